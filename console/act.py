@@ -1,0 +1,63 @@
+"""How an action on tasks goes: the states before, the audit entry, the calls, and what to tell the user."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpRequest
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from console import undo
+from console.audit import judge, recorded, tolerated
+from console.choice import Choice
+from console.confirm import AT_ONCE
+from console.deeds import Deed
+from console.models import AuditEntry, Outcome
+from queueops import inspect
+
+
+def perform(request: HttpRequest, deed: Deed, choice: Choice, values: dict[str, Any], **facts: Any) -> AuditEntry:
+    """Do the deed to the chosen tasks and tell the user; an error of the engine is told too, an outage is raised."""
+    with tolerated(), recorded(request, deed.verb, choice.title(), tasks=choice.tasks, **facts) as entry:
+        entry.before = entry.before or before(choice)
+        for pool, ids in choice.by_pool().items():
+            judge(entry, pool, deed.call(ids, pool, entry.actor_name, **values))
+    tell(request, entry, str(deed.label))
+    return entry
+
+
+def before(choice: Choice) -> dict[str, Any]:
+    """What an undo needs to know of each task; only of so few that looking at each is cheap."""
+    if len(choice) > AT_ONCE:
+        return {}
+    found = ((pool, id, inspect.task(id, pool)) for pool, id in choice.tasks)
+    return {
+        f"{pool} {id}": {
+            "state": task.state,
+            "due_ms": task.due_ms,
+            "lane": task.lane,
+            "priority": task.priority,
+        }
+        for pool, id, task in found
+        if task is not None
+    }
+
+
+def tell(request: HttpRequest, entry: AuditEntry, label: str) -> None:
+    """Say how it ended, in one line, with a way back where there is one."""
+    if entry.outcome == Outcome.FAILED:
+        messages.error(request, _("%(label)s failed: %(detail)s") % {"label": label, "detail": entry.detail})
+        return
+    text = _("%(label)s: %(target)s.") % {"label": label, "target": entry.target}
+    if entry.ids:
+        text = ngettext("%(label)s: %(n)d task.", "%(label)s: %(n)d tasks.", entry.changed) % {
+            "label": label,
+            "n": entry.changed,
+        }
+    if missed := entry.count - entry.changed if entry.ids else 0:
+        why = ngettext("%(n)d was left as it is: %(why)s.", "%(n)d were left as they are: %(why)s.", missed)
+        text = f"{text} {why % {'n': missed, 'why': entry.detail}}"
+    level = messages.SUCCESS if entry.outcome == Outcome.DONE else messages.WARNING
+    messages.add_message(request, level, text, extra_tags=f"undo-{entry.pk}" if undo.steps(entry) else "")

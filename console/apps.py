@@ -1,0 +1,21 @@
+"""The console as a Django app."""
+
+from __future__ import annotations
+
+from django.apps import AppConfig
+from django.core import checks
+from django.utils.translation import gettext_lazy as _
+
+
+class ConsoleConfig(AppConfig):
+    """`INSTALLED_APPS = [..., "queueops", "console"]` and `path("ops/", include("console.urls"))` are all it needs."""
+
+    name = "console"
+    verbose_name = _("Operations console")
+    default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        """Register the checks of the project that the console lives in."""
+        from console.checks import check_project
+
+        checks.register(check_project)

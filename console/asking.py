@@ -1,0 +1,34 @@
+"""The page between a click and its deed: it asks for what is missing, and whether it is meant."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest, HttpResponse
+
+from console import returning
+from console.choice import Choice
+from console.confirm import is_confirmed, need
+from console.deeds import Deed
+from console.forms import DeedForm
+from console.page import page
+
+
+def unanswered(
+    request: HttpRequest, deed: Deed, choice: Choice, form: DeedForm, otherwise: str = "tasks"
+) -> HttpResponse | None:
+    """The page that asks, or None when all is said and the deed may be done."""
+    needed = need(len(choice), irreversible=deed.irreversible)
+    confirmed, valid = is_confirmed(needed, len(choice), request.POST.dict()), form.is_valid()
+    if confirmed and valid:
+        return None
+    answered_before = "confirmed" in request.POST
+    context = {
+        "deed": deed,
+        "choice": choice,
+        "form": form,
+        "needed": needed,
+        "next": returning.address(request, otherwise),
+        "wrong": answered_before and not confirmed,
+        "reason": request.POST.get("reason", ""),
+        "action": request.path,
+    }
+    return page(request, "confirm.html", context, status=422 if answered_before else 200)

@@ -1,0 +1,99 @@
+"""The audit log's only writer: every action goes through `recorded`."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from django.http import HttpRequest
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from console.models import AuditedTask, AuditEntry, Outcome
+from queueops.errors import BrokerUnavailable, EmbeddedFailed, QueueOpsError, StoreFull
+from queueops.scrub import scrub
+
+logger = logging.getLogger(__name__)
+
+OUTAGES = (BrokerUnavailable, EmbeddedFailed, StoreFull)
+DETAIL_LENGTH = 1000
+
+
+@contextmanager
+def recorded(
+    request: HttpRequest, verb: str, target: str, *, tasks: Sequence[tuple[str, str]] = (), **facts: Any
+) -> Iterator[AuditEntry]:
+    """Write an entry before the action, and how it ended after it, whatever happens.
+
+    An entry that stays "begun" is of a process that died in between. The body sets what it learns on the entry;
+    an error of the engine is recorded and raised on.
+    """
+    entry = AuditEntry.objects.create(
+        actor_id=request.user.pk,
+        actor_name=request.user.get_username()[:150],
+        address=request.META.get("REMOTE_ADDR") or None,
+        verb=verb,
+        target=target[:400],
+        ids=[list(task) for task in tasks],
+        count=len(tasks) or 1,
+        reason=request.POST.get("reason", "").strip()[:500],
+        **facts,
+    )
+    AuditedTask.objects.bulk_create(AuditedTask(entry=entry, pool=pool, task_id=id) for pool, id in tasks)
+    try:
+        yield entry
+    except BaseException as error:  # also an exit in the middle is an end to tell; it is raised on
+        entry.outcome = Outcome.FAILED
+        entry.detail = scrub(str(error) if isinstance(error, QueueOpsError) else type(error).__name__)[:DETAIL_LENGTH]
+        raise
+    finally:
+        if entry.outcome == Outcome.BEGUN:
+            entry.outcome = Outcome.DONE
+        entry.save()
+
+
+@contextmanager
+def tolerated() -> Iterator[None]:
+    """Let an error of the engine end here, once it is in the entry; an outage goes on to the page that tells of it."""
+    try:
+        yield
+    except OUTAGES:
+        raise
+    except QueueOpsError as error:
+        logger.info("%s", error)
+
+
+def attempt(
+    request: HttpRequest, verb: str, target: str, call: Callable[[], Any], *, after: dict[str, Any], **facts: Any
+) -> AuditEntry:
+    """One call that is not about tasks, recorded; a call that answers False has found nothing to act on."""
+    with tolerated(), recorded(request, verb, target, **facts) as entry:
+        if call() is False:
+            entry.outcome, entry.detail = Outcome.REFUSED, _("there is none of this name any more")
+        else:
+            entry.after = after
+    return entry
+
+
+def judge(entry: AuditEntry, pool: str, rows: Iterable[Any]) -> None:
+    """Take over what the engine answered for each task: how many changed, and what became of each.
+
+    A task that was so already is neither changed nor refused.
+    """
+    refused = repeated = 0
+    for row in rows:
+        entry.after[f"{pool} {row.id}"] = {"word": row.word, "state": row.state, "detail": row.detail}
+        if row.word == "OK":
+            entry.changed += 1
+        elif row.word == "REPEAT":
+            repeated += 1
+        else:
+            refused += 1
+            entry.detail = entry.detail or row.detail[:DETAIL_LENGTH] or row.word.lower()
+    if repeated:
+        already = ngettext("%(n)d was so already", "%(n)d were so already", repeated) % {"n": repeated}
+        entry.detail = f"{already}; {entry.detail}"[:DETAIL_LENGTH] if entry.detail else already
+    if refused:
+        entry.outcome = Outcome.PARTLY if entry.changed else Outcome.REFUSED

@@ -1,0 +1,62 @@
+"""How an action on chunks goes: the audit entry, the calls, and what to tell the user."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import islice
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpRequest
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from console.audit import recorded, tolerated
+from console.chunk_choice import ChunkChoice
+from console.models import AuditEntry, Outcome
+from queueops import control
+from queueops.control import ChunkAnswer
+
+SHOWN = 5
+
+Call = Callable[[str], ChunkAnswer]
+
+
+def perform(request: HttpRequest, verb: str, label: str, choice: ChunkChoice, call: Call, **before: Any) -> AuditEntry:
+    """Make the call and tell the user; an error of the engine is told too, an outage is raised."""
+    facts = {"before": {"chunks": list(choice.numbers), "whole": list(choice.whole), **before}}
+    tasks = ((choice.pool, choice.id),)
+    with tolerated(), recorded(request, f"{verb}_chunks", choice.target(), tasks=tasks, **facts) as entry:
+        entry.count = choice.count
+        judge(entry, verb, choice, call(entry.actor_name))
+    tell(request, entry, label)
+    return entry
+
+
+def judge(entry: AuditEntry, verb: str, choice: ChunkChoice, answer: ChunkAnswer) -> None:
+    """Take over what the engine answered: how many changed, why others were refused, the task's state now."""
+    entry.changed = answer.changed
+    whys = [why for _number, why in islice(control.reasons(verb, answer), SHOWN)]
+    if answer.left:
+        whys.append(_("%(left)d are left; do it again") % {"left": answer.left})
+    if not answer.changed and not whys:
+        whys.append(_("the task is %(state)s") % {"state": answer.state or _("gone")})
+    if whys:
+        entry.outcome = Outcome.PARTLY if answer.changed else Outcome.REFUSED
+        entry.detail = "; ".join(whys)
+    word = "OK" if answer.changed else "REFUSED"
+    entry.after = {f"{choice.pool} {choice.id}": {"word": word, "state": answer.state, "detail": entry.detail}}
+
+
+def tell(request: HttpRequest, entry: AuditEntry, label: str) -> None:
+    """Say how it ended, in one line."""
+    if entry.outcome == Outcome.FAILED:
+        messages.error(request, _("%(label)s failed: %(detail)s") % {"label": label, "detail": entry.detail})
+        return
+    text = ngettext("%(label)s: %(n)d chunk.", "%(label)s: %(n)d chunks.", entry.changed) % {
+        "label": label,
+        "n": entry.changed,
+    }
+    if entry.detail:
+        text = f"{text} {_('The others were left as they are: %(why)s.') % {'why': entry.detail}}"
+    messages.add_message(request, messages.SUCCESS if entry.outcome == Outcome.DONE else messages.WARNING, text)

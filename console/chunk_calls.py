@@ -1,0 +1,47 @@
+"""The calls of `queueops.control` behind what can be done to chunks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from console.chunk_choice import ChunkChoice
+from queueops import control
+from queueops.control import ChunkAnswer, Row
+
+STAGES = {"map": ("map", False), "failed": ("process", False), "all": ("process", True), "reduce": ("reduce", False)}
+
+
+def mend(verb: str, choice: ChunkChoice, who: str) -> ChunkAnswer:
+    """Do the verb to the chosen chunks; of whole states one after the other."""
+    if choice.numbers:
+        return _call(verb, choice, who, numbers=choice.numbers)
+    answers = [_call(verb, choice, who, state=state) for state in choice.whole]
+    return ChunkAnswer(
+        changed=sum(answer.changed for answer in answers),
+        left=sum(answer.left for answer in answers),
+        state=answers[-1].state,
+        refused={},
+    )
+
+
+def edit(choice: ChunkChoice, value: Any, who: str, *, again: bool) -> ChunkAnswer:
+    """Give one chunk other data, and run it again if so wanted."""
+    return control.edit_chunk(choice.id, choice.numbers[0], value, retry=again, pool=choice.pool, who=who)
+
+
+def restart(ids: Sequence[str], pool: str, who: str, *, stage: str) -> list[Row]:
+    """Have a task begin again at a stage."""
+    name, every = STAGES[stage]
+    return [control.restart_from(id, name, every=every, pool=pool, who=who) for id in ids]
+
+
+def _call(verb: str, choice: ChunkChoice, who: str, **chosen: Any) -> ChunkAnswer:
+    call = {
+        "retry": control.retry_chunks,
+        "drop": control.drop_chunks,
+        "skip": control.skip_chunks,
+        "release": control.release_chunks,
+        "speculate": control.speculate,
+    }[verb]
+    return call(choice.id, pool=choice.pool, who=who, **chosen)

@@ -1,0 +1,63 @@
+"""Where a person is among the chunks of a task: which part the picture shows, which list and which page of it."""
+
+from __future__ import annotations
+
+import re
+from typing import Self
+
+import msgspec
+from django.http import HttpRequest
+
+NUMBER = re.compile(r"\d{1,9}", re.ASCII)
+SHOWN = 200
+CLOSE = 500  # a part that was zoomed into shows at least so many chunks
+
+
+class Place(msgspec.Struct, frozen=True, kw_only=True):
+    """What the address says; `state` None leaves the choice of the list to the page, `column` was opened."""
+
+    first: int = 0
+    count: int = 0
+    column: int | None = None
+    state: str | None = None
+    error: str = ""
+    after: str = ""
+    shown: tuple[int, ...] = ()
+
+    @classmethod
+    def of(cls, request: HttpRequest) -> Self:
+        """From the query of a request; what is no number counts as not given."""
+        get = request.GET.get
+        state = get("state")
+        return cls(
+            first=_number(get("first")) or 0,
+            count=_number(get("count")) or 0,
+            column=_number(get("column")),
+            state="" if state == "all" else state,
+            error=get("error", "")[:100],
+            after=get("after", ""),
+            shown=tuple(int(found) for found in NUMBER.findall(get("shown", ""))[:SHOWN]),
+        )
+
+    @staticmethod
+    def around(number: int, width: int, total: int) -> dict[str, str]:
+        """The part of the picture that shows a column, and its neighbours when it is narrow."""
+        count = max(CLOSE, width)
+        first = number if width >= CLOSE else number + width // 2 - CLOSE // 2
+        return {"first": str(max(0, min(first, total - count))), "count": str(count)}
+
+    def range(self) -> dict[str, str]:
+        """The part of the picture, as parameters of a URL."""
+        found = {"first": self.first, "count": self.count}
+        return {name: str(number) for name, number in found.items() if self.count}
+
+    def params(self) -> dict[str, str]:
+        """All of it but the column, as parameters of a URL."""
+        state = {} if self.state is None else {"state": self.state or "all"}
+        rest = {name: value for name, value in (("error", self.error), ("after", self.after)) if value}
+        return self.range() | state | rest
+
+
+def _number(value: str | None) -> int | None:
+    found = NUMBER.fullmatch(value or "")
+    return int(found.group()) if found else None

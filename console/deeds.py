@@ -1,0 +1,142 @@
+"""What can be done to tasks: one entry for each verb of `queueops.control`, with its name and its form."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+from console import forms
+from console.permissions import TABLE, Verb
+from queueops import control
+from queueops.states import ACTIONS
+
+Call = Callable[..., Sequence[Any]]
+
+
+class Deed(NamedTuple):
+    """A verb; `call(ids, pool, who, **values of its form)` does it."""
+
+    verb: str
+    label: str | Promise
+    icon: str
+    call: Call
+    form: type[forms.DeedForm] = forms.DeedForm
+    irreversible: bool = False
+    note: str | Promise = ""
+
+    @property
+    def permission(self) -> Verb | None:
+        """The permission that it needs."""
+        return TABLE[f"task-{self.verb}"]
+
+    @property
+    def url_name(self) -> str:
+        """The name of the URL that does it to one task."""
+        return f"task-{self.verb}"
+
+    @property
+    def asks(self) -> bool:
+        """Whether it needs more than the tasks that are meant."""
+        return bool(self.form.base_fields)
+
+
+DEEDS: dict[str, Deed] = {
+    deed.verb: deed
+    for deed in (
+        Deed(
+            "retry",
+            _("Retry"),
+            "refresh",
+            lambda ids, pool, who: control.retry(ids, pool=pool, who=who),
+            note=_("A retry that has begun to run cannot be undone."),
+        ),
+        Deed("run_now", _("Run now"), "player-play", lambda ids, pool, who: control.run_now(ids, pool=pool, who=who)),
+        Deed("requeue", _("Requeue"), "arrow-back-up", lambda ids, pool, who: control.requeue(ids, pool=pool, who=who)),
+        Deed(
+            "postpone",
+            _("Postpone"),
+            "calendar-time",
+            lambda ids, pool, who, seconds: control.postpone(ids, seconds=seconds, pool=pool, who=who),
+            forms.PostponeForm,
+        ),
+        Deed(
+            "cancel",
+            _("Cancel"),
+            "ban",
+            lambda ids, pool, who, reason="": control.cancel(ids, reason=reason, pool=pool, who=who),
+            note=_("A task that runs is asked to stop; what it has done so far stays done."),
+        ),
+        Deed("release", _("Release"), "door-exit", lambda ids, pool, who: control.release(ids, pool=pool, who=who)),
+        Deed(
+            "priority",
+            _("Priority"),
+            "arrows-sort",
+            lambda ids, pool, who, priority: control.set_priority(ids, priority, pool=pool, who=who),
+            forms.PriorityForm,
+        ),
+        Deed(
+            "move",
+            _("Move"),
+            "arrows-right",
+            lambda ids, pool, who, lane: control.move(ids, lane, pool=pool, who=who),
+            forms.MoveForm,
+        ),
+        Deed(
+            "keep",
+            _("Keep longer"),
+            "pin",
+            lambda ids, pool, who, days: control.keep(ids, days * 86400, pool=pool, who=who),
+            forms.KeepForm,
+        ),
+        Deed(
+            "delete",
+            _("Delete"),
+            "trash",
+            lambda ids, pool, who: control.delete(ids, pool=pool, who=who),
+            note=_("Deleted tasks stay in the trash for 24 hours."),
+        ),
+        Deed(
+            "discard",
+            _("Discard"),
+            "flame",
+            lambda ids, pool, who: control.discard(ids, pool=pool, who=who),
+            irreversible=True,
+            note=_("What is discarded is gone for good."),
+        ),
+    )
+}
+
+UNDO = "undo "
+OTHER_LABELS: dict[str, str | Promise] = {
+    "edit": _("Edit"),
+    "pause": _("Pause"),
+    "resume": _("Resume"),
+    "set_lane": _("Set the lane"),
+    "quiet": _("Quiet"),
+    "stop": _("Stop"),
+}
+"""Verbs that are not done to tasks, or that have a form of their own."""
+
+BULK = ("retry", "run_now", "requeue", "postpone", "cancel", "delete", "discard")
+"""The deeds of the bulk bar, in order."""
+
+
+def label(verb: str) -> str:
+    """A verb's name on the screen, also of one that took another back; an unknown one is its own name."""
+    if verb.startswith(UNDO):
+        return _("Undo: %(verb)s") % {"verb": label(verb.removeprefix(UNDO))}
+    return str(DEEDS[verb].label) if verb in DEEDS else str(OTHER_LABELS.get(verb, verb))
+
+
+def offered(state: str, may: frozenset[str]) -> list[Deed]:
+    """The deeds for ticked rows: those that the state allows (all, when no state is chosen) and the user may do."""
+    verbs = ACTIONS.get(state, ()) if state else BULK  # type: ignore[call-overload]
+    return [DEEDS[verb] for verb in BULK if verb in verbs and DEEDS[verb].permission in may]
+
+
+def allowed(verbs: Sequence[str], may: frozenset[str]) -> list[Deed]:
+    """The deeds for one task that allows these verbs."""
+    return [deed for verb, deed in DEEDS.items() if verb in verbs and deed.permission in may]

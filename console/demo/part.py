@@ -1,0 +1,97 @@
+"""One process of the demo: started, watched, started again when it dies, ended."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from console.demo.log import Drain
+from console.demo.place import python
+
+HEALTHY_AFTER = 20.0
+"""A process that lived this many seconds did not fail at its start."""
+MAX_DEATHS = 5
+MAX_DELAY = 10.0
+
+
+class Part:
+    """A command that shall run all the time. Its process leads a session of its own: a Ctrl-C reaches only us."""
+
+    def __init__(
+        self, name: str, command: Sequence[str], environment: Mapping[str, str], log: Path, files: Sequence[int] = ()
+    ) -> None:
+        self.name = name
+        self.log = log
+        self._command = [*python("console.demo.leash", str(os.getpid())), *command]
+        self._environment = environment
+        self._files = files
+        self._process: subprocess.Popen[bytes] | None = None
+        self._born = 0.0
+        self._due = 0.0
+        self._deaths = 0
+
+    @property
+    def running(self) -> bool:
+        """Whether its process is there."""
+        return self._process is not None and self._process.poll() is None
+
+    @property
+    def hopeless(self) -> bool:
+        """Whether it died at its start too often to be tried again."""
+        return self._deaths >= MAX_DEATHS
+
+    def start(self) -> None:
+        """Start the process; what it writes goes to the log."""
+        process = subprocess.Popen(  # noqa: S603 - our own command line
+            self._command,
+            env=self._environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            pass_fds=self._files,
+            start_new_session=True,
+        )
+        self._process, self._born = process, time.monotonic()
+        if process.stdout is not None:
+            Drain(process.stdout, self.log).start()
+
+    def watch(self) -> str:
+        """Start the process again when it has died; what there is to tell, or nothing."""
+        if self.running or self.hopeless:
+            return ""
+        if self._process is not None:
+            return self._bury(self._process)
+        if time.monotonic() < self._due:
+            return ""
+        self.start()
+        return f"{self.name} is started again"
+
+    def end(self) -> None:
+        """Ask the process to end; a worker that is asked twice gives its tasks back at once."""
+        if self._process is not None and self.running:
+            self._process.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """End what is left of it."""
+        if self._process is not None:
+            _signal_group(self._process.pid, signal.SIGKILL)
+            self._process.wait()
+
+    def _bury(self, process: subprocess.Popen[bytes]) -> str:
+        _signal_group(process.pid, signal.SIGTERM)  # what it has started and left behind
+        self._process = None
+        lived = time.monotonic() - self._born
+        self._deaths = 1 if lived > HEALTHY_AFTER else self._deaths + 1
+        delay = min(MAX_DELAY, 0.25 * 2.0**self._deaths)
+        self._due = time.monotonic() + delay
+        return f"{self.name} ended with {process.returncode}; see {self.log}"
+
+
+def _signal_group(pid: int, number: int) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(pid, number)

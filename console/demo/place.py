@@ -1,0 +1,64 @@
+"""Where a demo keeps its things, where it listens, and what its processes find in their environment."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import console
+
+WILDCARDS = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - known, not bound to
+NOT_OURS = ("QUEUEOPS_URL", "QUEUEOPS_ENV", "QUEUEOPS_DATABASE_URL", "QUEUEOPS_BEHIND_PROXY")
+"""A demo has a store and a database of its own, whatever the project around uses."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """One demo: its directory, and the address of its console."""
+
+    data: Path
+    host: str
+    port: int
+
+    @property
+    def url(self) -> str:
+        """The console's address, for a browser on this machine."""
+        host = WILDCARDS.get(self.host, self.host)
+        return f"http://{f'[{host}]' if ':' in host else host}:{self.port}/ops/"
+
+    @property
+    def store(self) -> Path:
+        """The directory of the embedded server."""
+        return self.data / "queueops"
+
+    def log(self, name: str) -> Path:
+        """The file that takes what a process of the demo writes."""
+        return self.data / f"{name}.log"
+
+    def environment(self) -> dict[str, str]:
+        """The environment of the demo's processes: the stand-alone project, with its data in our directory."""
+        mine = {name: value for name, value in os.environ.items() if name not in NOT_OURS}
+        paths = [str(Path(console.__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])]
+        return mine | {
+            "DJANGO_SETTINGS_MODULE": "console.demo.settings",
+            "PYTHONPATH": os.pathsep.join(paths),
+            "PYTHONUNBUFFERED": "1",
+            "QUEUEOPS_DATA": str(self.data),
+            "QUEUEOPS_DEBUG": "0",
+            "QUEUEOPS_HOSTS": ",".join(self._hosts()),
+            "QUEUEOPS_DEMO_URL": self.url,
+        }
+
+    def _hosts(self) -> list[str]:
+        """The names under which the console answers: any name where the user has opened it to the network."""
+        if self.host in WILDCARDS:
+            return ["*"]
+        own = [f"[{self.host}]" if ":" in self.host else self.host, "localhost", "127.0.0.1", "[::1]"]
+        return list(dict.fromkeys([*own, *filter(None, os.environ.get("QUEUEOPS_HOSTS", "").split(","))]))
+
+
+def python(*arguments: str) -> list[str]:
+    """The command line of a module of ours."""
+    return [sys.executable, "-m", *arguments]

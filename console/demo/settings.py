@@ -1,0 +1,13 @@
+"""The settings of a running demo: the stand-alone project's, with the sample work and its page."""
+
+from __future__ import annotations
+
+from console.project.settings import *  # noqa: F403
+from console.project.settings import INSTALLED_APPS, QUEUEOPS
+
+INSTALLED_APPS = list(dict.fromkeys([*INSTALLED_APPS, "console.demo"]))
+ROOT_URLCONF = "console.demo.addresses"
+QUEUEOPS = QUEUEOPS | {
+    "GRACE": 5,  # whoever ends a demo does not want to wait
+    "POOLS": {"default": {"lanes": {"thumbnails": {"limit": 2}}}},
+}

@@ -1,0 +1,57 @@
+"""The demo's store: whatever misses it starts it again; here it is seen that it was gone, and told."""
+
+from __future__ import annotations
+
+import json
+import time
+from contextlib import suppress
+from io import StringIO
+from pathlib import Path
+
+from django.core.management import CommandError, call_command
+
+from console.demo.reserve import DemoFailed
+
+EVERY = 1.0
+"""Seconds between two looks."""
+
+
+class Store:
+    """The embedded server in a directory; each of its restarts is a line in the log."""
+
+    def __init__(self, directory: Path, log: Path) -> None:
+        self._directory = directory
+        self._log = log
+        self._pid: int | None = None
+        self._due = 0.0
+
+    def watch(self) -> str:
+        """Start the server again when it has died; what there is to tell, or nothing. Raises DemoFailed."""
+        if time.monotonic() < self._due:
+            return ""
+        before = self._pid
+        self._pid = self._found() or self._started()
+        self._due = time.monotonic() + EVERY
+        if before is None or before == self._pid:
+            return ""
+        news = f"the store (process {before}) died, and is started again (process {self._pid})"
+        with self._log.open("a") as log:
+            log.write(f"{time.strftime('%Y-%m-%d %H:%M:%S%z')} {news}\n")
+        return f"{news}; see {self._directory / 'valkey.log'}"
+
+    def _found(self) -> int | None:
+        return self._ask("status")
+
+    def _started(self) -> int | None:
+        try:
+            return self._ask("start")
+        except CommandError as error:
+            raise DemoFailed(str(error)) from error
+
+    def _ask(self, action: str) -> int | None:
+        """The process, as the management command tells it; its exit status says only whether it answers by now."""
+        out = StringIO()
+        with suppress(SystemExit):
+            call_command("embedded", action, "--json", data=str(self._directory), stdout=out)
+        pid: int | None = json.loads(out.getvalue())["pid"]
+        return pid

@@ -1,0 +1,18 @@
+"""The demo's own addresses; included before the console's, which take everything that is left."""
+
+from __future__ import annotations
+
+from django.urls import path
+
+from console.demo import views
+from console.guard import guarded
+from console.permissions import TABLE, Verb
+
+TABLE.update({"demo": Verb.VIEW, "demo-pace": Verb.CONFIGURE})
+
+app_name = "demo"
+
+urlpatterns = [
+    path("", guarded("demo", views.show), name="demo"),
+    path("_pace", guarded("demo-pace", views.set_pace), name="demo-pace"),
+]

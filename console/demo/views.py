@@ -1,0 +1,37 @@
+"""The demo's page: how fast sample work comes in."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.utils.translation import gettext as _
+
+from console.audit import recorded
+from console.demo.forms import PaceForm
+from console.demo.models import Pace
+from console.page import page
+
+MARKS = (0, 1, 4, 10, 25, 50, 100)
+
+
+def show(request: HttpRequest) -> HttpResponse:
+    """The slider, where it stands."""
+    return _page(request, PaceForm(initial={"rate": Pace.now()}))
+
+
+def set_pace(request: HttpRequest) -> HttpResponse:
+    """Let the feeder push faster, slower, or not at all."""
+    form = PaceForm(request.POST)
+    if not form.is_valid():
+        return _page(request, form, status=400)
+    rate = form.cleaned_data["rate"]
+    with recorded(request, "pace", "demo", before={"rate": Pace.now()}, after={"rate": rate}):
+        Pace.set(rate)
+    messages.success(request, _("Sample work now comes at %(rate)g tasks a second.") % {"rate": rate})
+    return redirect("demo:demo")
+
+
+def _page(request: HttpRequest, form: PaceForm, status: int = 200) -> HttpResponse:
+    context = {"form": form, "rate": Pace.now(), "marks": MARKS}
+    return page(request, "demo/pace.html", context, status=status)

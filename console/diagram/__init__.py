@@ -1,0 +1,1 @@
+"""The state machine as a picture, drawn on the server from `queueops.states`."""

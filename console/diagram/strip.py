@@ -1,0 +1,59 @@
+"""A task's life as a strip: how long it was in each state, one after the other."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import msgspec
+
+from queueops.inspect import Moment, TaskDetail
+from queueops.states import CLASSES, State, StateClass
+
+WIDTH = 1000.0
+LEAST = 6.0  # so that a millisecond can be seen beside a day
+
+
+class Part(msgspec.Struct, frozen=True):
+    """A stay in one state; `ms` None while it lasts."""
+
+    state: str
+    left: float
+    width: float
+    ms: int | None
+    text: str
+
+
+def strip(task: TaskDetail) -> tuple[Part, ...]:
+    """The parts of the strip, from left to right; the state that it is in now is the last, of fixed width."""
+    moments = _stays(task.timeline)
+    if not moments:
+        return ()
+    stays = [
+        (moment.state or State.PENDING, max(0, then.t - moment.t), moment.text) for moment, then in pairwise(moments)
+    ]
+    last = WIDTH * (0.06 if _is_over(moments[-1].state) else 0.2) if stays else WIDTH
+    widths = _widths([ms for _, ms, _ in stays], WIDTH - last)
+    lefts = [sum(widths[:index]) for index in range(len(widths) + 1)]
+    parts = [
+        Part(state, round(left, 1), round(width, 1), ms, text)
+        for (state, ms, text), left, width in zip(stays, lefts, widths, strict=False)
+    ]
+    return (*parts, Part(moments[-1].state, round(lefts[-1], 1), round(WIDTH - lefts[-1], 1), None, moments[-1].text))
+
+
+def _stays(timeline: tuple[Moment, ...]) -> list[Moment]:
+    """Without the push where it was no stay: a task that was started was pending before."""
+    followed = zip(timeline, [*(moment.state for moment in timeline[1:]), ""], strict=True)
+    return [moment for moment, then in followed if moment.state or then == State.LOCKED]
+
+
+def _widths(stays: list[int], space: float) -> list[float]:
+    """Proportional to time, but none narrower than can be seen."""
+    total = sum(stays) or 1
+    wanted = [max(LEAST, space * ms / total) for ms in stays]
+    scale = space / sum(wanted) if wanted else 1
+    return [width * scale for width in wanted]
+
+
+def _is_over(state: str) -> bool:
+    return state in CLASSES and CLASSES[State(state)] is StateClass.TERMINAL

@@ -1,0 +1,72 @@
+"""The choices beside a list: for each facet its most frequent values, with how many tasks have them, and a link."""
+
+from __future__ import annotations
+
+import msgspec
+from django.urls import reverse
+from django.utils.functional import Promise
+from django.utils.http import urlencode
+from django.utils.translation import gettext_lazy as _
+
+from queueops import inspect
+from queueops.inspect import TaskQuery
+
+LABELS: dict[str, str | Promise] = {
+    "state": _("State"),
+    "name": _("Name"),
+    "pool": _("Pool"),
+    "lane": _("Lane"),
+    "kind": _("Kind"),
+    "tag": _("Tag"),
+    "error": _("Error"),
+    "id": _("Id"),
+}
+
+
+USUAL = ("pending", "locked", "postponed", "restart", "succeeded", "failed", "cancelled")
+"""States that are offered also while no task is in them."""
+
+
+class Value(msgspec.Struct, frozen=True):
+    """One value; `url` chooses it, or lets go of it when it is chosen."""
+
+    text: str
+    count: int | None
+    url: str
+    chosen: bool
+
+
+class Facet(msgspec.Struct, frozen=True):
+    """One property of tasks, with its values."""
+
+    name: str
+    label: str
+    values: tuple[Value, ...]
+
+
+def build(query: TaskQuery) -> dict[str, Facet]:
+    """All facets that have values, in the order of LABELS; the chosen value is always among them."""
+    counted = inspect.facets(query)
+    counted["state"] = [(text, count) for text, count in counted.get("state", []) if count or text in USUAL]
+    counted["error"] = []  # a fingerprint tells nobody anything; the page of errors leads here
+    built = (_facet(query, name, counted.get(name, [])) for name in LABELS)
+    return {facet.name: facet for facet in built if facet.values}
+
+
+def address(query: TaskQuery, **changed: str) -> str:
+    """The URL of the list with some facets changed; an empty one is left out."""
+    params = {name: value for name, value in (query.params() | changed).items() if value}
+    return reverse("console:tasks") + (f"?{urlencode(params)}" if params else "")
+
+
+def _facet(query: TaskQuery, name: str, counted: list[tuple[str, int]]) -> Facet:
+    chosen = getattr(query, name)
+    values = [_value(query, name, text, count) for text, count in counted if text]
+    if chosen and all(text != chosen for text, _count in counted):
+        values.insert(0, _value(query, name, chosen, None))
+    return Facet(name, str(LABELS[name]), tuple(values))
+
+
+def _value(query: TaskQuery, name: str, text: str, count: int | None) -> Value:
+    chosen = getattr(query, name) == text
+    return Value(text, count, address(query, **{name: "" if chosen else text}), chosen)

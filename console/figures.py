@@ -1,0 +1,52 @@
+"""The few numbers of the overview that tell whether all is well, over all pools."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from queueops.inspect import PoolView, Snapshot
+
+
+class Figures(msgspec.Struct, frozen=True, kw_only=True):
+    """Rates are per second, durations as in the snapshot; None where nothing was measured."""
+
+    in_rate: float
+    out_rate: float
+    failure_rate: float
+    wait_p95_ms: float | None
+    run_p95_ms: float | None
+    drain_s: float | None
+    pending: int
+    workers: int
+
+
+def figures(snapshot: Snapshot) -> Figures:
+    """Sums of what adds up, the worst of what does not."""
+    pools = snapshot.pools
+    out_rate = sum(pool.out_rate for pool in pools)
+    failed = sum(pool.failure_rate * pool.out_rate for pool in pools)
+    return Figures(
+        in_rate=sum(pool.in_rate for pool in pools),
+        out_rate=out_rate,
+        failure_rate=failed / out_rate if out_rate else 0.0,
+        wait_p95_ms=_worst(pool.wait_p95_ms for pool in pools),
+        run_p95_ms=_worst(pool.run_p95_ms for pool in pools),
+        drain_s=_drain(pools),
+        pending=snapshot.states.get("pending", 0),
+        workers=sum(pool.workers for pool in pools),
+    )
+
+
+def _worst(values: Iterable[float | None]) -> float | None:
+    return max((value for value in values if value is not None), default=None)
+
+
+def _drain(pools: Iterable[PoolView]) -> float | None:
+    """Zero when nothing waits, None as soon as one pool with waiting tasks does not shrink."""
+    waiting = [pool for pool in pools if pool.states.get("pending")]
+    times = [pool.drain_s for pool in waiting if pool.drain_s is not None]
+    if len(times) < len(waiting):
+        return None
+    return max(times, default=0.0)

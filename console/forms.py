@@ -1,0 +1,129 @@
+"""The forms of the console: what a deed needs to know, the filter of the audit log, limits of lanes, preferences."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from typing import Any, TypeVar
+
+from django import forms
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from queueops.ids import NAME, NAME_LENGTH
+from queueops.inspect.redact import MASK
+
+DELAYS = (
+    (60, _("1 minute")),
+    (300, _("5 minutes")),
+    (3600, _("1 hour")),
+    (6 * 3600, _("6 hours")),
+    (86400, _("1 day")),
+    (7 * 86400, _("1 week")),
+)
+LONGEST = timedelta(days=366)
+
+
+class DeedForm(forms.Form):
+    """A deed that needs nothing but the tasks that are meant."""
+
+    use_required_attribute = False
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """What the deed's call takes, once the form is valid."""
+        return self.cleaned_data
+
+
+class PostponeForm(DeedForm):
+    """When to start: after a delay, or at a moment in the zone of the user."""
+
+    delay = forms.TypedChoiceField(label=_("For"), choices=DELAYS, coerce=int, required=False, empty_value=None)
+    until = forms.DateTimeField(
+        label=_("or until"), required=False, widget=forms.DateTimeInput(attrs={"type": "datetime-local"})
+    )
+
+    def clean(self) -> dict[str, Any]:
+        """Exactly a moment that lies ahead."""
+        values = super().clean() or {}
+        until = values.get("until")
+        if until is None and not values.get("delay"):
+            raise forms.ValidationError(_("Say for how long, or until when."))
+        if until is not None and not timezone.now() < until < timezone.now() + LONGEST:
+            raise forms.ValidationError(_("The moment must lie ahead, by a year at most."))
+        return values
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """The delay in seconds."""
+        until = self.cleaned_data.get("until")
+        ahead = (until - timezone.now()).total_seconds() if until else float(self.cleaned_data["delay"])
+        return {"seconds": max(ahead, 0.0)}
+
+
+class PriorityForm(DeedForm):
+    """A task's priority; higher goes first."""
+
+    priority = forms.IntegerField(label=_("Priority"), min_value=-100, max_value=100)
+
+
+class MoveForm(DeedForm):
+    """Another lane of the same pool."""
+
+    lane = forms.RegexField(rf"^{NAME.pattern}\Z", label=_("Lane"), max_length=NAME_LENGTH)
+
+
+class KeepForm(DeedForm):
+    """How long an ended task is kept."""
+
+    days = forms.IntegerField(label=_("Days"), min_value=1, max_value=366)
+
+
+class EditForm(forms.Form):
+    """A task's arguments as JSON. What the page hides must be written anew, never sent back as shown."""
+
+    use_required_attribute = False
+    args = forms.CharField(label=_("Positional arguments"), max_length=1_000_000)
+    kwargs = forms.CharField(label=_("Named arguments"), max_length=1_000_000)
+
+    def clean_args(self) -> list[Any]:
+        """A JSON list."""
+        return _parsed(self.cleaned_data["args"], list, _('Write a JSON list, such as [42, "a"].'))
+
+    def clean_kwargs(self) -> dict[str, Any]:
+        """A JSON object."""
+        return _parsed(self.cleaned_data["kwargs"], dict, _('Write a JSON object, such as {"key": 1}.'))
+
+
+class ChunkForm(forms.Form):
+    """A chunk's data: any JSON."""
+
+    use_required_attribute = False
+    data = forms.CharField(label=_("Data"), max_length=1_000_000)  # type: ignore[assignment]  # becomes a field of the form
+
+    def clean_data(self) -> Any:
+        """Any JSON value."""
+        return _parsed(self.cleaned_data["data"], object, "")  # type: ignore[type-var]  # any value will do
+
+
+class LaneForm(forms.Form):
+    """A lane's limit of tasks at once (empty: none) and its weight beside other lanes."""
+
+    use_required_attribute = False
+    limit = forms.IntegerField(label=_("Limit"), min_value=1, max_value=1_000_000, required=False)
+    weight = forms.IntegerField(label=_("Weight"), min_value=1, max_value=1000)
+
+
+Parsed = TypeVar("Parsed", list[Any], dict[str, Any])
+
+
+def _parsed(text: str, kind: type[Parsed], advice: Any) -> Parsed:
+    if MASK in text:
+        raise forms.ValidationError(_("Replace every %(mask)s by its value.") % {"mask": MASK})
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise forms.ValidationError(_("This is no JSON: %(error)s") % {"error": error}) from error
+    if not isinstance(value, kind):
+        raise forms.ValidationError(advice)
+    return value

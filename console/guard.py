@@ -1,0 +1,79 @@
+"""What stands before every view: who asks, how, and whether that is allowed; and what stands behind it: the headers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from time import monotonic
+from typing import Any
+
+from django.conf import global_settings, settings
+from django.core.exceptions import PermissionDenied, SuspiciousOperation
+from django.db.transaction import non_atomic_requests
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, HttpResponseNotAllowed
+from django.shortcuts import redirect, resolve_url
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.http import urlencode
+from django.views.decorators.csrf import csrf_protect
+
+from console import failures
+from console.headers import protect
+from console.permissions import TABLE, changes, granted
+from console.preferences import Preferences
+from queueops.errors import BrokerUnavailable, EmbeddedFailed, StoreFull
+
+View = Callable[..., HttpResponseBase]
+
+READING = ("GET", "HEAD")
+METHODS = {"login": ("GET", "HEAD", "POST"), "logout": ("POST",), "settings-save": ("POST",)}
+
+
+def guarded(name: str, view: View) -> View:
+    """The view of the URL `name`, closed to everybody but those whom `console.permissions` lets in.
+
+    Requests are never atomic: an audit entry must stay when the action fails.
+    """
+    verb = TABLE[name]
+    methods = METHODS.get(name, ("POST",) if changes(name) else READING)
+
+    def answer(request: HttpRequest, **kwargs: Any) -> HttpResponseBase:
+        if verb is not None and not request.user.is_authenticated:
+            return _to_login(request)
+        if request.method not in methods:
+            return HttpResponseNotAllowed(methods)
+        if verb is not None and verb not in granted(request.user):
+            return failures.forbidden(request, verb)
+        return _run(view, request, kwargs)
+
+    checked = csrf_protect(answer)
+
+    @wraps(view)
+    def guarded_view(request: HttpRequest, **kwargs: Any) -> HttpResponseBase:
+        request.began = monotonic()  # type: ignore[attr-defined]
+        with timezone.override(Preferences.of(request).zone_name):
+            return protect(checked(request, **kwargs))
+
+    return non_atomic_requests(guarded_view)
+
+
+def _run(view: View, request: HttpRequest, kwargs: dict[str, Any]) -> HttpResponseBase:
+    try:
+        return view(request, **kwargs)
+    except (BrokerUnavailable, EmbeddedFailed, StoreFull) as error:
+        return failures.unavailable(request, error)
+    except Http404:
+        return failures.not_found(request)
+    except PermissionDenied:
+        return failures.forbidden(request)
+    except SuspiciousOperation as error:
+        return failures.bad_request(request, str(error))
+
+
+def _to_login(request: HttpRequest) -> HttpResponse:
+    if request.headers.get("HX-Request"):
+        return HttpResponse(status=401, headers={"HX-Refresh": "true"})  # the whole page goes to the login
+    back = request.get_full_path() if request.method in READING else reverse("console:overview")
+    own = settings.LOGIN_URL == global_settings.LOGIN_URL
+    address = reverse("console:login") if own else resolve_url(settings.LOGIN_URL)
+    return redirect(f"{address}?{urlencode({'next': back})}")

@@ -1,0 +1,49 @@
+"""`manage.py demo`: the console, a worker, the watchdog and real sample work, on the embedded server."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+
+from console.demo.place import Place
+from console.demo.rate import DEFAULT_RATE, MAX_RATE, rate, seconds
+from console.demo.reserve import DemoFailed
+from console.demo.show import Show, directory
+
+
+class Command(BaseCommand):
+    """Plays until Ctrl-C; started again, it finds its data."""
+
+    help = "Everything at once, with sample work that never ends. It uses nothing of your project's store or database."
+    requires_system_checks: list[str] = []  # it is the demo's own project that runs
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Where, how fast, how long."""
+        parser.add_argument("--host", default="127.0.0.1", help="where the console listens (127.0.0.1)")
+        parser.add_argument("--port", type=int, default=8000, help="its port (8000; 0: any free one)")
+        parser.add_argument("--data", metavar="DIR", help="where everything is kept (var/demo)")
+        parser.add_argument(
+            "--rate", type=rate, metavar="N", help=f"tasks a second, at most {MAX_RATE:g} ({DEFAULT_RATE:g})"
+        )
+        parser.add_argument("--duration", type=seconds, metavar="S", help="end after so many seconds (never)")
+
+    def handle(self, **options: Any) -> None:
+        """Play; exit status 0 when it ended because it was told to, 1 when it could not go on."""
+        base = Path(getattr(settings, "BASE_DIR", None) or Path.cwd())
+        place = Place(data=directory(options["data"], base), host=options["host"], port=options["port"])
+        try:
+            Show(place, self._say, self._tell).run(rate=options["rate"], duration=options["duration"])
+        except DemoFailed as error:
+            raise CommandError(str(error)) from error
+
+    def _say(self, line: str) -> None:
+        self.stdout.write(line)
+        self.stdout.flush()
+
+    def _tell(self, news: str) -> None:
+        print(f"demo: {news}", file=sys.stderr, flush=True)

@@ -1,0 +1,109 @@
+"""What the console keeps in the database: who did what, and who failed to log in. Everything else is in Redis."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.conf import settings
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+
+class Access(models.Model):
+    """No table: it carries the permissions of the console."""
+
+    class Meta:
+        """Django's own permissions are not used."""
+
+        managed = False
+        default_permissions = ()
+        permissions = (
+            ("view", _("May see the console")),
+            ("operate", _("May retry, run, postpone, cancel and edit tasks")),
+            ("destroy", _("May delete and discard tasks")),
+            ("configure", _("May pause and limit lanes, and quiet and stop workers")),
+            ("see_arguments", _("May see arguments, results and raw records")),
+        )
+
+
+class Outcome(models.TextChoices):
+    """How an action ended."""
+
+    BEGUN = "begun", _("begun")  # the process died before the action's end was known
+    DONE = "done", _("done")
+    PARTLY = "partly", _("partly done")
+    REFUSED = "refused", _("refused")
+    FAILED = "failed", _("failed")
+
+
+class AuditEntry(models.Model):
+    """One action of one person. It is written before the action and completed after it; there is no way to edit it."""
+
+    at = models.DateTimeField(_("when"), auto_now_add=True, db_index=True)
+    actor = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+", verbose_name=_("who")
+    )
+    actor_name = models.CharField(_("name"), max_length=150)  # stays when the account goes
+    address = models.GenericIPAddressField(_("address"), null=True)
+    verb = models.CharField(_("action"), max_length=40, db_index=True)
+    target = models.CharField(_("target"), max_length=400)  # a task, a lane, a worker; or what the ids have in common
+    ids = models.JSONField(_("tasks"), default=list)  # [[pool, id], ...]
+    filter = models.JSONField(_("filter"), default=dict)
+    count = models.PositiveIntegerField(_("how many"), default=0)
+    changed = models.PositiveIntegerField(_("changed"), default=0)
+    reason = models.CharField(_("reason"), max_length=500, blank=True)
+    before = models.JSONField(_("before"), default=dict)
+    after = models.JSONField(_("after"), default=dict)
+    outcome = models.CharField(_("outcome"), max_length=10, choices=Outcome, default=Outcome.BEGUN)
+    detail = models.CharField(_("detail"), max_length=1000, blank=True)
+    undoes = models.ForeignKey(
+        "self", on_delete=models.PROTECT, null=True, related_name="undone_by", verbose_name=_("undoes")
+    )
+
+    class Meta:
+        """Django's own permissions are not used."""
+
+        default_permissions = ()
+        ordering = ("-pk",)
+        verbose_name = _("audit entry")
+        verbose_name_plural = _("audit entries")
+
+    def __str__(self) -> str:
+        return f"{self.actor_name}: {self.verb} {self.target}"
+
+    def delete(self, *args: Any, **kwargs: Any) -> tuple[int, dict[str, int]]:
+        """Refused: what was done stays known."""
+        raise PermissionError("An audit entry cannot be deleted.")
+
+
+class AuditedTask(models.Model):
+    """Finds the entries of one task."""
+
+    entry = models.ForeignKey(AuditEntry, on_delete=models.CASCADE, related_name="tasks")
+    pool = models.CharField(max_length=200)
+    task_id = models.CharField(max_length=200)
+
+    class Meta:
+        """Django's own permissions are not used."""
+
+        default_permissions = ()
+        indexes = (models.Index(fields=["task_id", "pool"], name="console_audited_task"),)
+
+    def __str__(self) -> str:
+        return self.task_id
+
+
+class FailedLogin(models.Model):
+    """A login that failed, for a while: counted by the name that was tried and by the address that it came from."""
+
+    key = models.CharField(max_length=80)
+    at = models.DateTimeField(auto_now_add=True, db_index=True)
+
+    class Meta:
+        """Django's own permissions are not used."""
+
+        default_permissions = ()
+        indexes = (models.Index(fields=["key", "at"], name="console_failed_login"),)
+
+    def __str__(self) -> str:
+        return self.key

@@ -1,0 +1,82 @@
+"""Who may do what: one table from the name of a URL to the verb that it needs.
+
+A URL that is not in the table cannot be built (`console.guard` looks it up at import), so a new page is closed until
+somebody has decided who may see it.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from queueops import conf
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import AnonymousUser, User
+
+
+class Verb(StrEnum):
+    """A permission of the console; in Django it is `console.<verb>`."""
+
+    VIEW = "view"
+    OPERATE = "operate"
+    DESTROY = "destroy"
+    CONFIGURE = "configure"
+    SEE_ARGUMENTS = "see_arguments"
+
+
+GROUPS: dict[str, tuple[Verb, ...]] = {
+    "viewers": (Verb.VIEW,),
+    "operators": (Verb.VIEW, Verb.OPERATE, Verb.SEE_ARGUMENTS),
+    "administrators": tuple(Verb),
+}
+"""The groups that the first migration makes."""
+
+CHANGING = frozenset({Verb.OPERATE, Verb.DESTROY, Verb.CONFIGURE})
+"""Verbs that change something: POST only, audited, and off while the setting READ_ONLY is on."""
+
+ANYONE = None
+_VIEWED = (
+    "overview overview-live tasks tasks-rows task task-attempts task-timeline task-log task-why task-audit task-live "
+    "errors errors-rows error lanes lanes-rows workers workers-rows audit audit-entry "
+    "settings settings-save help missing"
+)
+_CHUNKS = "task-mapreduce task-chunks task-chunks-live task-chunks-rows task-chunk task-chunk-live"
+_OPERATED = "retry run_now requeue postpone cancel release priority move keep"
+_ON_CHUNKS = "retry drop skip release speculate restart"
+_BULK = "retry run_now requeue postpone cancel"
+
+TABLE: dict[str, Verb | None] = {
+    "login": ANYONE,
+    "logout": ANYONE,
+    **dict.fromkeys(_VIEWED.split(), Verb.VIEW),
+    **dict.fromkeys(_CHUNKS.split(), Verb.VIEW),
+    **{f"task-{verb}": Verb.OPERATE for verb in _OPERATED.split()},
+    **{f"task-chunks-{verb}": Verb.OPERATE for verb in _ON_CHUNKS.split()},
+    **{f"tasks-{verb}": Verb.OPERATE for verb in _BULK.split()},
+    **dict.fromkeys(("task-delete", "task-discard", "tasks-delete", "tasks-discard"), Verb.DESTROY),
+    "task-raw": Verb.SEE_ARGUMENTS,
+    "task-edit": Verb.SEE_ARGUMENTS,
+    "task-edit-save": Verb.OPERATE,
+    "task-chunk-edit": Verb.SEE_ARGUMENTS,
+    "task-chunk-edit-save": Verb.OPERATE,
+    "undo": Verb.OPERATE,
+    "lane-pause": Verb.CONFIGURE,
+    "lane-resume": Verb.CONFIGURE,
+    "lane-set": Verb.CONFIGURE,
+    "worker-quiet": Verb.CONFIGURE,
+    "worker-stop": Verb.CONFIGURE,
+}
+
+
+def granted(user: User | AnonymousUser) -> frozenset[Verb]:
+    """The verbs that the user may use now; while READ_ONLY is on nobody may change anything."""
+    if not user.is_authenticated or not user.is_active:
+        return frozenset()
+    verbs = frozenset(verb for verb in Verb if user.has_perm(f"console.{verb}"))
+    return verbs - CHANGING if conf.current().read_only else verbs
+
+
+def changes(name: str) -> bool:
+    """Whether the URL of this name changes the system, and so must leave an audit entry."""
+    return TABLE[name] in CHANGING

@@ -1,0 +1,13 @@
+"""The addresses of the stand-alone project: the console at /ops/, and nothing else."""
+
+from __future__ import annotations
+
+from django.urls import include, path
+from django.views.generic import RedirectView
+
+handler500 = "console.failures.server_error"
+
+urlpatterns = [
+    path("", RedirectView.as_view(url="/ops/")),
+    path("ops/", include("console.urls")),
+]

@@ -1,0 +1,22 @@
+"""Where a form sends the user afterwards: to where it was sent from, if that is a page of this very site."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils.http import url_has_allowed_host_and_scheme
+
+
+def address(request: HttpRequest, otherwise: str) -> str:
+    """The form's `next`, or the page of the name `otherwise`."""
+    wanted = request.POST.get("next", "")
+    hosts = {request.get_host()}
+    if wanted.startswith("/") and url_has_allowed_host_and_scheme(wanted, hosts, require_https=request.is_secure()):
+        return wanted
+    return reverse(f"console:{otherwise}")
+
+
+def back(request: HttpRequest, otherwise: str) -> HttpResponse:
+    """A redirect there."""
+    return redirect(address(request, otherwise))

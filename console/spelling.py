@@ -1,0 +1,84 @@
+"""Numbers, durations and sizes as people read them. Pure; the same words as `times.js` writes."""
+
+from __future__ import annotations
+
+from django.utils.translation import gettext as _
+
+NARROW = "\N{NARROW NO-BREAK SPACE}"
+NOTHING = "–"
+UNITS = ((86_400_000.0, "d"), (3_600_000.0, "h"), (60_000.0, "min"), (1000.0, "s"))
+
+
+def count(number: float | None) -> str:
+    """12 345."""
+    return NOTHING if number is None else f"{int(number):,}".replace(",", NARROW)
+
+
+def short(number: float | None) -> str:
+    """12.3k: at most four characters and a letter."""
+    if number is None:
+        return NOTHING
+    for limit, letter in ((1e9, "G"), (1e6, "M"), (1e4, "k")):
+        if abs(number) >= limit:
+            scaled = number / (1e3 if letter == "k" else limit)
+            return f"{scaled:.3g}{letter}" if scaled < 1000 else f"{scaled:.0f}{letter}"
+    return count(number)
+
+
+def rate(number: float | None) -> str:
+    """A rate per second."""
+    if number is None:
+        return NOTHING
+    if number >= 100:
+        return short(round(number))
+    return "0" if number < 0.005 else f"{number:.2f}" if number < 1 else f"{number:.1f}"
+
+
+def percent(share: float | None) -> str:
+    """A share of one, in percent."""
+    if share is None:
+        return NOTHING
+    return "0%" if share <= 0 else "<0.1%" if share < 0.001 else f"{share * 100:.3g}%"
+
+
+def span(ms: float | None) -> str:
+    """A duration: 840 ms, 1.2 s, 3 min 20 s, 2 h 5 min, 3 d 4 h."""
+    if ms is None:
+        return NOTHING
+    if ms < 1000:
+        return f"{ms:.0f}{NARROW}ms" if ms >= 10 or ms == int(ms) else f"{ms:.1f}{NARROW}ms"
+    if ms < 60_000:
+        return f"{ms / 1000:.1f}{NARROW}s"
+    at = next(index for index, (unit, _letter) in enumerate(UNITS) if ms >= unit)
+    unit, letter = UNITS[at]
+    smaller, small_letter = UNITS[at + 1]
+    whole, rest = divmod(ms, unit)
+    parts = f"{whole:.0f}{NARROW}{letter}"
+    return f"{parts} {rest // smaller:.0f}{NARROW}{small_letter}" if rest >= smaller else parts
+
+
+def seconds(number: float | None) -> str:
+    """A duration that is given in seconds."""
+    return NOTHING if number is None else span(number * 1000)
+
+
+def size(number: float | None) -> str:
+    """Bytes: 12.3 MB."""
+    if number is None:
+        return NOTHING
+    value = float(number)
+    for unit in ("B", "kB", "MB", "GB"):
+        if value < 1000:
+            return f"{value:.3g}{NARROW}{unit}"
+        value /= 1000
+    return f"{value:.3g}{NARROW}TB"
+
+
+def ago(ms: float, now_ms: float) -> str:
+    """A moment, relative to now: one number and one unit."""
+    distance = now_ms - ms
+    if abs(distance) < 1000:
+        return _("now")
+    unit, letter = next(pair for pair in UNITS if abs(distance) >= pair[0])
+    text = f"{int(abs(distance) // unit)}{NARROW}{letter}"
+    return _("%(span)s ago") % {"span": text} if distance > 0 else _("in %(span)s") % {"span": text}

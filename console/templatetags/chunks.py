@@ -1,0 +1,57 @@
+"""What the templates of map-reduce tasks need: a chunk's look and address, the columns of the strip for the browser."""
+
+from __future__ import annotations
+
+from django import template
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from console import addresses
+from console.chunk_looks import ChunkLook, look
+from console.templatetags.console import icon
+from queueops.inspect import ChunksView, Strip
+
+register = template.Library()
+
+register.simple_tag(addresses.chunks_url)
+register.simple_tag(addresses.chunk_url)
+register.simple_tag(look, name="chunk_look")
+
+
+@register.simple_tag
+def chunk_state(name: str) -> SafeString:
+    """A chunk's state: icon, word and colour."""
+    found: ChunkLook = look(name)
+    return format_html(
+        '<span class="state {}" title="{}">{}{}</span>',
+        found.css_class,
+        found.meaning,
+        icon(found.icon),
+        name or "gone",
+    )
+
+
+@register.filter
+def columns_text(strip: Strip) -> str:
+    """The columns as `chunks.js` reads them: a digit for each chunk (its state, 5 = gone), or counts by state."""
+    if strip.width > 1:
+        return ";".join(",".join(map(str, column)) for column in strip.columns)
+    return "".join(str(column.index(1)) if any(column) else "5" for column in strip.columns)
+
+
+@register.filter
+def attempts_text(strip: Strip) -> str:
+    """The failed attempts of each chunk; nothing when there are none."""
+    return ",".join(map(str, strip.attempts)) if any(strip.attempts) else ""
+
+
+@register.filter
+def span_of(end: int, first: int) -> int:
+    """How many chunks the strip shows."""
+    return end - first
+
+
+@register.filter
+def done_share(view: ChunksView) -> float:
+    """The part of all chunks that is done, from 0 to 1."""
+    return view.counts["done"] / view.total if view.total else 0.0

@@ -1,0 +1,205 @@
+"""What the templates of the console need: a state's look, times, durations, numbers, icons, addresses, JSON."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from itertools import pairwise
+from time import time
+from typing import Any
+
+from django import template
+from django.forms.boundfield import BoundField
+from django.template import Context
+from django.templatetags.static import static
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.formats import date_format
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from console import addresses, arguments, facets, json_colours, looks, spelling, traceback
+from console.deeds import label
+from console.remedies import remedy
+from queueops.inspect import Attempt, ErrorRow, Failure, Finding, Moment, PoolView, TaskDetail, TaskQuery, TaskRow
+from queueops.states import LEASED
+
+register = template.Library()
+
+WORKER_ICONS = {"live": "activity", "quiet": "volume-off", "late": "alert-triangle", "stopping": "power"}
+
+register.simple_tag(addresses.task_url)
+register.simple_tag(label, name="verb_label")
+register.filter("alarm_url", addresses.alarm_url)
+register.filter("count", spelling.count)
+register.filter("short", spelling.short)
+register.filter("rate", spelling.rate)
+register.filter("percent", spelling.percent)
+register.filter("span", spelling.span)
+register.filter("seconds", spelling.seconds)
+register.filter("size", spelling.size)
+register.filter("arguments", arguments.shown)
+register.filter("coloured", json_colours.coloured)
+register.filter("frames", traceback.grouped)
+register.filter("state_class", looks.css_class)
+
+
+@register.simple_tag
+def icon(name: str, label: str = "") -> SafeString:
+    """An icon of the sprite; decoration, unless it has a label."""
+    address = f"{static('vendor/icons/icons.svg')}#{name}"
+    if label:
+        return format_html('<svg class="icon" role="img" aria-label="{}"><use href="{}"></use></svg>', label, address)
+    return format_html('<svg class="icon" aria-hidden="true"><use href="{}"></use></svg>', address)
+
+
+@register.simple_tag
+def state(name: str) -> SafeString:
+    """A state: icon, word and colour."""
+    found = looks.look(name)
+    return format_html(
+        '<span class="state {}" title="{}">{}{}</span>', looks.css_class(name), found.meaning, icon(found.icon), name
+    )
+
+
+@register.simple_tag
+def state_icon(name: str) -> SafeString:
+    """A state's icon alone, for where its word stands beside it."""
+    return icon(looks.look(name).icon)
+
+
+@register.simple_tag
+def state_use(name: str) -> SafeString:
+    """A state's icon inside another drawing."""
+    return format_html('<use href="{}#{}"></use>', static("vendor/icons/icons.svg"), looks.look(name).icon)
+
+
+@register.simple_tag
+def worker_state(name: str) -> SafeString:
+    """A worker's condition: icon and word."""
+    known = name if name in WORKER_ICONS else "unknown"
+    return format_html(
+        '<span class="condition condition-{}">{}{}</span>', known, icon(WORKER_ICONS.get(name, "help-circle")), name
+    )
+
+
+@register.simple_tag
+def since(ms: int | None) -> SafeString | str:
+    """How long ago, without the word; the exact moment on hover."""
+    if not ms:
+        return "–"
+    text = spelling.span(max(0.0, time() * 1000 - ms))
+    return format_html(
+        '<time datetime="{}" title="{}" data-ms="{}" data-plain>{}</time>', _iso(ms), exact(ms), ms, text
+    )
+
+
+@register.simple_tag
+def ago(ms: int | None) -> SafeString | str:
+    """A moment, relative to now; the exact one on hover."""
+    if not ms:
+        return "–"
+    text = spelling.ago(ms, time() * 1000)
+    return format_html('<time datetime="{}" title="{}" data-ms="{}">{}</time>', _iso(ms), exact(ms), ms, text)
+
+
+@register.simple_tag
+def exact(ms: int | None) -> str:
+    """A moment with date, time and zone."""
+    if not ms:
+        return "–"
+    moment = timezone.localtime(_moment(ms))
+    return f"{date_format(moment, 'Y-m-d H:i:s')}.{moment.microsecond // 1000:03d} {moment.tzname()}"
+
+
+@register.filter
+def url_of(task: TaskRow | TaskDetail) -> str:
+    """The address of this task's page."""
+    return addresses.task_url(task.id, task.pool)
+
+
+@register.simple_tag
+def tab_url(task: TaskDetail, tab: str) -> str:
+    """The address of one of a task's tabs."""
+    return addresses.tab_url(task.id, task.pool, tab)
+
+
+@register.simple_tag
+def facet_url(query: TaskQuery, facet: str, value: str) -> str:
+    """The address of the list with one facet changed."""
+    return facets.address(query, **{facet: value})
+
+
+@register.simple_tag
+def deed_url(verb: str) -> str:
+    """Where the ticked rows are sent to."""
+    return reverse(f"console:tasks-{verb}")
+
+
+@register.filter
+def error_url(error: ErrorRow | Failure) -> str:
+    """The address of an error's page."""
+    return reverse("console:error", kwargs={"fingerprint": error.fingerprint}) if error.fingerprint else ""
+
+
+@register.filter
+def filter_fields(query: TaskQuery, known: dict[str, Any] | None) -> list[tuple[str, Any, str, Any]]:
+    """Name, label, value and suggestions of each field of the filter."""
+    names = ("name", "pool", "lane", "kind", "tag", "id")
+    return [(name, facets.LABELS[name], getattr(query, name), (known or {}).get(name)) for name in names]
+
+
+@register.filter
+def last_name(path: str) -> str:
+    """A type without its module."""
+    return path.rpartition(".")[2] or path
+
+
+@register.filter
+def running(pool: PoolView) -> int:
+    """How many tasks workers hold."""
+    return sum(pool.states.get(state, 0) for state in LEASED)
+
+
+@register.filter
+def ran_ms(run: Attempt | TaskDetail) -> int:
+    """How long a run took; as far as it is known."""
+    return max(0, (run.ended_ms or 0) - (run.begun_ms or 0))
+
+
+@register.filter
+def with_durations(moments: tuple[Moment, ...]) -> list[tuple[Moment, int | None]]:
+    """Each moment with the time until the next one; of the last it is not known."""
+    return [
+        *((moment, then.t - moment.t) for moment, then in pairwise(moments)),
+        *((last, None) for last in moments[-1:]),
+    ]
+
+
+@register.filter
+def unlocalized(number: Any) -> str:
+    """A number for a machine to read."""
+    return f"{number or 0}"
+
+
+@register.simple_tag
+def field_in(field: BoundField, suffix: str) -> SafeString:
+    """A form's field with an id of its own: a page may hold several forms."""
+    style = "form-select" if hasattr(field.field, "choices") else "form-control"
+    return field.as_widget(attrs={"id": f"{field.id_for_label}-{suffix}", "class": style, "autocomplete": "off"})
+
+
+@register.simple_tag(takes_context=True)
+def mend(context: Context, finding: Finding, task: TaskDetail) -> dict[str, str] | None:
+    """What mends a finding with one click, for those who may: where to send the form, and its label."""
+    return remedy(finding, task, context["may"])
+
+
+def _iso(ms: int) -> str:
+    return _moment(ms).isoformat(timespec="milliseconds")
+
+
+def _moment(ms: float) -> datetime:
+    try:
+        return datetime.fromtimestamp(ms / 1000, UTC)
+    except (OverflowError, ValueError, OSError):
+        return datetime.fromtimestamp(0, UTC)

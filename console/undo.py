@@ -1,0 +1,103 @@
+"""The way back from an action, as far as there is one: the inverse of each verb, for the tasks that it changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, NamedTuple
+
+from console.models import AuditEntry, Outcome
+from queueops import control
+from queueops.states import TIMED, State
+
+
+class Step(NamedTuple):
+    """One call that takes an action back; `ids` is empty where it was not about tasks."""
+
+    pool: str
+    ids: tuple[str, ...]
+    call: Callable[[], Any]
+
+
+def steps(entry: AuditEntry, who: str = "") -> list[Step]:
+    """The calls that take the action back; empty when it can't be, or already was."""
+    if entry.outcome not in (Outcome.DONE, Outcome.PARTLY) or entry.verb not in INVERSE or entry.undoes_id:
+        return []
+    if entry.undone_by.exclude(outcome=Outcome.FAILED).exists():
+        return []
+    return list(INVERSE[entry.verb](entry, who))
+
+
+def _changed(entry: AuditEntry) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    for pool, id in entry.ids:
+        if entry.after.get(f"{pool} {id}", {}).get("word") == "OK":
+            yield pool, id, entry.before.get(f"{pool} {id}", {})
+
+
+def _restore(entry: AuditEntry, who: str) -> Iterator[Step]:
+    for pool in dict.fromkeys(pool for pool, _id in entry.ids):
+        ids = tuple(id for where, id, _ in _changed(entry) if where == pool)
+        if ids:
+            yield Step(pool, ids, partial(control.restore, ids, pool=pool, who=who))
+
+
+def _uncancel(entry: AuditEntry, who: str) -> Iterator[Step]:
+    """Only what was pending: a task that had to wait must not start at once, one that ran has been stopped."""
+    for pool, id, was in _changed(entry):
+        is_now = entry.after[f"{pool} {id}"].get("state")
+        if was.get("state") == State.PENDING and is_now == State.CANCELLED:
+            yield Step(pool, (id,), partial(control.retry, [id], pool=pool, who=who))
+
+
+def _unpostpone(entry: AuditEntry, who: str) -> Iterator[Step]:
+    for pool, id, was in _changed(entry):
+        if was.get("state") == State.PENDING:
+            yield Step(pool, (id,), partial(control.run_now, [id], pool=pool, who=who))
+        elif was.get("state") == State.POSTPONED and was.get("due_ms"):
+            due = was["due_ms"]
+            yield Step(pool, (id,), partial(control.postpone, [id], until_ms=due, pool=pool, who=who))
+
+
+def _wait_again(entry: AuditEntry, who: str) -> Iterator[Step]:
+    for pool, id, was in _changed(entry):
+        if was.get("state") in TIMED and was.get("due_ms"):
+            due = was["due_ms"]
+            yield Step(pool, (id,), partial(control.postpone, [id], until_ms=due, pool=pool, who=who))
+
+
+def _reprioritise(entry: AuditEntry, who: str) -> Iterator[Step]:
+    for pool, id, was in _changed(entry):
+        if "priority" in was:
+            number = was["priority"]
+            yield Step(pool, (id,), partial(control.set_priority, [id], number, pool=pool, who=who))
+
+
+def _move_back(entry: AuditEntry, who: str) -> Iterator[Step]:
+    for pool, id, was in _changed(entry):
+        if lane := was.get("lane"):
+            yield Step(pool, (id,), partial(control.move, [id], lane, pool=pool, who=who))
+
+
+def _lane_as_before(entry: AuditEntry, who: str) -> Iterator[Step]:
+    was = entry.before
+    pool, lane = was["pool"], was["lane"]
+    if entry.verb == "pause":
+        yield Step(pool, (), lambda: control.resume_lane(pool, lane))
+    elif entry.verb == "resume":
+        yield Step(pool, (), lambda: control.pause_lane(pool, lane))
+    else:
+        yield Step(pool, (), lambda: control.set_lane(pool, lane, limit=was["limit"], weight=was["weight"]))
+
+
+INVERSE: dict[str, Callable[[AuditEntry, str], Iterator[Step]]] = {
+    "delete": _restore,
+    "cancel": _uncancel,
+    "postpone": _unpostpone,
+    "run_now": _wait_again,
+    "priority": _reprioritise,
+    "move": _move_back,
+    "pause": _lane_as_before,
+    "resume": _lane_as_before,
+    "set_lane": _lane_as_before,
+}
+"""What takes a verb back. A retry, a release, a discarded task and a stopped worker have no way back."""

@@ -1,0 +1,80 @@
+"""Every URL of the console. Pages end with a slash; fragments and actions begin with `_` and have none."""
+
+from __future__ import annotations
+
+from django.urls import URLPattern, path, re_path
+
+from console import chunk_deeds, converters
+from console.deeds import BULK, DEEDS
+from console.guard import View, guarded
+from console.views import (
+    audit,
+    chunk_acts,
+    chunks,
+    errors,
+    lanes,
+    overview,
+    preferences,
+    session,
+    task,
+    task_acts,
+    tasks,
+    undo,
+    workers,
+)
+
+converters.register()
+app_name = "console"
+
+
+def _url(route: str, view: View, name: str, **given: str) -> URLPattern:
+    return path(route, guarded(name, view), given, name=name)
+
+
+urlpatterns = [
+    _url("", overview.index, "overview"),
+    _url("_overview", overview.live, "overview-live"),
+    _url("tasks/", tasks.index, "tasks"),
+    _url("tasks/_rows", tasks.rows, "tasks-rows"),
+    *(_url(f"tasks/_{verb}", tasks.act, f"tasks-{verb}", verb=verb) for verb in DEEDS if verb in BULK),
+    _url("tasks/<name:id>/", task.show, "task", tab="summary"),
+    _url("tasks/<name:id>/_live", task.live, "task-live"),
+    *(_url(f"tasks/<name:id>/{tab}/", task.show, f"task-{tab}", tab=tab) for tab in task.TABS if tab != "summary"),
+    _url("tasks/<name:id>/edit/", task_acts.edit, "task-edit"),
+    _url("tasks/<name:id>/_edit", task_acts.save, "task-edit-save"),
+    *(_url(f"tasks/<name:id>/_{verb}", task_acts.act, f"task-{verb}", verb=verb) for verb in DEEDS),
+    _url("tasks/<name:id>/chunks/", chunks.show, "task-chunks"),
+    _url("mapreduce/<name:id>/", chunks.show, "task-mapreduce"),
+    _url("mapreduce/<name:id>/_live", chunks.live, "task-chunks-live"),
+    _url("mapreduce/<name:id>/_rows", chunks.rows, "task-chunks-rows"),
+    *(
+        _url(f"mapreduce/<name:id>/_{verb}", chunk_acts.act, f"task-chunks-{verb}", verb=verb)
+        for verb in chunk_deeds.DEEDS
+    ),
+    _url("mapreduce/<name:id>/_restart", chunk_acts.restart, "task-chunks-restart"),
+    _url("mapreduce/<name:id>/<int:number>/", chunks.one, "task-chunk"),
+    _url("mapreduce/<name:id>/<int:number>/_live", chunks.one_live, "task-chunk-live"),
+    _url("mapreduce/<name:id>/<int:number>/edit/", chunk_acts.edit, "task-chunk-edit"),
+    _url("mapreduce/<name:id>/<int:number>/_edit", chunk_acts.save, "task-chunk-edit-save"),
+    _url("errors/", errors.index, "errors"),
+    _url("errors/_rows", errors.rows, "errors-rows"),
+    _url("errors/<name:fingerprint>/", errors.show, "error"),
+    _url("lanes/", lanes.index, "lanes"),
+    _url("lanes/_rows", lanes.rows, "lanes-rows"),
+    _url("lanes/<name:pool>/<name:lane>/_pause", lanes.pause, "lane-pause"),
+    _url("lanes/<name:pool>/<name:lane>/_resume", lanes.resume, "lane-resume"),
+    _url("lanes/<name:pool>/<name:lane>/_set", lanes.change, "lane-set"),
+    _url("workers/", workers.index, "workers"),
+    _url("workers/_rows", workers.rows, "workers-rows"),
+    _url("workers/<name:id>/_quiet", workers.quiet, "worker-quiet"),
+    _url("workers/<name:id>/_stop", workers.stop, "worker-stop"),
+    _url("audit/", audit.index, "audit"),
+    _url("audit/<int:pk>/", audit.show, "audit-entry"),
+    _url("audit/<int:pk>/_undo", undo.undo, "undo"),
+    _url("settings/", preferences.index, "settings"),
+    _url("settings/_save", preferences.save, "settings-save"),
+    _url("help/", preferences.keys, "help"),
+    _url("login/", session.login, "login"),
+    _url("logout/", session.logout, "logout"),
+    re_path(r"^.*/$", guarded("missing", overview.missing), name="missing"),
+]

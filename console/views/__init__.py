@@ -1,0 +1,1 @@
+"""The views: each asks one question or does one deed."""

@@ -1,0 +1,51 @@
+"""The audit log: who did what, when, to how many, and how it ended. It can be read, never written."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404
+
+from console.models import AuditEntry
+from console.page import page
+from console.views.undo import undoable
+
+LIMIT = 50
+
+
+def index(request: HttpRequest) -> HttpResponse:
+    """The entries, newest first; `before` is the entry that ends the page before."""
+    entries = AuditEntry.objects.select_related("undoes")
+    asked = {name: request.GET.get(name, "").strip()[:150] for name in ("actor_name", "verb", "outcome")}
+    entries = entries.filter(**{name: value for name, value in asked.items() if value})
+    before = request.GET.get("before", "")
+    if before.isdecimal() and len(before) < 19:
+        entries = entries.filter(pk__lt=int(before))
+    found = list(entries[: LIMIT + 1])
+    context = {"entries": found[:LIMIT], "more": found[LIMIT - 1].pk if len(found) > LIMIT else None, "asked": asked}
+    return page(request, "audit/page.html", context)
+
+
+def show(request: HttpRequest, pk: int) -> HttpResponse:
+    """One entry, with what was before and after, and the way back if there is one."""
+    entry = get_object_or_404(AuditEntry.objects.select_related("undoes"), pk=pk)
+    return page(
+        request, "audit/entry.html", {"entry": entry, "changes": _changes(entry), "undoable": undoable(entry, request)}
+    )
+
+
+def _changes(entry: AuditEntry) -> list[dict[str, str]]:
+    """Each task with its state before and after, and what the engine answered."""
+    changes = []
+    for pool, id in entry.ids:
+        before, after = (side.get(f"{pool} {id}", {}) for side in (entry.before, entry.after))
+        changes.append(
+            {
+                "pool": pool,
+                "id": id,
+                "before": before.get("state", ""),
+                "after": after.get("state", ""),
+                "word": after.get("word", ""),
+                "detail": after.get("detail", ""),
+            }
+        )
+    return changes

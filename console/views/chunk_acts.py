@@ -1,0 +1,121 @@
+"""What is done to chunks, one or many: a verb, other data, or another start of the whole task."""
+
+from __future__ import annotations
+
+from django.core.exceptions import PermissionDenied, SuspiciousOperation
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.utils.translation import gettext as _
+
+from console import chunk_calls, returning
+from console.act import perform as act_on_task
+from console.addresses import chunk_url
+from console.choice import Choice
+from console.chunk_act import perform
+from console.chunk_choice import ChunkChoice
+from console.chunk_deeds import DEEDS, STARTS, ChunkDeed, Start
+from console.confirm import is_confirmed, need
+from console.deeds import Deed
+from console.forms import ChunkForm
+from console.page import Frame, page
+from console.views.task import find
+from queueops import inspect
+from queueops.inspect import ChunkDetail, TaskDetail
+
+
+def act(request: HttpRequest, id: str, verb: str) -> HttpResponse:
+    """Do the verb to the chosen chunks; ask first when they are many."""
+    task, deed = find(request, id), DEEDS[verb]
+    choice = ChunkChoice.parse(request, task.pool, task.id, _counts(task))
+    if not choice.count:
+        return returning.back(request, "tasks")
+    if question := _unanswered(request, deed, choice):
+        return question
+    perform(request, verb, str(deed.label), choice, lambda who: chunk_calls.mend(verb, choice, who))
+    return returning.back(request, "tasks")
+
+
+def restart(request: HttpRequest, id: str) -> HttpResponse:
+    """Start the task again from one of its stages; ask first where results are thrown away."""
+    task, start = find(request, id), STARTS.get(request.POST.get("stage", ""))
+    if start is None:
+        raise SuspiciousOperation(_("There is no such stage."))
+    counts = _counts(task)
+    count = counts["failed"] + counts["errored"] if start.stage == "failed" else sum(counts.values())
+    choice = ChunkChoice(pool=task.pool, id=task.id, whole=("failed",) if start.stage == "failed" else (), count=count)
+    if start.stage != "reduce" and (question := _unanswered(request, start, choice)):
+        return question
+    deed = Deed(f"restart_{start.stage}", f"{_('Restart')} {start.label}", "rotate-clockwise", chunk_calls.restart)
+    act_on_task(request, deed, Choice(((task.pool, task.id),)), {"stage": start.stage})
+    return returning.back(request, "tasks")
+
+
+def edit(request: HttpRequest, id: str, number: int) -> HttpResponse:
+    """The data as JSON, to be changed."""
+    task, chunk = _find(request, id, number)
+    return _edit_page(request, task, chunk, ChunkForm(initial={"data": chunk.data_json}))
+
+
+def save(request: HttpRequest, id: str, number: int) -> HttpResponse:
+    """Take the new data; the chunk runs again with it when that was asked for."""
+    if not Frame(request).sees_arguments:
+        raise PermissionDenied
+    (task, chunk), form = _find(request, id, number), ChunkForm(request.POST)
+    if not form.is_valid():
+        return _edit_page(request, task, chunk, form, status=422)
+    choice = ChunkChoice(pool=task.pool, id=task.id, numbers=(number,), count=1)
+    value, again = form.cleaned_data["data"], "retry" in request.POST and "retry" in chunk.allowed
+    perform(
+        request,
+        "redo" if again else "edit",
+        _("Edit and retry") if again else _("Edit"),
+        choice,
+        lambda who: chunk_calls.edit(choice, value, who, again=again),
+        data=chunk.data_json,
+    )
+    return redirect(chunk_url(task.id, task.pool, number))
+
+
+def _find(request: HttpRequest, id: str, number: int) -> tuple[TaskDetail, ChunkDetail]:
+    task = find(request, id)
+    chunk = inspect.chunk(task.id, number, task.pool)
+    if chunk is None:
+        raise Http404
+    return task, chunk
+
+
+def _counts(task: TaskDetail) -> dict[str, int]:
+    view = inspect.chunks_of(task.id, task.pool, first=0, count=1)
+    if view is None:
+        raise Http404
+    return view.counts
+
+
+def _edit_page(
+    request: HttpRequest, task: TaskDetail, chunk: ChunkDetail, form: ChunkForm, status: int = 200
+) -> HttpResponse:
+    return page(request, "mapreduce/edit.html", {"task": task, "chunk": chunk, "form": form}, status=status)
+
+
+def _unanswered(request: HttpRequest, deed: ChunkDeed | Start, choice: ChunkChoice) -> HttpResponse | None:
+    """The page that asks, or None when all is said. Of a whole state there may be fewer now than were confirmed."""
+    needed = need(choice.count, irreversible=deed.irreversible)
+    sent = request.POST.dict()
+    if is_confirmed(needed, _confirmed(choice, sent.get("confirmed", "")), sent):
+        return None
+    context = {
+        "deed": deed,
+        "choice": choice,
+        "needed": needed,
+        "stage": request.POST.get("stage", ""),
+        "next": returning.address(request, "tasks"),
+        "wrong": "confirmed" in sent,
+        "reason": sent.get("reason", ""),
+        "action": request.path,
+    }
+    return page(request, "mapreduce/confirm.html", context, status=422 if "confirmed" in sent else 200)
+
+
+def _confirmed(choice: ChunkChoice, confirmed: str) -> int:
+    fewer = choice.whole and confirmed.isdecimal() and len(confirmed) < 11 and choice.count <= int(confirmed)
+    return int(confirmed) if fewer else choice.count

@@ -1,0 +1,37 @@
+"""The overview: is all well, and if not, where."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+from django.http import Http404, HttpRequest, HttpResponse
+
+from console.diagram.machine import draw
+from console.figures import figures
+from console.page import fragment, page
+from queueops import inspect
+
+
+def index(request: HttpRequest) -> HttpResponse:
+    """The whole system on one page."""
+    return page(request, "overview/page.html", _context())
+
+
+def live(request: HttpRequest) -> HttpResponse:
+    """All of it again, when the sampler has seen a change."""
+    return fragment(request, "overview/live.html", _context())
+
+
+def missing(request: HttpRequest) -> NoReturn:
+    """Every other address."""
+    raise Http404
+
+
+def _context() -> dict[str, Any]:
+    snapshot = inspect.snapshot()
+    return {
+        "version": snapshot.version,
+        "snapshot": snapshot,
+        "figures": figures(snapshot),
+        "machine": draw(snapshot.states, snapshot.flows),
+    }

@@ -1,0 +1,90 @@
+"""One task: a header with its state and what can be done, and tabs that are pages of their own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+from console import failures
+from console.addresses import tab_url
+from console.deeds import allowed
+from console.diagram.machine import draw_task
+from console.diagram.strip import strip
+from console.models import AuditEntry
+from console.page import Frame, fragment, page, version_of
+from console.permissions import Verb
+from queueops import inspect
+from queueops.inspect import TaskDetail
+
+TABS: dict[str, str | Promise] = {
+    "summary": _("Summary"),
+    "attempts": _("Attempts"),
+    "timeline": _("Timeline"),
+    "log": _("Log"),
+    "why": _("Why?"),
+    "raw": _("Raw"),
+    "audit": _("Audit"),
+}
+ENTRIES = 100
+
+
+def show(request: HttpRequest, id: str, tab: str) -> HttpResponse:
+    """The task, with one of its tabs."""
+    return page(request, "task/page.html", _context(request, id, tab))
+
+
+def live(request: HttpRequest, id: str) -> HttpResponse:
+    """The same again, when something has changed."""
+    tab = request.GET.get("tab", "")
+    if tab not in TABS:
+        raise Http404
+    if tab == "raw" and not Frame(request).sees_arguments:
+        return failures.forbidden(request, Verb.SEE_ARGUMENTS)
+    return fragment(request, "task/live.html", _context(request, id, tab))
+
+
+def find(request: HttpRequest, id: str) -> TaskDetail:
+    """The task of this id, in the pool that the URL names or in any; 404 when there is none."""
+    pool = request.GET.get("pool", "") or request.POST.get("pool", "")
+    task = inspect.task(id, pool)
+    if task is None:
+        raise Http404
+    return task
+
+
+def tabs_of(task: TaskDetail, frame: Frame) -> list[tuple[str, str | Promise]]:
+    """The tabs of this task for this user; the chunks of a map-reduce task are a page with views of its own."""
+    tabs = [(name, label) for name, label in TABS.items() if name != "raw" or frame.sees_arguments]
+    return [tabs[0], ("chunks", _("Chunks")), *tabs[1:]] if task.kind == "mapreduce" else tabs
+
+
+def _context(request: HttpRequest, id: str, tab: str) -> dict[str, Any]:
+    task, frame = find(request, id), Frame(request)
+    content = _content(task, tab)
+    return {
+        "task": task,
+        "tab": tab,
+        "tab_template": f"console/task/tab_{tab}.html",
+        "here": tab_url(task.id, task.pool, tab),
+        "content": content,
+        "version": version_of(task, content if tab != "audit" else [entry.pk for entry in content]),
+        "deeds": [(deed, deed.form()) for deed in allowed(task.allowed, frame.may)],
+        "may_edit": "edit" in task.allowed and {Verb.OPERATE, Verb.SEE_ARGUMENTS} <= frame.may,
+        "machine": draw_task(task),
+        "strip": strip(task),
+        "tabs": tabs_of(task, frame),
+    }
+
+
+def _content(task: TaskDetail, tab: str) -> Any:
+    """What one tab shows beyond the task itself."""
+    if tab == "why":
+        return inspect.why(task.id, task.pool)
+    if tab == "raw":
+        return inspect.raw(task.id, task.pool)
+    if tab == "audit":
+        return list(AuditEntry.objects.filter(tasks__task_id=task.id, tasks__pool=task.pool)[:ENTRIES])
+    return None

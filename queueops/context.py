@@ -1,0 +1,127 @@
+"""What a task knows of its own execution: `current()`.
+
+A context belongs to one start of one task. The worker makes it, runs the task in it, and is its channel.
+"""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
+
+from queueops.contracts import Handler, Lease
+from queueops.durations import to_ms
+from queueops.errors import BadOption, Cancelled, OutsideTask, Restart
+
+if TYPE_CHECKING:
+    from queueops.handle import TaskHandle
+
+
+class Channel(Protocol):
+    """What a running task can tell its worker. Called from the thread or the loop of the task; must not block."""
+
+    def progress(self, lease: Lease, done: float, total: float | None) -> None:
+        """Show this progress soon; of several in a short time only the last one counts."""
+
+    def log(self, lease: Lease, text: str) -> None:
+        """Add a line to the task's log."""
+
+    def extend(self, lease: Lease, seconds: float) -> None:
+        """Give the task that much more time than its timeout allows."""
+
+
+class Context:
+    """One start of a task, as the task sees it."""
+
+    __slots__ = ("_channel", "_reason", "handler", "lease")
+
+    def __init__(self, lease: Lease, handler: Handler, channel: Channel) -> None:
+        self.lease = lease
+        self.handler = handler
+        self._channel = channel
+        self._reason: str | None = None
+
+    @property
+    def id(self) -> str:
+        """The task's id."""
+        return self.lease.id
+
+    @property
+    def attempt(self) -> int:
+        """Which attempt this is; the first one is 1."""
+        return self.lease.attempt
+
+    @property
+    def task(self) -> Any:
+        """The task object that is running; for kinds that have none, the handler."""
+        return getattr(self.handler, "task", self.handler)
+
+    @property
+    def pool(self) -> str:
+        """The pool that the task was pushed to."""
+        return self.lease.pool
+
+    @property
+    def root(self) -> str:
+        """The id of the task that this one descends from; its own when it descends from none."""
+        return self.lease.root or self.lease.id
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether somebody asked to cancel this task; a long task looks now and then, and calls `cancel()`."""
+        return self._reason is not None
+
+    @property
+    def cancel_reason(self) -> str:
+        """Why cancelling was asked for; empty when it was not."""
+        return self._reason or ""
+
+    def progress(self, done: float, total: float | None = None) -> None:
+        """Show how far the task is; of many calls in a short time only the last one is stored."""
+        for name, value in (("done", done), ("total", total)):
+            if value is not None and (isinstance(value, bool) or not isinstance(value, (int, float))):
+                raise BadOption(name=name, value=value, expected="a number")
+        self._channel.progress(self.lease, done, total)
+
+    def log(self, text: object) -> None:
+        """Add a line to the task's log, of which the last 100 are kept."""
+        self._channel.log(self.lease, str(text))
+
+    def extend(self, seconds: float | timedelta) -> None:
+        """Ask for that many seconds more than the task's timeout allows. Without a timeout it changes nothing."""
+        self._channel.extend(self.lease, to_ms("seconds", seconds) / 1000)
+
+    def restart(self, delay: float | timedelta = 0, count_attempt: bool = False) -> NoReturn:
+        """End this start here and begin again after `delay` seconds; it is no attempt unless `count_attempt`."""
+        raise Restart(seconds=to_ms("delay", delay) / 1000, counted=count_attempt)
+
+    def cancel(self, reason: str = "") -> NoReturn:
+        """End this task here as cancelled."""
+        raise Cancelled(reason=reason or self.cancel_reason)
+
+    def push(self, task: Any, /, *args: Any, **kwargs: Any) -> TaskHandle[Any]:
+        """Push another task that has this one's root as its root."""
+        handle: TaskHandle[Any] = task.descending(self.root).push(*args, **kwargs)
+        return handle
+
+    def ask_to_cancel(self, reason: str) -> None:
+        """Set `cancelled`: called by the worker, from any thread."""
+        self._reason = reason
+
+
+_running: ContextVar[Context] = ContextVar("queueops_context")
+enter = _running.set
+leave = _running.reset
+
+
+def current() -> Context:
+    """The context of the task that is running here. Raises OutsideTask."""
+    try:
+        return _running.get()
+    except LookupError:
+        raise OutsideTask(what="current()") from None
+
+
+def running() -> Context | None:
+    """The context of the task that is running here, or None outside of tasks."""
+    return _running.get(None)

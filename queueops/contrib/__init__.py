@@ -1,0 +1,1 @@
+"""What connects QueueOps to other libraries."""

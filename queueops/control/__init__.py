@@ -1,0 +1,68 @@
+"""What can be done: one function per action. Each row is answered; what a state forbids is refused, with the reason.
+
+`ids` are at most 500 a call. Without `pool`, the pool of each id is looked up. `who` goes into the task's own log.
+"""
+
+from queueops.contracts import ChunkAnswer, Row
+from queueops.control.act import MOST
+from queueops.control.chunks import (
+    drop_chunks,
+    edit_chunk,
+    reasons,
+    release_chunks,
+    restart_from,
+    retry_chunks,
+    skip_chunks,
+    speculate,
+)
+from queueops.control.edit import edit_and_retry
+from queueops.control.lanes import pause_lane, resume_lane, set_lane
+from queueops.control.tasks import (
+    cancel,
+    delete,
+    discard,
+    keep,
+    move,
+    postpone,
+    release,
+    requeue,
+    restore,
+    retry,
+    run_now,
+    set_priority,
+)
+from queueops.control.workers import quiet_worker, stop_worker
+from queueops.errors import TooMany
+
+__all__ = [
+    "MOST",
+    "ChunkAnswer",
+    "Row",
+    "TooMany",
+    "cancel",
+    "delete",
+    "discard",
+    "drop_chunks",
+    "edit_and_retry",
+    "edit_chunk",
+    "keep",
+    "move",
+    "pause_lane",
+    "postpone",
+    "quiet_worker",
+    "reasons",
+    "release",
+    "release_chunks",
+    "requeue",
+    "restart_from",
+    "restore",
+    "resume_lane",
+    "retry",
+    "retry_chunks",
+    "run_now",
+    "set_lane",
+    "set_priority",
+    "skip_chunks",
+    "speculate",
+    "stop_worker",
+]

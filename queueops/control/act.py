@@ -1,0 +1,46 @@
+"""How a verb reaches the tasks that are meant: their pools are looked up, and each pool answers in one call."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from queueops.contracts import Row
+from queueops.errors import TooMany
+from queueops.redis.broker import get_broker
+from queueops.redis.facts import may_be_id
+from queueops.redis.reader import Reader
+
+MOST = 500
+GONE = "there is no task of this id"
+
+
+def act(verb: str, ids: Sequence[str], pool: str, *, value: str | int | bytes = "", who: str = "") -> list[Row]:
+    """Do one verb to each task, and answer in the order of `ids` (each once). Raises TooMany and BrokerUnavailable."""
+    wanted = list(dict.fromkeys(ids))
+    if len(wanted) > MOST:
+        raise TooMany(count=len(wanted), what="tasks", limit=MOST)
+    if not wanted:
+        return []
+    answers = {task_id: Row(id=task_id, word="GONE", state="", detail=GONE) for task_id in wanted}
+    broker = get_broker()
+    for place, there in places(wanted, pool).items():
+        for row in broker.control(place, verb, there, value=value, who=who):
+            answers[row.id] = row
+    return [_with_reason(answers[task_id]) for task_id in wanted]
+
+
+def places(ids: Sequence[str], pool: str) -> dict[str, list[str]]:
+    """The ids by the pool that holds them; those that nobody holds, or that can be no id, are left out."""
+    ids = [task_id for task_id in ids if may_be_id(task_id)]
+    reader = Reader(get_broker())
+    known = reader.pools()
+    if pool:
+        return {pool: ids} if pool in known and ids else {}
+    found: dict[str, list[str]] = {}
+    for task_id, place in reader.locate(known, ids).items():
+        found.setdefault(place, []).append(task_id)
+    return found
+
+
+def _with_reason(row: Row) -> Row:
+    return row if row.detail or row.word != "GONE" else Row(id=row.id, word=row.word, state=row.state, detail=GONE)

@@ -1,0 +1,100 @@
+"""The verbs on tasks, one or many. Which states allow them stands in `queueops.states.ACTIONS`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+from queueops.contracts import Row
+from queueops.control.act import act
+from queueops.errors import BadOption
+from queueops.ids import check_lane
+from queueops.redis.broker import get_broker
+from queueops.redis.reader import Reader
+
+LONGEST_S = 10 * 366 * 86400
+"""Ten years: nobody means to postpone or keep a task for longer."""
+PRIORITIES = range(-100, 101)
+LONGEST_REASON = 500
+
+
+def retry(ids: Sequence[str], pool: str = "", *, who: str = "") -> list[Row]:
+    """Run ended tasks again from the start, as a new generation; those that back off start their next attempt now."""
+    return act("retry", ids, pool, who=who)
+
+
+def run_now(ids: Sequence[str], pool: str = "", *, who: str = "") -> list[Row]:
+    """Make tasks ready at once that wait for their time."""
+    return act("run_now", ids, pool, who=who)
+
+
+def postpone(
+    ids: Sequence[str],
+    *,
+    seconds: float | timedelta | None = None,
+    until_ms: int | None = None,
+    pool: str = "",
+    who: str = "",
+) -> list[Row]:
+    """Let tasks that have not begun wait: `seconds` from now, or until an epoch time in ms. Raises BadOption."""
+    if (seconds is None) == (until_ms is None):
+        raise BadOption(name="postpone", value=None, expected="either seconds or until_ms")
+    now = Reader(get_broker()).now_ms()
+    due = until_ms if until_ms is not None else now + _milliseconds("seconds", seconds or 0)
+    if not 0 < due <= now + LONGEST_S * 1000:
+        raise BadOption(name="until_ms", value=due, expected="a time within the next ten years")
+    return act("postpone", ids, pool, value=due, who=who)
+
+
+def cancel(ids: Sequence[str], reason: str = "", pool: str = "", *, who: str = "") -> list[Row]:
+    """Cancel tasks that have not ended; those that run are asked to stop."""
+    return act("cancel", ids, pool, value=reason[:LONGEST_REASON], who=who)
+
+
+def release(ids: Sequence[str], pool: str = "", *, who: str = "") -> list[Row]:
+    """Take running tasks from their workers, and make them ready again; a worker that goes on is refused at its end."""
+    return act("release", ids, pool, who=who)
+
+
+def delete(ids: Sequence[str], pool: str = "", *, who: str = "") -> list[Row]:
+    """Move ended tasks to the trash, where they can be restored from for 24 hours."""
+    return act("delete", ids, pool, who=who)
+
+
+def restore(ids: Sequence[str], pool: str = "", *, who: str = "") -> list[Row]:
+    """Bring tasks back from the trash."""
+    return act("restore", ids, pool, who=who)
+
+
+def requeue(ids: Sequence[str], pool: str = "", *, who: str = "") -> list[Row]:
+    """Give quarantined tasks another try."""
+    return act("requeue", ids, pool, who=who)
+
+
+def discard(ids: Sequence[str], pool: str = "", *, who: str = "") -> list[Row]:
+    """Throw quarantined tasks away, for good."""
+    return act("discard", ids, pool, who=who)
+
+
+def set_priority(ids: Sequence[str], priority: int, pool: str = "", *, who: str = "") -> list[Row]:
+    """Change the priority (-100 to 100, higher first) of tasks that have not begun. Raises BadOption."""
+    if priority not in PRIORITIES:
+        raise BadOption(name="priority", value=priority, expected="a whole number from -100 to 100")
+    return act("priority", ids, pool, value=priority, who=who)
+
+
+def move(ids: Sequence[str], lane: str, pool: str = "", *, who: str = "") -> list[Row]:
+    """Put tasks that have not begun into another lane of their pool. Raises BadId for what is no lane's name."""
+    return act("move", ids, pool, value=check_lane(lane), who=who)
+
+
+def keep(ids: Sequence[str], seconds: float | timedelta, pool: str = "", *, who: str = "") -> list[Row]:
+    """Keep ended tasks for so long from now. Raises BadOption."""
+    return act("keep", ids, pool, value=_milliseconds("seconds", seconds), who=who)
+
+
+def _milliseconds(name: str, value: float | timedelta) -> int:
+    seconds = value.total_seconds() if isinstance(value, timedelta) else value
+    if not 0 <= seconds <= LONGEST_S:
+        raise BadOption(name=name, value=value, expected="from 0 seconds to ten years")
+    return round(seconds * 1000)

@@ -1,0 +1,30 @@
+"""The verbs on worker processes. They are asked; the answer is in their next heartbeat."""
+
+from __future__ import annotations
+
+from queueops.redis.broker import get_broker
+from queueops.redis.reader import Reader
+
+MOST = 500
+
+
+def quiet_worker(id: str) -> bool:
+    """Ask a worker to claim nothing more; what it holds, it ends. False when no worker has this id."""
+    return _tell(id, "quiet")
+
+
+def stop_worker(id: str) -> bool:
+    """Ask a worker process to end, within its grace time. False when no worker has this id."""
+    return _tell(id, "stop")
+
+
+def _tell(worker: str, token: str) -> bool:
+    """Send a token through one of the pools that the worker serves: it listens to all of them."""
+    broker = get_broker()
+    reader = Reader(broker)
+    _, beats = reader.workers(reader.pools(), MOST)
+    pool = next((pool for pool, beat in beats if beat.id == worker), None)
+    if pool is None:
+        return False
+    broker.tell(pool, worker, token)
+    return True

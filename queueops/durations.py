@@ -1,0 +1,41 @@
+"""Times as users give them: seconds, a `timedelta`, or an aware datetime; in milliseconds from here on."""
+
+from __future__ import annotations
+
+import math
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from queueops.errors import BadOption
+
+MAX_MS = 100 * 365 * 86_400_000
+Delay = float | timedelta | datetime
+
+
+class When(NamedTuple):
+    """A moment: `due_ms` of the epoch, or `delay_ms` from now by the clock of Redis. Both None: at once."""
+
+    due_ms: int | None = None
+    delay_ms: int | None = None
+
+
+AT_ONCE = When()
+
+
+def to_ms(name: str, value: float | timedelta) -> int:
+    """A duration in milliseconds. Raises BadOption for what is negative, over a hundred years, or no duration."""
+    seconds: object = value.total_seconds() if isinstance(value, timedelta) else value
+    if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not math.isfinite(seconds):
+        raise BadOption(name=name, value=value, expected="seconds (a number) or a timedelta")
+    if not 0 <= seconds * 1000 <= MAX_MS:
+        raise BadOption(name=name, value=value, expected="from 0 seconds to a hundred years")
+    return math.ceil(seconds * 1000)
+
+
+def when(name: str, value: Delay) -> When:
+    """The moment that a delay or a datetime means; a datetime that is past means at once."""
+    if not isinstance(value, datetime):
+        return When(delay_ms=to_ms(name, value))
+    if value.tzinfo is None or value.utcoffset() is None:
+        raise BadOption(name=name, value=value, expected="an aware datetime (django.utils.timezone.now() gives one)")
+    return When(due_ms=max(1, int(value.timestamp() * 1000)))

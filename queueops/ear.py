@@ -1,0 +1,174 @@
+"""The thread that hears for all waits of a process."""
+
+from __future__ import annotations
+
+import contextlib
+import selectors
+import socket
+import threading
+import time
+from concurrent.futures import Future, InvalidStateError
+
+from queueops.errors import BrokerUnavailable
+from queueops.redis.broker import RedisBroker
+from queueops.redis.listener import RedisListener
+
+IDLE = 5.0
+"""Seconds without any wait after which the thread ends and the connection is closed."""
+PAUSES = (0.02, 0.1, 0.25, 0.5, 1.0)
+"""Seconds between attempts to connect again."""
+
+
+class Ear:
+    """One wait for news on one channel: `subscribed` when nothing can be missed any more, then `news` once."""
+
+    __slots__ = ("_hub", "channel", "news", "subscribed")
+
+    def __init__(self, hub: Hub, channel: str) -> None:
+        self.channel = channel
+        self.subscribed: Future[None] = Future()
+        self.news: Future[None] = Future()
+        self._hub = hub
+
+    def close(self) -> None:
+        """Hear no more."""
+        self._hub.forget(self)
+
+
+class Hub:
+    """All ears of a process for one broker. Its thread runs while there are any, and a little longer."""
+
+    def __init__(self, broker: RedisBroker) -> None:
+        self.broker = broker
+        self._lock = threading.Lock()
+        self._ears: dict[str, list[Ear]] = {}
+        self._wanted: set[str] = set()  # channels to subscribe to
+        self._unwanted: set[str] = set()
+        self._thread: threading.Thread | None = None
+        self._closing = False
+        self._bell: socket.socket | None = None
+
+    def listen(self, channel: str) -> Ear:
+        """A new ear for a channel."""
+        ear = Ear(self, channel)
+        with self._lock:
+            self._ears.setdefault(channel, []).append(ear)
+            self._wanted.add(channel)
+            self._unwanted.discard(channel)
+            if self._thread is None or not self._thread.is_alive():
+                self._start()
+            self._ring()
+        return ear
+
+    def forget(self, ear: Ear) -> None:
+        """Drop an ear, and its channel when it was the last one there."""
+        with self._lock:
+            ears = self._ears.get(ear.channel, [])
+            if ear in ears:
+                ears.remove(ear)
+            if not ears and self._ears.pop(ear.channel, None) is not None:
+                self._wanted.discard(ear.channel)
+                self._unwanted.add(ear.channel)
+                self._ring()
+
+    def close(self) -> None:
+        """End the thread."""
+        with self._lock:
+            self._closing = True
+            thread = self._thread
+            self._ring()
+        if thread is not None:
+            thread.join(5)
+
+    def _start(self) -> None:
+        self._bell, inside = socket.socketpair()
+        self._bell.setblocking(False)
+        inside.setblocking(False)
+        self._thread = threading.Thread(
+            target=self._run, args=(self._bell, inside), name="queueops-waiting", daemon=True
+        )
+        self._thread.start()
+
+    def _ring(self) -> None:
+        if self._bell is not None:
+            with contextlib.suppress(BlockingIOError):  # it rings already
+                self._bell.send(b"!")
+
+    def _run(self, bell: socket.socket, inside: socket.socket) -> None:
+        failures = 0
+        with bell, inside:
+            while True:
+                try:
+                    listener = RedisListener(self.broker)
+                    failures = 0
+                    with contextlib.closing(listener):
+                        self._again()
+                        self._serve(listener, inside)
+                    return
+                except BrokerUnavailable:
+                    if self._ended():
+                        return
+                    self._news_for_all()
+                    time.sleep(PAUSES[min(failures, len(PAUSES) - 1)])
+                    failures += 1
+
+    def _serve(self, listener: RedisListener, inside: socket.socket) -> None:
+        idle_since = time.monotonic()
+        with selectors.DefaultSelector() as selector:
+            selector.register(listener, selectors.EVENT_READ)
+            selector.register(inside, selectors.EVENT_READ)
+            while not self._ended(time.monotonic() - idle_since >= IDLE):
+                self._ask(listener)
+                ready = [key.fileobj for key, _ in selector.select(IDLE)]
+                if inside in ready:
+                    inside.recv(4096)
+                if listener in ready:
+                    self._hear(listener.read())
+                if self._ears:
+                    idle_since = time.monotonic()
+
+    def _ask(self, listener: RedisListener) -> None:
+        with self._lock:
+            wanted, self._wanted = self._wanted, set()
+            unwanted, self._unwanted = self._unwanted, set()
+        if unwanted:
+            listener.unsubscribe(list(unwanted))
+        if wanted:
+            listener.subscribe(list(wanted))
+
+    def _hear(self, heard: list[tuple[str, str]]) -> None:
+        for word, channel in heard:
+            with self._lock:
+                ears = list(self._ears.get(channel, ()))
+            for ear in ears:
+                if word == "subscribe":
+                    _set(ear.subscribed)
+                elif word == "message":
+                    _set(ear.news)
+
+    def _again(self) -> None:
+        """A new connection has no subscriptions."""
+        with self._lock:
+            self._wanted = set(self._ears)
+            self._unwanted = set()
+
+    def _news_for_all(self) -> None:
+        """Whoever waits looks for itself: what was announced during an outage is lost."""
+        with self._lock:
+            ears = [ear for ears in self._ears.values() for ear in ears if ear.subscribed.done()]
+        for ear in ears:
+            _set(ear.news)
+
+    def _ended(self, idle: bool = False) -> bool:
+        """Whether the thread is to end; if so, the next ear starts another one."""
+        with self._lock:
+            if self._closing or (idle and not self._ears):
+                self._thread = None
+                self._bell = None
+                return True
+            return False
+
+
+def _set(future: Future[None]) -> None:
+    with contextlib.suppress(InvalidStateError):  # it was set before, or its waiter has gone
+        future.set_result(None)

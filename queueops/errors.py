@@ -1,0 +1,350 @@
+"""Every error of QueueOps. One root; the first paragraph of a class's docstring is its message, with named fields.
+
+    raise PayloadTooLarge(what="arguments", size=2_000_000, limit=1_048_576)
+
+The fields are attributes of the error, so that a handler reads `error.limit` and never parses the text.
+"""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+from collections.abc import Iterable
+from typing import Any, Self
+
+
+class Explained(BaseException):
+    """An error whose message is its docstring, filled with its fields."""
+
+    def __init__(self, text: str | None = None, /, **fields: Any) -> None:
+        self.__dict__.update(fields)
+        self.fields = fields
+        super().__init__(text if text is not None else self._message(fields))
+
+    @classmethod
+    def _message(cls, fields: dict[str, Any]) -> str:
+        template = inspect.cleandoc(cls.__doc__ or cls.__name__).split("\n\n", 1)[0].replace("\n", " ")
+        return template.format_map(_Lenient(fields))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (type(self), str(self), self.fields)
+
+
+class _Lenient(dict[str, Any]):
+    """An error must not fail while it is made: a field that is missing is shown as a question mark."""
+
+    def __missing__(self, key: str) -> str:
+        return "?"
+
+
+def _rebuild(cls: type[Explained], text: str, fields: dict[str, Any]) -> Explained:
+    return cls(text, **fields)
+
+
+class QueueOpsError(Explained, Exception):
+    """QueueOps could not do what it was asked to."""
+
+    @classmethod
+    def unwrap(cls, error: BaseException) -> Self | None:
+        """The error itself or the nearest one in its causes that is of this class."""
+        seen: BaseException | None = error
+        while seen is not None and not isinstance(seen, cls):
+            seen = seen.__cause__
+        return seen
+
+
+# The settings and the store
+
+
+class UnknownSetting(QueueOpsError):
+    """There is no setting {place}{advice}"""
+
+    place: str
+    advice: str
+
+
+class BadSetting(QueueOpsError):
+    """The setting {place} is {value}, but it must be {expected}."""
+
+    place: str
+    value: str
+    expected: str
+
+
+class BadUrl(QueueOpsError, ValueError):
+    """The URL {url!r} of the store is not understood: {reason}."""
+
+    url: str
+    reason: str
+
+
+class BrokerUnavailable(QueueOpsError):
+    """Redis at {url} did not answer after {attempts} attempts: {reason}. Is it running, and is QUEUEOPS_URL right?"""
+
+    url: str
+    attempts: int
+    reason: str
+
+
+class StoreFull(QueueOpsError):
+    """Redis is out of memory and takes nothing new: {reason}. Add memory, or let the workers drain it.
+
+    Nothing was written.
+    """
+
+    reason: str
+
+
+class NotDurable(QueueOpsError):
+    """The push of {what} was written, but {wanted} did not confirm it as durable within {seconds} s."""
+
+    what: str
+    wanted: str
+    seconds: float
+
+
+class EmbeddedFailed(QueueOpsError):
+    """The embedded server in {directory} did not {verb}: {reason}"""
+
+    directory: str
+    verb: str
+    reason: str
+
+
+class BadReply(QueueOpsError):
+    """The script {script!r} answered {reply!r}, which this version does not know. Do all processes run one version?"""
+
+    script: str
+    reply: object
+
+
+# What a producer may do wrong
+
+
+class BadArguments(QueueOpsError, TypeError):
+    """{name}() cannot be called with these arguments: {reason}"""
+
+    name: str
+    reason: str
+
+
+ArgumentError = BadArguments
+
+
+class NotEncodable(QueueOpsError, TypeError):
+    """The {what} of {name} cannot be stored: {path} is {type}. {advice}"""
+
+    what: str
+    name: str
+    path: str
+    type: str  # with its article
+    advice: str
+
+
+class NotDecodable(QueueOpsError, ValueError):
+    """The stored {what} of {name} cannot be read: {reason}"""
+
+    what: str
+    name: str
+    reason: str
+
+
+class PayloadTooLarge(QueueOpsError, ValueError):
+    """The {what} of {name} came to {size} bytes, the limit is {limit}. Store the data elsewhere, pass a reference."""
+
+    what: str
+    name: str
+    size: int
+    limit: int
+
+
+class BadChunks(QueueOpsError, TypeError):
+    """{name}.map() must yield or return its chunks, but it returned a {type}."""
+
+    name: str
+    type: str
+
+
+class TooManyChunks(QueueOpsError, ValueError):
+    """{name}.map() gave more than {limit} chunks. Put several pieces of work into one chunk."""
+
+    name: str
+    limit: int
+
+
+class ChunksLost(QueueOpsError, LookupError):
+    """{id} has lost the records of its chunks {numbers}. Drop them, or restart it from its map."""
+
+    id: str
+    numbers: list[int]
+
+
+class BadId(QueueOpsError, ValueError):
+    """{id!r} is no {what}: use 1 to {most} letters, digits and any of . _ : @ / = + -"""
+
+    id: str
+    what: str
+    most: int
+
+
+class BadOption(QueueOpsError, ValueError):
+    """The option {name} is {value!r}, but it must be {expected}."""
+
+    name: str
+    value: object
+    expected: str
+
+
+class UnknownOption(QueueOpsError, TypeError):
+    """{what} has no option {name!r}{advice}"""
+
+    what: str
+    name: str
+    advice: str
+
+
+class DuplicateName(QueueOpsError, ValueError):
+    """Two tasks are named {name!r}: {first} and {second}. Give one of them another name=."""
+
+    name: str
+    first: str
+    second: str
+
+
+class BadDependency(QueueOpsError, TypeError):
+    """The dependency {dependency} of {name} cannot be used: {reason}"""
+
+    dependency: str
+    name: str
+    reason: str
+
+
+class IdInUse(QueueOpsError):
+    """There is a task {id!r} already, in the state {state!r}, and on_conflict is "reject"."""
+
+    id: str
+    state: str
+
+
+class UnknownTask(QueueOpsError, LookupError):
+    """No task is named {name!r}{advice}"""
+
+    name: str
+    advice: str
+
+
+class UnknownLane(QueueOpsError, LookupError):
+    """There is no such lane in the pool {pool}: {lane!r}{advice}"""
+
+    pool: str
+    lane: str
+    advice: str
+
+
+class TooMany(QueueOpsError, ValueError):
+    """{count} {what} are too many for one call: at most {limit}."""
+
+    count: int
+    what: str
+    limit: int
+
+
+class FilterError(QueueOpsError, ValueError):
+    """The filter is not understood: {reason}"""
+
+    reason: str
+
+
+class OutsideTask(QueueOpsError, RuntimeError):
+    """{what} works only inside a task that runs."""
+
+    what: str
+
+
+# What a waiter learns
+
+
+class TaskFailed(QueueOpsError):
+    """The task {id} failed: {type}: {message}
+
+    `traceback` is the text of its last attempt's traceback, as far as it was kept.
+    """
+
+    id: str
+    type: str
+    message: str
+    traceback: str
+
+
+class TaskCancelled(QueueOpsError):
+    """The task {id} was cancelled: {reason}"""
+
+    id: str
+    reason: str
+
+
+class ResultTimeout(QueueOpsError, TimeoutError):
+    """The task {id} did not end within {seconds} s; it is {state}. It goes on; ask again later."""
+
+    id: str
+    seconds: float
+    state: str
+
+
+class TaskGone(QueueOpsError, LookupError):
+    """There is no task {id}: it never was, it was deleted, or its retention ended."""
+
+    id: str
+
+
+# What a worker learns
+
+
+class StaleLease(QueueOpsError):
+    """The lease of {id} with fence {fence} is no longer ours: it ended, or was taken. Nothing was written."""
+
+    id: str
+    fence: int
+
+
+class Interrupt(Explained, BaseException):
+    """The task is interrupted.
+
+    Not an `Exception`, so that a task's own `except Exception` does not swallow it. It is raised between two byte codes
+    of Python: it cannot interrupt a system call or a C extension; the hard limit ends those, with their process.
+    """
+
+
+class SoftTimeout(Interrupt):
+    """The task ran longer than its timeout of {seconds} s."""
+
+    seconds: float
+
+
+class Cancelled(Interrupt):
+    """The task was cancelled while it ran: {reason}"""
+
+    reason: str
+
+
+class Restart(Interrupt):
+    """The task asked to be started again in {seconds} s.
+
+    `counted` says whether this start costs an attempt.
+    """
+
+    seconds: float
+    counted: bool
+
+
+class Shutdown(Interrupt):
+    """The worker stops, and the task goes back to its lane."""
+
+
+def advice(word: str, known: Iterable[str]) -> str:
+    """The end of a message about an unknown word: the nearest known one, or all of them."""
+    names = sorted(known)
+    near = difflib.get_close_matches(word, names, n=1)
+    if near:
+        return f"; did you mean {near[0]!r}?"
+    return f"; known are: {', '.join(names)}" if names else "; there are none"

@@ -1,0 +1,206 @@
+"""A pushed task, seen from outside: its state, its result, and what can be done to it."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, Generic, TypeVar, cast
+
+import msgspec
+
+from queueops import waiting
+from queueops.durations import Delay, when
+from queueops.encoding import decode_result
+from queueops.errors import TaskGone
+from queueops.failures import error_of, raised_by
+from queueops.records import Record
+from queueops.redis import broker as brokers
+from queueops.states import State
+
+Result = TypeVar("Result", covariant=True)
+MAPREDUCE = "mapreduce"
+
+
+class Progress(msgspec.Struct, frozen=True):
+    """How far a task is; `total` is None when it did not say of how much."""
+
+    done: float
+    total: float | None = None
+
+    @property
+    def share(self) -> float | None:
+        """From 0 to 1, or None when the total is unknown."""
+        return min(1.0, self.done / self.total) if self.total else None
+
+
+class TaskStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """A task as it was at one moment. Times are milliseconds of the epoch; `attempt` counts those that failed.
+
+    `chunks` counts the chunks of a map-reduce task by their state (pending, active, errored, done, failed).
+    """
+
+    id: str
+    pool: str
+    name: str
+    state: State
+    priority: int
+    attempt: int
+    retries: int
+    crashes: int
+    created_ms: int
+    due_ms: int | None
+    begun_ms: int | None
+    ended_ms: int | None
+    worker: str
+    progress: Progress | None
+    reason: str
+    error: str
+    tags: tuple[str, ...]
+    chunks: dict[str, int] | None = None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the task has ended."""
+        return self.state in (State.SUCCEEDED, State.FAILED, State.CANCELLED)
+
+
+class TaskHandle(Generic[Result]):
+    """The reference to a task. `word` says what the push did: OK, EXISTS (there was one of this id), REPLACED, AFTER.
+
+    Handles are equal when they mean the same task, and may be made from an id and a pool that were stored anywhere.
+    """
+
+    __slots__ = ("id", "pool", "word")
+
+    def __init__(self, id: str, pool: str = "default", word: str = "") -> None:
+        self.id = id
+        self.pool = pool
+        self.word = word
+
+    def __repr__(self) -> str:
+        return f"<TaskHandle {self.id} in {self.pool}>"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, TaskHandle):
+            return NotImplemented
+        return (self.id, self.pool) == (other.id, other.pool)
+
+    def __hash__(self) -> int:
+        return hash((self.id, self.pool))
+
+    # Seeing
+
+    def status(self) -> TaskStatus | None:
+        """The task now, or None when it is gone."""
+        record = self._record()
+        if record is None:
+            return None
+        chunked = record.kind == MAPREDUCE
+        return status_of(record, brokers.get_broker().chunk_counts(self.pool, self.id) if chunked else None)
+
+    @property
+    def state(self) -> State | None:
+        """The state now, or None when the task is gone."""
+        record = self._record()
+        return None if record is None else State(record.state)
+
+    @property
+    def progress(self) -> Progress | None:
+        """What the task said of its progress, or None when it said nothing."""
+        record = self._record()
+        return None if record is None else _progress(record)
+
+    # Waiting
+
+    def result(self, timeout: float | None = None) -> Result:
+        """Wait for the end, at most `timeout` seconds (None: for ever), and return what the task returned.
+
+        Raises TaskFailed, TaskCancelled, ResultTimeout, or TaskGone when there is no such task any more.
+        """
+        patience = waiting.Patience.of(timeout)
+        while True:
+            waiting.wait(self.pool, self.id, patience)
+            if (record := self._ended()) is not None:
+                return cast(Result, outcome(record))
+
+    async def aresult(self, timeout: float | None = None) -> Result:
+        """The same for async code; a waiting coroutine holds no thread."""
+        patience = waiting.Patience.of(timeout)
+        while True:
+            await waiting.await_end(self.pool, self.id, patience)
+            if (record := await waiting.in_thread(self._ended)) is not None:
+                return cast(Result, outcome(record))
+
+    # Acting
+
+    def cancel(self, reason: str = "") -> bool:
+        """Cancel the task; a running one is asked to stop. False when there was nothing to cancel any more."""
+        return self._control("cancel", reason)
+
+    def retry(self) -> bool:
+        """Run an ended task again, or one that waits for its next attempt at once. False when its state forbids it."""
+        return self._control("retry")
+
+    def run_now(self) -> bool:
+        """Start a postponed task at once. False when its state forbids it."""
+        return self._control("run_now")
+
+    def postpone(self, delay: Delay) -> bool:
+        """Let a task that has not begun wait so many seconds, or until a moment. False when its state forbids it."""
+        moment = when("delay", delay)
+        due = moment.due_ms if moment.due_ms is not None else int(time.time() * 1000) + (moment.delay_ms or 0)
+        return self._control("postpone", due)
+
+    def _control(self, verb: str, value: str | int = "") -> bool:
+        (row,) = brokers.get_broker().control(self.pool, verb, [self.id], value=value)
+        return row.word in ("OK", "REPEAT")
+
+    def _record(self) -> Record | None:
+        return brokers.get_broker().record(self.pool, self.id)
+
+    def _ended(self) -> Record | None:
+        """The record of the ended task; None when another run of this id has begun meanwhile."""
+        record = self._record()
+        if record is None:
+            raise TaskGone(id=self.id)
+        return record if record.is_over else None
+
+
+def get(id: str) -> TaskHandle[Any] | None:
+    """The handle of a task in any pool, or None when there is none of this id."""
+    found = brokers.get_broker().find(id)
+    return None if found is None else TaskHandle(id, found[0])
+
+
+def outcome(record: Record) -> Any:
+    """What an ended task returned. Raises TaskFailed or TaskCancelled."""
+    if record.state == State.SUCCEEDED:
+        return decode_result(record.name, record.result)
+    raise raised_by(record)
+
+
+def status_of(record: Record, chunks: dict[str, int] | None = None) -> TaskStatus:
+    """What a record says, in public words."""
+    return TaskStatus(
+        id=record.id,
+        pool=record.pool,
+        name=record.name,
+        state=State(record.state),
+        priority=record.priority,
+        attempt=record.attempt,
+        retries=record.retries,
+        crashes=record.crashes,
+        created_ms=record.created,
+        due_ms=record.due,
+        begun_ms=record.begun,
+        ended_ms=record.ended,
+        worker=record.worker,
+        progress=_progress(record),
+        reason=record.reason,
+        error=error_of(record).message if record.error else "",
+        tags=record.tags,
+        chunks=chunks,
+    )
+
+
+def _progress(record: Record) -> Progress | None:
+    return None if record.progress is None else Progress(record.progress, record.total)

@@ -1,0 +1,52 @@
+"""Ids of tasks: time-ordered and random, or the user's own within a grammar."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+
+from queueops.errors import BadId
+
+_ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+_PAIRS = [first + second for first in _ALPHABET for second in _ALPHABET]
+_moment = (0, "")  # the last millisecond, and its ten characters
+ID_LENGTH, NAME_LENGTH = 200, 100
+ID = re.compile(rf"[A-Za-z0-9._:@/=+\-]{{1,{ID_LENGTH}}}")
+NAME = re.compile(rf"[A-Za-z0-9._:@/=+\-]{{1,{NAME_LENGTH}}}")
+
+
+def new_id() -> str:
+    """A ULID: 26 characters, 48 bits of time in milliseconds and 80 random bits, sorting by time."""
+    global _moment
+    milliseconds = time.time_ns() // 1_000_000
+    moment = _moment
+    if moment[0] != milliseconds:
+        characters = "".join(_PAIRS[milliseconds >> shift & 1023] for shift in (40, 30, 20, 10, 0))
+        moment = _moment = (milliseconds, characters)
+    random = os.urandom(10)
+    high, low, pairs = int.from_bytes(random[:5]), int.from_bytes(random[5:]), _PAIRS
+    return (
+        f"{moment[1]}{pairs[high >> 30]}{pairs[high >> 20 & 1023]}{pairs[high >> 10 & 1023]}{pairs[high & 1023]}"
+        f"{pairs[low >> 30]}{pairs[low >> 20 & 1023]}{pairs[low >> 10 & 1023]}{pairs[low & 1023]}"
+    )
+
+
+def check_id(value: object, what: str = "id of a task") -> str:
+    """Return ``value`` when it may be a task's id: 1 to 200 of letters, digits and ``._:@/=+-``; raises BadId."""
+    if isinstance(value, str) and ID.fullmatch(value):
+        return value
+    raise BadId(id=str(value)[:ID_LENGTH], what=what, most=ID_LENGTH)
+
+
+def lane_or_none(value: bytes) -> str | None:
+    """The name of a pool or lane as it was read from Redis, or None when it can be none."""
+    text = value.decode("utf-8", "replace")
+    return text if NAME.fullmatch(text) else None
+
+
+def check_lane(value: object, what: str = "name of a lane") -> str:
+    """Return ``value`` when it may be a lane's, tag's or pool's name (1 to 100 such characters); raises BadId."""
+    if isinstance(value, str) and NAME.fullmatch(value):
+        return value
+    raise BadId(id=str(value)[:ID_LENGTH], what=what, most=NAME_LENGTH)

@@ -1,0 +1,89 @@
+"""What can be seen: one function per question. It reads and never changes anything."""
+
+from queueops.errors import FilterError
+from queueops.inspect.answers import (
+    Alarm,
+    Attempt,
+    ErrorRow,
+    Event,
+    Failure,
+    Finding,
+    LaneRow,
+    LogLine,
+    Moment,
+    PoolView,
+    RedisHealth,
+    RunningTask,
+    Snapshot,
+    TaskDetail,
+    TaskPage,
+    TaskRow,
+    WorkerRow,
+)
+from queueops.inspect.chunk_answers import (
+    ChunkDetail,
+    ChunkError,
+    ChunkPage,
+    ChunkRow,
+    ChunksView,
+    Skew,
+    Straggler,
+    Strip,
+)
+from queueops.inspect.chunk_rows import allowed as chunk_verbs
+from queueops.inspect.chunks import chunk, chunks, chunks_named, chunks_of
+from queueops.inspect.detail import raw, task
+from queueops.inspect.errors import errors
+from queueops.inspect.facets import facets
+from queueops.inspect.lanes import lanes
+from queueops.inspect.query import TaskQuery
+from queueops.inspect.snapshot import snapshot
+from queueops.inspect.tail import tail
+from queueops.inspect.tasks import tasks
+from queueops.inspect.why import why
+from queueops.inspect.workers import workers
+
+__all__ = [
+    "Alarm",
+    "Attempt",
+    "ChunkDetail",
+    "ChunkError",
+    "ChunkPage",
+    "ChunkRow",
+    "ChunksView",
+    "ErrorRow",
+    "Event",
+    "Failure",
+    "FilterError",
+    "Finding",
+    "LaneRow",
+    "LogLine",
+    "Moment",
+    "PoolView",
+    "RedisHealth",
+    "RunningTask",
+    "Skew",
+    "Snapshot",
+    "Straggler",
+    "Strip",
+    "TaskDetail",
+    "TaskPage",
+    "TaskQuery",
+    "TaskRow",
+    "WorkerRow",
+    "chunk",
+    "chunk_verbs",
+    "chunks",
+    "chunks_named",
+    "chunks_of",
+    "errors",
+    "facets",
+    "lanes",
+    "raw",
+    "snapshot",
+    "tail",
+    "task",
+    "tasks",
+    "why",
+    "workers",
+]

@@ -1,0 +1,243 @@
+"""What the questions of this package answer with: plain, frozen data, ready for a page, a terminal or JSON.
+
+Times are epoch milliseconds on Redis' clock. Text that came from a task is hostile: it is redacted and cut, and it is
+for the one who shows it to escape it.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True):
+    """The manners that all answers share: frozen, named fields."""
+
+
+class Failure(Answer, frozen=True, kw_only=True):
+    """An error as it was recorded; the traceback is bounded."""
+
+    fingerprint: str = ""
+    type: str = ""
+    message: str = ""
+    traceback: str = ""
+
+
+class TaskFacts(Answer, frozen=True, kw_only=True):
+    """What a list and a task's own page both show."""
+
+    id: str
+    pool: str
+    name: str
+    kind: str
+    state: str
+    lane: str
+    priority: int
+    attempt: int  # attempts that ended in an error or a timeout
+    retries: int
+    crashes: int
+    created_ms: int
+    entered_ms: int  # when it entered its state
+    due_ms: int | None = None
+    args: str = ""  # a short, redacted preview
+    worker: str = ""
+    progress: float | None = None
+    total: float | None = None
+    tags: tuple[str, ...] = ()
+    reason: str = ""
+
+
+class TaskRow(TaskFacts, frozen=True, kw_only=True):
+    """One line of a task list."""
+
+    error: str = ""  # one line
+
+
+class TaskPage(Answer, frozen=True, kw_only=True):
+    """A page of a list; `next` continues it, empty at the end."""
+
+    rows: tuple[TaskRow, ...]
+    next: str = ""
+    total: int = 0  # of the index that was walked: exact for one facet, an upper bound for several
+    partial: bool = False  # the budget ended before the page was full; `next` goes on from there
+
+
+class Attempt(Answer, frozen=True, kw_only=True):
+    """One run of a task that has ended, or the one that runs now (`ended_ms` is None)."""
+
+    number: int
+    begun_ms: int | None
+    ended_ms: int | None
+    worker: str
+    kind: str  # error, timeout, crash, release, restart, cancelled, succeeded, running
+    error: Failure | None = None
+
+
+class LogLine(Answer, frozen=True, kw_only=True):
+    """A line of the task's own log."""
+
+    t: int
+    kind: str
+    text: str
+
+
+class Moment(Answer, frozen=True, kw_only=True):
+    """A change of state, for the timeline."""
+
+    t: int
+    state: str
+    text: str
+
+
+class TaskDetail(TaskFacts, frozen=True, kw_only=True):
+    """Everything that is known about one task."""
+
+    args_json: str
+    result_json: str
+    error: Failure | None = None
+    begun_ms: int | None = None
+    ended_ms: int | None = None
+    deadline_ms: int | None = None  # the lease's end, or the end of retention
+    fence: int = 0
+    uid: int = 0
+    timeout_ms: int | None = None
+    retry: str = ""
+    keep_ms: int | None = None
+    parent: str = ""
+    parent_pool: str = ""
+    root: str = ""
+    trace: str = ""
+    meta: str = ""
+    cancel_requested: str = ""
+    next_generation: bool = False
+    attempts: tuple[Attempt, ...] = ()
+    log: tuple[LogLine, ...] = ()
+    timeline: tuple[Moment, ...] = ()
+    allowed: tuple[str, ...] = ()  # verbs of queueops.control that its state allows
+
+
+class Event(Answer, frozen=True, kw_only=True):
+    """Something that happened just now: a change of state (`before` to `after`), or progress or a log line."""
+
+    t: int
+    pool: str
+    id: str
+    name: str = ""
+    before: str = ""  # empty for a task that was not there
+    after: str = ""  # empty for one that went, and where the state did not change
+    done: str = ""
+    total: str = ""
+    text: str = ""
+
+
+class Finding(Answer, frozen=True, kw_only=True):
+    """One thing that was checked: is it well, what was read, and which verb of queueops.control mends it."""
+
+    ok: bool
+    text: str
+    value: str = ""
+    verb: str | None = None
+    target: str = ""  # what the verb acts on: a task id, `pool/lane`, a worker id
+
+
+class LaneRow(Answer, frozen=True, kw_only=True):
+    """A lane, as its configuration and its queue are now."""
+
+    pool: str
+    lane: str
+    ready: int
+    active: int
+    limit: int | None = None
+    paused: bool = False
+    oldest_ms: int | None = None  # when its oldest ready task became ready
+    weight: int = 1
+
+
+class RunningTask(Answer, frozen=True, kw_only=True):
+    """What a worker's slot runs."""
+
+    id: str
+    name: str
+    pool: str
+    since_ms: int  # when it began
+
+
+class WorkerRow(Answer, frozen=True, kw_only=True):
+    """A worker process, as its last heartbeat told."""
+
+    id: str
+    host: str
+    pid: int
+    version: str
+    pools: tuple[str, ...]
+    slots: int
+    busy: int
+    beat_ms: int
+    started_ms: int
+    rss: int  # bytes
+    running: tuple[RunningTask, ...] = ()
+    state: str = "live"  # live, quiet, late
+
+
+class ErrorRow(Answer, frozen=True, kw_only=True):
+    """Failures of one fingerprint."""
+
+    fingerprint: str
+    type: str
+    message: str
+    name: str
+    pool: str
+    count: int  # how often it happened
+    failed: int  # how many tasks stand as failed because of it
+    first_ms: int
+    last_ms: int
+    sample_id: str
+
+
+class Alarm(Answer, frozen=True, kw_only=True):
+    """Something that a person should look at."""
+
+    level: str  # warning, danger
+    text: str
+    url_hint: str = ""  # the page that tells more: workers, lanes, tasks?..., health
+
+
+class PoolView(Answer, frozen=True, kw_only=True):
+    """One pool's counts and speeds."""
+
+    name: str
+    states: dict[str, int]
+    oldest_pending_ms: int | None  # when the oldest pending task became pending
+    in_rate: float
+    out_rate: float
+    failure_rate: float  # 0..1, of what ended
+    wait_p95_ms: float | None
+    run_p95_ms: float | None
+    drain_s: float | None  # None: it does not shrink
+    workers: int
+
+
+class RedisHealth(Answer, frozen=True, kw_only=True):
+    """The store, as INFO tells."""
+
+    version: str
+    used_memory: int
+    maxmemory: int
+    policy: str
+    aof: bool
+    clients: int
+    ops: int
+
+
+class Snapshot(Answer, frozen=True, kw_only=True):
+    """The whole system at one moment. `version` changes when anything that is shown has changed."""
+
+    version: str
+    taken_ms: int
+    computed: bool  # True: no watchdog wrote it, it was counted on the spot
+    states: dict[str, int]
+    flows: dict[str, float]  # "pending>locked": per second
+    pools: tuple[PoolView, ...]
+    lanes: tuple[LaneRow, ...]
+    errors: tuple[ErrorRow, ...]
+    alarms: tuple[Alarm, ...]
+    redis: RedisHealth

@@ -1,0 +1,120 @@
+"""One chunk, as a line of a list or in full: redacted, with its attempts and what may be done to it. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from queueops.inspect import history
+from queueops.inspect.answers import Attempt
+from queueops.inspect.chunk_answers import ChunkDetail, ChunkRow, SecondRun
+from queueops.inspect.errors import read_failure
+from queueops.inspect.redact import Redactor, cut, readable
+from queueops.redis.chunkreader import Row, Single
+from queueops.redis.facts import maybe_whole, text, whole
+from queueops.states import CHUNK_ACTIONS, TERMINAL, ChunkState, State
+
+PREVIEW = 160
+PAYLOADS = (b"a", b"re", b"er")
+ANYWHERE = ("edit", "release")
+RESTING = (State.PENDING, State.POSTPONED, State.RESTART)
+"""A task whose reduce is to come stands in one of these; its chunks can still be taken up again."""
+
+
+def allowed(state: str, task_state: str, phase: str = "") -> tuple[str, ...]:
+    """What may be done to a chunk, as the engine sees it: all while its task aggregates, less before and after."""
+    verbs = tuple(verb for verb in CHUNK_ACTIONS.get(state, ()) if verb != "redo")  # type: ignore[call-overload]
+    if task_state == State.AGGREGATING:
+        return verbs
+    if task_state in TERMINAL or (phase and task_state in RESTING):
+        return tuple(verb for verb in verbs if verb != "speculate")
+    return tuple(verb for verb in verbs if verb in ANYWHERE) if task_state == State.REDUCING else ()
+
+
+def row_of(row: Row, hide: Redactor) -> ChunkRow:
+    """A line of a list."""
+    return ChunkRow(
+        **_facts(row.number, row.fields),
+        error=read_failure(row.error),
+        data=_preview(row.data, hide),
+        data_size=row.data_size,
+        result_size=row.result_size,
+    )
+
+
+def detail_of(id: str, pool: str, number: int, found: Single, hide: Redactor) -> ChunkDetail:
+    """All of it."""
+    fields = {text(key): text(value) for key, value in found.record.items() if key not in PAYLOADS}
+    data, result, error = (found.record.get(payload, b"") for payload in PAYLOADS)
+    lines, parent = history.read_lines(found.log), found.parent
+    if found.lost:
+        fields = {"s": ChunkState.FAILED, "y": "its record is lost"}
+    state, second = fields.get("s", ""), {text(key): text(value) for key, value in found.second.items()}
+    return ChunkDetail(
+        **_facts(number, fields),
+        error=read_failure(error),
+        data_size=len(data),
+        result_size=len(result),
+        task_id=id,
+        pool=pool,
+        name=parent.get("n", ""),
+        task_state=parent.get("s", ""),
+        retries=whole(parent.get("xr")),
+        timeout_ms=maybe_whole(parent.get("xt")),
+        deadline_ms=found.due if state == ChunkState.ACTIVE else None,
+        data_json=hide.document(data) if data else "",
+        result_json=hide.document(result) if result else "",
+        attempts=(*history.attempts(lines, {}), *_last(fields)),
+        log=history.log(lines, hide),
+        second=_second(second),
+        allowed=("drop",) if found.lost else allowed(state, parent.get("s", ""), parent.get("ph", "")),
+    )
+
+
+def _facts(number: int, fields: Mapping[str, str]) -> dict[str, Any]:
+    state = fields.get("s", "")
+    return {
+        "number": number,
+        "state": state,
+        "attempt": whole(fields.get("at")),
+        "crashes": whole(fields.get("cr")),
+        "begun_ms": maybe_whole(fields.get("b")),
+        "ended_ms": maybe_whole(fields.get("e")),
+        "due_ms": maybe_whole(fields.get("d")) if state == ChunkState.ERRORED else None,
+        "worker": fields.get("w", ""),
+        "reason": fields.get("y", ""),
+        "dropped": fields.get("dr") == "1",
+    }
+
+
+def _second(fields: Mapping[str, str]) -> SecondRun | None:
+    if not fields.get("s"):
+        return None
+    return SecondRun(state=fields["s"], worker=fields.get("w", ""), begun_ms=maybe_whole(fields.get("b")))
+
+
+def _last(fields: Mapping[str, str]) -> tuple[Attempt, ...]:
+    """The run that stands in the record: under way, or ended well."""
+    state, begun = fields.get("s", ""), maybe_whole(fields.get("b"))
+    if begun is None or state not in (ChunkState.ACTIVE, ChunkState.DONE):
+        return ()
+    running = state == ChunkState.ACTIVE
+    return (
+        Attempt(
+            number=whole(fields.get("at")) + 1,
+            begun_ms=begun,
+            ended_ms=None if running else maybe_whole(fields.get("e")),
+            worker=fields.get("w", ""),
+            kind="running" if running else "succeeded",
+        ),
+    )
+
+
+def _preview(data: bytes, hide: Redactor) -> str:
+    if not data:
+        return ""
+    try:
+        return cut(json.dumps(hide.value(json.loads(data)), ensure_ascii=False), PREVIEW)
+    except (ValueError, RecursionError):
+        return cut(hide.text(readable(data)), PREVIEW)

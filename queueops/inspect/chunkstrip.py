@@ -1,0 +1,71 @@
+"""The chunks of a task as columns: which of them, how wide, and how many of a column are in which state. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+
+from queueops.inspect.chunk_answers import STATES, Strip
+from queueops.redis.chunkreader import ChunkReader, Columns
+
+COLUMNS = 500
+"""More cannot be told apart on a screen."""
+SETS = ("failed", "errored", "active")
+
+Column = tuple[int, int, int, int, int]
+
+
+def read_strip(reader: ChunkReader, total: int, first: int, count: int) -> Strip:
+    """Up to `count` chunks (0 = all) from `first` on; never more than COLUMNS columns."""
+    first = max(0, min(first, total - 1))
+    end = total if count <= 0 else min(total, first + count)
+    if end <= first:
+        return Strip(first=0, end=0, width=1, columns=())
+    width = -(-(end - first) // COLUMNS)
+    found = reader.columns(first, width, -(-(end - first) // width))
+    if width == 1:
+        return _single(first, end, found)
+    return Strip(
+        first=first, end=end, width=width, columns=_wide(first, end, width, found), exact=not found.samples
+    )  # fmt: skip
+
+
+def _single(first: int, end: int, found: Columns) -> Strip:
+    columns = tuple(_unit(state) for state, _ in found.single)
+    attempts = tuple(attempts for _, attempts in found.single)
+    return Strip(first=first, end=end, width=1, columns=columns, attempts=attempts)
+
+
+def _unit(state: str) -> Column:
+    pending, active, errored, done, failed = (int(state == one) for one in STATES)
+    return pending, active, errored, done, failed
+
+
+def _wide(first: int, end: int, width: int, found: Columns) -> tuple[Column, ...]:
+    """What is neither pending nor in a set that was read is done, or in one that was too large to be read."""
+    counted = {
+        state: Counter((number - first) // width for number in numbers if number >= first)
+        for state, (size, numbers) in found.members.items()
+        if size == len(numbers)
+    }
+    columns = []
+    for index, pending in enumerate(found.pending):
+        known = {state: count[index] for state, count in counted.items()} | {"pending": pending}
+        sample = found.samples[index] if found.samples else ""
+        columns.append(_column(min(width, end - first - index * width), known, sample))
+    return tuple(columns)
+
+
+def _column(left: int, known: Mapping[str, int], sample: str) -> Column:
+    """The counts of one column, never more than there are chunks: they were read one after the other.
+
+    What is in no set that was read is taken to be as the chunk that was looked at, where that is in such a set.
+    """
+    values = dict.fromkeys(STATES, 0)
+    for state in (*SETS, "pending"):
+        values[state] = min(left, known.get(state, 0))
+        left -= values[state]
+    rest = sample if sample in SETS and sample not in known else "done"
+    values[rest] = left
+    pending, active, errored, done, failed = (values[state] for state in STATES)
+    return pending, active, errored, done, failed

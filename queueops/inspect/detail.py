@@ -1,0 +1,135 @@
+"""One task in full: its record, redacted, its history, and what may be done to it."""
+
+from __future__ import annotations
+
+from queueops.inspect import history
+from queueops.inspect.answers import TaskDetail
+from queueops.inspect.errors import read_failure
+from queueops.inspect.redact import Redactor, readable
+from queueops.inspect.source import LATE_MS, open_reader, parameters, pools_of, redactor
+from queueops.records import FIELDS
+from queueops.redis.facts import Detail, may_be_id, maybe_whole, text, whole
+from queueops.states import ACTIONS, CLASSES, TIMED, State, StateClass
+
+_PAYLOADS = ("a", "re", "er", "me")
+
+
+def task(id: str, pool: str = "") -> TaskDetail | None:
+    """Everything about the task of this id, in this pool or wherever it is; None when there is none."""
+    detail = find(id, pool)
+    return None if detail is None or not (detail.record or detail.states) else _describe(detail, redactor())
+
+
+def raw(id: str, pool: str = "") -> dict[str, str]:
+    """The record field by field as it is stored, redacted: `n (name)` to text. Empty when there is none."""
+    detail = find(id, pool)
+    if detail is None:
+        return {}
+    hide, (kind, name) = redactor(), _identity(detail)
+    return {_label(field): _raw_value(field, value, hide, parameters(kind, name)) for field, value in _sorted(detail)}
+
+
+def find(id: str, pool: str = "") -> Detail | None:
+    """What the store knows of an id; of several pools the one that has its record."""
+    if not may_be_id(id):
+        return None
+    reader = open_reader()
+    known = [detail for detail in reader.details(pools_of(reader, pool), id, LATE_MS) if detail.known]
+    return max(known, key=lambda detail: (bool(detail.record), bool(detail.states)), default=None)
+
+
+def state_of(detail: Detail) -> str:
+    """The state that the record says; without one, that of the index which names the task."""
+    return text(detail.record.get(b"s")) or next(iter(detail.states), "")
+
+
+def fields_of(detail: Detail) -> dict[str, str]:
+    """The record's fields as text, without the payloads."""
+    return {text(key): text(value) for key, value in detail.record.items() if text(key) not in _PAYLOADS}
+
+
+def _describe(detail: Detail, hide: Redactor) -> TaskDetail:
+    record, state = fields_of(detail), state_of(detail)
+    (kind, name), field, lines = _identity(detail), record.get, history.read_lines(detail.log)
+    names = parameters(kind, name)
+    args, result, error, meta = (detail.record.get(short.encode(), b"") for short in _PAYLOADS)
+    entered, leased_or_over = detail.states.get(state, 0), _class_of(state) in (StateClass.LEASED, StateClass.TERMINAL)
+    return TaskDetail(
+        id=detail.id,
+        pool=detail.pool,
+        name=name,
+        kind=kind,
+        state=state,
+        lane=detail.lane,
+        priority=whole(field("p")),
+        attempt=whole(field("at")),
+        retries=whole(field("r")),
+        crashes=whole(field("cr")),
+        created_ms=whole(field("c")) or entered,
+        entered_ms=entered,
+        due_ms=maybe_whole(field("d")) if state in TIMED else None,
+        args=hide.call(args, names) if args else "",
+        args_json=hide.document(args or b"[[],{}]", names),
+        result_json=hide.document(result) if result else "",
+        error=read_failure(error),
+        worker=field("w", ""),
+        progress=_real(field("pr")),
+        total=_real(field("to")),
+        tags=tuple(filter(None, field("tg", "").split(","))),
+        reason=field("y", ""),
+        begun_ms=maybe_whole(field("b")),
+        ended_ms=maybe_whole(field("e")),
+        deadline_ms=detail.due if leased_or_over else None,
+        fence=whole(field("f")),
+        uid=whole(field("u")),
+        timeout_ms=maybe_whole(field("t")),
+        retry=field("rp", ""),
+        keep_ms=maybe_whole(field("kp")),
+        parent=field("pi", ""),
+        parent_pool=field("pp", ""),
+        root=field("ro", ""),
+        trace=field("tr", ""),
+        meta=hide.document(meta) if meta else "",
+        cancel_requested=field("x", ""),
+        next_generation=field("nx") == "1",
+        attempts=history.attempts(lines, record),
+        log=history.log(lines, hide),
+        timeline=history.timeline(lines, record, state, entered),
+        allowed=_allowed(detail, state),
+    )
+
+
+def _identity(detail: Detail) -> tuple[str, str]:
+    return text(detail.record.get(b"k")) or "task", text(detail.record.get(b"n"))
+
+
+def _class_of(state: str) -> StateClass | None:
+    return CLASSES[State(state)] if state in CLASSES else None
+
+
+def _allowed(detail: Detail, state: str) -> tuple[str, ...]:
+    """The verbs of its state; of what has no readable record nothing is left but to throw it away."""
+    verbs = ACTIONS[State(state)] if state in CLASSES else ()
+    readable_record = b"s" in detail.record and b"n" in detail.record
+    return verbs if readable_record else tuple(verb for verb in verbs if verb == "discard")
+
+
+def _real(value: str | None) -> float | None:
+    try:
+        return None if value is None else float(value)
+    except ValueError:
+        return None
+
+
+def _sorted(detail: Detail) -> list[tuple[str, bytes]]:
+    return sorted((readable(key), value) for key, value in detail.record.items())
+
+
+def _label(field: str) -> str:
+    return f"{field} ({FIELDS[field]})" if field in FIELDS else field
+
+
+def _raw_value(field: str, value: bytes, hide: Redactor, names: tuple[str, ...]) -> str:
+    if field == "a":
+        return hide.document(value, names)
+    return hide.document(value) if field in ("re", "me") else readable(value)

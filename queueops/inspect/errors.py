@@ -1,0 +1,75 @@
+"""Which errors happen: failures grouped by fingerprint."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from operator import attrgetter
+
+from queueops.inspect.answers import ErrorRow, Failure
+from queueops.inspect.source import open_reader
+from queueops.redis.facts import ErrorFacts, maybe_whole, text, whole
+
+MOST = 200
+_TYPE = re.compile(r'"type":\s*"((?:[^"\\]|\\.)*)"')
+_MESSAGE = re.compile(r'"message":\s*"((?:[^"\\]|\\.)*)')
+
+
+def errors(limit: int = 50) -> list[ErrorRow]:
+    """The kinds of error, the one seen last first, of all pools."""
+    reader = open_reader()
+    limit = max(1, min(limit, MOST))
+    return error_rows(reader.errors(reader.pools(), limit), limit)
+
+
+def error_rows(found: Iterable[tuple[str, ErrorFacts]], limit: int) -> list[ErrorRow]:
+    """Rows out of what each pool told, the latest first."""
+    rows = [_row(pool, facts) for pool, facts in found]
+    return sorted(rows, key=attrgetter("last_ms"), reverse=True)[:limit]
+
+
+def _row(pool: str, found: ErrorFacts) -> ErrorRow:
+    kind, _, message = found.fields.get("title", "").partition(": ")
+    return ErrorRow(
+        fingerprint=found.fingerprint,
+        type=kind,
+        message=message,
+        name=found.fields.get("name", ""),
+        pool=pool,
+        count=whole(found.fields.get("count")),
+        failed=found.failed,
+        first_ms=maybe_whole(found.fields.get("first")) or found.last_ms,
+        last_ms=found.last_ms,
+        sample_id=found.fields.get("sample", ""),
+    )
+
+
+def read_failure(data: bytes) -> Failure | None:
+    """A stored error; one that is cut or damaged as far as it can be read, None when there is nothing."""
+    if not data:
+        return None
+    try:
+        found = json.loads(data)
+        return Failure(**{field: str(found.get(field) or "") for field in Failure.__struct_fields__})
+    except (ValueError, AttributeError, RecursionError):
+        start = text(data)
+        return Failure(type=_piece(_TYPE, start), message=_piece(_MESSAGE, start) or start[:200])
+
+
+def title(failure: Failure | None) -> str:
+    """An error in one line."""
+    if failure is None:
+        return ""
+    first = failure.message.strip().partition("\n")[0]
+    return ": ".join(part for part in (failure.type, first) if part)[:200]
+
+
+def _piece(pattern: re.Pattern[str], start: str) -> str:
+    found = pattern.search(start)
+    if found is None:
+        return ""
+    try:
+        return str(json.loads(f'"{found[1]}"'))
+    except ValueError:
+        return found[1]

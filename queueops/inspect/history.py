@@ -1,0 +1,178 @@
+"""What a task has been through, read from its log and its record: attempts, log lines, changes of state. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from queueops.inspect.answers import Attempt, Failure, LogLine, Moment
+from queueops.inspect.errors import read_failure, title
+from queueops.inspect.redact import Redactor, cut, readable
+from queueops.redis.facts import maybe_whole, whole
+from queueops.states import CLAIMED_AS, CLASSES, State, StateClass
+
+Line = Mapping[str, Any]
+
+LONGEST_LINE = 4000
+_LED_TO = {
+    "retry": "pending",
+    "run_now": "pending",
+    "requeue": "pending",
+    "release": "pending",
+    "postpone": "postponed",
+    "cancel": "cancelled",
+    "restart from map": "pending",
+    "restart from process": "aggregating",
+    "restart from reduce": "pending",
+}
+
+
+def read_lines(log: Iterable[bytes]) -> list[Line]:
+    """The lines of a task's log; one that can't be read is kept as text."""
+    return [_line(data) for data in log]
+
+
+def attempts(lines: Iterable[Line], record: Mapping[str, str]) -> tuple[Attempt, ...]:
+    """Each run that ended badly, and the run that came last, oldest first."""
+    found = [attempt for line in lines if (attempt := _attempt(line)) is not None]
+    last = _last_attempt(record)
+    if last is not None and all(attempt.begun_ms != last.begun_ms for attempt in found):
+        found.append(last)
+    return tuple(found)
+
+
+def log(lines: Iterable[Line], hide: Redactor) -> tuple[LogLine, ...]:
+    """The log as text, oldest first."""
+    return tuple(
+        LogLine(t=whole(line.get("t")), kind=_kind(line), text=cut(_text(line, hide), LONGEST_LINE)) for line in lines
+    )
+
+
+def timeline(lines: Iterable[Line], record: Mapping[str, str], state: str, entered_ms: int) -> tuple[Moment, ...]:
+    """The changes of state that are known, oldest first; the last one is the state now."""
+    created = whole(record.get("c")) or (entered_ms if record else 0)
+    moments = [Moment(t=created, state="", text="pushed")] if created else []
+    for line in lines:
+        moments += _moments(line, _leased(record))
+    begun = maybe_whole(record.get("b"))
+    leased = _leased(record)
+    if begun is not None and all((moment.t, moment.state) != (begun, leased) for moment in moments):
+        moments.append(Moment(t=begun, state=leased, text=_claimed(record.get("w"))))
+    return tuple(_ending(sorted(moments, key=_time), state, entered_ms, record.get("y", "")))
+
+
+def _ending(moments: list[Moment], state: str, entered_ms: int, reason: str) -> list[Moment]:
+    """The state now stands last; the log line that was written when it was entered tells why."""
+    told = [moment for moment in moments if moment.t == entered_ms and moment.state in (state, State.RESTART)]
+    before = [moment for moment in moments if moment not in told and moment.t <= (entered_ms or moment.t)]
+    text = told[-1].text if told else reason
+    return [*before, Moment(t=entered_ms, state=state, text=text)]
+
+
+def _time(moment: Moment) -> int:
+    return moment.t
+
+
+def _line(data: bytes) -> Line:
+    try:
+        found = json.loads(data.decode("utf-8", "replace"))
+    except (ValueError, RecursionError):
+        found = None
+    return found if isinstance(found, dict) else {"k": "unreadable", "text": readable(data)}
+
+
+def _kind(line: Line) -> str:
+    return str(line.get("k") or "log")
+
+
+# Attempts
+
+
+def _attempt(line: Line) -> Attempt | None:
+    kind = _kind(line)
+    if kind not in ("error", "crash", "restart"):
+        return None
+    reason = Failure(type="Crash", message=str(line.get("text", ""))) if kind == "crash" else None
+    return Attempt(
+        number=whole(line.get("attempt") or line.get("crash")),
+        begun_ms=maybe_whole(line.get("begun")),
+        ended_ms=maybe_whole(line.get("t")),
+        worker=str(line.get("worker") or ""),
+        kind=kind,
+        error=_failure(line) if kind == "error" else reason,
+    )
+
+
+def _failure(line: Line) -> Failure | None:
+    return read_failure(str(line.get("error") or "").encode("utf-8", "replace"))
+
+
+def _last_attempt(record: Mapping[str, str]) -> Attempt | None:
+    """The run that stands in the record: under way, or ended well."""
+    state, begun = record.get("s", ""), maybe_whole(record.get("b"))
+    leased = state in CLASSES and CLASSES[State(state)] is StateClass.LEASED
+    if begun is None or not (leased or state in (State.SUCCEEDED, State.CANCELLED)):
+        return None
+    return Attempt(
+        number=whole(record.get("at")) + 1,
+        begun_ms=begun,
+        ended_ms=None if leased else maybe_whole(record.get("e")),
+        worker=record.get("w", ""),
+        kind="running" if leased else state,
+    )
+
+
+# The text of a line, and what it says of the state
+
+
+def _text(line: Line, hide: Redactor) -> str:
+    kind = _kind(line)
+    if kind == "error":
+        return title(_failure(line))
+    if kind == "operator":
+        return _operator(line, hide)
+    if kind == "edit":
+        return f"the arguments were ({hide.call(str(line.get('was') or '[[],{}]').encode())})"
+    return str(line.get("text") or "")
+
+
+def _operator(line: Line, hide: Redactor) -> str:
+    who, verb, value = (str(line.get(field) or "") for field in ("who", "verb", "value"))
+    if verb in ("edit", "retry") and value:
+        value = "" if value == "-" else hide.call(value.encode())
+    before = f", it was {line['from']}" if line.get("from") else ""
+    return f"{who or 'an operator'}: {verb}{f' ({cut(value, 200)})' if value else ''}{before}"
+
+
+def _leased(record: Mapping[str, str]) -> State:
+    """The state in which a worker holds a task of this kind, in this phase."""
+    return CLAIMED_AS.get(f"{record.get('k', 'task')} {record.get('ph', '')}".strip(), State.LOCKED)
+
+
+def _moments(line: Line, leased: State) -> list[Moment]:
+    t, kind, begun = whole(line.get("t")), _kind(line), maybe_whole(line.get("begun"))
+    found = []
+    if begun is not None and kind in ("error", "crash"):
+        found.append(Moment(t=begun, state=leased, text=_claimed(line.get("worker"))))
+    if kind == "error":
+        found.append(Moment(t=t, state=State.RESTART, text=title(_failure(line))))
+    elif kind == "crash":
+        found.append(Moment(t=t, state=State.RESTART, text=f"crashed: {line.get('text') or ''}"))
+    elif kind == "restart":
+        found.append(Moment(t=t, state=State.POSTPONED, text=f"restarted itself {line.get('text') or ''}".strip()))
+    elif kind == "operator":
+        found.append(_operated(line, t))
+    return found
+
+
+def _operated(line: Line, t: int) -> Moment:
+    verb, before = str(line.get("verb") or ""), str(line.get("from") or "")
+    state = _LED_TO.get(verb, before)
+    if verb == "cancel" and before in CLASSES and CLASSES[State(before)] is StateClass.LEASED:
+        state = before  # only asked for: the worker ends it
+    return Moment(t=t, state=state, text=f"{line.get('who') or 'an operator'}: {verb}")
+
+
+def _claimed(worker: object) -> str:
+    return f"claimed by {worker}" if worker else "claimed"

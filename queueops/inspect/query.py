@@ -1,0 +1,47 @@
+"""The filter of a task list: which facets, checked, and the way to and from the parameters of a URL."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from queueops.errors import FilterError, advice
+from queueops.states import State
+
+FACETS = ("state", "name", "pool", "lane", "kind", "tag", "error", "id")
+LONGEST = 200
+
+
+class TaskQuery(msgspec.Struct, frozen=True, kw_only=True):
+    """Which tasks: every facet that is not empty must match. `error` is a fingerprint."""
+
+    state: str = ""
+    name: str = ""
+    pool: str = ""
+    lane: str = ""
+    kind: str = ""
+    tag: str = ""
+    error: str = ""
+    id: str = ""
+
+    @classmethod
+    def from_params(cls, params: Mapping[str, Any]) -> TaskQuery:
+        """From a query string's parameters; keys that are no facet are left alone. Raises FilterError with advice."""
+        return cls(**{facet: str(params.get(facet) or "").strip() for facet in FACETS}).checked()
+
+    def checked(self) -> TaskQuery:
+        """Itself, when every facet can be right; raises FilterError with advice."""
+        if self.state and self.state not in set(State):
+            raise FilterError(reason=f"there is no state {self.state!r}{advice(self.state, map(str, State))}")
+        for facet, value in self.params().items():
+            if len(value) > LONGEST:
+                raise FilterError(reason=f"{facet} is longer than {LONGEST} characters.")
+            if "#" in value and facet != "name":  # what joins the keys of one thing in the store
+                raise FilterError(reason=f"no {facet} holds a #.")
+        return self
+
+    def params(self) -> dict[str, str]:
+        """The facets that are set, as parameters of a URL."""
+        return {facet: value for facet in FACETS if (value := getattr(self, facet))}

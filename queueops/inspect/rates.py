@@ -1,0 +1,91 @@
+"""Speeds and percentiles of one pool, out of its sample: the counters of this minute and of the one before. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from queueops.inspect.answers import PoolView
+from queueops.metrics import percentile
+from queueops.states import TERMINAL, State
+
+Minutes = tuple[Mapping[str, int], Mapping[str, int]]
+"""The counters of the minute that runs, and of the one before."""
+
+_ENDED = frozenset(str(state) for state in TERMINAL)
+
+
+def pool_view(name: str, sampled: Mapping[str, Any], workers: int) -> PoolView:
+    """One pool's figures."""
+    states = {str(state): int(count) for state, count in (sampled["states"] or {}).items()}
+    moves = flows(sampled)
+    coming = sum((rate for flow, rate in moves.items() if flow.startswith(">")), 0.0)
+    ending = sum((rate for flow, rate in moves.items() if flow.partition(">")[2] in _ENDED), 0.0)
+    fields = _both(sampled)
+    oldest = (sampled.get("oldest") or {}).get(State.PENDING)
+    return PoolView(
+        name=name,
+        states=states,
+        oldest_pending_ms=None if oldest is None else int(oldest),
+        in_rate=coming,
+        out_rate=ending,
+        failure_rate=_failure_rate(fields),
+        wait_p95_ms=percentile(_histogram(fields, "wait"), 0.95),
+        run_p95_ms=percentile(_histogram(fields, "run"), 0.95),
+        drain_s=_drain(states.get(State.PENDING, 0), moves),
+        workers=workers,
+    )
+
+
+def flows(sampled: Mapping[str, Any]) -> dict[str, float]:
+    """Changes of state a second, `pending>locked`: the last sixty seconds, out of two minutes' counters."""
+    now, before = _minutes(sampled)
+    share = 1 - (sampled["taken"] % 60_000) / 60_000
+    found: dict[str, float] = {}
+    for field in {*now, *before}:
+        kind, _, flow = field.partition("|")
+        if kind == "tr":
+            found[flow] = round((now.get(field, 0) + before.get(field, 0) * share) / 60, 3)
+    return found
+
+
+def pushed_names(sampled: Mapping[str, Any]) -> set[str]:
+    """The names of the tasks that were pushed in this minute and the one before."""
+    return {field[3:] for field in _both(sampled) if field.startswith("in|")}
+
+
+def _minutes(sampled: Mapping[str, Any]) -> Minutes:
+    """An empty table of Lua is written as `[]` or `{}`, so both are read as nothing."""
+    return dict(sampled.get("minute") or {}), dict(sampled.get("before") or {})
+
+
+def _both(sampled: Mapping[str, Any]) -> Counter[str]:
+    now, before = _minutes(sampled)
+    return Counter(now) + Counter(before)
+
+
+def _failure_rate(fields: Mapping[str, int]) -> float:
+    good = sum(count for field, count in fields.items() if field.startswith("ok|"))
+    bad = sum(count for field, count in fields.items() if field.startswith("err|"))
+    return bad / (good + bad) if good + bad else 0.0
+
+
+def _histogram(fields: Mapping[str, int], kind: str) -> Counter[int]:
+    """The buckets of `wait|name|bucket` or `run|name|bucket`, all names together."""
+    found: Counter[int] = Counter()
+    for field, count in fields.items():
+        if field.startswith(f"{kind}|"):
+            number = field.rpartition("|")[2]
+            if number.isdigit():
+                found[int(number)] += count
+    return found
+
+
+def _drain(pending: int, moves: Mapping[str, float]) -> float | None:
+    """Seconds until nothing is ready any more at this pace; None when it does not shrink."""
+    if not pending:
+        return 0.0
+    entering = sum(rate for flow, rate in moves.items() if flow.endswith(f">{State.PENDING}"))
+    leaving = sum(rate for flow, rate in moves.items() if flow.startswith(f"{State.PENDING}>"))
+    return pending / (leaving - entering) if leaving > entering else None

@@ -1,0 +1,42 @@
+"""What happens now: changes of state, progress and log lines, as they come."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from queueops.inspect.answers import Event
+from queueops.inspect.source import open_broker, open_reader, pools_of
+from queueops.redis.facts import whole
+from queueops.redis.tail import Tail
+
+
+def tail(pool: str = "", seconds: float | None = None) -> Iterator[Event]:
+    """The events of a pool or of all, for so many seconds or for ever. Raises BrokerUnavailable.
+
+    Events are told while they are followed and are kept nowhere: what came before is not seen.
+    """
+    followed = Tail(open_broker(), pools_of(open_reader(), pool))
+    try:
+        for where, data in followed.follow(seconds):
+            yield _event(where, data)
+    finally:
+        followed.close()
+
+
+def _event(pool: str, data: bytes) -> Event:
+    try:
+        found = json.loads(data)
+    except ValueError:  # a log line that is no UTF-8
+        found = json.loads(data.decode("utf-8", "replace"))
+    return Event(
+        t=whole(found.get("t")),
+        pool=pool,
+        id=str(found.get("id", "")),
+        name=str(found.get("name", "")),
+        before=str(found.get("from", "")),
+        after=str(found.get("to", "")),
+        done=str(found.get("done", "")),
+        total=str(found.get("total", "")),
+        text=str(found.get("text", "")),
+    )

@@ -1,0 +1,70 @@
+"""The worker processes: where they run, what each slot runs, and whether they are alive."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+
+from queueops.inspect.answers import RunningTask, WorkerRow
+from queueops.inspect.source import LATE_MS, open_reader
+from queueops.redis.facts import Beat, whole
+
+MOST = 500
+
+
+def workers() -> list[WorkerRow]:
+    """Every process in the registry, by host and start; at most 500 of each pool."""
+    reader = open_reader()
+    now, beats = reader.workers(reader.pools(), MOST)
+    return worker_rows(now, (beat for _, beat in beats))
+
+
+def worker_rows(now: int, beats: Iterable[Beat]) -> list[WorkerRow]:
+    """One row for each process, though it beats in every pool that it serves."""
+    latest: dict[str, Beat] = {}
+    for beat in beats:
+        if beat.id not in latest or beat.beat_ms > latest[beat.id].beat_ms:
+            latest[beat.id] = beat
+    rows = [_row(now, beat) for beat in latest.values()]
+    return sorted(rows, key=lambda row: (row.host, row.started_ms, row.id))
+
+
+def names_of(beat: Beat) -> list[str]:
+    """The task names that the worker told that it knows."""
+    return [name for name in beat.fields.get("names", "").split(",") if name]
+
+
+def _row(now: int, beat: Beat) -> WorkerRow:
+    field = beat.fields.get
+    return WorkerRow(
+        id=beat.id,
+        host=field("host", ""),
+        pid=whole(field("pid")),
+        version=field("version", ""),
+        pools=tuple(filter(None, field("pools", "").split(","))),
+        slots=whole(field("slots")),
+        busy=whole(field("busy")),
+        beat_ms=beat.beat_ms,
+        started_ms=whole(field("started")),
+        rss=whole(field("rss")),
+        running=_running(beat),
+        state=_state(now, beat),
+    )
+
+
+def _state(now: int, beat: Beat) -> str:
+    if now - beat.beat_ms > LATE_MS:
+        return "late"
+    return "quiet" if beat.fields.get("state") in ("quiet", "stopping") else "live"
+
+
+def _running(beat: Beat) -> tuple[RunningTask, ...]:
+    """What runs, from `[[id, name, epoch ms of its start, pool], ...]`; a beat that can't be read tells nothing."""
+    try:
+        rows = json.loads(beat.fields.get("running") or "[]")
+        return tuple(
+            RunningTask(id=str(task_id), name=str(name), pool=str(pool), since_ms=int(ms))
+            for task_id, name, ms, pool in rows
+        )
+    except (ValueError, TypeError):
+        return ()

@@ -1,0 +1,1 @@
+"""What a worker can execute: one module for each kind, which registers its handlers in `queueops.registry`."""

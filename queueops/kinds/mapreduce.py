@@ -1,0 +1,216 @@
+"""Map-reduce: a task that splits itself into chunks, which workers process side by side, and reduces their results.
+
+Source of the rules: seed 0. The kernel does the bookkeeping (``redis/lua/include/chunks.lua``); here is what runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import Any, ClassVar
+
+from asgiref.sync import async_to_sync
+
+from queueops import registry
+from queueops.context import Context
+from queueops.contracts import Push
+from queueops.encoding import decode_result
+from queueops.handle import TaskHandle, TaskStatus
+from queueops.ids import check_id
+from queueops.kinds.chunked import ChunkOptions, Results, encoded_batches
+from queueops.kinds.function import FunctionHandler
+from queueops.kinds.options import UNSET, Options
+from queueops.kinds.pushable import Task
+from queueops.kinds.task import default_name
+from queueops.kinds.unique import UniqueId
+from queueops.redis import broker as brokers
+from queueops.retry import DEFAULT, Retry
+
+
+class MapReduce:
+    """Subclass it and give it ``map``, ``process`` and ``reduce``; ``push`` leaves it to workers.
+
+    ``map(*args)`` yields chunks: any number of any encodable values. ``process(chunk)`` is run for each by whichever
+    worker is free. ``reduce(results)`` gets their results in the order of the map, read as they are asked for;
+    ``len(results)`` is known, and ``self.dropped`` lists the numbers of the chunks without one.
+
+    ``retries``, ``retry``, ``retry_on`` and ``timeout`` (seconds) hold for the map, each chunk and the reduce;
+    ``chunk_retries``, ``reduce_timeout`` and so on say otherwise for one of them. ``max_parallel``: chunks of one task
+    at once; ``chunks_per_worker``: of those, in one worker process; None = no limit. ``on_chunk_failure``: "fail",
+    "drop", "drop:20" (up to 20) or "drop:5%".
+    """
+
+    name: ClassVar[str] = ""
+    pool: ClassVar[str] = "default"
+    lane: ClassVar[str | None] = None
+    priority: ClassVar[int] = 0
+    tags: ClassVar[Sequence[str]] = ()
+    keep: ClassVar[float | None] = None
+    on_conflict: ClassVar[str] = "ignore"
+    retries: ClassVar[int | None] = None
+    retry: ClassVar[Retry] = DEFAULT
+    retry_on: ClassVar[Sequence[type[BaseException]]] = (Exception,)
+    timeout: ClassVar[Any] = UNSET
+    max_parallel: ClassVar[int | None] = None
+    chunks_per_worker: ClassVar[int | None] = None
+    on_chunk_failure: ClassVar[str] = "fail"
+    chunk_retries: ClassVar[int | None] = None
+    chunk_retry: ClassVar[Retry | None] = None
+    chunk_timeout: ClassVar[float | None] = None
+    reduce_retries: ClassVar[int | None] = None
+    reduce_retry: ClassVar[Retry | None] = None
+    reduce_timeout: ClassVar[float | None] = None
+
+    task: ClassVar[Task[Any, Any, Any]]
+    dropped: Sequence[int] = ()
+
+    def __init_subclass__(cls, *, abstract: bool = False, **kwargs: Any) -> None:
+        """Register the class under its name, and check its options. Raises BadOption."""
+        super().__init_subclass__(**kwargs)
+        if not abstract:
+            _register(cls)
+
+    def map(self, *args: Any, **kwargs: Any) -> Iterable[Any]:
+        """The chunks. By default one: the first argument."""
+        return args[:1]
+
+    def process(self, chunk: Any) -> Any:
+        """The result of one chunk."""
+        return chunk
+
+    def reduce(self, results: Results) -> Any:
+        """The result of all."""
+        return None
+
+    @classmethod
+    def push(cls, *args: Any, **kwargs: Any) -> TaskHandle[Any]:
+        """Leave this call to workers."""
+        return cls.task.push(*args, **kwargs)
+
+    @classmethod
+    async def apush(cls, *args: Any, **kwargs: Any) -> TaskHandle[Any]:
+        """The same for async code."""
+        return await cls.task.apush(*args, **kwargs)
+
+    @classmethod
+    def postpone(cls, delay: Any, /, *args: Any, **kwargs: Any) -> TaskHandle[Any]:
+        """Leave this call to workers, not before `delay`."""
+        return cls.task.postpone(delay, *args, **kwargs)
+
+    @classmethod
+    def push_many(cls, calls: Iterable[Sequence[Any]]) -> list[TaskHandle[Any]]:
+        """Leave many calls to workers."""
+        return cls.task.push_many(calls)
+
+    @classmethod
+    def push_on_commit(cls, *args: Any, **kwargs: Any) -> TaskHandle[Any]:
+        """Leave this call to workers once the current database transaction is committed."""
+        return cls.task.push_on_commit(*args, **kwargs)
+
+    @classmethod
+    def using(cls, **options: Any) -> Task[Any, Any, Any]:
+        """The same with other options for this caller."""
+        return cls.task.using(**options)
+
+    @classmethod
+    def status(cls, task_id: str) -> TaskStatus | None:
+        """The task of this id now, its chunks counted by state; None when it is gone."""
+        return TaskHandle[Any](check_id(task_id), cls.pool).status()
+
+
+class MapReduceTask(Task[Any, Any, Any]):
+    """The task of a MapReduce class: what is pushed knows its chunks' limits."""
+
+    chunk_options: ChunkOptions
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Map, process and reduce here and now, one chunk after the other."""
+        cls = self.handler.cls  # type: ignore[attr-defined]
+        process = cls().process
+        if self.chunk_options.asynchronous:
+            process = async_to_sync(process)
+        return cls().reduce([process(chunk) for chunk in cls().map(*args, **kwargs)])
+
+    def _made(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Push:
+        push = super()._made(args, kwargs)
+        push.kind = "mapreduce"
+        push.own = self.chunk_options.fields(push)
+        return push
+
+
+class MapReduceHandler(FunctionHandler):
+    """Runs the map of a class, and its reduce: which of them, the lease's phase says."""
+
+    kind = "mapreduce"
+
+    def __init__(self, cls: type[MapReduce], name: str) -> None:
+        super().__init__(partial(cls.map, cls()), name, tuple(cls.retry_on))
+        self.cls = cls
+
+    def run(self, context: Context) -> Any:
+        """Map and answer the number of chunks, or reduce and answer the result."""
+        return self._reduce(context) if context.lease.phase == "reduce" else self._map(context)
+
+    def _map(self, context: Context) -> int:
+        broker, lease = brokers.get_broker(), context.lease
+        args, kwargs = self.plan.decode(lease.args)
+        broker.make_room(lease.pool, lease.id, lease.fence)
+        count = 0
+        for batch in encoded_batches(self.name, self.cls().map(*args, **kwargs)):
+            broker.split(lease.pool, lease.id, lease.fence, count, batch)
+            count += len(batch)
+            if context.cancelled:
+                context.cancel()
+        return count
+
+    def _reduce(self, context: Context) -> Any:
+        instance = self.cls()
+        results = Results(brokers.get_broker(), context.lease.pool, context.lease.id, self.name)
+        instance.dropped = results.dropped
+        return instance.reduce(results)
+
+
+class ChunkHandler:
+    """Runs one chunk."""
+
+    kind = "chunk"
+    is_async = False
+
+    def __init__(self, cls: type[MapReduce], name: str) -> None:
+        self.cls = cls
+        self.name = name
+        self.task = cls.task
+        self.retry_on = tuple(cls.retry_on)
+
+    def run(self, context: Context) -> Any:
+        """The result of the chunk."""
+        return self.cls().process(decode_result(self.name, context.lease.args))
+
+
+class AsyncChunkHandler(ChunkHandler):
+    """Runs one chunk whose ``process`` is a coroutine function."""
+
+    is_async = True
+
+    async def run(self, context: Context) -> Any:
+        """The result of the chunk."""
+        return await self.cls().process(decode_result(self.name, context.lease.args))
+
+
+_PUSHED = ("pool", "lane", "priority", "tags", "keep", "on_conflict", "retries", "retry", "timeout")
+
+
+def _register(cls: type[MapReduce]) -> None:
+    name = check_id(cls.__dict__.get("name") or default_name(cls))
+    chunk_options = ChunkOptions.of(cls, name)
+    given = {option: getattr(cls, option) for option in _PUSHED}
+    options = Options().but(**{o: value for o, value in given.items() if value is not getattr(MapReduce, o)})
+    handler = MapReduceHandler(cls, name)
+    own_id: Callable[..., str] | None = getattr(cls, "task_id", None)
+    task = MapReduceTask(handler, options, UniqueId(partial(own_id, cls())) if own_id else None)
+    task.chunk_options = chunk_options
+    handler.task = cls.task = task
+    cls.name = name
+    place = f"{cls.__qualname__} in {cls.__module__}"
+    registry.register(handler, place)
+    registry.register((AsyncChunkHandler if chunk_options.asynchronous else ChunkHandler)(cls, name), place)

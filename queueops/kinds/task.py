@@ -1,0 +1,104 @@
+"""`@task`: makes a function a task."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Iterable
+from typing import Any, ParamSpec, Protocol, TypeVar, overload
+
+from queueops import registry
+from queueops.errors import BadOption
+from queueops.ids import check_id
+from queueops.kinds.function import handler_for
+from queueops.kinds.options import UNSET, Options
+from queueops.kinds.pushable import Task
+from queueops.kinds.unique import Unique, UniqueId
+from queueops.retry import DEFAULT, Retry
+
+__all__ = ["Task", "task"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+Y = TypeVar("Y")
+
+
+class Decorator(Protocol):
+    """What makes a task of a function; the result of a handle depends on the sort of function."""
+
+    @overload
+    def __call__(self, function: Callable[P, Coroutine[Any, Any, R]], /) -> Task[P, Coroutine[Any, Any, R], R]: ...
+    @overload
+    def __call__(
+        self, function: Callable[P, Generator[Y, Any, R]], /
+    ) -> Task[P, Generator[Y, Any, R], list[Y] | R]: ...
+    @overload
+    def __call__(self, function: Callable[P, AsyncIterator[Y]], /) -> Task[P, AsyncIterator[Y], list[Y]]: ...
+    @overload
+    def __call__(self, function: Callable[P, R], /) -> Task[P, R, R]: ...
+
+
+@overload
+def task(function: Callable[P, Coroutine[Any, Any, R]], /) -> Task[P, Coroutine[Any, Any, R], R]: ...
+@overload
+def task(function: Callable[P, Generator[Y, Any, R]], /) -> Task[P, Generator[Y, Any, R], list[Y] | R]: ...
+@overload
+def task(function: Callable[P, AsyncIterator[Y]], /) -> Task[P, AsyncIterator[Y], list[Y]]: ...
+@overload
+def task(function: Callable[P, R], /) -> Task[P, R, R]: ...
+@overload
+def task(
+    *,
+    name: str | None = None,
+    pool: str = "default",
+    lane: str | None = None,
+    priority: int = 0,
+    retries: int | None = None,
+    retry: Retry = DEFAULT,
+    timeout: Any = UNSET,
+    unique: Unique | None = None,
+    cron: str | None = None,
+    retry_on: type[BaseException] | Iterable[type[BaseException]] = (Exception,),
+    tags: Iterable[str] = (),
+    keep: Any = None,
+    on_conflict: str = "ignore",
+    durable: bool = False,
+) -> Decorator: ...
+def task(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
+    """Make a function a task. All options may be left out:
+
+    name: by default the function's module and name. pool, lane, priority (-100..100, higher first), tags. retries: how
+    many more attempts after the first one failed (the pool's setting, or 2). retry: a `Retry`, the delays between them.
+    retry_on: the exceptions that are worth another attempt. timeout: seconds for one attempt. unique: a function of the
+    arguments, or a template such as "mail:{user_id}", that gives the id; what a second push of the same id does says
+    on_conflict. keep: seconds that the ended task is kept. durable: wait until the store has it on disk.
+    """
+    if function is not None:
+        return _made_task(function, options)
+    return functools.partial(_made_task, options=options)
+
+
+def _made_task(function: Callable[..., Any], options: dict[str, Any]) -> Task[..., Any, Any]:
+    if not hasattr(function, "__code__"):
+        raise BadOption(name="function", value=function, expected="a function; put @task above the other decorators")
+    own = dict(options)
+    if (given := own.pop("name", None)) is None and function.__name__ == "<lambda>":
+        raise BadOption(name="function", value=function, expected="a def, or be given a name=")
+    name = check_id(given or default_name(function), "name of a task")
+    unique, cron = own.pop("unique", None), own.pop("cron", None)
+    handler = handler_for(function, name, _retry_on(own.pop("retry_on", (Exception,))))
+    made: Task[..., Any, Any] = Task(handler, Options().but(**own), None if unique is None else UniqueId(unique), cron)
+    handler.task = made
+    registry.register(handler, f"{function.__code__.co_filename}:{function.__code__.co_firstlineno}")
+    return made
+
+
+def _retry_on(value: Any) -> tuple[type[BaseException], ...]:
+    found = (value,) if isinstance(value, type) else tuple(value)
+    if not all(isinstance(kind, type) and issubclass(kind, BaseException) for kind in found):
+        raise BadOption(name="retry_on", value=value, expected="exception classes")
+    return found
+
+
+def default_name(function: Callable[..., Any]) -> str:
+    """The name of a task that was given none: its module and its own name."""
+    return f"{function.__module__}.{function.__qualname__.replace('<locals>.', '')}"

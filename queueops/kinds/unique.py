@@ -1,0 +1,48 @@
+"""The id that `unique=` gives to a call: two calls with one id are one task."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from queueops.errors import BadOption
+from queueops.ids import check_id
+from queueops.signature import Plan
+
+Unique = str | Callable[..., str]
+
+
+class UniqueId:
+    """Makes the id of a call from its arguments: by a template, or by a function of those arguments that it names."""
+
+    __slots__ = ("_fits", "_names", "_takes_all", "_unique")
+
+    def __init__(self, unique: Any) -> None:
+        if not isinstance(unique, str) and not callable(unique):
+            expected = 'a function of the arguments, or a template such as "mail:{user_id}"'
+            raise BadOption(name="unique", value=unique, expected=expected)
+        self._unique: Unique = unique
+        taken = [] if isinstance(unique, str) else list(inspect.signature(unique).parameters.values())
+        self._takes_all = any(parameter.kind is parameter.VAR_KEYWORD for parameter in taken)
+        self._names = [p.name for p in taken if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
+        self._fits = not any(p.kind in (p.POSITIONAL_ONLY, p.VAR_POSITIONAL) for p in taken)
+
+    def of(self, plan: Plan, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
+        """The id of a call. Raises BadId and BadOption."""
+        given = plan.bind(args, kwargs).arguments
+        if isinstance(self._unique, str):
+            return check_id(_filled(self._unique, given))
+        if plan.rest_name in given:
+            given |= given[plan.rest_name]
+        if not self._fits or not given.keys() >= set(self._names):
+            return check_id(self._unique(*args, **kwargs))  # it names things its own way: call it as the task is called
+        return check_id(self._unique(**(given if self._takes_all else {name: given[name] for name in self._names})))
+
+
+def _filled(template: str, arguments: Mapping[str, Any]) -> str:
+    try:
+        return template.format(**arguments)
+    except (LookupError, AttributeError, ValueError) as error:
+        expected = f"a template of {', '.join(arguments)}; {error} cannot be filled in"
+        raise BadOption(name="unique", value=template, expected=expected) from error

@@ -1,0 +1,37 @@
+"""How the commands read their arguments."""
+
+from __future__ import annotations
+
+import math
+from argparse import ArgumentTypeError
+
+from queueops.errors import BadId
+from queueops.ids import check_lane
+
+LONGEST = 86_400
+
+
+def pool_name(text: str) -> str:
+    """The name of a pool."""
+    try:
+        return check_lane(text, "name of a pool")
+    except BadId as error:
+        raise ArgumentTypeError(str(error)) from error
+
+
+def seconds(text: str) -> float:
+    """A number of seconds, from 0 to a day."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not 0 <= number <= LONGEST:
+        raise ArgumentTypeError(f"{text!r} is not a number of seconds from 0 to {LONGEST:,}")
+    return number
+
+
+def positive(text: str) -> int:
+    """A whole number of at least 1."""
+    if not text.isdigit() or not int(text):
+        raise ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
+    return int(text)

@@ -1,0 +1,36 @@
+"""`manage.py queue`: the console's questions and actions in a terminal."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from queueops.errors import BadId, BadOption, FilterError, QueueOpsError
+from queueops.management.queue.options import add_subcommands
+
+USAGE = (BadId, BadOption, FilterError)
+"""What the caller wrote wrong: exit status 2. Everything else that fails is 1."""
+
+
+class Command(BaseCommand):
+    """Ask and act; `--json` on each subcommand."""
+
+    help = "See every state of every task, understand why one waits, and act on one or many."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """One subcommand with its options."""
+        add_subcommands(parser)
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Print what the subcommand says. Exit status 1 when something was refused or failed, 2 for a wrong call."""
+        try:
+            for line in options.pop("run")(**options):
+                self.stdout.write(line)
+                self.stdout.flush()
+        except USAGE as error:
+            raise CommandError(str(error), returncode=2) from error
+        except QueueOpsError as error:
+            raise CommandError(str(error)) from error
+        except BrokenPipeError:
+            raise SystemExit(1) from None  # whoever read it has gone, as `head` does

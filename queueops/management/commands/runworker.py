@@ -1,0 +1,48 @@
+"""``manage.py runworker``: runs tasks until it is told to stop."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from argparse import ArgumentParser
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand
+
+from queueops.logs import FORMATS, configure
+from queueops.management.arguments import pool_name, positive, seconds
+from queueops.worker import WorkerOptions, run_worker
+from queueops.worker.options import DEFAULT_BATCH, DEFAULT_THREADS
+
+
+class Command(BaseCommand):
+    """Parse, start the worker, and end with its status."""
+
+    requires_system_checks = ["queueops"]  # all others would load the project's URLs, which a worker does without
+    help = "Runs tasks. SIGTERM or Ctrl-C lets running tasks end within the grace time; a second one releases them."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Declare the options."""
+        add = parser.add_argument
+        help_pool = "a pool to work for; may be repeated (default, and those of the settings)"
+        add("--pool", type=pool_name, action="append", dest="pools", metavar="P", help=help_pool)
+        add("--processes", type=positive, metavar="N", help="processes (1)")
+        add("--threads", type=positive, metavar="N", help=f"tasks at a time in each process ({DEFAULT_THREADS})")
+        add("--batch", type=positive, metavar="N", help=f"tasks claimed at most in one call ({DEFAULT_BATCH})")
+        add("--grace", type=seconds, metavar="S", help="seconds that running tasks have to end when told to stop")
+        add("--max-tasks", type=positive, metavar="N", help="replace a process after so many tasks")
+        add("--max-memory", type=positive, metavar="MB", help="replace a process above so much memory")
+        add("--burst", action="store_true", help="end when nothing is left to do")
+        add("--log-format", choices=FORMATS, help="write the log to stderr as text or JSON, whatever the settings say")
+        add("--noreload", action="store_true", help="do not restart on code changes, as is done with DEBUG on")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Run the worker; exit status 0 when it ended in order."""
+        if options["log_format"] or not logging.getLogger("queueops").hasHandlers():
+            configure(options["log_format"] or FORMATS[0])
+        names = ("processes", "threads", "batch", "grace", "max_tasks", "max_memory", "burst")
+        chosen = {name: options[name] for name in names}
+        chosen["pools"] = tuple(dict.fromkeys(options["pools"])) if options["pools"] else None
+        chosen["reload"] = settings.DEBUG and not options["noreload"] and not options["burst"]
+        sys.exit(run_worker(WorkerOptions.from_settings(**chosen)))

@@ -1,0 +1,49 @@
+"""``manage.py watchdog``: recover what its worker lost, promote what is due, end retentions, draw the figures."""
+
+from __future__ import annotations
+
+import logging
+import signal
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from queueops.errors import QueueOpsError
+from queueops.logs import FORMATS, configure
+from queueops.management.arguments import pool_name
+from queueops.redis.broker import get_broker
+from queueops.watchdog import Watchdog
+
+
+class Command(BaseCommand):
+    """Run the watchdog until SIGTERM or SIGINT. Run one or more."""
+
+    requires_system_checks = ["queueops"]  # all others would load the project's URLs, which a watchdog does without
+    help = "Recover expired leases, promote due tasks, end retentions and draw the console's figures."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Which pools to watch over."""
+        help_pool = "a pool to watch over; may be repeated (default: all of them)"
+        parser.add_argument("--pool", type=pool_name, action="append", default=[], metavar="P", help=help_pool)
+        parser.add_argument("--once", action="store_true", help="make one round, print what was done, and end")
+        help_format = "write the log to stderr as text or JSON, whatever the settings say"
+        parser.add_argument("--log-format", choices=FORMATS, help=help_format)
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Parse, run, end with status 0 when told to stop."""
+        if options["log_format"] or not logging.getLogger("queueops").hasHandlers():
+            configure(options["log_format"] or FORMATS[0])
+        try:
+            watchdog = Watchdog(get_broker(), pools=options["pool"])
+            if options["once"]:
+                return self._once(watchdog)
+        except QueueOpsError as error:
+            raise CommandError(str(error)) from error
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: watchdog.stop())
+        return watchdog.run()
+
+    def _once(self, watchdog: Watchdog) -> None:
+        for pool, acted in watchdog.round().items():
+            done = ", ".join(f"{count} {word}" for word, count in acted.items()) or "nothing to do"
+            self.stdout.write(f"{pool}: {done}")

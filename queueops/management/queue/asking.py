@@ -1,0 +1,95 @@
+"""The questions: status, list, show, why, tail. Each yields what is to be printed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from django.core.management.base import CommandError
+
+from queueops import inspect
+from queueops.inspect import Finding, TaskQuery, TaskRow
+from queueops.inspect.query import FACETS
+from queueops.management.queue.screen import cell, moment, table, to_json
+from queueops.management.queue.shown import shown_status, shown_task
+
+HEAD = ("ID", "STATE", "NAME", "POOL", "LANE", "FAILED", "SINCE", "ARGUMENTS", "ERROR")
+
+
+def status(*, as_json: bool, **_: Any) -> Iterator[str]:
+    """The whole system."""
+    found = inspect.snapshot()
+    yield to_json(found) if as_json else shown_status(found)
+
+
+def list_tasks(*, as_json: bool, limit: int, after: str, **given: Any) -> Iterator[str]:
+    """A page of tasks."""
+    page = inspect.tasks(query_of(given), after=after, limit=limit)
+    if as_json:
+        yield to_json(page)
+        return
+    yield table(HEAD, map(_line, page.rows))
+    yield f"{len(page.rows)} of {'at most ' if len(query_of(given).params()) > 1 else ''}{page.total:,}"
+    if page.next:
+        yield f"{'The search stopped early; ' if page.partial else ''}go on with --after {page.next}"
+
+
+def show(*, id: str, pool: str, as_json: bool, **_: Any) -> Iterator[str]:
+    """One task."""
+    found = inspect.task(id, pool)
+    if found is None:
+        raise CommandError(f"There is no task {id!r}{f' in the pool {pool!r}' if pool else ''}.")
+    yield to_json(found) if as_json else shown_task(found)
+
+
+def explain(*, id: str, pool: str, as_json: bool, **_: Any) -> Iterator[str]:
+    """Why a task is not running."""
+    findings = inspect.why(id, pool)
+    if as_json:
+        yield to_json(findings)
+        return
+    for finding in findings:
+        value = f"  ({cell(finding.value, 200)})" if finding.value else ""
+        mend = f"\n    mend it: manage.py queue {command}" if (command := _command(finding, pool)) else ""
+        yield f"{'ok ' if finding.ok else 'NO '} {cell(finding.text, 500)}{value}{mend}"
+
+
+def follow(*, pool: str, name: str, id: str, seconds: float | None, as_json: bool, **_: Any) -> Iterator[str]:
+    """Events as they come; in JSON one object a line."""
+    try:
+        for event in inspect.tail(pool, seconds):
+            if (name and event.name != name) or (id and event.id != id):
+                continue
+            yield to_json(event) if as_json else _told(event)
+    except KeyboardInterrupt:
+        return
+
+
+def query_of(given: dict[str, Any]) -> TaskQuery:
+    """The filter that the options say."""
+    return TaskQuery.from_params({facet: given.get(facet, "") for facet in FACETS})
+
+
+def _line(row: TaskRow) -> tuple[str, ...]:
+    failed, since = f"{row.attempt} of {row.retries + 1}", moment(row.entered_ms)
+    return row.id, row.state, row.name, row.pool, row.lane, failed, since, row.args, row.error
+
+
+def _command(finding: Finding, pool: str) -> str:
+    """The subcommand that mends what was found, where there is one."""
+    if finding.ok:
+        return ""
+    if finding.verb == "resume_lane":
+        where, _, lane = finding.target.partition("/")
+        return f"resume {lane} --pool {where}"
+    if finding.verb in ("retry", "cancel", "run_now"):
+        return f"{finding.verb.replace('_', '-')} {finding.target}{f' --pool {pool}' if pool else ''}"
+    return ""
+
+
+def _told(event: inspect.Event) -> str:
+    if event.before or event.after:
+        what = f"{event.before or 'new'} -> {event.after or 'gone'}"
+    else:
+        what = event.text or f"{event.done}{f' of {event.total}' if event.total else ''}"
+    return f"{moment(event.t)}  {event.pool}  {cell(event.id)}  {cell(event.name)}  {cell(what, 300)}"

@@ -1,0 +1,68 @@
+"""The chunks of a map-reduce task: seen, and mended."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from django.core.management.base import CommandError
+
+from queueops import control, inspect
+from queueops.inspect import ChunkRow
+from queueops.inspect.errors import title
+from queueops.management.queue.acting import confirm, who
+from queueops.management.queue.screen import moment, table, to_json
+
+VERBS = {
+    "retry": control.retry_chunks,
+    "drop": control.drop_chunks,
+    "skip": control.skip_chunks,
+    "release": control.release_chunks,
+}
+HEAD = ("CHUNK", "STATE", "TRIES", "BEGUN", "WORKER", "DATA", "ERROR")
+
+
+def list_chunks(*, id: str, pool: str, as_json: bool, limit: int, after: str, **given: Any) -> Iterator[str]:
+    """A page of chunks, and how many are in which state."""
+    found = inspect.chunks(id, pool, state=given["state"], error=given["error"], after=after, limit=limit)
+    if found is None:
+        raise CommandError(f"There is no task {id!r}{f' in the pool {pool!r}' if pool else ''}.")
+    if as_json:
+        yield to_json(found)
+        return
+    yield table(HEAD, map(_line, found.rows))
+    yield f"{len(found.rows)} of {found.total:,}"
+    if found.next:
+        yield f"go on with --after {found.next}"
+
+
+def mend(*, id: str, verb: str, numbers: list[int], as_json: bool, **given: Any) -> Iterator[str]:
+    """Do a verb to chunks, by number or all of a state. Fails at its end when any was refused or left."""
+    state, pool = given["state"], given["pool"]
+    if state and not given["yes"]:
+        view = inspect.chunks_of(id, pool, count=1)
+        confirm(f"{verb.capitalize()} {view.counts.get(state, 0) if view else 0:,} chunks?")
+    answer = VERBS[verb](id, numbers, state=state, pool=pool, who=who())
+    if as_json:
+        yield to_json(answer)
+    else:
+        yield from (why for _number, why in control.reasons(verb, answer))
+        left = f", {answer.left:,} are left" if answer.left else ""
+        yield f"{answer.changed:,} chunks done{left}; the task is {answer.state or 'gone'}"
+    if answer.refused or answer.left or not answer.changed:
+        raise SystemExit(1)
+
+
+def restart(*, id: str, stage: str, every: bool, pool: str, as_json: bool, **given: Any) -> Iterator[str]:
+    """Begin again at a stage. Fails when that was refused."""
+    if not given["yes"] and (stage == "map" or every):
+        confirm(f"Throw the results of the chunks of {id} away?")
+    row = control.restart_from(id, stage, every=every, pool=pool, who=who())
+    yield to_json(row) if as_json else f"{row.id}: {row.word}, {row.state}{f': {row.detail}' if row.detail else ''}"
+    if row.word not in ("OK", "REPEAT"):
+        raise SystemExit(1)
+
+
+def _line(row: ChunkRow) -> tuple[object, ...]:
+    why = title(row.error) or row.reason
+    return row.number, row.state, row.attempt, moment(row.begun_ms), row.worker, row.data, why

@@ -1,0 +1,111 @@
+"""What `manage.py queue` takes: its subcommands and their options."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from typing import Any
+
+from queueops.inspect.chunk_answers import STATES
+from queueops.inspect.query import FACETS
+from queueops.management.arguments import seconds
+from queueops.management.queue import acting, asking, chunks, lanes
+
+QUESTIONS = {
+    "status": (asking.status, "all figures at a glance"),
+    "list": (asking.list_tasks, "tasks, newest first"),
+    "show": (asking.show, "one task in full"),
+    "why": (asking.explain, "why a task is not running"),
+    "tail": (asking.follow, "what happens, as it happens"),
+}
+VERBS = {
+    "retry": (acting.retry, "run ended tasks again; start the next attempt of those that back off"),
+    "cancel": (acting.cancel, "cancel tasks; those that run are asked to stop"),
+    "postpone": (acting.postpone, "let tasks that have not begun wait"),
+    "run-now": (acting.run_now, "make waiting tasks ready at once"),
+    "delete": (acting.delete, "move ended tasks to the trash, for 24 hours"),
+}
+LANES = {
+    "pause": (lanes.pause, "claim nothing from a lane any more"),
+    "resume": (lanes.resume, "claim from a lane again"),
+}
+CHUNKS = {
+    "chunks": (chunks.list_chunks, "the chunks of a map-reduce task"),
+    "mend": (chunks.mend, "retry, drop, skip or release chunks"),
+    "restart": (chunks.restart, "begin a map-reduce task again at one of its stages"),
+}
+
+
+def add_subcommands(parser: ArgumentParser) -> None:
+    """All subcommands, each with `--json`."""
+    commands = parser.add_subparsers(dest="subcommand", required=True, metavar="SUBCOMMAND")
+    found = {
+        name: _add(commands, name, run, text)
+        for name, (run, text) in (QUESTIONS | VERBS | LANES | CHUNKS).items()
+    }  # fmt: skip
+    _list_options(found["list"])
+    for name in ("show", "why"):
+        found[name].add_argument("id", help="the task's id")
+        found[name].add_argument("--pool", default="", help="the pool that holds it; else all are looked at")
+    _tail_options(found["tail"])
+    for name in VERBS:
+        _verb_options(found[name])
+    found["cancel"].add_argument("--reason", default="", help="why; it stays with the task")
+    found["postpone"].add_argument("--delay", type=float, required=True, metavar="SECONDS", help="from now")
+    for name in CHUNKS:
+        found[name].add_argument("id", help="the map-reduce task")
+        found[name].add_argument("--pool", default="", help="the pool that holds it; else all are looked at")
+    _chunk_options(found)
+    for name in LANES:
+        found[name].add_argument("lane", help="the lane's name, such as default")
+        found[name].add_argument("--pool", default="default")
+
+
+def _add(commands: Any, name: str, run: Any, text: str) -> ArgumentParser:
+    parser: ArgumentParser = commands.add_parser(name, help=text, description=f"{text[:1].upper()}{text[1:]}.")
+    parser.set_defaults(run=run)
+    parser.add_argument("--json", action="store_true", dest="as_json", help="answer in JSON")
+    return parser
+
+
+def _filters(parser: ArgumentParser) -> None:
+    for facet in FACETS:
+        if facet != "id":
+            parser.add_argument(f"--{facet}", default="", help=f"only tasks of this {_FACET.get(facet, facet)}")
+
+
+_FACET = {"error": "error's fingerprint"}
+
+
+def _list_options(parser: ArgumentParser) -> None:
+    _filters(parser)
+    parser.add_argument("--id", default="", help="only the task of this id")
+    parser.add_argument("--limit", type=int, default=50, help="rows, at most 200")
+    parser.add_argument("--after", default="", metavar="POSITION", help="go on where a list ended (its `next`)")
+
+
+def _chunk_options(found: dict[str, ArgumentParser]) -> None:
+    listed, mended, restarted = (found[name] for name in CHUNKS)
+    listed.add_argument("--state", default="", help=f"only those that are {', '.join(STATES)}")
+    listed.add_argument("--error", default="", help="only those of this error's fingerprint")
+    listed.add_argument("--limit", type=int, default=50, help="rows, at most 200")
+    listed.add_argument("--after", default="", metavar="POSITION", help="go on where a list ended (its `next`)")
+    mended.add_argument("verb", choices=list(chunks.VERBS))
+    mended.add_argument("numbers", nargs="*", type=int, metavar="NUMBER", help="the chunks; or name them by --state")
+    mended.add_argument("--state", default="", help="all chunks of this state")
+    restarted.add_argument("stage", choices=["map", "process", "reduce"])
+    restarted.add_argument("--every", action="store_true", help="process: every chunk, not only failed ones")
+    for parser in (mended, restarted):
+        parser.add_argument("--yes", action="store_true", help="do not ask")
+
+
+def _tail_options(parser: ArgumentParser) -> None:
+    parser.add_argument("--pool", default="", help="only this pool")
+    parser.add_argument("--name", default="", help="only tasks of this name")
+    parser.add_argument("--id", default="", help="only this task")
+    parser.add_argument("--seconds", type=seconds, help="end after so long; else at Ctrl-C")
+
+
+def _verb_options(parser: ArgumentParser) -> None:
+    parser.add_argument("ids", nargs="*", metavar="ID", help="the tasks; or name them by filters")
+    _filters(parser)
+    parser.add_argument("--yes", action="store_true", help="do not ask, however many tasks match")

@@ -1,0 +1,55 @@
+"""How answers look in a terminal. What came from a task is hostile there too: control characters are escaped."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any
+
+import msgspec
+from django.utils import timezone
+
+WIDEST = 60
+Rows = Iterable[Sequence[object]]
+
+
+def to_json(answer: Any) -> str:
+    """Any answer as JSON on one line."""
+    return json.dumps(msgspec.to_builtins(answer), ensure_ascii=True, default=str)
+
+
+def table(head: Sequence[str], rows: Rows, widest: int = WIDEST) -> str:
+    """Columns of text, cut where they are too wide."""
+    lines = [list(head), *([cell(value, widest) for value in row] for row in rows)]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
+    return "\n".join("  ".join(map(str.ljust, line, widths)).rstrip() for line in lines)
+
+
+def pairs(rows: Iterable[tuple[str, object]]) -> str:
+    """Names and values, one a line; those without a value are left out."""
+    known = [(name, value) for name, value in rows if value not in (None, "", ())]
+    width = max((len(name) for name, _ in known), default=0)
+    return "\n".join(f"{name.ljust(width)}  {cell(value, 10_000)}" for name, value in known)
+
+
+def cell(value: object, widest: int = WIDEST) -> str:
+    """One value on one line."""
+    text = printable("-" if value is None else str(value))
+    return text if len(text) <= widest else text[: widest - 1] + "…"
+
+
+def printable(text: str, *, lines: bool = False) -> str:
+    """Text without anything that a terminal would obey; `lines` keeps its line breaks."""
+    return "".join(sign if sign.isprintable() or (lines and sign == "\n") else _escaped(sign) for sign in text)
+
+
+def moment(ms: int | None) -> str:
+    """An epoch time in the time zone of the settings, with its offset."""
+    if not ms:
+        return ""
+    return datetime.fromtimestamp(ms / 1000, timezone.get_current_timezone()).isoformat(" ", "milliseconds")
+
+
+def _escaped(sign: str) -> str:
+    return sign.encode("unicode_escape").decode() if ord(sign) < 0xD800 else repr(sign)[1:-1]

@@ -1,0 +1,69 @@
+"""A task, and the whole system, on a screen."""
+
+from __future__ import annotations
+
+from queueops.inspect import PoolView, Snapshot, TaskDetail
+from queueops.management.queue.screen import moment, pairs, printable, table
+
+POOLS = ("POOL", "IN/S", "OUT/S", "FAILED", "WAIT P95", "RUN P95", "DRAINED IN", "WORKERS")
+
+
+def shown_task(task: TaskDetail) -> str:
+    """One task: its facts, arguments, result or error, attempts and log."""
+    facts = pairs(
+        (
+            ("id", task.id),
+            ("name", f"{task.name} ({task.kind})"),
+            ("state", f"{task.state} since {moment(task.entered_ms)}"),
+            ("reason", task.reason),
+            ("pool, lane", f"{task.pool}, {task.lane}"),
+            ("priority", task.priority),
+            ("attempts", f"{task.attempt} of {task.retries + 1} failed, starts lost: {task.crashes}"),
+            ("created", moment(task.created_ms)),
+            ("due", moment(task.due_ms)),
+            ("begun", moment(task.begun_ms)),
+            ("ended", moment(task.ended_ms)),
+            ("kept or leased until", moment(task.deadline_ms)),
+            ("worker", task.worker),
+            ("progress", None if task.progress is None else f"{task.progress:g} of {task.total or '?'}"),
+            ("tags", ", ".join(task.tags)),
+            ("parent", task.parent),
+            ("can be", ", ".join(task.allowed)),
+        )
+    )
+    parts = [facts, _block("arguments", task.args_json), _block("result", task.result_json)]
+    if task.error:
+        parts.append(_block("error", task.error.traceback or f"{task.error.type}: {task.error.message}"))
+    parts.append(_block("log", "\n".join(f"{moment(line.t)}  {line.kind}  {line.text}" for line in task.log)))
+    return "\n\n".join(part for part in parts if part)
+
+
+def shown_status(found: Snapshot) -> str:
+    """The whole system: alarms, states, pools, lanes."""
+    alarms = "\n".join(f"{alarm.level.upper()}: {printable(alarm.text)}" for alarm in found.alarms)
+    states = pairs((state, f"{count:,}") for state, count in found.states.items() if count)
+    pools = table(POOLS, map(_pool, found.pools))
+    lanes = table(
+        ("LANE", "POOL", "READY", "ACTIVE", "LIMIT", "PAUSED"),
+        ((row.lane, row.pool, row.ready, row.active, row.limit, "paused" if row.paused else "") for row in found.lanes),
+    )
+    store = f"{found.redis.version}, {found.redis.used_memory / 2**20:.1f} MB, {found.redis.ops}/s"
+    watched = "counted now: no watchdog runs" if found.computed else "by the watchdog"
+    parts = (alarms, states or "no tasks", pools, lanes if found.lanes else "", f"{store} ({watched})")
+    return "\n\n".join(part for part in parts if part)
+
+
+def _pool(pool: PoolView) -> tuple[object, ...]:
+    drained = "-" if pool.drain_s is None else f"{pool.drain_s:.0f} s"
+    rates = f"{pool.in_rate:.1f}", f"{pool.out_rate:.1f}", f"{pool.failure_rate:.1%}"
+    return pool.name, *rates, _ms(pool.wait_p95_ms), _ms(pool.run_p95_ms), drained, pool.workers
+
+
+def _block(title: str, text: str) -> str:
+    if not text:
+        return ""
+    return f"{title}:\n" + "\n".join(f"  {line}" for line in printable(text, lines=True).splitlines())
+
+
+def _ms(value: float | None) -> str:
+    return "-" if value is None else f"{value:.0f} ms"

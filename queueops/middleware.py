@@ -1,0 +1,105 @@
+"""The middlewares around each execution: `QUEUEOPS["MIDDLEWARE"]`, outermost first, in the manner of Django's.
+
+    class Timing:
+        def __init__(self, get_result): self.get_result = get_result
+        def __call__(self, run): ...; return self.get_result(run)
+
+`run` is the task's context. A middleware may replace the result, raise, or call `get_result` no more than once. One
+with an `async def __call__` serves async tasks directly; `sync_capable` and `async_capable` are understood as in
+Django. A middleware of the other sort than the task is adapted, which costs a thread hop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from inspect import iscoroutinefunction
+from typing import Any
+
+from asgiref.sync import async_to_sync, sync_to_async
+from django.core.exceptions import MiddlewareNotUsed
+from django.core.signals import setting_changed
+from django.utils.module_loading import import_string
+
+from queueops import conf
+from queueops.context import Context, enter, leave
+
+GetResult = Callable[[Context], Any]
+
+
+def run(context: Context) -> Any:
+    """Run the task of `context` in this thread, through the middlewares, and return its result."""
+    token = enter(context)
+    try:
+        return _chain(False)(context)
+    finally:
+        leave(token)
+
+
+async def arun(context: Context) -> Any:
+    """The same for a handler that is async."""
+    token = enter(context)
+    try:
+        return await _chain(True)(context)
+    finally:
+        leave(token)
+
+
+def _handle(context: Context) -> Any:
+    return context.handler.run(context)
+
+
+async def _ahandle(context: Context) -> Any:
+    return await context.handler.run(context)
+
+
+@cache
+def _chain(is_async: bool) -> GetResult:
+    """The chain for the sync or the async tasks of this process, built once."""
+    get_result: GetResult = _ahandle if is_async else _handle
+    for path in reversed(conf.current().middleware):
+        get_result = _wrapped(import_string(path), get_result, is_async)
+    return get_result
+
+
+def _wrapped(factory: Any, get_result: GetResult, is_async: bool) -> GetResult:
+    wants_async = _wants_async(factory, is_async)
+    try:
+        made = factory(_adapted(get_result, is_async, wants_async, own_thread=True))
+    except MiddlewareNotUsed:
+        return get_result
+    if wants_async and not iscoroutinefunction(made):
+        made = _awaiting(made)
+    return _adapted(made, wants_async, is_async, own_thread=False)
+
+
+def _wants_async(factory: Any, is_async: bool) -> bool:
+    """Which sort of `get_result` a middleware takes, given what the task is."""
+    own = isinstance(factory, type) and iscoroutinefunction(vars(factory).get("__call__"))
+    takes_sync = getattr(factory, "sync_capable", not own)
+    takes_async = getattr(factory, "async_capable", own)
+    return bool(takes_async and (is_async or not takes_sync))
+
+
+def _adapted(function: GetResult, is_async: bool, wanted: bool, own_thread: bool) -> GetResult:
+    """A sync task inside an async middleware goes back to its own thread, where its database connections are."""
+    if is_async == wanted:
+        return function
+    if wanted:
+        return sync_to_async(function, thread_sensitive=own_thread)
+    return async_to_sync(function)
+
+
+def _awaiting(made: GetResult) -> GetResult:
+    async def call(context: Context) -> Any:
+        return await made(context)
+
+    return call
+
+
+def _forget(*, setting: str, **_: Any) -> None:
+    if setting == "QUEUEOPS":
+        _chain.cache_clear()
+
+
+setting_changed.connect(_forget, dispatch_uid="queueops.middleware")

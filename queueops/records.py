@@ -1,0 +1,192 @@
+"""The record of a task: short field names in Redis, full names here (redis.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from queueops.errors import QueueOpsError
+from queueops.states import State
+
+FIELDS: dict[str, str] = {
+    "a": "args",
+    "at": "attempt",
+    "b": "begun",
+    "c": "created",
+    "ch": "has_chunks",
+    "cn": "chunks",
+    "cr": "crashes",
+    "d": "due",
+    "e": "ended",
+    "ef": "fingerprint",
+    "er": "error",
+    "f": "fence",
+    "k": "kind",
+    "kp": "keep",
+    "l": "lane",
+    "mb": "map_retry",
+    "me": "meta",
+    "mr": "map_retries",
+    "mt": "map_timeout",
+    "n": "name",
+    "nx": "next",
+    "mx": "max_parallel",
+    "oc": "on_chunk_failure",
+    "ot": "operation",
+    "p": "priority",
+    "ph": "phase",
+    "pi": "parent_id",
+    "pp": "parent_pool",
+    "pr": "progress",
+    "pu": "parent_uid",
+    "r": "retries",
+    "rb": "reduce_retry",
+    "rd": "chunks_to_redo",
+    "re": "result",
+    "ro": "root",
+    "rp": "retry",
+    "rr": "reduce_retries",
+    "rt": "reduce_timeout",
+    "s": "state",
+    "t": "timeout",
+    "tg": "tags",
+    "tk": "token",
+    "to": "total",
+    "tr": "trace",
+    "u": "uid",
+    "un": "unable_workers",
+    "w": "worker",
+    "wt": "waited_for",
+    "x": "cancel_requested",
+    "xd": "chunks_dropped",
+    "xp": "chunk_retry",
+    "xr": "chunk_retries",
+    "xt": "chunk_timeout",
+    "xw": "chunks_per_worker",
+    "y": "reason",
+}
+"""Every field of a record: its name in Redis, its name in Python."""
+
+
+class Record(msgspec.Struct, kw_only=True):
+    """A task as it is stored. Times are epoch milliseconds, durations milliseconds; payloads are encoded JSON.
+
+    ``uid`` is the generation: it changes when the same id is run anew. ``attempt`` counts attempts that ended in an
+    error or a timeout, ``crashes`` starts that were lost with their worker.
+    """
+
+    id: str
+    name: str
+    state: str
+    pool: str = "default"
+    kind: str = "task"
+    lane: str = "default"
+    uid: int = 0
+    priority: int = 0
+    args: bytes = b""
+    created: int = 0
+    begun: int | None = None
+    ended: int | None = None
+    due: int | None = None
+    attempt: int = 0
+    retries: int = 0
+    retry: str = ""
+    timeout: int | None = None
+    fence: int = 0
+    worker: str = ""
+    progress: float | None = None
+    total: float | None = None
+    result: bytes = b""
+    error: bytes = b""
+    fingerprint: str = ""
+    reason: str = ""
+    parent_id: str = ""
+    parent_uid: int = 0
+    parent_pool: str = ""
+    root: str = ""
+    tags: tuple[str, ...] = ()
+    keep: int | None = None
+    crashes: int = 0
+    trace: str = ""
+    meta: bytes = b""
+    cancel_requested: str = ""
+    waited_for: bool = False
+    next: bool = False
+    token: str = ""
+    operation: str = ""
+    phase: str = ""
+    max_parallel: int | None = None
+    chunks_per_worker: int | None = None
+    on_chunk_failure: str = ""
+    chunk_retries: int = 0
+    chunk_retry: str = ""
+    chunk_timeout: int | None = None
+    reduce_retries: int | None = None
+    reduce_retry: str = ""
+    reduce_timeout: int | None = None
+    map_retries: str = ""
+    map_retry: str = ""
+    map_timeout: str = ""
+    has_chunks: bool = False
+    chunks: int | None = None
+    chunks_dropped: int = 0
+    chunks_to_redo: str = ""
+    unable_workers: bool = False
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the task has ended."""
+        return self.state in (State.SUCCEEDED, State.FAILED, State.CANCELLED)
+
+
+_WHOLE = frozenset(
+    (
+        *("uid", "priority", "created", "begun", "ended", "due", "attempt", "retries", "timeout"),
+        *("fence", "parent_uid", "keep", "crashes"),
+        *("max_parallel", "chunks_per_worker", "chunk_retries", "chunk_timeout", "reduce_retries", "reduce_timeout"),
+        *("chunks", "chunks_dropped"),
+    )
+)
+_REAL = frozenset({"progress", "total"})
+_OPAQUE = frozenset({"args", "result", "error", "meta"})
+_FLAGS = frozenset({"waited_for", "next", "has_chunks", "unable_workers"})
+
+
+class Undecodable(QueueOpsError, ValueError):
+    """What is stored of a task cannot be read as a record."""
+
+
+def decode(task_id: str, pool: str, raw: Mapping[bytes, bytes]) -> Record:
+    """Read a record from its hash; unknown fields are left alone. Raises Undecodable with the field that is wrong."""
+    values: dict[str, Any] = {}
+    for short, value in raw.items():
+        full = FIELDS.get(short.decode("utf-8", "replace"))
+        if full:
+            values[full] = _read(full, value)
+    if "name" not in values or "state" not in values:
+        raise Undecodable(f"task {task_id} has no {'name' if 'name' not in values else 'state'}")
+    return Record(id=task_id, pool=pool, **values)
+
+
+def _read(field: str, value: bytes) -> Any:
+    try:
+        if field in _OPAQUE:
+            return value
+        if field in _WHOLE:
+            return int(value)
+        if field in _REAL:
+            return float(value)
+        if field in _FLAGS:
+            return value == b"1"
+        text = value.decode()
+        return tuple(text.split(",")) if field == "tags" else text
+    except ValueError as error:
+        raise Undecodable(f"field {field} holds {value[:40]!r}") from error
+
+
+def pairs(flat: Iterable[bytes]) -> dict[bytes, bytes]:
+    """A flat reply (field, value, ...) as a dictionary."""
+    row = iter(flat)
+    return dict(zip(row, row, strict=True))

@@ -1,0 +1,39 @@
+"""The broker and the storage on Redis: what the contracts promise, by role, one script call each."""
+
+from __future__ import annotations
+
+import os
+
+from queueops import conf
+from queueops.redis.chunking import Chunking
+from queueops.redis.controlling import Controlling
+from queueops.redis.mending import Mending
+from queueops.redis.producing import Producing
+from queueops.redis.storing import Storing
+from queueops.redis.watching import Watching
+from queueops.redis.working import Working
+
+
+class RedisBroker(Producing, Working, Watching, Storing, Controlling, Chunking, Mending):
+    """Every role on one link."""
+
+
+_brokers: dict[tuple[str, str], RedisBroker] = {}
+
+
+def get_broker() -> RedisBroker:
+    """The broker of this process for the current settings."""
+    settings = conf.current()
+    key = (settings.url, settings.namespace)
+    broker = _brokers.get(key)
+    if broker is None or broker.settings is not settings:
+        broker = _brokers[key] = RedisBroker(settings)
+    return broker
+
+
+def forget_brokers() -> None:
+    """Drop all connections, as a child process must after a fork."""
+    _brokers.clear()
+
+
+os.register_at_fork(after_in_child=forget_brokers)

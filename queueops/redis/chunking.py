@@ -1,0 +1,78 @@
+"""The chunks of map-reduce tasks: written by a running map, read by the reduce, counted by everybody."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from queueops.contracts import ChunkRow
+from queueops.errors import ChunksLost, StaleLease
+from queueops.redis.link import BATCH, Link
+from queueops.states import ChunkState
+
+PAGE, PAGE_BYTES = 500, 512 * 1024
+"""Results in one round trip of the reduce: at most so many, and little more than so many bytes."""
+CHUNK_STATES = tuple(str(state) for state in ChunkState)
+
+
+class Chunking(Link):
+    """What a map, a reduce and a status ask of chunks."""
+
+    def split(self, pool: str, task_id: str, fence: int, first: int, data: Sequence[bytes]) -> None:
+        """Write the next chunks of a running map, numbered from ``first``. Raises StaleLease when it is not ours."""
+        self._split(pool, task_id, fence, "add", first, *data)
+
+    def make_room(self, pool: str, task_id: str, fence: int) -> None:
+        """Delete what an earlier run left, a part at a time. Raises StaleLease."""
+        while self._split(pool, task_id, fence, "purge", 0) == "AGAIN":
+            continue
+
+    def _split(self, pool: str, task_id: str, fence: int, step: str, number: int, *data: bytes) -> str:
+        word: bytes = self._call("split", pool, task_id, fence, step, number, *data)
+        if word in (b"STALE", b"GONE"):
+            raise StaleLease(id=task_id, fence=fence)
+        return word.decode()
+
+    def chunk_counts(self, pool: str, task_id: str) -> dict[str, int]:
+        """How many chunks a task has, by state."""
+        keys = self.keys(pool)
+
+        def read() -> list[int]:
+            with self.client.pipeline() as pipe:  # of one moment, so that no chunk is counted twice
+                for state in CHUNK_STATES:
+                    pipe.zcard(keys.chunks(task_id, state))
+                return list(pipe.execute())
+
+        return dict(zip(CHUNK_STATES, self._repeat(read), strict=True))
+
+    def chunk_numbers(self, pool: str, task_id: str, state: str, start: int = 0, count: int = BATCH) -> list[int]:
+        """Numbers of the chunks in a state, from a rank on: pending ones by number, others by time."""
+        key = self.keys(pool).chunks(task_id, state)
+        return [int(n) for n in self._repeat(lambda: self.client.zrange(key, start, start + count - 1))]
+
+    def chunk_rows(self, pool: str, task_id: str, numbers: Sequence[int], *fields: str) -> list[ChunkRow]:
+        """Fields of chunks, in one round trip; at most 500."""
+        keys = self.keys(pool)
+
+        def read() -> list[list[bytes | None]]:
+            with self.client.pipeline(transaction=False) as pipe:
+                for number in numbers:
+                    pipe.hmget(keys.chunk(task_id, number), "s", *fields)
+                return list(pipe.execute())
+
+        rows = self._repeat(read)
+        return [
+            ChunkRow(number, (row[0] or b"").decode(), dict(zip(fields, row[1:], strict=True)))
+            for number, row in zip(numbers, rows, strict=True)
+        ]
+
+    def chunk_results(self, pool: str, task_id: str, count: int) -> Iterator[bytes]:
+        """The encoded result of each chunk that is done, in the order of the map, a page in memory at a time.
+
+        ``count`` is the number of all chunks. Raises ChunksLost for those whose record is gone, unless they failed.
+        """
+        number = 0
+        while number < count:
+            number, lost, results = self._call("results", pool, task_id, number, count, PAGE, PAGE_BYTES)
+            if lost:
+                raise ChunksLost(id=task_id, numbers=[int(each) for each in lost])
+            yield from results

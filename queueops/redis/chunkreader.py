@@ -1,0 +1,229 @@
+"""The chunks of one map-reduce task as the store has them: read-only, and bounded however many there are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from queueops.records import pairs
+from queueops.redis.broker import RedisBroker
+from queueops.redis.chunking import CHUNK_STATES
+from queueops.redis.facts import maybe_whole, text, whole
+from queueops.redis.keys import Keys
+from queueops.redis.replies import repeat
+
+MOST_READ = 2000
+"""Members of one set that are read for a picture; a larger set is sampled."""
+BUDGET = 800
+"""Chunks that a page looks at, at most."""
+STRAGGLERS, RUNS, LOOKS, KINDS, STEPS = 8, 100, 200, 20, 60
+ROW_FIELDS = ("s", "at", "cr", "b", "e", "d", "c", "w", "ef", "y", "dr")
+"""What `chunkpage` tells of each chunk: the order of FIELDS in `lua/chunkpage.lua`."""
+
+
+class Row(msgspec.Struct, kw_only=True):
+    """One chunk of a list. Its data is there when it is short, its error is cut."""
+
+    number: int
+    score: int
+    data_size: int
+    result_size: int
+    fields: dict[str, str]
+    data: bytes
+    error: bytes
+
+
+class Rows(msgspec.Struct, kw_only=True):
+    """A walk over one set, or over all chunks: where it stands, and what it found."""
+
+    size: int
+    ended: bool
+    score: str
+    number: str
+    rows: list[Row]
+
+
+class Running(msgspec.Struct, kw_only=True):
+    """A chunk that a worker holds."""
+
+    number: int
+    begun: int
+    worker: str
+    attempts: int
+    crashes: int
+
+
+class Kind(msgspec.Struct, kw_only=True):
+    """Chunks that failed with one kind of error, among those that were looked at."""
+
+    fingerprint: str
+    failed: int
+    errored: int
+    number: int
+    error: bytes
+    reason: str
+
+
+class Summary(msgspec.Struct, kw_only=True):
+    """The figures of a task's chunks. ``runs``: number, begun, ended of some that are done."""
+
+    now: int
+    record: dict[str, str]
+    counts: dict[str, int]
+    due: int
+    minute: int
+    first: int
+    last: int
+    pace: list[int]
+    active: list[Running]
+    runs: list[tuple[int, int, int]]
+    looked: int
+    kinds: list[Kind]
+
+
+class Single(msgspec.Struct, kw_only=True):
+    """One chunk with its log, and what its task says of all its chunks; ``lost``: it failed, for its record is gone."""
+
+    record: dict[bytes, bytes]
+    lost: bool
+    second: dict[bytes, bytes]
+    log: list[bytes]
+    due: int | None
+    parent: dict[str, str]
+
+
+class Columns(msgspec.Struct, kw_only=True):
+    """Chunks by number, ``width`` to a column; ``members`` are (size, numbers) of a state, no numbers if too many.
+
+    Then ``samples`` has the state of one chunk of each column. Of single chunks ``single`` has the state and the
+    attempts, and there is nothing else.
+    """
+
+    single: list[tuple[str, int]]
+    pending: list[int]
+    members: dict[str, tuple[int, list[int]]]
+    samples: list[str]
+
+
+class ChunkReader:
+    """Questions about one task's chunks."""
+
+    def __init__(self, broker: RedisBroker, pool: str, task_id: str) -> None:
+        """Bind a broker's connection and the task."""
+        self._broker, self._keys, self._id = broker, Keys(broker.settings.namespace, pool), task_id
+
+    def summary(self) -> Summary:
+        """All figures at once."""
+        reply = self._call("chunksummary", STRAGGLERS, RUNS, LOOKS, KINDS, STEPS)
+        return _summary({text(reply[i]): reply[i + 1] for i in range(0, len(reply), 2)})
+
+    def columns(self, first: int, width: int, count: int) -> Columns:
+        """What is in ``count`` columns of ``width`` chunks each, from chunk ``first`` on."""
+        reply = self._call("chunkstrip", first, width, count, MOST_READ)
+        if width == 1:
+            single = [(text(reply[i]), whole(reply[i + 1])) for i in range(0, len(reply), 2)]
+            return Columns(single=single, pending=[], members={}, samples=[])
+        members = {
+            state: (int(size), [int(number) for number in numbers])
+            for state, (size, numbers) in zip(("active", "errored", "failed"), reply[1:4], strict=True)
+        }
+        samples = [text(state) for state in reply[4]]
+        return Columns(single=[], pending=list(reply[0]), members=members, samples=samples)
+
+    def page(
+        self, state: str, rows: int, *, after: tuple[str, str] = ("", ""), latest: bool = False, fingerprint: str = ""
+    ) -> Rows:
+        """The next chunks of a state ('' = all, by number) behind (score, number)."""
+        return _rows(self._call("chunkpage", state, int(latest), rows, BUDGET, *after, fingerprint))
+
+    def named(self, numbers: Sequence[int]) -> list[Row]:
+        """These chunks, in this order."""
+        return _rows(self._call("chunkpage", "#", 0, 0, 0, "", "", "", *numbers)).rows
+
+    def single(self, number: int) -> Single:
+        """One chunk in full."""
+        keys, ref = self._keys, f"{self._id}#{number}"
+
+        def read() -> list[Any]:
+            with self._broker.client.pipeline(transaction=False) as pipe:
+                pipe.hgetall(keys.chunk(self._id, number))
+                pipe.zscore(keys.chunks(self._id, "failed"), number)
+                pipe.hgetall(keys.task(f"{ref}~"))
+                pipe.lrange(keys.log(ref), -100, -1)
+                pipe.zscore(keys.agenda, ref)
+                pipe.hmget(keys.task(self._id), PARENT)
+                return list(pipe.execute())
+
+        record, failed, second, log, due, parent = repeat(read, self._broker.settings.url, self._broker.settings.retry)
+        known = {field: text(value) for field, value in zip(PARENT, parent, strict=True) if value is not None}
+        lost = not record and failed is not None
+        return Single(record=record, lost=lost, second=second, log=log, due=maybe_whole(due), parent=known)
+
+    def _call(self, script: str, *values: str | int) -> Any:
+        broker = self._broker
+        return repeat(
+            lambda: broker.scripts.call(script, self._keys.prefix, self._id, *values),
+            broker.settings.url,
+            broker.settings.retry,
+        )
+
+
+PARENT = ("s", "n", "ph", "xr", "xt", "xp", "oc", "mx")
+
+
+def _summary(found: dict[str, Any]) -> Summary:
+    active, runs = found["active"], [whole(value) for value in found["runs"]]
+    return Summary(
+        now=whole(found["now"]),
+        record={text(field): text(value) for field, value in pairs(found["record"]).items()},
+        counts=dict(zip(CHUNK_STATES, found["counts"], strict=True)),
+        due=whole(found["due"]),
+        minute=whole(found["minute"]),
+        first=whole(found["first"]),
+        last=whole(found["last"]),
+        pace=list(found["pace"]),
+        active=[_running(active[i : i + 5]) for i in range(0, len(active), 5)],
+        runs=[(runs[i], runs[i + 1], runs[i + 2]) for i in range(0, len(runs), 3)],
+        looked=whole(found["looked"]),
+        kinds=[_kind(row) for row in found["errors"]],
+    )
+
+
+def _running(row: Sequence[bytes]) -> Running:
+    number, begun, worker, attempts, crashes = row
+    return Running(
+        number=whole(number), begun=whole(begun), worker=text(worker), attempts=whole(attempts), crashes=whole(crashes)
+    )
+
+
+def _kind(row: Sequence[Any]) -> Kind:
+    fingerprint, failed, errored, number, error, reason = row
+    return Kind(
+        fingerprint=text(fingerprint),
+        failed=failed,
+        errored=errored,
+        number=whole(number),
+        error=error,
+        reason=text(reason),
+    )
+
+
+def _rows(reply: Sequence[Any]) -> Rows:
+    size, ended, score, number, rows = reply
+    return Rows(size=size, ended=bool(ended), score=text(score), number=text(number), rows=[_row(row) for row in rows])
+
+
+def _row(row: Sequence[Any]) -> Row:
+    number, score, size, result_size, values, data, error = row
+    fields = {name: text(value) for name, value in zip(ROW_FIELDS, values, strict=False) if value}
+    return Row(
+        number=whole(number),
+        score=whole(score),
+        data_size=size,
+        result_size=result_size,
+        fields=fields,
+        data=data,
+        error=error,
+    )

@@ -1,0 +1,162 @@
+"""From the URL of the settings to a client of redis-py.
+
+The client never repeats a command by itself: it cannot know whether a lost call was executed. The broker repeats whole,
+idempotent calls instead.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+from urllib.parse import SplitResult, unquote, urlsplit
+
+import redis
+from redis.backoff import NoBackoff
+from redis.cluster import ClusterNode, RedisCluster
+from redis.connection import UnixDomainSocketConnection, parse_url
+from redis.retry import Retry
+from redis.sentinel import Sentinel
+
+from queueops.errors import BadSetting, BadUrl
+from queueops.redis import embedded
+from queueops.scrub import scrub
+
+__all__ = ["connect", "scrub"]
+
+OPTIONS: dict[str, Any] = {
+    "decode_responses": False,
+    "protocol": 2,  # one hand-shake less a connection, and the fastest replies of hiredis
+    "socket_connect_timeout": 3.0,
+    "socket_timeout": 10.0,  # longer than the longest batch of a script; a blocking call passes its own
+    "socket_keepalive": True,
+    "health_check_interval": 0,
+}
+PORT, SENTINEL_PORT = 6379, 26379
+
+
+def connect(url: str, **options: Any) -> redis.Redis:
+    """A client for the URL, with a connection pool of its own; `options` are redis-py's and win over ours.
+
+    Nothing is asked of the server yet, but for a cluster, whose map of slots is read at once. An `embedded:` server is
+    started by the first command that finds none. Raises BadUrl.
+
+    A caller that blocks longer than 10 s in one command passes `socket_timeout`.
+    """
+    scheme, _, rest = url.partition(":")
+    chosen = OPTIONS | {"retry": Retry(NoBackoff(), 0)} | options
+    if scheme == "embedded":
+        return _embedded(Path(rest.removeprefix("//")), chosen)
+    try:
+        if scheme in ("redis", "rediss"):
+            _database(urlsplit(url).path)
+            return redis.Redis.from_url(url, **chosen)
+        if scheme == "unix":
+            return redis.Redis.from_url(url, **_for_socket(chosen))
+        if scheme in ("redis+sentinel", "rediss+sentinel"):
+            return _sentinel(urlsplit(url), chosen)
+        if scheme in ("redis+cluster", "rediss+cluster"):
+            return _cluster(urlsplit(url), chosen)
+    except ValueError as error:
+        raise BadUrl(url=scrub(url), reason=str(error)) from error
+    raise BadUrl(url=scrub(url), reason=f"there is no scheme {scheme!r}")
+
+
+def check(url: str, **options: Any) -> None:
+    """Read the URL and the options as `connect` does, and ask nobody. Raises BadUrl and BadSetting."""
+    try:
+        if url.partition(":")[0].endswith("+cluster"):
+            _read_cluster(urlsplit(url))
+            return
+        with connect(url, **options) as client:
+            client.connection_pool.make_connection()
+    except ValueError as error:
+        raise BadUrl.unwrap(error) or BadUrl(url=scrub(url), reason=str(error)) from error
+    except (TypeError, redis.exceptions.RedisError) as error:
+        place, names = "QUEUEOPS['CONNECT']", ", ".join(options) or "empty"
+        raise BadSetting(place=place, value=names, expected=f"what this URL's connections take: {error}") from error
+
+
+class EmbeddedConnection(UnixDomainSocketConnection):
+    """A connection that starts its server when there is none, so that no process must be started before another."""
+
+    def __init__(self, directory: Path, **options: Any) -> None:
+        super().__init__(path=str(embedded.socket_path(directory.absolute())), **options)  # type: ignore[no-untyped-call]
+        self.directory = directory
+
+    def _connect(self) -> Any:
+        try:
+            return super()._connect()  # type: ignore[no-untyped-call]
+        except (FileNotFoundError, ConnectionRefusedError):
+            embedded.start(self.directory)
+            return super()._connect()  # type: ignore[no-untyped-call]
+
+
+def _embedded(directory: Path, options: dict[str, Any]) -> redis.Redis:
+    pool = redis.ConnectionPool(connection_class=EmbeddedConnection, directory=directory, **_for_socket(options))
+    return redis.Redis.from_pool(pool)
+
+
+def _for_socket(options: dict[str, Any]) -> dict[str, Any]:
+    """Without what only TCP has."""
+    return {name: value for name, value in options.items() if not name.startswith("ssl") and name != "socket_keepalive"}
+
+
+def _sentinel(parts: SplitResult, options: dict[str, Any]) -> redis.Redis:
+    """`redis+sentinel://[user:password@]host[:port],host.../name[/db][?sentinel_username=&sentinel_password=]`."""
+    name, _, database = parts.path.strip("/").partition("/")
+    if not name:
+        raise ValueError("the name of the sentinels' master is missing: redis+sentinel://host1,host2/NAME")
+    asked = _query(parts)
+    own = {key.removeprefix("sentinel_"): asked.pop(key) for key in list(asked) if key.startswith("sentinel_")}
+    secure = {"ssl": True} if parts.scheme.startswith("rediss") else {}
+    timeouts = {key: options[key] for key in ("socket_timeout", "socket_connect_timeout", "retry", "protocol")}
+    sentinel = Sentinel(_hosts(parts, SENTINEL_PORT), sentinel_kwargs=timeouts | secure | own)
+    chosen = options | asked | _credentials(parts) | secure | ({"db": _database(database)} if database else {})
+    client: redis.Redis = sentinel.master_for(name, **chosen)
+    return client
+
+
+def _cluster(parts: SplitResult, options: dict[str, Any]) -> redis.Redis:
+    """`redis+cluster://[user:password@]host[:port],host...`; a cluster has the database 0 only."""
+    hosts, own = _read_cluster(parts)
+    nodes = [ClusterNode(host, port) for host, port in hosts]
+    try:
+        client: Any = RedisCluster(startup_nodes=nodes, **(options | own))
+    except redis.exceptions.RedisClusterException as error:  # the one error of redis-py that is no RedisError
+        raise redis.exceptions.ConnectionError(str(error)) from error
+    return client  # type: ignore[no-any-return]  # it has the same commands, and the broker uses no others
+
+
+def _read_cluster(parts: SplitResult) -> tuple[list[tuple[str, int]], dict[str, Any]]:
+    secure = {"ssl": True} if parts.scheme.startswith("rediss") else {}
+    if _database(parts.path):
+        raise ValueError("a cluster has the database 0 only")
+    return _hosts(parts, PORT), _query(parts) | _credentials(parts) | secure
+
+
+def _database(path: str) -> int:
+    """The number of the database; redis-py takes what is no number for 0."""
+    text = path.strip("/")
+    if text and not (text.isascii() and text.isdigit()):
+        raise ValueError(f"the database is {text!r}, but it must be a number, such as /0")
+    return int(text or 0)
+
+
+def _hosts(parts: SplitResult, port: int) -> list[tuple[str, int]]:
+    found = []
+    for address in parts.netloc.rpartition("@")[2].split(","):
+        one = urlsplit(f"//{address}")
+        if not one.hostname:
+            raise ValueError("a host is missing")
+        found.append((one.hostname, one.port or port))
+    return found
+
+
+def _credentials(parts: SplitResult) -> dict[str, str]:
+    user, _, password = parts.netloc.rpartition("@")[0].partition(":")
+    return {key: unquote(value) for key, value in (("username", user), ("password", password)) if value}
+
+
+def _query(parts: SplitResult) -> dict[str, Any]:
+    found = dict(parse_url(f"unix:///?{parts.query}")) if parts.query else {}
+    return {key: value for key, value in found.items() if key not in ("path", "connection_class")}

@@ -1,0 +1,57 @@
+"""An operator's actions: on tasks, each row answered, and on lanes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from queueops import states
+from queueops.contracts import Row
+from queueops.errors import BadReply
+from queueops.ids import new_id
+from queueops.redis.link import Link
+
+TRASH_MS = 86_400_000
+"""How long a deleted task can be brought back."""
+
+
+class Controlling(Link):
+    """Compare and set: a task that is no longer in a state that allows the verb is left alone."""
+
+    def control(
+        self,
+        pool: str,
+        verb: str,
+        ids: Sequence[str],
+        *,
+        value: str | int | bytes = "",
+        who: str = "",
+        token: str = "",
+    ) -> list[Row]:
+        """An operator's action on at most 500 tasks; each row is answered. ``value`` is what the verb takes:
+
+        postpone: due in epoch ms; cancel: the reason; retry and edit: new arguments as JSON ('-' = none); priority: the
+        number; move: the lane; keep: ms.
+        """
+        allowed = ",".join(states.states_allowing(verb))
+        reply = self._call(
+            "control", pool, verb, token or new_id(), value, TRASH_MS, self.rules, who[:100], allowed, *ids
+        )
+        texts = [part.decode("utf-8", "replace") for part in reply]
+        if len(texts) != 3 * len(ids):
+            raise BadReply(script="control", reply=texts[:6])
+        return [Row(task_id, *texts[3 * i : 3 * i + 3]) for i, task_id in enumerate(ids)]
+
+    def lane(self, pool: str, lane: str, **values: str | int | None) -> dict[str, str]:
+        """Change a lane's ``paused``, ``limit`` or ``weight`` (None removes it); answers what was before."""
+        flat = [part for field, value in values.items() for part in (field, "" if value is None else value)]
+        before = iter(self._call("lane", pool, lane, *flat))
+        return {field.decode(): value.decode() for field, value in zip(before, before, strict=True)}
+
+    def declare_lanes(self) -> None:
+        """Give the lanes of the settings their first limit and weight; a lane that has any is left as it is."""
+        for pool, settings in self.settings.pools.items():
+            for lane, wanted in settings.lanes.items():
+                key = self.keys(pool).lane_conf(lane)
+                if not self._repeat(partial(self.client.exists, key)):
+                    self.lane(pool, lane, limit=wanted.limit, weight=wanted.weight)

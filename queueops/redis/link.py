@@ -1,0 +1,73 @@
+"""What every role of the broker stands on: the settings, the connection, the scripts and the keys."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+
+from queueops import conf
+from queueops.errors import StoreFull
+from queueops.ids import lane_or_none
+from queueops.redis import wire
+from queueops.redis.connection import connect
+from queueops.redis.keys import Keys, pools
+from queueops.redis.replies import repeat
+from queueops.redis.scripts import Scripts
+
+BATCH = 500
+"""Tasks in one call of a script; more would hold up everybody else."""
+LONGEST_SLEEP_MS = 10_000
+"""An idle worker looks at its pool at least this often, whatever the agenda says."""
+FORGET_WORKER_MS = 120_000
+"""A worker that has not beaten for so long is taken out of the registry."""
+
+T = TypeVar("T")
+
+
+def pool_names(found: Iterable[bytes], settings: conf.Settings) -> list[str]:
+    """The pools of a namespace, by name: those used, but for names that can be none, and those declared."""
+    used = {name for raw in found if (name := lane_or_none(raw)) is not None}
+    return sorted(used | set(settings.pools) | {"default"})
+
+
+class Link:
+    """All pools of one namespace on one server or cluster. Safe for threads; after a fork a new one is made."""
+
+    def __init__(self, settings: conf.Settings) -> None:
+        """Bind the settings; the first call connects."""
+        self.settings = settings
+        self.client: Any = connect(settings.url, **settings.connect)
+        self.scripts = Scripts(self.client)
+        self.rules = wire.rules(settings)
+        self.longest_ms = min(LONGEST_SLEEP_MS, round(settings.lease * 1000 / 3))
+        self._keys: dict[str, Keys] = {}
+        self._announced: set[str] = set()
+
+    def keys(self, pool: str) -> Keys:
+        """The keys of a pool; asking for them does not make it known."""
+        keys = self._keys.get(pool)
+        if keys is None:
+            keys = self._keys[pool] = Keys(self.settings.namespace, pool)
+        return keys
+
+    def announce(self, pool: str) -> None:
+        """Make a pool known to the namespace: whoever pushes to it or works for it does."""
+        if pool in self._announced:
+            return
+        try:
+            self._repeat(lambda: self.client.sadd(pools(self.settings.namespace), pool))
+        except StoreFull:  # it need not be known for being drained
+            return
+        self._announced.add(pool)
+
+    def pools(self) -> list[str]:
+        """Every pool that was ever used or is declared, by name."""
+        found = self._repeat(lambda: self.client.smembers(pools(self.settings.namespace)))
+        return pool_names(found, self.settings)
+
+    def _repeat(self, call: Callable[[], T]) -> T:
+        return repeat(call, self.settings.url, self.settings.retry)
+
+    def _call(self, script: str, pool: str, *arguments: Any) -> Any:
+        prefix = self.keys(pool).prefix
+        return self._repeat(lambda: self.scripts.call(script, prefix, *arguments))

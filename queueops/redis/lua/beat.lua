@@ -1,0 +1,14 @@
+#!lua flags=allow-oom
+-- beat: a worker says that it is alive, and what it is doing.
+-- KEYS: 1 the pool's prefix
+-- ARGV: 1 worker, 2 ms after which its hash may go; then pairs of fields
+-- Reply: Redis' time in ms.
+-- Transitions: none.
+--@include clock
+--@include core
+
+local key = P .. ':worker:' .. ARGV[1]
+call('ZADD', P .. ':workers', now, ARGV[1])
+call('HSET', key, 'beat', now, unpack(ARGV, 3))
+call('PEXPIRE', key, ARGV[2])
+return string.format('%.0f', now)

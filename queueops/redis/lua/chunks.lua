@@ -1,0 +1,48 @@
+#!lua flags=allow-oom
+-- chunks: an operator mends the chunks of one map-reduce task: compare and set, at most 500 at a time.
+-- KEYS: 1 the pool's prefix
+-- ARGV: 1 task, 2 verb (retry, drop, skip, edit, redo, release, speculate), 3 value (edit, redo: the data), 4 whole set
+--       ('' = the numbers below, else a state of which the first 500 are meant), 5 rules, 6 who, 7 token, 8.. numbers
+-- Reply: how many were changed, how many of the whole set are left, state of the task ('' = gone); then for each refused
+--        one its number and its state ('' = gone).
+-- Transitions: retry, drop, skip, release of chunks; reprocess, gather of the task.
+--@include clock
+--@include core
+--@include rules
+--@include lanes
+--@include orphans
+--@include records
+--@include ending
+--@include chunks
+--@include twins
+--@include chunkends
+--@include redo
+--@include reopen
+--@include mending
+
+local token = ARGV[7]
+if not parent then return { 0, 0, '' } end
+local changed, left, refused = 0, 0, {}
+if parent.ot == token then
+  changed = #ARGV - 7
+  left = whole ~= '' and call('ZCARD', chunk_set(task, whole)) or 0
+else
+  local numbers = {}
+  for i = 8, #ARGV do numbers[#numbers + 1] = ARGV[i] end
+  if whole ~= '' then changed, left = mend_whole() else changed, refused = mend(numbers) end
+  flush_chunks()
+  if changed > 0 then
+    if not (verb == 'retry' and whole == 'failed') then
+      call('HSET', task_key(task), 'xd', min(dropped, call('ZCARD', chunk_set(task, 'failed'))))
+    end
+    call('HSET', task_key(task), 'ot', token)
+    log_line(task, { k = 'operator', verb = verb .. ' chunks', who = who, value = changed })
+    if gathering[task] == nil then gathering[task] = false end
+  end
+  settle_up()
+  wake(brought)
+end
+local row = fields_of(task_key(task), 's')
+local reply = { changed, left, row and row[1] or '' }
+for _, part in ipairs(refused) do reply[#reply + 1] = part end
+return reply

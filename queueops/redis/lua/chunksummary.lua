@@ -1,0 +1,97 @@
+#!lua flags=no-writes
+-- chunksummary: the figures of one task's chunks. It costs the same however many there are: long sets are sampled.
+-- KEYS: 1 the pool's prefix
+-- ARGV: 1 task, 2 stragglers, 3 run times to sample, 4 errors to look at in each set, 5 kinds of error to tell,
+--       6 steps of the pace
+-- Reply: flat pairs: now; record (flat, without its payloads); counts (pending, active, errored, done, failed);
+--        due (of the first errored one); minute (done within it); first, last (times of chunks done), pace (done in
+--        each step between the first and the last, or now while chunks are open); active (number, begun, worker,
+--        attempts, crashes flat); runs (number, begun, ended flat); looked (errors that were looked at); errors
+--        (fingerprint, how many failed, how many errored, number of one, its error cut).
+-- Transitions: none.
+--@include clock
+
+local task, stragglers, samples, looks, kinds, steps = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]),
+  tonumber(ARGV[5]), tonumber(ARGV[6])
+local SETS = TASK .. task .. '#chunks:'
+local OF_TASK = { 's', 'n', 'k', 'c', 'b', 'e', 'at', 'r', 'pr', 'to', 'mx', 'oc', 'xr', 'xp', 'xt', 'ph', 'y', 'w',
+  'cn', 'xd', 'rd' }
+
+local function chunk(number, ...) return fields_of(TASK .. task .. '#' .. number, ...) or {} end
+
+local function counts()
+  local found = {}
+  for _, state in ipairs({ 'pending', 'active', 'errored', 'done', 'failed' }) do
+    found[#found + 1] = call('ZCARD', SETS .. state)
+  end
+  return found
+end
+
+local function record()
+  local flat, values = {}, fields_of(task_key(task), unpack(OF_TASK)) or {}
+  for i, field in ipairs(OF_TASK) do
+    if values[i] then flat[#flat + 1] = field; flat[#flat + 1] = values[i] end
+  end
+  return flat
+end
+
+local function time_at(rank)
+  return tonumber(call('ZRANGE', SETS .. 'done', rank, rank, 'WITHSCORES')[2] or nil)
+end
+
+local function pace(from, to)
+  local found = {}
+  for step = 0, steps - 1 do
+    local low = from + (to - from) * step / steps
+    found[#found + 1] = call('ZCOUNT', SETS .. 'done', low, '(' .. (from + (to - from) * (step + 1) / steps))
+  end
+  return found
+end
+
+local function active()
+  local found = {}
+  for _, number in ipairs(call('ZRANGE', SETS .. 'active', 0, stragglers - 1)) do
+    local row = chunk(number, 'b', 'w', 'at', 'cr')
+    for _, value in ipairs({ number, row[1] or '', row[2] or '', row[3] or '0', row[4] or '0' }) do found[#found + 1] = value end
+  end
+  return found
+end
+
+local function runs(size)
+  local found = {}
+  for i = 0, min(samples, size) - 1 do
+    local number = call('ZRANGE', SETS .. 'done', floor(i * size / min(samples, size)), floor(i * size / min(samples, size)))[1]
+    local row = number and chunk(number, 'b', 'e') or {}
+    if row[1] and row[2] then found[#found + 1] = number; found[#found + 1] = row[1]; found[#found + 1] = row[2] end
+  end
+  return found
+end
+
+-- The kinds of error among the last chunks of both sets, the most frequent first.
+local function errors()
+  local by_kind, list, looked = {}, {}, 0
+  for place, state in ipairs({ 'failed', 'errored' }) do
+    for _, number in ipairs(call('ZREVRANGE', SETS .. state, 0, looks - 1)) do
+      local kind = chunk(number, 'ef')[1] or ''
+      if not by_kind[kind] then by_kind[kind] = { kind, 0, 0, number }; list[#list + 1] = by_kind[kind] end
+      by_kind[kind][place + 1] = by_kind[kind][place + 1] + 1
+      looked = looked + 1
+    end
+  end
+  table.sort(list, function(a, b) return a[2] + a[3] > b[2] + b[3] end)
+  for i = #list, kinds + 1, -1 do list[i] = nil end
+  for _, row in ipairs(list) do
+    local told = chunk(row[4], 'er', 'y')
+    row[5] = string.sub(told[1] or '', 1, 1000); row[6] = string.sub(told[2] or '', 1, 300)
+  end
+  return list, looked
+end
+
+local sizes, list, looked = counts(), errors()
+local open, first, last = sizes[1] + sizes[2] + sizes[3], time_at(0), time_at(-1)
+local until_ = open > 0 and now or last
+return { 'now', now, 'record', record(), 'counts', sizes,
+  'due', tonumber(call('ZRANGE', SETS .. 'errored', 0, 0, 'WITHSCORES')[2] or 0) or 0,
+  'minute', call('ZCOUNT', SETS .. 'done', now - 60000, '+inf'), 'first', first or 0, 'last', last or 0,
+  'pace', first and until_ > first and pace(first, until_) or {}, 'active', active(), 'runs', runs(sizes[4]),
+  'looked', looked, 'errors', list }

@@ -1,0 +1,54 @@
+#!lua flags=allow-oom
+-- control: an operator's action on one or many tasks: compare and set, each row answered.
+-- KEYS: 1 the pool's prefix
+-- ARGV: 1 verb, 2 token of this action, 3 first value, 4 second value, 5 rules, 6 who, 7 the states that allow the
+--       verb (separated by commas), 8.. ids
+-- Reply: for each id: word (OK REPEAT REFUSED GONE), its state now, a detail.
+-- Transitions: retry, run_now, postpone, cancel, release, requeue, discard, delete, restore.
+--@include clock
+--@include core
+--@include rules
+--@include lanes
+--@include orphans
+--@include records
+--@include ending
+--@include chunks
+--@include twins
+--@include chunkends
+--@include settle
+--@include verbs
+
+local NUMERIC = { postpone = true, priority = true, keep = true }
+local verb, token, allowed, reply = ARGV[1], ARGV[2], {}, {}
+for state in string.gmatch(ARGV[7], '[^,]+') do allowed[state] = true end
+
+local function answer(word, state, detail)
+  reply[#reply + 1] = word; reply[#reply + 1] = state; reply[#reply + 1] = detail or ''
+end
+
+local function control(id)
+  local record = read_record(id)
+  if verb == 'restore' then return answer(restore(id, record, token)) end
+  if not (record and CLASS[record.s]) then
+    if verb == 'discard' and call('ZSCORE', P .. ':state:quarantined', id) then
+      forget(id, 'quarantined')
+      return answer('OK', '')
+    end
+    if verb == 'delete' and call('EXISTS', P .. ':trash:' .. id) == 1 then return answer('REPEAT', '') end
+    return answer('GONE', '')
+  end
+  if record.ot == token then return answer('REPEAT', record.s) end
+  if not allowed[record.s] then return answer('REFUSED', record.s, verb .. ' is not possible while it is ' .. record.s) end
+  if NUMERIC[verb] and not number_of(ARGV[3]) then return answer('REFUSED', record.s, verb .. ' needs a number') end
+  local state, detail = verbs[verb](id, record, ARGV[3], ARGV[4])
+  if state ~= '' then
+    call('HSET', task_key(id), 'ot', token)
+    log_line(id, { k = 'operator', verb = verb, who = ARGV[6], from = record.s, value = string.sub(ARGV[3], 1, 2000) })
+  end
+  answer('OK', state, detail)
+end
+
+for i = 8, #ARGV do control(ARGV[i]) end
+settle_up()
+wake(brought)
+return reply

@@ -1,0 +1,67 @@
+#!lua flags=no-writes
+-- detail: all that is known of one task, and what decides whether it runs: its lane, its worker, who serves its name.
+-- KEYS: 1 the pool's prefix
+-- ARGV: 1 id, 2 age in ms after which a worker's beat is late
+-- Reply: flat pairs: now; record (flat); states (state, time, ...: where the indexes name it, should be one); due
+--        (its entry on the agenda); log; trashed; lane, conf (flat), ready, rank, active, holders (five of them); beat
+--        and host of its worker; tick (the last watchdog); grace; started (claims of this minute and the one before);
+--        workers (id, beat, fields flat) that are alive, at most 100; alive.
+-- Transitions: none.
+--@include clock
+--@include core
+
+local id, late = ARGV[1], tonumber(ARGV[2])
+local reply = { 'now', now }
+local function put(name, value)
+  if value then reply[#reply + 1] = name; reply[#reply + 1] = value end
+end
+
+local flat = redis.pcall('HGETALL', task_key(id))
+if flat.err then flat = {} end
+local record = {}
+for i = 1, #flat, 2 do record[flat[i]] = flat[i + 1] end
+
+local states = {}
+for state in pairs(CLASS) do
+  local entered = call('ZSCORE', P .. ':state:' .. state, id)
+  if entered then states[#states + 1] = state; states[#states + 1] = entered end
+end
+
+put('record', flat)
+put('states', states)
+put('due', call('ZSCORE', P .. ':agenda', id))
+put('trashed', call('ZSCORE', P .. ':trashed', id))
+local log = redis.pcall('LRANGE', task_key(id) .. '#log', -100, -1)
+put('log', log.err and {} or log)
+
+local lane = record.l or 'default'
+local key = P .. ':lane:' .. lane
+put('lane', lane)
+put('conf', call('HGETALL', key .. '#conf'))
+put('ready', call('ZCARD', key))
+put('rank', call('ZRANK', key, id))
+put('active', call('HGET', P .. ':counts', 'l|' .. lane .. '|active'))
+put('holders', call('SRANDMEMBER', key .. '#active', 5))
+
+if record.w then
+  put('beat', call('ZSCORE', P .. ':workers', record.w))
+  put('host', call('HGET', P .. ':worker:' .. record.w, 'host'))
+end
+
+local clock = call('HMGET', P .. ':clock', 'tick', 'grace')
+put('tick', clock[1])
+put('grace', clock[2])
+local minute, started = floor(now / 60000), 0
+for i = 0, 1 do
+  local count = call('HGET', P .. ':metrics:' .. string.format('%.0f', minute - i), 'tr|pending>locked')
+  started = started + (tonumber(count or nil) or 0)
+end
+put('started', started)
+
+local workers = {}
+for _, worker in ipairs(call('ZREVRANGEBYSCORE', P .. ':workers', '+inf', now - late, 'LIMIT', 0, 100)) do
+  workers[#workers + 1] = { worker, call('ZSCORE', P .. ':workers', worker), call('HGETALL', P .. ':worker:' .. worker) }
+end
+put('workers', workers)
+put('alive', call('ZCOUNT', P .. ':workers', now - late, '+inf'))
+return reply

@@ -1,0 +1,77 @@
+#!lua
+-- displace: create tasks whose ids are in use: what `enqueue` answered TAKEN for. An ended task is run again as a new
+-- generation; for one that has not ended the push's conflict policy decides.
+-- KEYS: 1 the pool's prefix
+-- ARGV: as `enqueue`
+-- Reply: for each task its word (OK REPEAT EXISTS REJECTED REPLACED AFTER) and its uid.
+-- Transitions: push, postpone.
+--@include clock
+--@include core
+--@include lanes
+--@include orphans
+--@include records
+
+local position = 2
+local function read_spec()
+  local spec = { id = ARGV[position], policy = ARGV[position + 1], token = ARGV[position + 2], values = {}, fields = {} }
+  local due, count = ARGV[position + 3], tonumber(ARGV[position + 4])
+  if due ~= '' then spec.due = string.sub(due, 1, 1) == '+' and now + tonumber(due) or tonumber(due) end
+  if spec.due and spec.due <= now then spec.due = nil end
+  position = position + 5
+  for i = position, position + count - 1, 2 do
+    spec.values[ARGV[i]] = ARGV[i + 1]
+    spec.fields[#spec.fields + 1] = ARGV[i]; spec.fields[#spec.fields + 1] = ARGV[i + 1]
+  end
+  position = position + count
+  return spec
+end
+
+local function stash_next(spec)
+  local key = task_key(spec.id) .. '#next'
+  call('DEL', key)
+  call('HSET', key, unpack(spec.fields))
+  if spec.due then call('HSET', key, '#due', spec.due - now) end
+  call('HSET', task_key(spec.id), 'nx', 1)
+end
+
+-- What this push does to the task that has its id: the word, and whether it is to be created.
+local function judge(spec, record)
+  if record == nil then return 'OK', true end
+  if record == false then return 'REJECTED', false end
+  if spec.policy == 'new' or (spec.token ~= '' and record.tk == spec.token) then return 'REPEAT', false end
+  if TERMINAL[record.s] then return 'OK', true end
+  if spec.policy == 'reject' then return 'REJECTED', false end
+  if spec.policy == 'run_after' then return 'AFTER', false end
+  if REPLACEABLE[record.s] and (spec.policy == 'replace'
+    or (spec.policy == 'replace_postponed' and record.s == 'postponed')) then return 'REPLACED', true end
+  return 'EXISTS', false
+end
+
+local reply, pushed, created = {}, {}, {} -- created: ids whose moves are not written yet
+for _ = 1, tonumber(ARGV[1]) do
+  local spec = read_spec()
+  local record = read_record(spec.id)
+  local word, wanted = judge(spec, record)
+  local uid = record and record.u or 0
+  if wanted then
+    if created[spec.id] then flush(); flush_lanes(); created = {} end
+    if record then
+      uid = supersede(spec.id, record, spec.fields, spec.values, spec.due)
+    else
+      if call('ZSCORE', P .. ':state:quarantined', spec.id) then forget(spec.id, 'quarantined') end
+      uid = create(spec.id, spec.fields, spec.values, spec.due)
+    end
+    created[spec.id] = true
+    pushed[spec.values.n] = (pushed[spec.values.n] or 0) + 1
+  elseif word == 'AFTER' then
+    stash_next(spec)
+  end
+  reply[#reply + 1] = word; reply[#reply + 1] = uid
+end
+for name, count in pairs(pushed) do
+  call('ZADD', P .. ':names', NOW, name); count_minute('in|' .. name, count)
+end
+flush()
+flush_lanes()
+wake(brought)
+return reply

@@ -1,0 +1,16 @@
+#!lua flags=no-writes
+-- errors: the kinds of error that were seen last.
+-- KEYS: 1 the pool's prefix
+-- ARGV: 1 how many at most
+-- Reply: for each: fingerprint, ms of its last occurrence, its fields (flat), how many failed tasks it has now.
+-- Transitions: none.
+--@include clock
+--@include core
+
+local reply = {}
+local found = call('ZREVRANGE', P .. ':errors', 0, tonumber(ARGV[1]) - 1, 'WITHSCORES')
+for i = 1, #found, 2 do
+  local key = P .. ':error:' .. found[i]
+  reply[#reply + 1] = { found[i], found[i + 1], call('HGETALL', key), call('ZCARD', key .. '#tasks') }
+end
+return reply

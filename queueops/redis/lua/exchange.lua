@@ -1,0 +1,71 @@
+#!lua flags=allow-oom
+-- exchange: the worker's one round trip: settle what ended, renew what is held, promote what is due, claim the next.
+-- KEYS: 1 the pool's prefix
+-- ARGV: 1 worker, 2 want, 3 '1' when the worker has nothing else to do, 4 longest sleep in ms, 5 rules (see rules.lua),
+--       6..8 how many settlements, extensions and metrics follow;
+--       settlement: id, fence, outcome, value, delay ms, fingerprint, title, '1' when it costs an attempt;
+--       extension: id, fence, ms left to the task's own limit (-1: none); metric: field, count.
+-- Reply: leases (id, fence, ms waited, fields), words of the settlements, lost ids, cancelled ids with reasons,
+--        ms until the agenda has something, '1' when more is ready.
+-- Transitions: claim, settle, release, promote, recover, expire, quarantine.
+--@include clock
+--@include core
+--@include rules
+--@include lanes
+--@include orphans
+--@include records
+--@include ending
+--@include chunks
+--@include twins
+--@include chunkends
+--@include purge
+--@include redo
+--@include settle
+--@include due
+--@include claim
+
+local worker, want, idle, longest = ARGV[1], tonumber(ARGV[2]), ARGV[3] == '1', tonumber(ARGV[4])
+local position = 8
+local words, lost, cancels = {}, {}, {}
+
+call('ZREM', P .. ':idle', worker)
+for i = 1, tonumber(ARGV[6]) do
+  words[i] = settle(position)
+  if words[i] == 'STALE' then count_minute('stale', 1) end
+  position = position + 8
+end
+settle_up()
+
+for _ = 1, tonumber(ARGV[7]) do
+  local id, fence, left = ARGV[position + 1], ARGV[position + 2], tonumber(ARGV[position + 3])
+  local row = fields_of(task_key(id), 's', 'f', 'x')
+  if row and row[1] and LEASED[row[1]] and row[2] == fence then
+    local ms = left < 0 and RULES.lease or min(RULES.lease, left)
+    call('ZADD', P .. ':agenda', 'XX', text(now + ms), id)
+    local task = is_chunk(id) and split_ref(id)
+    local state = task and lane_conf('#' .. task).state
+    if task and state ~= 'aggregating' then row[3] = 'its task is ' .. (state or 'gone') end
+    if row[3] then cancels[#cancels + 1] = id; cancels[#cancels + 1] = row[3] end
+  else
+    lost[#lost + 1] = id
+    if row and row[1] then count_minute('stale', 1) end
+  end
+  position = position + 3
+end
+
+for _ = 1, tonumber(ARGV[8]) do
+  count_minute(ARGV[position + 1], tonumber(ARGV[position + 2]))
+  position = position + 2
+end
+
+act_on_due(max(16, want))
+local leases = want > 0 and claim(want, worker, RULES.lease) or {}
+local more = call('ZCARD', P .. ':lanes:ready') > passed
+local sleep = until_due(longest)
+if idle and #leases == 0 and not more then
+  if passed > 0 then wake_workers(brought) end -- others may claim what this one may not
+  call('ZADD', P .. ':idle', now + sleep, worker)
+else
+  wake(more and max(brought, 1) or 0)
+end
+return { leases, words, lost, cancels, sleep, more and '1' or '' }

@@ -1,0 +1,150 @@
+-- The chunks of map-reduce tasks. A chunk is known as `<task>#<number>`; its record stands beside its task's. Where it
+-- is, its task's five sets say: pending (by number: the order of claims), active, errored, done, failed (by time; 0: its
+-- record is lost). Active ones also stand in `state:active`, where a dead worker's are found. A second run of a chunk,
+-- its twin, is known as `<task>#<number>~`: it has a record while it waits or runs, and stands in none of the five sets.
+-- Moves are collected, as those of tasks are, and written by settle_up(), which then asks whose turn it is.
+local CHUNK_STATES = { 'pending', 'active', 'errored', 'done', 'failed' }
+local chunk_out, chunk_in, by_worker = {}, {}, {}
+local gathering = {} -- tasks whose chunks have ended in this call, with the number of one that failed, if any did
+
+local function is_chunk(ref) return string.find(ref, '#', 1, true) ~= nil end
+local function split_ref(ref)
+  local task, number, twin = string.match(ref, '^([^#]*)#(%d+)(~?)$')
+  return task, number, twin == '~'
+end
+local function chunk_set(task, name) return TASK .. task .. '#chunks:' .. name end
+
+-- A chunk's record has a state but no name.
+local function read_chunk(ref)
+  local reply = redis.pcall('HGETALL', TASK .. ref)
+  if reply.err or #reply == 0 then return nil end
+  local chunk = {}
+  for i = 1, #reply, 2 do chunk[reply[i]] = reply[i + 1] end
+  return chunk.s and chunk
+end
+
+-- How many of a task's chunks a worker has, where that is limited.
+local function count_by_worker(task, worker, delta)
+  if worker and lane_conf('#' .. task).each then add(by_worker, task, worker, delta) end
+end
+
+local function move_chunk(task, number, chunk, to, score)
+  local from, ref, lane = chunk.s, task .. '#' .. number, '#' .. task
+  if from ~= to then append(chunk_out, chunk_set(task, from), number) end
+  append_scored(chunk_in, chunk_set(task, to), score or NOW, number)
+  if from == 'active' then
+    append(leaving, 'active', ref)
+    count_by_worker(task, chunk.w, -1)
+  end
+  if from == 'active' or from == 'pending' or to == 'pending' then touched[lane] = true end
+  if to == 'pending' then chunk_gain[lane] = (chunk_gain[lane] or 0) + 1 end
+  if from ~= to then add(moves_of_chunks, from, to, 1) end
+end
+
+local function write_by_worker(task, row)
+  local key = chunk_set(task, 'by')
+  for worker, delta in pairs(row) do
+    if delta ~= 0 and call('HINCRBY', key, worker, delta) <= 0 then call('HDEL', key, worker) end
+  end
+end
+
+local function flush_chunks()
+  for key, numbers in pairs(chunk_out) do call_sliced('ZREM', key, numbers) end
+  for key, scored in pairs(chunk_in) do call_sliced('ZADD', key, scored) end
+  for task, row in pairs(by_worker) do write_by_worker(task, row) end
+  chunk_out, chunk_in, by_worker = {}, {}, {}
+end
+
+local function open_chunks(task)
+  return call('ZCARD', chunk_set(task, 'pending')) + call('ZCARD', chunk_set(task, 'active'))
+    + call('ZCARD', chunk_set(task, 'errored'))
+end
+
+local function all_chunks(task)
+  return open_chunks(task) + call('ZCARD', chunk_set(task, 'done')) + call('ZCARD', chunk_set(task, 'failed'))
+end
+
+-- The task's chunks are no longer, or again, to be claimed: as its record says now.
+local function turn_lane(task)
+  lane_confs['#' .. task] = nil
+  touched['#' .. task] = true
+end
+
+-- How many chunks more have failed than may: `oc` is a number, or a part of all in per cent; `xd` an operator let go.
+local function too_many_failed(task, policy, total, dropped)
+  local percent = string.match(policy or '', '^([%d.]+)%%$')
+  local allowed = percent and floor((number_of(total) or 0) * (tonumber(percent) or 0) / 100) or number_of(policy) or 0
+  return call('ZCARD', chunk_set(task, 'failed')) - (number_of(dropped) or 0) - allowed
+end
+
+-- The reduce has limits of its own; what the map's were is kept for the next map.
+local function limit_reduce(task, parent)
+  if parent.mr or not (parent.rr or parent.rt or parent.rb) then return end
+  local key = TASK .. task
+  call('HSET', key, 'mr', parent.r or 0, 'mt', parent.t or '', 'mb', parent.rp or '')
+  for field, limit in pairs({ r = parent.rr, t = parent.rt, rp = parent.rb }) do call('HSET', key, field, limit) end
+end
+
+local function to_reduce(task, parent)
+  move(task, parent.s, 'pending', parent.n, parent.k)
+  turn_lane(task)
+  call('HSET', task_key(task), 's', 'pending', 'ph', 'reduce', 'at', 0, 'cr', 0)
+  limit_reduce(task, parent)
+  enter_lane(parent.l or 'default', task, parent.p, next_number())
+end
+
+local function fail_over_chunk(task, parent, number)
+  local chunk = read_chunk(task .. '#' .. number) or { y = 'its record is lost' }
+  move(task, parent.s, 'failed', parent.n, parent.k)
+  turn_lane(task)
+  call('HSET', task_key(task), 's', 'failed', 'e', NOW, 'y', 'chunk ' .. number .. ' failed' .. (chunk.y and ': ' .. chunk.y or ''))
+  if chunk.er then call('HSET', task_key(task), 'er', chunk.er, 'ef', chunk.ef or '') end
+  list_failed(task, chunk.ef)
+  schedule(task, now + (number_of(parent.kp) or RULES.keep_failed))
+  tell_waiters(task, parent, 'failed')
+  tell_holders(task)
+  if parent.nx then start_next(task) end
+end
+
+-- Chunks came to their end: is their task's turn now? The sets decide, not a counter.
+local function gather(task, failed)
+  local row = fields_of(TASK .. task, 's', 'oc', 'cn', 'xd', 'rd')
+  if not (row and row[1]) then
+    if call('ZSCORE', P .. ':state:aggregating', task) then quarantine(task, 'aggregating') end
+    return
+  end
+  if row[1] ~= 'aggregating' then return end
+  local open = open_chunks(task)
+  call('HSET', TASK .. task, 'pr', max(0, (number_of(row[3]) or 0) - open))
+  if row[5] or not (failed or open == 0) then return end
+  if too_many_failed(task, row[2], row[3], row[4]) > 0 then
+    fail_over_chunk(task, read_record(task), failed or call('ZRANGE', chunk_set(task, 'failed'), 0, 0)[1])
+  elseif open == 0 then
+    to_reduce(task, read_record(task))
+  end
+end
+
+local function settle_up()
+  flush_chunks()
+  if next(gathering) then flush() end
+  for task, failed in pairs(gathering) do
+    gathering[task] = nil
+    gather(task, failed)
+  end
+  flush(); flush_lanes()
+end
+
+-- The record of a chunk is lost, or no record: it counts as failed.
+local function lose_chunk(ref)
+  local task, number, twin = split_ref(ref)
+  unschedule(ref)
+  append(leaving, 'active', ref)
+  if not task or twin then return end
+  for _, state in ipairs(CHUNK_STATES) do
+    if state ~= 'failed' and call('ZSCORE', chunk_set(task, state), number) then
+      if state == 'active' then call('DEL', chunk_set(task, 'by')) end -- nobody knows whose it was
+      move_chunk(task, number, { s = state }, 'failed', 0)
+      gathering[task] = number
+    end
+  end
+end

@@ -1,0 +1,138 @@
+-- Claiming: the ready lanes are gone round in fair order, each giving a share, until enough is leased.
+local lease_twin
+
+local function lease_task(id, number, entered, worker, deadline, reply)
+  local key = task_key(id)
+  local fields = redis.pcall('HGETALL', key)
+  local state, name, kind, lane, created, phase
+  if not fields.err then
+    for i = 1, #fields, 2 do
+      local field = fields[i]
+      if field == 's' then state = fields[i + 1]
+      elseif field == 'n' then name = fields[i + 1]
+      elseif field == 'c' then created = fields[i + 1]
+      elseif field == 'l' then lane = fields[i + 1]
+      elseif field == 'k' then kind = fields[i + 1]
+      elseif field == 'ph' then phase = fields[i + 1] end
+    end
+  end
+  if not (name and CLASS[state]) then
+    if is_chunk(id) then return lease_twin(id, number, worker, deadline, reply) end
+    return quarantine(id, 'pending', nil)
+  end
+  if state ~= 'pending' then return end
+  local leased = kind and CLAIMED_AS[phase and kind .. ' ' .. phase or kind] or 'locked'
+  if created then
+    call('HSET', key, 's', leased, 'f', number, 'w', worker, 'b', NOW)
+  else
+    call('HSET', key, 's', leased, 'f', number, 'w', worker, 'b', NOW, 'c', entered or NOW)
+  end
+  move(id, 'pending', leased, name, kind)
+  schedule(id, deadline)
+  take_slot(lane or 'default', id)
+  reply[#reply + 1] = { id, number, now - (tonumber(entered) or now), fields }
+end
+
+-- What a chunk's lease says: its own data, and what all of its task's chunks share.
+local function chunk_fields(task, conf, data, attempts, crashes)
+  local fields = { 'n', conf.name, 'k', 'chunk', 'a', data or '', 'pi', task, 'r', conf.retries, 'ro', conf.root }
+  if attempts then fields[#fields + 1] = 'at'; fields[#fields + 1] = attempts end
+  if crashes then fields[#fields + 1] = 'cr'; fields[#fields + 1] = crashes end
+  if conf.retry then fields[#fields + 1] = 'rp'; fields[#fields + 1] = conf.retry end
+  if conf.timeout then fields[#fields + 1] = 't'; fields[#fields + 1] = conf.timeout end
+  return fields
+end
+
+local function lease_chunk(task, chunk, conf, number, worker, deadline, reply)
+  local ref = task .. '#' .. chunk
+  local row = fields_of(TASK .. ref, 's', 'a', 'at', 'cr', 'q', 'c')
+  if not (row and row[1]) then
+    gathering[task] = chunk
+    return move_chunk(task, chunk, { s = 'pending' }, 'failed', 0)
+  end
+  if row[1] ~= 'pending' then return end
+  call('HSET', TASK .. ref, 's', 'active', 'f', number, 'w', worker, 'b', NOW)
+  append_scored(chunk_in, chunk_set(task, 'active'), NOW, chunk)
+  append_scored(entering, 'active', NOW, ref)
+  schedule(ref, deadline)
+  reply[#reply + 1] = { ref, number, now - (number_of(row[5] or row[6]) or now), chunk_fields(task, conf, row[2], row[3], row[4]) }
+end
+
+local function lease_chunks(task, chunks, number, worker, deadline, reply)
+  local conf, before = lane_conf('#' .. task), #reply
+  for i, chunk in ipairs(chunks) do lease_chunk(task, chunk, conf, number + i, worker, deadline, reply) end
+  local count = #reply - before
+  if count > 0 then add(moves_of_chunks, 'pending', 'active', count) end
+  count_by_worker(task, worker, count)
+  if conf.limit or conf.each then flush_chunks() end
+end
+
+function lease_twin(ref, number, worker, deadline, reply)
+  local task, chunk = split_ref(ref)
+  local row = task and fields_of(TASK .. task .. '#' .. chunk, 's', 'a', 'at', 'cr')
+  local twin = fields_of(TASK .. ref, 's', 'c')
+  if not (twin and twin[1] == 'pending') then return end
+  if not (row and (row[1] == 'active' or row[1] == 'errored')) then return drop_twin(task, chunk, true) end
+  call('HSET', TASK .. ref, 's', 'active', 'f', number, 'w', worker, 'b', NOW)
+  append_scored(entering, 'active', NOW, ref)
+  schedule(ref, deadline)
+  local fields = chunk_fields(task, lane_conf('#' .. task), row[2], row[3], row[4])
+  reply[#reply + 1] = { ref, number, now - (number_of(twin[2]) or now), fields }
+end
+
+-- The share of one lane in this turn: an even part of what is wanted, times its weight, within its slots.
+local function share_of(lane, want, ready_lanes)
+  local share = ready_lanes == 1 and want or max(1, floor(want / ready_lanes * lane_conf(lane).weight))
+  return min(share, want, 1000, free_slots(lane) or want)
+end
+
+-- How many chunks of a task this worker may have: none as long as the task's lane is paused, or when it does not know
+-- the class, or has as many as it may. 0 where nobody may have any; nil: others may, the lane stays in the round.
+local function share_of_chunks(task, share, worker)
+  local conf = lane_conf('#' .. task)
+  if not conf.state then gathering[task] = false end -- the task's record is lost
+  if conf.paused then return 0 end
+  if lane_conf(conf.lane).paused then return nil end
+  if conf.unable and call('SISMEMBER', chunk_set(task, 'unable'), worker) == 1 then return nil end
+  if not conf.each or share == 0 then return share end
+  local rest = conf.each - (number_of(call('HGET', chunk_set(task, 'by'), worker)) or 0)
+  if rest > 0 then return min(share, rest) end
+end
+
+local passed = 0 -- lanes at the head of the round that have nothing for this worker
+
+local function claim_turn(first, want, worker, lease, reply)
+  local lane = first[1]
+  local task = is_chunk_lane(lane) and string.sub(lane, 2)
+  local share = share_of(lane, want, call('ZCARD', P .. ':lanes:ready') - passed)
+  if task then share = share_of_chunks(task, share, worker) end
+  if not share then passed = passed + 1; return end
+  local popped = share > 0 and call('ZPOPMIN', lane_key(lane), share) or {}
+  local count, ids = #popped / 2, {}
+  local number = count > 0 and next_number(count) - count or 0
+  for i = 1, count do ids[i] = popped[2 * i - 1] end
+  if task then
+    lease_chunks(task, ids, number, worker, now + lease, reply)
+  elseif count > 0 then
+    local entered = call('ZMSCORE', P .. ':state:pending', unpack(ids))
+    for i = 1, count do lease_task(ids[i], number + i, entered[i], worker, now + lease, reply) end
+  end
+  if share == 0 or free_slots(lane) == 0 or call('EXISTS', lane_key(lane)) == 0 then
+    call('ZREM', P .. ':lanes:ready', lane)
+    touched[lane] = true
+  else
+    call('ZADD', P .. ':lanes:ready', first[2] + count / lane_conf(lane).weight, lane)
+  end
+end
+
+local function claim(want, worker, lease)
+  local reply, turns = {}, 0
+  while #reply < want and turns < 500 do
+    turns = turns + 1
+    local first = call('ZRANGE', P .. ':lanes:ready', passed, passed, 'WITHSCORES')
+    if not first[1] then break end
+    claim_turn(first, want - #reply, worker, lease, reply)
+  end
+  settle_up()
+  return reply
+end

@@ -1,0 +1,85 @@
+-- The moves between states. Nothing is written at once: moves are collected and written by flush(), which a script calls
+-- between its phases, so that a batch of tasks costs one ZADD and one ZREM a state. LEASED, TIMED, ... come from states.py.
+local leaving, entering, agenda_in, agenda_out, moves, lane_tally = {}, {}, {}, {}, {}, {}
+local moves_of_chunks = {}
+
+-- Read a whole record as a table; nil when there is none, false when what is there is no record.
+local function read_record(id)
+  local reply = redis.pcall('HGETALL', task_key(id))
+  if reply.err then return false end
+  if #reply == 0 then return nil end
+  local record = {}
+  for i = 1, #reply, 2 do record[reply[i]] = reply[i + 1] end
+  if not (record.s and record.n) then return false end
+  return record, reply
+end
+
+-- A task goes from one state to another ('' = not there). The caller writes the record itself.
+local function move(id, from, to, name, kind)
+  if from ~= '' then append(leaving, from, id) end
+  if to ~= '' then append_scored(entering, to, NOW, id) end
+  local by_name = moves[name]
+  if not by_name then by_name = {}; moves[name] = by_name end
+  local by_kind = by_name[kind or 'task']
+  if not by_kind then by_kind = {}; by_name[kind or 'task'] = by_kind end
+  add(by_kind, from, to, 1)
+  if LISTENED then
+    call('PUBLISH', P .. ':events', cjson.encode({ t = now, id = id, name = name, from = from, to = to }))
+  end
+end
+
+local function schedule(member, at) append_scored(agenda_in, 1, text(at), member) end
+local function unschedule(member) append(agenda_out, 1, member) end
+
+local function write_tally(prefix, map)
+  for key, row in pairs(map) do
+    for state, delta in pairs(row) do
+      if delta ~= 0 then
+        local field = prefix .. key .. '|' .. state
+        if call('HINCRBY', P .. ':counts', field, delta) == 0 then call('HDEL', P .. ':counts', field) end
+      end
+    end
+  end
+end
+
+-- The display counters: by name and state, by kind and state (but for `task`, which is the rest), and by transition
+-- within the minute.
+local function write_moves()
+  local names, kinds, flows = {}, {}, {}
+  for name, by_kind in pairs(moves) do
+    for kind, by_from in pairs(by_kind) do
+      for from, by_to in pairs(by_from) do
+        for to, count in pairs(by_to) do
+          flows[from .. '>' .. to] = (flows[from .. '>' .. to] or 0) + count
+          if from ~= '' then add(names, name, from, -count) end
+          if to ~= '' then add(names, name, to, count) end
+          if kind ~= 'task' and from ~= '' then add(kinds, kind, from, -count) end
+          if kind ~= 'task' and to ~= '' then add(kinds, kind, to, count) end
+        end
+      end
+    end
+  end
+  write_tally('n|', names); write_tally('k|', kinds)
+  for flow, count in pairs(flows) do count_minute('tr|' .. flow, count) end
+  for from, row in pairs(moves_of_chunks) do
+    for to, count in pairs(row) do count_minute('ch|' .. from .. '>' .. to, count) end
+  end
+end
+
+local function flush()
+  for state, ids in pairs(leaving) do call_sliced('ZREM', P .. ':state:' .. state, ids) end
+  for state, scored in pairs(entering) do call_sliced('ZADD', P .. ':state:' .. state, scored) end
+  if agenda_out[1] then call_sliced('ZREM', P .. ':agenda', agenda_out[1]) end
+  if agenda_in[1] then call_sliced('ZADD', P .. ':agenda', agenda_in[1]) end
+  write_moves()
+  write_tally('l|', lane_tally)
+  leaving, entering, agenda_in, agenda_out, moves, lane_tally = {}, {}, {}, {}, {}, {}
+  moves_of_chunks = {}
+end
+
+-- A line of the task's log, which is capped.
+local function log_line(id, line)
+  line.t = now
+  local key = task_key(id) .. '#log'
+  call('RPUSH', key, cjson.encode(line)); call('LTRIM', key, -100, -1)
+end

@@ -1,0 +1,141 @@
+-- The agenda: do what is due about tasks, at most `limit` of them. Used by every exchange and by the watchdog's tick.
+local acted = {}
+
+local function act(word) acted[word] = (acted[word] or 0) + 1 end
+
+local UNHEARD = max(RULES.lease / 2, 3000) -- ms; a watchdog alone comes once a second: no outage, however short the lease
+
+-- After an outage, or a jump of the clock, nobody's lease is taken for one full lease: a restart of the server must
+-- not look like a dead worker. The pool's own beat tells: it is refreshed by every exchange and tick.
+local function watch_clock()
+  local key = P .. ':clock'
+  local row = call('HMGET', key, 'beat', 'grace')
+  local beat, grace = number_of(row[1]), number_of(row[2]) or 0
+  if beat and (now - beat > UNHEARD or now < beat - 500) then
+    grace = now + RULES.lease
+    call('HSET', key, 'grace', grace)
+    if now < beat then
+      for state in pairs(LEASED) do
+        for _, id in ipairs(call('ZRANGE', P .. ':state:' .. state, 0, 4999)) do call('ZADD', P .. ':agenda', 'XX', text(grace), id) end
+      end
+    end
+  end
+  if not beat or now ~= beat then call('HSET', key, 'beat', now) end
+  return grace > now + RULES.lease and now + RULES.lease or grace
+end
+
+local function promote(id, record)
+  move(id, record.s, 'pending', record.n, record.k)
+  unschedule(id)
+  call('HSET', task_key(id), 's', 'pending')
+  enter_lane(record.l or 'default', id, record.p, next_number())
+  act('promoted')
+end
+
+local function recover_lease(id, record, grace)
+  if now < grace then schedule(id, grace); return act('spared') end
+  record.f = next_number()
+  call('HSET', task_key(id), 'f', record.f)
+  outcomes.crash(id, record, { value = 'its lease ended without a word from worker ' .. (record.w or '?'), fingerprint = '', delay = 0 })
+  act('recovered')
+end
+
+local function act_on_chunk(ref, grace)
+  local chunk = read_chunk(ref)
+  if not chunk then lose_chunk(ref); return act('broken') end
+  if chunk.s == 'errored' then make_chunk_pending(ref, chunk); return act('promoted') end
+  if chunk.s ~= 'active' then unschedule(ref); return act('stray') end
+  if now < grace then schedule(ref, grace); return act('spared') end
+  local reason = 'its lease ended without a word from worker ' .. (chunk.w or '?')
+  local _, _, twin = split_ref(ref)
+  if twin then
+    end_twin(ref, 'crash', reason)
+  else
+    call('HSET', TASK .. ref, 'f', next_number())
+    chunk_outcomes.crash(ref, chunk, { value = reason })
+  end
+  act('recovered')
+end
+
+-- A task's chunks go before it does, a part at a time.
+local function expire(id, record)
+  if record.ch then
+    if purge_chunks(id) > 0 then
+      schedule(id, now)
+      return act('purged')
+    end
+    record.ch = nil
+  end
+  erase(id, record)
+  act('expired')
+end
+
+local specials = {}
+
+function specials.trash(id)
+  if has_chunks(P .. ':trash:' .. id) and purge_chunks(id) > 0 then return schedule('~trash:' .. id, now) end
+  call('DEL', P .. ':trash:' .. id, P .. ':trash:' .. id .. '#log')
+  call('ZREM', P .. ':trashed', id)
+end
+
+function specials.chunks(id)
+  if has_chunks(TASK .. id) or has_chunks(P .. ':trash:' .. id) then return end
+  if purge_chunks(id) > 0 then schedule('~chunks:' .. id, now) end
+end
+
+function specials.redo(id) redo_step(id, 0) end
+
+-- The record is missing or unreadable: whichever index still names the task hands it to quarantine, or forgets it when
+-- the task was over.
+local function put_aside(id)
+  for state in pairs(CLASS) do
+    if call('ZSCORE', P .. ':state:' .. state, id) then
+      if TERMINAL[state] then forget(id, state) elseif state ~= 'quarantined' then quarantine(id, state) end
+    end
+  end
+  unschedule(id)
+  act('broken')
+end
+
+-- The task has no business on the agenda: its record was lost once, and its id pushed again meanwhile.
+local function drop_stray(id, record)
+  for state in pairs(CLASS) do
+    if state ~= record.s and call('ZREM', P .. ':state:' .. state, id) == 1 then
+      write_tally('n|', { [record.n] = { [state] = -1 } })
+    end
+  end
+  unschedule(id)
+  act('stray')
+end
+
+local function act_on_member(member, grace)
+  if string.sub(member, 1, 1) == '~' then
+    local kind, id = string.match(member, '^~([a-z]+):(.*)$')
+    unschedule(member)
+    if specials[kind] then specials[kind](id) end
+    return act(kind or 'unknown')
+  end
+  if is_chunk(member) then return act_on_chunk(member, grace) end
+  local record = read_record(member)
+  if not (record and CLASS[record.s]) then return put_aside(member) end
+  if TIMED[record.s] then return promote(member, record) end
+  if LEASED[record.s] then return recover_lease(member, record, grace) end
+  if TERMINAL[record.s] then return expire(member, record) end
+  drop_stray(member, record)
+end
+
+local function act_on_due(limit)
+  local grace = watch_clock()
+  if limit <= 0 then return 0 end
+  local due = call('ZRANGEBYSCORE', P .. ':agenda', '-inf', now, 'LIMIT', 0, limit)
+  for _, member in ipairs(due) do act_on_member(member, grace) end
+  settle_up()
+  return #due
+end
+
+-- Milliseconds until the agenda has something to do, at most `cap`.
+local function until_due(cap)
+  local first = call('ZRANGE', P .. ':agenda', 0, 0, 'WITHSCORES')
+  if not first[2] then return cap end
+  return max(0, min(cap, tonumber(first[2]) - now))
+end

@@ -1,0 +1,26 @@
+-- What the end of a lease means beyond its record, for tasks and for chunks.
+local function note_error(id, record, end_)
+  if end_.fingerprint == '' then return end
+  local key = P .. ':error:' .. end_.fingerprint
+  if call('EXISTS', key) == 0 then call('HSET', key, 'title', end_.title, 'name', record.n, 'first', now) end
+  call('HINCRBY', key, 'count', 1)
+  call('HSET', key, 'last', now, 'sample', id)
+  call('EXPIRE', key, 2592000)
+  call('ZADD', P .. ':errors', now, end_.fingerprint)
+end
+
+-- A task that reduces, or did, is to map again, with the limits of the map.
+local function back_to_map(id, record)
+  local key = TASK .. id
+  call('HDEL', key, 'ph', 'mr', 'mt', 'mb')
+  for field, kept in pairs({ r = record.mr, t = record.mt, rp = record.mb }) do
+    if kept == '' then call('HDEL', key, field) else call('HSET', key, field, kept) end
+  end
+end
+
+local function list_failed(id, fingerprint)
+  if not fingerprint or fingerprint == '' then return end
+  local key = P .. ':error:' .. fingerprint .. '#tasks'
+  call('ZADD', key, now, id)
+  call('EXPIRE', key, 2592000)
+end

@@ -1,0 +1,141 @@
+-- Lanes: where ready tasks wait, in claim order; and the idle workers that are woken for them.
+-- A lane stands in lanes:ready if and only if it has a ready task, is not paused and has a free slot.
+local BAND = 17592186044416 -- 2^44: width of one priority's band of lane scores
+local lane_confs, lane_entries, touched = {}, {}, {}
+local chunk_gain = {} -- chunks that became pending, by lane
+local brought = 0
+
+-- A lane whose name begins with '#' is that of one map-reduce task: its pending chunks. It is open while the task
+-- aggregates, and limited by the task's own fields.
+local function is_chunk_lane(lane) return string.byte(lane) == 35 end
+
+local function lane_key(lane)
+  if is_chunk_lane(lane) then return TASK .. string.sub(lane, 2) .. '#chunks:pending' end
+  return P .. ':lane:' .. lane
+end
+
+local function active_key(lane)
+  if is_chunk_lane(lane) then return TASK .. string.sub(lane, 2) .. '#chunks:active' end
+  return P .. ':lane:' .. lane .. '#active'
+end
+
+-- What is to be known of a task for its chunks, read once. `rd` says that chunks are being moved back: nobody claims.
+local function chunk_lane_conf(task)
+  local row = fields_of(TASK .. task, 's', 'mx', 'rd', 'xw', 'n', 'xr', 'xp', 'xt', 'ro', 'l', 'p', 'un') or {}
+  return { state = row[1], limit = number_of(row[2]), paused = row[1] ~= 'aggregating' or row[3], weight = 1,
+    each = number_of(row[4]), name = row[5] or '?', retries = row[6] or '0', retry = row[7], timeout = row[8],
+    root = row[9] or task, lane = row[10] or 'default', priority = row[11], unable = row[12] }
+end
+
+local function lane_conf(lane)
+  local conf = lane_confs[lane]
+  if conf then return conf end
+  if is_chunk_lane(lane) then
+    conf = chunk_lane_conf(string.sub(lane, 2))
+  else
+    local reply = call('HMGET', lane_key(lane) .. '#conf', 'limit', 'paused', 'weight')
+    conf = { limit = number_of(reply[1]), paused = reply[2] == '1', weight = number_of(reply[3]) or 1 }
+  end
+  lane_confs[lane] = conf
+  return conf
+end
+
+local function next_number(count) return call('INCRBY', P .. ':seq', count or 1) end
+
+local function lane_score(priority, number) return (100 - priority) * BAND + number end
+
+local function enter_lane(lane, id, priority, number)
+  append_scored(lane_entries, lane, lane_score(number_of(priority) or 0, number), id)
+end
+
+local function leave_lane(lane, id)
+  call('ZREM', lane_key(lane), id)
+  touched[lane] = true
+end
+
+local function take_slot(lane, id)
+  add(lane_tally, lane, 'active', 1)
+  if lane_conf(lane).limit then call('SADD', active_key(lane), id) end
+end
+
+local function free_slot(lane, id)
+  add(lane_tally, lane, 'active', -1)
+  if lane_conf(lane).limit then call('SREM', active_key(lane), id); touched[lane] = true end
+end
+
+-- How many more tasks of the lane may be leased; nil = any number.
+local function free_slots(lane)
+  local limit = lane_conf(lane).limit
+  if not limit then return nil end
+  return max(0, limit - call(is_chunk_lane(lane) and 'ZCARD' or 'SCARD', active_key(lane)))
+end
+
+local function join_round(lane)
+  local first = call('ZRANGE', P .. ':lanes:ready', 0, 0, 'WITHSCORES')
+  call('ZADD', P .. ':lanes:ready', first[2] or 0, lane)
+end
+
+-- Whether the lane is in the round now.
+local function refresh_lane(lane)
+  local ready = not lane_conf(lane).paused and free_slots(lane) ~= 0 and call('EXISTS', lane_key(lane)) == 1
+  if not ready then
+    call('ZREM', P .. ':lanes:ready', lane)
+  elseif not call('ZSCORE', P .. ':lanes:ready', lane) then
+    join_round(lane)
+  end
+  return ready
+end
+
+-- `brought` counts what workers may be woken for: not what goes to a lane that nobody may claim from.
+local function flush_lanes()
+  for lane, entries in pairs(lane_entries) do
+    call_sliced('ZADD', lane_key(lane), entries)
+    if touched[lane] or not call('ZSCORE', P .. ':lanes:ready', lane) then
+      touched[lane] = true
+      call('ZADD', P .. ':lanes', NOW, lane)
+    else
+      brought = brought + #entries / 2
+    end
+  end
+  for lane in pairs(touched) do
+    local ready, entries = refresh_lane(lane), lane_entries[lane]
+    local gain = entries and #entries / 2 or chunk_gain[lane]
+    if ready and gain then brought = brought + min(gain, free_slots(lane) or gain) end
+  end
+  lane_entries, touched, chunk_gain = {}, {}, {}
+end
+
+local function wake_one()
+  local idle = call('ZPOPMAX', P .. ':idle')
+  if not idle[1] then return false end
+  local key = P .. ':wake:' .. idle[1]
+  if call('LPUSH', key, 'work') == 1 then call('EXPIRE', key, 60) else call('LTRIM', key, 0, 99) end
+  return true
+end
+
+-- One more wakes when none of the idle ones sleeps lightly enough to meet the next entry of the agenda: an idle worker's
+-- score is the time at which it comes by itself.
+local function wake_early()
+  local first = call('ZRANGE', P .. ':idle', 0, 0, 'WITHSCORES')
+  if not first[2] then return end
+  local due = call('ZRANGE', P .. ':agenda', 0, 0, 'WITHSCORES')
+  if due[2] and tonumber(due[2]) < tonumber(first[2]) then wake_one() end
+end
+
+-- Wake as many idle workers as there is work for; whether any was there.
+local function wake_workers(count)
+  local woken = false
+  while count > 0 and wake_one() do count, woken = count - 1, true end
+  return woken
+end
+
+local function wake(count)
+  wake_workers(count)
+  wake_early()
+end
+
+-- The worker that runs this looks whether it still should.
+local function tell_worker(worker, id)
+  local key = P .. ':wake:' .. (worker or '')
+  call('LPUSH', key, 'cancel ' .. id); call('LTRIM', key, 0, 99); call('EXPIRE', key, 60)
+end

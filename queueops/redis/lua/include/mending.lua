@@ -1,0 +1,84 @@
+-- What an operator may do to a chunk, by verb: `retry`, `redo` (with other data), `drop` (without a result), `skip` (its
+-- result is None), `edit`, `release`, `speculate` (a second run beside the first).
+local task, verb, value, whole, who = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[6]
+local parent = read_record(task)
+local dropped = number_of(parent and parent.xd) or 0
+local ANYWHERE = { edit = true, release = true } -- these take up nothing
+local verbs = {}
+
+local function clear(ref) call('HDEL', TASK .. ref, 're', 'er', 'ef', 'y', 'e', 'd', 'at', 'cr', 'dr', 'uk') end
+
+local function undrop(chunk)
+  if chunk.dr then dropped = max(0, dropped - 1) end
+end
+
+function verbs.retry(ref, chunk)
+  undrop(chunk)
+  clear(ref)
+  make_chunk_pending(ref, chunk, 'f', next_number())
+end
+
+function verbs.drop(ref, chunk)
+  if not chunk.dr then dropped = dropped + 1 end
+  finish_chunk(ref, chunk, 'failed', 'y', 'dropped by ' .. who, 'dr', 1)
+  local name = split_ref(ref)
+  gathering[name] = false
+end
+
+function verbs.skip(ref, chunk)
+  undrop(chunk)
+  clear(ref)
+  finish_chunk(ref, chunk, 'done', 'y', 'skipped by ' .. who)
+end
+
+function verbs.edit(ref, chunk)
+  local was = chunk.a or ''
+  log_line(ref, { k = 'edit', who = who, size = #was, was = #was <= 4096 and was or nil })
+  call('HSET', TASK .. ref, 'a', value)
+end
+
+function verbs.redo(ref, chunk) verbs.edit(ref, chunk); verbs.retry(ref, chunk) end
+
+function verbs.release(ref, chunk) make_chunk_pending(ref, chunk, 'f', next_number()) end
+
+function verbs.speculate(ref) add_twin(split_ref(ref)) end
+
+local function state_fits() return may_reopen(parent) or (ANYWHERE[verb] and parent.ch and parent.s ~= 'mapping' and parent.cn) end
+
+local function fits(chunk)
+  if not (chunk and CHUNK_ALLOWED[verb][chunk.s]) then return false end
+  return verb ~= 'speculate' or (parent.s == 'aggregating' and not chunk.tw)
+end
+
+local function mend(numbers)
+  local refused, changed = {}, 0
+  for _, number in ipairs(numbers) do
+    local ref = task .. '#' .. number
+    local chunk = read_chunk(ref)
+    if state_fits() and fits(chunk) then
+      if not ANYWHERE[verb] and verb ~= 'speculate' then reopen(task, parent) end
+      verbs[verb](ref, chunk)
+      changed = changed + 1
+    elseif verb == 'drop' and not chunk and state_fits() and call('ZSCORE', chunk_set(task, 'failed'), number) then
+      reopen(task, parent)
+      dropped, changed = dropped + 1, changed + 1 -- its record is lost
+    else
+      refused[#refused + 1] = number; refused[#refused + 1] = chunk and chunk.s or ''
+    end
+  end
+  return changed, refused
+end
+
+-- Retrying all of a state closes the lane meanwhile; letting all that failed go is but a number.
+local function mend_whole()
+  if not (state_fits() and CHUNK_ALLOWED[verb][whole]) then return 0, call('ZCARD', chunk_set(task, whole)) end
+  if verb == 'retry' or (verb == 'drop' and whole == 'failed') then
+    local size = call('ZCARD', chunk_set(task, whole))
+    reopen(task, parent)
+    if verb == 'drop' then dropped = size; return size, 0 end
+    local left = begin_redo(task, whole)
+    return size - left, left
+  end
+  local changed = mend(call('ZRANGE', chunk_set(task, whole), 0, 499))
+  return changed, call('ZCARD', chunk_set(task, whole)) - changed
+end

@@ -1,0 +1,21 @@
+-- What a map-reduce task leaves behind when its record goes: its chunks.
+-- Those who run a chunk of a task that needs it no more are told; at most 100, the others learn it as they extend.
+local function tell_holders(task)
+  for _, number in ipairs(call('ZRANGE', TASK .. task .. '#chunks:active', 0, 99)) do
+    local row = fields_of(TASK .. task .. '#' .. number, 'w')
+    if row and row[1] then tell_worker(row[1], task .. '#' .. number) end
+  end
+end
+
+-- The chunks under this id belong to nobody any more: the agenda deletes them, a part at a time.
+local function abandon_chunks(id)
+  lane_confs['#' .. id] = nil
+  touched['#' .. id] = true
+  tell_holders(id)
+  schedule('~chunks:' .. id, now)
+end
+
+local function any_chunks(id)
+  local sets = TASK .. id .. '#chunks:'
+  return call('EXISTS', sets .. 'pending', sets .. 'active', sets .. 'errored', sets .. 'done', sets .. 'failed') > 0
+end

@@ -1,0 +1,40 @@
+-- Deleting a task's chunks, a part at a time. The chunks that stand under an id belong to the record that says `ch`: the
+-- task's own, or that in the trash; those of nobody are deleted by the agenda.
+local purge_room = 500 -- chunks in one call of a script
+
+local function forget_places(task, state, numbers)
+  if state ~= 'active' and state ~= 'errored' then return end
+  for _, number in ipairs(numbers) do
+    local ref = task .. '#' .. number
+    unschedule(ref)
+    if state == 'active' then append(leaving, 'active', ref) end
+  end
+end
+
+-- How many are left.
+local function purge_chunks(task)
+  local left = 0
+  for _, number in ipairs(call('SRANDMEMBER', chunk_set(task, 'twins'), 100)) do drop_twin(task, number) end
+  for _, state in ipairs(CHUNK_STATES) do
+    local key, keys = chunk_set(task, state), {}
+    local numbers = purge_room > 0 and call('ZRANGE', key, 0, purge_room - 1) or {}
+    for _, number in ipairs(numbers) do
+      local chunk = TASK .. task .. '#' .. number
+      keys[#keys + 1] = chunk; keys[#keys + 1] = chunk .. '#log'
+    end
+    forget_places(task, state, numbers)
+    for i = 1, #keys, 1000 do call('DEL', unpack(keys, i, min(i + 999, #keys))) end
+    if #numbers > 0 then call_sliced('ZREM', key, numbers) end
+    purge_room = purge_room - #numbers
+    left = left + call('ZCARD', key)
+  end
+  left = left + call('SCARD', chunk_set(task, 'twins'))
+  if left == 0 then call('DEL', chunk_set(task, 'by'), chunk_set(task, 'unable')) end
+  touched['#' .. task] = true
+  return left
+end
+
+local function has_chunks(key)
+  local row = fields_of(key, 'ch')
+  return row and row[1] ~= false
+end

@@ -1,0 +1,146 @@
+-- Creating and erasing records, with all their indexes.
+
+-- Put a task into the indexes of its name and tags.
+local function list(id, name, tags, number)
+  call('ZADD', P .. ':name:' .. name, number, id)
+  if not tags then return end
+  for tag in string.gmatch(tags, '[^,]+') do
+    call('ZADD', P .. ':tag:' .. tag, number, id); call('ZADD', P .. ':tags', NOW, tag)
+  end
+end
+
+-- A task that was never claimed has no time of creation of its own: it is that of its entry into `pending`. Whatever
+-- takes such a task out of that state writes it down.
+local function keep_creation(id, record)
+  if record.s == 'pending' and not record.c then
+    call('HSET', task_key(id), 'c', call('ZSCORE', P .. ':state:pending', id) or NOW)
+  end
+end
+
+-- Create a task from a flat list of fields; state, times and generation are added here. `from` is the state of the task
+-- that had the id before, when there was one.
+local function create(id, fields, values, due, from)
+  local number = next_number()
+  local state = due and 'postponed' or 'pending'
+  if due then
+    call('HSET', task_key(id), 's', state, 'c', NOW, 'u', number, 'd', text(due), unpack(fields))
+  else
+    call('HSET', task_key(id), 's', state, 'u', number, unpack(fields))
+  end
+  move(id, from or '', state, values.n, values.k)
+  list(id, values.n, values.tg, number)
+  if due then schedule(id, due) else enter_lane(values.l or 'default', id, values.p, number) end
+  return number
+end
+
+local function forget_error(id, record)
+  if record.ef then call('ZREM', P .. ':error:' .. record.ef .. '#tasks', id) end
+end
+
+-- Take a record out of every index but that of its state.
+local function unlist(id, record)
+  unschedule(id)
+  local lane = record.l or 'default'
+  if record.s == 'pending' then leave_lane(lane, id) end
+  if LEASED[record.s] then free_slot(lane, id) end
+  call('ZREM', P .. ':name:' .. record.n, id)
+  if record.tg then
+    for tag in string.gmatch(record.tg, '[^,]+') do call('ZREM', P .. ':tag:' .. tag, id) end
+  end
+  forget_error(id, record)
+end
+
+-- Take a record out of every index, but leave the record itself.
+local function unindex(id, record)
+  move(id, record.s, '', record.n, record.k)
+  unlist(id, record)
+end
+
+local function wipe(id)
+  local key = task_key(id)
+  call('DEL', key, key .. '#log', key .. '#next')
+end
+
+local function erase(id, record)
+  unindex(id, record)
+  wipe(id)
+  if record.ch then abandon_chunks(id) end
+end
+
+-- What is counted of a task goes over to another name and kind.
+local function recount(record, values)
+  local state, kind, other = record.s, record.k or 'task', values.k or 'task'
+  if record.n ~= values.n then write_tally('n|', { [record.n] = { [state] = -1 }, [values.n] = { [state] = 1 } }) end
+  if kind == other then return end
+  if kind ~= 'task' then write_tally('k|', { [kind] = { [state] = -1 } }) end
+  if other ~= 'task' then write_tally('k|', { [other] = { [state] = 1 } }) end
+end
+
+-- A new generation takes the place of a task: one move, from the state that the old one was in. What was collected
+-- before must have been written, for it may be about the same id.
+local function supersede(id, record, fields, values, due)
+  unlist(id, record)
+  wipe(id)
+  if record.ch then abandon_chunks(id) end
+  recount(record, values)
+  return create(id, fields, values, due, record.s)
+end
+
+-- What is still known of a task whose record can't be read: its name, among those used last, and its slot.
+local function name_of(id)
+  for _, name in ipairs(call('ZREVRANGE', P .. ':names', 0, 99)) do
+    if call('ZSCORE', P .. ':name:' .. name, id) then return name end
+  end
+  return '?'
+end
+
+local function free_any_slot(id)
+  for _, lane in ipairs(call('ZREVRANGE', P .. ':lanes', 0, 999)) do
+    if call('SREM', lane_key(lane) .. '#active', id) == 1 then
+      add(lane_tally, lane, 'active', -1)
+      touched[lane] = true
+    end
+  end
+end
+
+-- What can't be read is put aside, where an operator sees it; nothing is written to what is no record.
+local function quarantine(id, state, record, reason)
+  move(id, state, 'quarantined', record and record.n or name_of(id), record and record.k)
+  unschedule(id)
+  if record then
+    keep_creation(id, record)
+    if LEASED[state] then free_slot(record.l or 'default', id) end
+    call('HSET', task_key(id), 's', 'quarantined', 'y', reason)
+  elseif LEASED[state] then
+    free_any_slot(id)
+  end
+end
+
+-- A task whose record can't be read goes, with all that is known of it.
+local function forget(id, state)
+  local name = name_of(id)
+  move(id, state, '', name)
+  call('ZREM', P .. ':name:' .. name, id)
+  unschedule(id)
+  wipe(id)
+  if any_chunks(id) then abandon_chunks(id) end
+end
+
+local function tell_waiters(id, record, state)
+  if record.wt then call('PUBLISH', task_key(id) .. '#done', state) end
+end
+
+-- The one who pushed with run_after gets the turn now that this generation has ended.
+local function start_next(id)
+  local key = task_key(id)
+  local stash = call('HGETALL', key .. '#next')
+  if #stash == 0 then return end
+  local values, due = {}, nil
+  for i = 1, #stash, 2 do values[stash[i]] = stash[i + 1] end
+  if values['#due'] then
+    due = now + tonumber(values['#due'])
+    for i = #stash - 1, 1, -2 do if stash[i] == '#due' then table.remove(stash, i); table.remove(stash, i) end end
+  end
+  flush(); flush_lanes()
+  supersede(id, read_record(id), stash, values, due)
+end

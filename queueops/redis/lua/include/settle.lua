@@ -1,0 +1,146 @@
+-- The end of a lease: one function per outcome, one table that names them. RULES are the pool's numbers, in ms.
+-- Each is given the record as read before any write. Fenced by settle(), which refuses what is stale.
+local function back_to_lane(id, record, number)
+  enter_lane(record.l or 'default', id, record.p, number)
+end
+
+local function leave_lease(id, record, state)
+  free_slot(record.l or 'default', id)
+  move(id, record.s, state, record.n, record.k)
+end
+
+local function finish(id, record, state, ...)
+  leave_lease(id, record, state)
+  call('HSET', task_key(id), 's', state, 'e', NOW, ...)
+  schedule(id, now + (number_of(record.kp) or RULES['keep_' .. state]))
+  tell_waiters(id, record, state)
+  if record.nx then start_next(id) end
+end
+
+local function delay(id, record, state, ms, ...)
+  leave_lease(id, record, state)
+  call('HSET', task_key(id), 's', state, 'd', text(now + ms), ...)
+  schedule(id, now + ms)
+end
+
+local function make_ready(id, record, number, ...)
+  leave_lease(id, record, 'pending')
+  unschedule(id)
+  call('HSET', task_key(id), 's', 'pending', ...)
+  back_to_lane(id, record, number)
+end
+
+-- Somebody knows its name: it ran.
+local function forget_unknown(id, record)
+  if record.uk then call('HDEL', task_key(id), 'uk') end
+end
+
+local outcomes = {}
+
+function outcomes.cancel(id, record, end_) finish(id, record, 'cancelled', 'y', end_.value) end
+
+function outcomes.error(id, record, end_)
+  local attempts = (number_of(record.at) or 0) + 1
+  note_error(id, record, end_)
+  forget_error(id, record)
+  forget_unknown(id, record)
+  log_line(id, { k = 'error', attempt = attempts, begun = number_of(record.b), worker = record.w, error = end_.value })
+  local ends = { 'at', attempts, 'er', end_.value, 'ef', end_.fingerprint }
+  if end_.delay < 0 or attempts > (number_of(record.r) or 0) then
+    list_failed(id, end_.fingerprint)
+    finish(id, record, 'failed', unpack(ends))
+  elseif record.x then
+    finish(id, record, 'cancelled', 'y', record.x, unpack(ends))
+  else
+    delay(id, record, 'restart', end_.delay, unpack(ends))
+  end
+end
+outcomes.timeout = outcomes.error
+
+function outcomes.crash(id, record, end_)
+  local crashes = (number_of(record.cr) or 0) + 1
+  log_line(id, { k = 'crash', crash = crashes, begun = number_of(record.b), worker = record.w, text = end_.value })
+  if crashes >= RULES.max_crashes then
+    local reason = 'lost its worker ' .. crashes .. ' times: ' .. end_.value
+    finish(id, record, 'failed', 'cr', crashes, 'y', reason)
+  elseif record.x then
+    finish(id, record, 'cancelled', 'cr', crashes, 'y', record.x)
+  else
+    -- Those who went down together come back apart, so that the one who kills its worker is found out.
+    local spread = ((number_of(record.u) or 0) * 7919 + crashes * 104729) % 1000
+    delay(id, record, 'restart', floor((100 + spread) * 2 ^ (crashes - 1)), 'cr', crashes, 'y', end_.value)
+  end
+end
+
+function outcomes.restart(id, record, end_)
+  local attempts = (number_of(record.at) or 0) + (end_.counted and 1 or 0)
+  if record.x then return finish(id, record, 'cancelled', 'y', record.x) end
+  if end_.counted and attempts > (number_of(record.r) or 0) then
+    return finish(id, record, 'failed', 'at', attempts, 'y', 'restarted itself more often than its retries allow')
+  end
+  forget_unknown(id, record)
+  log_line(id, { k = 'restart', worker = record.w, text = end_.value })
+  delay(id, record, 'postponed', max(0, end_.delay), 'at', attempts)
+end
+
+function outcomes.release(id, record, end_)
+  if record.x then return finish(id, record, 'cancelled', 'y', record.x) end
+  make_ready(id, record, 0) -- 0: before all others of its priority, for it had its turn
+end
+
+function outcomes.unknown(id, record, end_)
+  if record.x then return finish(id, record, 'cancelled', 'y', record.x) end
+  local since = number_of(record.uk) or now -- not its creation: it may have been postponed, or retried
+  if now - since > RULES.unknown_after then
+    return quarantine(id, record.s, record, end_.value)
+  end
+  delay(id, record, 'postponed', max(100, end_.delay), 'y', end_.value, 'uk', text(since))
+end
+
+function outcomes.quarantine(id, record, end_) quarantine(id, record.s, record, end_.value) end
+
+-- The map has ended: `count` chunks stand there. None: the reduce comes at once.
+local function settle_map(id, record, count)
+  if record.x then return finish(id, record, 'cancelled', 'y', record.x) end
+  leave_lease(id, record, 'aggregating')
+  unschedule(id)
+  call('HSET', task_key(id), 's', 'aggregating', 'cn', count, 'to', count, 'pr', 0, 'at', 0, 'cr', 0)
+  flush()
+  turn_lane(id)
+  chunk_gain['#' .. id] = tonumber(count)
+  gathering[id] = false
+end
+
+local function settle_success(id, row, position)
+  local record = { s = row[1], n = row[3] or '?', k = row[4] or nil, l = row[5] or nil, kp = row[6] or nil, wt = row[7],
+    nx = row[8] }
+  if record.s == 'mapping' then
+    settle_map(id, read_record(id), ARGV[position + 4])
+  else
+    finish(id, record, 'succeeded', 're', ARGV[position + 4])
+  end
+end
+
+local function end_at(position)
+  return { value = ARGV[position + 4], delay = tonumber(ARGV[position + 5]), fingerprint = ARGV[position + 6],
+    title = ARGV[position + 7], counted = ARGV[position + 8] == '1' }
+end
+
+-- Settle one lease and answer OK, REPEAT (this very settlement came before), STALE or GONE. The arguments stand in
+-- ARGV behind `position`: id, fence, outcome, value, delay ms, fingerprint, title, counted.
+local function settle(position)
+  local id, outcome = ARGV[position + 1], ARGV[position + 3]
+  if is_chunk(id) then return settle_chunk(id, ARGV[position + 2], outcome, end_at(position)) end
+  local row = fields_of(task_key(id), 's', 'f', 'n', 'k', 'l', 'kp', 'wt', 'nx')
+  if not row or not row[1] then return 'GONE' end
+  if row[2] ~= ARGV[position + 2] then return 'STALE' end
+  if not LEASED[row[1]] then return 'REPEAT' end
+  if outcome == 'success' then
+    settle_success(id, row, position)
+  else
+    local record = read_record(id)
+    if not record then return 'GONE' end
+    outcomes[outcome](id, record, end_at(position))
+  end
+  return 'OK'
+end

@@ -1,0 +1,24 @@
+-- The second run of a chunk that takes long: whichever run ends well first counts, the other one is refused. It waits in
+-- the lane of its task, for the task's own may have no slot.
+local function add_twin(task, number)
+  local conf = lane_conf('#' .. task)
+  local ref = task .. '#' .. number .. '~'
+  call('HSET', TASK .. task .. '#' .. number, 'tw', 1)
+  call('HSET', TASK .. ref, 's', 'pending', 'c', NOW, 'l', conf.lane)
+  call('SADD', chunk_set(task, 'twins'), number)
+  enter_lane(conf.lane, ref, conf.priority, next_number())
+end
+
+local function drop_twin(task, number, silently)
+  local ref = task .. '#' .. number .. '~'
+  local row = fields_of(TASK .. ref, 's', 'l', 'w') or {}
+  if row[1] == 'pending' then leave_lane(row[2] or 'default', ref) end
+  if row[1] == 'active' then
+    append(leaving, 'active', ref)
+    unschedule(ref)
+    if not silently then tell_worker(row[3], ref) end
+  end
+  call('DEL', TASK .. ref)
+  call('SREM', chunk_set(task, 'twins'), number)
+  if call('EXISTS', TASK .. task .. '#' .. number) == 1 then call('HDEL', TASK .. task .. '#' .. number, 'tw') end
+end

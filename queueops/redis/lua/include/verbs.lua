@@ -1,0 +1,131 @@
+-- What an operator may do to a task, by verb. Each is given the record as read, and answers the new state ('' = gone).
+local verbs = {}
+
+local function leave_place(id, record)
+  keep_creation(id, record)
+  local lane = record.l or 'default'
+  if record.s == 'pending' then leave_lane(lane, id) end
+  if LEASED[record.s] then free_slot(lane, id) end
+  unschedule(id)
+end
+
+local function to_pending(id, record, ...)
+  local number = next_number()
+  move(id, record.s, 'pending', record.n, record.k)
+  leave_place(id, record)
+  call('HSET', task_key(id), 's', 'pending', 'f', number, ...)
+  enter_lane(record.l or 'default', id, record.p, number)
+  return 'pending'
+end
+
+-- Run again from the start: a new generation of the same id. Of a task in back-off: now, with its attempts kept.
+function verbs.retry(id, record, arguments)
+  if arguments ~= '' then verbs.edit(id, record, arguments) end
+  if not TERMINAL[record.s] then return to_pending(id, record) end
+  forget_error(id, record)
+  call('HDEL', task_key(id), 're', 'er', 'ef', 'y', 'e', 'x', 'at', 'cr', 'pr', 'to', 'd', 'uk', 'rd')
+  if record.ph or record.mr then back_to_map(id, record) end
+  return to_pending(id, record, 'u', next_number())
+end
+
+function verbs.run_now(id, record) return to_pending(id, record) end
+
+function verbs.requeue(id, record)
+  call('HDEL', task_key(id), 'y', 'x', 'uk')
+  return to_pending(id, record)
+end
+
+function verbs.release(id, record)
+  if not record.x then return to_pending(id, record) end
+  call('HSET', task_key(id), 'f', next_number()) -- the worker's lease ends here
+  outcomes.release(id, record) -- it was to be cancelled anyway
+  return 'cancelled'
+end
+
+function verbs.postpone(id, record, due)
+  move(id, record.s, 'postponed', record.n, record.k)
+  leave_place(id, record)
+  call('HSET', task_key(id), 's', 'postponed', 'd', due)
+  schedule(id, tonumber(due))
+  return 'postponed'
+end
+
+function verbs.cancel(id, record, reason)
+  if LEASED[record.s] then
+    call('HSET', task_key(id), 'x', reason ~= '' and reason or 'cancelled by an operator')
+    tell_worker(record.w, id)
+    return record.s, 'asked the worker to stop it'
+  end
+  move(id, record.s, 'cancelled', record.n, record.k)
+  leave_place(id, record)
+  call('HSET', task_key(id), 's', 'cancelled', 'e', NOW, 'y', reason)
+  schedule(id, now + (number_of(record.kp) or RULES.keep_cancelled))
+  tell_waiters(id, record, 'cancelled')
+  if record.s == 'aggregating' then turn_lane(id); tell_holders(id) end
+  if record.nx then start_next(id) end
+  return 'cancelled'
+end
+
+function verbs.edit(id, record, arguments)
+  log_line(id, { k = 'edit', was = string.sub(record.a or '', 1, 20000) })
+  if arguments == '-' then call('HDEL', task_key(id), 'a') else call('HSET', task_key(id), 'a', arguments) end
+  return record.s
+end
+
+function verbs.priority(id, record, priority)
+  call('HSET', task_key(id), 'p', priority)
+  if record.s == 'pending' then enter_lane(record.l or 'default', id, priority, next_number()) end
+  return record.s
+end
+
+function verbs.move(id, record, lane)
+  if record.s == 'pending' then
+    leave_lane(record.l or 'default', id)
+    enter_lane(lane, id, record.p, next_number())
+  end
+  call('HSET', task_key(id), 'l', lane)
+  return record.s
+end
+
+function verbs.keep(id, record, ms)
+  call('HSET', task_key(id), 'kp', ms)
+  schedule(id, now + tonumber(ms))
+  return record.s
+end
+
+-- To the trash, where it stays for a while and can be brought back from.
+function verbs.delete(id, record, _, keep)
+  unindex(id, record)
+  flush()
+  local key, trash = task_key(id), P .. ':trash:' .. id
+  call('RENAME', key, trash)
+  if record.ch then call('DEL', key .. '#chunks:by'); touched['#' .. id] = true end
+  if call('EXISTS', key .. '#log') == 1 then call('RENAME', key .. '#log', trash .. '#log') end
+  call('ZADD', P .. ':trashed', now, id)
+  schedule('~trash:' .. id, now + tonumber(keep))
+  return ''
+end
+
+function verbs.discard(id, record)
+  erase(id, record)
+  return ''
+end
+
+local function restore(id, record, token)
+  if record then return record.ot == token and 'REPEAT' or 'REFUSED', record.s, 'a task with this id exists' end
+  local key, trash = task_key(id), P .. ':trash:' .. id
+  local state = call('HGET', trash, 's')
+  if not state then return 'GONE', '' end
+  if call('ZSCORE', P .. ':state:quarantined', id) then forget(id, 'quarantined') end
+  call('RENAME', trash, key)
+  if call('EXISTS', trash .. '#log') == 1 then call('RENAME', trash .. '#log', key .. '#log') end
+  call('ZREM', P .. ':trashed', id)
+  call('HSET', key, 'ot', token)
+  local back = read_record(id)
+  move(id, '', state, back.n, back.k)
+  list(id, back.n, back.tg, number_of(back.u) or 0)
+  if back.ef and state == 'failed' then list_failed(id, back.ef) end
+  unschedule('~trash:' .. id)
+  schedule(id, now + (number_of(back.kp) or RULES['keep_' .. state]))
+  return 'OK', state
+end

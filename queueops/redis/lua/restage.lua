@@ -1,0 +1,78 @@
+#!lua flags=allow-oom
+-- restage: an operator has a map-reduce task begin again at one of its stages.
+-- KEYS: 1 the pool's prefix
+-- ARGV: 1 task, 2 stage (map, process, reduce; step: go on with moving chunks), 3 process: states of the chunks to run
+--       again, separated by commas, 4 token, 5 rules, 6 who
+-- Reply: word (OK REPEAT REFUSED GONE), state of the task now, a detail, how many chunks are left to be moved (`step`).
+-- Transitions: retry, reprocess, remap.
+--@include clock
+--@include core
+--@include rules
+--@include lanes
+--@include orphans
+--@include records
+--@include ending
+--@include chunks
+--@include twins
+--@include redo
+--@include reopen
+
+local task, stage, states, token, who = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[6]
+local parent = read_record(task)
+if not parent then return { 'GONE', '', '', 0 } end
+if stage == 'step' then
+  local left = redo_step(task, 1000)
+  settle_up(); wake(brought)
+  return { 'OK', parent.s, '', left }
+end
+
+local stages = {}
+
+function stages.map()
+  if LEASED[parent.s] or not (parent.ph or parent.s == 'aggregating' or parent.s == 'restart' or TERMINAL[parent.s]) then
+    return 'it is ' .. parent.s .. (parent.ph and ' (reduce)' or ' (map)')
+  end
+  leave_stage(task, parent)
+  if parent.s == 'aggregating' then tell_holders(task) end
+  move(task, parent.s, 'pending', parent.n, parent.k)
+  turn_lane(task)
+  call('HDEL', task_key(task), 'pr', 'to', 'rd')
+  if parent.ph or parent.mr then back_to_map(task, parent) end
+  call('HSET', task_key(task), 's', 'pending')
+  enter_lane(parent.l or 'default', task, parent.p, next_number())
+end
+
+local function check_chunks()
+  if not may_reopen(parent) then return 'it is ' .. parent.s .. (parent.ch and '' or ', and has no chunks') end
+  if all_chunks(task) ~= number_of(parent.cn) then return 'not all of its chunks are there any more: restart it from its map' end
+end
+
+function stages.process()
+  local reason = check_chunks()
+  if reason then return reason end
+  reopen(task, parent)
+  begin_redo(task, states)
+end
+
+function stages.reduce()
+  local reason = check_chunks()
+  if reason then return reason end
+  if open_chunks(task) > 0 then return open_chunks(task) .. ' of its chunks have not ended' end
+  local over = too_many_failed(task, parent.oc, parent.cn, parent.xd)
+  if over > 0 then return over .. ' chunks too many have failed: retry or drop them' end
+  leave_stage(task, parent)
+  call('HDEL', task_key(task), 'rd')
+  to_reduce(task, parent)
+end
+
+if parent.ot == token then return { 'REPEAT', parent.s, '', 0 } end
+if parent.k ~= 'mapreduce' then return { 'REFUSED', parent.s, 'it is no map-reduce task', 0 } end
+local refused = stages[stage]()
+if not refused then
+  call('HSET', task_key(task), 'ot', token)
+  log_line(task, { k = 'operator', verb = 'restart from ' .. stage, who = who, from = parent.s, value = states })
+end
+settle_up()
+wake(brought)
+local row = fields_of(task_key(task), 's', 'rd')
+return { refused and 'REFUSED' or 'OK', row[1], refused or '', row[2] and 1 or 0 }

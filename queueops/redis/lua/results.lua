@@ -1,0 +1,23 @@
+#!lua flags=no-writes
+-- results: the results of a task's chunks in the order of their numbers, as many as fit into one answer.
+-- KEYS: 1 the pool's prefix
+-- ARGV: 1 task, 2 number of the first chunk, 3 number behind the last one, 4 most chunks to look at, 5 most bytes
+-- Reply: the number to go on with; numbers of chunks whose record is lost, though they did not fail; results of those
+--        that are done.
+-- Transitions: none.
+--@include clock
+
+local task, number, last, room, bytes = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
+local results, lost = {}, {}
+while number < last and room > 0 and bytes > 0 do
+  local name = text(number)
+  local row = fields_of(TASK .. task .. '#' .. name, 's', 're') or {}
+  if row[1] == 'done' then
+    results[#results + 1] = row[2] or ''
+    bytes = bytes - #(row[2] or '')
+  elseif not row[1] and not call('ZSCORE', TASK .. task .. '#chunks:failed', name) then
+    lost[#lost + 1] = name
+  end
+  number, room = number + 1, room - 1
+end
+return { number, lost, results }

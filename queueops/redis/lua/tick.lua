@@ -1,0 +1,55 @@
+#!lua flags=allow-oom
+-- tick: the watchdog's round: recover expired leases, promote what is due, end retentions, trim what is over its
+-- cap, and make good a wake-up that died with the worker it was meant for. Any number of watchdogs may call it.
+-- KEYS: 1 the pool's prefix
+-- ARGV: 1 limit of entries, 2 cap of each terminal state, 3 age in ms after which a worker is forgotten,
+--       4 longest sleep in ms, 5 rules
+-- Reply: ms until the agenda has something, then what was done and how often (word, count, ...).
+-- Transitions: promote, recover, expire, quarantine.
+--@include clock
+--@include core
+--@include rules
+--@include lanes
+--@include orphans
+--@include records
+--@include ending
+--@include chunks
+--@include twins
+--@include chunkends
+--@include purge
+--@include redo
+--@include settle
+--@include due
+
+local limit, cap, forget_after, longest = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+
+local function trim(state)
+  local key = P .. ':state:' .. state
+  local over = min(call('ZCARD', key) - cap, limit)
+  if over <= 0 then return end
+  for _, id in ipairs(call('ZRANGE', key, 0, over - 1)) do
+    local record = read_record(id)
+    if record then expire(id, record) else forget(id, state) end
+    act('trimmed')
+  end
+  flush()
+end
+
+act_on_due(limit)
+for state in pairs(TERMINAL) do trim(state) end
+for _, worker in ipairs(call('ZRANGEBYSCORE', P .. ':workers', '-inf', now - forget_after, 'LIMIT', 0, 100)) do
+  call('ZREM', P .. ':workers', worker); call('ZREM', P .. ':idle', worker)
+  call('DEL', P .. ':worker:' .. worker, P .. ':wake:' .. worker)
+  act('forgotten')
+end
+for _, fingerprint in ipairs(call('ZRANGE', P .. ':errors', 0, call('ZCARD', P .. ':errors') - 1001)) do
+  call('ZREM', P .. ':errors', fingerprint)
+  call('DEL', P .. ':error:' .. fingerprint, P .. ':error:' .. fingerprint .. '#tasks')
+end
+call('ZREMRANGEBYSCORE', P .. ':idle', '-inf', now - 60000)
+for _, index in ipairs({ ':names', ':tags', ':lanes' }) do call('ZREMRANGEBYRANK', P .. index, 0, -10001) end
+wake(call('EXISTS', P .. ':lanes:ready') == 1 and max(brought, 1) or 0)
+call('HSET', P .. ':clock', 'tick', now)
+local reply = { until_due(longest) }
+for word, count in pairs(acted) do reply[#reply + 1] = word; reply[#reply + 1] = count end
+return reply

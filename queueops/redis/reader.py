@@ -1,0 +1,147 @@
+"""The reading side of the store: read-only scripts, each one round trip for all pools asked.
+
+No call here walks a whole key: lists are read by key set within a budget, counts from the sizes of indexes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import redis
+from redis.exceptions import NoScriptError
+
+from queueops.redis import facts
+from queueops.redis.broker import RedisBroker
+from queueops.redis.keys import Keys, pools
+from queueops.redis.link import pool_names
+from queueops.redis.replies import repeat
+from queueops.states import State
+
+MOST_POOLS = 256
+ROW_FIELDS = ("s", "n", "k", "l", "p", "c", "b", "e", "d", "at", "r", "cr", "w", "pr", "to", "tg", "y", "ef")
+"""What `page` tells of each row: the order of ROW_FIELDS in `lua/include/rows.lua`."""
+
+Argument = str | int | bytes
+Facets = dict[str, list[tuple[str, int]]]
+
+
+class Reader:
+    """Questions to one namespace. It asks only about pools that exist, and never makes one known."""
+
+    def __init__(self, broker: RedisBroker) -> None:
+        """Use a broker's connection and settings."""
+        self._broker = broker
+        self.settings = broker.settings
+
+    def pools(self) -> list[str]:
+        """The pools that were ever used or are declared, by name."""
+        key = pools(self.settings.namespace)
+        found = self._repeat(lambda: self._broker.client.srandmember(key, MOST_POOLS))
+        return pool_names(found, self.settings)
+
+    def has_lane(self, pool: str, lane: str) -> bool:
+        """Whether a task was ever ready in the lane, or it was set or declared."""
+        key = Keys(self.settings.namespace, pool)
+        known = self._repeat(lambda: self._broker.client.zscore(key.lanes, lane)) is not None
+        return known or bool(self._repeat(lambda: self._broker.client.exists(key.lane_conf(lane))))
+
+    def lanes(self, pool: str, most: int) -> list[str]:
+        """The lanes of a pool that were used last."""
+        key = Keys(self.settings.namespace, pool)
+        return [
+            facts.text(lane) for lane in self._repeat(lambda: self._broker.client.zrevrange(key.lanes, 0, most - 1))
+        ]
+
+    def pages(self, arguments: Mapping[str, Sequence[Argument]]) -> dict[str, facts.Page]:
+        """One page of each pool's list: see `lua/page.lua`."""
+        return {pool: facts.read_page(ROW_FIELDS, reply) for pool, reply in self._ask("page", arguments).items()}
+
+    def details(self, names: Iterable[str], task_id: str, late_ms: int) -> list[facts.Detail]:
+        """What each of these pools knows of an id; usually all but one know nothing."""
+        asked = dict.fromkeys(names, (task_id, late_ms))
+        return [facts.read_detail(pool, task_id, reply) for pool, reply in self._ask("detail", asked).items()]
+
+    def facets(self, names: Iterable[str], arguments: Sequence[Argument]) -> dict[str, Facets]:
+        """For each pool: facet to values with their counts: see `lua/facets.lua`."""
+        replies = self._ask("facets", dict.fromkeys(names, arguments))
+        return {pool: _facets(reply) for pool, reply in replies.items()}
+
+    def workers(self, names: Iterable[str], limit: int) -> tuple[int, list[tuple[str, facts.Beat]]]:
+        """Redis' time in ms, and the workers with the pool that each serves (one that serves two comes twice)."""
+        now, rows = 0, []
+        for pool, (time, beats) in self._ask("workers", dict.fromkeys(names, (limit,))).items():
+            now = max(now, int(time))
+            rows += [(pool, beat) for beat in facts.read_beats(beats)]
+        return now, rows
+
+    def errors(self, names: Iterable[str], limit: int) -> list[tuple[str, facts.ErrorFacts]]:
+        """The kinds of error seen last, with their pool."""
+        replies = self._ask("errors", dict.fromkeys(names, (limit,)))
+        return [(pool, row) for pool, reply in replies.items() for row in facts.read_errors(reply)]
+
+    def samples(self, names: Iterable[str], lanes: int) -> dict[str, bytes]:
+        """The figures of each pool, counted at this moment: see `lua/sample.lua`."""
+        return self._ask("sample", dict.fromkeys(names, (lanes,)))
+
+    def locate(self, names: Sequence[str], ids: Sequence[str]) -> dict[str, str]:
+        """Which pool holds each id: its record, a place in quarantine, or the trash; unknown ids are left out."""
+        keys = [Keys(self.settings.namespace, pool) for pool in names]
+
+        def ask() -> list[Any]:
+            with self._broker.client.pipeline(transaction=False) as pipe:
+                for key in keys:
+                    for task_id in ids:
+                        pipe.exists(key.task(task_id))
+                        pipe.zscore(key.state(State.QUARANTINED), task_id)
+                        pipe.exists(key.trash(task_id))
+                return list(pipe.execute())
+
+        answers = iter(self._repeat(ask))
+        found: dict[str, str] = {}
+        for key in keys:
+            for task_id in ids:
+                if any([next(answers), next(answers), next(answers)]):
+                    found.setdefault(task_id, key.pool)
+        return found
+
+    def now_ms(self) -> int:
+        """Redis' time."""
+        seconds, microseconds = self._repeat(self._broker.client.time)
+        return int(seconds) * 1000 + int(microseconds) // 1000
+
+    def info(self) -> dict[str, Any]:
+        """The server's own account of itself; of a cluster, that of its first node."""
+        client = self._broker.client
+        if not isinstance(client, redis.RedisCluster):
+            return dict(self._repeat(client.info))
+        return dict(self._repeat(lambda: client.info(target_nodes=client.get_default_node())))
+
+    def _ask(self, script: str, arguments: Mapping[str, Sequence[Argument]]) -> dict[str, Any]:
+        """Run a script once for each pool: one round trip, but on a cluster or when the server forgot the script."""
+        calls = [(Keys(self.settings.namespace, pool).prefix, values) for pool, values in arguments.items()]
+        return dict(zip(arguments, self._repeat(lambda: self._run(script, calls)), strict=True))
+
+    def _run(self, script: str, calls: list[tuple[str, Sequence[Argument]]]) -> list[Any]:
+        scripts = self._broker.scripts
+        if len(calls) > 1 and not isinstance(self._broker.client, redis.RedisCluster):
+            digest, _ = scripts.script(script)
+            try:
+                with self._broker.client.pipeline(transaction=False) as pipe:
+                    for prefix, values in calls:
+                        pipe.execute_command("EVALSHA", digest, 1, prefix, *values)
+                    return list(pipe.execute())
+            except NoScriptError:
+                pass  # the calls one by one load it
+        return [scripts.call(script, prefix, *values) for prefix, values in calls]
+
+    def _repeat(self, call: Any) -> Any:
+        return repeat(call, self.settings.url, self.settings.retry)
+
+
+def _facets(reply: Sequence[Any]) -> Facets:
+    found = {}
+    for i in range(0, len(reply), 2):
+        flat = reply[i + 1]
+        found[facts.text(reply[i])] = [(facts.text(flat[j]), int(flat[j + 1])) for j in range(0, len(flat), 2)]
+    return found

@@ -1,0 +1,78 @@
+"""What Redis answers when it can't, in our words: the one place that turns replies into exceptions."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+from redis import exceptions
+
+from queueops.conf import BrokerRetry
+from queueops.errors import BrokerUnavailable, QueueOpsError, StoreFull
+from queueops.scrub import scrub
+
+LATER = (
+    "BUSY",
+    "LOADING",
+    "READONLY",
+    "MASTERDOWN",
+    "CLUSTERDOWN",
+    "TRYAGAIN",
+    "NOREPLICAS",
+    "MISCONF",
+)
+"""Error replies that mean "later": the call did nothing, and may be made again."""
+
+T = TypeVar("T")
+
+UNREACHABLE = (exceptions.ConnectionError, exceptions.TimeoutError, OSError)
+
+
+def is_full(error: BaseException) -> bool:
+    """Whether Redis refused because it is out of memory."""
+    return isinstance(error, exceptions.ResponseError) and str(error).startswith(("OOM", "-OOM", "command not allowed"))
+
+
+def is_later(error: BaseException) -> bool:
+    """Whether the same call may succeed a little later."""
+    if isinstance(error, UNREACHABLE):
+        return not isinstance(error, exceptions.AuthenticationError)
+    if isinstance(error, exceptions.BusyLoadingError | exceptions.ReadOnlyError | exceptions.ClusterDownError):
+        return True
+    return isinstance(error, exceptions.ResponseError) and str(error).lstrip("-").startswith(LATER)
+
+
+def _is_forbidden(error: BaseException) -> bool:
+    """Whether Redis does not let this user in, or not do this."""
+    return isinstance(error, exceptions.AuthenticationError | exceptions.NoPermissionError)
+
+
+def translate(error: Exception, url: str, attempts: int = 1) -> QueueOpsError | None:
+    """Our error for one of Redis, or None when it is a fault of the engine itself, which must be seen as it is."""
+    if is_full(error):
+        return StoreFull(reason=str(error)[:200])
+    if is_later(error) or _is_forbidden(error):
+        reason = f"{type(error).__name__}: {scrub(str(error))[:200]}"
+        return BrokerUnavailable(url=scrub(url), attempts=attempts, reason=reason)
+    return None
+
+
+def repeat(call: Callable[[], T], url: str, retry: BrokerRetry) -> T:
+    """Make a whole, idempotent call until it is answered, at most ``retry.attempts`` times.
+
+    Raises BrokerUnavailable when none was, StoreFull at once when Redis takes nothing new.
+    """
+    for attempt in range(1, retry.attempts + 1):
+        try:
+            return call()
+        except (exceptions.RedisError, OSError) as error:
+            if attempt < retry.attempts and is_later(error) and not is_full(error):
+                time.sleep(min(retry.cap, retry.base * 2 ** (attempt - 1)) * random.uniform(0.5, 1))
+                continue
+            ours = translate(error, url, attempt)
+            if ours is None:
+                raise
+            raise ours from error
+    raise AssertionError("attempts is at least 1")

@@ -1,0 +1,70 @@
+"""Calls of one script on a connection of its own: the next one may be sent while Redis still works on the last.
+
+Replies come in the order of the calls. Not for several threads.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+import hiredis
+from redis.exceptions import NoScriptError
+
+Argument = str | int | float | bytes
+
+
+class ScriptLine:
+    """Send, then receive, each as often as the other. After any error it must be closed: replies may be missing."""
+
+    def __init__(self, connect: Callable[[], Any], digest: str, text: str) -> None:
+        """``connect`` gives a connection to the node that has the keys; ``digest`` and ``text`` are the script's."""
+        self._digest = digest
+        self._text = text
+        self._calls: deque[tuple[Argument, ...]] = deque()
+        self._early: deque[Any] = deque()
+        self._connection = connect()
+        self._connection.connect()
+
+    def send(self, prefix: str, *arguments: Argument) -> None:
+        """Send one call. Raises redis' errors."""
+        call = (prefix, *arguments)
+        self._write("EVALSHA", self._digest, call)
+        self._calls.append(call)
+
+    def receive(self) -> Any:
+        """The reply of the oldest call that was not received yet. Raises redis' errors."""
+        if not self._early:
+            try:
+                reply = self._connection.read_response()
+            except NoScriptError:
+                self._call_again()
+            else:
+                self._calls.popleft()
+                return reply
+        self._calls.popleft()
+        return self._early.popleft()
+
+    def close(self) -> None:
+        """Hang up. What is under way is carried out, and its replies are lost."""
+        self._connection.disconnect()
+
+    def _call_again(self) -> None:
+        """The server forgot the script: of all calls under way, make those again that met its absence."""
+        replies = [NoScriptError(), *(self._read() for _ in range(len(self._calls) - 1))]
+        for call, reply in zip(self._calls, replies, strict=True):
+            if isinstance(reply, NoScriptError):
+                self._write("EVAL", self._text, call)
+                reply = self._connection.read_response()
+            self._early.append(reply)
+
+    def _read(self) -> Any:
+        try:
+            return self._connection.read_response()
+        except NoScriptError as error:
+            return error
+
+    def _write(self, command: str, script: str, call: tuple[Argument, ...]) -> None:
+        packed = hiredis.pack_command((command, script, 1, *call))  # type: ignore[arg-type]  # it takes any length
+        self._connection.send_packed_command((packed,), check_health=False)

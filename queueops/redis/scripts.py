@@ -1,0 +1,165 @@
+"""The Lua scripts: one file per transition, in front of each the includes that it names.
+
+``--@include NAME`` stands for ``lua/include/NAME.lua``. The tables of states that the scripts need are generated from
+``queueops.states``, so that the words are written once.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import re
+import threading
+from importlib import resources
+from typing import Any
+
+import hiredis
+import redis
+from redis.exceptions import NoScriptError, ReadOnlyError, ResponseError
+
+from queueops import states
+
+_INCLUDE = re.compile(r"^--@include (\w+)$", re.MULTILINE)
+_COMMENT = re.compile(r"^\s*--(?!@).*\n", re.MULTILINE)
+_FUNCTION = re.compile(r"^local function (\w+)\((?:[^\n]*\bend\n|[^\n]*\n(?:(?!end\n)[^\n]*\n)*end\n)", re.MULTILINE)
+NAMES = (
+    "beat",
+    "chunkpage",
+    "chunks",
+    "chunkstrip",
+    "chunksummary",
+    "control",
+    "displace",
+    "detail",
+    "enqueue",
+    "errors",
+    "exchange",
+    "facets",
+    "lane",
+    "note",
+    "page",
+    "recover",
+    "restage",
+    "results",
+    "sample",
+    "split",
+    "tick",
+    "wait",
+    "workers",
+)
+
+
+def _read(path: str) -> str:
+    try:
+        return resources.files("queueops.redis").joinpath("lua", path).read_text(encoding="utf-8")
+    except FileNotFoundError as error:  # an OSError, which elsewhere means that Redis can't be reached
+        raise LookupError(f"the script {path} is missing from this installation of queueops") from error
+
+
+def _set(name: str, members: tuple[str, ...]) -> str:
+    return f"local {name} = {{ {', '.join(f'{state} = true' for state in members)} }}\n"
+
+
+def _claimed() -> str:
+    return ", ".join(f"['{phase}'] = '{state}'" for phase, state in states.CLAIMED_AS.items())
+
+
+def _chunk_verbs() -> str:
+    verbs = dict.fromkeys(verb for verbs in states.CHUNK_ACTIONS.values() for verb in verbs)
+    rows = (
+        f"{verb} = {{ {', '.join(f'{state} = true' for state in states.chunks_allowing(verb))} }}" for verb in verbs
+    )
+    return f"local CHUNK_ALLOWED = {{ {', '.join(rows)} }}\n"
+
+
+def state_tables(body: str) -> str:
+    """The Lua tables that say what the states are, from ``queueops.states``: those that ``body`` mentions."""
+    classes = ", ".join(f"{state} = '{kind}'" for state, kind in states.CLASSES.items())
+    replaceable = tuple(t.source for t in states.TRANSITIONS if t.verb == "push" and t.source)
+    tables = {
+        "CLASS": f"local CLASS = {{ {classes} }}\n",
+        "CLAIMED_AS": f"local CLAIMED_AS = {{ {_claimed()} }}\n",
+        "LEASED": _set("LEASED", (*states.LEASED, states.ChunkState.ACTIVE)),
+        "TIMED": _set("TIMED", states.TIMED),
+        "TERMINAL": _set("TERMINAL", states.TERMINAL),
+        "REPLACEABLE": _set("REPLACEABLE", replaceable),
+        "CHUNK_ALLOWED": _chunk_verbs(),
+    }
+    return "".join(text for name, text in tables.items() if re.search(rf"\b{name}\b", body))
+
+
+def drop_unused(body: str) -> str:
+    """Leave out top-level functions that nothing calls: each costs time in every run of the script."""
+    while True:
+        unused = [
+            match
+            for match in _FUNCTION.finditer(body)
+            if len(re.findall(rf"(?<![\w.]){match[1]}\b", body))
+            == len(re.findall(rf"(?<![\w.]){match[1]}\b", match[0]))
+        ]
+        if not unused:
+            return body
+        for match in reversed(unused):
+            body = body[: match.start()] + body[match.end() :]
+
+
+@functools.cache
+def source(name: str, *, shebang: bool = True) -> str:
+    """The whole text of a script. Without ``shebang`` for servers older than 7, which don't know that line."""
+    text = _read(f"{name}.lua")
+    first, _, body = text.partition("\n")
+    body = _INCLUDE.sub(lambda match: _read(f"include/{match[1]}.lua"), body)
+    body = drop_unused(_COMMENT.sub("", body))
+    body = state_tables(body) + body
+    return f"{first}\n{body}" if shebang else body
+
+
+class Scripts:
+    """The scripts on one server: called by digest, loaded again whenever the server has forgotten them."""
+
+    def __init__(self, client: Any, *, shebang: bool = True) -> None:
+        """Bind a client. ``shebang`` False is for servers older than 7."""
+        self.client = client
+        self._shebang = shebang
+        self._cluster = isinstance(client, redis.RedisCluster)
+        self._mine = threading.local()
+        self._known: dict[str, tuple[str, str]] = {}
+
+    def script(self, name: str) -> tuple[str, str]:
+        """The digest and the text of a script."""
+        known = self._known.get(name)
+        if known is None:
+            text = source(name, shebang=self._shebang)
+            known = self._known[name] = (hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest(), text)
+        return known
+
+    def call(self, name: str, prefix: str, *arguments: Any) -> Any:
+        """Run a script on a pool's keys."""
+        digest, text = self.script(name)
+        try:
+            return self._execute("EVALSHA", digest, 1, prefix, *arguments)
+        except NoScriptError:
+            return self._execute("EVAL", text, 1, prefix, *arguments)
+
+    def _execute(self, *command: Any) -> Any:
+        """Send one command on this thread's own connection: a pool's bookkeeping costs as much as the call itself."""
+        if self._cluster:
+            return self.client.execute_command(*command)
+        connection = getattr(self._mine, "connection", None)
+        if connection is None:
+            connection = self._mine.connection = self._connect()
+        try:
+            # redis-py's own packing takes three times as long
+            connection.send_packed_command((hiredis.pack_command(command),), check_health=False)
+            return connection.read_response()
+        except BaseException as error:
+            if not isinstance(error, ResponseError) or isinstance(error, ReadOnlyError):
+                self._mine.connection = None  # a reply may still be on its way: it must not answer the next call
+                connection.disconnect()
+            raise
+
+    def _connect(self) -> Any:
+        pool = self.client.connection_pool
+        connection = pool.connection_class(**pool.connection_kwargs)
+        connection.connect()
+        return connection

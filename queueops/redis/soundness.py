@@ -1,0 +1,67 @@
+"""Whether a store keeps what it is given: asked with INFO only, which managed servers allow too."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import redis
+
+from queueops.errors import QueueOpsError
+from queueops.redis.connection import connect, scrub
+
+OLDEST_REDIS, OLDEST_VALKEY = (6, 2), (7, 2)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    """Something about the store; `loses` when tasks can be lost by it. `number` is the check's."""
+
+    number: int
+    text: str
+    hint: str
+    loses: bool = False
+
+
+def examine(url: str, **options: Any) -> list[Fault]:
+    """Ask the store of a URL, and say what is wrong with it; empty when it is sound."""
+    try:
+        with connect(url, **options) as client:
+            info: Mapping[str, Any] = client.info()
+    except (redis.exceptions.RedisError, OSError, QueueOpsError) as error:
+        text = f"Redis at {scrub(url)} cannot be asked: {scrub(str(error))}"
+        return [Fault(number=102, text=text, hint="Start it, or correct QUEUEOPS_URL.")]
+    return list(faults(_of_one_server(info)))
+
+
+def faults(info: Mapping[str, Any]) -> Iterator[Fault]:
+    """What the answer to INFO says; also for the console, which has it at hand."""
+    policy = str(info.get("maxmemory_policy", "noeviction"))
+    if policy != "noeviction":
+        text = f"The store may drop tasks when its memory is full: its eviction policy is {policy!r}."
+        yield Fault(number=103, text=text, hint="Set maxmemory-policy to noeviction.", loses=True)
+    if not int(info.get("aof_enabled", 0)):
+        text = "The store has no append-only file: a restart of it loses tasks."
+        yield Fault(number=104, text=text, hint="Set appendonly to yes.", loses=True)
+    elif info.get("aof_last_write_status", "ok") != "ok":
+        text = "The store cannot write its append-only file."
+        yield Fault(number=105, text=text, hint="Look at its log, and at the space on its disk.", loses=True)
+    if not int(info.get("maxmemory", 0)):
+        text = "The store has no memory limit: it grows until the system kills it."
+        yield Fault(number=106, text=text, hint="Set maxmemory to about three quarters of its machine's memory.")
+    yield from _too_old(info)
+
+
+def _too_old(info: Mapping[str, Any]) -> Iterator[Fault]:
+    valkey = info.get("valkey_version")
+    version, oldest = str(valkey or info.get("redis_version", "0")), OLDEST_VALKEY if valkey else OLDEST_REDIS
+    if tuple(int(part) for part in version.split(".")[:2] if part.isdigit()) < oldest:
+        text = f"The store's version {version} is too old."
+        yield Fault(number=107, text=text, hint="Use Redis 6.2 or newer, or Valkey 7.2 or newer.", loses=True)
+
+
+def _of_one_server(info: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A cluster answers per node: the first is taken for all."""
+    first = next(iter(info.values()), None)
+    return first if isinstance(first, Mapping) and "redis_version" in first else info

@@ -1,0 +1,56 @@
+"""A worker's blocking wait for wake-up tokens, on a connection of its own.
+
+The wait is one outstanding ``BLPOP``; the worker selects on its socket together with its own events, so that one
+thread serves both. Redis can't tell a waiting client that its connection was cut, so the wait ends by itself after
+``PATIENCE_S`` and is made again.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import redis
+
+PATIENCE_S = 20
+
+
+class RedisWaker:
+    """One outstanding wait. Not for several threads."""
+
+    def __init__(self, client: Any, key: str) -> None:
+        """Open a connection to the node that holds ``key`` and begin to wait."""
+        self._key = key
+        self._connection = connection_for(client, key)
+        self._connection.connect()
+        self.arm()
+
+    def fileno(self) -> int:
+        """The descriptor to select on."""
+        return int(self._connection._sock.fileno())
+
+    def read(self) -> list[str]:
+        """The token that has come. For a readable descriptor; raises on a lost connection."""
+        reply = self._connection.read_response()
+        return [] if reply is None else [reply[1].decode("utf-8", "replace")]
+
+    def arm(self) -> None:
+        """Wait again, after a ``read``: what has come in between is in the list. Raises on a lost connection."""
+        self._connection.send_command("BLPOP", self._key, PATIENCE_S)
+
+    def close(self) -> None:
+        """Hang up; a token on its way stays in the list for the next wait."""
+        self._connection.disconnect()
+
+
+def connection_for(client: Any, key: str, *, patient: bool = True) -> Any:
+    """A connection of its own to the node that holds ``key``; a ``patient`` one waits for replies without a limit."""
+    if isinstance(client, redis.RedisCluster):
+        node = client.get_node_from_key(key)
+        if node is None:
+            raise redis.exceptions.ClusterDownError("no node serves the pool's slot")
+        client = client.get_redis_connection(node)
+    pool = client.connection_pool
+    connection = pool.connection_class(**pool.connection_kwargs)
+    if patient:
+        connection.socket_timeout = None
+    return connection

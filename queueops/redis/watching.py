@@ -1,0 +1,48 @@
+"""What the watchdog calls, and the snapshots that it leaves for the console."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from queueops.contracts import TickReport
+from queueops.redis.link import BATCH, FORGET_WORKER_MS, LONGEST_SLEEP_MS, Link
+
+LANES_SHOWN = 50
+
+
+class Watching(Link):
+    """Ticks, samples and snapshots."""
+
+    def tick(self, pool: str, limit: int = BATCH) -> TickReport:
+        """One round of the watchdog on a pool: at most ``limit`` entries of its agenda."""
+        reply = self._call(
+            "tick", pool, limit, self.settings.retention_cap, FORGET_WORKER_MS, LONGEST_SLEEP_MS, self.rules
+        )
+        words = iter(reply[1:])
+        return TickReport({word.decode(): count for word, count in zip(words, words, strict=True)}, int(reply[0]))
+
+    def sample(self, pool: str) -> bytes:
+        """The figures of a pool at this moment, as JSON (see ``lua/sample.lua``)."""
+        sampled: bytes = self._call("sample", pool, LANES_SHOWN)
+        return sampled
+
+    def may_sample(self, pool: str, holder: str, ms: int) -> bool:
+        """Whether it is this watchdog's turn to sample: one at a time, for ``ms`` milliseconds."""
+        key = self.keys(pool).sampler
+        return bool(self._repeat(lambda: self.client.set(key, holder, nx=True, px=max(1, ms))))
+
+    def write_snapshot(self, pool: str, sampled: bytes) -> None:
+        """Keep a sample as the snapshot that every page reads."""
+        self._repeat(lambda: self.client.set(self.keys(pool).snapshot, sampled, ex=600))
+
+    def snapshots(self, names: Iterable[str]) -> dict[str, bytes | None]:
+        """The snapshots of pools, in one round trip where they share a server."""
+        names = list(names)
+
+        def read() -> list[bytes | None]:
+            with self.client.pipeline(transaction=False) as pipe:
+                for pool in names:
+                    pipe.get(self.keys(pool).snapshot)
+                return list(pipe.execute())
+
+        return dict(zip(names, self._repeat(read), strict=True))

@@ -1,0 +1,188 @@
+"""How pushes, settlements and leases travel: the arguments and replies of the scripts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from queueops.conf import Settings
+from queueops.contracts import DEFAULT_LANE, Exchange, Extend, Lease, Push, Settlement
+
+Argument = str | int | float | bytes
+
+
+def push_arguments(pushes: Sequence[Push]) -> list[Argument]:
+    """The arguments of ``enqueue``."""
+    arguments: list[Argument] = [len(pushes)]
+    for push in pushes:
+        fields = _fields(push)
+        due: Argument = f"+{push.delay_ms}" if push.delay_ms is not None else "" if push.due is None else push.due
+        arguments += (push.id, push.conflict, push.token, due, len(fields))
+        arguments += fields
+    return arguments
+
+
+def _fields(push: Push) -> list[Argument]:
+    fields: list[Argument] = ["n", push.name]
+    if push.args:
+        fields += ("a", push.args)
+    if push.retries:
+        fields += ("r", push.retries)
+    if push.kind != "task":
+        fields += ("k", push.kind)
+    if push.lane != DEFAULT_LANE:
+        fields += ("l", push.lane)
+    if push.priority:
+        fields += ("p", push.priority)
+    if push.timeout_ms is not None:
+        fields += ("t", push.timeout_ms)
+    if push.keep_ms is not None:
+        fields += ("kp", push.keep_ms)
+    if push.tags:
+        fields += ("tg", ",".join(push.tags))
+    if push.retry:
+        fields += ("rp", push.retry)
+    if push.root:
+        fields += ("ro", push.root)
+    if push.parent_id:
+        fields += ("pi", push.parent_id, "pu", push.parent_uid, "pp", push.parent_pool)
+    if push.trace:
+        fields += ("tr", push.trace)
+    if push.meta:
+        fields += ("me", push.meta)
+    if push.token:
+        fields += ("tk", push.token)
+    for pair in push.own:
+        fields += pair
+    return fields
+
+
+def rules(settings: Settings) -> str:
+    """The numbers by which the scripts judge leases: see ``lua/include/rules.lua``."""
+    kept = [settings.retention[state] for state in ("succeeded", "failed", "cancelled")]
+    times = [settings.lease, *kept]
+    milliseconds = [round(seconds * 1000) for seconds in times]
+    return " ".join(map(str, [*milliseconds, settings.max_crashes, round(settings.unknown_after * 1000)]))
+
+
+def exchange_arguments(
+    worker: str,
+    want: int,
+    idle: bool,
+    longest_ms: int,
+    rule_text: str,
+    settle: Sequence[Settlement],
+    extend: Sequence[Extend],
+    metrics: Mapping[str, int],
+) -> list[Argument]:
+    """The arguments of ``exchange``."""
+    arguments: list[Argument] = [
+        worker,
+        want,
+        "1" if idle else "",
+        longest_ms,
+        rule_text,
+        len(settle),
+        len(extend),
+        len(metrics),
+    ]
+    for end in settle:
+        arguments += settlement_arguments(end)
+        arguments.append("1" if end.counted else "")
+    for held in extend:
+        arguments += (held.id, held.fence, held.left_ms)
+    for field, count in metrics.items():
+        arguments += (field, count)
+    return arguments
+
+
+def settlement_arguments(end: Settlement) -> tuple[Argument, ...]:
+    """One settlement, as ``exchange`` and ``recover`` take it."""
+    return (end.id, end.fence, end.outcome, end.value, end.delay_ms, end.fingerprint, end.title)
+
+
+def read_exchange(pool: str, reply: Sequence[Any]) -> Exchange:
+    """The reply of ``exchange``."""
+    leases, words, lost, cancels, sleep_ms, ready = reply
+    reasons = iter(_texts(cancels))
+    return Exchange(
+        leases=[read_lease(pool, *row) for row in leases] if leases else [],
+        settled=_texts(words),
+        lost=_texts(lost),
+        cancels=list(zip(reasons, reasons, strict=True)),
+        sleep_ms=int(sleep_ms),
+        ready=bool(ready),
+    )
+
+
+def _texts(values: Iterable[bytes]) -> list[str]:
+    return [value.decode("utf-8", "replace") for value in values]
+
+
+def read_lease(pool: str, task_id: bytes, fence: int, wait_ms: int, flat: Sequence[bytes]) -> Lease:
+    """One claimed task. A number that can't be read is left out: the record is judged when the task is run."""
+    lease = Lease(id=task_id.decode("utf-8", "replace"), fence=fence, pool=pool, wait_ms=wait_ms)
+    for index in range(0, len(flat), 2):
+        setter = _LEASE.get(flat[index])
+        if setter is not None:
+            setter(lease, flat[index + 1])
+    return lease
+
+
+def _text(name: str) -> Any:
+    def put(lease: Lease, value: bytes) -> None:
+        setattr(lease, name, value.decode("utf-8", "replace"))
+
+    return put
+
+
+def _whole(name: str, plus: int = 0) -> Any:
+    def put(lease: Lease, value: bytes) -> None:
+        setattr(lease, name, int(value) + plus if value.lstrip(b"-").isdigit() else plus)
+
+    return put
+
+
+def _put_args(lease: Lease, value: bytes) -> None:
+    lease.args = value
+
+
+def _put_meta(lease: Lease, value: bytes) -> None:
+    lease.meta = value
+
+
+def _put_tags(lease: Lease, value: bytes) -> None:
+    lease.tags = tuple(value.decode("utf-8", "replace").split(","))
+
+
+_names: dict[bytes, str] = {}
+
+
+def _put_name(lease: Lease, value: bytes) -> None:
+    name = _names.get(value)
+    if name is None:
+        name = value.decode("utf-8", "replace")
+        if len(_names) < 10_000:
+            _names[value] = name
+    lease.name = name
+
+
+_LEASE = {
+    b"n": _put_name,
+    b"a": _put_args,
+    b"u": _whole("uid"),
+    b"k": _text("kind"),
+    b"l": _text("lane"),
+    b"p": _whole("priority"),
+    b"at": _whole("attempt", 1),
+    b"r": _whole("retries"),
+    b"rp": _text("retry"),
+    b"cr": _whole("crashes"),
+    b"t": _whole("timeout_ms"),
+    b"ro": _text("root"),
+    b"pi": _text("parent_id"),
+    b"tr": _text("trace"),
+    b"ph": _text("phase"),
+    b"me": _put_meta,
+    b"tg": _put_tags,
+}

@@ -1,0 +1,158 @@
+"""Handing tasks to workers and taking their outcomes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
+from typing import Any, TypeVar
+
+from queueops import conf
+from queueops.contracts import Exchange, Extend, Settlement
+from queueops.redis import wire
+from queueops.redis.link import BATCH, FORGET_WORKER_MS, Link
+from queueops.redis.replies import repeat
+from queueops.redis.scriptline import ScriptLine
+from queueops.redis.waker import RedisWaker, connection_for
+
+T = TypeVar("T")
+
+ONCE = conf.BrokerRetry(attempts=1)
+
+
+class RedisExchanges:
+    """A worker's round trips with one pool. Raises BrokerUnavailable or StoreFull; after that it must be closed."""
+
+    def __init__(self, link: Link, pool: str, worker: str, connect: Callable[[], Any]) -> None:
+        self._link = link
+        self._pool = pool
+        self._worker = worker
+        self._prefix = link.keys(pool).prefix
+        self._line = self._once(lambda: ScriptLine(connect, *link.scripts.script("exchange")))
+
+    def send(
+        self,
+        *,
+        settle: Sequence[Settlement] = (),
+        extend: Sequence[Extend] = (),
+        want: int = 0,
+        idle: bool = False,
+        metrics: Mapping[str, int] | None = None,
+    ) -> None:
+        """Send one exchange."""
+        link = self._link
+        arguments = wire.exchange_arguments(
+            self._worker, want, idle, link.longest_ms, link.rules, settle, extend, metrics or {}
+        )
+        self._once(lambda: self._line.send(self._prefix, *arguments))
+
+    def receive(self) -> Exchange:
+        """The reply of the oldest one that is under way."""
+        return wire.read_exchange(self._pool, self._once(self._line.receive))
+
+    def close(self) -> None:
+        """Hang up; leases that were under way are not known to the worker, until it calls ``recover``."""
+        self._line.close()
+
+    def _once(self, call: Callable[[], T]) -> T:
+        return repeat(call, self._link.settings.url, ONCE)
+
+
+class Working(Link):
+    """What workers and their supervisors call. It executes nothing."""
+
+    def exchange(
+        self,
+        pool: str,
+        worker: str,
+        *,
+        settle: Sequence[Settlement] = (),
+        extend: Sequence[Extend] = (),
+        want: int = 0,
+        idle: bool = False,
+        metrics: Mapping[str, int] | None = None,
+    ) -> Exchange:
+        """One round trip of a worker. Not repeated by itself: after a lost reply the worker calls ``recover``."""
+        arguments = wire.exchange_arguments(
+            worker, want, idle, self.longest_ms, self.rules, settle, extend, metrics or {}
+        )
+        prefix = self.keys(pool).prefix
+        reply = repeat(lambda: self.scripts.call("exchange", prefix, *arguments), self.settings.url, ONCE)
+        return wire.read_exchange(pool, reply)
+
+    def exchanges(self, pool: str, worker: str) -> RedisExchanges:
+        """The same, for a worker that sends one while another is under way."""
+        keys = self.keys(pool)
+        connect = partial(connection_for, self.client, keys.seq, patient=False)
+        return RedisExchanges(self, pool, worker, connect)
+
+    def note(
+        self,
+        pool: str,
+        task_id: str,
+        fence: int,
+        *,
+        done: float | None = None,
+        total: float | None = None,
+        line: bytes = b"",
+    ) -> str:
+        """Record progress or a log line under the fence; answers OK, STALE or GONE."""
+        shown = ["" if number is None else repr(number) for number in (done, total)]
+        word: bytes = self._call("note", pool, task_id, fence, *shown, line)
+        return word.decode()
+
+    def recover(
+        self, pool: str, worker: str, running: Mapping[str, Settlement], keep: Collection[tuple[str, int]] = ()
+    ) -> int:
+        """Take back the leases of a worker: those in ``running`` as judged, the others free of charge.
+
+        ``keep`` are (id, fence) that the worker still holds: a worker whose exchange got no answer calls this to give
+        back what it was given without knowing. Answers how many were taken back.
+        """
+        judged: list[wire.Argument] = []
+        for end in running.values():
+            judged += wire.settlement_arguments(end)
+        for task_id, fence in keep:
+            judged += (task_id, fence, "keep", "", 0, "", "")
+        count, first = len(running) + len(keep), 0
+        taken: int = 0
+        while True:
+            found, more = self._call("recover", pool, worker, first, BATCH, count, self.rules, *judged)
+            taken += found
+            if not more:
+                return taken
+            first += BATCH - found
+
+    def beat(self, pool: str, worker: str, fields: Mapping[str, str | int | bytes]) -> None:
+        """Say that the worker is alive, and what it is doing."""
+        self.announce(pool)
+        flat = [part for pair in fields.items() for part in pair]
+        self._call("beat", pool, worker, FORGET_WORKER_MS, *flat)
+
+    def leave(self, pool: str, worker: str) -> None:
+        """Remove the worker from the registry."""
+        keys = self.keys(pool)
+
+        def leave() -> None:
+            with self.client.pipeline(transaction=False) as pipe:
+                pipe.zrem(keys.workers, worker)
+                pipe.zrem(keys.idle, worker)
+                pipe.delete(keys.worker(worker), keys.wake(worker))
+                pipe.execute()
+
+        self._repeat(leave)
+
+    def waker(self, pool: str, worker: str) -> RedisWaker:
+        """A blocking wait for the worker's wake-up tokens. Raises redis' own errors: the worker's loop handles them."""
+        return RedisWaker(self.client, self.keys(pool).wake(worker))
+
+    def tell(self, pool: str, worker: str, token: str) -> None:
+        """Send a token to a worker: ``quiet``, ``stop``."""
+        key = self.keys(pool).wake(worker)
+
+        def tell() -> None:
+            with self.client.pipeline(transaction=False) as pipe:
+                pipe.rpush(key, token)
+                pipe.expire(key, 60)
+                pipe.execute()
+
+        self._repeat(tell)

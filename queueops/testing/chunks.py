@@ -1,0 +1,123 @@
+"""The chunks of map-reduce tasks that run where they are pushed: all in memory, one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from queueops.contracts import Lease, Outcome, Settlement
+from queueops.records import FIELDS, Record
+from queueops.states import ChunkState, State
+from queueops.testing.execution import run
+
+MAX_STARTS = 1_000
+
+
+class Chunk:
+    """One chunk: its data, and how it ended."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data, self.result, self.state = data, b"", ChunkState.PENDING
+        self.attempts = 0
+        self.error = Settlement("", 0, Outcome.ERROR)
+
+
+class EagerChunks:
+    """The part of the broker that a map, a reduce and a status use."""
+
+    def __init__(self) -> None:
+        self._chunks: dict[tuple[str, str], list[Chunk]] = {}
+
+    def make_room(self, pool: str, task_id: str, fence: int) -> None:
+        """Forget what an earlier run left."""
+        self._chunks[pool, task_id] = []
+
+    def split(self, pool: str, task_id: str, fence: int, first: int, data: Sequence[bytes]) -> None:
+        """Take the next chunks of a map."""
+        self._chunks[pool, task_id] += [Chunk(each) for each in data]
+
+    def chunk_counts(self, pool: str, task_id: str) -> dict[str, int]:
+        """How many chunks a task has, by state."""
+        states = [chunk.state for chunk in self._of(pool, task_id)]
+        return {str(state): states.count(state) for state in ChunkState}
+
+    def chunk_numbers(self, pool: str, task_id: str, state: str, start: int = 0, count: int = 500) -> list[int]:
+        """The numbers of the chunks in a state."""
+        found = [number for number, chunk in enumerate(self._of(pool, task_id)) if chunk.state == state]
+        return found[start : start + count]
+
+    def chunk_results(self, pool: str, task_id: str, count: int) -> Iterator[bytes]:
+        """The results in the order of the map."""
+        return (chunk.result for chunk in self._of(pool, task_id) if chunk.state == ChunkState.DONE)
+
+    def _of(self, pool: str, task_id: str) -> list[Chunk]:
+        return self._chunks.get((pool, task_id), [])
+
+    def _process(self, record: Record) -> None:
+        """Between the map and the reduce."""
+        chunks = self._of(record.pool, record.id)
+        for number, chunk in enumerate(chunks):
+            _run(record, number, chunk)
+            failed = [each for each in chunks if each.state == ChunkState.FAILED]
+            if len(failed) > _tolerated(record.on_chunk_failure, len(chunks)):
+                record.state, record.reason = State.FAILED, f"chunk {number} failed"
+                record.error, record.fingerprint = failed[-1].error.value, failed[-1].error.fingerprint
+                return
+        record.state, record.phase, record.attempt, record.result = State.PENDING, "reduce", 0, b""
+        record.progress = record.total = len(chunks)
+
+
+class _Silent:
+    """The channel of a chunk: what it tells is not its task's."""
+
+    def progress(self, lease: Lease, done: float, total: float | None) -> None:
+        """Nobody sees it."""
+
+    def log(self, lease: Lease, text: str) -> None:
+        """Nobody reads it."""
+
+    def extend(self, lease: Lease, seconds: float) -> None:
+        """There is no limit."""
+
+
+def take_over(record: Record, own: Sequence[tuple[str, str | int]]) -> None:
+    """The fields that only this kind of task has."""
+    for short, value in own:
+        setattr(record, FIELDS[short], value)
+
+
+def _run(record: Record, number: int, chunk: Chunk) -> None:
+    for _ in range(MAX_STARTS):
+        end = run(_lease(record, number, chunk), _Silent())
+        if end.outcome is Outcome.SUCCESS:
+            chunk.state, chunk.result = ChunkState.DONE, end.value
+            return
+        chunk.error = end
+        chunk.attempts += end.outcome is not Outcome.RESTART or end.counted
+        over = end.outcome is Outcome.CANCEL or end.delay_ms < 0 or chunk.attempts > record.chunk_retries
+        if over:
+            chunk.state = ChunkState.FAILED
+            return
+    raise AssertionError(f"chunk {number} of {record.id} restarts itself for ever")
+
+
+def _lease(record: Record, number: int, chunk: Chunk) -> Lease:
+    return Lease(
+        id=f"{record.id}#{number}",
+        fence=record.fence,
+        name=record.name,
+        kind="chunk",
+        pool=record.pool,
+        args=chunk.data,
+        attempt=chunk.attempts + 1,
+        retries=record.chunk_retries,
+        retry=record.chunk_retry,
+        timeout_ms=record.chunk_timeout,
+        parent_id=record.id,
+        root=record.root or record.id,
+    )
+
+
+def _tolerated(policy: str, total: int) -> int:
+    if policy.endswith("%"):
+        return int(total * float(policy[:-1]) / 100)
+    return int(policy or 0)

@@ -1,0 +1,167 @@
+"""Tasks that run at once, where they are pushed: no store, no worker."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+from unittest import mock
+
+from queueops import conf, registry
+from queueops.contracts import Lease, Outcome, Push, Pushed, Row, Settlement
+from queueops.records import Record
+from queueops.redis import broker as brokers
+from queueops.redis.keys import Keys
+from queueops.states import ACTIONS, State
+from queueops.testing.chunks import EagerChunks, take_over
+from queueops.testing.execution import run
+
+MAX_STARTS = 1_000
+
+
+@contextmanager
+def eager() -> Iterator[EagerBroker]:
+    """In this block, every push runs its task at once and returns when it has ended; in all threads of the process.
+
+    Nothing is asked of Redis. Attempts follow each other without a delay, postponed tasks do not wait, and limits of
+    time are not enforced. A task that fails does not fail the push: as ever, `handle.result()` raises TaskFailed.
+    Raises UnknownTask for a name that is not registered.
+    """
+    broker = EagerBroker()
+    with mock.patch.object(brokers, "get_broker", return_value=broker):
+        yield broker
+
+
+class EagerBroker(EagerChunks):
+    """The part of the broker that producers and handles use, in memory. `records` holds every task, in order."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.settings = conf.current()
+        self.records: dict[tuple[str, str], Record] = {}
+        self._number = 0
+
+    def push(self, pushes: Sequence[Push], *, durable: bool = False) -> list[Pushed]:
+        """Run the tasks, one after the other."""
+        return [self._push(push) for push in pushes]
+
+    def keys(self, pool: str) -> Keys:
+        """The keys of a pool."""
+        return Keys(self.settings.namespace, pool)
+
+    def record(self, pool: str, task_id: str) -> Record | None:
+        """The record of a task, or None."""
+        return self.records.get((pool, task_id))
+
+    def find(self, task_id: str) -> tuple[str, Record] | None:
+        """The pool that holds this id, and its record."""
+        return next(((pool, record) for (pool, key), record in self.records.items() if key == task_id), None)
+
+    def wait(self, pool: str, task_id: str) -> str:
+        """The state now."""
+        record = self.record(pool, task_id)
+        return record.state if record else ""
+
+    def control(self, pool: str, verb: str, ids: Sequence[str], *, value: Any = "", **_: Any) -> list[Row]:
+        """An operator's action; of those that a state allows only `retry` does something here."""
+        return [self._control(verb, self.record(pool, task_id), task_id) for task_id in ids]
+
+    def _control(self, verb: str, record: Record | None, task_id: str) -> Row:
+        if record is None:
+            return Row(task_id, "GONE", "")
+        if verb not in ACTIONS[State(record.state)] or verb != "retry":
+            return Row(task_id, "REFUSED", record.state, "tasks have ended when they are eager")
+        record.attempt, record.result, record.error, record.phase = 0, b"", b"", ""
+        self._run(record)
+        return Row(task_id, "OK", record.state)
+
+    def _push(self, push: Push) -> Pushed:
+        known = self.record(push.pool, push.id)
+        if known is not None and not known.is_over:
+            return Pushed(push.id, known.uid, "EXISTS")
+        registry.get(push.kind, push.name)
+        self._number += 1
+        record = _recorded(push, self._number)
+        self.records[push.pool, push.id] = record
+        self._run(record)
+        return Pushed(push.id, record.uid, "OK")
+
+    def _run(self, record: Record) -> None:
+        for fence in range(1, MAX_STARTS + 1):
+            record.state, record.fence, record.begun = State.LOCKED, fence, _now()
+            _settle(record, run(_lease(record), _Notes(record)))
+            if record.kind == "mapreduce" and not record.phase and record.state == State.SUCCEEDED:
+                self._process(record)
+            if record.is_over:
+                return
+        raise AssertionError(f"the task {record.id} restarts itself for ever")
+
+
+class _Notes:
+    """The channel of a task that runs eagerly."""
+
+    def __init__(self, record: Record) -> None:
+        self._record = record
+
+    def progress(self, lease: Lease, done: float, total: float | None) -> None:
+        self._record.progress, self._record.total = done, total
+
+    def log(self, lease: Lease, text: str) -> None:
+        """Nobody reads it."""
+
+    def extend(self, lease: Lease, seconds: float) -> None:
+        """There is no limit."""
+
+
+def _recorded(push: Push, number: int) -> Record:
+    same = ("id", "name", "pool", "kind", "lane", "priority", "args", "retries", "retry", "tags", "root", "meta")
+    values = {name: getattr(push, name) for name in same}
+    record = Record(state=State.PENDING, uid=number, created=_now(), timeout=push.timeout_ms, worker="eager", **values)
+    take_over(record, push.own)
+    return record
+
+
+def _lease(record: Record) -> Lease:
+    same = (
+        "id",
+        "fence",
+        "uid",
+        "name",
+        "kind",
+        "pool",
+        "lane",
+        "priority",
+        "args",
+        "retries",
+        "retry",
+        "tags",
+        "root",
+        "meta",
+        "phase",
+    )
+    values = {name: getattr(record, name) for name in same}
+    return Lease(attempt=record.attempt + 1, timeout_ms=record.timeout, **values)
+
+
+def _settle(record: Record, end: Settlement) -> None:
+    """What the scripts do, without the waiting."""
+    match end.outcome:
+        case Outcome.SUCCESS:
+            record.state, record.result = State.SUCCEEDED, end.value
+        case Outcome.CANCEL:
+            record.state, record.reason = State.CANCELLED, end.value.decode()
+        case Outcome.ERROR | Outcome.TIMEOUT:
+            record.attempt, record.error, record.fingerprint = record.attempt + 1, end.value, end.fingerprint
+            over = end.delay_ms < 0 or record.attempt > record.retries
+            record.state = State.FAILED if over else State.RESTART
+        case Outcome.RESTART:
+            record.attempt += end.counted
+            record.state = State.FAILED if record.attempt > record.retries and end.counted else State.POSTPONED
+        case _:
+            record.state, record.reason = State.FAILED, end.value.decode("utf-8", "replace")
+    record.ended = _now() if record.is_over else None
+
+
+def _now() -> int:
+    return int(time.time() * 1000)

@@ -1,0 +1,168 @@
+"""Waiting for the end of tasks: all waits of a process share one thread and one pub/sub connection.
+
+A wait first subscribes to the task's channel, then asks the store to announce the end and for the state now; so an end
+between the two is never missed. Announcements may be lost with the connection: after an outage, and every RECHECK
+seconds, a wait looks for itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+import time
+from collections.abc import Callable, Generator
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeout
+from functools import partial
+from typing import Any, NamedTuple, TypeVar
+
+from queueops.durations import to_ms
+from queueops.ear import Ear, Hub
+from queueops.errors import BrokerUnavailable, ResultTimeout, TaskGone
+from queueops.redis import broker as brokers
+from queueops.states import TERMINAL
+
+RECHECK = 10.0
+"""Seconds after which a wait looks for itself, however quiet it is."""
+OUTAGE_PAUSE = 0.25
+
+Answer = TypeVar("Answer")
+Call = Callable[[], Any]
+Step = Call | tuple[Future[None], float]
+Steps = Generator[Step, Any, None]
+
+_hub: Hub | None = None
+_lock = threading.Lock()
+
+
+class Patience(NamedTuple):
+    """How long somebody waits: so many seconds (None: for ever), until this moment of the monotonic clock."""
+
+    seconds: float | None
+    end: float
+
+    @classmethod
+    def of(cls, seconds: float | None) -> Patience:
+        """It begins now. Raises BadOption for what is no duration."""
+        if seconds is None:
+            return cls(None, float("inf"))
+        return cls(seconds, time.monotonic() + to_ms("timeout", seconds) / 1000)
+
+    def left(self) -> float:
+        """The seconds that are left, never negative."""
+        return max(0.0, self.end - time.monotonic())
+
+
+def wait(pool: str, task_id: str, patience: Patience) -> None:
+    """Return when the task has ended. Raises ResultTimeout, TaskGone, or BrokerUnavailable at the first look."""
+    steps = _steps(pool, task_id, patience)
+    answer: Any = None
+    try:
+        while True:
+            step = steps.send(answer) if not isinstance(answer, Exception) else steps.throw(answer)
+            answer = _called(step) if callable(step) else _heard(*step)
+    except StopIteration:
+        return
+    finally:
+        steps.close()
+
+
+async def await_end(pool: str, task_id: str, patience: Patience) -> None:
+    """The same for async code: the calls run in a thread, the waiting in none."""
+    steps = _steps(pool, task_id, patience)
+    answer: Any = None
+    try:
+        while True:
+            step = steps.send(answer) if not isinstance(answer, Exception) else steps.throw(answer)
+            if callable(step):
+                answer = await in_thread(partial(_called, step))
+            else:
+                answer = bool((await asyncio.wait({asyncio.wrap_future(step[0])}, timeout=step[1]))[0])
+    except StopIteration:
+        return
+    finally:
+        steps.close()
+
+
+async def in_thread(call: Callable[[], Answer]) -> Answer:
+    """Run something that blocks beside the event loop."""
+    return await asyncio.to_thread(call)
+
+
+def close() -> None:
+    """End the thread and the connection, as at the end of a test; the next wait makes new ones."""
+    global _hub
+    hub, _hub = _hub, None
+    if hub is not None:
+        hub.close()
+
+
+def _steps(pool: str, task_id: str, patience: Patience) -> Steps:
+    """The wait, step by step: something to call, or a future and the seconds to wait for it (answer: did it come)."""
+    broker = brokers.get_broker()
+    channel = broker.keys(pool).done(task_id)
+    state = yield lambda: broker.wait(pool, task_id)
+    while not _is_over(task_id, state):
+        if not patience.left():
+            raise ResultTimeout(id=task_id, seconds=patience.seconds, state=state)
+        ear = _listen(broker, channel)
+        try:
+            heard = yield ear.subscribed, min(RECHECK, patience.left())
+            state = yield from _look(broker, pool, task_id, patience, state)
+            if heard and not _is_over(task_id, state) and (yield ear.news, min(RECHECK, patience.left())):
+                state = yield from _look(broker, pool, task_id, patience, state)
+        finally:
+            ear.close()
+
+
+def _look(broker: Any, pool: str, task_id: str, patience: Patience, before: str) -> Generator[Step, Any, str]:
+    """The state now; during an outage the state before, as long as there is time."""
+    try:
+        state: str = yield lambda: broker.wait(pool, task_id)
+    except BrokerUnavailable:
+        if patience.left() <= OUTAGE_PAUSE:
+            raise
+        yield Future(), OUTAGE_PAUSE
+        return before
+    return state
+
+
+def _is_over(task_id: str, state: str) -> bool:
+    if not state:
+        raise TaskGone(id=task_id)
+    return state in TERMINAL
+
+
+def _called(call: Call) -> Any:
+    """The answer, or the error as a value: it is thrown into the steps, whose business it is."""
+    try:
+        return call()
+    except BrokerUnavailable as error:
+        return error
+
+
+def _heard(future: Future[None], seconds: float) -> bool:
+    try:
+        future.result(seconds)
+    except FutureTimeout:
+        return False
+    return True
+
+
+def _listen(broker: Any, channel: str) -> Ear:
+    global _hub
+    with _lock:
+        if _hub is None or _hub.broker is not broker:
+            _hub = Hub(broker)
+        hub = _hub
+    return hub.listen(channel)
+
+
+def _forget() -> None:
+    """A child process has neither the thread nor a right to the connection."""
+    global _hub, _lock
+    _hub, _lock = None, threading.Lock()
+
+
+os.register_at_fork(after_in_child=_forget)

@@ -1,0 +1,119 @@
+"""The watchdog's rounds: a tick on each pool's agenda, and a snapshot of each pool's figures, once a second.
+
+What a tick does is claimed inside its script, so any number of watchdogs may run. Workers act on the agenda too: the
+watchdog is what recovers tasks when no worker is left, ends retentions in quiet times, and draws the console's figures.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import time
+from collections.abc import Iterable
+
+from queueops.contracts import TickReport
+from queueops.errors import BrokerUnavailable, StoreFull
+from queueops.ids import new_id
+from queueops.redis.broker import RedisBroker
+from queueops.redis.link import BATCH
+
+PERIOD_S = 1.0
+POOLS_EVERY_S = 10.0
+TICKS_A_ROUND = 20
+"""Ticks on one pool before the next has its turn: a pool with much to do does not hold up the others."""
+LONGEST_BACKOFF_S = 5.0
+TOLD = ("recovered", "broken", "forgotten", "trimmed")
+
+logger = logging.getLogger("queueops.watchdog")
+
+
+class Watchdog:
+    """Ticks and samples until it is stopped. Lives through every outage of Redis."""
+
+    def __init__(self, broker: RedisBroker, *, pools: Iterable[str] = (), period_s: float = PERIOD_S) -> None:
+        """Watch over ``pools``, or over all that exist when none is named."""
+        self.broker = broker
+        self.name = f"watchdog-{new_id()}"
+        self.period_s = period_s
+        self._chosen = tuple(pools)
+        self._known: list[str] = list(self._chosen)
+        self._looked = 0.0
+        self._failures = 0
+        self._declared = False
+        self._stopped = False
+
+    def stop(self) -> None:
+        """End after the round that is under way. Safe to call from a signal handler."""
+        self._stopped = True
+
+    def run(self) -> None:
+        """Make rounds until stopped."""
+        logger.info("watchdog started")
+        while not self._stopped:
+            self._rest(self._guarded_round())
+        logger.info("watchdog stopped")
+
+    def _rest(self, seconds: float) -> None:
+        """Sleep in short parts: an Event can't be set from a signal handler that interrupts its own wait."""
+        end = time.monotonic() + seconds
+        while not self._stopped and (left := end - time.monotonic()) > 0:
+            time.sleep(min(left, 0.25))
+
+    def _guarded_round(self) -> float:
+        """One round; how many seconds to wait for the next. An unreachable or full Redis ends nothing."""
+        started = time.monotonic()
+        try:
+            self.round()
+        except (BrokerUnavailable, StoreFull) as error:
+            self._failures += 1
+            if self._failures == 1:
+                logger.warning("Redis does not answer, the watchdog waits: %s", error)
+            return min(LONGEST_BACKOFF_S, 0.1 * 2.0**self._failures) * random.uniform(0.5, 1)
+        if self._failures:
+            logger.info("Redis answers again after %d failed rounds", self._failures)
+            self._failures = 0
+        return max(0.0, self.period_s - (time.monotonic() - started))
+
+    def round(self) -> dict[str, dict[str, int]]:
+        """Tick and sample every pool once; what was done, by pool."""
+        if not self._declared:
+            self.broker.declare_lanes()
+            self._declared = True
+        return {pool: self._round_of(pool) for pool in self.pools()}
+
+    def _round_of(self, pool: str) -> dict[str, int]:
+        """One pool's part of the round. What is wrong with one pool does not hold up the others."""
+        try:
+            acted = self._tick(pool)
+            if self.broker.may_sample(pool, self.name, round(self.period_s * 900)):
+                self.broker.write_snapshot(pool, self.broker.sample(pool))
+        except (BrokerUnavailable, StoreFull):
+            raise
+        except Exception:  # whatever stands in this pool's keys: the log tells, and the next round tries again
+            logger.exception("the watchdog could not tick pool %s", pool)
+            return {"error": 1}
+        return acted
+
+    def pools(self) -> list[str]:
+        """The pools to watch over; looked up anew every few seconds."""
+        if not self._chosen and (not self._known or time.monotonic() - self._looked > POOLS_EVERY_S):
+            self._known = self.broker.pools()
+            self._looked = time.monotonic()
+        return self._known
+
+    def _tick(self, pool: str) -> dict[str, int]:
+        acted: dict[str, int] = {}
+        for _ in range(TICKS_A_ROUND):
+            report = self.broker.tick(pool)
+            for word, count in report.acted.items():
+                acted[word] = acted.get(word, 0) + count
+            if not _more(report) or self._stopped:
+                break
+        told = {word: acted[word] for word in TOLD if word in acted}
+        if told:
+            logger.info("pool %s: %s", pool, ", ".join(f"{count} {word}" for word, count in told.items()))
+        return acted
+
+
+def _more(report: TickReport) -> bool:
+    return sum(report.acted.values()) >= BATCH

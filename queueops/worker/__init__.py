@@ -1,0 +1,22 @@
+"""The worker: processes under a supervisor, threads in each, one round trip to settle, renew and claim."""
+
+from queueops.worker.options import WorkerOptions
+
+__all__ = ["WorkerOptions", "run_worker"]
+
+
+def run_worker(options: WorkerOptions) -> int:
+    """Start a supervisor with its processes and work until told to stop; answers the exit status."""
+    from django.db import connections
+
+    from queueops.redis.broker import get_broker
+    from queueops.worker import child, reload
+    from queueops.worker.supervisor import Supervisor
+
+    connections.close_all()  # a connection must not be shared with a child
+    changed = reload.ChangedFiles() if options.reload else (lambda: "")
+    supervisor = Supervisor(options, child.main, get_broker, changed)
+    status = supervisor.run()
+    if supervisor.reload_wanted:
+        reload.start_again()
+    return status

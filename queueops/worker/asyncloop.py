@@ -1,0 +1,102 @@
+"""Async tasks: one event loop in a thread of its own, started with the first of them."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+
+from queueops.context import Context
+from queueops.contracts import Lease, Settlement
+from queueops.errors import Cancelled
+from queueops.worker.execution import aexecute
+from queueops.worker.slot import AsyncSlot, Slot
+from queueops.worker.slots import SlotTable
+
+Ended = Callable[[Lease, Settlement, float], None]
+Refused = Callable[[Context], Settlement | None]
+
+
+class AsyncRunner:
+    """Runs at most ``limit`` coroutines at a time; their slots are the second half of the table."""
+
+    def __init__(self, limit: int, table: SlotTable, ended: Ended, refused: Refused = lambda _: None) -> None:
+        self.slots: list[AsyncSlot] = []
+        self._limit = limit
+        self._table = table
+        self._ended = ended
+        self._refused = refused
+        self._waiting: deque[Context] = deque()
+        self._free: list[AsyncSlot] = []
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+
+    def submit(self, contexts: list[Context]) -> None:
+        """Run these as soon as slots are free."""
+        loop = self._loop or self._start()
+        self._waiting.extend(contexts)
+        loop.call_soon_threadsafe(self._pump)
+
+    def queued(self) -> int:
+        """How many wait for a slot."""
+        return len(self._waiting)
+
+    def take_back(self) -> list[Lease]:
+        """Those that wait; they will not be started."""
+        taken = []
+        while self._waiting:
+            try:
+                taken.append(self._waiting.popleft().lease)
+            except IndexError:  # the loop took the last one between the two lines
+                break
+        return taken
+
+    def cancel(self, slot: Slot, lease: Lease) -> None:
+        """Cancel a coroutine at its next ``await``; does nothing for a thread."""
+        if isinstance(slot, AsyncSlot):
+            slot.stop(lease, Cancelled)
+
+    def close(self, seconds: float) -> bool:
+        """End the loop; False when something still runs in it."""
+        if self._loop is None or self._thread is None:
+            return True
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(seconds)
+        return not self._thread.is_alive()
+
+    def _start(self) -> asyncio.AbstractEventLoop:
+        loop = self._loop = asyncio.new_event_loop()
+        self.slots = [AsyncSlot(self._limit + number, self._table, loop) for number in range(self._limit)]
+        self._free = self.slots[::-1]
+        self._thread = threading.Thread(target=self._run, args=(loop,), name="queueops-loop", daemon=True)
+        self._thread.start()
+        return loop
+
+    def _run(self, loop: asyncio.AbstractEventLoop) -> None:
+        asyncio.set_event_loop(loop)
+        try:
+            loop.run_forever()
+        finally:
+            left = asyncio.all_tasks(loop)
+            for task in left:
+                task.cancel()
+            loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
+            loop.run_until_complete(loop.shutdown_asyncgens())
+            loop.run_until_complete(loop.shutdown_default_executor())
+            loop.close()
+
+    def _pump(self) -> None:
+        while self._free and self._waiting:
+            slot, context = self._free.pop(), self._waiting.popleft()
+            slot.task = asyncio.ensure_future(self._run_one(slot, context))
+
+    async def _run_one(self, slot: AsyncSlot, context: Context) -> None:
+        started = time.monotonic()
+        try:
+            settlement = self._refused(context) or await aexecute(slot, context)
+        finally:
+            self._free.append(slot)
+        self._ended(context.lease, settlement, (time.monotonic() - started) * 1000)
+        self._pump()

@@ -1,0 +1,94 @@
+"""What running tasks tell about themselves (progress, log lines, more time), on its way to the broker.
+
+Tasks only leave a note here; the exchange loop sends them, before it settles anything, for a settled task takes none.
+Of many notes of progress in a short time only the last one is sent, and of too many lines the first ones.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+
+from queueops.contracts import Broker, Lease
+from queueops.errors import QueueOpsError
+
+EVERY = 0.1
+"""Seconds between two times of sending while tasks run."""
+MAX_LINES = 100
+"""Lines kept for one task between two times of sending: as many as its log keeps."""
+MAX_LINE = 2_000
+
+logger = logging.getLogger("queueops.worker")
+
+
+class Notes:
+    """What one task has told since the last time."""
+
+    __slots__ = ("lease", "lines", "progress")
+
+    def __init__(self, lease: Lease) -> None:
+        self.lease = lease
+        self.progress: tuple[float, float | None] | None = None
+        self.lines: list[str] = []
+
+
+class WorkerChannel:
+    """The channel of all tasks of this process."""
+
+    def __init__(self, broker: Broker, extend: Callable[[Lease, float], None]) -> None:
+        self._broker = broker
+        self._extend = extend
+        self._lock = threading.Lock()
+        self._notes: dict[tuple[str, str, int], Notes] = {}
+
+    def progress(self, lease: Lease, done: float, total: float | None) -> None:
+        """Show this progress soon."""
+        with self._lock:
+            self._of(lease).progress = (done, total)
+
+    def log(self, lease: Lease, text: str) -> None:
+        """Add a line to the task's log."""
+        with self._lock:
+            lines = self._of(lease).lines
+            if len(lines) < MAX_LINES:
+                lines.append(text[:MAX_LINE])
+
+    def extend(self, lease: Lease, seconds: float) -> None:
+        """Give the task that much more time than its timeout allows."""
+        self._extend(lease, seconds)
+
+    def waiting(self) -> bool:
+        """Whether there is something to send."""
+        return bool(self._notes)
+
+    def send(self) -> list[Lease]:
+        """Send everything; answers the leases that turned out to be no longer ours. What meets an outage is dropped."""
+        if not self._notes:
+            return []
+        with self._lock:
+            notes, self._notes = self._notes, {}
+        lost = []
+        try:
+            for note in notes.values():
+                if not self._send(note):
+                    lost.append(note.lease)
+        except QueueOpsError as error:
+            logger.debug("Notes of running tasks were dropped: %s", error)
+        return lost
+
+    def _of(self, lease: Lease) -> Notes:
+        key = (lease.pool, lease.id, lease.fence)
+        notes = self._notes.get(key)
+        if notes is None:
+            notes = self._notes[key] = Notes(lease)
+        return notes
+
+    def _send(self, note: Notes) -> bool:
+        lease, word = note.lease, "OK"
+        if note.progress is not None:
+            done, total = note.progress
+            word = self._broker.note(lease.pool, lease.id, lease.fence, done=done, total=total)
+        for line in note.lines:
+            word = self._broker.note(lease.pool, lease.id, lease.fence, line=line.encode("utf-8", "replace"))
+        return word == "OK"

@@ -1,0 +1,40 @@
+"""What a worker process does between its fork and its end."""
+
+from __future__ import annotations
+
+import sys
+
+from queueops.redis.broker import get_broker
+from queueops.worker.bell import Bell
+from queueops.worker.lifeline import Lifeline
+from queueops.worker.loop import Loop
+from queueops.worker.options import WorkerOptions
+from queueops.worker.process import EXIT_BROKEN
+from queueops.worker.signals import AT_ONCE, END, CaughtSignals
+from queueops.worker.slots import Farewell, SlotTable
+
+SWITCH_INTERVAL = 0.0005
+"""How long a busy thread may keep the others waiting, in seconds: the exchange loop must not wait long for its turn."""
+
+
+def main(options: WorkerOptions, worker: str, table: SlotTable, lifeline: Lifeline) -> int:
+    """Work until the end; answers the exit status. SIGTERM: end in order; again, or SIGQUIT: at once.
+
+    That the end was in order is said in the table: a task may end the process with any status.
+    """
+    sys.setswitchinterval(SWITCH_INTERVAL)
+    bell = Bell()
+    term, interrupt = END
+    signals = CaughtSignals(bell, term, AT_ONCE, ignore=(interrupt,))  # Ctrl-C reaches us through the supervisor
+    loop = Loop(options, worker, get_broker(), table, bell)
+
+    def orphaned() -> None:
+        loop.forget(lifeline)
+        loop.stop("the supervisor is gone")
+
+    loop.watch_also(lifeline, orphaned)
+    ending = loop.run(lambda: signals.count(term) + 2 * signals.count(AT_ONCE))
+    if not ending.clean:
+        return EXIT_BROKEN
+    table.farewell = Farewell.RETIRED if ending.retired else Farewell.DONE
+    return 0

@@ -1,0 +1,169 @@
+"""Where leases come in and outcomes go out: between the executor of a process and its stations, one for each pool."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import deque
+from collections.abc import Iterable
+
+from queueops.contracts import Broker, Exchange, Lease
+from queueops.worker import outcome
+from queueops.worker.channel import EVERY as NOTES_EVERY
+from queueops.worker.channel import WorkerChannel
+from queueops.worker.executor import Executor
+from queueops.worker.options import WorkerOptions
+from queueops.worker.prefetch import Prefetch
+from queueops.worker.station import LINGER, Station
+from queueops.worker.watch import Watch
+
+NOT_OURS = "its lease is no longer this worker's"
+SHARES = 3
+CUT_OFF = "its lease ended while Redis could not be reached"
+
+logger = logging.getLogger("queueops.worker")
+
+
+class Desk:
+    """Decides when a round trip is worth it and how much to ask for; hands over what it brings."""
+
+    def __init__(
+        self, options: WorkerOptions, worker: str, broker: Broker, executor: Executor, watch: Watch,
+        prefetch: Prefetch, channel: WorkerChannel,
+    ) -> None:  # fmt: skip
+        self.finished = 0
+        self.claimed = 0
+        self.closed = False
+        self._options = options
+        self._executor = executor
+        self._watch = watch
+        self._prefetch = prefetch
+        self._channel = channel
+        self._notes_at = 0.0
+        self.stations = deque(Station(pool, worker, broker, options.lease, watch.left_ms) for pool in options.pools)
+        self._by_pool = {station.pool: station for station in self.stations}
+
+    def collect(self, now: float) -> None:
+        """Take what has ended from the executor to the stations."""
+        done = self._executor.done
+        total, count = 0.0, 0
+        while done:
+            lease, settlement, run_ms = done.popleft()
+            self._by_pool[lease.pool].ended(lease, settlement, run_ms, now)
+            total += run_ms
+            count += 1
+        if count:
+            self.finished += count
+            self._prefetch.ran(total, count)
+
+    def exchange(self, now: float) -> None:
+        """Make the round trips that are worth it now."""
+        executor = self._executor
+        ahead = self._prefetch.ahead(self._watch.stuck)
+        executor.low = ahead // SHARES
+        hungry = executor.queued() <= executor.low
+        for station in tuple(self.stations):
+            want = self._room(ahead)
+            if station.due(now, want, hungry=hungry):
+                self._round(station, now, want)
+            else:
+                self._receive(station)
+            if station.cut_off:
+                self._cancel(station.overstayed(now), CUT_OFF)
+        if len(self.stations) > 1:
+            self.stations.rotate(1)
+
+    def release(self, leases: Iterable[Lease], now: float) -> None:
+        """Give leases back."""
+        for lease in leases:
+            station = self._by_pool[lease.pool]
+            if station.forget(lease):
+                self.claimed -= 1
+                station.settle(outcome.released(lease, "it was not started here"), now)
+
+    def send_notes(self, now: float, *, before_settling: bool = False) -> None:
+        """Send what tasks have told of themselves, when it is time, or before it is too late."""
+        if self._channel.waiting() and (before_settling or now >= self._notes_at):
+            self._notes_at = now + NOTES_EVERY
+            self._cancel(self._channel.send(), NOT_OURS)
+
+    def held(self) -> list[Lease]:
+        """Every lease in this process."""
+        return [held.lease for station in self.stations for held in station.held.values()]
+
+    def is_dry(self) -> bool:
+        """Whether nothing was left at the last look, and nothing is under way here."""
+        return self.is_empty() and all(station.dry and not station.to_settle for station in self.stations)
+
+    def is_empty(self) -> bool:
+        """Whether this process holds no lease, nor may any be on its way."""
+        return not any(station.held or station.courier.under_way for station in self.stations)
+
+    def next_moment(self, now: float) -> float:
+        """When ``exchange`` or ``send_notes`` may have something to do by time alone."""
+        room = self._room(self._prefetch.ahead(self._watch.stuck))
+        hungry = self._executor.queued() <= self._executor.low
+        if any(station.courier.under_way or station.due(now, room, hungry=hungry) for station in self.stations):
+            return now
+        moments = [station.due_at(room) for station in self.stations]
+        if self._executor.queued():
+            moments.append(now + LINGER)
+        if not self.is_empty():
+            moments.append(self._watch.look_at)
+        if self._channel.waiting():
+            moments.append(self._notes_at)
+        return min(moments)
+
+    def flush(self, deadline: float) -> bool:
+        """Tell Redis the last outcomes; False when it could not be reached by then."""
+        for station in self.stations:
+            station.tally.hurry()
+            while station.to_settle or station.tally.waiting():
+                now = time.monotonic()
+                if now >= deadline:
+                    return False
+                if now < station.courier.retry_at:
+                    time.sleep(min(0.1, station.courier.retry_at - now))
+                else:
+                    self._round(station, now, 0)
+        return True
+
+    def _round(self, station: Station, now: float, want: int) -> None:
+        """One round trip; while work flows, what comes back is that of the one before, and this one is under way."""
+        self.send_notes(now, before_settling=bool(station.to_settle))
+        station.send(now, want, idle=want > 0 and not self._options.burst)
+        self._receive(station, leave=1 if want > 0 and station.flows else 0)
+
+    def _receive(self, station: Station, leave: int = 0) -> None:
+        while len(station.courier.under_way) > leave:
+            reply = station.receive()
+            if reply is not None:
+                self._take(station, reply)
+
+    def _take(self, station: Station, reply: Exchange) -> None:
+        if reply.leases:
+            self.claimed += len(reply.leases)
+            self._executor.submit(reply.leases)
+        for task_id, reason in reply.cancels:
+            self._cancel(station.lease_of(task_id), reason)
+        for task_id in reply.lost:
+            logger.warning("The lease of %s is no longer ours; its outcome will not count", task_id)
+            self._cancel(station.lease_of(task_id), NOT_OURS)
+
+    def _cancel(self, leases: Iterable[Lease], reason: str) -> None:
+        for lease in leases:
+            self._executor.cancel(lease, reason)
+
+    def _room(self, ahead: int) -> int:
+        """How many more tasks this process would take now.
+
+        Of what it holds ahead it asks for a share at a time: one runs, one is under way, one is being read or sent.
+        """
+        if self.closed:
+            return 0
+        options = self._options
+        outstanding = sum(len(station.held) + station.wanted for station in self._by_pool.values())
+        room = min(options.threads + ahead - outstanding, options.threads + ahead // SHARES, options.batch)
+        if options.max_tasks is not None:
+            room = min(room, options.max_tasks - self.claimed - sum(station.wanted for station in self.stations))
+        return max(0, room)

@@ -1,0 +1,164 @@
+"""The tasks that run in this process: a pool of threads for sync ones, an event loop for async ones.
+
+The exchange loop hands leases over and takes back what has ended from ``done``; it is woken by the bell only when it
+waits and there is little left to do, so that a system call is not paid for each small task.
+"""
+
+from __future__ import annotations
+
+import logging
+import queue
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+
+from queueops import registry
+from queueops.context import Channel, Context
+from queueops.contracts import Handler, Lease, Settlement
+from queueops.errors import Interrupt
+from queueops.worker import hygiene, outcome
+from queueops.worker.asyncloop import AsyncRunner
+from queueops.worker.execution import execute
+from queueops.worker.slot import Slot, ThreadSlot
+from queueops.worker.slots import SlotTable
+
+Done = tuple[Lease, Settlement, float]
+"""A lease, how it ended, and for how many milliseconds it ran."""
+
+logger = logging.getLogger("queueops.worker")
+_monotonic = time.monotonic
+
+
+class Executor:
+    """Up to ``threads`` sync tasks, and as many async ones, at a time. Threads are started when they are needed."""
+
+    def __init__(self, threads: int, table: SlotTable, channel: Channel, ring: Callable[[], None]) -> None:
+        self.done: deque[Done] = deque()
+        self.waiting = False
+        self.low = 0
+        self._limit = threads
+        self._channel = channel
+        self._ring = ring
+        self._queue: queue.SimpleQueue[Context | None] = queue.SimpleQueue()
+        self._handlers: dict[tuple[str, str], Handler] = {}
+        self._table = table
+        self._slots: list[ThreadSlot] = []
+        self._async = AsyncRunner(threads, table, self._ended, self._refused)
+        self._unwanted: dict[tuple[str, int], str] = {}
+
+    def submit(self, leases: Iterable[Lease]) -> None:
+        """Run these tasks, in this order, as slots become free."""
+        if self._unwanted and not self.queued():
+            self._unwanted.clear()
+        asynchronous = []
+        for lease in leases:
+            handler = self._handlers.get((lease.kind, lease.name)) or self._find(lease)
+            if handler is None:
+                self._ended(lease, outcome.unknown(lease), 0.0)
+            elif handler.is_async:
+                asynchronous.append(Context(lease, handler, self._channel))
+            else:
+                self._queue.put(Context(lease, handler, self._channel))
+                if len(self._slots) < self._limit and self._queue.qsize() > 0:
+                    self._start_thread()
+        if asynchronous:
+            self._async.submit(asynchronous)
+
+    def queued(self) -> int:
+        """How many tasks wait here for a slot."""
+        return self._queue.qsize() + self._async.queued()
+
+    def running(self) -> Iterator[tuple[Slot, Lease]]:
+        """Every slot that runs something, and what."""
+        for slot in (*self._slots, *self._async.slots):
+            lease = slot.lease
+            if lease is not None:
+                yield slot, lease
+
+    def slot_of(self, lease: Lease) -> Slot | None:
+        """Where a task runs, or None when it does not (yet, or any more)."""
+        return next((slot for slot, running in self.running() if running is lease), None)
+
+    def interrupt(self, lease: Lease, kind: type[Interrupt]) -> bool:
+        """Raise ``kind`` in the task, once; False when it does not run, or was interrupted before."""
+        slot = self.slot_of(lease)
+        return slot is not None and slot.stop(lease, kind)
+
+    def cancel(self, lease: Lease, reason: str) -> None:
+        """Tell the task that it is no longer wanted: an async one is cancelled at its ``await``, and one that was not
+        started here is not started any more.
+        """
+        slot = self.slot_of(lease)
+        if slot is None:
+            self._unwanted[lease.pool, lease.fence] = reason
+        elif (context := slot.context) is not None and slot.lease is lease:
+            context.ask_to_cancel(reason)
+            self._async.cancel(slot, lease)
+
+    def take_back(self) -> list[Lease]:
+        """The tasks that have not been started, in their order; they will not be."""
+        taken: list[Lease] = []
+        while True:
+            try:
+                context = self._queue.get_nowait()
+            except queue.Empty:
+                return taken + self._async.take_back()
+            if context is not None:
+                taken.append(context.lease)
+
+    def close(self, seconds: float) -> bool:
+        """End the threads and the loop; False when one still runs a task after so many seconds."""
+        for _ in self._slots:
+            self._queue.put(None)
+        deadline = _monotonic() + seconds
+        for thread in self._threads():
+            thread.join(max(0.0, deadline - _monotonic()))
+        return self._async.close(max(0.0, deadline - _monotonic())) and not any(
+            thread.is_alive() for thread in self._threads()
+        )
+
+    def _threads(self) -> list[threading.Thread]:
+        return [slot.thread for slot in self._slots if slot.thread is not None]
+
+    def _find(self, lease: Lease) -> Handler | None:
+        handler = registry.find(lease.kind, lease.name)
+        if handler is not None:
+            self._handlers[lease.kind, lease.name] = handler
+        return handler
+
+    def _start_thread(self) -> None:
+        slot = ThreadSlot(len(self._slots), self._table)
+        slot.thread = threading.Thread(target=self._work, args=(slot,), name=f"queueops-{slot.number}", daemon=True)
+        self._slots.append(slot)
+        slot.thread.start()
+
+    def _work(self, slot: ThreadSlot) -> None:
+        slot.thread_id = threading.get_ident()
+        get, size, done = self._queue.get, self._queue.qsize, self.done.append
+        while True:
+            try:
+                context = get()
+                if context is None:
+                    hygiene.close_all()
+                    return
+                started = _monotonic()
+                settlement = (self._unwanted and self._refused(context)) or execute(slot, context)
+                done((context.lease, settlement, (_monotonic() - started) * 1000))
+                if self.waiting and size() <= self.low:
+                    self.waiting = False
+                    self._ring()
+            except Interrupt:
+                logger.warning("An interrupt came when its task had ended already")
+
+    def _refused(self, context: Context) -> Settlement | None:
+        """The end of a task that was cancelled before it was started here: it goes back, and there it is cancelled."""
+        lease = context.lease
+        reason = self._unwanted.pop((lease.pool, lease.fence), None)
+        return None if reason is None else outcome.released(lease, reason)
+
+    def _ended(self, lease: Lease, settlement: Settlement, run_ms: float) -> None:
+        self.done.append((lease, settlement, run_ms))
+        if self.waiting and self.queued() <= self.low:
+            self.waiting = False
+            self._ring()

@@ -1,0 +1,118 @@
+"""What is kept of an error: type, message, bounded traceback, and a fingerprint that groups its like.
+
+Errors are stored as text and never rebuilt. Two errors have one fingerprint when type, the innermost frames of the
+application and the message agree, once numbers, ids and quoted words are taken out of the message.
+"""
+
+from __future__ import annotations
+
+import re
+import site
+import sysconfig
+import traceback
+from collections.abc import Iterator
+from hashlib import sha1
+from pathlib import Path
+from types import TracebackType
+
+import msgspec
+
+MAX_NAME = 100
+MAX_MESSAGE = 2_000
+MAX_TRACEBACK = 20_000
+MAX_TITLE = 200
+_FRAMES = 3
+_ENGINE = str(Path(__file__).resolve().parent.parent) + "/"
+_FOREIGN = (
+    _ENGINE,
+    *{f"{path}/" for path in (*site.getsitepackages(), sysconfig.get_path("stdlib"), sysconfig.get_path("purelib"))},
+    "<",
+)
+_VARIABLE = re.compile(
+    r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
+    r"|0x[0-9a-f]+|\d+(?:\.\d+)?|'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"",
+    re.IGNORECASE,
+)
+
+
+class Failure(msgspec.Struct, frozen=True):
+    """An error as it is stored: JSON with these fields."""
+
+    fingerprint: str
+    type: str
+    message: str
+    traceback: str
+
+    @property
+    def title(self) -> str:
+        """The error in one line."""
+        first = self.message.strip().splitlines()[0] if self.message.strip() else ""
+        return f"{self.type}: {first}"[:MAX_TITLE] if first else self.type[:MAX_TITLE]
+
+    def encoded(self) -> bytes:
+        """The JSON that goes into the record."""
+        return msgspec.json.encode(self)
+
+
+def describe(error: BaseException) -> Failure:
+    """Everything that is kept of an exception, bounded; never raises, whatever its ``__str__`` does."""
+    kind = type_name(error)
+    message = middle_cut(_text_of(error), MAX_MESSAGE)
+    frames = list(_application_frames(error.__traceback__))[-_FRAMES:]
+    return Failure(_fingerprint(kind, message, frames), kind, message, middle_cut(_formatted(error), MAX_TRACEBACK))
+
+
+def plain(kind: str, message: str) -> Failure:
+    """An error that no Python exception stands for, such as a worker that died."""
+    return Failure(_fingerprint(kind, message, []), kind, middle_cut(message, MAX_MESSAGE), "")
+
+
+def type_name(error: BaseException) -> str:
+    """The class of an error, with its module unless that is a built-in."""
+    cls = type(error)
+    name = cls.__qualname__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__qualname__}"
+    return name[:MAX_NAME]
+
+
+def middle_cut(text: str, limit: int) -> str:
+    """Both ends of a text that is too long, in at most about ``limit`` bytes, valid UTF-8 in any case."""
+    data = text.encode("utf-8", "backslashreplace")
+    if len(data) <= limit:
+        return data.decode()
+    half = (limit - 40) // 2
+    head, tail = data[:half].decode("utf-8", "ignore"), data[-half:].decode("utf-8", "ignore")
+    return f"{head}\n... {len(data) - 2 * half} bytes left out ...\n{tail}"
+
+
+def _text_of(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception as broken:  # an exception's own __str__ is the application's code
+        return f"<its text can't be read: {type(broken).__name__}>"
+
+
+def _formatted(error: BaseException) -> str:
+    try:
+        return "".join(traceback.format_exception(type(error), error, _outside_engine(error.__traceback__)))
+    except Exception as broken:  # the same: formatting calls __str__ and __repr__ of the application
+        return f"<the traceback can't be formatted: {type(broken).__name__}>"
+
+
+def _outside_engine(trace: TracebackType | None) -> TracebackType | None:
+    """The traceback without the engine's own frames at its start, unless there are no others."""
+    inner = trace
+    while inner is not None and inner.tb_frame.f_code.co_filename.startswith(_ENGINE):
+        inner = inner.tb_next
+    return inner or trace
+
+
+def _application_frames(trace: TracebackType | None) -> Iterator[str]:
+    for frame, _line in traceback.walk_tb(trace):
+        code = frame.f_code
+        if not code.co_filename.startswith(_FOREIGN):
+            yield f"{Path(code.co_filename).name}:{code.co_qualname}"
+
+
+def _fingerprint(kind: str, message: str, frames: list[str]) -> str:
+    text = "\n".join((kind, _VARIABLE.sub("#", message), *frames))
+    return sha1(text.encode(), usedforsecurity=False).hexdigest()[:16]

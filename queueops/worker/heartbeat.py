@@ -1,0 +1,100 @@
+"""The heartbeat of a process: what it says of itself to the registry of workers."""
+
+from __future__ import annotations
+
+import logging
+import os
+import platform
+import resource
+import sys
+import time
+from collections.abc import Iterable
+from hashlib import sha1
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import msgspec
+
+from queueops import registry
+from queueops.contracts import Broker
+from queueops.errors import QueueOpsError
+from queueops.worker.executor import Executor
+from queueops.worker.options import WorkerOptions
+
+EVERY = 5.0
+MAX_NAMES = 200
+MAX_RUNNING = 50
+_STATM = Path("/proc/self/statm")
+
+Fields = dict[str, str | int | bytes]
+logger = logging.getLogger("queueops.worker")
+
+
+class Heartbeat:
+    """Tells every pool of a process that it is alive; what never changes is made once."""
+
+    def __init__(self, options: WorkerOptions, executor: Executor) -> None:
+        self.due_at = 0.0
+        self._executor = executor
+        names = sorted({name for _, name in registry.handlers()})
+        self._fixed: Fields = {
+            "host": os.uname().nodename,
+            "pid": os.getpid(),
+            "version": _version(),
+            "python": platform.python_version(),
+            "pools": ",".join(options.pools),
+            "slots": options.threads,
+            "names": ",".join(names[:MAX_NAMES]),
+            "names_hash": sha1("\n".join(names).encode(), usedforsecurity=False).hexdigest()[:12],
+            "started": round(time.time() * 1000),
+        }
+
+    def send(self, broker: Broker, worker: str, pools: Iterable[str], state: str, done: int) -> int:
+        """Beat in each of ``pools`` and answer the memory of the process in bytes. An outage is not its business."""
+        fields = self._fields(state, done)
+        try:
+            for pool in pools:
+                broker.beat(pool, worker, fields)
+        except QueueOpsError as error:
+            logger.debug("The heartbeat was not heard: %s", error)
+        self.due_at = time.monotonic() + EVERY
+        return int(fields["rss"])
+
+    def leave(self, broker: Broker, worker: str, pool: str) -> None:
+        """Say good-bye; where nobody hears it, the registry forgets the process after a while."""
+        try:
+            broker.leave(pool, worker)
+        except QueueOpsError as error:
+            logger.debug("The good-bye was not heard: %s", error)
+
+    def _fields(self, state: str, done: int) -> Fields:
+        """``running`` is JSON: [[task id, name, epoch ms of its start, pool], ...]."""
+        now = time.time()
+        running = [
+            (lease.id, lease.name, round((now - slot.seconds()) * 1000), lease.pool)
+            for slot, lease in self._executor.running()
+        ]
+        return self._fixed | {
+            "busy": len(running),
+            "held": self._executor.queued(),
+            "done": done,
+            "rss": memory_bytes(),
+            "state": state,
+            "running": msgspec.json.encode(running[:MAX_RUNNING]),
+        }
+
+
+def memory_bytes() -> int:
+    """The resident memory of this process."""
+    try:
+        return int(_STATM.read_text().split()[1]) * resource.getpagesize()
+    except (OSError, ValueError, IndexError):
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return peak if sys.platform == "darwin" else peak * 1024
+
+
+def _version() -> str:
+    try:
+        return version("queueops")
+    except PackageNotFoundError:
+        return "0"

@@ -1,0 +1,82 @@
+"""What happens to the tasks of a process that died: a short-lived process gives them back.
+
+It is a process of its own so that the supervisor never talks to Redis, and never waits for it. When it can't reach
+Redis in time, the leases end by themselves and the watchdog judges them.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import Protocol
+
+from queueops import retry
+from queueops.contracts import Broker, Outcome, Settlement, Storage
+from queueops.errors import QueueOpsError
+from queueops.worker import failure
+from queueops.worker.slots import Running
+
+GIVE_UP_AFTER = 60.0
+logger = logging.getLogger("queueops.worker")
+
+
+class Store(Broker, Storage, Protocol):
+    """What hands out tasks and remembers them."""
+
+
+Judgement = Mapping[str, Mapping[str, Settlement]]
+"""Pool -> id -> how a started task of the dead process ends."""
+
+
+def judge(running: Iterable[Running], offenders: Iterable[Running], reason: str, *, crashed: bool) -> Judgement:
+    """How each started task ends: offenders by a timeout, the others by the crash rule or free."""
+    guilty = {(running.pool, running.fence) for running in offenders}
+    judged: dict[str, dict[str, Settlement]] = {}
+    for task in running:
+        if (task.pool, task.fence) in guilty:
+            settlement = _timeout(task)
+        elif crashed:
+            settlement = Settlement(task.id, task.fence, Outcome.CRASH, f"its worker process died: {reason}".encode())
+        else:
+            settlement = Settlement(task.id, task.fence, Outcome.RELEASE, reason.encode())
+        judged.setdefault(task.pool, {})[task.id] = settlement
+    return judged
+
+
+def give_back(connect: Callable[[], Store], worker: str, pools: Iterable[str], judged: Judgement) -> int:
+    """Take back every lease of ``worker``; the exit status says whether Redis could be reached."""
+    deadline = time.monotonic() + GIVE_UP_AFTER
+    for pool in pools:
+        while True:
+            try:
+                broker = connect()
+                ends = judged.get(pool, {})
+                _set_delays(broker, pool, ends.values())
+                count = broker.recover(pool, worker, ends)
+                broker.leave(pool, worker)
+                break
+            except QueueOpsError as error:
+                if time.monotonic() > deadline:
+                    logger.error("The tasks of %s wait for the end of their leases: %s", worker, error)
+                    return 1
+                time.sleep(0.5)
+        if count:
+            logger.info("Took back %d tasks of %s in pool %s", count, worker, pool)
+    return 0
+
+
+def _set_delays(broker: Store, pool: str, ends: Iterable[Settlement]) -> None:
+    """A task that timed out waits before its next attempt as its own policy says."""
+    for end in ends:
+        if end.outcome is Outcome.TIMEOUT:
+            policy, attempts = broker.retry_policy(pool, end.id)
+            end.delay_ms = retry.parse(policy).delay_ms(attempts + 1)
+
+
+def _timeout(task: Running) -> Settlement:
+    seconds = task.deadline - task.started
+    error = failure.plain("HardTimeout", f"The task did not stop within {seconds:.1f} s, so its process was killed.")
+    return Settlement(
+        task.id, task.fence, Outcome.TIMEOUT, error.encoded(), fingerprint=error.fingerprint, title=error.title
+    )

@@ -1,0 +1,54 @@
+"""Database connections around each task, as Django treats them around each request.
+
+Asking Django for its connections costs more than a small task. So a thread's connections are looked at only when one
+was made there: a task that never touched a database pays for one look into a set.
+"""
+
+from __future__ import annotations
+
+from threading import get_ident
+from typing import Any
+
+from asgiref.sync import sync_to_async
+from django.db import close_old_connections, connections, reset_queries
+from django.db.backends.signals import connection_created
+
+_threads: set[int] = set()
+
+
+def clean() -> None:
+    """Close what is broken or too old of this thread's connections. Called before and after each task."""
+    ident = get_ident()
+    if ident not in _threads:
+        return
+    reset_queries()
+    close_old_connections()
+    if all(connection.connection is None for connection in connections.all(initialized_only=True)):
+        _threads.discard(ident)
+
+
+def leave_alone() -> None:
+    """The connections that this thread has are not a worker's: whoever made them closes them."""
+    _threads.discard(get_ident())
+
+
+def anywhere() -> bool:
+    """Whether any thread of this process has made a connection that is still open."""
+    return bool(_threads)
+
+
+aclean = sync_to_async(clean, thread_sensitive=True)
+"""The same for async tasks, whose connections belong to the thread that serves their loop."""
+
+
+def close_all() -> None:
+    """At the end of a thread: it takes its connections with it."""
+    connections.close_all()
+    _threads.discard(get_ident())
+
+
+def _created(**_: Any) -> None:
+    _threads.add(get_ident())
+
+
+connection_created.connect(_created, dispatch_uid="queueops.worker.hygiene")

@@ -1,0 +1,161 @@
+"""The main loop of a worker process: settle, renew and claim in one round trip, hand over, wait.
+
+It owns the connection for the exchange and the wake-up lines, runs in one thread, and sleeps in one ``select`` on: the
+bell (a task ended, a signal came), the wake-up lines, and whatever else was given to it to watch.
+"""
+
+from __future__ import annotations
+
+import logging
+import selectors
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from queueops.worker.bell import Bell
+from queueops.worker.channel import WorkerChannel
+from queueops.worker.desk import SHARES, Desk
+from queueops.worker.executor import Executor
+from queueops.worker.heartbeat import Heartbeat
+from queueops.worker.options import WorkerOptions
+from queueops.worker.prefetch import Prefetch
+from queueops.worker.slots import SlotTable
+from queueops.worker.station import Station
+from queueops.worker.wakeline import WakeLine
+from queueops.worker.watch import Watch
+from queueops.worker.windup import FLUSH, Ending, WindUp
+
+LONGEST_PAUSE = 5.0
+CLOSE_WITHIN = 0.5
+"""Seconds for idle threads to end, so that they close their database connections."""
+
+logger = logging.getLogger("queueops.worker")
+_monotonic = time.monotonic
+
+
+class Loop:
+    """One process's work, until it is told to stop, has nothing left (burst), or has done enough (retired)."""
+
+    def __init__(self, options: WorkerOptions, worker: str, broker: Any, table: SlotTable, bell: Bell) -> None:
+        self._options = options
+        self._worker = worker
+        self._broker = broker
+        channel = WorkerChannel(broker, lambda lease, seconds: self._watch.extend(lease, seconds))
+        prefetch = Prefetch(options.threads, SHARES * options.batch)
+        self._executor = Executor(options.threads, table, channel, bell.ring)
+        self._watch = Watch(self._executor, prefetch)
+        self._desk = Desk(options, worker, broker, self._executor, self._watch, prefetch, channel)
+        self._windup = WindUp(self._executor)
+        self._heartbeat = Heartbeat(options, self._executor)
+        self._selector = selectors.DefaultSelector()
+        self.watch_also(bell, bell.answer)
+        self._lines = [self._line(station) for station in self._desk.stations]
+
+    def watch_also(self, source: Any, call: Callable[[], object]) -> None:
+        """Call this whenever ``source`` (something with a ``fileno``) can be read."""
+        self._selector.register(source, selectors.EVENT_READ, call)
+
+    def forget(self, source: Any) -> None:
+        """No longer watch ``source``."""
+        self._selector.unregister(source)
+
+    def run(self, asked: Callable[[], int] = lambda: 0) -> Ending:
+        """Work. ``asked`` answers how often the process was told to stop: twice is at once.
+
+        A signal may come from anybody, so the process counts as retired: a supervisor that did not send it replaces it.
+        """
+        while not self._is_over():
+            times = asked()
+            if times > 1 or (times and self._windup.ending is None):
+                self.stop("told to by a signal", grace=None if times == 1 else 0.0, retired=True)
+            self._turn(_monotonic())
+            self._pause()
+        return self._finish()
+
+    def stop(self, reason: str, *, grace: float | None = None, retired: bool = False) -> None:
+        """Claim nothing more, and end when what runs has ended, or after the grace time (seconds)."""
+        grace = self._options.grace if grace is None else grace
+        self._desk.closed = True
+        self._windup.begin(Ending(reason, retired), _monotonic() + grace)
+
+    def _turn(self, now: float) -> None:
+        desk, executor = self._desk, self._executor
+        desk.collect(now)
+        if now >= self._watch.look_at:
+            self._watch.look(now)
+        desk.send_notes(now)
+        if self._windup.ending is not None:
+            desk.release(self._windup.step(now, desk.held()), now)
+        elif self._watch.stuck >= self._options.threads and executor.queued():
+            desk.release(executor.take_back(), now)
+        for line, station in self._lines:
+            if line.check(now):
+                station.ready = True
+        desk.exchange(now)
+        for line, _ in self._lines:
+            line.arm()
+        if now >= self._heartbeat.due_at:
+            self._beat()
+        self._stop_if_done()
+
+    def _stop_if_done(self) -> None:
+        limit, finished = self._options.max_tasks, self._desk.finished
+        if limit is not None and finished >= limit:
+            self.stop(f"it ran {finished} tasks", retired=True)
+        if self._options.burst and self._desk.is_dry():
+            self.stop("nothing is left to do")
+
+    def _beat(self) -> None:
+        state = "stopping" if self._windup.ending else "quiet" if self._desk.closed else "live"
+        pools = [station.pool for station in self._desk.stations if not station.cut_off]
+        rss = self._heartbeat.send(self._broker, self._worker, pools, state, self._desk.finished)
+        limit = self._options.max_memory
+        if limit is not None and rss > limit * 1024 * 1024:
+            self.stop(f"it takes {rss // (1024 * 1024)} MB of memory", retired=True)
+
+    def _pause(self) -> None:
+        """Sleep until something happens. A task that ends from here on rings, when there is little left to do."""
+        executor, now = self._executor, _monotonic()
+        executor.waiting = True
+        moments = [now + LONGEST_PAUSE, self._heartbeat.due_at, self._windup.at, self._desk.next_moment(now)]
+        moments += [line.retry_at for line, _ in self._lines]
+        at_once = self._is_over() or (executor.done and executor.queued() <= executor.low)
+        events = self._selector.select(0.0 if at_once else max(0.0, min(moments) - now))
+        executor.waiting = False
+        for key, _ in events:
+            key.data()
+
+    def _line(self, station: Station) -> tuple[WakeLine, Station]:
+        connect = partial(self._broker.waker, station.pool, self._worker)
+        return WakeLine(connect, self._selector, station.pool, partial(self._token, station)), station
+
+    def _token(self, station: Station, token: str) -> None:
+        word, _, task_id = token.partition(" ")
+        if word == "work":
+            station.ready = True
+        elif word == "cancel":
+            station.ask_about(task_id)
+        elif word == "quiet":
+            self._desk.closed = True
+            self._heartbeat.due_at = 0.0
+            logger.info("An operator told this process to claim nothing more")
+        elif word == "stop":
+            self.stop("an operator said so")
+
+    def _is_over(self) -> bool:
+        return self._windup.ending is not None and (self._windup.released_all or self._desk.is_empty())
+
+    def _finish(self) -> Ending:
+        """Tell Redis the last outcomes, and leave the registry. ``clean`` is False when that could not be done."""
+        ending = self._windup.ending or Ending("?")
+        clean = self._desk.flush(_monotonic() + FLUSH)
+        for line, station in self._lines:
+            line.close()
+            station.courier.close()
+        self._selector.close()
+        if clean:
+            for station in self._desk.stations:
+                self._heartbeat.leave(self._broker, self._worker, station.pool)
+        self._executor.close(0.0 if self._windup.released_all else CLOSE_WITHIN)
+        return ending._replace(clean=clean)

@@ -1,0 +1,85 @@
+"""From what a task returned or raised to the settlement of its lease. Pure: nothing is sent from here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from queueops import retry
+from queueops.context import Context
+from queueops.contracts import Lease, Outcome, Settlement
+from queueops.encoding import encode_result
+from queueops.errors import Cancelled, NotDecodable, NotEncodable, PayloadTooLarge, Restart, Shutdown, SoftTimeout
+from queueops.worker import failure
+
+UNKNOWN_DELAY_MS = 5_000
+NO_RETRY = -1
+_SUCCESS = Outcome.SUCCESS
+
+
+def returned(lease: Lease, value: Any) -> Settlement:
+    """The task came to its end; a result that can't be stored makes it a failed one, without another attempt."""
+    try:
+        data = encode_result(lease.name, value)
+    except (NotEncodable, PayloadTooLarge) as error:
+        return _error(lease, Outcome.ERROR, error, NO_RETRY)
+    return Settlement(lease.id, lease.fence, _SUCCESS, data)
+
+
+def raised(context: Context, error: BaseException) -> Settlement:
+    """The task ended with an exception, or with one of our interrupts."""
+    lease = context.lease
+    match error:
+        case Restart():
+            delay = round(error.seconds * 1000)
+            return Settlement(lease.id, lease.fence, Outcome.RESTART, b"", delay, counted=error.counted)
+        case Cancelled():
+            reason = getattr(error, "reason", "") or context.cancel_reason
+            return Settlement(lease.id, lease.fence, Outcome.CANCEL, reason.encode("utf-8", "replace"))
+        case Shutdown():
+            return released(lease, "the worker stopped")
+        case SoftTimeout():
+            return _error(lease, Outcome.TIMEOUT, _timeout(lease, error), _delay(lease))
+        case NotDecodable() if error.what == "arguments" and error.name == lease.name:
+            return Settlement(lease.id, lease.fence, Outcome.QUARANTINE, str(error).encode("utf-8", "replace"))
+    retried = isinstance(error, _retried_errors(context.handler))
+    return _error(lease, Outcome.ERROR, error, _delay(lease) if retried else NO_RETRY)
+
+
+def released(lease: Lease, reason: str) -> Settlement:
+    """The task goes back to its lane; that costs it nothing."""
+    return Settlement(lease.id, lease.fence, Outcome.RELEASE, reason.encode())
+
+
+def unknown(lease: Lease) -> Settlement:
+    """Nobody here knows this name: the task waits for a worker that does."""
+    reason = f"no task of this worker is named {lease.name!r} (kind {lease.kind!r})"
+    return Settlement(lease.id, lease.fence, Outcome.UNKNOWN, reason.encode("utf-8", "replace"), UNKNOWN_DELAY_MS)
+
+
+def will_be_retried(lease: Lease, settlement: Settlement) -> bool:
+    """Whether the broker will give an attempt that failed another one."""
+    return settlement.delay_ms >= 0 and lease.attempt <= lease.retries
+
+
+def _retried_errors(handler: Any) -> tuple[type[BaseException], ...]:
+    errors: Sequence[type[BaseException]] = getattr(handler, "retry_on", (BaseException,))
+    return tuple(errors)
+
+
+def _delay(lease: Lease) -> int:
+    return retry.parse(lease.retry).delay_ms(lease.attempt) if lease.attempt <= lease.retries else 0
+
+
+def _timeout(lease: Lease, error: SoftTimeout) -> SoftTimeout:
+    """An interrupt that was raised from outside has no fields yet: say how long the task had."""
+    if not error.fields and lease.timeout_ms is not None:
+        return SoftTimeout(seconds=lease.timeout_ms / 1000).with_traceback(error.__traceback__)
+    return error
+
+
+def _error(lease: Lease, outcome: Outcome, error: BaseException, delay_ms: int) -> Settlement:
+    known = failure.describe(error)
+    return Settlement(
+        lease.id, lease.fence, outcome, known.encoded(), delay_ms, fingerprint=known.fingerprint, title=known.title
+    )

@@ -1,0 +1,43 @@
+"""Signals of a process as counts, with a bell that rings at each: the handlers themselves do nothing else."""
+
+from __future__ import annotations
+
+import signal
+from collections import Counter
+from types import FrameType
+
+from queueops.worker.bell import Bell
+
+END = (signal.SIGTERM, signal.SIGINT)
+AT_ONCE = signal.SIGQUIT
+"""What a supervisor sends when its children are to release their tasks and end at once."""
+
+
+class CaughtSignals:
+    """Catches signals in the main thread until it is closed."""
+
+    def __init__(self, bell: Bell, *numbers: signal.Signals, ignore: tuple[signal.Signals, ...] = ()) -> None:
+        self._counts: Counter[int] = Counter()
+        self._previous = {number: signal.signal(number, self._count) for number in numbers}
+        self._previous |= {number: signal.signal(number, signal.SIG_IGN) for number in ignore}
+        self._wakeup = signal.set_wakeup_fd(bell.writer, warn_on_full_buffer=False)
+
+    def count(self, *numbers: signal.Signals) -> int:
+        """How many of these signals have come so far."""
+        return sum(self._counts[number] for number in numbers)
+
+    def close(self) -> None:
+        """Put back what was there before."""
+        signal.set_wakeup_fd(self._wakeup)
+        for number, handler in self._previous.items():
+            signal.signal(number, handler)
+
+    def _count(self, number: int, frame: FrameType | None) -> None:
+        self._counts[number] += 1
+
+
+def forget_signals() -> None:
+    """In a child: signals do again what they do in any process, and no longer ring the parent's bell."""
+    signal.set_wakeup_fd(-1)
+    for number in (*END, AT_ONCE, signal.SIGCHLD):
+        signal.signal(number, signal.SIG_DFL)

@@ -1,0 +1,128 @@
+"""A place in which one task runs at a time: a thread of the pool, or a coroutine of the event loop.
+
+Interrupting from outside is a race with the task's own end. The rule: an interrupt is sent at most once per task, under
+the slot's lock, and only while the slot is open; whoever ends a task closes the slot under that lock first. So an
+interrupt can meet its own task late (after its last line, before the slot is closed), but never the next task.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import threading
+import time
+
+from queueops.context import Context
+from queueops.contracts import Lease
+from queueops.errors import Interrupt
+from queueops.worker.slots import NEVER, SlotTable
+
+MARGIN = 0.1
+MIN_MARGIN = 1.0
+"""Between the soft and the hard limit: a tenth of the timeout, at least so many seconds."""
+
+
+class Slot:
+    """What it runs and until when. Times are seconds of the monotonic clock."""
+
+    __slots__ = ("_table", "context", "deadline", "interrupt", "lease", "lock", "number", "started")
+
+    def __init__(self, number: int, table: SlotTable) -> None:
+        self.number = number
+        self.lock = threading.Lock()
+        self.lease: Lease | None = None
+        self.context: Context | None = None
+        self.started = 0.0
+        self.deadline = NEVER
+        self.interrupt: type[Interrupt] | None = None
+        self._table = table
+
+    def open(self, lease: Lease, context: Context, now: float) -> None:
+        """A task starts here."""
+        timeout = lease.timeout_ms
+        self.context = context
+        self.started = now
+        self.interrupt = None
+        if timeout is None:
+            self.deadline = hard = NEVER
+        else:
+            self.deadline = now + timeout / 1000
+            hard = self.deadline + max(MIN_MARGIN, timeout / 1000 * MARGIN)
+        self._table.start(self.number, lease.id, lease.pool, lease.fence, now, hard, lease.attempt)
+        self.lease = lease
+
+    def close(self) -> None:
+        """The task's own code has ended: from here on nobody interrupts."""
+        with self.lock:
+            self.lease = None
+            self.deadline = NEVER
+
+    def clear(self) -> None:
+        """The outcome is known; the task no longer counts as started here."""
+        self.context = None
+        self._table.clear(self.number)
+
+    def extend(self, lease: Lease, seconds: float) -> None:
+        """Give the running task more time than its timeout."""
+        with self.lock:
+            if self.lease is not lease or self.deadline == NEVER:
+                return
+            self.deadline += seconds
+            self._table.start(
+                self.number, lease.id, lease.pool, lease.fence, self.started, self.hard_limit, lease.attempt
+            )
+
+    @property
+    def hard_limit(self) -> float:
+        """When the supervisor kills the process, if the task still runs then."""
+        if self.deadline == NEVER:
+            return NEVER
+        return self.deadline + max(MIN_MARGIN, (self.deadline - self.started) * MARGIN)
+
+    def stop(self, lease: Lease, kind: type[Interrupt]) -> bool:
+        """Interrupt the task, once. False when it has ended or was interrupted before."""
+        with self.lock:
+            if self.lease is not lease or self.interrupt is not None:
+                return False
+            self.interrupt = kind
+            self._raise(kind)
+            return True
+
+    def seconds(self) -> float:
+        """How long the present task has been running."""
+        return time.monotonic() - self.started
+
+    def _raise(self, kind: type[Interrupt]) -> None:
+        raise NotImplementedError
+
+
+class ThreadSlot(Slot):
+    """A thread. The interrupt is raised in it between two byte codes; a system call is not interrupted."""
+
+    __slots__ = ("thread", "thread_id")
+
+    def __init__(self, number: int, table: SlotTable) -> None:
+        super().__init__(number, table)
+        self.thread: threading.Thread | None = None
+        self.thread_id = 0
+
+    def _raise(self, kind: type[Interrupt]) -> None:
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(self.thread_id), ctypes.py_object(kind))
+
+
+class AsyncSlot(Slot):
+    """A coroutine. It is interrupted by being cancelled at its next ``await``."""
+
+    __slots__ = ("loop", "task")
+
+    def __init__(self, number: int, table: SlotTable, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(number, table)
+        self.loop = loop
+        self.task: asyncio.Task[None] | None = None
+
+    def _raise(self, kind: type[Interrupt]) -> None:
+        self.loop.call_soon_threadsafe(self._cancel, self.task)
+
+    def _cancel(self, task: asyncio.Task[None] | None) -> None:
+        if task is not None and task is self.task and self.lease is not None:
+            task.cancel()

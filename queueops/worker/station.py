@@ -1,0 +1,194 @@
+"""One pool as a worker process sees it: the leases that it holds there, and its round trips with the broker."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterable
+
+from queueops.contracts import Broker, Exchange, Extend, Lease, Settlement
+from queueops.errors import QueueOpsError
+from queueops.worker.courier import Courier, Flight
+from queueops.worker.tally import Tally
+
+LINGER = 0.005
+"""Seconds that a settlement may wait for company while there is other work to do."""
+LOOK_AGAIN = 0.002
+"""Seconds after which a worker that got less than it wanted looks again: only one that found nothing is woken."""
+MAX_SETTLE = 500
+"""Settlements in one round trip; a script that takes more would hold up everybody else."""
+
+logger = logging.getLogger("queueops.worker")
+
+
+class Held:
+    """A lease in this process. ``until`` is the moment of the monotonic clock at which it surely has ended."""
+
+    __slots__ = ("lease", "until")
+
+    def __init__(self, lease: Lease, until: float) -> None:
+        self.lease = lease
+        self.until = until
+
+
+class Station:
+    """Leases, settlements and timing of one pool. Lives through every outage: what could not be sent is kept."""
+
+    def __init__(
+        self, pool: str, worker: str, broker: Broker, lease_seconds: float, left_ms: Callable[[Lease], int]
+    ) -> None:
+        self.pool = pool
+        self.held: dict[str, Held] = {}
+        self.tally = Tally()
+        self.ready = True
+        self.dry = False
+        self.next_at = 0.0
+        self.courier = Courier(pool, worker, broker)
+        self.to_settle: list[Settlement] = []
+        self._settle_since = 0.0
+        self._lease = lease_seconds
+        self._left_ms = left_ms
+        self._extend_at = time.monotonic() + lease_seconds / 3
+        self._asked: set[str] = set()
+        self._at_once = MAX_SETTLE
+
+    def ended(self, lease: Lease, settlement: Settlement, run_ms: float, now: float) -> None:
+        """A task of this pool ended; its settlement goes with the next round trip."""
+        self.forget(lease)
+        self.settle(settlement, now)
+        self.tally.add(lease, settlement, run_ms)
+
+    def forget(self, lease: Lease) -> bool:
+        """Hold this lease no longer; False when it is not held, or the task's next lease is."""
+        held = self.held.get(lease.id)
+        if held is None or held.lease is not lease:
+            return False
+        del self.held[lease.id]
+        return True
+
+    def settle(self, settlement: Settlement, now: float) -> None:
+        """Send this with the next round trip."""
+        if not self.to_settle:
+            self._settle_since = now
+        self.to_settle.append(settlement)
+
+    def lease_of(self, task_id: str) -> list[Lease]:
+        """The lease of a task, if this process holds it."""
+        held = self.held.get(task_id)
+        return [] if held is None else [held.lease]
+
+    def ask_about(self, task_id: str) -> None:
+        """Renew one lease with the next round trip, to hear whether and why it is cancelled."""
+        if task_id in self.held:
+            self._asked.add(task_id)
+
+    @property
+    def cut_off(self) -> bool:
+        """Whether the last round trip failed."""
+        return self.courier.failures > 0
+
+    @property
+    def wanted(self) -> int:
+        """How many leases the round trips under way may bring."""
+        return sum(flight.want for flight in self.courier.under_way)
+
+    @property
+    def flows(self) -> bool:
+        """Whether the next round trip may be sent before the last one has come back: all is well, and there is more."""
+        return self.ready and self._at_once > 1 and not self.cut_off
+
+    def due(self, now: float, want: int, *, hungry: bool) -> bool:
+        """Whether a round trip is worth it now; ``hungry``: little is left to do, so nothing lingers."""
+        if now < self.courier.retry_at:
+            return False
+        if self._asked or now >= self._extend_at:
+            return True
+        if self.to_settle and (hungry or now - self._settle_since >= LINGER):
+            return True
+        return want > 0 and ((self.ready and hungry) or now >= self.next_at)
+
+    def due_at(self, want: int) -> float:
+        """When ``due`` may become true by time alone."""
+        moments = [self._extend_at]
+        if self.to_settle:
+            moments.append(self._settle_since + LINGER)
+        if want > 0:
+            moments.append(self.next_at)
+        return max(self.courier.retry_at, min(moments))
+
+    def send(self, now: float, want: int, *, idle: bool) -> bool:
+        """Send one round trip. False when it failed: everything is kept, and ``retry_at`` says when to try again."""
+        settle, self.to_settle = self.to_settle[: self._at_once], self.to_settle[self._at_once :]
+        flight = Flight(now, settle, self._extensions(now), self.tally.due(now), want, idle)
+        known = self._known(settle) if self.courier.failures else ()
+        error = self.courier.send(flight, known)
+        if error is not None:
+            self._take_back(error)
+        return error is None
+
+    def receive(self) -> Exchange | None:
+        """The reply of the oldest round trip under way, or None when it failed."""
+        answer = self.courier.receive()
+        if isinstance(answer, Exception):
+            self._take_back(answer)
+            return None
+        self._take(*answer)
+        return answer[1]
+
+    def overstayed(self, now: float) -> Iterable[Lease]:
+        """Leases that ran out while we were cut off: others may run these tasks now."""
+        return [held.lease for held in self.held.values() if held.until < now]
+
+    def _extensions(self, now: float) -> list[Extend]:
+        if now >= self._extend_at:
+            self._extend_at = now + self._lease / 3
+            ids: Iterable[str] = self.held
+        else:
+            ids = self._asked
+        extend = [
+            Extend(task_id, held.lease.fence, self._left_ms(held.lease))
+            for task_id in ids
+            if (held := self.held.get(task_id)) is not None
+        ]
+        self._asked = set()
+        return extend
+
+    def _take(self, flight: Flight, reply: Exchange) -> None:
+        for settlement, word in zip(flight.settle, reply.settled, strict=True):
+            if word in ("STALE", "GONE"):
+                logger.warning("The outcome of %s came too late (%s): its lease is no longer ours", settlement.id, word)
+        until = flight.at + self._lease
+        for renewed in flight.extend:
+            if (held := self.held.get(renewed.id)) is not None:
+                held.until = until
+        for lease in reply.leases:
+            self.held[lease.id] = Held(lease, until)
+        if flight.want > 0:
+            self._plan(reply, flight.want)
+        if not self.to_settle:
+            self._at_once = MAX_SETTLE
+
+    def _plan(self, reply: Exchange, want: int) -> None:
+        """When to look for more."""
+        self.ready = len(reply.leases) == want or (reply.ready and bool(reply.leases))
+        self.dry = not (reply.ready or reply.leases)
+        pause = reply.sleep_ms / 1000 if self.dry or self.ready else LOOK_AGAIN
+        self.next_at = time.monotonic() + max(pause, LOOK_AGAIN)
+
+    def _known(self, settle: list[Settlement]) -> set[tuple[str, int]]:
+        known = {(held.lease.id, held.lease.fence) for held in self.held.values()}
+        known.update((settlement.id, settlement.fence) for settlement in (*settle, *self.to_settle))
+        return known
+
+    def _take_back(self, error: Exception) -> None:
+        """Keep all that could not be sent; but a single settlement that breaks the script itself is given up."""
+        flights = self.courier.take_back()
+        settle = [settlement for flight in flights for settlement in flight.settle]
+        for flight in flights:
+            self.tally.give_back(flight.metrics)
+        if not isinstance(error, QueueOpsError):
+            self._at_once = 1
+            if len(settle) == 1:
+                logger.error("The outcome of %s can't be stored; its lease will end by itself", settle.pop().id)
+        self.to_settle = settle + self.to_settle
+        self._extend_at = 0.0  # the first thing to do once it works again

@@ -1,0 +1,176 @@
+"""The parent of a worker's processes: it starts, watches, ends and replaces them, and does nothing else.
+
+It has no threads and no connection, so that every fork is clean. A process that dies is replaced (slower and slower
+when it keeps dying), and its tasks are given back by an heir. One line of log per event.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import time
+from collections.abc import Callable
+from functools import partial
+
+from queueops.worker import heir
+from queueops.worker.bell import Bell
+from queueops.worker.lifeline import Lifeline
+from queueops.worker.options import WorkerOptions, worker_id
+from queueops.worker.process import Process, describe_end, fork, settle_memory
+from queueops.worker.signals import AT_ONCE, END, CaughtSignals
+from queueops.worker.slots import Farewell, SlotTable
+
+TICK = 0.25
+KILL_AFTER = 5.0
+"""Seconds beyond the grace time after which a process that still is there is killed."""
+HEALTHY_AFTER = 10.0
+"""A process that lived this long did not fail at its start: the next one starts without delay."""
+MAX_DELAY = 30.0
+
+logger = logging.getLogger("queueops.worker")
+
+ChildMain = Callable[[WorkerOptions, str, SlotTable, Lifeline], int]
+
+
+class Supervisor:
+    """Keeps ``options.processes`` processes alive until it is told to stop; ``run`` answers the exit status."""
+
+    def __init__(
+        self,
+        options: WorkerOptions,
+        child: ChildMain,
+        connect: Callable[[], heir.Store],
+        changed: Callable[[], str] = lambda: "",
+    ) -> None:
+        self._options = options
+        self._child = child
+        self._connect = connect
+        self._changed = changed
+        self._lifeline = Lifeline()
+        self._processes: dict[int, Process] = {}
+        self._due: dict[int, float] = {}
+        self._deaths: dict[int, int] = {}
+        self._heirs: set[int] = set()
+        self._bell = Bell()
+        self._told = 0
+        self._kill_at = float("inf")
+        self._last_look = 0.0
+        self._status = 0
+        self.reload_wanted = False
+
+    def run(self) -> int:
+        """Work until all processes have ended: 0 when they ended in order, 1 when one had to be killed for it."""
+        settle_memory()
+        signals = CaughtSignals(self._bell, *END, signal.SIGCHLD)
+        self._due = dict.fromkeys(range(self._options.processes), 0.0)
+        logger.info("Worker started: processes %d, threads in each %d, pools %s",
+                    self._options.processes, self._options.threads, ", ".join(self._options.pools))  # fmt: skip
+        try:
+            while self._processes or self._heirs or self._due:
+                self._start_due()
+                self._bell.wait(min([TICK, *(when - time.monotonic() for when in self._due.values())]))
+                self._bury()
+                self._enforce_limits()
+                self._obey(signals.count(*END))
+        finally:
+            signals.close()
+            self._bell.close()
+            self._lifeline.close()
+        logger.info("Worker ended with status %d", self._status)
+        return self._status
+
+    # Starting and ending
+
+    def _start_due(self) -> None:
+        now = time.monotonic()
+        for number in [number for number, when in self._due.items() if when <= now]:
+            del self._due[number]
+            self._start(number)
+
+    def _start(self, number: int) -> None:
+        process = Process(number=number, worker=worker_id(number), table=SlotTable(2 * self._options.threads))
+        process.start(
+            partial(self._apart, partial(self._child, self._options, process.worker, process.table, self._lifeline))
+        )
+        self._processes[process.pid] = process
+        logger.info("Process %d started as %s", process.pid, process.worker)
+
+    def _apart(self, main: Callable[[], int]) -> int:
+        """What every forked process does first: only the supervisor holds the lifeline's writing end."""
+        self._lifeline.keep_reader()
+        return main()
+
+    def _bury(self) -> None:
+        for pid in [pid for pid in self._heirs if os.waitpid(pid, os.WNOHANG)[0]]:
+            self._heirs.discard(pid)
+        for process in list(self._processes.values()):
+            status = process.ended()
+            if status is not None:
+                del self._processes[process.pid]
+                self._ended(process, status)
+                process.table.close()
+
+    def _ended(self, process: Process, status: int) -> None:
+        orderly = process.table.farewell is not Farewell.NONE
+        if not orderly:
+            self._give_back(process, status)
+        logger.log(logging.INFO if orderly else logging.ERROR, "Process %d (%s) ended: %s",
+                   process.pid, process.worker, describe_end(status))  # fmt: skip
+        if self._told or process.table.farewell is Farewell.DONE:
+            self._status = self._status or int(not orderly)
+        else:
+            self._due[process.number] = time.monotonic() + self._delay(process, orderly)
+
+    def _give_back(self, process: Process, status: int) -> None:
+        reason = "it ran past a hard limit" if process.killed_for else describe_end(status)
+        judged = heir.judge(process.table.running(), process.killed_for, reason, crashed=not process.killed)
+        main = partial(heir.give_back, self._connect, process.worker, self._options.pools, judged)
+        self._heirs.add(fork(partial(self._apart, main)))
+
+    def _delay(self, process: Process, orderly: bool) -> float:
+        """How long to wait before a replacement: not at all at first, longer when it keeps dying at its start."""
+        if orderly or process.killed or time.monotonic() - process.born > HEALTHY_AFTER:
+            self._deaths[process.number] = 0
+            return 0.0
+        deaths = self._deaths[process.number] = self._deaths.get(process.number, 0) + 1
+        delay = 0.0 if deaths == 1 else min(MAX_DELAY, 0.25 * 2.0**deaths)
+        if delay:
+            logger.warning("Process number %d died %d times in a row; the next starts in %.1f s",
+                           process.number, deaths, delay)  # fmt: skip
+        return delay
+
+    # Watching
+
+    def _enforce_limits(self) -> None:
+        now = time.monotonic()
+        if now - self._last_look < TICK:
+            return
+        frozen, self._last_look = now - self._last_look > 4 * TICK, now
+        for process in self._processes.values():
+            late = process.past_hard_limit(now)
+            if frozen:  # we were stopped, and the children with us: they get one more look's time to end by themselves
+                process.overdue.clear()
+            elif late and not process.killed:
+                logger.error("Task %s is past its hard limit; killing process %d", late[0].id, process.pid)
+                process.kill(*late)
+            elif now > self._kill_at and not process.killed:
+                logger.error("Process %d did not end in time; killing it", process.pid)
+                process.kill()
+        for pid in self._heirs if now > self._kill_at else ():
+            os.kill(pid, signal.SIGKILL)  # not buried yet, so the pid is still its own
+
+    def _obey(self, asked: int) -> None:
+        """Stop when told to; told again, or to reload, stop at once."""
+        if not self._told and (path := self._changed()):
+            logger.info("%s changed; reloading", path)
+            self.reload_wanted = True
+        if asked <= self._told and not (self.reload_wanted and not self._told):
+            return
+        self._told = max(1, asked)
+        self._due.clear()
+        grace = self._options.grace if self._told == 1 and not self.reload_wanted else 0.0
+        self._kill_at = time.monotonic() + grace + KILL_AFTER
+        logger.info("Stopping: %s", f"tasks may end within {grace:.0f} s" if grace else "tasks are released")
+        for process in self._processes.values():
+            process.signal(signal.SIGTERM if grace else AT_ONCE)

@@ -1,0 +1,84 @@
+"""A pool's wake-up line to this process: made again when it is lost, and never a reason to stop."""
+
+from __future__ import annotations
+
+import logging
+import selectors
+import time
+from collections.abc import Callable
+
+from queueops.contracts import Waker
+
+RETRY_AFTER = 1.0
+logger = logging.getLogger("queueops.worker")
+
+
+class WakeLine:
+    """Registers a pool's waker with the selector. Without one, the loop comes by itself, only later."""
+
+    def __init__(
+        self, connect: Callable[[], Waker], selector: selectors.BaseSelector, pool: str, take: Callable[[str], None]
+    ) -> None:
+        self._connect = connect
+        self._selector = selector
+        self._pool = pool
+        self._take = take
+        self._waker: Waker | None = None
+        self._armed = False
+        self._descriptor = -1
+        self._retry_at = 0.0
+
+    @property
+    def retry_at(self) -> float:
+        """When ``check`` has something to do; infinite while the line stands."""
+        return float("inf") if self._waker is not None else self._retry_at
+
+    def check(self, now: float) -> bool:
+        """Make the line if there is none and it is time to; True when it was made now, so that work may be waiting."""
+        if self._waker is not None or now < self._retry_at:
+            return False
+        try:
+            waker = self._connect()
+        except Exception as error:  # any error of the connection: the exchange tells of outages
+            logger.debug("No wake-up line to pool %s: %s", self._pool, error)
+            self._retry_at = time.monotonic() + RETRY_AFTER
+            return False
+        self._waker, self._descriptor, self._armed = waker, waker.fileno(), True
+        self._selector.register(self._descriptor, selectors.EVENT_READ, self._read)
+        return True
+
+    def arm(self) -> None:
+        """Wait for the next token: after the last one was acted on, for that is what somebody waits for."""
+        if self._waker is None or self._armed:
+            return
+        try:
+            self._waker.arm()
+            self._armed = True
+        except Exception as error:  # the same
+            self._cut(error)
+
+    def close(self) -> None:
+        """Hang up."""
+        if self._waker is None:
+            return
+        self._selector.unregister(self._descriptor)
+        waker, self._waker = self._waker, None
+        waker.close()
+
+    def _read(self) -> None:
+        """Hand over the tokens that have come; a line that was cut gives ``work``, for some may have been lost."""
+        if self._waker is None:
+            return
+        try:
+            tokens = list(self._waker.read())
+            self._armed = False
+        except Exception as error:  # the same
+            self._cut(error)
+            return
+        for token in tokens:
+            self._take(token)
+
+    def _cut(self, error: Exception) -> None:
+        logger.debug("The wake-up line to pool %s was cut: %s", self._pool, error)
+        self.close()
+        self._take("work")

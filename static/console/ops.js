@@ -1,0 +1,65 @@
+// The one ticker: it fires `ops:tick`, for which every live region listens; and the guards that keep what the user did.
+(() => {
+  const body = document.body;
+  const announcer = document.getElementById("announcer");
+  const stale = document.getElementById("stale");
+  const button = document.getElementById("live");
+  const pace = Number(body.dataset.pace) * 1000;
+  const longest = 60_000;
+  let misses = 0, pressed = false, timer = 0, said = 0;
+  let on = pace > 0 && sessionStorage.getItem("ops-live") !== "off";
+
+  const edited = (field) => !field.matches(".tick,#tick-all,[type=hidden],[type=range]") &&
+    (field === document.activeElement || (field.matches("select")
+      ? [...field.options].some((option) => option.selected !== option.defaultSelected)
+      : field.value !== field.defaultValue));
+  const busy = () => document.hidden || pressed || !getSelection().isCollapsed ||
+    document.querySelector("dialog[open], details.menu[open]") !== null ||
+    [...document.querySelectorAll("[data-live] :is(input, select, textarea)")].some(edited);
+
+  const say = (text) => { if (announcer && text) announcer.textContent = text; };
+  const wait = () => Math.min(longest, pace * 2 ** misses) * (0.9 + Math.random() * 0.2);
+  const schedule = () => { clearTimeout(timer); if (on) timer = setTimeout(tick, wait()); };
+  const tick = () => { if (!busy()) htmx.trigger(body, "ops:tick"); schedule(); };
+  const show = () => {
+    if (!button) return;
+    button.hidden = pace === 0 || !document.querySelector("[data-live]");
+    button.setAttribute("aria-pressed", String(on));
+  };
+  const toggle = () => {
+    if (!pace) return;
+    on = !on;
+    sessionStorage.setItem("ops-live", on ? "on" : "off");
+    say(on ? announcer.dataset.on : announcer.dataset.off);
+    show();
+    if (on) tick(); else clearTimeout(timer);
+  };
+  const missed = () => { misses = Math.min(misses + 1, 5); if (stale) stale.hidden = misses < 2; schedule(); };
+
+  for (const name of ["htmx:sendError", "htmx:responseError", "htmx:timeout"]) body.addEventListener(name, missed);
+  body.addEventListener("htmx:afterRequest", (event) => {
+    if (!event.detail.successful) return;
+    if (misses) { misses = 0; stale.hidden = true; schedule(); }
+    const news = document.querySelector("[data-announce]");
+    if (news && Date.now() - said > 10_000) { said = Date.now(); say(news.textContent.trim()); }
+  });
+  addEventListener("pointerdown", () => { pressed = true; });
+  for (const name of ["pointerup", "pointercancel", "blur"]) addEventListener(name, () => { pressed = false; });
+  document.addEventListener("visibilitychange", () => { if (!document.hidden && on) tick(); });
+  button?.addEventListener("click", toggle);
+  window.ops = { toggle };
+
+  // Idiomorph would untick boxes, close details, empty fields and take away rows that have left the list.
+  Object.assign(Idiomorph.defaults.callbacks, {
+    beforeAttributeUpdated: (name, node) =>
+      !((name === "checked" && node.matches(".tick, #tick-all")) || (name === "open" && node.matches("details, dialog")) ||
+        (name === "value" && node.matches("input") && (node.type === "range" || edited(node))) || (name === "hidden" && node.id === "tick-all") || name === "aria-expanded"),
+    beforeNodeMorphed: (old, fresh) => {
+      if (fresh.dataset?.gone === undefined) return true;
+      old.dataset.gone = "";
+      return false;
+    },
+  });
+  show();
+  schedule();
+})();

@@ -1,0 +1,10 @@
+"""The least that a Django project needs; no database, so what is measured is QueueOps and not an ORM."""
+
+import os
+
+SECRET_KEY = "benchmark"
+DEBUG = False
+USE_TZ = True
+INSTALLED_APPS = ["queueops", "bench"]
+DATABASES: dict[str, dict[str, str]] = {}
+QUEUEOPS = {"URL": os.environ["BENCH_URL"]}

@@ -1,0 +1,55 @@
+"""The producer of every Python system: `produce.py MODULE push|push_many|latency TASK COUNT BUDGET_SECONDS`.
+
+It answers with one line of JSON. MODULE offers `push(task, number)` and, if its system has a bulk call,
+`push_many(task, numbers)`; the tasks are `noop` and `nap`.
+"""
+
+import importlib
+import json
+import random
+import sys
+from time import monotonic_ns, perf_counter, sleep
+from types import ModuleType
+from typing import Any
+
+WARM_UP = 20  # pushes that open connections and load scripts; they are part of the count, not of the time
+
+
+def push(system: ModuleType, task: str, count: int, budget: float) -> dict[str, Any]:
+    """Push one at a time until `count` are queued or the budget is spent."""
+    for number in range(min(WARM_UP, count)):
+        system.push(task, number)
+    begun, spent, pushed = perf_counter(), 0.0, min(WARM_UP, count)
+    while pushed < count and spent < budget:
+        system.push(task, pushed)
+        pushed += 1
+        spent = perf_counter() - begun
+    return {"pushed": pushed, "rate": (pushed - WARM_UP) / spent if spent else 0.0}
+
+
+def push_many(system: ModuleType, task: str, count: int, budget: float) -> dict[str, Any]:
+    """Push all in one call."""
+    system.push(task, 0)
+    begun = perf_counter()
+    system.push_many(task, range(1, count))
+    return {"pushed": count, "rate": (count - 1) / (perf_counter() - begun)}
+
+
+def latency(system: ModuleType, task: str, count: int, budget: float) -> dict[str, Any]:
+    """Push one at a time to a worker that has nothing to do; tell when each push began."""
+    begun = []
+    for number in range(count):
+        sleep(random.uniform(0.008, 0.020))
+        begun.append(monotonic_ns())
+        system.push(task, number)
+    return {"pushed": count, "begun": begun}
+
+
+def main() -> None:
+    module, verb, task, count, budget = sys.argv[1:]
+    act = {"push": push, "push_many": push_many, "latency": latency}[verb]
+    print(json.dumps(act(importlib.import_module(module), task, int(count), float(budget))))
+
+
+if __name__ == "__main__":
+    main()

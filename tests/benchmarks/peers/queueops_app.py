@@ -1,0 +1,19 @@
+"""QueueOps by its public API, in a Django project as its users have one."""
+
+from collections.abc import Iterable
+
+import django
+
+django.setup()
+
+from bench import tasks  # noqa: E402  the apps must be ready first
+
+
+def push(task: str, number: int) -> None:
+    """Queue one task."""
+    getattr(tasks, task).push(number)
+
+
+def push_many(task: str, numbers: Iterable[int]) -> None:
+    """Queue all in one call."""
+    getattr(tasks, task).push_many([(number,) for number in numbers])

@@ -1,0 +1,80 @@
+"""The fixtures that all tests share: one embedded Valkey for the run, a namespace for each test, a look for leaks."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import redis
+from django.conf import settings as django_settings
+
+from queueops.redis import embedded
+from queueops.redis.broker import forget_brokers
+from queueops.redis.connection import connect
+from tests import leaks
+from tests.chromium import find_chromium
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Browser tests need a browser: without one they are skipped, but never in CI."""
+    if os.environ.get("CI") or find_chromium():
+        return
+    for item in items:
+        if "browser" in item.keywords:
+            item.add_marker(pytest.mark.skip(reason="there is no Chromium; install it, or set QUEUEOPS_CHROMIUM"))
+
+
+@pytest.fixture(scope="session")
+def store() -> Iterator[embedded.Server]:
+    """The embedded server of this run."""
+    server = embedded.start(django_settings.STORE, options={"appendfsync": "no"})
+    yield server
+    embedded.stop(django_settings.STORE)
+    strays = leaks.strays(os.environ["QUEUEOPS_TESTS_DATA"])
+    for process in strays:
+        process.kill()
+    assert not strays, f"these outlived the tests: {strays}"
+
+
+@pytest.fixture
+def redis_url(store: embedded.Server) -> str:
+    """The server's plain address: a client that meets it gone does not start it again, but the next test does."""
+    return embedded.start(store.directory).url
+
+
+@pytest.fixture
+def redis_client(redis_url: str) -> Iterator[redis.Redis]:
+    """A bare client, to look at what is there."""
+    with connect(redis_url) as client:
+        yield client
+
+
+@pytest.fixture
+def namespace(redis_client: redis.Redis, settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """A namespace of the test's own, set for this process and for those that it starts; empty at the start."""
+    name = f"t{uuid.uuid4().hex[:12]}"
+    redis_client.flushall()
+    settings.QUEUEOPS = settings.QUEUEOPS | {"NAMESPACE": name}
+    monkeypatch.setenv("QUEUEOPS_TESTS_NAMESPACE", name)
+    yield name
+    forget_brokers()
+
+
+@pytest.fixture(autouse=True)
+def no_leaks() -> Iterator[None]:
+    """Each test ends what it started."""
+    before = leaks.running()
+    yield
+    found = leaks.left_over(before)
+    assert not found, f"left behind: {found}"
+
+
+@pytest.fixture
+def empty_directory(tmp_path: Path) -> Iterator[Path]:
+    """For an embedded server of the test's own; stopped at the end."""
+    yield tmp_path / "data"
+    embedded.stop(tmp_path / "data")

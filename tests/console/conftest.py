@@ -1,0 +1,74 @@
+"""The console's fixtures: a stand-in for the engine, a user of each group, and the browser."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Group, User
+from django.test import Client
+
+from tests.console.browsing import Open, browsing, serving
+from tests.console.standin import World
+
+
+@pytest.fixture
+def world(monkeypatch: pytest.MonkeyPatch) -> World:
+    """A small system in the engine's place."""
+    made = World()
+    made.install(monkeypatch)
+    return made
+
+
+@pytest.fixture(autouse=True)
+def collected(settings: Any) -> None:
+    """WhiteNoise warns of a directory of static files that is not there."""
+    Path(settings.STATIC_ROOT).mkdir(exist_ok=True)
+
+
+@pytest.fixture
+def client_of(db: None) -> Callable[..., Client]:
+    """A browser in which a member of a group is logged in; without a group, somebody who may nothing."""
+
+    def make(group: str = "", **options: Any) -> Client:
+        user, _ = User.objects.get_or_create(username=group or "nobody")
+        user.groups.set(Group.objects.filter(name=group))
+        client = Client(**options)
+        client.force_login(user)
+        return client
+
+    return make
+
+
+@pytest.fixture
+def viewer(client_of: Callable[..., Client]) -> Client:
+    """May look, and not at arguments."""
+    return client_of("viewers")
+
+
+@pytest.fixture
+def operator(client_of: Callable[..., Client]) -> Client:
+    """May act on tasks."""
+    return client_of("operators")
+
+
+@pytest.fixture
+def administrator(client_of: Callable[..., Client]) -> Client:
+    """May everything."""
+    return client_of("administrators")
+
+
+@pytest.fixture
+def site(db: None, world: World) -> Iterator[str]:
+    """The console, served."""
+    with serving() as url:
+        yield url
+
+
+@pytest.fixture
+def open_page(site: str) -> Iterator[Open]:
+    """Opens pages of the console in a real browser."""
+    with browsing(site) as opened:
+        yield opened

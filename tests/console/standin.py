@@ -1,0 +1,296 @@
+"""A stand-in for the engine's answers: a small system in which every text can be chosen, also by somebody hostile."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+
+from queueops import control, inspect
+from queueops.contracts import Row
+from queueops.errors import BrokerUnavailable
+from queueops.inspect import (
+    Alarm,
+    Attempt,
+    ErrorRow,
+    Failure,
+    Finding,
+    LaneRow,
+    LogLine,
+    Moment,
+    PoolView,
+    RedisHealth,
+    RunningTask,
+    Snapshot,
+    TaskDetail,
+    TaskPage,
+    TaskQuery,
+    TaskRow,
+    WorkerRow,
+)
+from queueops.states import ACTIONS, State
+from tests.console.standin_chunks import ChunkWorld
+
+QUESTIONS = ("snapshot", "tasks", "task", "raw", "why", "facets", "lanes", "workers", "errors")
+TASK_VERBS = (
+    "retry",
+    "run_now",
+    "requeue",
+    "cancel",
+    "release",
+    "delete",
+    "discard",
+    "restore",
+    "postpone",
+    "set_priority",
+    "move",
+    "keep",
+)
+
+
+class World:
+    """A system with a few tasks; `text` stands wherever a task, a worker or a person may have written something."""
+
+    def __init__(self, text: str = "demo.task") -> None:
+        self.text = text
+        self.now = int(time.time() * 1000)
+        self.states: dict[str, str] = {"task-1": "failed", "task-2": "pending", "a/b:c": "postponed"}
+        self.chunked = {"count-1": "aggregating"}
+        self.calls: list[tuple[str, Any]] = []
+        self.down = False
+        self.broken: Exception | None = None
+        self.entered: dict[str, int] = {}
+
+    def state_of(self, id: str) -> str:
+        return (self.states | self.chunked)[id]
+
+    def row(self, id: str) -> TaskRow:
+        return TaskRow(**self._facts(id), error=self.text)
+
+    def snapshot(self) -> Snapshot:
+        self._ask()
+        pool = PoolView(
+            name="default",
+            states={"pending": 3, "locked": 1},
+            oldest_pending_ms=self.now - 1200,
+            in_rate=12.5,
+            out_rate=11,
+            failure_rate=0.1,
+            wait_p95_ms=34.0,
+            run_p95_ms=420.0,
+            drain_s=12.0,
+            workers=2,
+        )
+        return Snapshot(
+            version=f"v{self.now}",
+            taken_ms=self.now,
+            computed=False,
+            states={"pending": 3, "locked": 1, "failed": 2, "succeeded": 12_345},
+            flows={">pending": 12.5, "pending>locked": 11.2, "locked>succeeded": 10, "failed>pending": 0.2},
+            pools=(pool,),
+            lanes=tuple(self.lanes()),
+            errors=tuple(self.errors()),
+            alarms=(Alarm(level="danger", text=self.text, url_hint="workers"),),
+            redis=RedisHealth(
+                version=self.text,
+                used_memory=10**6,
+                maxmemory=0,
+                policy=self.text,
+                aof=True,
+                clients=4,
+                ops=99,
+            ),
+        )
+
+    def tasks(self, query: TaskQuery, after: str = "", limit: int = 50) -> TaskPage:
+        self._ask()
+        found = [id for id, state in self.states.items() if query.state in ("", state) and query.id in ("", id)]
+        found.sort(key=lambda id: -self.entered.get(id, 0))
+        rows = tuple(self.row(id) for id in found)
+        return TaskPage(rows=rows[:limit], next="further" if after == "" else "", total=len(found))
+
+    def task(self, id: str, pool: str = "") -> TaskDetail | None:
+        self._ask()
+        if id not in self.states | self.chunked:
+            return None
+        failure = Failure(fingerprint="f00", type=self.text, message=self.text, traceback=self._traceback())
+        return TaskDetail(
+            **self._facts(id),
+            args_json=f'[["{self.text}", 1], {{"key": true}}]',
+            result_json=self.text,
+            error=failure,
+            begun_ms=self.now - 900,
+            ended_ms=self.now - 500,
+            deadline_ms=self.now + 9000,
+            fence=7,
+            uid=7,
+            timeout_ms=30_000,
+            retry=self.text,
+            parent="task-2",
+            parent_pool="default",
+            root="task-2",
+            trace=self.text,
+            meta=self.text,
+            cancel_requested=self.text,
+            attempts=(
+                Attempt(
+                    number=1,
+                    begun_ms=self.now - 900,
+                    ended_ms=self.now - 500,
+                    worker=self.text,
+                    kind="error",
+                    error=failure,
+                ),
+            ),
+            log=(
+                LogLine(t=self.now - 700, kind="log", text=self.text),
+                LogLine(t=self.now - 600, kind="edit", text=f"the arguments were ({self.text})"),
+            ),
+            timeline=(
+                Moment(t=self.now - 1000, state="", text="pushed"),
+                Moment(t=self.now - 900, state="locked", text=self.text),
+                Moment(t=self.now - 500, state=self.state_of(id), text=self.text),
+            ),
+            allowed=ACTIONS[State(self.state_of(id))],
+        )
+
+    def raw(self, id: str, pool: str = "") -> dict[str, str]:
+        self._ask()
+        return {self.text: self.text, "a (args)": f'[["{self.text}"],{{}}]'} if id in self.states else {}
+
+    def why(self, id: str, pool: str = "") -> list[Finding]:
+        self._ask()
+        return [
+            Finding(ok=False, text=self.text, value=self.text, verb="retry", target=id),
+            Finding(ok=False, text="Its lane is paused.", value="paused", verb="resume_lane", target="default/slow"),
+            Finding(ok=True, text="All is well.", value=self.text),
+        ]
+
+    def facets(self, query: TaskQuery) -> dict[str, list[tuple[str, int]]]:
+        self._ask()
+        return {
+            "state": [("failed", 2), ("pending", 3)],
+            "name": [(self.text, 3)],
+            "pool": [("default", 5)],
+            "lane": [(self.text, 1)],
+            "kind": [(self.text, 5)],
+            "tag": [(self.text, 1)],
+        }
+
+    def lanes(self) -> list[LaneRow]:
+        self._ask()
+        return [
+            LaneRow(pool="default", lane="default", ready=3, active=1, oldest_ms=self.now - 5000),
+            LaneRow(pool="default", lane="slow", ready=0, active=1, limit=2, paused=True, weight=3),
+        ]
+
+    def workers(self) -> list[WorkerRow]:
+        self._ask()
+        running = (RunningTask(id="task-2", name=self.text, pool="default", since_ms=self.now - 4000),)
+        return [
+            WorkerRow(
+                id="host:1",
+                host=self.text,
+                pid=1,
+                version=self.text,
+                pools=(self.text,),
+                slots=8,
+                busy=1,
+                beat_ms=self.now - 1000,
+                started_ms=self.now - 60_000,
+                rss=50_000_000,
+                running=running,
+            )
+        ]
+
+    def errors(self, limit: int = 100) -> list[ErrorRow]:
+        self._ask()
+        return [
+            ErrorRow(
+                fingerprint="f00",
+                type=self.text,
+                message=self.text,
+                name=self.text,
+                pool="default",
+                count=3,
+                failed=2,
+                first_ms=self.now - 10_000,
+                last_ms=self.now,
+                sample_id="task-1",
+            )
+        ]
+
+    def act(self, verb: str, ids: list[str], *values: Any, pool: str = "", who: str = "", **named: Any) -> list[Row]:
+        self._act(verb, (ids, values, named))
+        known = [(id, self.states.get(id)) for id in ids]
+        return [
+            Row(id=id, word="OK", state=state or "", detail="")
+            if state
+            else Row(id=id, word="GONE", state="", detail="it is gone")
+            for id, state in known
+        ]
+
+    def edit_and_retry(self, id: str, args: Any, kwargs: Any, pool: str = "", *, who: str = "") -> Row:
+        self._act("edit", (id, args, kwargs))
+        return Row(id=id, word="OK", state="pending", detail="")
+
+    def other(self, verb: str, *values: Any, **named: Any) -> bool:
+        self._act(verb, (values, named))
+        return True
+
+    def install(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Answer and act in the engine's place."""
+        for name in QUESTIONS:
+            monkeypatch.setattr(inspect, name, getattr(self, name))
+        for name in TASK_VERBS:
+            monkeypatch.setattr(control, name, self._verb(self.act, name))
+        for name in ("pause_lane", "resume_lane", "set_lane", "quiet_worker", "stop_worker"):
+            monkeypatch.setattr(control, name, self._verb(self.other, name))
+        monkeypatch.setattr(control, "edit_and_retry", self.edit_and_retry)
+        ChunkWorld(self).install(monkeypatch)
+
+    def _verb(self, call: Any, name: str) -> Any:
+        return lambda *values, **named: call(name, *values, **named)
+
+    def _ask(self) -> None:
+        if self.down:
+            raise BrokerUnavailable(url="redis://user:hunter2@host/0", attempts=5, reason="connection refused")
+
+    def _act(self, verb: str, what: Any) -> None:
+        self._ask()
+        self.calls.append((verb, what))
+        if self.broken:
+            raise self.broken
+
+    def _facts(self, id: str) -> dict[str, Any]:
+        state = self.state_of(id)
+        return {
+            "id": id,
+            "pool": "default",
+            "name": self.text,
+            "kind": "mapreduce" if id in self.chunked else self.text,
+            "state": state,
+            "lane": "slow",
+            "priority": 0,
+            "attempt": 1,
+            "retries": 2,
+            "crashes": 1,
+            "created_ms": self.now - 1000,
+            "entered_ms": self.entered.get(id, self.now - 500),
+            "due_ms": self.now + 60_000 if state == "postponed" else None,
+            "args": self.text,
+            "worker": self.text,
+            "progress": 3.0,
+            "total": 10.0,
+            "tags": (self.text,),
+            "reason": self.text,
+        }
+
+    def _traceback(self) -> str:
+        return (
+            "Traceback (most recent call last):\n"
+            f'  File "/app/{self.text}.py", line 3, in run\n    {self.text}\n'
+            '  File "/usr/lib/python3.12/json/decoder.py", line 9, in decode\n    raise\n'
+            f"ValueError: {self.text}"
+        )

@@ -1,0 +1,71 @@
+"""No page breaks a rule of axe, in either theme, on a desk or on a phone; none is wider than the screen."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+
+from console.models import AuditEntry
+from tests.console.browsing import Open, tick
+from tests.console.standin import World
+from tests.console.walk import PAGES
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db, pytest.mark.timeout(300)]
+WHOLE = [one for one in PAGES if "/_" not in one.path]
+DESK, PHONE = {"width": 1360, "height": 900}, {"width": 360, "height": 740}
+
+
+@pytest.fixture
+def entry(db: None) -> None:
+    """Something in the audit log."""
+    AuditEntry.objects.create(
+        pk=1, actor_name="ada", verb="retry", target="task-1", ids=[["default", "task-1"]], count=1, changed=1,
+        before={"default task-1": {"state": "failed"}}, after={"default task-1": {"word": "OK", "state": "pending"}},
+        outcome="done",
+    ).tasks.create(pool="default", task_id="task-1")  # fmt: skip
+
+
+@pytest.mark.parametrize(("scheme", "size"), [("light", DESK), ("dark", DESK), ("light", PHONE)])
+def test_no_page_breaks_a_rule(scheme: Any, size: Any, entry: None, open_page: Open, world: World) -> None:
+    world.states |= {f"as-{state}": state for state in ("locked", "restart", "succeeded", "cancelled", "quarantined")}
+    page = open_page("", color_scheme=scheme, viewport=size)
+    found: dict[str, Any] = {}
+    for address in [one.path for one in WHOLE] + ["/ops/nothing/", "/ops/tasks/?state=failed"]:
+        page.goto(address)
+        if page.locator(".tick").count():
+            page.locator(".tick").first.check()
+        found[address] = broken(page)
+        assert page.evaluate("document.documentElement.scrollWidth") <= size["width"], address
+    page.goto("/ops/tasks/task-1/")
+    page.locator("#deed-keep > summary").click()
+    found["a menu"] = broken(page)
+    page.goto("/ops/")
+    page.keyboard.press("?")
+    found["help"] = broken(page)
+    page.keyboard.press("Escape")
+    world.down = True
+    tick(page, 2)
+    found["stale"] = broken(page)
+    assert {place: rules for place, rules in found.items() if rules} == {}
+
+
+def test_the_pages_without_a_login_break_no_rule(open_page: Open, world: World) -> None:
+    page = open_page("login/", logged_in=False)
+    assert broken(page) == []
+    page.get_by_label("Name").fill("x")
+    page.get_by_label("Password").fill("x")
+    page.get_by_role("button", name="Log in").click()
+    page.get_by_role("alert").wait_for()
+    assert broken(page) == []
+
+
+def broken(page: Any) -> list[str]:
+    """The rules that the page breaks, and where."""
+    result = Axe().run(page, options={"resultTypes": ["violations"]})
+    return [
+        f"{rule['id']}: {node['html'][:160]} ({node.get('failureSummary', '')[:160]})"
+        for rule in result.response["violations"]
+        for node in rule["nodes"][:3]
+    ]

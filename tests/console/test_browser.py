@@ -1,0 +1,265 @@
+"""The console in a real browser: living pages keep one's place, keys work, all of it works without JavaScript."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.console.browsing import Open, tick
+from tests.console.standin import World
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db]
+
+
+def many(world: World, count: int = 40) -> None:
+    """A long list, the newest first."""
+    world.states = {f"task-{number}": "failed" for number in range(count)}
+    world.entered = {f"task-{number}": 10_000 - number for number in range(count)}
+
+
+def rows(page: Page) -> list[str]:
+    found: list[str] = page.eval_on_selector_all("#rows tbody tr", "rows => rows.map(row => row.id)")
+    return found
+
+
+def ticked(page: Page) -> list[str]:
+    found: list[str] = page.eval_on_selector_all(".tick:checked", "boxes => boxes.map(box => box.value)")
+    return found
+
+
+def test_ticks_focus_scroll_and_rows_survive_twenty_ticks(open_page: Open, world: World) -> None:
+    many(world)
+    page = open_page("tasks/?state=failed")
+    before = rows(page)
+    page.locator(".tick").nth(2).check()
+    page.locator(".tick").nth(4).check()
+    page.locator("[data-open]").nth(9).focus()
+    page.evaluate("scrollTo(0, 400)")
+    for number in range(20):
+        world.states[f"new-{number}"] = "failed"
+        world.entered[f"new-{number}"] = 20_000 + number
+        world.text = f"name-{number}"
+        tick(page)
+    assert rows(page) == before
+    assert ticked(page) == ["default task-2", "default task-4"]
+    assert page.evaluate("document.activeElement.closest('tr').id") == before[9]
+    assert page.evaluate("scrollY") == 400
+    expect(page.locator("#new")).to_have_text("20 new")
+    expect(page.locator("#rows tbody tr [data-open]").first).to_have_text("name-19")
+    expect(page.locator("#bulk")).to_be_visible()
+    expect(page.locator("#ticked")).to_have_text("2")
+
+
+def test_a_row_that_has_left_the_list_stays_and_says_so(open_page: Open, world: World) -> None:
+    many(world, 6)
+    page = open_page("tasks/?state=failed")
+    page.locator(".tick").nth(1).check()
+    world.states["task-1"] = "succeeded"
+    tick(page)
+    row = page.locator("#rows tbody tr").nth(1)
+    expect(row).to_have_attribute("data-gone", "")
+    assert "has moved on" in str(row.locator("th").evaluate("cell => getComputedStyle(cell, '::after').content"))
+    assert ticked(page) == ["default task-1"]
+    world.states["task-1"] = "failed"
+    tick(page)
+    expect(row).not_to_have_attribute("data-gone", "")
+
+
+def test_the_new_ones_come_when_they_are_asked_for(open_page: Open, world: World) -> None:
+    many(world, 3)
+    page = open_page("tasks/?state=failed")
+    world.states["new"], world.entered["new"] = "failed", 99_999
+    tick(page)
+    page.get_by_role("link", name="1 new").click()
+    expect(page.locator("#rows tbody tr")).to_have_count(4)
+    expect(page.locator("#rows tbody tr [data-open]").first).to_have_attribute("href", "/ops/tasks/new/?pool=default")
+
+
+def test_what_is_open_stays_open_while_a_task_lives(open_page: Open, world: World) -> None:
+    page = open_page("tasks/task-1/attempts/")
+    frames = page.locator(".traceback details").first
+    frames.locator("summary").click()
+    page.locator("#deed-keep > summary").click()
+    page.locator("#deed-keep input[type=number]").fill("33")
+    world.states["task-1"] = "cancelled"
+    tick(page, 3)
+    expect(page.locator(".task-state .state")).to_have_text("cancelled")
+    expect(frames).to_have_attribute("open", "")
+    expect(page.locator("#deed-keep")).to_have_attribute("open", "")
+    expect(page.locator("#deed-keep input[type=number]")).to_have_value("33")
+
+
+def requests(page: Page) -> list[str]:
+    found: list[str] = []
+    page.on("request", lambda request: found.append(request.url) if "/_" in request.url else None)
+    return found
+
+
+def test_the_ticker_asks_by_itself_and_waits_while_the_user_is_busy(open_page: Open, world: World) -> None:
+    page = open_page("tasks/")
+    page.context.add_cookies([{"name": "queueops_pace", "value": "1", "url": page.url}])
+    page.reload()
+    asked = requests(page)
+    patience(page, lambda: len(asked) >= 2)
+    page.evaluate("getSelection().selectAllChildren(document.querySelector('#rows tbody th'))")
+    assert settled(page, asked)
+    page.evaluate("getSelection().removeAllRanges()")
+    patience(page, lambda: len(asked) >= 1)
+    page.keyboard.press("?")
+    assert settled(page, asked)
+    page.keyboard.press("Escape")
+    patience(page, lambda: len(asked) >= 1)
+    page.keyboard.press("r")
+    expect(page.locator("#live")).to_have_attribute("aria-pressed", "false")
+    expect(page.locator("#announcer")).to_have_text("Live updates are off")
+    assert settled(page, asked)
+    page.reload()
+    expect(page.locator("#live")).to_have_attribute("aria-pressed", "false")
+    page.locator("#live").click()
+    patience(page, lambda: len(asked) >= 1)
+
+
+def patience(page: Page, predicate: Any) -> None:
+    """Let the browser go on until something is so."""
+    for _ in range(80):
+        if predicate():
+            return
+        page.wait_for_timeout(100)
+    raise AssertionError("it did not happen")
+
+
+def settled(page: Page, asked: list[str]) -> bool:
+    """Whether nothing is asked for in the time of two ticks."""
+    page.wait_for_timeout(300)
+    asked.clear()
+    page.wait_for_timeout(2500)
+    quiet = not asked
+    asked.clear()
+    return quiet
+
+
+def test_an_outage_is_told_and_its_end_too(open_page: Open, world: World) -> None:
+    page = open_page("")
+    world.down = True
+    tick(page, 2)
+    expect(page.locator("#stale")).to_be_visible()
+    expect(page.locator(".machine-wide")).to_be_visible()
+    world.down = False
+    tick(page)
+    expect(page.locator("#stale")).to_be_hidden()
+
+
+def test_keys_lead_everywhere(open_page: Open, world: World) -> None:
+    page = open_page("")
+    page.keyboard.press("/")
+    expect(page.locator("#find")).to_be_focused()
+    page.keyboard.type("g t ? x")
+    expect(page.locator("#find")).to_have_value("g t ? x")
+    page.locator("#find").blur()
+    page.keyboard.press("?")
+    expect(page.locator("#help")).to_be_visible()
+    page.keyboard.press("Escape")
+    page.keyboard.press("g")
+    page.keyboard.press("t")
+    page.wait_for_url("**/ops/tasks/")
+    for key in ("j", "j", "x", "j", "k"):
+        page.keyboard.press(key)
+    assert len(ticked(page)) == 1
+    address = page.evaluate("document.activeElement.getAttribute('href')")
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"**{address}")
+
+
+def test_keys_can_be_turned_off(open_page: Open, world: World) -> None:
+    page = open_page("")
+    page.context.add_cookies([{"name": "queueops_keys", "value": "off", "url": page.url}])
+    page.reload()
+    page.keyboard.press("?")
+    expect(page.locator("#help")).to_be_hidden()
+
+
+def test_a_range_is_ticked_with_shift_and_a_page_with_one_box(open_page: Open, world: World) -> None:
+    many(world, 8)
+    page = open_page("tasks/?state=failed")
+    page.locator(".tick").nth(5).click()
+    page.locator(".tick").nth(2).click(modifiers=["Shift"])
+    assert len(ticked(page)) == 4
+    assert page.locator("#tick-all").evaluate("box => box.indeterminate")
+    page.locator("#tick-all").check()
+    assert len(ticked(page)) == 8
+    page.get_by_role("button", name="Retry").click()
+    expect(page.get_by_role("status").first).to_contain_text("Retry: 8 tasks.")
+    expect(page.locator("[data-flash]")).to_be_focused()
+    page.goto("/ops/audit/?verb=retry")
+    expect(page.locator("tbody tr")).to_have_count(1)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_theme_of_the_system_is_there_before_the_first_paint(scheme: Any, open_page: Open, world: World) -> None:
+    page = open_page("settings/", color_scheme=scheme)
+    page.add_init_script(
+        "window.seen = [];"
+        "new MutationObserver(() => document.body && seen.push(document.documentElement.dataset.bsTheme))"
+        ".observe(document, {childList: true, subtree: true});"
+    )
+    page.reload()
+    assert set(page.evaluate("window.seen")) == {scheme}
+    page.get_by_label("dark" if scheme == "light" else "light", exact=True).check()
+    page.get_by_role("button", name="Keep").click()
+    other = "dark" if scheme == "light" else "light"
+    expect(page.locator("html")).to_have_attribute("data-bs-theme", other)
+
+
+def test_all_of_it_works_without_javascript(open_page: Open, world: World) -> None:
+    many(world, 3)
+    world.states["task-2"] = "pending"
+    page = open_page("tasks/?state=failed", logged_in=False, java_script_enabled=False)
+    page.get_by_label("Name").fill("ada")
+    page.get_by_label("Password").fill("correct horse")
+    page.get_by_role("button", name="Log in").click()
+    assert page.url.endswith("/ops/tasks/?state=failed")
+    page.locator(".tick").nth(0).check()
+    page.get_by_role("button", name="Delete").click()
+    expect(page.locator("[data-flash]")).to_contain_text("Delete: 1 task.")
+    page.get_by_role("button", name="Undo").click()
+    expect(page.locator("[data-flash]")).to_contain_text("Undone: 1 task.")
+    page.locator("[data-open]").first.click()
+    page.get_by_role("link", name="Attempts").click()
+    expect(page.get_by_role("heading", name="Attempt 1")).to_be_visible()
+    page.locator("#deed-keep > summary").click()
+    page.locator("#deed-keep input[type=number]").fill("7")
+    page.locator("#deed-keep button").click()
+    expect(page.locator("[data-flash]")).to_contain_text("Keep longer: 1 task.")
+    page.get_by_role("link", name="Edit and retry").click()
+    page.get_by_label("Positional arguments").fill("[")
+    page.get_by_role("button", name="Save and retry").click()
+    expect(page.get_by_role("alert")).to_contain_text("no JSON")
+    page.get_by_label("Positional arguments").fill("[1]")
+    page.get_by_role("button", name="Save and retry").click()
+    expect(page.locator("[data-flash]")).to_contain_text("1 task")
+    page.get_by_role("link", name="Lanes").click()
+    page.get_by_role("button", name="Resume").click()
+    page.locator("#lanes input[name=limit]").last.fill("5")
+    page.get_by_role("button", name="Set").last.click()
+    page.get_by_role("link", name="Audit log").click()
+    expect(page.locator("tbody tr")).to_have_count(6)
+    page.get_by_role("button", name="Switch the theme").click()
+    expect(page.locator("html")).to_have_attribute("data-bs-theme", "light")
+    page.locator(".top details.menu > summary").click()
+    page.get_by_role("button", name="Log out").click()
+    expect(page.get_by_role("heading", name="Log in")).to_be_visible()
+    assert [verb for verb, _ in world.calls] == ["delete", "restore", "keep", "edit", "resume_lane", "set_lane"]
+
+
+def test_hostile_text_stays_text_in_the_browser(open_page: Open, world: World) -> None:
+    world.text = "<img src=x onerror=\"document.title='born'\"><script>document.title='born'</script>{{7*7}}"
+    page = open_page("tasks/")
+    for path in ("tasks/", "tasks/task-1/", "tasks/task-1/log/", "errors/", "workers/", ""):
+        page.goto(f"/ops/{path}")
+        tick(page)
+        world.now += 1
+        tick(page)
+        assert page.title() != "born"
+        assert page.locator("main img").count() == 0

@@ -1,0 +1,129 @@
+"""When an action asks first, and how it is taken back."""
+
+from __future__ import annotations
+
+import pytest
+from django.test import Client
+
+from console.confirm import Need, is_confirmed, need
+from console.models import AuditEntry, Outcome
+from tests.console.standin import World
+
+pytestmark = pytest.mark.django_db
+
+
+def ticked(count: int) -> list[str]:
+    return [f"default t{number}" for number in range(count)]
+
+
+@pytest.mark.parametrize(
+    ("count", "irreversible", "needed"),
+    [(1, False, Need.NOTHING), (20, False, Need.NOTHING), (21, False, Need.ASK), (1000, False, Need.ASK),
+     (1001, False, Need.TYPE), (1, True, Need.TYPE)],
+)  # fmt: skip
+def test_how_much_is_asked_follows_from_how_many_and_from_the_way_back(
+    count: int, irreversible: bool, needed: Need
+) -> None:
+    assert need(count, irreversible=irreversible) is needed
+
+
+@pytest.mark.parametrize(
+    ("needed", "sent", "so"),
+    [
+        (Need.ASK, {}, False),
+        (Need.ASK, {"confirmed": "6"}, False),
+        (Need.ASK, {"confirmed": "5"}, True),
+        (Need.TYPE, {"confirmed": "5"}, False),
+        (Need.TYPE, {"confirmed": "5", "typed": "5"}, False),
+        (Need.TYPE, {"confirmed": "5", "typed": "4", "reason": "x"}, False),
+        (Need.TYPE, {"confirmed": "5", "typed": "5", "reason": " "}, False),
+        (Need.TYPE, {"confirmed": "5", "typed": " 5 ", "reason": "x"}, True),
+    ],
+)
+def test_a_confirmation_is_for_just_this_many(needed: Need, sent: dict[str, str], so: bool) -> None:
+    assert is_confirmed(needed, 5, sent) is so
+
+
+def test_twenty_rows_act_at_once_and_twenty_one_ask(world: World, operator: Client) -> None:
+    assert operator.post("/ops/tasks/_retry", {"task": ticked(20)}).status_code == 302
+    world.calls.clear()
+    question = operator.post("/ops/tasks/_retry", {"task": ticked(21), "next": "/ops/tasks/?state=failed"})
+    assert question.status_code == 200
+    assert "21 tasks" in question.content.decode()
+    assert world.calls == []
+    answer = operator.post("/ops/tasks/_retry", {"task": ticked(21), "confirmed": "21"})
+    assert answer.status_code == 302
+    assert len(world.calls) == 1
+
+
+def test_what_cannot_be_undone_wants_the_count_typed_and_a_reason(world: World, administrator: Client) -> None:
+    world.states["task-1"] = "quarantined"
+    first = administrator.post("/ops/tasks/task-1/_discard", {"pool": "default"})
+    assert first.status_code == 200
+    wrong = administrator.post("/ops/tasks/task-1/_discard", {"pool": "default", "confirmed": "1", "typed": "2"})
+    assert wrong.status_code == 422
+    assert world.calls == []
+    right = {"pool": "default", "confirmed": "1", "typed": "1", "reason": "it is broken"}
+    assert administrator.post("/ops/tasks/task-1/_discard", right).status_code == 302
+    assert AuditEntry.objects.get().reason == "it is broken"
+
+
+def test_more_than_five_hundred_are_refused(world: World, operator: Client) -> None:
+    answer = operator.post("/ops/tasks/_retry", {"task": ticked(501), "confirmed": "501"})
+    assert answer.status_code == 400
+    assert world.calls == []
+
+
+def undo(client: Client) -> AuditEntry:
+    done = AuditEntry.objects.latest("pk")
+    answer = client.post(f"/ops/audit/{done.pk}/_undo", {"next": "/ops/tasks/"})
+    assert answer.status_code == 302
+    return AuditEntry.objects.latest("pk")
+
+
+def test_a_delete_is_taken_back_once(world: World, administrator: Client) -> None:
+    administrator.post("/ops/tasks/_delete", {"task": ["default task-1", "default no-more"]})
+    assert "Undo" in administrator.get("/ops/tasks/").content.decode()
+    world.calls.clear()
+    done = AuditEntry.objects.get()
+    taken_back = undo(administrator)
+    assert world.calls == [("restore", (("task-1",), (), {}))]  # not the one that was not deleted
+    assert (taken_back.verb, taken_back.undoes, taken_back.changed) == ("undo delete", done, 1)
+    world.calls.clear()
+    administrator.post(f"/ops/audit/{done.pk}/_undo")
+    assert world.calls == []
+
+
+def test_a_postponement_is_taken_back_to_where_the_task_was(world: World, operator: Client) -> None:
+    due = world.task("a/b:c").due_ms  # type: ignore[union-attr]
+    operator.post("/ops/tasks/_postpone", {"task": ["default task-2", "default a/b:c"], "delay": "3600"})
+    world.calls.clear()
+    undo(operator)
+    assert world.calls == [
+        ("run_now", (["task-2"], (), {})),
+        ("postpone", (["a/b:c"], (), {"until_ms": due})),
+    ]
+
+
+def test_a_task_that_was_running_when_it_was_cancelled_is_not_started_again(world: World, operator: Client) -> None:
+    world.states["task-1"] = "locked"
+    operator.post("/ops/tasks/task-1/_cancel", {"pool": "default"})
+    world.calls.clear()
+    operator.post(f"/ops/audit/{AuditEntry.objects.get().pk}/_undo")
+    assert world.calls == []
+
+
+def test_a_lanes_limit_is_taken_back(world: World, administrator: Client) -> None:
+    administrator.post("/ops/lanes/default/slow/_set", {"limit": "9", "weight": "1"})
+    world.calls.clear()
+    undo(administrator)
+    assert world.calls == [("set_lane", (("default", "slow"), {"limit": 2, "weight": 3}))]
+
+
+def test_an_undo_that_failed_may_be_tried_again(world: World, administrator: Client) -> None:
+    administrator.post("/ops/tasks/_delete", {"task": "default task-1"})
+    done = AuditEntry.objects.get()
+    AuditEntry.objects.create(actor_name="x", verb="undo delete", target="x", undoes=done, outcome=Outcome.FAILED)
+    world.calls.clear()
+    administrator.post(f"/ops/audit/{done.pk}/_undo")
+    assert [verb for verb, _ in world.calls] == ["restore"]

@@ -1,0 +1,165 @@
+"""The console on the real engine: what it shows is so, and what it does happens."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from console.models import AuditEntry
+from queueops import inspect
+from queueops.contracts import Outcome
+from queueops.redis.broker import get_broker
+from tests.kernel.desk import Desk
+
+pytestmark = pytest.mark.django_db
+ERROR = b'{"fingerprint":"f1","type":"ValueError","message":"<b>bad</b>","traceback":"Traceback\\nValueError: bad"}'
+
+
+@pytest.fixture
+def desk(namespace: str) -> Desk:
+    return Desk(get_broker())
+
+
+def failed(desk: Desk, *ids: str) -> None:
+    """Tasks that have failed for good."""
+    desk.push(*ids, args=b'[[1],{"password":"hunter2"}]')
+    for lease in desk.claim(len(ids)):
+        assert desk.settle(lease, Outcome.ERROR, ERROR, delay_ms=-1, fingerprint="f1", title="ValueError: bad") == "OK"
+
+
+def state(id: str) -> str:
+    task = inspect.task(id)
+    return task.state if task else ""
+
+
+def test_a_failed_task_is_found_understood_and_run_again(desk: Desk, operator: Client) -> None:
+    failed(desk, "a/1", "b")
+    page = operator.get("/ops/tasks/?state=failed").content.decode()
+    assert re.findall(r'value="(default [^"]+)"', page) == ["default b", "default a/1"]
+    task = operator.get("/ops/tasks/a~1/").content.decode()
+    assert "&lt;b&gt;bad&lt;/b&gt;" in task
+    assert "hunter2" not in task
+    for tab in ("attempts", "timeline", "log", "why", "raw", "audit"):
+        answer = operator.get(f"/ops/tasks/a~1/{tab}/")
+        assert answer.status_code == 200
+        assert "hunter2" not in answer.content.decode()
+    operator.post("/ops/tasks/a~1/_retry", {"pool": "default"})
+    assert state("a/1") == "pending"
+    assert "Retry: 1 task." in operator.get("/ops/").content.decode()
+    assert "operators: retry" in operator.get("/ops/tasks/a~1/log/").content.decode()
+    desk.check()
+
+
+def test_many_are_deleted_and_come_back(desk: Desk, administrator: Client) -> None:
+    failed(desk, *(f"t{number}" for number in range(5)))
+    administrator.post("/ops/tasks/_delete", {"task": [f"default t{number}" for number in range(5)]})
+    assert [state(f"t{number}") for number in range(5)] == [""] * 5
+    administrator.post(f"/ops/audit/{AuditEntry.objects.get().pk}/_undo")
+    assert [state(f"t{number}") for number in range(5)] == ["failed"] * 5
+    desk.check()
+
+
+def test_what_the_state_does_not_allow_is_refused_with_the_reason(desk: Desk, operator: Client) -> None:
+    desk.push("p")
+    operator.post("/ops/tasks/p/_run_now", {"pool": "default"})
+    assert AuditEntry.objects.get().outcome == "refused"
+    assert "not possible while it is pending" in operator.get("/ops/").content.decode()
+
+
+def test_a_task_is_postponed_and_taken_back(desk: Desk, operator: Client) -> None:
+    desk.push("p")
+    operator.post("/ops/tasks/p/_postpone", {"pool": "default", "delay": "3600"})
+    assert state("p") == "postponed"
+    operator.post(f"/ops/audit/{AuditEntry.objects.get().pk}/_undo")
+    assert state("p") == "pending"
+    desk.check()
+
+
+def test_a_task_that_has_not_begun_is_edited_in_place(desk: Desk, operator: Client) -> None:
+    desk.push("p", args=b"[[1],{}]")
+    form = operator.get("/ops/tasks/p/edit/").content.decode()
+    assert re.search(r'name="args"[^>]*>\[\n  1\n\]<', form)
+    operator.post("/ops/tasks/p/_edit", {"pool": "default", "args": "[2]", "kwargs": '{"x": "y"}'})
+    assert (state("p"), desk.lease().args) == ("pending", b'[[2],{"x":"y"}]')
+
+
+def test_hidden_values_are_not_saved_as_they_are_shown(desk: Desk, operator: Client) -> None:
+    failed(desk, "f")
+    form = operator.get("/ops/tasks/f/edit/").content.decode()
+    assert "[redacted]" in form
+    answer = operator.post("/ops/tasks/f/_edit", {"args": "[1]", "kwargs": '{"password": "[redacted]"}'})
+    assert answer.status_code == 422
+    assert state("f") == "failed"
+
+
+def test_a_lane_is_paused_limited_and_resumed(desk: Desk, administrator: Client) -> None:
+    desk.push("p", lane="slow")
+    administrator.post("/ops/lanes/default/slow/_pause")
+    assert desk.claim() == []
+    assert "paused" in administrator.get("/ops/tasks/p/why/").content.decode()
+    administrator.post("/ops/lanes/default/slow/_set", {"limit": "1", "weight": "2"})
+    administrator.post("/ops/lanes/default/slow/_resume")
+    (row,) = [row for row in inspect.lanes() if row.lane == "slow"]
+    assert (row.limit, row.weight, row.paused) == (1, 2, False)
+    assert len(desk.claim()) == 1
+
+
+def test_a_task_that_is_quarantined_is_thrown_away_for_good(desk: Desk, administrator: Client) -> None:
+    desk.push("q")
+    desk.settle(desk.lease(), Outcome.QUARANTINE, value=b"its arguments can't be read")
+    assert state("q") == "quarantined"
+    assert "quarantined" in administrator.get("/ops/tasks/?state=quarantined").content.decode()
+    form = {"pool": "default", "confirmed": "1", "typed": "1", "reason": "garbage"}
+    answer = administrator.post("/ops/tasks/q/_discard", form | {"next": "/ops/tasks/q/"})
+    assert answer.headers["Location"] == "/ops/tasks/"  # its own page is gone
+    assert state("q") == ""
+
+
+def test_garbage_in_a_record_is_shown_and_breaks_no_page(desk: Desk, administrator: Client) -> None:
+    failed(desk, "g")
+    desk.client.hset(
+        desk.keys.task("g"), mapping={"n": b"\xff<script>", "a": b"\x00\xfe", "er": b"{", "pr": b"x", "t": b"y"}
+    )
+    for path in (
+        "tasks/",
+        "tasks/g/",
+        *(f"tasks/g/{tab}/" for tab in ("attempts", "timeline", "log", "why", "raw", "edit")),
+    ):
+        answer = administrator.get(f"/ops/{path}")
+        assert answer.status_code == 200, path
+        assert "<script>" not in answer.content.decode()
+
+
+def test_an_empty_system_has_all_its_pages(namespace: str, administrator: Client) -> None:
+    for path in ("", "tasks/", "errors/", "lanes/", "workers/", "audit/", "settings/", "help/"):
+        assert administrator.get(f"/ops/{path}").status_code == 200
+
+
+def test_pages_follow_each_other_without_a_gap(desk: Desk, operator: Client) -> None:
+    desk.push(*(f"t{number:03}" for number in range(120)))
+    found: list[str] = []
+    address = "/ops/tasks/?state=pending"
+    while address:
+        page = operator.get(address).content.decode()
+        found += re.findall(r'value="default (t\d+)"', page)
+        further = re.findall(r'rel="next" href="([^"]+)"', page)
+        address = further[0].replace("&amp;", "&") if further else ""
+    assert sorted(found) == [f"t{number:03}" for number in range(120)]
+    assert len(found) == 120
+
+
+def test_a_store_that_does_not_answer_is_a_page_that_says_so(
+    namespace: str, administrator: Client, settings: Any
+) -> None:
+    settings.QUEUEOPS = settings.QUEUEOPS | {"URL": "redis://user:hunter2@127.0.0.1:1/0", "RETRY": {"attempts": 1}}
+    for path in ("", "tasks/", "tasks/x/", "errors/", "lanes/", "workers/"):
+        answer = administrator.get(f"/ops/{path}")
+        assert answer.status_code == 503
+        assert "hunter2" not in answer.content.decode()
+    assert administrator.get("/ops/audit/").status_code == 200
+    assert administrator.get("/ops/_overview", headers={"HX-Request": "true"}).status_code == 503
+    assert administrator.post("/ops/tasks/x/_retry", {"pool": "default"}).status_code == 503
+    assert AuditEntry.objects.get().outcome == "failed"

@@ -1,0 +1,103 @@
+"""The headers of every answer, and what the templates may not hold."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from django.test import Client
+
+from console.headers import HEADERS
+from tests.console.standin import World
+from tests.console.test_permissions import entry, named
+from tests.console.walk import ADDRESSES, Address
+
+ROOT = Path(__file__).parents[2]
+TEMPLATES = sorted((ROOT / "templates").rglob("*.html"))
+
+
+def assert_protected(answer: object) -> None:
+    headers = answer.headers  # type: ignore[attr-defined]
+    assert {name: headers.get(name) for name in HEADERS} == HEADERS
+    assert "HX-Request" in headers["Vary"]
+
+
+def test_the_policy_allows_nothing_inline_and_nobody_else() -> None:
+    policy = dict(part.split(" ", 1) for part in HEADERS["Content-Security-Policy"].split("; "))
+    assert policy["script-src"] == policy["style-src"] == policy["default-src"] == "'self'"
+    assert policy["frame-ancestors"] == policy["object-src"] == policy["base-uri"] == "'none'"
+    assert policy["form-action"] == "'self'"
+    assert "unsafe" not in HEADERS["Content-Security-Policy"]
+    assert "http" not in HEADERS["Content-Security-Policy"]
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("address", ADDRESSES, ids=named)
+@pytest.mark.parametrize("group", ["administrators", ""])
+def test_every_answer_has_the_headers(
+    address: Address, group: str, world: World, client_of: Callable[..., Client]
+) -> None:
+    client = client_of(group)
+    entry(client)
+    for answer in (client.get(address.path), client.post(address.path, address.form), Client().get(address.path)):
+        assert_protected(answer)
+
+
+@pytest.mark.django_db
+def test_also_where_there_is_nothing_and_where_redis_is_down(world: World, administrator: Client) -> None:
+    for path in ("/ops/nothing/", "/ops/tasks/no-more/", "/ops/tasks/{bad}/", "/ops/errors/f99/"):
+        if path.startswith("/ops/errors"):
+            world.states.clear()
+        answer = administrator.get(path)
+        assert answer.status_code == 404
+        assert_protected(answer)
+    world.down = True
+    answer = administrator.get("/ops/")
+    assert answer.status_code == 503
+    assert_protected(answer)
+
+
+@pytest.mark.django_db
+def test_the_page_of_a_broken_server_has_them_and_tells_nothing(
+    world: World, administrator: Client, settings: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from console.failures import server_error
+    from queueops import inspect
+
+    monkeypatch.setattr(inspect, "snapshot", lambda: 1 / 0)
+    administrator.raise_request_exception = False
+    answer = administrator.get("/ops/")
+    assert answer.status_code == 500
+    assert "Content-Security-Policy" in answer.headers
+    assert "ZeroDivisionError" not in answer.content.decode()
+    own = server_error(answer.wsgi_request)
+    assert own.status_code == 500
+    assert_protected(own)
+
+
+@pytest.mark.parametrize("template", TEMPLATES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_templates_hold_no_code_and_no_style(template: Path) -> None:
+    text = template.read_text()
+    assert not re.search(r"\|\s*safe\b|\bsafeseq\b|autoescape|mark_safe|<style|javascript:", text)
+    assert not re.search(r"<script(?![^>]*\bsrc=)", text)
+    assert not re.search(r"\sstyle\s*=|\son[a-z]+\s*=|hx-on|hx-vars|hx-vals|js:|every \d", text)
+    assert "http://" not in text
+    assert "https://" not in text
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "console").rglob("*.py")), ids=lambda path: str(path.relative_to(ROOT)))
+def test_python_marks_nothing_as_safe(path: Path) -> None:
+    assert not re.search(r"mark_safe|SafeString\(|escapejs|autoescape", path.read_text())
+
+
+def test_htmx_is_told_to_run_nothing() -> None:
+    text = (ROOT / "templates/console/base.html").read_text()
+    for option in (
+        '"allowEval":false',
+        '"includeIndicatorStyles":false',
+        '"selfRequestsOnly":true',
+        '"allowScriptTags":false',
+    ):
+        assert option in text

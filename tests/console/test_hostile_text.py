@@ -1,0 +1,161 @@
+"""Everything that a task holds is hostile text: on no page does it become an element, an attribute or a link."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from xml.etree.ElementTree import Element
+
+import html5lib
+import msgspec.structs as struct
+import pytest
+from django.test import Client
+
+from console.models import AuditEntry
+from tests.console.standin import World
+from tests.console.walk import PAGES, Address
+
+pytestmark = pytest.mark.django_db
+
+PAYLOADS = {
+    "script": "<script>alert(1)</script><img src=x onerror=alert(2)>",
+    "attribute": "\"onmouseover='alert(1)' autofocus onfocus=alert(1) x=\"'",
+    "end": "</script></style></textarea></title></svg><b id=born>",
+    "template": "{{7*7}}{% raise %}${7*7}<%= 1 %>",
+    "address": "javascript:alert(1)//https://evil.example/",
+    "unicode": "\u202egnp.exe\u2066\x00\ufeff\U0001f4a9\ud7ff",
+    "svg": "<svg/onload=alert(1)><a xlink:href=javascript:alert(1)><title>",
+    "entity": "&lt;script&gt;&#60;b id=born&#62;&quot;",
+    "comment": "<!--><b id=born>--><![CDATA[<b id=born>",
+    "long": "<b id=born>" * 5000,
+}
+
+
+def page_of(text: str) -> Element:
+    return html5lib.parse(text, treebuilder="etree", namespaceHTMLElements=False)
+
+
+def shape(root: Element) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Each element with the names of its attributes: what text must not change."""
+    for element in root.iter():
+        if isinstance(element.tag, str):
+            yield element.tag.rpartition("}")[2], tuple(sorted(element.attrib))
+
+
+def addresses(root: Element) -> Iterator[str]:
+    for element in root.iter():
+        for name, value in element.attrib.items():
+            if name.rpartition("}")[2] in ("href", "src", "action", "formaction", "hx-get", "hx-post", "srcset"):
+                yield value
+
+
+def suspicious(root: Element) -> list[str]:
+    found = [f"<{tag}>" for tag, _ in shape(root) if tag in ("style", "base", "iframe", "object", "embed", "b-born")]
+    for element in root.iter():
+        found += [f"{name} of {element.tag}" for name in element.attrib if name.startswith("on") or name == "style"]
+        if element.get("id") == "born":
+            found.append("an element was born")
+        if element.tag == "script" and not element.get("src"):
+            found.append("an inline script")
+    return found + [value for value in addresses(root) if not value.startswith(("/", "?", "#", "url(#"))]
+
+
+def world_of(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    World(text).install(monkeypatch)
+    stored = text.replace("\x00", "")[:140]
+    AuditEntry.objects.update_or_create(
+        pk=1,
+        defaults={
+            "actor_name": stored,
+            "verb": stored[:40],
+            "target": stored,
+            "reason": stored,
+            "detail": stored,
+            "ids": [["default", "task-1"]],
+            "filter": {stored: stored},
+            "before": {"default task-1": {"state": stored}, "args": stored},
+            "after": {"default task-1": {"word": stored, "state": stored, "detail": stored}},
+        },
+    )[0].tasks.get_or_create(pool="default", task_id="task-1")
+
+
+@pytest.mark.parametrize("payload", PAYLOADS)
+@pytest.mark.parametrize("address", PAGES, ids=lambda address: address.name)
+def test_hostile_text_gives_birth_to_nothing(
+    address: Address, payload: str, administrator: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world_of(PAYLOADS[payload], monkeypatch)
+    answer = administrator.get(address.path)
+    assert answer.status_code == 200
+    root = page_of(answer.content.decode())
+    assert suspicious(root) == []
+    if payload == "template":
+        assert "49" not in "".join(text for text in root.itertext() if "7*7" in text)
+    world_of("harmless", monkeypatch)
+    harmless = page_of(administrator.get(address.path).content.decode())
+    assert {tag for tag, _ in shape(root)} <= {tag for tag, _ in shape(harmless)} | TOLERATED
+    assert set(shape(root)) - set(shape(harmless)) <= {one for one in shape(root) if one[0] in TOLERATED}
+
+
+TOLERATED = {"span", "svg", "use"}
+"""What a page may have more of because a state or a verb is one that it does not know."""
+
+
+@pytest.mark.parametrize("payload", PAYLOADS)
+@pytest.mark.parametrize("name", ["name", "state", "pool", "lane", "tag", "id", "error", "after", "kind", "nonsense"])
+def test_a_hostile_filter_gives_birth_to_nothing(name: str, payload: str, world: World, operator: Client) -> None:
+    answer = operator.get("/ops/tasks/", {name: PAYLOADS[payload]})
+    assert answer.status_code in (200, 400)
+    assert suspicious(page_of(answer.content.decode())) == []
+
+
+@pytest.mark.parametrize("payload", PAYLOADS)
+def test_a_hostile_fragment_request_gives_birth_to_nothing(payload: str, world: World, operator: Client) -> None:
+    text = PAYLOADS[payload][:500]
+    answer = operator.get("/ops/tasks/_rows", {"shown": text, "since": text, "v": text, "after": text})
+    assert answer.status_code == 200
+    assert suspicious(page_of(answer.content.decode())) == []
+
+
+@pytest.mark.parametrize("payload", PAYLOADS)
+def test_a_hostile_login_is_shown_as_text(payload: str, client: Client) -> None:
+    text = PAYLOADS[payload][:100]
+    answer = client.post("/ops/login/", {"username": text, "password": text, "next": text})
+    assert answer.status_code == 200
+    assert suspicious(page_of(answer.content.decode())) == []
+
+
+@pytest.mark.parametrize("payload", PAYLOADS)
+@pytest.mark.parametrize("path", ["/ops/tasks/{}/", "/ops/errors/{}/", "/ops/{}/", "/ops/audit/?before={}&verb={}"])
+def test_a_hostile_path_is_not_found_and_not_shown(path: str, payload: str, world: World, operator: Client) -> None:
+    from urllib.parse import quote
+
+    text = quote(PAYLOADS[payload][:300].encode("utf-8", "replace"))
+    answer = operator.get(path.format(text, text))
+    assert answer.status_code in (200, 301, 404)
+    if answer.status_code != 301:
+        assert suspicious(page_of(answer.content.decode())) == []
+
+
+def test_what_was_found_is_shown(world: World, operator: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    world_of("<i>Bobby</i>", monkeypatch)
+    assert "&lt;i&gt;Bobby&lt;/i&gt;" in operator.get("/ops/tasks/task-1/").content.decode()
+
+
+@pytest.mark.parametrize("payload", PAYLOADS)
+@pytest.mark.parametrize(
+    "path", ["/ops/", "/ops/tasks/", "/ops/errors/", "/ops/errors/f00/", "/ops/lanes/", "/ops/workers/"]
+)
+def test_a_hostile_name_in_an_address_gives_birth_to_nothing(
+    path: str, payload: str, world: World, administrator: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = PAYLOADS[payload]
+    world.states[text] = "failed"
+    for question in ("lanes", "workers"):
+        named = [
+            struct.replace(row, **{"lane" if question == "lanes" else "id": text}) for row in getattr(world, question)()
+        ]
+        monkeypatch.setattr(world, question, lambda named=named: named)
+    world.install(monkeypatch)
+    answer = administrator.get(path)
+    assert answer.status_code == 200
+    assert suspicious(page_of(answer.content.decode())) == []

@@ -1,0 +1,178 @@
+"""What changes something: POST, a token, a permission, and one line in the audit log, whatever happens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from django.test import Client
+
+from console.audit import judge
+from console.deeds import DEEDS, OTHER_LABELS, label
+from console.models import AuditedTask, AuditEntry, Outcome
+from queueops.contracts import Row
+from queueops.errors import BadArguments
+from tests.console.standin import World
+from tests.console.test_permissions import entry, named
+from tests.console.walk import MUTATIONS, Address
+
+pytestmark = pytest.mark.django_db
+every_mutation = pytest.mark.parametrize("address", MUTATIONS, ids=named)
+
+
+def new_entries() -> list[AuditEntry]:
+    return list(AuditEntry.objects.exclude(actor_name="x"))
+
+
+@every_mutation
+@pytest.mark.parametrize("method", ["get", "head", "put", "delete", "options"])
+def test_only_a_post_changes_anything(address: Address, method: str, world: World, administrator: Client) -> None:
+    entry(administrator)
+    answer = getattr(administrator, method)(address.path)
+    assert answer.status_code == 405
+    assert answer.headers["Allow"] == "POST"
+    assert world.calls == []
+    assert new_entries() == []
+
+
+@every_mutation
+def test_a_post_without_the_token_is_refused(address: Address, world: World, client_of: Callable[..., Client]) -> None:
+    client = client_of("administrators", enforce_csrf_checks=True)
+    entry(client)
+    assert client.post(address.path, address.form).status_code == 403
+    assert world.calls == []
+    assert new_entries() == []
+
+
+def test_a_post_from_another_site_is_refused(world: World, client_of: Callable[..., Client]) -> None:
+    client = client_of("administrators", enforce_csrf_checks=True)
+    client.get("/ops/lanes/")
+    token = client.cookies["csrftoken"].value
+    form = {"csrfmiddlewaretoken": token}
+    path = "/ops/lanes/default/slow/_pause"
+    assert client.post(path, form, headers={"Origin": "https://evil.example"}).status_code == 403
+    assert client.post(path, form, headers={"Origin": "http://testserver"}).status_code == 302
+    assert [verb for verb, _ in world.calls] == ["pause_lane"]
+
+
+@every_mutation
+def test_an_action_leaves_one_entry_that_tells_who_and_what(
+    address: Address, world: World, administrator: Client
+) -> None:
+    entry(administrator)
+    administrator.post(address.path, address.form, REMOTE_ADDR="192.0.2.7")
+    (found,) = new_entries()
+    assert (found.actor_name, found.address, found.outcome) == ("administrators", "192.0.2.7", Outcome.DONE)
+    assert found.verb
+    assert found.target
+    assert found.count == 1
+
+
+@every_mutation
+def test_an_action_that_fails_leaves_one_entry_too(address: Address, world: World, administrator: Client) -> None:
+    world.broken = BadArguments(name="demo.task", reason="it takes one argument")
+    entry(administrator)
+    answer = administrator.post(address.path, address.form)
+    (found,) = new_entries()
+    assert found.outcome == Outcome.FAILED
+    assert "it takes one argument" in found.detail
+    assert answer.status_code == 302
+    assert "it takes one argument" in administrator.get("/ops/settings/").content.decode()
+
+
+@every_mutation
+def test_an_action_that_breaks_leaves_one_entry_too(address: Address, world: World, administrator: Client) -> None:
+    world.broken = ZeroDivisionError("secret text")
+    entry(administrator)
+    with pytest.raises(ZeroDivisionError):
+        administrator.post(address.path, address.form)
+    (found,) = new_entries()
+    assert (found.outcome, found.detail) == (Outcome.FAILED, "ZeroDivisionError")
+
+
+def test_an_entry_tells_what_was_before_and_after(world: World, operator: Client) -> None:
+    operator.post("/ops/tasks/task-1/_retry", {"pool": "default"})
+    (found,) = new_entries()
+    assert found.before["default task-1"]["state"] == "failed"
+    assert found.after["default task-1"]["word"] == "OK"
+    assert (found.ids, found.changed) == ([["default", "task-1"]], 1)
+    assert AuditedTask.objects.get(task_id="task-1").entry == found
+
+
+def test_tasks_that_were_left_as_they_are_are_told(world: World, operator: Client) -> None:
+    operator.post("/ops/tasks/_retry", {"task": ["default task-1", "default no-more"]})
+    (found,) = new_entries()
+    assert (found.outcome, found.count, found.changed) == (Outcome.PARTLY, 2, 1)
+    page = operator.get("/ops/tasks/").content.decode()
+    assert "1 was left as it is: it is gone" in page
+
+
+def test_tasks_that_were_so_already_are_counted_apart() -> None:
+    rows = [
+        Row("a", "OK", "cancelled", ""),
+        Row("b", "REPEAT", "cancelled", ""),
+        Row("c", "REPEAT", "cancelled", ""),
+        Row("d", "GONE", "", "it is gone"),
+    ]
+    partly, already = AuditEntry(count=4), AuditEntry(count=2)
+    judge(partly, "default", rows)
+    assert (partly.changed, partly.outcome) == (1, Outcome.PARTLY)
+    assert partly.detail == "2 were so already; it is gone"
+    judge(already, "default", rows[1:3])
+    assert (already.changed, already.outcome, already.detail) == (0, Outcome.BEGUN, "2 were so already")
+
+
+def test_every_verb_of_the_audit_log_is_spelled_in_one_way() -> None:
+    verbs = [*DEEDS, *OTHER_LABELS]
+    labels = [label(verb) for verb in verbs] + [label(f"undo {verb}") for verb in verbs]
+    assert [name for name in labels if not name[0].isupper() or "_" in name] == []
+
+
+def test_the_filter_under_which_rows_were_ticked_is_recorded(world: World, operator: Client) -> None:
+    form = {"task": "default task-1", "next": "/ops/tasks/?state=failed&nonsense=1"}
+    answer = operator.post("/ops/tasks/_retry", form)
+    assert answer.headers["Location"] == "/ops/tasks/?state=failed&nonsense=1"
+    assert new_entries()[0].filter == {"state": "failed"}
+
+
+def test_an_edit_goes_to_the_engine_as_data(world: World, operator: Client) -> None:
+    operator.post("/ops/tasks/task-1/_edit", {"args": '[1, "a"]', "kwargs": '{"b": null}'})
+    assert world.calls == [("edit", ("task-1", [1, "a"], {"b": None}))]
+
+
+@pytest.mark.parametrize(
+    ("args", "kwargs"),
+    [("{}", "{}"), ("[]", "[]"), ("[", "{}"), ("", "{}"), ('["[redacted]"]', "{}"), ("[" * 99_999, "{}")],
+)
+def test_an_edit_that_makes_no_sense_is_shown_again(args: str, kwargs: str, world: World, operator: Client) -> None:
+    answer = operator.post("/ops/tasks/task-1/_edit", {"args": args, "kwargs": kwargs})
+    assert answer.status_code == 422
+    assert 'role="alert"' in answer.content.decode()
+    assert world.calls == []
+    assert new_entries() == []
+
+
+@pytest.mark.parametrize(
+    "form", [{}, {"delay": "17"}, {"delay": "x"}, {"until": "2020-01-01T00:00"}, {"until": "9999-01-01T00:00"}]
+)
+def test_a_postponement_needs_a_moment_that_lies_ahead(form: dict[str, str], world: World, operator: Client) -> None:
+    answer = operator.post("/ops/tasks/task-2/_postpone", form)
+    assert answer.status_code == 200
+    assert 'role="alert"' in answer.content.decode()
+    assert world.calls == []
+
+
+@pytest.mark.parametrize("value", ["", "no-space", "default ", "default {x}", "a b c", "default \x00", "x" * 300])
+def test_a_task_that_cannot_be_read_is_refused(value: str, world: World, operator: Client) -> None:
+    assert operator.post("/ops/tasks/_retry", {"task": value}).status_code == 400
+    assert world.calls == []
+
+
+def test_nothing_ticked_is_no_action(world: World, operator: Client) -> None:
+    assert operator.post("/ops/tasks/_retry").status_code == 302
+    assert (world.calls, new_entries()) == ([], [])
+
+
+def test_an_entry_cannot_be_deleted() -> None:
+    with pytest.raises(PermissionError):
+        AuditEntry.objects.create(actor_name="x", verb="retry", target="x").delete()

@@ -1,0 +1,191 @@
+"""What the pages show, keep and answer."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from queueops.errors import EmbeddedFailed, FilterError
+from queueops.states import ACTIONS, State
+from tests.console.standin import World
+from tests.console.test_permissions import named
+from tests.console.walk import PAGES, Address
+
+pytestmark = pytest.mark.django_db
+LIVE = ("overview-live", "tasks-rows", "task-live", "errors-rows", "lanes-rows", "workers-rows")
+
+
+@pytest.mark.parametrize("name", LIVE)
+def test_a_fragment_that_has_not_changed_is_not_sent(name: str, world: World, operator: Client) -> None:
+    pages = {"overview-live": "/ops/", "tasks-rows": "/ops/tasks/", "task-live": "/ops/tasks/task-1/"}
+    page = operator.get(pages.get(name, f"/ops/{name.removesuffix('-rows')}/")).content.decode()
+    (address,) = re.findall(r'hx-get="([^"]+)"', page)
+    address = address.replace("&amp;", "&")
+    answer = operator.get(address, headers={"HX-Request": "true"})
+    assert (answer.status_code, answer.content) == (204, b"")
+    changed = operator.get(address.replace("v=", "v=x"), headers={"HX-Request": "true"}).content.decode()
+    assert "<html" not in changed
+    assert "hx-get" in changed
+
+
+@pytest.mark.parametrize("tab", ["attempts", "timeline", "log", "why", "raw", "audit"])
+def test_every_tab_of_a_task_lives(tab: str, world: World, operator: Client) -> None:
+    page = operator.get(f"/ops/tasks/task-1/{tab}/").content.decode()
+    (address,) = re.findall(r'hx-get="([^"]+)"', page)
+    assert operator.get(address.replace("&amp;", "&")).status_code == 204
+
+
+def test_rows_stay_where_they_are_and_new_ones_wait(world: World, operator: Client) -> None:
+    world.entered = {"task-1": 1000, "task-2": 900, "a/b:c": 800}
+    page = operator.get("/ops/tasks/").content.decode()
+    (address,) = re.findall(r'hx-get="([^"]+)"', page)
+    shown = re.findall(r'<tr id="(t-\w+)"', page)
+    assert len(shown) == 3
+    world.states |= {"new": "pending", "newer": "pending"}
+    world.entered |= {"new": 2000, "newer": 3000}
+    del world.states["task-2"]
+    fresh = operator.get(address.replace("&amp;", "&")).content.decode()
+    assert re.findall(r'<tr id="(t-\w+)"', fresh) == shown
+    assert re.findall(r'<tr id="(t-\w+)" data-gone>', fresh) == [shown[1]]
+    assert "2 new" in fresh
+
+
+def test_rows_that_come_up_from_further_down_are_not_new(world: World, operator: Client) -> None:
+    world.entered = {"task-1": 1000, "task-2": 900, "a/b:c": 800}
+    page = operator.get("/ops/tasks/").content.decode()
+    (address,) = re.findall(r'hx-get="([^"]+)"', page)
+    world.states["old"] = "failed"
+    world.entered["old"] = 10
+    assert " new" not in re.sub(r"<[^>]+>", "", operator.get(address.replace("&amp;", "&v=")).content.decode())
+
+
+def test_an_empty_list_takes_what_comes(world: World, operator: Client) -> None:
+    world.states.clear()
+    page = operator.get("/ops/tasks/").content.decode()
+    assert "Nothing here yet" in page
+    (address,) = re.findall(r'hx-get="([^"]+)"', page)
+    world.states["first"] = "pending"
+    assert "<tr id=" in operator.get(address.replace("&amp;", "&")).content.decode()
+
+
+@pytest.mark.parametrize("state", list(State))
+def test_only_what_a_state_allows_is_offered(state: State, world: World, administrator: Client) -> None:
+    world.states["task-1"] = state
+    page = administrator.get("/ops/tasks/task-1/").content.decode()
+    head = page[page.index('class="deeds"') : page.index('class="tabs"')]
+    offered = set(re.findall(r'action="/ops/tasks/task-1/_(\w+)"', head))
+    assert offered == set(ACTIONS[state]) - {"edit"}
+    assert ("/ops/tasks/task-1/edit/" in head) is ("edit" in ACTIONS[state])
+
+
+@pytest.mark.parametrize("address", PAGES, ids=named)
+@pytest.mark.parametrize("outage", ["down", "embedded"])
+def test_an_outage_of_redis_is_a_page_and_never_a_500(
+    address: Address, outage: str, world: World, administrator: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.down = outage == "down"
+    if outage == "embedded":
+        monkeypatch.setattr(world, "_ask", lambda: failed_to_start())
+    answer = administrator.get(address.path, headers={"HX-Request": "true"} if "_" in address.path else {})
+    assert answer.status_code in (200, 503, 404)
+    if answer.status_code == 503:
+        assert answer.headers["Retry-After"] == "5"
+        assert "unreachable" in answer.content.decode()
+        assert "hunter2" not in answer.content.decode()
+
+
+def failed_to_start() -> None:
+    raise EmbeddedFailed(directory="var/queueops", verb="start", reason="no space left")
+
+
+def test_an_outage_during_an_action_is_recorded_and_told(world: World, administrator: Client) -> None:
+    from console.models import AuditEntry, Outcome
+    from queueops.errors import BrokerUnavailable
+
+    world.broken = BrokerUnavailable(url="redis://user:hunter2@host/0", attempts=5, reason="gone")
+    assert administrator.post("/ops/tasks/task-1/_retry", {"pool": "default"}).status_code == 503
+    found = AuditEntry.objects.get()
+    assert found.outcome == Outcome.FAILED
+    assert "hunter2" not in found.detail
+
+
+def test_a_filter_that_is_not_understood_says_why(
+    world: World, operator: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answer = operator.get("/ops/tasks/?state=faild")
+    assert answer.status_code == 400
+    assert "did you mean &#x27;failed&#x27;?" in answer.content.decode()
+    monkeypatch.setattr("queueops.inspect.tasks", lambda *_a, **_k: refuse())
+    assert operator.get("/ops/tasks/?after=nonsense").status_code == 400
+    assert operator.get("/ops/tasks/_rows?after=nonsense").status_code == 400
+
+
+def refuse() -> None:
+    raise FilterError(reason="the position in the list is not one of this list.")
+
+
+def test_empty_fields_of_the_filter_leave_the_address(world: World, operator: Client) -> None:
+    answer = operator.get("/ops/tasks/?name=&state=failed&id=")
+    assert answer.headers["Location"] == "/ops/tasks/?state=failed"
+
+
+@pytest.mark.parametrize("number", ["9" * 400, "-1", "1e9", "0", "x", "٣"])
+def test_a_number_that_makes_no_sense_costs_nothing(number: str, world: World, operator: Client) -> None:
+    assert operator.get(f"/ops/audit/?before={number}").status_code == 200
+    assert operator.get(f"/ops/tasks/_rows?since={number}&shown={number}").status_code == 200
+
+
+def test_an_id_with_a_slash_has_a_page_of_its_own(world: World, operator: Client) -> None:
+    page = operator.get("/ops/tasks/").content.decode()
+    assert 'href="/ops/tasks/a~b:c/?pool=default"' in page
+    assert "a/b:c" in operator.get("/ops/tasks/a~b:c/").content.decode()
+
+
+@pytest.mark.parametrize("id", [".", "..", "a/../b"])
+def test_an_id_of_dots_is_no_path(id: str, world: World, operator: Client) -> None:
+    world.states[id] = "failed"
+    page = operator.get("/ops/tasks/").content.decode()
+    address = next(found for found in re.findall(r'href="(/ops/tasks/[^"?]+/)', page) if "." in found)
+    assert "/./" not in address
+    assert "/../" not in address
+    assert operator.get(address).status_code == 200
+
+
+def test_without_a_slash_at_the_end_one_gets_there_too(world: World, operator: Client) -> None:
+    assert operator.get("/ops/tasks").headers["Location"] == "/ops/tasks/"
+
+
+def test_the_audit_log_pages_and_filters(world: World, operator: Client) -> None:
+    from console.models import AuditEntry
+
+    AuditEntry.objects.bulk_create(
+        AuditEntry(actor_name="ada" if number % 2 else "bob", verb="retry", target=f"t{number}", outcome="done")
+        for number in range(120)
+    )
+    page = operator.get("/ops/audit/?actor_name=ada").content.decode()
+    assert "bob" not in page
+    assert len(re.findall(r'<tr id="a-', page)) == 50
+    (further,) = re.findall(r'rel="next" href="([^"]+)"', page)
+    assert (
+        len(re.findall(r'<tr id="a-', operator.get("/ops/audit/" + further.replace("&amp;", "&")).content.decode()))
+        == 10
+    )
+
+
+def test_the_overview_draws_the_machine_with_its_counts_and_rates(world: World, operator: Client) -> None:
+    page = operator.get("/ops/").content.decode()
+    assert 'href="/ops/tasks/?state=pending"' in page
+    assert "11.2/s" in page
+    assert re.search(r'class="box-count"[^>]*>12\.3k<', page)
+
+
+def test_nothing_of_the_project_around_is_needed(world: World, operator: Client, settings: Any) -> None:
+    (engine,) = settings.TEMPLATES
+    settings.TEMPLATES = [engine | {"OPTIONS": {}}]
+    for path in ("/ops/", "/ops/tasks/", "/ops/tasks/task-1/", "/ops/settings/", "/ops/nothing/"):
+        page = operator.get(path).content.decode()
+        assert "csrfmiddlewaretoken" in page
+        assert "operators" in page

@@ -1,0 +1,233 @@
+"""The parts that need no page: words, colours, the picture, names in addresses."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from console import json_colours, looks, spelling, traceback
+from console.addresses import alarm_url
+from console.arguments import shown, split
+from console.checks import check_project
+from console.converters import NameConverter
+from console.diagram.layout import CHUNKED, LAYOUTS, SPINE
+from console.diagram.machine import draw, draw_task
+from console.diagram.strip import WIDTH, strip
+from console.figures import figures
+from console.permissions import TABLE
+from queueops.inspect import Alarm
+from queueops.states import FLOWS, State
+from tests.console.standin import World
+
+ROOT = Path(__file__).parents[2]
+N = spelling.NARROW
+
+
+@pytest.mark.parametrize(
+    ("ms", "text"),
+    [
+        (None, "–"), (0, "0 ms"), (0.5, "0.5 ms"), (840, "840 ms"), (1200, "1.2 s"), (59_940, "59.9 s"),
+        (60_000, "1 min"),
+        (200_000, "3 min 20 s"), (7_500_000, "2 h 5 min"), (86_400_000, "1 d"), (97_200_000, "1 d 3 h"),
+    ],
+)  # fmt: skip
+def test_durations_in_words(ms: float | None, text: str) -> None:
+    assert spelling.span(ms).replace(N, " ") == text
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [
+        (None, "–"), (0, "0"), (999, "999"), (9999, "9 999"), (12_345, "12.3k"), (999_499, "999k"),
+        (1_234_567, "1.23M"), (5e9, "5G"),
+    ],
+)  # fmt: skip
+def test_counts_in_few_letters(number: float | None, text: str) -> None:
+    assert spelling.short(number).replace(N, " ") == text
+
+
+def test_numbers_and_rates_and_shares() -> None:
+    assert spelling.count(1_234_567) == f"1{N}234{N}567"
+    assert [spelling.rate(value) for value in (None, 0, 0.02, 4.26, 123.4, 45_678)] == [
+        "–",
+        "0",
+        "0.02",
+        "4.3",
+        "123",
+        "45.7k",
+    ]
+    assert [spelling.percent(value) for value in (None, 0, 0.0004, 0.0123, 0.5, 1)] == [
+        "–",
+        "0%",
+        "<0.1%",
+        "1.23%",
+        "50%",
+        "100%",
+    ]
+    assert [spelling.size(value) for value in (None, 12, 203_000_000)] == ["–", f"12{N}B", f"203{N}MB"]
+    assert spelling.seconds(2.5) == f"2.5{N}s"
+
+
+def test_moments_relative_to_now() -> None:
+    assert [spelling.ago(ms, 100_000) for ms in (100_000, 95_000, 110_500)] == ["now", f"5{N}s ago", f"in 10{N}s"]
+
+
+@pytest.mark.parametrize("name", ["a", "a/b", "mail:42", ".", "..", "a/../b", "x" * 200])
+def test_a_name_comes_back_from_its_address(name: str) -> None:
+    segment = NameConverter().to_url(name)
+    assert "/" not in segment
+    assert segment not in (".", "..")
+    assert NameConverter().to_python(segment) == name
+
+
+@pytest.mark.parametrize("segment", ["<b>", "a b", "{x}", "x" * 201, "é", "!"])
+def test_what_is_no_name_is_no_address(segment: str) -> None:
+    with pytest.raises(ValueError, match="no name"):
+        NameConverter().to_python(segment)
+
+
+def test_every_state_has_a_look_of_its_own() -> None:
+    assert set(looks.LOOKS) == set(State)
+    icons = [look.icon for look in looks.LOOKS.values()]
+    assert len(set(icons)) == len(icons)
+    css = (ROOT / "static/console/states.css").read_text()
+    for theme in css.split('[data-bs-theme="dark"]')[:2]:
+        colours = re.findall(r"--s-(\w+): (#\w+)", theme)
+        assert {name for name, _ in colours} == {*State, "unknown"}
+        assert len({colour for _, colour in colours}) == len(colours)
+    assert looks.css_class("<b>") == "st-unknown"
+    assert looks.look("<b>") == looks.UNKNOWN
+
+
+def test_every_icon_is_in_the_sprite() -> None:
+    known = set(re.findall(r'<symbol id="([\w-]+)"', (ROOT / "static/vendor/icons/icons.svg").read_text()))
+    used = {look.icon for look in looks.LOOKS.values()}
+    for path in [*(ROOT / "templates").rglob("*.html"), *(ROOT / "console").rglob("*.py")]:
+        used |= set(re.findall(r'\{% icon "([\w-]+)"', path.read_text()))
+    from console.deeds import DEEDS
+    from console.page import NAVIGATION
+    from console.templatetags.console import WORKER_ICONS
+
+    used |= {deed.icon for deed in DEEDS.values()} | {item[2] for item in NAVIGATION} | set(WORKER_ICONS.values())
+    assert used - known == set()
+
+
+def test_every_state_has_a_place_in_both_pictures_and_none_lies_on_another() -> None:
+    for layout in LAYOUTS:
+        assert set(layout.places) == set(State)
+        places = list(layout.places.values())
+        for index, (x, y) in enumerate(places):
+            assert layout.box[0] / 2 <= x <= layout.width - layout.box[0] / 2
+            for other_x, other_y in places[index + 1 :]:
+                assert abs(x - other_x) >= layout.box[0] or abs(y - other_y) >= layout.box[1]
+
+
+def test_the_picture_draws_the_spine_always_and_other_ways_with_their_traffic() -> None:
+    assert SPINE | CHUNKED <= FLOWS
+    quiet, narrow = draw({}, {})
+    assert {(way.source, way.target) for way in quiet.ways} == SPINE | CHUNKED
+    assert {(way.source, way.target) for way in narrow.ways} == SPINE
+    busy, _narrow = draw({}, {"failed>pending": 0.5, "locked>nonsense": 3, "pending>pending": 1})
+    assert {(way.source, way.target) for way in busy.ways} == SPINE | CHUNKED | {("failed", "pending")}
+
+
+def test_the_picture_shows_a_state_that_tasks_are_in_though_nothing_leads_there_yet() -> None:
+    shown_states = {box.state for box in draw({"mapping": 2, "idle": 0}, {})[0].boxes}
+    assert "mapping" in shown_states
+    assert "idle" not in shown_states
+
+
+def test_a_tasks_own_picture_shows_where_it_was_and_is() -> None:
+    task = World().task("task-1")
+    assert task is not None
+    picture = draw_task(task)[0]
+    counts = {box.state: box.count for box in picture.boxes}
+    assert (counts["pending"], counts["locked"], counts["failed"], counts["succeeded"]) == (1, 1, 1, 0)
+    assert [box.state for box in picture.boxes if box.here] == ["failed"]
+
+
+def test_a_strip_is_full_and_none_of_its_parts_vanishes() -> None:
+    task = World().task("task-1")
+    assert task is not None
+    parts = strip(task)
+    assert [part.state for part in parts] == ["pending", "locked", "failed"]
+    assert sum(part.width for part in parts) == pytest.approx(WIDTH, abs=1)
+    assert all(part.width >= 5 for part in parts)
+
+
+def test_a_traceback_folds_the_frames_of_libraries_and_loses_nothing() -> None:
+    text = (
+        "Traceback (most recent call last):\n"
+        '  File "/app/shop/tasks.py", line 3, in run\n    parse(x)\n    ^^^^^^^^\n'
+        '  File "/venv/lib/python3.12/site-packages/lib/a.py", line 1, in parse\n    one()\n'
+        '  File "/usr/lib/python3.12/json/decoder.py", line 2, in one\n    two()\n'
+        '  File "/app/shop/parse.py", line 9, in two\n    raise\n'
+        "ValueError: bad"
+    )
+    groups = traceback.grouped(text)
+    assert [group.frames for group in groups] == [0, 2, 0]
+    assert "\n".join(group.text for group in groups) == text
+    assert traceback.grouped("") == []
+
+
+def test_coloured_json_is_the_same_text() -> None:
+    text = '{"a": [1, -2.5e3, true, null], "b<": "x\\"y"} nonsense <b>'
+    page = str(json_colours.coloured(text))
+    plain = re.sub(r"</?span[^>]*>", "", page)
+    for entity, letter in (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&#x27;", "'"), ("&amp;", "&")):
+        plain = plain.replace(entity, letter)
+    assert plain == text
+    assert '<span class="json-key">&quot;a&quot;</span>' in page
+    assert len(str(json_colours.coloured("x" * 10**6))) < 200_000
+
+
+def test_arguments_are_taken_apart() -> None:
+    assert split('[[1], {"a": 2}]') == ("[\n  1\n]", '{\n  "a": 2\n}')
+    assert split("nonsense") == ("nonsense", "{}")
+    assert shown("[[], {}]") == []
+    assert shown('[[], {"a": 1}]') == [("named", '{\n  "a": 1\n}')]
+
+
+def test_the_figures_add_up_what_adds_up_and_take_the_worst_of_the_rest() -> None:
+    import msgspec
+
+    snapshot = World().snapshot()
+    (pool,) = snapshot.pools
+    worse = msgspec.structs.replace(pool, wait_p95_ms=99.0, drain_s=None, failure_rate=0.3)
+    both = figures(msgspec.structs.replace(snapshot, pools=(pool, worse)))
+    assert (both.in_rate, both.workers, both.wait_p95_ms, both.drain_s) == (25.0, 4, 99.0, None)
+    assert both.failure_rate == pytest.approx(0.2)
+    assert figures(msgspec.structs.replace(snapshot, pools=())).drain_s == 0
+
+
+def test_every_deed_has_its_permission() -> None:
+    from console.deeds import BULK, DEEDS
+
+    assert all(f"task-{verb}" in TABLE for verb in DEEDS)
+    assert all(f"tasks-{verb}" in TABLE for verb in BULK)
+
+
+def test_every_file_of_the_browser_is_small() -> None:
+    assert len((ROOT / "static/console/ops.js").read_text().splitlines()) < 90
+    assert not re.search(r"\beval\b|new Function|innerHTML|document\.write|insertAdjacentHTML", "".join(
+        path.read_text() for path in (ROOT / "static/console").glob("*.js")
+    ))  # fmt: skip
+
+
+def test_a_project_that_lacks_something_is_told_before_the_first_page_fails(settings: Any) -> None:
+    assert check_project() == []
+    settings.MIDDLEWARE = [name for name in settings.MIDDLEWARE if "messages" not in name]
+    (warning,) = check_project()
+    assert warning.id == "console.W001"
+    assert "MessageMiddleware" in str(warning.msg)
+    settings.INSTALLED_APPS = [name for name in settings.INSTALLED_APPS if name != "django.contrib.messages"]
+    assert [message.id for message in check_project()] == ["console.E001", "console.W001"]
+
+
+def test_an_alarm_leads_to_a_page_of_the_console_or_nowhere() -> None:
+    hints = ["workers", "tasks/?state=pending&pool=a b<", "health", "", "https://evil.example/", "//evil", "../admin"]
+    addresses = [alarm_url(Alarm(level="warning", text="x", url_hint=hint)) for hint in hints]
+    assert addresses == ["/ops/workers/", "/ops/tasks/?state=pending&pool=a+b%3C", "", "", "", "", ""]

@@ -1,0 +1,147 @@
+"""Who may do what: every URL of the console against every group."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Group
+from django.test import Client
+
+from console.models import AuditEntry
+from console.permissions import GROUPS, TABLE, Verb
+from tests.console.standin import World
+from tests.console.walk import ADDRESSES, MUTATIONS, PAGES, Address
+
+pytestmark = pytest.mark.django_db
+
+
+def named(address: Address) -> str:
+    return address.name
+
+
+def test_every_url_is_in_the_table_and_the_table_has_no_other() -> None:
+    assert {address.name for address in ADDRESSES} == {name for name in TABLE if not name.startswith("demo")}
+
+
+def test_the_first_migration_makes_three_groups() -> None:
+    made = {group.name: {p.codename for p in group.permissions.all()} for group in Group.objects.all()}
+    assert made == {name: {str(verb) for verb in verbs} for name, verbs in GROUPS.items()}
+
+
+@pytest.mark.parametrize("address", [one for one in ADDRESSES if TABLE[one.name] is not None], ids=named)
+def test_who_is_not_logged_in_is_sent_to_the_login(address: Address, world: World, client: Client) -> None:
+    for answer in (client.get(address.path), client.post(address.path, address.form)):
+        assert answer.status_code == 302
+        assert answer.headers["Location"].startswith("/ops/login/?next=%2Fops%2F")
+    assert world.calls == []
+
+
+@pytest.mark.parametrize("address", PAGES, ids=named)
+def test_a_fragment_without_a_login_reloads_the_page(address: Address, client: Client) -> None:
+    answer = client.get(address.path, headers={"HX-Request": "true"})
+    assert (answer.status_code, answer.headers["HX-Refresh"]) == (401, "true")
+
+
+@pytest.mark.parametrize("group", ["", *GROUPS])
+@pytest.mark.parametrize("address", PAGES, ids=named)
+def test_a_page_is_shown_to_those_who_may_see_it(
+    address: Address, group: str, world: World, client_of: Callable[..., Client]
+) -> None:
+    client = client_of(group)
+    entry(client)
+    may = TABLE[address.name] in GROUPS.get(group, ())
+    assert client.get(address.path).status_code == (200 if may else 403)
+
+
+@pytest.mark.parametrize("group", ["", *GROUPS])
+@pytest.mark.parametrize("address", MUTATIONS, ids=named)
+def test_an_action_is_done_for_those_who_may_do_it(
+    address: Address, group: str, world: World, client_of: Callable[..., Client]
+) -> None:
+    client = client_of(group)
+    entry(client)
+    may = TABLE[address.name] in GROUPS.get(group, ())
+    answer = client.post(address.path, address.form)
+    assert answer.status_code == (302 if may else 403)
+    assert bool(world.calls) is may
+
+
+@pytest.mark.parametrize("verb", ["delete", "pause", "set_lane"])
+def test_who_may_not_do_an_action_cannot_undo_it(verb: str, world: World, operator: Client) -> None:
+    entry(operator, verb=verb)
+    assert operator.post("/ops/audit/1/_undo").status_code == 403
+    assert world.calls == []
+
+
+@pytest.mark.parametrize("address", MUTATIONS, ids=named)
+def test_read_only_turns_every_action_off(address: Address, world: World, administrator: Client, settings: Any) -> None:
+    settings.QUEUEOPS = settings.QUEUEOPS | {"READ_ONLY": True}
+    entry(administrator)
+    answer = administrator.post(address.path, address.form)
+    assert answer.status_code == 403
+    assert "READ_ONLY" in answer.content.decode()
+    assert world.calls == []
+
+
+def test_read_only_offers_no_action(world: World, administrator: Client, settings: Any) -> None:
+    settings.QUEUEOPS = settings.QUEUEOPS | {"READ_ONLY": True}
+    for path in ("/ops/tasks/", "/ops/tasks/task-1/", "/ops/lanes/", "/ops/workers/"):
+        page = administrator.get(path).content.decode()
+        assert "Read-only" in page
+        assert not any(f"/_{word}" in page for word in ("retry", "delete", "pause", "stop", "set"))
+
+
+@pytest.mark.parametrize("tab", ["", "attempts/", "log/", "edit/", "raw/"])
+def test_who_may_not_see_arguments_sees_none(tab: str, viewer: Client, world: World) -> None:
+    world.states["secret"] = "failed"
+    answer = viewer.get(f"/ops/tasks/secret/{tab}")
+    if tab in ("edit/", "raw/"):
+        assert answer.status_code == 403
+    page = answer.content.decode()
+    assert "&quot;key&quot;" not in page
+    assert "the arguments were" not in page
+
+
+def test_the_live_fragment_does_not_show_the_raw_record_to_who_may_not_see_arguments(
+    viewer: Client, world: World
+) -> None:
+    assert viewer.get("/ops/tasks/task-1/_live?tab=raw").status_code == 403
+
+
+def test_a_list_shows_no_arguments_to_who_may_not_see_them(
+    viewer: Client, operator: Client, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert 'class="args"' in operator.get("/ops/tasks/").content.decode()
+    assert 'class="args"' not in viewer.get("/ops/tasks/").content.decode()
+
+
+def test_an_edit_needs_the_right_to_see_the_arguments(world: World, client_of: Callable[..., Client]) -> None:
+    client = client_of("viewers")
+    user_may_operate(client)
+    assert client.post("/ops/tasks/task-1/_edit", {"args": "[]", "kwargs": "{}"}).status_code == 403
+    assert world.calls == []
+
+
+def test_a_disabled_account_may_nothing(world: World, administrator: Client) -> None:
+    from django.contrib.auth.models import User
+
+    User.objects.update(is_active=False)
+    assert administrator.get("/ops/").status_code == 302
+
+
+def user_may_operate(client: Client) -> None:
+    from django.contrib.auth.models import Permission, User
+
+    User.objects.get(username="viewers").user_permissions.add(Permission.objects.get(codename=Verb.OPERATE))
+
+
+def entry(client: Client, verb: str = "cancel") -> AuditEntry:
+    """An entry that can be undone."""
+    ids = [["default", "task-1"]] if verb in ("cancel", "delete") else []
+    after = {"default task-1": {"word": "OK", "state": "cancelled"}}
+    before = {"default task-1": {"state": "pending"}, "pool": "default", "lane": "slow", "limit": None, "weight": 1}
+    return AuditEntry.objects.create(
+        pk=1, actor_name="x", verb=verb, target="x", ids=ids, before=before, after=after, outcome="done"
+    )

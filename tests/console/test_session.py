@@ -1,0 +1,141 @@
+"""Logging in and out, what a browser remembers, and where one is sent."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.utils import timezone
+
+from console.models import FailedLogin
+from console.throttle import MOST_BY_ADDRESS, MOST_BY_NAME
+from tests.console.standin import World
+
+pytestmark = pytest.mark.django_db
+EVIL = [
+    "//evil.example",
+    "https://evil.example",
+    "https:evil.example",
+    "/\\evil.example",
+    "javascript:alert(1)",
+    "///evil.example",
+    "\\\\evil",
+    " //evil",
+    "/\t/evil.example",
+    "http:///evil",
+]
+
+
+@pytest.fixture
+def ada() -> User:
+    user = User.objects.create_user("ada", password="correct horse")
+    user.groups.add(*user.groups.model.objects.filter(name="operators"))
+    return user
+
+
+def log_in(client: Client, password: str = "correct horse", name: str = "ada", **more: Any) -> Any:
+    return client.post("/ops/login/", {"username": name, "password": password} | more)
+
+
+def test_a_login_leads_to_where_one_wanted_to_go(ada: User, client: Client, world: World) -> None:
+    page = client.get("/ops/tasks/?state=failed")
+    assert page.headers["Location"] == "/ops/login/?next=%2Fops%2Ftasks%2F%3Fstate%3Dfailed"
+    before = client.session.session_key
+    assert log_in(client, next="/ops/tasks/?state=failed").headers["Location"] == "/ops/tasks/?state=failed"
+    assert client.session.session_key != before
+    assert client.get("/ops/tasks/?state=failed").status_code == 200
+
+
+@pytest.mark.parametrize("address", EVIL)
+def test_nobody_is_sent_to_another_site(address: str, ada: User, client: Client, world: World) -> None:
+    assert log_in(client, next=address).headers["Location"] == "/ops/"
+    for path, form in (("/ops/settings/_save", {"theme": "dark"}), ("/ops/tasks/task-1/_retry", {"pool": "default"})):
+        location = client.post(path, form | {"next": address}).headers["Location"]
+        assert location.startswith("/ops/")
+
+
+def test_a_wrong_password_and_an_unknown_name_are_told_alike(ada: User, client: Client) -> None:
+    texts = [log_in(client, "wrong").content.decode(), log_in(client, "wrong", "nobody").content.decode()]
+    for text in texts:
+        assert "correct username and password" in text
+
+
+def test_too_many_failures_of_one_name_have_to_wait(ada: User, client: Client) -> None:
+    for _ in range(MOST_BY_NAME):
+        assert log_in(client, "wrong", "Ada").status_code == 200
+    answer = log_in(client)
+    assert answer.status_code == 429
+    assert 0 < int(answer.headers["Retry-After"]) <= 301
+    assert log_in(client, "wrong", "somebody else").status_code == 200
+    FailedLogin.objects.update(at=timezone.now() - timedelta(minutes=6))
+    assert log_in(client).status_code == 302
+
+
+def test_too_many_failures_from_one_address_have_to_wait(ada: User, client: Client) -> None:
+    for number in range(MOST_BY_ADDRESS):
+        log_in(client, "wrong", f"name-{number}")
+    assert log_in(client).status_code == 429
+    assert Client(REMOTE_ADDR="192.0.2.9").post(
+        "/ops/login/", {"username": "ada", "password": "correct horse"}
+    ).status_code == 302  # fmt: skip
+
+
+def test_failures_that_no_longer_count_are_forgotten(ada: User, client: Client) -> None:
+    log_in(client, "wrong")
+    FailedLogin.objects.update(at=timezone.now() - timedelta(minutes=6))
+    log_in(client, "wrong")
+    assert FailedLogin.objects.count() == 2  # by name and by address
+
+
+def test_what_was_typed_is_not_kept(ada: User, client: Client) -> None:
+    log_in(client, "hunter2", "secret-name")
+    assert not any("secret" in row.key or "hunter2" in row.key for row in FailedLogin.objects.all())
+
+
+def test_logging_out_is_a_post(ada: User, client: Client, world: World) -> None:
+    log_in(client)
+    assert client.get("/ops/logout/").status_code == 405
+    assert client.get("/ops/").status_code == 200
+    assert client.post("/ops/logout/").status_code == 302
+    assert client.get("/ops/").status_code == 302
+
+
+def test_a_project_with_a_login_of_its_own_keeps_it(client: Client, settings: Any) -> None:
+    settings.LOGIN_URL = "/sso/"
+    assert client.get("/ops/").headers["Location"] == "/sso/?next=%2Fops%2F"
+
+
+def test_the_choices_are_kept_in_cookies_that_no_script_reads(operator: Client, world: World) -> None:
+    answer = operator.post("/ops/settings/_save", {"theme": "dark", "zone": "Asia/Tokyo", "pace": "5", "keys": "off"})
+    assert {name: cookie.value for name, cookie in answer.cookies.items()} == {
+        "queueops_theme": "dark",
+        "queueops_zone": "Asia/Tokyo",
+        "queueops_pace": "5",
+        "queueops_keys": "off",
+    }
+    assert all(cookie["httponly"] and cookie["samesite"] == "Lax" for cookie in answer.cookies.values())
+    page = operator.get("/ops/tasks/task-1/").content.decode()
+    assert 'data-bs-theme="dark"' in page
+    assert 'data-pace="5"' in page
+    assert 'data-keys="off"' in page
+    assert "JST" in page
+
+
+@pytest.mark.parametrize("zone", ["", "Nowhere/Else", "../etc/passwd", "<b>", "x" * 999])
+def test_a_choice_that_is_none_is_the_default(zone: str, operator: Client, world: World) -> None:
+    operator.cookies.load({"queueops_zone": zone, "queueops_theme": "<b>", "queueops_pace": "0.001"})
+    page = operator.get("/ops/").content.decode()
+    assert 'data-theme-choice="auto"' in page
+    assert 'data-pace="2"' in page
+    assert "Times in UTC" in page
+
+
+def test_one_choice_leaves_the_others(operator: Client, world: World) -> None:
+    operator.post("/ops/settings/_save", {"zone": "Asia/Tokyo"})
+    answer = operator.post("/ops/settings/_save", {"theme": "dark", "next": "/ops/tasks/?state=failed"})
+    assert answer.headers["Location"] == "/ops/tasks/?state=failed"
+    assert "Asia/Tokyo" in operator.get("/ops/settings/").content.decode()
+    assert answer.cookies["queueops_zone"].value == "Asia/Tokyo"

@@ -1,0 +1,69 @@
+"""All URLs of the console, with an example of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from django.urls import URLPattern, reverse
+
+from console.permissions import TABLE, changes
+from console.urls import urlpatterns
+
+EXAMPLES = {"id": "task-1", "fingerprint": "f00", "pool": "default", "lane": "slow", "pk": 1, "number": 6}
+QUERIES = {"task-live": "?tab=summary"}
+CHUNKED = ("task-chunk", "task-mapreduce")
+"""URLs that begin so are of map-reduce tasks."""
+POSTED = {"login", "logout", "settings-save"}
+USUAL_FORM: dict[str, object] = {"task": "default task-1", "pool": "default", "chunk": "6"}
+FORMS: dict[str, dict[str, object]] = {
+    "task-postpone": {"delay": "60"},
+    "task-priority": {"priority": "5"},
+    "task-move": {"lane": "slow"},
+    "task-keep": {"days": "7"},
+    "task-edit-save": {"args": "[1]", "kwargs": '{"a": 2}'},
+    "tasks-postpone": {"delay": "60"},
+    "lane-set": {"limit": "4", "weight": "2"},
+    "task-discard": {"confirmed": "1", "typed": "1", "reason": "broken"},
+    "tasks-discard": {"confirmed": "1", "typed": "1", "reason": "broken"},
+    "task-chunks-restart": {"stage": "reduce"},
+    "task-chunk-edit-save": {"data": '{"path": "a"}'},
+}
+
+
+class Address(NamedTuple):
+    """A URL of the console: its name, an example of its path, and what a form would send there."""
+
+    name: str
+    path: str
+    form: dict[str, object]
+
+    @property
+    def changes(self) -> bool:
+        return changes(self.name)
+
+
+def walk() -> Iterator[Address]:
+    """Every URL pattern; one that has no example fails the test that walks."""
+    for pattern in urlpatterns:
+        assert isinstance(pattern, URLPattern)
+        assert pattern.name in TABLE, f"{pattern.pattern} is not in the table of permissions"
+        yield Address(pattern.name, example(pattern), USUAL_FORM | FORMS.get(pattern.name, {}))
+
+
+def example(pattern: URLPattern) -> str:
+    if pattern.name == "missing":
+        return "/ops/no/such/page/"
+    given = dict(pattern.default_args or {})
+    keys = [key for key in pattern.pattern.converters if key not in given]
+    kwargs = {key: 1 if (pattern.name, key) == ("worker", "id") else EXAMPLES[key] for key in keys}
+    if pattern.name and pattern.name.startswith("worker-"):
+        kwargs["id"] = "host:1"
+    if pattern.name and pattern.name.startswith(CHUNKED):
+        kwargs["id"] = "count-1"
+    return reverse(f"console:{pattern.name}", kwargs=kwargs) + QUERIES.get(pattern.name or "", "")
+
+
+ADDRESSES = tuple(walk())
+PAGES = tuple(one for one in ADDRESSES if not one.changes and one.name not in POSTED | {"missing"})
+MUTATIONS = tuple(one for one in ADDRESSES if one.changes)

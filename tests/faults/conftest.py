@@ -1,0 +1,87 @@
+"""A bench for faults: a namespace with short leases, workers to harm, a look at what became of every task."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from queueops.handle import TaskHandle
+from queueops.records import Record
+from queueops.redis.broker import RedisBroker, get_broker
+from tests.faults.processes import Ledger, Line, Worker
+from tests.kernel import invariants
+from tests.waiting import wait_until
+
+LEASE, GRACE = 1.5, 3.0
+
+
+class Bench:
+    """What a fault test works with."""
+
+    def __init__(self, directory: Path, settings: dict[str, Any]) -> None:
+        self.directory = directory
+        self.settings = settings
+        self.ledger = Ledger(directory / "ledger")
+        self.workers: list[Worker] = []
+        self.finished = False
+
+    @property
+    def broker(self) -> RedisBroker:
+        return get_broker()
+
+    def worker(self, *arguments: str, **settings: Any) -> Worker:
+        """Start a worker of one process and four threads, unless the arguments say otherwise."""
+        log = self.directory / f"worker{len(self.workers)}.log"
+        given = ("--threads", "4", *arguments) if "--threads" not in arguments else arguments
+        worker = Worker(log, self.settings | settings, self.ledger, *given)
+        self.workers.append(worker)
+        return worker
+
+    def record(self, handle: TaskHandle[Any]) -> Record:
+        found = self.broker.record("default", handle.id)
+        assert found is not None, f"{handle.id} is gone"
+        return found
+
+    def wait(self, handles: Iterable[TaskHandle[Any]], state: str = "succeeded", timeout: float = 30) -> list[Record]:
+        """Wait until all are in this state; their records."""
+        handles = list(handles)
+        wait_until(lambda: all(self.record(handle).state == state for handle in handles), timeout, self.say, every=0.05)
+        return [self.record(handle) for handle in handles]
+
+    def started(self, handle: TaskHandle[Any], times: int = 1) -> Line:
+        """Wait for a start of a task; its line in the ledger."""
+        wait_until(lambda: self.ledger.starts()[handle.id] >= times, 20, self.say)
+        return [line for line in self.ledger.lines("start") if line.id == handle.id][-1]
+
+    def finish(self) -> None:
+        """End the workers and check that every task is where it belongs; once, while the store is still there."""
+        for worker in self.workers:
+            worker.end()
+        if not self.finished:
+            self.finished = True
+            invariants.check(self.broker)
+
+    def say(self) -> str:
+        states = self.broker.client.hgetall(self.broker.keys("default").counts)
+        logs = "\n".join(f"-- {worker.log.name}\n{worker.text()}" for worker in self.workers)
+        return f"{states}\n{self.ledger.lines()[-20:]}\n{logs}"
+
+
+@pytest.fixture
+def bench(namespace: str, tmp_path: Path, settings: Any) -> Iterator[Bench]:
+    """Ends its workers, and checks that every task is where it belongs."""
+    own = {"LEASE": LEASE, "GRACE": GRACE}
+    settings.QUEUEOPS = settings.QUEUEOPS | own
+    bench = Bench(tmp_path, own)
+    yield bench
+    bench.finish()
+
+
+@pytest.fixture(autouse=True)
+def ledger_for_this_process(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tests import the tasks too."""
+    monkeypatch.setitem(os.environ, "QUEUEOPS_TESTS_LEDGER", str(bench.ledger.path))

@@ -1,0 +1,115 @@
+"""Real worker processes, each supervisor in a session of its own, and the ledger that their tasks write."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections import defaultdict
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import psutil
+
+from tests.waiting import wait_until
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+class Line(NamedTuple):
+    """One line of the ledger."""
+
+    id: str
+    fence: int
+    pid: int
+    phase: str
+
+
+class Ledger:
+    """What the tasks themselves saw, outside of Redis."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        path.touch()
+
+    def lines(self, phase: str = "") -> list[Line]:
+        rows = [line.split() for line in self.path.read_text().splitlines()]
+        found = [Line(row[0], int(row[1]), int(row[2]), row[3]) for row in rows]
+        return [line for line in found if not phase or line.phase == phase]
+
+    def starts(self) -> dict[str, int]:
+        counts: dict[str, int] = defaultdict(int)
+        for line in self.lines("start"):
+            counts[line.id] += 1
+        return counts
+
+
+class Worker:
+    """One ``manage.py runworker``."""
+
+    def __init__(self, log: Path, settings: dict[str, Any], ledger: Ledger, *arguments: str) -> None:
+        environment = os.environ | {
+            "DJANGO_SETTINGS_MODULE": "tests.faults.settings",
+            "QUEUEOPS_TESTS_SETTINGS": json.dumps(settings),
+            "QUEUEOPS_TESTS_LEDGER": str(ledger.path),
+        }
+        self.log = log
+        with log.open("ab") as output:
+            self.popen = subprocess.Popen(
+                [sys.executable, "manage.py", "runworker", *arguments],
+                cwd=ROOT, env=environment, stdout=output, stderr=output, start_new_session=True,
+            )  # fmt: skip
+
+    @property
+    def pid(self) -> int:
+        return self.popen.pid
+
+    def children(self) -> list[int]:
+        """The processes that run tasks (and not those that only give back what a dead one held)."""
+        started = {int(pid) for pid in re.findall(r"Process (\d+) started", self.text())}
+        try:
+            children = psutil.Process(self.pid).children()
+            return [child.pid for child in children if child.pid in started and child.status() != psutil.STATUS_ZOMBIE]
+        except psutil.NoSuchProcess:
+            return []
+
+    def child(self) -> int:
+        """Wait for the one child process."""
+        return int(wait_until(self.children, 20, self.text)[0])
+
+    def signal(self, number: int) -> None:
+        os.kill(self.pid, number)
+
+    def signal_all(self, number: int) -> None:
+        os.killpg(self.pid, number)
+
+    def stop(self, timeout: float = 15) -> int:
+        """SIGTERM, and the exit status."""
+        self.signal(signal.SIGTERM)
+        return self.wait(timeout)
+
+    def wait(self, timeout: float = 15) -> int:
+        try:
+            return self.popen.wait(timeout)
+        except subprocess.TimeoutExpired:
+            raise AssertionError(f"the worker did not end within {timeout} s; it says:\n{self.text()}") from None
+
+    def text(self) -> str:
+        return self.log.read_text()
+
+    def end(self) -> None:
+        """At the end of a test, however it went."""
+        try:
+            children = psutil.Process(self.pid).children()
+        except psutil.NoSuchProcess:
+            children = []
+        if self.popen.poll() is None:
+            self.signal_all(signal.SIGCONT)
+            self.signal_all(signal.SIGKILL)
+            self.popen.wait(10)
+        for child in children:
+            if child.is_running():
+                child.kill()

@@ -1,0 +1,10 @@
+"""The project that the workers of the fault tests run in: short leases, and what else a test asks for."""
+
+import json
+import os
+
+from tests.settings import *  # noqa: F403
+from tests.settings import INSTALLED_APPS, QUEUEOPS
+
+INSTALLED_APPS = [*INSTALLED_APPS, "tests.faults"]
+QUEUEOPS = QUEUEOPS | json.loads(os.environ.get("QUEUEOPS_TESTS_SETTINGS", "{}"))

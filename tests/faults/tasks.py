@@ -1,0 +1,163 @@
+"""Tasks that harm their worker, and such that write down what happens to them where no fault of Redis reaches."""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import os
+import signal
+import time
+
+from queueops import Retry, current, task
+from queueops.errors import SoftTimeout
+
+
+def note(phase: str) -> None:
+    """One line of the ledger: one write, so that a kill loses or keeps it whole."""
+    context = current()
+    line = f"{context.id} {context.lease.fence} {os.getpid()} {phase}\n"
+    descriptor = os.open(os.environ["QUEUEOPS_TESTS_LEDGER"], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    try:
+        os.write(descriptor, line.encode())
+    finally:
+        os.close(descriptor)
+
+
+@task()
+def work(seconds: float = 0.0) -> int:
+    note("start")
+    time.sleep(seconds)
+    note("end")
+    return os.getpid()
+
+
+@task()
+async def work_later(seconds: float = 0.0) -> int:
+    note("start")
+    await asyncio.sleep(seconds)
+    note("end")
+    return os.getpid()
+
+
+@task()
+def leave(status: int) -> None:
+    note("start")
+    os._exit(status)
+
+
+@task()
+def die_once(number: int) -> str:
+    note("start")
+    if current().lease.crashes == 0:
+        os.kill(os.getpid(), number)
+        time.sleep(30)
+    return "survived"
+
+
+@task()
+def poison() -> None:
+    note("start")
+    os.kill(os.getpid(), signal.SIGKILL)
+    time.sleep(30)
+
+
+@task(timeout=0.4, retries=0)
+def slow_loop() -> None:
+    note("start")
+    try:
+        while True:
+            time.sleep(0.01)
+    except SoftTimeout:
+        note("interrupted")
+        raise
+
+
+@task(timeout=0.4, retries=0)
+async def slow_loop_later() -> None:
+    note("start")
+    await asyncio.sleep(60)
+
+
+@task(timeout=0.5, retries=0)
+def deaf() -> None:
+    """Hold on to the interpreter, so that no exception reaches this thread, nor any other."""
+    note("start")
+    ctypes.PyDLL(None).sleep(60)
+
+
+@task(timeout=0.5, retries=0)
+def stubborn() -> None:
+    """In a system call that no exception ends."""
+    note("start")
+    time.sleep(60)
+
+
+@task()
+def patient(seconds: float) -> str:
+    """Give up as soon as cancelling is asked for."""
+    note("start")
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if current().cancelled:
+            current().cancel()
+        time.sleep(0.01)
+    return "not cancelled"
+
+
+@task()
+async def patient_later(seconds: float) -> None:
+    note("start")
+    await asyncio.sleep(seconds)
+
+
+@task(retries=0)
+def returns_an_object() -> object:
+    return object()
+
+
+@task(retries=3)
+def returns_too_much() -> str:
+    return "x" * 2_000_000
+
+
+@task(retries=0)
+def exits() -> None:
+    raise SystemExit(3)
+
+
+@task()
+def grow(megabytes: int) -> None:
+    """Take memory and keep it."""
+    note("start")
+    kept.append(b"x" * (megabytes * 1024 * 1024))
+
+
+kept: list[bytes] = []
+
+
+@task(timeout=0.5, retries=0)
+def asks_for_more(seconds: float) -> str:
+    """Take longer than the timeout, having said so."""
+    note("start")
+    current().extend(seconds)
+    time.sleep(seconds)
+    return "in time"
+
+
+@task()
+def talks() -> None:
+    """Tell about itself, and go on."""
+    note("start")
+    for done in range(1, 51):
+        current().progress(done, 50)
+    current().log("half way\nthrough")
+    time.sleep(1)
+    current().log("the last word")
+
+
+@task(timeout=0.3, retries=1, retry=Retry(delay=0.5, jitter=0))
+def stubborn_once() -> str:
+    note("start")
+    if current().attempt == 1:
+        time.sleep(60)
+    return "the second time"

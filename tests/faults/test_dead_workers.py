@@ -1,0 +1,107 @@
+"""Processes that die: by a signal, by their own hand, all at once, one after the other."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+import psutil
+import pytest
+
+from tests.faults import tasks
+from tests.faults.conftest import LEASE, Bench
+from tests.waiting import wait_until
+
+pytestmark = pytest.mark.faults
+
+
+def test_a_task_whose_process_is_killed_runs_again_and_that_is_a_crash_not_an_attempt(bench: Bench) -> None:
+    worker = bench.worker()
+    handle = tasks.die_once.push(int(signal.SIGKILL))
+    (record,) = bench.wait([handle])
+    assert (record.crashes, record.attempt) == (1, 0)
+    assert bench.ledger.starts()[handle.id] == 2
+    assert "SIGKILL" in worker.text()
+    assert worker.stop() == 0
+
+
+def test_prefetched_tasks_of_a_killed_process_go_back_free_of_charge(bench: Bench) -> None:
+    worker = bench.worker("--threads", "1")
+    child = worker.child()
+    warm = tasks.work.push_many([(0.001,)] * 200)
+    bench.wait(warm)
+    long = tasks.work.push(3)
+    bench.started(long)
+    others = tasks.work.push_many([(0.0,)] * 5)
+    os.kill(child, signal.SIGKILL)
+    assert all((record.crashes, record.attempt) == (0, 0) for record in bench.wait(others))
+    assert bench.wait([long])[0].crashes == 1
+    assert worker.children() != [child]
+
+
+@pytest.mark.parametrize("status", [0, 1, 7])
+def test_a_task_that_ends_its_process_fails_after_three_crashes(bench: Bench, status: int) -> None:
+    worker = bench.worker()
+    handle = tasks.leave.push(status)
+    (record,) = bench.wait([handle], "failed")
+    assert (record.crashes, record.attempt) == (3, 0)
+    assert "lost its worker 3 times" in record.reason
+    assert worker.popen.poll() is None
+
+
+def test_poison_fails_and_its_neighbours_succeed(bench: Bench) -> None:
+    bench.worker("--processes", "2")
+    neighbours = tasks.work.push_many([(0.01,)] * 30)
+    poison = tasks.poison.push()
+    neighbours += tasks.work.push_many([(0.01,)] * 30)
+    (record,) = bench.wait([poison], "failed")
+    assert record.crashes == 3
+    assert bench.ledger.starts()[poison.id] == 3
+    bench.wait(neighbours)
+
+
+def test_when_supervisor_and_children_are_killed_others_take_over_after_the_lease(bench: Bench) -> None:
+    first = bench.worker()
+    handle = tasks.work.push(2.5)
+    bench.started(handle)
+    first.signal_all(signal.SIGKILL)
+    second = bench.worker()
+    (record,) = bench.wait([handle], timeout=LEASE + 20)
+    assert (record.crashes, record.attempt) == (1, 0)
+    assert second.stop() == 0
+
+
+def test_children_of_a_killed_supervisor_end_and_give_back_what_they_hold(bench: Bench) -> None:
+    worker = bench.worker("--processes", "2", GRACE=1.0)
+    wait_until(lambda: len(worker.children()) == 2)
+    children = [psutil.Process(pid) for pid in worker.children()]
+    handle = tasks.work.push(8)
+    bench.started(handle)
+    worker.signal(signal.SIGKILL)
+    _, alive = psutil.wait_procs(children, timeout=8)
+    assert not alive
+    (record,) = bench.wait([handle], "pending")
+    assert (record.crashes, record.attempt) == (0, 0)
+
+
+def test_a_process_that_somebody_else_told_to_stop_ends_in_order_and_is_replaced(bench: Bench) -> None:
+    worker = bench.worker()
+    child = worker.child()
+    handle = tasks.work.push(1)
+    bench.started(handle)
+    os.kill(child, signal.SIGTERM)
+    bench.wait([handle])
+    wait_until(lambda: worker.children() and worker.children() != [child], say=worker.text)
+    bench.wait([tasks.work.push()])
+
+
+def test_a_process_that_dies_again_and_again_is_replaced_more_and_more_slowly(bench: Bench) -> None:
+    worker = bench.worker()
+    for times in range(1, 4):
+        wait_until(lambda times=times: worker.text().count(" started as ") == times, say=worker.text)
+        os.kill(worker.child(), signal.SIGKILL)
+        wait_until(lambda times=times: worker.text().count("SIGKILL") == times, say=worker.text)
+    wait_until(lambda: "in a row" in worker.text(), say=worker.text)
+    handle = tasks.work.push()
+    bench.wait([handle])
+    assert worker.stop() == 0

@@ -1,0 +1,82 @@
+"""Limits of time and memory, and what the tasks of one process cost their neighbours."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from tests.faults import tasks
+from tests.faults.conftest import Bench
+from tests.waiting import wait_until
+
+pytestmark = pytest.mark.faults
+
+
+@pytest.mark.parametrize("name", ["slow_loop", "slow_loop_later"])
+def test_the_soft_limit_raises_in_the_task(bench: Bench, name: str) -> None:
+    worker = bench.worker()
+    child = worker.child()
+    (record,) = bench.wait([getattr(tasks, name).push()], "failed")
+    error = msgspec.json.decode(record.error)
+    assert error["type"] == "queueops.errors.SoftTimeout"
+    assert error["message"] == "The task ran longer than its timeout of 0.4 s."
+    assert "tasks.py" in error["traceback"]
+    assert (record.attempt, record.crashes) == (1, 0)
+    assert worker.children() == [child]
+
+
+@pytest.mark.parametrize("name", ["deaf", "stubborn"])
+def test_the_hard_limit_replaces_the_process_and_costs_its_other_tasks_nothing(bench: Bench, name: str) -> None:
+    worker = bench.worker()
+    child = worker.child()
+    neighbour = tasks.work.push(3)
+    bench.started(neighbour)
+    (record,) = bench.wait([getattr(tasks, name).push()], "failed")
+    assert msgspec.json.decode(record.error)["type"] == "HardTimeout"
+    assert (record.attempt, record.crashes) == (1, 0)
+    assert child not in worker.children()
+    (record,) = bench.wait([neighbour])
+    assert (record.attempt, record.crashes) == (0, 0)
+
+
+@pytest.mark.parametrize("name", ["patient", "patient_later"])
+def test_a_running_task_that_is_cancelled_ends_as_cancelled(bench: Bench, name: str) -> None:
+    bench.worker()
+    handle = getattr(tasks, name).push(30)
+    bench.started(handle)
+    handle.cancel(reason="no longer wanted")
+    (record,) = bench.wait([handle], "cancelled", timeout=5)
+    assert record.reason == "no longer wanted"
+
+
+def test_a_process_is_replaced_after_so_many_tasks(bench: Bench) -> None:
+    worker = bench.worker("--max-tasks", "10")
+    bench.wait(tasks.work.push_many([()] * 35))
+    assert len({line.pid for line in bench.ledger.lines("end")}) == 4
+    assert set(bench.ledger.starts().values()) == {1}
+    assert worker.stop() == 0
+
+
+def test_a_process_that_grew_too_large_is_replaced(bench: Bench) -> None:
+    worker = bench.worker("--max-memory", "150")
+    child = worker.child()
+    bench.wait([tasks.grow.push(150)])
+    wait_until(lambda: worker.children() and worker.children() != [child], 15, worker.text)
+    assert "MB of memory" in worker.text()
+
+
+@pytest.mark.parametrize(
+    ("name", "text"), [("returns_an_object", "cannot be stored"), ("returns_too_much", "the limit is 1048576")]
+)
+def test_a_result_that_cannot_be_kept_fails_the_task_at_once(bench: Bench, name: str, text: str) -> None:
+    bench.worker()
+    (record,) = bench.wait([getattr(tasks, name).push()], "failed")
+    assert text in msgspec.json.decode(record.error)["message"]
+
+
+def test_a_task_that_raises_system_exit_fails_and_the_process_goes_on(bench: Bench) -> None:
+    worker = bench.worker()
+    child = worker.child()
+    bench.wait([tasks.exits.push()], "failed")
+    bench.wait([tasks.work.push()])
+    assert worker.children() == [child]

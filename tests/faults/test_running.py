@@ -1,0 +1,84 @@
+"""What a worker does for the tasks that run in it, and what it costs while none does."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from tests.faults import tasks
+from tests.faults.conftest import LEASE, Bench
+from tests.waiting import wait_until
+
+pytestmark = pytest.mark.faults
+
+
+def test_a_task_that_asks_for_more_time_gets_it(bench: Bench) -> None:
+    worker = bench.worker()
+    child = worker.child()
+    (record,) = bench.wait([tasks.asks_for_more.push(2 * LEASE)])
+    assert record.result == b'"in time"'
+    assert (record.crashes, record.attempt) == (0, 0)
+    assert worker.children() == [child]
+
+
+def test_progress_is_seen_while_the_task_runs_and_no_line_of_its_log_is_lost(bench: Bench) -> None:
+    bench.worker()
+    handle = tasks.talks.push()
+    wait_until(lambda: bench.record(handle).progress == 50, say=bench.say)
+    assert bench.record(handle).state == "locked"
+    bench.wait([handle])
+    raw = bench.broker.client.lrange(bench.broker.keys("default").log(handle.id), 0, -1)
+    lines = [msgspec.json.decode(line) for line in raw]
+    assert [line["text"] for line in lines if line["k"] == "log"] == ["half way\nthrough", "the last word"]
+
+
+def test_after_a_hard_timeout_the_next_attempt_waits_as_its_policy_says(bench: Bench) -> None:
+    bench.worker()
+    handle = tasks.stubborn_once.push()
+    (record,) = bench.wait([handle])
+    assert (record.attempt, record.crashes) == (1, 0)
+    assert bench.ledger.starts()[handle.id] == 2
+
+
+def test_a_lease_is_renewed_for_as_long_as_its_task_runs(bench: Bench) -> None:
+    bench.worker("--processes", "2")
+    handles = [tasks.work.push(3 * LEASE), tasks.work_later.push(3 * LEASE)]
+    records = bench.wait(handles)
+    assert {record.crashes for record in records} == {0}
+    assert set(bench.ledger.starts().values()) == {1}
+
+
+def test_a_pool_is_served_only_by_workers_that_were_told_to(bench: Bench) -> None:
+    bench.worker("--pool", "mail")
+    mail = tasks.work.using(pool="mail").push()
+    other = tasks.work.push()
+    wait_until(lambda: bench.broker.record("mail", mail.id).state == "succeeded", say=bench.say)
+    assert bench.record(other).state == "pending"
+
+
+def test_one_worker_serves_several_pools(bench: Bench) -> None:
+    bench.worker("--pool", "mail", "--pool", "default")
+    mails = [tasks.work.using(pool="mail").push(0.05) for _ in range(20)]
+    bench.wait([tasks.work.push(0.05) for _ in range(20)])
+    wait_until(lambda: all(bench.broker.record("mail", mail.id).state == "succeeded" for mail in mails), say=bench.say)
+
+
+def test_work_that_was_fetched_ahead_goes_to_others_when_the_slots_are_stuck(bench: Bench) -> None:
+    stuck = bench.worker("--threads", "1")
+    stuck.child()
+    bench.wait(tasks.work.push_many([(0.0,)] * 300))
+    handles = [tasks.work.push(4), *tasks.work.push_many([(0.0,)] * 30)]
+    bench.started(handles[0])
+    bench.worker("--threads", "1")
+    bench.wait(handles[1:], timeout=3)
+
+
+def test_an_idle_worker_costs_at_most_one_command_a_second(bench: Bench) -> None:
+    bench.worker(LEASE=30.0)
+    bench.wait([tasks.work.push()])
+    client = bench.broker.client
+    client.config_resetstat()
+    wait_until(lambda: client.info("commandstats").get("cmdstat_hset", {}).get("calls", 0) > 0, 12)
+    commands = client.info("commandstats")
+    calls = sum(commands.get(f"cmdstat_{name}", {}).get("calls", 0) for name in ("evalsha", "blpop", "eval", "sadd"))
+    assert calls <= 3

@@ -1,0 +1,91 @@
+"""How a worker ends: in order, at the end of its grace time, at once; and frozen."""
+
+from __future__ import annotations
+
+import signal
+import time
+
+import pytest
+
+from tests.faults import tasks
+from tests.faults.conftest import GRACE, LEASE, Bench
+from tests.waiting import wait_until
+
+pytestmark = pytest.mark.faults
+
+
+@pytest.mark.parametrize("name", ["work", "work_later"])
+def test_sigterm_lets_running_tasks_end(bench: Bench, name: str) -> None:
+    worker = bench.worker()
+    handle = getattr(tasks, name).push(1.0)
+    bench.started(handle)
+    assert worker.stop() == 0
+    assert bench.record(handle).state == "succeeded"
+
+
+@pytest.mark.parametrize("name", ["work", "work_later"])
+def test_what_does_not_end_within_the_grace_time_is_released(bench: Bench, name: str) -> None:
+    worker = bench.worker()
+    handle = getattr(tasks, name).push(30)
+    bench.started(handle)
+    begun = time.monotonic()
+    assert worker.stop() == 0
+    assert GRACE - 0.5 < time.monotonic() - begun < GRACE + 2.5
+    record = bench.record(handle)
+    assert (record.state, record.attempt, record.crashes) == ("pending", 0, 0)
+
+
+@pytest.mark.parametrize("second", [signal.SIGTERM, signal.SIGINT])
+def test_a_second_signal_releases_at_once(bench: Bench, second: signal.Signals) -> None:
+    worker = bench.worker(GRACE=60)
+    handle = tasks.work.push(30)
+    bench.started(handle)
+    worker.signal(signal.SIGTERM)
+    wait_until(lambda: "Winding up" in worker.text())
+    worker.signal(second)
+    assert worker.wait(5) == 0
+    record = bench.record(handle)
+    assert (record.state, record.attempt, record.crashes) == ("pending", 0, 0)
+
+
+def test_a_frozen_worker_cannot_settle_after_its_lease_was_taken(bench: Bench) -> None:
+    frozen = bench.worker()
+    handle = tasks.work.push(LEASE)
+    late = bench.started(handle)
+    frozen.signal_all(signal.SIGSTOP)
+    other = bench.worker()
+    (record,) = bench.wait([handle], timeout=LEASE + 20)
+    frozen.signal_all(signal.SIGCONT)
+    wait_until(lambda: any(line.phase == "end" and line.pid == late.pid for line in bench.ledger.lines()))
+    wait_until(lambda: "no longer ours" in frozen.text(), say=bench.say)
+    assert bench.record(handle).result == record.result
+    assert int(record.result) in other.children()
+    assert frozen.stop() == 0
+
+
+def test_burst_ends_when_nothing_is_left(bench: Bench) -> None:
+    handles = tasks.work.push_many([()] * 50)
+    worker = bench.worker("--burst", "--processes", "2")
+    assert worker.wait() == 0
+    assert {bench.record(handle).state for handle in handles} == {"succeeded"}
+
+
+def test_a_worker_leaves_the_registry_when_it_ends(bench: Bench) -> None:
+    worker = bench.worker()
+    keys, client = bench.broker.keys("default"), bench.broker.client
+    wait_until(lambda: client.zcard(keys.workers) == 1, say=bench.say)
+    assert worker.stop() == 0
+    assert client.zcard(keys.workers) == 0
+
+
+def test_an_unknown_name_waits_for_a_worker_that_knows_it(bench: Bench) -> None:
+    from queueops.contracts import Push
+
+    bench.worker()
+    bench.broker.push([Push(id="later", name="tests.faults.tasks.not_yet_written")])
+    neighbour = tasks.work.push()
+    bench.wait([neighbour])
+    wait_until(lambda: bench.broker.record("default", "later").state == "postponed", say=bench.say)
+    record = bench.broker.record("default", "later")
+    assert (record.attempt, record.crashes) == (0, 0)
+    assert "not_yet_written" in record.reason

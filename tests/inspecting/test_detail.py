@@ -1,0 +1,114 @@
+from __future__ import annotations
+
+import json
+
+from queueops import control, inspect
+from queueops.contracts import Conflict, Outcome, Push
+from tests.inspecting.errors import stored
+from tests.kernel.desk import Desk
+
+
+def found(id: str, pool: str = "") -> inspect.TaskDetail:
+    detail = inspect.task(id, pool)
+    assert detail is not None
+    return detail
+
+
+def test_a_task_is_told_in_full(desk: Desk) -> None:
+    args = b'[[1],{"password":"x"}]'
+    desk.push("t", name="add", args=args, priority=3, retries=2, tags=("a", "b"), timeout_ms=5000, root="r")
+    lease = desk.lease()
+    desk.broker.note("default", "t", lease.fence, done=2, total=5, line=b"half \xff way")
+    task = found("t")
+    assert (task.state, task.worker, task.fence, task.priority, task.retries) == ("locked", "w1", lease.fence, 3, 2)
+    assert (task.progress, task.total, task.tags, task.timeout_ms, task.root) == (2.0, 5.0, ("a", "b"), 5000, "r")
+    assert json.loads(task.args_json) == [[1], {"password": "[redacted]"}]
+    assert task.deadline_ms is not None
+    assert [(line.kind, line.text[:5]) for line in task.log] == [("log", "half ")]
+    assert task.allowed == ("cancel", "release")
+    assert [(attempt.number, attempt.kind, attempt.ended_ms) for attempt in task.attempts] == [(1, "running", None)]
+
+
+def test_each_attempt_keeps_its_error(desk: Desk) -> None:
+    desk.push("t", retries=1)
+    desk.settle(desk.lease(), Outcome.ERROR, delay_ms=0, **stored("f1", "first\nand more"))
+    desk.make_due("t")
+    desk.settle(desk.lease("w2"), Outcome.ERROR, worker="w2", delay_ms=-1, **stored("f2", "second"))
+    task = found("t")
+    assert task.state == "failed"
+    assert [(a.number, a.worker, a.error.message if a.error else "") for a in task.attempts] == [
+        (1, "w1", "first\nand more"),
+        (2, "w2", "second"),
+    ]
+    assert task.error is not None
+    assert task.error.traceback == "Traceback\nValueError: second"
+    assert [moment.state for moment in task.timeline] == ["", "locked", "restart", "locked", "failed"]
+    assert task.timeline[-1].text == "ValueError: second"
+
+
+def test_what_an_operator_did_is_in_the_log_without_secrets(desk: Desk) -> None:
+    desk.push("t", args=b'[[],{"token":"old-secret"}]')
+    desk.control("edit", "t", value='[[],{"token":"new-secret"}]', who="ann")
+    desk.control("cancel", "t", value="not needed", who="bob")
+    task = found("t")
+    assert "ann: edit" in task.log[1].text
+    assert "bob: cancel (not needed), it was pending" in task.log[2].text
+    assert "secret" not in repr(task)
+    assert "secret" not in repr(inspect.raw("t"))
+    assert (task.timeline[-1].state, task.timeline[-1].text) == ("cancelled", "bob: cancel")
+
+
+def test_a_result_is_redacted_too(desk: Desk) -> None:
+    desk.push("t")
+    desk.settle(desk.lease(), value=b'{"api_key":"k","n":1}')
+    task = found("t")
+    assert json.loads(task.result_json) == {"api_key": "[redacted]", "n": 1}
+    assert [(attempt.kind, attempt.number) for attempt in task.attempts] == [("succeeded", 1)]
+
+
+def test_the_same_id_in_two_pools_is_two_tasks(desk: Desk) -> None:
+    desk.push("t", name="here")
+    desk.broker.push([Push(id="t", name="there", pool="mail")])
+    assert (found("t", "default").name, found("t", "mail").name) == ("here", "there")
+
+
+def test_what_is_not_there_is_none(desk: Desk) -> None:
+    assert inspect.task("nobody") is None
+    assert inspect.raw("nobody") == {}
+
+
+def test_a_deleted_task_is_none_until_it_is_restored(desk: Desk) -> None:
+    desk.push("t")
+    desk.settle(desk.lease())
+    desk.control("delete", "t")
+    assert inspect.task("t") is None
+    desk.control("restore", "t")
+    assert found("t").state == "succeeded"
+
+
+def test_garbage_in_a_record_and_its_log_is_shown_and_does_no_harm(desk: Desk) -> None:
+    desk.push("t")
+    bad = b"\xff<b>\x00"
+    fields = [*"abcdefklprxy", "re", "er", "tg", "to", "zz"]
+    desk.client.hset(desk.keys.task("t"), mapping=dict.fromkeys(fields, bad))
+    desk.client.rpush(desk.keys.log("t"), bad, b"[1]", b'{"k":"error","error":"nope","t":"x"}')
+    task = found("t")
+    assert task.state == "pending"
+    assert [line.kind for line in task.log] == ["unreadable", "unreadable", "error"]
+    assert inspect.raw("t")["zz"] == "\\xff<b>\x00"
+    desk.client.delete(desk.keys.task("t"))
+    desk.client.set(desk.keys.task("t"), "no record")
+    assert found("t").allowed == ()
+    desk.broken.add("t")
+
+
+def test_what_belongs_to_a_task_is_no_task(desk: Desk) -> None:
+    desk.push("t")
+    desk.control("priority", "t", value=1)
+    desk.word("t", Conflict.RUN_AFTER)
+    for id in ("t#log", "t#next", "", "x" * 201):
+        assert inspect.task(id) is None
+        assert inspect.why(id)[0].text.startswith("There is no task of this id")
+        assert [row.word for row in control.cancel([id])] == ["GONE"]
+        assert control.edit_and_retry(id, [1], {}).word == "GONE"
+    assert desk.state("t") == "pending"

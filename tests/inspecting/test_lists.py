@@ -1,0 +1,195 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from queueops import inspect
+from queueops.contracts import Outcome, Push
+from queueops.errors import FilterError
+from queueops.inspect import TaskQuery, TaskRow
+from tests.inspecting.errors import stored
+from tests.kernel.desk import Desk
+
+
+def walk(query: TaskQuery, limit: int = 7) -> Iterator[TaskRow]:
+    """All pages of a list."""
+    after = ""
+    while True:
+        page = inspect.tasks(query, after=after, limit=limit)
+        yield from page.rows
+        after = page.next
+        if not after:
+            return
+
+
+def ids(query: TaskQuery, limit: int = 7) -> list[str]:
+    return [row.id for row in walk(query, limit)]
+
+
+def test_pages_show_every_task_of_a_state_once_also_when_all_came_in_the_same_millisecond(desk: Desk) -> None:
+    desk.push(*[f"t{number}" for number in range(450)])
+    found = ids(TaskQuery(state="pending"), limit=13)
+    assert len(found) == 450
+    assert len(set(found)) == 450
+
+
+def test_pages_of_all_states_are_newest_first(desk: Desk) -> None:
+    desk.push("a", "b", "c")
+    desk.push("later", delay_ms=60_000)
+    desk.settle(desk.lease())
+    rows = list(walk(TaskQuery(), limit=2))
+    assert {row.id: row.state for row in rows} == {
+        "a": "succeeded",
+        "b": "pending",
+        "c": "pending",
+        "later": "postponed",
+    }
+    assert [row.entered_ms for row in rows] == sorted((row.entered_ms for row in rows), reverse=True)
+
+
+def test_a_list_goes_on_after_the_row_it_ended_with_has_gone(desk: Desk) -> None:
+    desk.push(*[f"t{number}" for number in range(9)])
+    page = inspect.tasks(TaskQuery(state="pending"), limit=3)
+    desk.control("cancel", *[row.id for row in page.rows])
+    rest = inspect.tasks(TaskQuery(state="pending"), after=page.next, limit=50)
+    assert len(rest.rows) == 6
+    assert not {row.id for row in rest.rows} & {row.id for row in page.rows}
+
+
+def test_several_facets_all_match(desk: Desk) -> None:
+    desk.push("a1", "a2", name="add", tags=("eu", "big"))
+    desk.push("a3", name="add", tags=("us",), lane="side")
+    desk.push("m1", name="mul", tags=("eu",))
+    assert ids(TaskQuery(name="add", tag="eu")) == ["a2", "a1"]
+    assert ids(TaskQuery(state="pending", name="mul")) == ["m1"]
+    assert ids(TaskQuery(lane="side")) == ["a3"]
+    assert ids(TaskQuery(state="pending", lane="side", name="add")) == ["a3"]
+    assert ids(TaskQuery(kind="job")) == []
+    assert ids(TaskQuery(state="failed", name="add")) == []
+
+
+def test_the_tasks_of_an_error_are_found_whether_they_failed_or_back_off(desk: Desk) -> None:
+    desk.push("dead", "alive", retries=1)
+    for lease in desk.claim(2):
+        desk.settle(lease, Outcome.ERROR, delay_ms=-1 if lease.id == "dead" else 60_000, **stored("f1"))
+    assert ids(TaskQuery(error="f1")) == ["dead"]
+    assert ids(TaskQuery(error="f1", state="restart")) == ["alive"]
+    assert ids(TaskQuery(error="f2")) == []
+
+
+def test_one_id_is_found_in_any_pool(desk: Desk) -> None:
+    desk.broker.push([Push(id="x", name="add", pool="mail"), Push(id="y", name="add")])
+    assert [(row.id, row.pool) for row in inspect.tasks(TaskQuery(id="x")).rows] == [("x", "mail")]
+    assert inspect.tasks(TaskQuery(id="x", pool="default")).rows == ()
+    assert inspect.tasks(TaskQuery(id="x", state="failed")).rows == ()
+    assert inspect.tasks(TaskQuery(id="nobody")).rows == ()
+
+
+def test_pages_of_several_pools_are_one_list(desk: Desk) -> None:
+    for number in range(20):
+        desk.broker.push([Push(id=f"t{number}", name="add", pool=("default", "mail", "slow")[number % 3])])
+    rows = list(walk(TaskQuery(name="add"), limit=3))
+    assert len({row.id for row in rows}) == 20
+    assert [row.created_ms for row in rows] == sorted((row.created_ms for row in rows), reverse=True)
+    assert ids(TaskQuery(pool="mail"))[:2] == ["t19", "t16"]
+    assert ids(TaskQuery(pool="nobody")) == []
+
+
+def test_a_filter_that_matches_little_ends_a_page_early_and_says_so(desk: Desk) -> None:
+    for start in range(0, 3000, 500):
+        desk.push(*[f"t{number}" for number in range(start, start + 500)])
+    desk.client.hset(desk.keys.task("t0"), "k", "job")
+    page = inspect.tasks(TaskQuery(kind="job"))
+    assert (page.rows, page.partial) == ((), True)
+    assert ids(TaskQuery(kind="job")) == ["t0"]
+
+
+def test_a_record_that_cannot_be_read_is_shown_all_the_same(desk: Desk) -> None:
+    desk.push("good", "gone", "text")
+    desk.client.delete(desk.keys.task("gone"), desk.keys.task("text"))
+    desk.client.set(desk.keys.task("text"), "no record")
+    rows = {row.id: row for row in walk(TaskQuery(state="pending"))}
+    assert set(rows) == {"good", "gone", "text"}
+    assert (rows["gone"].state, rows["gone"].name) == ("pending", "")
+
+
+def test_garbage_in_the_fields_does_no_harm(desk: Desk) -> None:
+    desk.push("t")
+    garbage = b"\xff\xfe<script>"
+    desk.client.hset(desk.keys.task("t"), mapping=dict.fromkeys(("p", "at", "r", "c", "a", "er", "pr", "tg"), garbage))
+    (row,) = inspect.tasks(TaskQuery()).rows
+    assert (row.priority, row.attempt, row.progress) == (0, 0, None)
+
+
+def test_arguments_are_cut_and_redacted(desk: Desk) -> None:
+    desk.push("short", args=b'[[1],{"password":"hunter2"}]')
+    desk.push("long", args=b'[["' + b"x" * 10_000 + b'"],{"password":"hunter2"}]')
+    rows = {row.id: row for row in inspect.tasks(TaskQuery()).rows}
+    assert rows["short"].args == "1, password=[redacted]"
+    assert len(rows["long"].args) < 120
+    assert "hunter2" not in repr(rows)
+
+
+@pytest.mark.parametrize("after", ["!", "e30", "bm90IGpzb24", "x" * 30_000, "eyJkZWZhdWx0IjpbImFnZW5kYSIsIjEiLCJ4Il19"])
+def test_a_position_that_is_none_is_refused_or_empty(desk: Desk, after: str) -> None:
+    desk.push("t")
+    if after == "e30":  # no pool is left: the end of a list
+        assert inspect.tasks(TaskQuery(), after=after).rows == ()
+    else:
+        with pytest.raises(FilterError):
+            inspect.tasks(TaskQuery(), after=after)
+
+
+def test_a_filter_that_cannot_be_right_says_what_to_write() -> None:
+    with pytest.raises(FilterError) as raised:
+        TaskQuery.from_params({"state": "pendign"})
+    assert str(raised.value) == ("The filter is not understood: there is no state 'pendign'; did you mean 'pending'?")
+    with pytest.raises(FilterError):
+        TaskQuery.from_params({"name": "x" * 201})
+    assert TaskQuery.from_params({"state": " failed ", "other": "1"}).params() == {"state": "failed"}
+
+
+@pytest.mark.parametrize("facet", ["lane", "tag", "error", "id", "pool"])
+def test_no_facet_reaches_a_key_that_is_no_index(desk: Desk, facet: str) -> None:
+    desk.broker.lane("default", "side", limit=1)
+    with pytest.raises(FilterError):
+        inspect.tasks(TaskQuery(**{"state": "pending", facet: "side#conf"}))
+
+
+def test_no_question_walks_a_whole_key(desk: Desk) -> None:
+    desk.push("a", "b", tags=("x",))
+    desk.lease()
+    desk.client.config_resetstat()
+    for query in (TaskQuery(), TaskQuery(state="pending", tag="x"), TaskQuery(kind="job"), TaskQuery(id="a")):
+        inspect.tasks(query)
+    inspect.facets(TaskQuery())
+    for question in (inspect.task, inspect.why, inspect.raw):
+        question("a")
+    for question in (inspect.snapshot, inspect.lanes, inspect.workers, inspect.errors):
+        question()
+    used = {name.removeprefix("cmdstat_") for name in desk.client.info("commandstats")}
+    assert not used & {"keys", "scan", "smembers", "sscan", "hscan", "zscan", "sort"}
+
+
+def test_facets_count_by_what_is_chosen(desk: Desk) -> None:
+    desk.push("a", "b", name="add", tags=("eu",))
+    desk.push("c", name="mul", lane="side")
+    desk.broker.push([Push(id="m", name="mul", pool="mail")])
+    desk.settle(desk.lease())
+    everything = inspect.facets(TaskQuery())
+    assert dict(everything["state"])["pending"] == 3
+    assert dict(everything["name"]) == {"add": 2, "mul": 2}
+    assert dict(everything["pool"]) == {"default": 3, "mail": 1}
+    assert dict(everything["tag"]) == {"eu": 2}
+    assert everything["kind"] == [("task", 4)]
+    assert dict(inspect.facets(TaskQuery(state="succeeded"))["name"]) == {"add": 1, "mul": 0}
+    assert dict(inspect.facets(TaskQuery(name="add"))["state"])["succeeded"] == 1
+    assert dict(inspect.facets(TaskQuery(pool="mail"))["state"])["pending"] == 1
+
+
+def test_asking_never_makes_a_pool_known(desk: Desk) -> None:
+    inspect.tasks(TaskQuery(pool="typo"))
+    inspect.task("x", "typo")
+    inspect.facets(TaskQuery(pool="typo"))
+    assert "typo" not in desk.broker.pools()

@@ -1,0 +1,77 @@
+"""`manage.py queue chunks`, `mend` and `restart`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from queueops import inspect
+from queueops.redis.broker import get_broker
+from tests.chunkwork import ChunkWork
+from tests.inspecting.test_queue_command import failing, queue, queue_json
+
+
+@pytest.fixture
+def work(namespace: str) -> ChunkWork:
+    """Ten chunks: two failed, two are done, the others pending."""
+    made = ChunkWork(get_broker(), xr=1)
+    made.map([{"n": number, "token": "hunter2\x1b[31m"} for number in range(10)])
+    made.fail(made.claim(2))
+    made.done(made.claim(2))
+    return made
+
+
+def counts() -> dict[str, int]:
+    view = inspect.chunks_of("count")
+    assert view is not None
+    return view.counts
+
+
+def test_chunks_are_listed_by_state_a_page_at_a_time(work: ChunkWork) -> None:
+    page = queue_json("chunks", "count", "--state", "failed", "--limit", "1")
+    assert [row["number"] for row in page["rows"]] == [1]
+    rest = queue_json("chunks", "count", "--state", "failed", "--after", page["next"])
+    assert [row["number"] for row in rest["rows"]] == [0]
+    shown = queue("chunks", "count")
+    assert "10 of 10" in shown
+    assert "no number: 'x'" in shown
+    assert "hunter2" not in shown
+    assert "go on with --after" in queue("chunks", "count", "--limit", "3")
+
+
+def test_what_is_not_there_or_wrongly_written_is_told(work: ChunkWork) -> None:
+    assert failing("chunks", "nobody") == (1, "There is no task 'nobody'.")
+    assert failing("chunks", "count", "--state", "faild")[0] == 2
+    assert failing("mend", "count", "retry")[0] == 2
+    assert failing("mend", "count", "retry", "--state", "active", "--yes")[0] == 2
+    assert failing("mend", "nobody", "retry", "1")[0] == 1
+
+
+def test_chunks_are_mended_by_number_or_by_state(work: ChunkWork, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert queue("mend", "count", "drop", "5", "6") == "2 chunks done; the task is aggregating\n"
+    asked: list[str] = []
+
+    def answer(question: str) -> Any:
+        asked.append(question)
+        return "y"
+
+    monkeypatch.setattr("builtins.input", answer)
+    assert queue_json("mend", "count", "retry", "--state", "failed")["changed"] == 4
+    assert asked == ["Retry 4 chunks? [y/N] "]
+    assert counts() == {"pending": 8, "active": 0, "errored": 0, "done": 2, "failed": 0}
+
+
+def test_a_refused_chunk_makes_the_command_fail_and_is_told(work: ChunkWork, capsys: Any) -> None:
+    assert failing("mend", "count", "retry", "0", "9")[0] == 1
+    assert counts()["failed"] == 1
+
+
+def test_a_task_begins_again_at_a_stage(work: ChunkWork) -> None:
+    assert queue("restart", "count", "process") == "count: OK, aggregating\n"
+    assert counts()["pending"] == 8
+    assert failing("restart", "count", "reduce")[0] == 1
+    queue("restart", "count", "map", "--yes")
+    task = inspect.task("count")
+    assert task is not None
+    assert task.state == "pending"

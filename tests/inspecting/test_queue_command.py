@@ -1,0 +1,203 @@
+from __future__ import annotations
+
+import json
+import threading
+from io import StringIO
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from queueops.contracts import Outcome
+from queueops.management.queue import acting
+from queueops.management.queue.screen import moment, printable, table
+from tests.inspecting.errors import stored
+from tests.kernel.desk import Desk
+from tests.waiting import wait_until
+
+
+def queue(*words: str) -> str:
+    """What the command prints."""
+    out = StringIO()
+    call_command("queue", *words, stdout=out)
+    return out.getvalue()
+
+
+def queue_json(*words: str) -> Any:
+    return json.loads(queue(*words, "--json"))
+
+
+def failing(*words: str) -> tuple[int, str]:
+    """The exit status of a command that fails, and what it said."""
+    with pytest.raises((CommandError, SystemExit)) as raised:
+        queue(*words)
+    error = raised.value
+    return (error.returncode, str(error)) if isinstance(error, CommandError) else (int(str(error.code)), "")
+
+
+def test_status_shows_counts_pools_lanes_and_alarms(desk: Desk) -> None:
+    desk.push("a", "b")
+    shown = queue("status")
+    assert "pending  2" in shown
+    assert "DANGER: Nobody serves the pool default" in shown
+    assert queue_json("status")["states"]["pending"] == 2
+
+
+def test_list_filters_and_pages(desk: Desk) -> None:
+    desk.push("a", "b", "c", name="add")
+    desk.push("d", name="mul")
+    page = queue_json("list", "--name", "add", "--limit", "2")
+    assert [row["id"] for row in page["rows"]] == ["c", "b"]
+    rest = queue_json("list", "--name", "add", "--after", page["next"])
+    assert [row["id"] for row in rest["rows"]] == ["a"]
+    assert "4" in queue("list").splitlines()[-1]
+
+
+def test_a_list_counts_failed_attempts_and_says_so(desk: Desk) -> None:
+    desk.push("a", retries=2)
+    desk.settle(desk.lease())
+    head, row, *_ = queue("list").splitlines()
+    assert "FAILED" in head
+    assert row[head.index("FAILED") :].startswith("0 of 3")
+
+
+def test_show_and_why_tell_one_task(desk: Desk) -> None:
+    desk.push("a", name="add", args=b'[[1],{"password":"hunter2"}]', retries=1)
+    desk.settle(desk.lease(), Outcome.ERROR, delay_ms=50_000, **stored(message="boom \x1b[31m"))
+    shown = queue("show", "a")
+    assert "restart" in shown
+    assert "hunter2" not in shown
+    assert "\x1b" not in shown
+    assert "\\x1b[31m" in shown
+    assert "NO  It backs off: attempt 1 of 2 failed" in queue("why", "a")
+    assert "mend it: manage.py queue run-now a" in queue("why", "a")
+    assert queue_json("why", "a")[0]["verb"] == "run_now"
+    assert queue_json("show", "a")["error"]["message"] == "boom \x1b[31m"
+
+
+def test_what_is_not_there_is_status_1(desk: Desk) -> None:
+    assert failing("show", "nobody") == (1, "There is no task 'nobody'.")
+
+
+def test_verbs_act_on_ids(desk: Desk) -> None:
+    desk.push("a")
+    assert queue_json("postpone", "a", "--delay", "60")[0]["state"] == "postponed"
+    assert queue_json("run-now", "a")[0]["state"] == "pending"
+    assert queue_json("cancel", "a", "--reason", "no")[0]["state"] == "cancelled"
+    assert queue_json("retry", "a")[0]["state"] == "pending"
+    queue("cancel", "a")
+    assert queue_json("delete", "a")[0]["word"] == "OK"
+
+
+def test_what_is_refused_is_printed_and_is_status_1(desk: Desk, capsys: pytest.CaptureFixture[str]) -> None:
+    desk.push("a", "b")
+    queue("cancel", "b")
+    out = StringIO()
+    with pytest.raises(SystemExit) as raised:
+        call_command("queue", "delete", "a", "b", "--yes", stdout=out)
+    assert raised.value.code == 1
+    assert "delete is not possible while it is pending" in out.getvalue()
+    assert "1 of 2 done" in out.getvalue()
+
+
+def test_a_filter_acts_on_all_that_match_once_it_is_confirmed(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    for start in (0, 400):
+        desk.push(*[f"t{number}" for number in range(start, start + 400)], name="add")
+    desk.push("other", name="mul")
+    monkeypatch.setattr("builtins.input", lambda _: "n")
+    assert failing("cancel", "--name", "add") == (1, "Nothing was done.")
+    assert len(queue_json("cancel", "--name", "add", "--yes")) == 800
+    assert desk.state("other") == "pending"
+    assert "No task matches." in queue("cancel", "--name", "add", "--state", "pending", "--yes")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("cancel",),
+        ("cancel", "a", "--name", "add"),
+        ("list", "--state", "pendign"),
+        ("list", "--after", "nonsense!"),
+        ("postpone", "a", "--delay", "-5"),
+        ("pause", "no lane"),
+        ("pause", "default", "--pool", "typo"),
+    ],
+)
+def test_a_wrong_call_is_status_2(desk: Desk, words: tuple[str, ...]) -> None:
+    assert failing(*words)[0] == 2
+
+
+def test_many_without_yes_and_without_a_person_is_status_2(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    desk.push("a", "b")
+    monkeypatch.setattr("sys.stdin", StringIO())
+    assert failing("cancel", "a", "b") == (2, "There is nobody to ask; add --yes.")
+
+
+def test_more_than_can_be_done_at_once_is_refused(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    desk.push(*[f"t{number}" for number in range(12)])
+    monkeypatch.setattr(acting, "MOST", 10)
+    assert failing("cancel", "--state", "pending", "--yes") == (1, "Over 10 tasks match; narrow the filter.")
+    assert desk.state("t0") == "pending"
+
+
+def test_lanes_are_paused_and_resumed(desk: Desk) -> None:
+    desk.push("a")
+    assert queue("pause", "default").strip() == "The lane default of the pool default is paused; it was running before."
+    assert "mend it: manage.py queue resume default --pool default" in queue("why", "a")
+    assert queue_json("resume", "default")["before"] == {"paused": "1"}
+
+
+def test_a_lane_that_is_not_there_is_status_1(desk: Desk) -> None:
+    status, text = failing("pause", "typo")
+    assert (status, text) == (1, "There is no such lane in the pool default: 'typo'; known are: default")
+    assert queue_json("status")["lanes"] == []
+
+
+def test_an_unreachable_store_is_a_sentence_and_status_1(settings: Any) -> None:
+    settings.QUEUEOPS = {"URL": "redis://127.0.0.1:1/0", "RETRY": {"attempts": 1}}
+    status, text = failing("status")
+    assert status == 1
+    assert "did not answer" in text
+
+
+def test_tail_tells_what_happens_while_it_follows(desk: Desk) -> None:
+    out = StringIO()
+    follower = threading.Thread(
+        target=call_command, args=("queue", "tail", "--json", "--seconds", "2", "--name", "add"), kwargs={"stdout": out}
+    )
+    follower.start()
+    wait_until(lambda: desk.client.exists(desk.keys.tail))
+    desk.push("other", name="mul")
+    desk.push("a", name="add")
+    wait_until(lambda: out.getvalue(), say=out.getvalue)
+    follower.join()
+    (event,) = [json.loads(line) for line in out.getvalue().splitlines()]
+    assert (event["id"], event["before"], event["after"], event["pool"]) == ("a", "", "pending", "default")
+
+
+def test_nothing_is_published_when_nobody_follows(desk: Desk) -> None:
+    pubsub = desk.client.pubsub(ignore_subscribe_messages=True)
+    pubsub.subscribe(desk.keys.events)
+    pubsub.get_message(timeout=1)
+    desk.push("a")
+    assert pubsub.get_message(timeout=0.2) is None
+    pubsub.close()
+
+
+@pytest.mark.parametrize("text", ["-3", "nan", "inf", "soon", "86401"])
+@pytest.mark.parametrize("words", [("runworker", "--grace"), ("queue", "tail", "--seconds")])
+def test_seconds_out_of_bounds_are_refused_by_name(words: tuple[str, ...], text: str) -> None:
+    with pytest.raises(CommandError, match=f"'{text}' is not a number of seconds from 0 to 86,400"):
+        call_command(*words, text) if words[0] == "runworker" else call_command(*words[:2], f"{words[2]}={text}")
+
+
+def test_the_screen_is_never_obeyed_by_what_is_on_it() -> None:
+    assert printable("a\x1b]0;x\x07\u202eb\ud800\n") == "a\\x1b]0;x\\x07\\u202eb\\ud800\\n"
+    assert printable("a\nb", lines=True) == "a\nb"
+    assert table(("A", "B"), [("x" * 100, None)]).splitlines()[1].startswith("x" * 59 + "…")
+    assert moment(0) == ""
+
+
+def test_a_time_tells_its_offset(settings: Any) -> None:
+    settings.TIME_ZONE = "Asia/Kolkata"
+    assert moment(1_700_000_000_123) == "2023-11-15 03:43:20.123+05:30"

@@ -1,0 +1,152 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from queueops import inspect
+from queueops.contracts import Outcome, Push
+from queueops.inspect.store import store_alarms
+from tests.inspecting.errors import stored
+from tests.kernel.desk import Desk
+
+
+def write_snapshot(desk: Desk) -> None:
+    """What the watchdog does once a second."""
+    desk.broker.write_snapshot("default", desk.broker.sample("default"))
+
+
+def alarms() -> str:
+    return "\n".join(alarm.text for alarm in inspect.snapshot().alarms)
+
+
+def test_an_empty_system_has_figures_and_no_alarm(desk: Desk) -> None:
+    found = inspect.snapshot()
+    assert found.computed
+    assert sum(found.states.values()) == 0
+    assert [pool.name for pool in found.pools] == ["default"]
+    assert found.alarms == ()
+    assert found.redis.aof
+
+
+def test_the_watchdogs_snapshot_is_read_while_it_is_fresh(desk: Desk) -> None:
+    desk.push("a")
+    write_snapshot(desk)
+    desk.push("b")
+    found = inspect.snapshot()
+    assert not found.computed
+    assert found.states["pending"] == 1
+    old = json.loads(desk.broker.sample("default")) | {"taken": desk.now() - 4000}
+    desk.broker.write_snapshot("default", json.dumps(old).encode())
+    found = inspect.snapshot()
+    assert found.computed
+    assert found.states["pending"] == 2
+
+
+def test_counts_flows_and_speeds(desk: Desk) -> None:
+    desk.push("a", "b", "c", name="add")
+    desk.broker.push([Push(id="m", name="mul", pool="mail")])
+    metrics = {"ok|add": 3, "err|add": 1, "run|add|10": 4, "wait|add|4": 4}
+    for lease in desk.claim(2):
+        desk.settle(lease)
+    desk.exchange(metrics=metrics)
+    found = inspect.snapshot()
+    pools = {pool.name: pool for pool in found.pools}
+    assert (found.states["pending"], found.states["succeeded"]) == (2, 2)
+    assert found.flows["locked>succeeded"] == pytest.approx(2 / 60, abs=0.01)
+    assert pools["default"].failure_rate == pytest.approx(0.25)
+    assert pools["default"].run_p95_ms is not None
+    assert 2 < pools["default"].run_p95_ms < 6
+    assert pools["default"].wait_p95_ms is not None
+    assert pools["mail"].drain_s is None
+    assert pools["default"].oldest_pending_ms is not None
+    assert {(lane.pool, lane.lane, lane.ready) for lane in found.lanes} == {
+        ("default", "default", 1),
+        ("mail", "default", 1),
+    }
+
+
+def test_the_version_changes_with_what_is_shown_and_only_then(desk: Desk) -> None:
+    desk.push("a")
+    write_snapshot(desk)
+    first = inspect.snapshot().version
+    assert inspect.snapshot().version == first
+    desk.push("b")
+    write_snapshot(desk)
+    assert inspect.snapshot().version != first
+
+
+def test_a_pool_that_nobody_serves_and_a_missing_watchdog_are_alarms(desk: Desk) -> None:
+    desk.push("a", name="add")
+    assert "Nobody serves the pool default: 1 tasks wait." in alarms()
+    assert "No watchdog has looked after the pool default yet" in alarms()
+    desk.broker.beat("default", "w1", {"names": "add", "slots": 1})
+    desk.tick()
+    assert alarms() == ""
+
+
+def test_unknown_names_late_workers_and_quarantine_are_alarms(desk: Desk) -> None:
+    desk.tick()
+    desk.push("a", name="new_task")
+    desk.broker.beat("default", "w1", {"names": "add", "slots": 1})
+    assert "No worker of the pool default knows the task new_task." in alarms()
+    desk.broker.beat("default", "w2", {"names": "add", "slots": 1})
+    desk.client.zadd(desk.keys.workers, {"w2": desk.now() - 20_000})
+    assert "Pool default: 1 of 2 workers have not beaten for 15 s." in alarms()
+    desk.settle(desk.lease(), Outcome.QUARANTINE, value=b"broken")
+    assert "Pool default: 1 tasks are quarantined." in alarms()
+
+
+def test_what_is_overdue_paused_or_growing_is_an_alarm(desk: Desk) -> None:
+    desk.tick()
+    desk.broker.beat("default", "w1", {"names": "tests.noop", "slots": 1})
+    desk.push(*[f"t{number}" for number in range(120)])
+    desk.push("later", delay_ms=60_000)
+    desk.broker.lane("default", "default", paused=1)
+    desk.client.zadd(desk.keys.agenda, {"later": desk.now() - 10_000})
+    found = alarms()
+    assert "Pool default: 1 leases, delays or retentions are over 5 s overdue." in found
+    assert "Lane default of pool default is paused; 120 tasks wait." in found
+    assert "The backlog of the pool default grows: 120 wait" in found
+
+
+def test_a_store_that_can_lose_tasks_is_an_alarm() -> None:
+    info = {
+        "redis_version": "7.2.0",
+        "maxmemory_policy": "allkeys-lru",
+        "aof_enabled": 0,
+        "maxmemory": 100,
+        "used_memory": 96,
+        "role": "slave",
+    }
+    found = [alarm.text for alarm in store_alarms(info)]
+    assert any("eviction policy" in text for text in found)
+    assert any("append-only" in text for text in found)
+    assert any("96%" in text for text in found)
+    assert any("replica" in text for text in found)
+
+
+def test_errors_are_grouped_and_the_latest_comes_first(desk: Desk) -> None:
+    desk.push("a", "b", "c")
+    for lease, fingerprint in zip(desk.claim(3), ("f1", "f1", "f2"), strict=True):
+        desk.settle(lease, Outcome.ERROR, delay_ms=-1, **stored(fingerprint, f"message of {fingerprint}"))
+    rows = {row.fingerprint: row for row in inspect.errors()}
+    assert (rows["f1"].count, rows["f1"].failed, rows["f1"].type) == (2, 2, "ValueError")
+    assert rows["f2"].message == "message of f2"
+    assert rows["f2"].sample_id == "c"
+
+
+def test_lanes_and_workers_are_told(desk: Desk) -> None:
+    desk.push("a", "b", lane="side")
+    desk.broker.lane("default", "side", limit=1, weight=3)
+    desk.lease()
+    desk.broker.beat("default", "w1", {"host": "h", "pid": 7, "slots": 4, "busy": 1, "pools": "default,mail",
+                                       "running": b'[["a","add",1500,"default"]]', "state": "quiet"})  # fmt: skip
+    desk.broker.beat("mail", "w1", {"host": "h"})
+    desk.broker.beat("default", "w2", {"running": b"\xffnonsense"})
+    (lane,) = (row for row in inspect.lanes() if row.lane == "side")
+    assert (lane.ready, lane.active, lane.limit, lane.weight, lane.paused) == (1, 1, 1, 3, False)
+    assert lane.oldest_ms is not None
+    workers = {row.id: row for row in inspect.workers()}
+    assert set(workers) == {"w1", "w2"}
+    assert workers["w2"].running == ()

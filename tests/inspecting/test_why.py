@@ -1,0 +1,174 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from queueops import inspect
+from queueops.contracts import Outcome, Push
+from queueops.inspect import Finding
+from tests.inspecting.errors import stored
+from tests.kernel.desk import Desk
+
+
+@pytest.fixture
+def worker(desk: Desk) -> None:
+    beat(desk)
+
+
+def beat(desk: Desk, name: str = "w1", **fields: Any) -> None:
+    """A worker says that it is alive."""
+    told = {"host": "h1", "slots": 2, "busy": 0, "names": "add,mul", "state": "running"}
+    desk.broker.beat("default", name, told | fields)
+
+
+def first_bad(id: str) -> Finding:
+    """The reason: the first check that was not well."""
+    return next(finding for finding in inspect.why(id) if not finding.ok)
+
+
+@pytest.mark.usefixtures("worker")
+def test_a_task_that_is_next_has_nothing_against_it(desk: Desk) -> None:
+    desk.push("t", name="add")
+    findings = inspect.why("t")
+    assert all(finding.ok for finding in findings)
+    assert findings[-1].text == "It is the next one of its lane."
+
+
+@pytest.mark.usefixtures("worker")
+def test_a_paused_lane_comes_first_and_can_be_resumed(desk: Desk) -> None:
+    desk.push("t", name="add", lane="side")
+    desk.broker.lane("default", "side", paused=1)
+    reason = first_bad("t")
+    assert (reason.text, reason.verb, reason.target) == ("Its lane side is paused.", "resume_lane", "default/side")
+
+
+@pytest.mark.usefixtures("worker")
+def test_a_full_lane_says_who_holds_its_slots(desk: Desk) -> None:
+    desk.push("first", "t", name="add", lane="side")
+    desk.broker.lane("default", "side", limit=1)
+    desk.lease()
+    reason = first_bad("t")
+    assert reason.text == "All slots of its lane are taken by first."
+    assert (reason.value, reason.verb) == ("1 of 1", "set_lane")
+
+
+def test_nobody_serves_the_pool(desk: Desk) -> None:
+    desk.push("t", name="add")
+    assert first_bad("t").text == "No live worker serves the pool default; start `manage.py runworker`."
+    beat(desk, state="quiet")
+    assert first_bad("t").text == "All live workers of its pool were told to take no more work."
+
+
+def test_nobody_knows_the_name(desk: Desk) -> None:
+    desk.push("t", name="new_task")
+    beat(desk)
+    assert first_bad("t").text == "No live worker knows the name new_task; is the code that defines it deployed?"
+    beat(desk, names=",".join(f"n{number}" for number in range(200)))  # it may know more than it tells
+    assert not any("knows the name" in finding.text for finding in inspect.why("t"))
+
+
+def test_busy_workers_and_a_place_in_the_lane(desk: Desk) -> None:
+    desk.push("a", "b", "t", name="add")
+    beat(desk, busy=2)
+    texts = [(finding.ok, finding.text, finding.value) for finding in inspect.why("t")]
+    assert (False, "All slots of the workers are busy.", "2 of 2 busy") in texts
+    assert texts[-1] == (False, "Others of its lane come first; nothing starts.", "3 of 3")
+    desk.settle(desk.lease())
+    assert inspect.why("t")[-1].text.startswith(
+        "Others of its lane come first; at the present pace it starts in about "
+    )
+
+
+@pytest.mark.usefixtures("worker")
+def test_a_postponed_task_says_when_and_can_be_run_now(desk: Desk) -> None:
+    desk.push("t", name="add", delay_ms=50_000)
+    reason = first_bad("t")
+    assert (reason.text, reason.verb) == ("It is postponed: due in 50 s.", "run_now")
+
+
+@pytest.mark.usefixtures("worker")
+def test_a_task_that_backs_off_says_which_attempt_and_why(desk: Desk) -> None:
+    desk.push("t", name="add", retries=2)
+    desk.settle(desk.lease(), Outcome.ERROR, delay_ms=50_000, **stored(message="no such user"))
+    reason = first_bad("t")
+    assert reason.text == "It backs off: attempt 1 of 3 failed; the next one starts in 50 s."
+    assert reason.value == "ValueError: no such user"
+
+
+def test_a_due_task_that_nobody_promotes(desk: Desk) -> None:
+    desk.push("t", name="add", delay_ms=60_000)
+    desk.client.zadd(desk.keys.agenda, {"t": desk.now() - 30_000})
+    assert first_bad("t").text == "It was due 30 s ago: no worker and no watchdog looks at the agenda."
+
+
+def test_a_running_task_says_who_holds_it_and_how_long(desk: Desk) -> None:
+    desk.push("t", name="add")
+    desk.lease()
+    assert first_bad("t").text == "Its worker is not in the registry; the task is recovered when the lease ends."
+    beat(desk)
+    findings = inspect.why("t")
+    assert all(finding.ok for finding in findings)
+    assert findings[1].value == "h1 w1"
+    desk.client.zadd(desk.keys.workers, {"w1": desk.now() - 20_000})
+    assert first_bad("t").text == "The worker that holds it has not beaten for 20 s."
+    desk.client.zadd(desk.keys.agenda, {"t": desk.now() - 5000})
+    assert any("Its lease ended 5 s ago; no watchdog ever came" in finding.text for finding in inspect.why("t"))
+
+
+def test_a_task_that_is_asked_to_stop(desk: Desk) -> None:
+    desk.push("t", name="add")
+    desk.lease()
+    beat(desk)
+    desk.control("cancel", "t", value="too slow")
+    reason = first_bad("t")
+    assert (reason.text, reason.value) == ("It was asked to stop, and has not yet.", "too slow")
+
+
+def test_the_ends(desk: Desk) -> None:
+    desk.push("good", "bad", "stopped", name="add")
+    for lease in desk.claim(2):
+        if lease.id == "good":
+            desk.settle(lease)
+        else:
+            desk.settle(lease, Outcome.ERROR, delay_ms=-1, **stored(message="boom"))
+    desk.control("cancel", "stopped", value="not needed")
+    good, bad, stopped = (inspect.why(id)[0] for id in ("good", "bad", "stopped"))
+    assert good.ok
+    assert good.text.startswith("It succeeded after ")
+    assert (bad.text, bad.value) == ("It failed: its last allowed attempt failed (attempt 1 of 1).", "ValueError: boom")
+    assert (stopped.text, stopped.value) == ("It was cancelled.", "not needed")
+    assert inspect.why("good")[1].text == "It is kept for 24 h more."
+
+
+def test_a_quarantined_task_says_why(desk: Desk) -> None:
+    desk.push("t", name="add")
+    desk.settle(desk.lease(), Outcome.QUARANTINE, value=b"arguments can't be read")
+    reason = first_bad("t")
+    assert (reason.value, reason.verb) == ("arguments can't be read", "requeue")
+
+
+def test_a_task_that_is_gone_and_one_in_the_trash(desk: Desk) -> None:
+    desk.push("t")
+    desk.settle(desk.lease())
+    desk.control("delete", "t")
+    assert (first_bad("t").verb, first_bad("t").target) == ("restore", "t")
+    assert first_bad("nobody").text.startswith("There is no task of this id")
+
+
+def test_indexes_that_disagree_are_the_first_thing_said(desk: Desk) -> None:
+    desk.push("t", name="add")
+    desk.client.zadd(desk.keys.state("failed"), {"t": 1})
+    desk.client.zrem(desk.keys.lane("default"), "t")
+    texts = [finding.text for finding in inspect.why("t") if not finding.ok]
+    assert texts[:2] == [
+        "The state indexes don't agree with its record; run the consistency check.",
+        "It is ready, but no lane holds it; run the consistency check.",
+    ]
+
+
+@pytest.mark.parametrize("state", ["waiting", "idle", "aggregating", "mapping", "reducing", "nonsense"])
+def test_every_state_has_an_answer(desk: Desk, state: str) -> None:
+    desk.broker.push([Push(id="t", name="add", parent_id="p")])
+    desk.client.hset(desk.keys.task("t"), "s", state)
+    assert inspect.why("t")

@@ -1,0 +1,113 @@
+"""All that a pool holds at one moment, read key by key, so that the checks can compare one place with another."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from redis.exceptions import ResponseError
+
+from queueops.redis.broker import RedisBroker
+
+SHAPES = {
+    r"task:[^#]+": "hash",
+    r"task:[^#]+#log": "list",
+    r"task:[^#]+#next": "hash",
+    r"task:[^#]+#\d+~?": "hash",
+    r"task:[^#]+#\d+#log": "list",
+    r"task:[^#]+#chunks:(pending|active|errored|done|failed)": "zset",
+    r"task:[^#]+#chunks:(twins|unable)": "set",
+    r"task:[^#]+#chunks:by": "hash",
+    r"trash:[^#]+": "hash",
+    r"trash:[^#]+#log": "list",
+    r"state:[a-z]+": "zset",
+    r"lane:[^#]+": "zset",
+    r"lane:[^#]+#conf": "hash",
+    r"lane:[^#]+#active": "set",
+    r"name:.+": "zset",
+    r"tag:.+": "zset",
+    r"error:[^#]+": "hash",
+    r"error:[^#]+#tasks": "zset",
+    r"metrics:\d+": "hash",
+    r"worker:.+": "hash",
+    r"wake:.+": "list",
+    r"agenda|lanes|lanes:ready|names|tags|errors|workers|idle|trashed": "zset",
+    r"counts|clock": "hash",
+    r"seq|sampler|snapshot|tail": "string",
+}
+"""Every shape of key that a pool may hold, behind its prefix, and the type of what is there."""
+
+PASSING = re.compile(r"(metrics|worker|wake|error):.*|sampler|snapshot|tail")
+"""Keys that go by themselves: each has a time to live."""
+
+READ = {"hash": "hgetall", "string": "get", "list": "lrange", "set": "smembers", "zset": "zrange"}
+RANGE = {"list": (0, -1), "zset": (0, -1)}
+
+
+def shape_of(name: str) -> str:
+    """The type that a key of this name must have; empty for a name of no known shape."""
+    return next((kind for shape, kind in SHAPES.items() if re.fullmatch(shape, name)), "")
+
+
+class Picture:
+    """The keys of a pool, and what they hold. A key of another type than its name says is in ``foreign``."""
+
+    def __init__(self, broker: RedisBroker, pool: str = "default") -> None:
+        self.keys = broker.keys(pool)
+        client, prefix = broker.client, f"{self.keys.prefix}:"
+        names = sorted(name.decode()[len(prefix) :] for name in client.keys(f"{prefix}*"))
+        self.shapes = {name: shape_of(name) for name in names}
+        passing = [name for name in names if PASSING.fullmatch(name)]
+        with client.pipeline(transaction=False) as pipe:
+            pipe.time()
+            for name in passing:
+                pipe.pttl(prefix + name)
+            for name, kind in self.shapes.items():
+                if kind:
+                    scored = {"withscores": True} if kind == "zset" else {}
+                    getattr(pipe, READ[kind])(prefix + name, *RANGE.get(kind, ()), **scored)
+            (seconds, micros), *replies = pipe.execute(raise_on_error=False)
+        self.now = seconds * 1000 + micros // 1000
+        self.ttls = dict(zip(passing, replies, strict=False))
+        self._values: dict[str, Any] = dict(zip(filter(self.shapes.get, names), replies[len(passing) :], strict=True))
+        self.foreign = {name for name, value in self._values.items() if isinstance(value, ResponseError)}
+
+    def scores(self, name: str) -> dict[str, float]:
+        """A sorted set as member: score."""
+        return {member.decode(): score for member, score in self._values.get(name, ())}
+
+    def order(self, name: str) -> list[str]:
+        """A sorted set's members in order."""
+        return [member.decode() for member, _ in self._values.get(name, ())]
+
+    def members(self, name: str) -> set[str]:
+        """A set."""
+        return {member.decode() for member in self._values.get(name, ())}
+
+    def hash(self, name: str) -> dict[str, str]:
+        """A hash; empty when it is not there or is no hash."""
+        found = {} if name in self.foreign else self._values.get(name, {})
+        return {field.decode(): value.decode("utf-8", "replace") for field, value in found.items()}
+
+    def under(self, start: str, *, sub: str = "") -> Iterator[str]:
+        """The rest of every key that begins with ``start`` and ends with ``#sub`` (or has no sub-key)."""
+        for name in self.shapes:
+            if name.startswith(start):
+                rest, _, found = name[len(start) :].partition("#")
+                if found == sub:
+                    yield rest
+
+    def records(self) -> dict[str, dict[str, str]]:
+        """Every readable record by id, short field names."""
+        found = {task_id: self.hash(f"task:{task_id}") for task_id in self.under("task:")}
+        return {task_id: record for task_id, record in found.items() if "s" in record and "n" in record}
+
+    def states(self) -> dict[str, dict[str, float]]:
+        """Every state index."""
+        return {state: self.scores(f"state:{state}") for state in self.under("state:")}
+
+    def lane_conf(self, lane: str) -> tuple[int | None, bool]:
+        """The limit of a lane, and whether it is paused."""
+        conf = self.hash(f"lane:{lane}#conf")
+        return int(conf["limit"]) if "limit" in conf else None, conf.get("paused") == "1"

@@ -1,0 +1,232 @@
+"""Attempts, crashes, releases, unknown names: what each costs, and how it ends."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from queueops.contracts import Outcome, Settlement
+from tests.kernel.conftest import MakeDesk
+from tests.kernel.desk import NEVER_MS, POOL, Desk
+
+DAY_MS = 86_400_000
+
+
+@pytest.mark.parametrize("retries", [0, 1, 2, 10])
+@pytest.mark.parametrize("outcome", [Outcome.ERROR, Outcome.TIMEOUT])
+def test_n_retries_are_at_most_n_plus_1_attempts(desk: Desk, retries: int, outcome: Outcome) -> None:
+    desk.push("a", retries=retries)
+    for number in range(1, retries + 2):
+        lease = desk.lease()
+        assert lease.attempt == number
+        desk.settle(lease, outcome, b'{"type":"E"}', delay_ms=NEVER_MS, fingerprint="f1", title="E: no")
+        assert desk.state("a") == ("restart" if number <= retries else "failed")
+        desk.make_due("a") if number <= retries else None
+    assert desk.record("a").attempt == retries + 1
+    lines = [json.loads(line) for line in desk.client.lrange(desk.keys.log("a"), 0, -1)]
+    assert [line["attempt"] for line in lines if line["k"] == "error"] == list(range(1, retries + 2))
+
+
+def test_an_error_that_is_not_to_be_retried_ends_the_task(desk: Desk) -> None:
+    desk.push("a", retries=5)
+    desk.settle(desk.lease(), Outcome.ERROR, delay_ms=-1)
+    assert desk.state("a") == "failed"
+
+
+@pytest.mark.parametrize("outcome", [Outcome.RELEASE, Outcome.UNKNOWN, Outcome.RESTART])
+def test_what_is_given_back_costs_nothing(desk: Desk, outcome: Outcome) -> None:
+    desk.push("a")
+    for _ in range(5):
+        lease = desk.lease()
+        assert (lease.attempt, lease.crashes) == (1, 0)
+        desk.settle(lease, outcome, b"why", delay_ms=NEVER_MS)
+        desk.make_due("a") if desk.state("a") == "postponed" else None
+
+
+def test_a_counted_restart_costs_an_attempt(desk: Desk) -> None:
+    desk.push("a", retries=1)
+    for state in ("postponed", "failed"):
+        desk.settle(desk.lease(), Outcome.RESTART, delay_ms=NEVER_MS, counted=True)
+        assert desk.state("a") == state
+        desk.make_due("a") if state == "postponed" else None
+
+
+def test_the_back_off_is_what_the_settlement_says(desk: Desk) -> None:
+    desk.push("a", retries=1)
+    desk.settle(desk.lease(), Outcome.ERROR, delay_ms=123_456)
+    assert desk.record("a").due == pytest.approx(desk.now() + 123_456, abs=1000)
+    assert desk.client.zscore(desk.keys.agenda, "a") == desk.record("a").due
+
+
+@pytest.mark.parametrize("limit", [1, 3])
+def test_a_task_that_kills_its_worker_fails_after_max_crashes(make_desk: MakeDesk, limit: int) -> None:
+    desk = make_desk(max_crashes=limit)
+    desk.push("a", retries=100)
+    for number in range(1, limit + 1):
+        desk.lease()
+        desk.make_due("a")
+        desk.tick()
+        assert desk.state("a") == ("failed" if number == limit else "restart")
+        desk.make_due("a") if number < limit else None
+    record = desk.record("a")
+    assert (record.crashes, record.attempt) == (limit, 0)
+    assert record.reason.startswith(f"lost its worker {limit} times")
+
+
+def test_crashes_and_attempts_are_counted_apart(desk: Desk) -> None:
+    desk.push("a", retries=1)
+    desk.lease()
+    desk.expire("a")
+    desk.settle(desk.lease(), Outcome.ERROR, delay_ms=NEVER_MS)
+    desk.make_due("a")
+    lease = desk.lease()
+    assert (lease.attempt, lease.crashes) == (2, 1)
+
+
+def test_those_who_went_down_together_come_back_apart(desk: Desk) -> None:
+    desk.push(*[f"t{number}" for number in range(20)])
+    desk.claim(20)
+    desk.make_due(*[f"t{number}" for number in range(20)])
+    desk.tick()
+    dues = sorted(desk.record(f"t{number}").due for number in range(20))
+    assert len(set(dues)) > 15
+    assert 300 < dues[-1] - dues[0] < 1100
+    desk.put_off(*[f"t{number}" for number in range(20)])
+
+
+def test_a_worker_that_died_is_judged_for_what_ran_and_released_for_the_rest(desk: Desk) -> None:
+    desk.push("ran", "held", "kept", "other")
+    ran, _, kept = desk.claim(3, "w1")
+    other = desk.claim(1, "w2")[0]
+    running = {"ran": Settlement("ran", ran.fence, Outcome.CRASH, b"killed by signal 9")}
+    assert desk.broker.recover(POOL, "w1", running, [("kept", kept.fence)]) == 2
+    assert desk.states("ran", "held", "kept", "other") == ["restart", "pending", "locked", "locked"]
+    assert (desk.record("ran").crashes, desk.record("held").crashes) == (1, 0)
+    desk.put_off("ran")
+    assert desk.settle(kept) == "OK"
+    assert desk.settle(other, worker="w2") == "OK"
+
+
+def test_a_dead_worker_with_more_leases_than_a_batch_loses_all(desk: Desk) -> None:
+    desk.push(*[f"t{number}" for number in range(1200)])
+    for _ in range(4):
+        desk.claim(150, "w1")
+        desk.claim(150, "w2")
+    assert desk.broker.recover(POOL, "w1", {}) == 600
+    assert desk.client.zcard(desk.keys.state("locked")) == 600
+    desk.check()
+    desk.client.flushall()
+
+
+def test_a_name_that_no_worker_knows_is_quarantined_in_the_end(make_desk: MakeDesk) -> None:
+    desk = make_desk(unknown_after=7 * 86400.0)
+    desk.push("a")
+    meet_unknown(desk)
+    assert desk.state("a") == "postponed"
+    make_older(desk, "a", 8 * DAY_MS)
+    desk.make_due("a")
+    meet_unknown(desk)
+    assert desk.state("a") == "quarantined"
+    assert desk.record("a").reason == "nobody knows tests.noop"
+    assert desk.told("requeue", "a") == "OK"
+    assert desk.drain() == ["a"]
+
+
+def test_a_task_that_was_due_late_has_its_whole_time_to_meet_a_worker_that_knows_it(make_desk: MakeDesk) -> None:
+    desk = make_desk(unknown_after=7 * 86400.0)
+    desk.push("postponed", delay_ms=NEVER_MS)
+    make_older(desk, "postponed", 30 * DAY_MS)
+    desk.make_due("postponed")
+    meet_unknown(desk)
+    assert desk.state("postponed") == "postponed"
+    desk.push("again")
+    desk.drain()
+    make_older(desk, "again", 30 * DAY_MS)
+    desk.control("retry", "again")
+    meet_unknown(desk)
+    assert desk.state("again") == "postponed"
+
+
+@pytest.mark.parametrize("outcome", [Outcome.ERROR, Outcome.RESTART])
+def test_a_task_that_ran_meanwhile_is_known_to_somebody(make_desk: MakeDesk, outcome: Outcome) -> None:
+    desk = make_desk(unknown_after=7 * 86400.0)
+    desk.push("a", retries=1)
+    meet_unknown(desk)
+    make_older(desk, "a", 8 * DAY_MS)
+    desk.make_due("a")
+    desk.settle(desk.lease(), outcome, delay_ms=NEVER_MS)
+    desk.make_due("a")
+    meet_unknown(desk)
+    assert desk.state("a") == "postponed"
+
+
+def meet_unknown(desk: Desk) -> None:
+    """An old worker claims a task and does not know its name."""
+    desk.settle(desk.lease(), Outcome.UNKNOWN, b"nobody knows tests.noop", delay_ms=NEVER_MS)
+
+
+def make_older(desk: Desk, task_id: str, ms: int) -> None:
+    """A task was pushed, and met a worker that does not know it, so long ago."""
+    for field in ("c", "uk"):
+        if desk.client.hexists(desk.keys.task(task_id), field):
+            desk.client.hincrby(desk.keys.task(task_id), field, -ms)
+
+
+@pytest.mark.parametrize("outcome", [Outcome.RELEASE, Outcome.RESTART, Outcome.UNKNOWN, Outcome.ERROR, Outcome.CRASH])
+def test_a_task_whose_cancellation_was_asked_for_does_not_start_again(desk: Desk, outcome: Outcome) -> None:
+    desk.push("a", retries=5)
+    lease = desk.lease()
+    desk.told("cancel", "a", value="enough")
+    desk.settle(lease, outcome)
+    assert (desk.state("a"), desk.record("a").reason) == ("cancelled", "enough")
+
+
+@pytest.mark.parametrize("outcome", [Outcome.SUCCESS, Outcome.QUARANTINE])
+def test_a_cancellation_that_came_too_late_changes_nothing(desk: Desk, outcome: Outcome) -> None:
+    desk.push("a")
+    lease = desk.lease()
+    desk.told("cancel", "a")
+    desk.settle(lease, outcome)
+    assert desk.state("a") == {"success": "succeeded", "quarantine": "quarantined"}[outcome]
+
+
+@pytest.mark.parametrize("way", ["release", "requeue", "expire"])
+def test_a_wish_to_cancel_survives_no_return_to_the_lane(desk: Desk, way: str) -> None:
+    desk.push("a")
+    lease = desk.lease()
+    desk.told("cancel", "a")
+    if way == "expire":
+        desk.expire("a")
+    elif way == "release":
+        desk.control("release", "a")
+    else:
+        desk.settle(lease, Outcome.QUARANTINE)
+        desk.control("requeue", "a")
+    assert desk.state("a") == ("pending" if way == "requeue" else "cancelled")
+    assert desk.client.hget(desk.keys.task("a"), "x") is None or desk.state("a") == "cancelled"
+
+
+def test_a_retry_begins_from_the_start_and_keeps_the_log(desk: Desk) -> None:
+    desk.push("a", retries=0)
+    desk.settle(desk.lease(), Outcome.ERROR, b'{"type":"E"}', fingerprint="f1", title="E")
+    before = desk.record("a")
+    assert desk.told("retry", "a") == "OK"
+    after = desk.record("a")
+    assert (after.attempt, after.error, after.fingerprint, after.ended) == (0, b"", "", None)
+    assert after.uid > before.uid
+    assert desk.client.llen(desk.keys.log("a")) == 2
+    assert desk.lease().attempt == 1
+
+
+def test_an_error_is_listed_while_its_task_is_failed(desk: Desk) -> None:
+    desk.push("a", "b")
+    for lease in desk.claim(2):
+        desk.settle(lease, Outcome.ERROR, fingerprint="f1", title="E: no")
+    assert desk.client.zcard(desk.keys.error_tasks("f1")) == 2
+    assert desk.client.hget(desk.keys.error("f1"), "count") == b"2"
+    desk.control("retry", "a")
+    desk.control("delete", "b")
+    assert desk.client.zcard(desk.keys.error_tasks("f1")) == 0
+    desk.control("restore", "b")
+    assert desk.client.zrange(desk.keys.error_tasks("f1"), 0, -1) == [b"b"]

@@ -1,0 +1,81 @@
+"""The scripts on fakeredis, which knows no first line with flags: as on a server older than 7."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import fakeredis
+import pytest
+
+from queueops.conf import Settings
+from queueops.contracts import Conflict, Outcome
+from queueops.redis.broker import RedisBroker
+from queueops.redis.scripts import Scripts
+from tests.kernel.desk import NEVER_MS, POOL, Desk, ids_of
+
+
+class FakeScripts(Scripts):
+    """Calls that go through the client, for a fake has no connection to send on."""
+
+    def _execute(self, *command: object) -> object:
+        return self.client.execute_command(*command)
+
+
+@pytest.fixture
+def desk() -> Iterator[Desk]:
+    """A desk at a fake server."""
+    broker = RedisBroker(Settings(url="redis://nowhere", lease=1000.0))
+    broker.client = fakeredis.FakeRedis()
+    broker.scripts = FakeScripts(broker.client, shebang=False)
+    desk = Desk(broker)
+    yield desk
+    desk.check()
+
+
+def test_a_task_runs(desk: Desk) -> None:
+    desk.push("a", "b", tags=("red",))
+    assert desk.drain() == ["a", "b"]
+    assert desk.states("a", "b") == ["succeeded", "succeeded"]
+
+
+def test_a_task_is_tried_again(desk: Desk) -> None:
+    desk.push("a", retries=1)
+    desk.settle(desk.lease(), Outcome.ERROR, delay_ms=NEVER_MS, fingerprint="f1")
+    desk.make_due("a")
+    desk.settle(desk.lease(), Outcome.ERROR, fingerprint="f1")
+    assert (desk.state("a"), desk.record("a").attempt) == ("failed", 2)
+
+
+def test_a_lost_lease_is_taken_and_its_holder_refused(desk: Desk) -> None:
+    desk.push("a")
+    old = desk.lease("w1")
+    desk.expire("a")
+    new = desk.lease("w2")
+    assert desk.settle(old) == "STALE"
+    assert desk.settle(new, worker="w2") == "OK"
+
+
+def test_an_id_in_use_is_judged(desk: Desk) -> None:
+    desk.push("a")
+    assert desk.word("a", Conflict.IGNORE) == "EXISTS"
+    assert desk.word("a", Conflict.REPLACE, delay_ms=NEVER_MS) == "REPLACED"
+
+
+def test_a_limit_holds(desk: Desk) -> None:
+    desk.broker.lane(POOL, "narrow", limit=1)
+    desk.push("a", "b", lane="narrow")
+    assert ids_of(desk.claim(5)) == ["a"]
+
+
+def test_an_operator_acts(desk: Desk) -> None:
+    desk.push("a", delay_ms=NEVER_MS)
+    assert desk.told("run_now", "a") == "OK"
+    assert desk.told("cancel", "a") == "OK"
+    assert desk.told("delete", "a") == "OK"
+    assert desk.told("restore", "a") == "OK"
+
+
+def test_scripts_are_loaded_when_the_server_has_none(desk: Desk) -> None:
+    desk.push("a")
+    desk.client.script_flush()
+    assert desk.drain() == ["a"]

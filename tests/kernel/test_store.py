@@ -1,0 +1,120 @@
+"""The server itself: full, flushed of its scripts, restarted; and what a task takes of its memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from queueops.conf import Settings
+from queueops.contracts import Outcome, Settlement
+from queueops.errors import BrokerUnavailable, StoreFull
+from queueops.ids import new_id
+from queueops.redis import embedded
+from queueops.redis.broker import RedisBroker
+from tests.kernel.desk import POOL, Desk, end, make
+
+QUEUED = 20_000
+
+
+def test_a_queued_no_op_task_takes_at_most_450_bytes(desk: Desk) -> None:
+    desk.push("first")
+    before = used(desk)
+    for _ in range(QUEUED // 500):
+        desk.broker.push([make(new_id(), retries=2) for _ in range(500)])
+    assert (used(desk) - before) / QUEUED <= 450
+    desk.client.flushall()
+
+
+def used(desk: Desk) -> int:
+    """The bytes that the server uses."""
+    return int(desk.client.info("memory")["used_memory"])
+
+
+@pytest.fixture
+def full(desk: Desk) -> Iterator[Desk]:
+    """A desk with tasks in many states, at a server that has no memory left."""
+    desk.push(*[f"t{number}" for number in range(10)], retries=1)
+    desk.push("later", delay_ms=5_000_000)
+    desk.broker.beat(POOL, "w1", {"host": "here"})
+    desk.exchange("w9", want=0, idle=True)
+    desk.client.config_set("maxmemory", used(desk) // 2)
+    yield desk
+    desk.client.config_set("maxmemory", 0)
+
+
+@pytest.mark.parametrize("ids", [["new"], ["new", "t1"], [f"n{number}" for number in range(500)]])
+def test_a_full_store_refuses_a_push_and_keeps_nothing_of_it(full: Desk, ids: list[str]) -> None:
+    before = full.everything()
+    for conflict in ("ignore", "replace"):
+        with pytest.raises(StoreFull):
+            full.push(*ids, conflict=conflict, args=b"[[1],{}]", tags=("red",))
+    assert full.everything() == before
+    full.check()
+
+
+def test_a_full_store_can_be_drained(full: Desk) -> None:
+    leases = full.claim(6)
+    assert len(leases) == 6
+    outcomes = [Outcome.SUCCESS, Outcome.ERROR, Outcome.RELEASE, Outcome.CANCEL, Outcome.UNKNOWN]
+    ends = [end(lease, outcome, delay_ms=5_000_000) for lease, outcome in zip(leases, outcomes, strict=False)]
+    assert full.exchange(settle=ends).settled == ["OK"] * 5
+    assert full.broker.note(POOL, leases[5].id, leases[5].fence, done=1, line=b"half") == "OK"
+    assert full.extend(leases[5]).lost == []
+    assert full.broker.recover(POOL, "w1", {leases[5].id: Settlement(leases[5].id, 1, Outcome.CRASH)}) == 1
+    assert full.tick() == {}
+    full.broker.beat(POOL, "w1", {"host": "here"})
+    assert full.broker.wait(POOL, "t9") == "pending"
+    assert full.told("cancel", "t9") == "OK"
+    assert sorted(full.drain()) == ["t2", "t5", "t6", "t7", "t8"]
+    full.check()
+
+
+def test_a_worker_can_begin_to_drain_a_full_store(full: Desk) -> None:
+    fresh = Desk(RedisBroker(full.broker.settings))
+    assert fresh.drain()
+    fresh.client.close()
+
+
+def test_a_push_goes_through_as_soon_as_there_is_room(full: Desk) -> None:
+    full.client.config_set("maxmemory", 0)
+    assert full.push("new")[0].word == "OK"
+
+
+def test_scripts_that_the_server_forgot_are_loaded_again(desk: Desk) -> None:
+    desk.push("a", "b")
+    desk.client.script_flush()
+    lease = desk.lease()
+    desk.client.script_flush()
+    assert desk.settle(lease) == "OK"
+    desk.client.script_flush()
+    assert desk.tick() == {}
+
+
+def test_a_restarted_server_has_lost_nothing(empty_directory: Path) -> None:
+    server = embedded.start(empty_directory)
+    desk = Desk(RedisBroker(Settings(url=server.url, lease=1000.0)))
+    desk.push("a", "b", "c")
+    settled, held = desk.claim(2)
+    desk.settle(settled)
+    before = desk.everything()
+    embedded.stop(empty_directory)
+    with pytest.raises(BrokerUnavailable):
+        desk.settle(held)
+    embedded.start(empty_directory)
+    assert desk.everything() == before
+    assert desk.push("d")[0].word == "OK"
+    assert desk.settle(held) == "OK"
+    desk.check()
+    desk.client.close()
+
+
+def test_a_call_to_a_server_that_is_gone_says_so(tmp_path: Path) -> None:
+    from queueops.conf import BrokerRetry
+
+    broker = RedisBroker(Settings(url=f"unix://{tmp_path}/none.sock", retry=BrokerRetry(attempts=2, base=0.001)))
+    with pytest.raises(BrokerUnavailable, match="after 2 attempts"):
+        broker.push([make("a")])
+    with pytest.raises(BrokerUnavailable):
+        broker.exchange(POOL, "w1", want=1)

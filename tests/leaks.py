@@ -1,0 +1,54 @@
+"""What a test must not leave behind: a process, or a thread."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+
+import psutil
+
+PATIENCE = 5.0  # seconds for what is ending to end
+# Threads that a process has once and keeps: each is a daemon, and its name says whose it is.
+KEPT = ("queueops-waiting", "asyncio_", "ThreadPoolExecutor", "asgiref")
+
+
+def running() -> tuple[set[int], set[threading.Thread]]:
+    """The child processes and the threads of this process that run now."""
+    children = psutil.Process().children(recursive=True)
+    return {child.pid for child in children if child.status() != psutil.STATUS_ZOMBIE}, set(threading.enumerate())
+
+
+def left_over(before: tuple[set[int], set[threading.Thread]]) -> str:
+    """What runs now and did not run before, in words; empty when there is nothing."""
+    deadline = time.monotonic() + PATIENCE
+    while found := _new(before):
+        if time.monotonic() > deadline:
+            return ", ".join(found)
+        time.sleep(0.02)
+    return ""
+
+
+def _new(before: tuple[set[int], set[threading.Thread]]) -> list[str]:
+    processes, threads = running()
+    names = [f"process {pid} ({_command(pid)})" for pid in processes - before[0]]
+    return names + [f"thread {thread.name!r}" for thread in threads - before[1] if not thread.name.startswith(KEPT)]
+
+
+def strays(directory: str) -> list[psutil.Process]:
+    """The processes that were started for the tests' data directory, however far they went."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if process.pid != os.getpid() and process.environ().get("QUEUEOPS_TESTS_DATA") == directory:
+                found.append(process)
+        except (psutil.Error, OSError):
+            continue  # it ended, or it is somebody else's
+    return found
+
+
+def _command(pid: int) -> str:
+    try:
+        return " ".join(psutil.Process(pid).cmdline())[:200]
+    except psutil.Error:
+        return "it ended"

@@ -1,0 +1,235 @@
+"""Random operations on map-reduce tasks on a real server, beside a model in plain Python: they never disagree."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+import hypothesis.strategies as st
+from hypothesis import HealthCheck, settings
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
+
+from queueops.conf import Settings
+from queueops.contracts import Conflict, Lease, Outcome, Settlement
+from queueops.redis.broker import RedisBroker
+from queueops.states import ChunkState, chunks_allowing
+from tests.kernel.desk import NEVER_MS, POOL
+from tests.kernel.test_model import PHASES
+from tests.mapreduce.bench import ChunkDesk
+from tests.mapreduce.model import LEASED, MAX_CRASHES, RETRIES, Model
+
+IDS, WORKERS = ["a", "b"], ["w1", "w2"]
+OUTCOMES = [
+    *[Outcome.SUCCESS] * 4,
+    *[Outcome.ERROR] * 3,
+    Outcome.CRASH,
+    Outcome.RELEASE,
+    Outcome.CANCEL,
+    Outcome.RESTART,
+]
+MENDING = ["retry", "drop", "skip", "edit", "redo", "release", "speculate"]
+STATES = [str(state) for state in ChunkState]
+
+task_ids, workers, picks = st.sampled_from(IDS), st.sampled_from(WORKERS), st.integers(0, 40)
+
+
+class MapReduceKernel(RuleBasedStateMachine):
+    """Every call about tasks with chunks, in every state."""
+
+    url = ""
+
+    def __init__(self) -> None:
+        super().__init__()
+        config = Settings(url=self.url, namespace="chunks", lease=1000.0, max_crashes=MAX_CRASHES)
+        self.desk = ChunkDesk(RedisBroker(config))
+        self.desk.client.flushall()
+        self.model = Model()
+        self.leases: list[Lease] = []
+
+    def teardown(self) -> None:
+        self.desk.client.close()
+
+    def lease_at(self, pick: int) -> Lease:
+        """A lease that was given once: mostly a good one, else perhaps a stale one."""
+        good = [lease for lease in self.leases if self.model.judge(lease) == "OK"]
+        among = good if pick % 4 and good else self.leases
+        return among[-1 - pick // 4 % len(among)] if among else Lease(id="a#0", fence=7)
+
+    @initialize(limit=st.sampled_from([None, 2]), tolerated=st.integers(0, 2))
+    def begin(self, limit: int | None, tolerated: int) -> None:
+        """There is something to do."""
+        for task_id in IDS:
+            self.push(task_id, tolerated, limit)
+        self.map(5, "w1")
+
+    @rule(task_id=task_ids, tolerated=st.integers(0, 2), limit=st.sampled_from([None, None, 1, 2]))
+    def push(self, task_id: str, tolerated: int, limit: int | None) -> None:
+        """A new run of an id, over the old one; what that leaves behind is deleted."""
+        own = {"max_parallel": limit} if limit else {}
+        self.desk.push_mapreduce(
+            task_id, drop=str(tolerated), chunk_retries=RETRIES, retries=RETRIES, conflict=Conflict.REPLACE, **own
+        )
+        self.model.push(task_id, tolerated, limit)
+        self.desk.tick()
+
+    @rule(size=st.integers(0, 6), worker=workers)
+    def map(self, size: int, worker: str) -> None:
+        """Everything that waits for its map is mapped."""
+        self.claim(20, worker)
+        for lease in [each for each in self.leases if self.model.judge(each) == "OK" and not each.phase]:
+            if lease.kind == "mapreduce":
+                self.desk.write(lease, size)
+                self.model.write(lease.id, size)
+                self.settle(lease, Outcome.SUCCESS, 0, False, str(size))
+
+    @rule(want=st.integers(1, 4), worker=workers)
+    def claim(self, want: int, worker: str) -> None:
+        """Claim some."""
+        found = self.desk.claim(want, worker)
+        self.model.claim(found, want, worker)
+        self.leases += found
+        self.forget_useless_twins()
+
+    def forget_useless_twins(self) -> None:
+        """A second run of what is ready again goes when somebody comes across it."""
+        for task in self.model.tasks.values():
+            for chunk in task.of("pending"):
+                if chunk.twin and chunk.twin.state == "pending" and not self.desk.chunk(f"{chunk.number}~", task.id):
+                    chunk.twin = None
+
+    @rule(
+        ends=st.lists(
+            st.tuples(picks, st.sampled_from(OUTCOMES), st.sampled_from([-1, NEVER_MS]), st.booleans()), max_size=4
+        )
+    )
+    def end_some(self, ends: list[tuple[int, Outcome, int, bool]]) -> None:
+        """Leases end, well or not."""
+        for pick, outcome, delay_ms, counted in ends:
+            lease = self.lease_at(pick)
+            if lease.kind == "mapreduce" and (
+                outcome is Outcome.RESTART or (outcome is Outcome.SUCCESS and not lease.phase)
+            ):
+                continue
+            self.settle(lease, outcome, delay_ms, counted)
+
+    def settle(self, lease: Lease, outcome: Outcome, delay_ms: int, counted: bool, value: str = "1") -> None:
+        if outcome is not Outcome.ERROR or lease.kind == "mapreduce":
+            delay_ms = NEVER_MS
+        end = Settlement(lease.id, lease.fence, outcome, value.encode(), delay_ms, counted=counted)
+        word = self.desk.exchange("w1", settle=[end]).settled[0]
+        assert word == self.model.judge(lease), (lease.id, word)
+        if word == "OK":
+            self.model.end(lease.id, outcome, delay_ms, counted)
+
+    @rule(worker=workers, judged=st.dictionaries(picks, st.sampled_from([Outcome.CRASH, Outcome.ERROR]), max_size=2))
+    def recover(self, worker: str, judged: dict[int, Outcome]) -> None:
+        """A worker died."""
+        good = {lease.id: lease for lease in map(self.lease_at, judged) if self.model.judge(lease) == "OK"}
+        ends = dict(zip(good, judged.values(), strict=False))
+        running = {key: Settlement(key, good[key].fence, outcome, b"{}", -1) for key, outcome in ends.items()}
+        mine = {key: outcome for key, outcome in ends.items() if self.model.held(key).worker == worker}
+        self.desk.broker.recover(POOL, worker, running)
+        self.model.take_back(worker, mine)
+
+    @rule(chosen=st.lists(picks, min_size=1, max_size=3))
+    def let_time_come(self, chosen: list[int]) -> None:
+        """Leases, delays and retentions end, and a watchdog comes by."""
+        members = sorted(member.decode() for member in self.desk.client.zrange(self.desk.keys.agenda, 0, -1))
+        due = sorted({members[pick % len(members)] for pick in chosen}) if members else []
+        for member in due:
+            self.desk.make_due(member)
+            self.desk.tick()
+            self.model.act_on_due([member])
+
+    @rule(verb=st.sampled_from(["cancel", "release", "retry", "delete", "restore"]), task_id=task_ids)
+    def control(self, verb: str, task_id: str) -> None:
+        """An operator's action on a task."""
+        assert self.desk.told(verb, task_id, value="enough" if verb == "cancel" else "") == self.model.control(
+            verb, task_id
+        )
+
+    @rule(verb=st.sampled_from(MENDING), task_id=task_ids, numbers=st.sets(st.integers(0, 7), min_size=1, max_size=4))
+    def mend(self, verb: str, task_id: str, numbers: set[int]) -> None:
+        """An operator's action on chunks."""
+        answer = self.desk.broker.mend_chunks(POOL, task_id, verb, sorted(numbers), value=b"7")
+        changed = self.model.mend(task_id, verb, sorted(numbers))
+        if task_id in self.model.tasks:
+            assert set(answer.refused) == numbers - changed
+        assert answer.changed == len(changed)
+
+    @rule(verb=st.sampled_from(["retry", "drop", "skip", "release"]), state=st.sampled_from(STATES), task_id=task_ids)
+    def mend_all(self, verb: str, state: str, task_id: str) -> None:
+        """The same on all of a state."""
+        if state in chunks_allowing(verb):
+            answer = self.desk.broker.mend_all(POOL, task_id, verb, state)
+            assert answer.changed == self.model.mend_all(task_id, verb, state)
+
+    @rule(stage=st.sampled_from(["map", "process", "reduce"]), every=st.booleans(), task_id=task_ids)
+    def restart(self, stage: str, every: bool, task_id: str) -> None:
+        """Begin again at a stage."""
+        wanted = ("failed", "errored", "done") if every else ("failed", "errored")
+        row = self.desk.broker.restart_from(POOL, task_id, stage, states=wanted)
+        assert row.word == self.model.restart(task_id, stage, wanted), row
+
+    @invariant()
+    def agree(self) -> None:
+        """What is stored is what the model says, and every invariant holds."""
+        self.put_off()
+        self.desk.check()
+        for task_id in IDS:
+            task = self.model.tasks.get(task_id)
+            assert self.desk.state(task_id) == (task.state if task else "")
+            owner = self.model.owner(task_id)
+            expected = {n: chunk.state for n, chunk in (owner.chunks or {}).items()} if owner else {}
+            assert {n: self.desk.chunk(n, task_id).get("s") for n in expected} == expected
+            assert sum(self.desk.counts(task_id)) == len(expected)
+            if task is not None:
+                assert bool(self.desk.field("ph", task_id)) == task.reduces
+                assert int(self.desk.field("xd", task_id) or 0) == task.dropped
+
+    def put_off(self) -> None:
+        """What is tried again is never due by itself."""
+        self.desk.put_off(*[key for key, held in self.model.everything() if held.state in ("errored", "restart")])
+
+    def finish(self) -> None:
+        """Run what is left to its end: each chunk is processed, each task reduces once."""
+        for _ in range(60):
+            self.map(3, "w1")
+            for lease in [each for each in self.leases if self.model.judge(each) == "OK"]:
+                if lease.kind == "chunk" or lease.phase:
+                    self.settle(lease, Outcome.SUCCESS, 0, False)
+            waiting = [key for key, held in self.model.everything() if held.state in ("errored", "restart")]
+            for key in waiting:
+                self.desk.make_due(key)
+            self.desk.tick()
+            self.model.act_on_due(waiting)
+            self.agree()
+        left = {task.id: task.state for task in self.model.tasks.values()}
+        assert not set(left.values()) & {"pending", "aggregating", *LEASED}, left
+
+
+class FinishedKernel(MapReduceKernel):
+    """The same, and at the end everything comes to its end."""
+
+    def teardown(self) -> None:
+        try:
+            if sys.exc_info()[0] is None:
+                self.finish()
+        finally:
+            super().teardown()
+
+
+def test_chunks_and_a_model_of_them_agree_whatever_happens(redis_url: str, namespace: str) -> None:
+    FinishedKernel.url = redis_url
+    bounds: Any = settings(
+        max_examples=60,
+        stateful_step_count=40,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+        database=None,
+        derandomize="CI" in os.environ,  # a run that judges a change must judge the same each time
+        phases=PHASES,
+        print_blob=True,
+    )
+    run_state_machine_as_test(FinishedKernel, settings=bounds)

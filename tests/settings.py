@@ -1,0 +1,39 @@
+"""The stand-alone project; what it keeps is in a directory of this run, also for the processes that a test starts."""
+
+import atexit
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+
+def _remove(directory: str, owner: int) -> None:
+    if os.getpid() == owner:
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+if "QUEUEOPS_TESTS_DATA" not in os.environ:
+    os.environ["QUEUEOPS_TESTS_DATA"] = tempfile.mkdtemp(prefix="queueops-tests-")
+    atexit.register(_remove, os.environ["QUEUEOPS_TESTS_DATA"], os.getpid())
+
+os.environ["QUEUEOPS_DATA"] = os.environ["QUEUEOPS_TESTS_DATA"]
+os.environ["QUEUEOPS_SECRET_KEY"] = "only for tests"
+os.environ["QUEUEOPS_DEBUG"] = "0"
+os.environ.pop("QUEUEOPS_ENV", None)
+os.environ.pop("QUEUEOPS_URL", None)
+
+from console.project.settings import *  # noqa: E402, F403
+from console.project.settings import DATABASES, INSTALLED_APPS  # noqa: E402
+
+DATA = Path(os.environ["QUEUEOPS_TESTS_DATA"])
+STORE = DATA / "store"
+ALLOWED_HOSTS = ["testserver", "localhost", "127.0.0.1"]
+INSTALLED_APPS = [*INSTALLED_APPS, "console.demo", "tests"]
+DATABASES["default"]["TEST"] = {"NAME": DATABASES["default"]["NAME"]}  # the processes of a test see its database
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+QUEUEOPS = {
+    # The plain address of the embedded server: whoever meets it gone learns so, and does not start it again.
+    "URL": f"unix://{STORE / 'valkey.sock'}",
+    "NAMESPACE": os.environ.get("QUEUEOPS_TESTS_NAMESPACE", "tests"),
+}

@@ -1,0 +1,108 @@
+"""The tasks that the tests push."""
+
+from __future__ import annotations
+
+from queueops import Depends, current, task
+
+opened: list[str] = []
+
+
+@task
+def add(a: int, b: int = 1) -> int:
+    """Add two numbers."""
+    return a + b
+
+
+@task()
+async def add_later(a: int, b: int = 1) -> int:
+    """Add two numbers, on the loop."""
+    return a + b
+
+
+@task()
+def count_to(n: int):
+    """Yield the numbers below n."""
+    yield from range(n)
+
+
+@task()
+def sum_up_to(n: int):
+    """Yield the numbers below n, and return their sum."""
+    yield from range(n)
+    return sum(range(n))
+
+
+@task()
+async def count_later(n: int):
+    """Yield the numbers below n, on the loop."""
+    for number in range(n):
+        yield number
+
+
+@task(retries=2)
+def fail(text: str = "broken") -> None:
+    """Raise, always."""
+    raise ValueError(text)
+
+
+@task(retries=3, retry_on=(OSError,))
+def fail_for_good() -> None:
+    """Raise what is not worth another attempt."""
+    raise ValueError("not again")
+
+
+@task(unique=lambda user_id, **_: f"mail:{user_id}")
+def mail(user_id: int, template: str = "welcome") -> str:
+    """Say what would be sent."""
+    return f"{template} {user_id}"
+
+
+@task(unique="report:{year}:{month}")
+def report(year: int, month: int = 1) -> int:
+    """Have an id made of a template."""
+    return year * 100 + month
+
+
+def session():
+    """Open and close something."""
+    opened.append("open")
+    try:
+        yield "session"
+    finally:
+        opened.append("closed")
+
+
+@task(retries=0)
+def with_session(fail: bool = False, session: str = Depends(session)) -> str:
+    """Use the session."""
+    opened.append("used")
+    if fail:
+        raise ValueError("no")
+    return session
+
+
+@task()
+def parent(n: int) -> str:
+    """Push a child."""
+    return current().push(add, n).id
+
+
+@task()
+def give_up(reason: str) -> None:
+    """Cancel itself."""
+    current().cancel(reason)
+
+
+@task()
+def come_again() -> int:
+    """Restart once."""
+    context = current()
+    if context.attempt == 1:
+        context.restart(0, count_attempt=True)
+    return context.attempt
+
+
+@task()
+def unencodable() -> object:
+    """Return what JSON does not have."""
+    return object()

@@ -1,0 +1,102 @@
+"""What a task knows of its own execution, and can tell its worker."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from queueops.context import Context, current, enter, leave, running
+from queueops.contracts import Lease
+from queueops.errors import BadOption, Cancelled, Interrupt, Restart
+from queueops.states import State
+from tests import tasks_for_tests as tasks
+
+
+class Written:
+    """A channel that writes down what it is told."""
+
+    def __init__(self):
+        self.told = []
+
+    def progress(self, lease, done, total):
+        self.told.append(("progress", lease.id, done, total))
+
+    def log(self, lease, text):
+        self.told.append(("log", lease.id, text))
+
+    def extend(self, lease, seconds):
+        self.told.append(("extend", lease.id, seconds))
+
+
+@pytest.fixture
+def channel():
+    return Written()
+
+
+@pytest.fixture
+def context(channel):
+    lease = Lease(id="x", fence=1, name=tasks.add.name, attempt=2, pool="mail")
+    token = enter(Context(lease, tasks.add.handler, channel))
+    yield current()
+    leave(token)
+
+
+def test_it_names_the_task_and_the_attempt(context):
+    assert (context.id, context.attempt, context.task, context.pool, context.root) == ("x", 2, tasks.add, "mail", "x")
+    assert running() is context
+
+
+def test_what_it_tells_goes_through_the_channel(context, channel):
+    context.progress(1)
+    context.progress(1.5, 3)
+    context.log(42)
+    context.extend(timedelta(minutes=1))
+    assert channel.told == [
+        ("progress", "x", 1, None),
+        ("progress", "x", 1.5, 3),
+        ("log", "x", "42"),
+        ("extend", "x", 60.0),
+    ]
+
+
+@pytest.mark.parametrize("wrong", [("1",), (True,), (1, "2")])
+def test_progress_is_a_number(context, wrong):
+    with pytest.raises(BadOption):
+        context.progress(*wrong)
+
+
+def test_asking_to_cancel_is_seen_and_its_reason_kept(context):
+    assert (context.cancelled, context.cancel_reason) == (False, "")
+    context.ask_to_cancel("enough")
+    assert context.cancelled
+    with pytest.raises(Cancelled, match="enough"):
+        context.cancel()
+    with pytest.raises(Cancelled, match="my own"):
+        context.cancel("my own")
+
+
+def test_an_interrupt_is_not_caught_by_what_catches_exceptions(context):
+    def careless():
+        try:
+            context.restart(timedelta(seconds=2), count_attempt=True)
+        except Exception:  # what tasks do
+            return "swallowed"
+
+    with pytest.raises(Restart) as caught:
+        careless()
+    assert (caught.value.seconds, caught.value.counted) == (2.0, True)
+    assert isinstance(caught.value, Interrupt)
+
+
+def test_a_generator_stops_at_the_yield_after_it_was_asked_to(channel):
+    context = Context(Lease(id="x", fence=1, name="t", args=b"[[5],{}]"), tasks.count_to.handler, channel)
+    context.ask_to_cancel("enough")
+    with pytest.raises(Cancelled, match="enough"):
+        tasks.count_to.handler.run(context)
+    assert channel.told == [("progress", "x", 1, None)]
+
+
+def test_a_pushed_child_has_this_task_as_its_root(namespace, context):
+    child = context.push(tasks.add, 1)
+    assert child.state is State.PENDING

@@ -1,0 +1,269 @@
+"""A pushed task, seen from outside."""
+
+from __future__ import annotations
+
+import asyncio
+import multiprocessing
+import statistics
+import sys
+import threading
+import time
+import warnings
+
+import pytest
+
+import queueops.contracts
+from queueops import TaskCancelled, TaskFailed, TaskGone, ear, waiting
+from queueops.errors import BadOption, ResultTimeout
+from queueops.handle import TaskHandle
+from queueops.redis.broker import get_broker
+from queueops.states import State
+from queueops.testing import run_worker
+from tests import tasks_for_tests as tasks
+from tests.waiting import wait_until
+
+
+@pytest.fixture(autouse=True)
+def closed():
+    yield
+    waiting.close()
+
+
+@pytest.fixture
+def later():
+    """Run the worker a little later, in a thread."""
+    threads = []
+
+    def start(delay=0.05):
+        thread = threading.Timer(delay, run_worker)
+        threads.append(thread)
+        thread.start()
+
+    yield start
+    for thread in threads:
+        thread.join()
+
+
+def test_handles_of_one_task_are_equal():
+    assert TaskHandle("a") == TaskHandle("a", word="OK")
+    assert len({TaskHandle("a"), TaskHandle("a"), TaskHandle("a", "mail")}) == 2
+    assert repr(TaskHandle("a", "mail")) == "<TaskHandle a in mail>"
+
+
+def test_a_task_is_found_by_its_id_in_any_pool(namespace):
+    handle = tasks.add.using(pool="mail").push(1)
+    assert queueops.get(handle.id) == handle
+    assert queueops.get("nothing") is None
+
+
+def test_the_status_tells_where_a_task_is(namespace):
+    handle = tasks.add.using(tags=["a"], priority=3).push(1)
+    status = handle.status()
+    assert (status.state, status.name, status.tags, status.priority) == (State.PENDING, tasks.add.name, ("a",), 3)
+    assert not status.is_over
+    run_worker()
+    assert handle.status().is_over
+    gone = TaskHandle("nothing")
+    assert (gone.status(), gone.state, gone.progress) == (None, None, None)
+
+
+def test_a_waiter_gets_the_result_when_the_task_ends(namespace, later):
+    handle = tasks.add.push(1, 2)
+    later()
+    assert handle.result(5) == 3
+    assert handle.result(0) == 3
+
+
+def test_a_result_of_none_is_a_result(namespace):
+    handle = tasks.add.using(id="x").push(1)
+    lease = get_broker().exchange("default", "w", want=1).leases[0]
+    end = queueops.contracts.Settlement(lease.id, lease.fence, queueops.contracts.Outcome.SUCCESS)
+    get_broker().exchange("default", "w", settle=[end])
+    assert handle.result(1) is None
+
+
+def test_a_failure_tells_what_was_raised(namespace):
+    handle = tasks.fail.using(retries=0).push("oh")
+    run_worker()
+    with pytest.raises(TaskFailed) as caught:
+        handle.result(1)
+    assert str(caught.value) == f"The task {handle.id} failed: ValueError: oh"
+    assert "raise ValueError(text)" in caught.value.traceback
+    assert handle.status().error == "oh"
+
+
+def test_an_unencodable_result_fails_the_task_and_says_so(namespace):
+    handle = tasks.unencodable.push()
+    run_worker()
+    with pytest.raises(TaskFailed, match="it is an object"):
+        handle.result(1)
+
+
+@pytest.mark.parametrize("timeout", ["x", -1, float("nan"), True])
+def test_a_time_to_wait_that_is_none_is_refused(timeout):
+    with pytest.raises(BadOption, match="The option timeout is"):
+        TaskHandle("any").result(timeout)
+
+
+def test_a_cancelled_task_tells_the_reason_to_its_waiters(namespace):
+    handle = tasks.add.push(1)
+    timer = threading.Timer(0.05, handle.cancel, ["not needed"])
+    timer.start()
+    with pytest.raises(TaskCancelled, match="not needed"):
+        handle.result(5)
+    timer.join()
+    assert not handle.cancel()
+
+
+def test_waiting_ends_at_its_time(namespace):
+    handle = tasks.add.push(1)
+    began = time.monotonic()
+    with pytest.raises(ResultTimeout) as caught:
+        handle.result(0.2)
+    assert 0.15 < time.monotonic() - began < 2
+    assert str(caught.value).startswith(f"The task {handle.id} did not end within 0.2 s; it is pending.")
+    with pytest.raises(ResultTimeout):
+        asyncio.run(handle.aresult(0.1))
+
+
+def test_what_is_gone_is_told(namespace):
+    with pytest.raises(TaskGone):
+        TaskHandle("nothing").result(1)
+
+
+def test_a_waiter_learns_that_its_task_was_deleted(namespace, redis_client, monkeypatch):
+    monkeypatch.setattr(waiting, "RECHECK", 0.1)
+    handle = tasks.add.push(1)
+    timer = threading.Timer(0.05, redis_client.delete, [get_broker().keys("default").task(handle.id)])
+    timer.start()
+    with pytest.raises(TaskGone):
+        handle.result(5)
+    timer.join()
+
+
+def test_many_waits_share_one_thread_and_one_connection(namespace, redis_client, later):
+    handles = [tasks.add.push(n) for n in range(30)]
+    results = {}
+    waiters = [threading.Thread(target=lambda h=h: results.update({h: h.result(10)})) for h in handles]
+    for waiter in waiters:
+        waiter.start()
+    wait_until(lambda: sum(redis_client.pubsub_numsub(*_channels(handles))[i][1] for i in range(30)) == 30)
+    clients = [client for client in redis_client.client_list() if int(client["sub"])]
+    assert (len(clients), [t.name for t in threading.enumerate()].count("queueops-waiting")) == (1, 1)
+    later(0)
+    for waiter in waiters:
+        waiter.join(10)
+    assert results == {handle: n + 1 for n, handle in enumerate(handles)}
+    wait_until(lambda: not any(count for _, count in redis_client.pubsub_numsub(*_channels(handles))))
+
+
+def _channels(handles):
+    return [get_broker().keys(handle.pool).done(handle.id) for handle in handles]
+
+
+def test_a_coroutine_waits_without_a_thread_of_its_own(namespace):
+    handles = [tasks.add.push(n) for n in range(50)]
+
+    async def main():
+        waits = [asyncio.ensure_future(handle.aresult(10)) for handle in handles]
+        await asyncio.sleep(0.2)
+        await asyncio.to_thread(run_worker)
+        return await asyncio.gather(*waits)
+
+    assert asyncio.run(main()) == [n + 1 for n in range(50)]
+
+
+def test_a_waiter_wakes_within_5_ms_of_the_end(namespace):
+    delays = []
+    for n in range(20):
+        handle, ended = tasks.add.push(n), []
+        timer = threading.Timer(
+            0.02, lambda ended=ended: (run_worker(until_idle=False), ended.append(time.monotonic()))
+        )
+        timer.start()
+        handle.result(5)
+        woken = time.monotonic()
+        timer.join()
+        delays.append(woken - ended[0])
+    assert statistics.median(delays) < 0.005
+
+
+def test_a_wait_survives_the_loss_of_its_connection(namespace, redis_client, later):
+    handle = tasks.add.push(1)
+    waiter_says = []
+    waiter = threading.Thread(target=lambda: waiter_says.append(handle.result(10)))
+    waiter.start()
+    channel = _channels([handle])[0]
+    wait_until(lambda: redis_client.pubsub_numsub(channel)[0][1])
+    for _ in range(3):
+        redis_client.client_kill_filter(_type="pubsub")
+        wait_until(lambda: redis_client.pubsub_numsub(channel)[0][1])
+    later(0)
+    waiter.join(10)
+    assert waiter_says == [2]
+
+
+def test_the_end_during_an_outage_is_seen_after_it(namespace, redis_client):
+    handle = tasks.add.push(1)
+    waiter_says = []
+    waiter = threading.Thread(target=lambda: waiter_says.append(handle.result(10)))
+    waiter.start()
+    wait_until(lambda: redis_client.pubsub_numsub(_channels([handle])[0])[0][1])
+    with get_broker().client.pipeline(transaction=True) as pipe:  # both at once: the message goes to nobody
+        pipe.client_kill_filter(_type="pubsub")
+        pipe.hset(get_broker().keys("default").task(handle.id), mapping={"s": "succeeded", "re": "7"})
+        pipe.execute()
+    waiter.join(5)
+    assert waiter_says == [7]
+
+
+def test_the_thread_ends_when_nobody_waits(namespace, later, monkeypatch):
+    monkeypatch.setattr(ear, "IDLE", 0.1)
+    handle = tasks.add.push(1)
+    later()
+    handle.result(5)
+    wait_until(lambda: "queueops-waiting" not in [thread.name for thread in threading.enumerate()])
+    handle = tasks.add.push(2)
+    later()
+    assert handle.result(5) == 3
+
+
+def test_an_ended_task_can_be_run_again(namespace):
+    handle = tasks.fail.using(retries=0).push()
+    assert not handle.retry()
+    run_worker()
+    assert handle.state is State.FAILED
+    assert handle.retry()
+    assert handle.state is State.PENDING
+
+
+def test_a_pending_task_can_be_postponed(namespace):
+    handle = tasks.add.push(1)
+    assert handle.postpone(60)
+    assert handle.state is State.POSTPONED
+    assert handle.run_now()
+    assert handle.state is State.PENDING
+
+
+def test_the_waiter_of_a_task_that_runs_again_at_once_gets_the_later_end(namespace, later):
+    handle = tasks.add.using(id="x").push(1)
+    tasks.add.using(id="x", on_conflict="run_after").push(10)
+    later()
+    assert handle.result(5) in (2, 11)
+
+
+def test_a_forked_child_waits_with_a_connection_of_its_own(namespace, later):
+    handle = tasks.add.push(1)
+    later()
+    assert handle.result(5) == 2  # the parent has its thread and its connection now
+    other = tasks.add.push(2)
+    process = multiprocessing.get_context("fork").Process(target=lambda: sys.exit(other.result(5)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12: the parent has threads, which is the point
+        process.start()
+    later()
+    process.join(10)
+    assert process.exitcode == 3
+    third = tasks.add.push(3)
+    later()
+    assert third.result(5) == 4

@@ -1,0 +1,84 @@
+"""Logs: one line an event, in text or JSON, without secrets."""
+
+from __future__ import annotations
+
+import json
+import logging
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from queueops.errors import BadOption
+from queueops.logs import JsonFormatter, TextFormatter, configure
+
+
+def record(message: str, *arguments: object, error: BaseException | None = None, **extra: Any) -> logging.LogRecord:
+    made = logging.LogRecord("queueops.worker", logging.INFO, __file__, 1, message, arguments, None)
+    made.created = 1767268800.123
+    if error is not None:
+        made.exc_info = (type(error), error, error.__traceback__)
+    vars(made).update(extra)
+    return made
+
+
+def as_json(*arguments: Any, **extra: Any) -> dict[str, Any]:
+    line = JsonFormatter().format(record(*arguments, **extra))
+    assert "\n" not in line
+    found: dict[str, Any] = json.loads(line)
+    return found
+
+
+def caught() -> BaseException:
+    try:
+        raise ValueError("bad\nnews")
+    except ValueError as error:
+        return error
+
+
+def test_a_text_line_has_time_level_name_message_and_what_was_added() -> None:
+    line = TextFormatter().format(record("task %s failed", "7", attempt=2, reason="no luck", empty=""))
+    assert line == ('2026-01-01T12:00:00.123Z INFO queueops.worker task 7 failed attempt=2 reason="no luck" empty=""')
+
+
+def test_a_traceback_and_a_hostile_message_stay_on_one_line() -> None:
+    line = TextFormatter().format(record("a\r\nb \x1b[31mred", error=caught()))
+    assert "\n" not in line
+    assert "\x1b" not in line
+    assert "a\\r\\nb" in line
+    assert "ValueError: bad\\nnews" in line
+
+
+def test_a_json_line_is_an_object_with_the_same() -> None:
+    event = as_json("task %s failed", "7", attempt=2, error=caught(), what={1})
+    assert event["message"] == "task 7 failed"
+    assert (event["time"], event["level"], event["attempt"]) == ("2026-01-01T12:00:00.123Z", "INFO", 2)
+    assert event["exception"].startswith("Traceback")
+    assert event["what"] == "{1}"
+
+
+def test_what_is_added_cannot_replace_what_is_standard() -> None:
+    assert as_json("x", level="forged")["level"] == "INFO"
+
+
+def test_passwords_are_in_neither() -> None:
+    hidden = record("lost redis://u:hunter2@h", url="redis://u:hunter2@h")
+    assert "hunter2" not in TextFormatter().format(hidden) + JsonFormatter().format(hidden)
+
+
+def test_a_line_has_an_end() -> None:
+    assert len(TextFormatter().format(record("x" * 100_000))) <= 16_000
+    assert len(as_json("x" * 100_000)["message"]) <= 16_000
+
+
+def test_configure_sends_json_to_stderr() -> None:
+    code = "import logging; from queueops.logs import configure; configure('json'); logging.info('hello')"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=30)
+    assert json.loads(done.stderr)["message"] == "hello"
+    assert done.stdout == ""
+
+
+def test_an_unknown_format_is_told() -> None:
+    with pytest.raises(BadOption, match="text or json"):
+        configure("xml")

@@ -1,0 +1,103 @@
+"""What QueueOps offers to the tests of one's own tasks."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from queueops import TaskCancelled, TaskFailed, get, task_failed
+from queueops.errors import NotEncodable, UnknownTask
+from queueops.redis import broker as brokers
+from queueops.states import State
+from queueops.testing import eager, run_worker
+from tests import tasks_for_tests as tasks
+
+pytest_plugins = ["queueops.testing.plugin"]
+
+
+def test_eager_tasks_run_where_they_are_pushed_without_any_store(settings):
+    settings.QUEUEOPS = {"URL": "redis://127.0.0.1:1"}
+    with eager():
+        handle = tasks.add.push(1, 2)
+        assert (handle.state, handle.result()) == (State.SUCCEEDED, 3)
+        assert tasks.add_later.push(1).result() == 2
+        assert [h.result() for h in tasks.add.push_many([(1,), (2,)])] == [2, 3]
+        assert tasks.add.postpone(3600, 1).result() == 2
+        assert tasks.count_to.push(3).progress.done == 3
+        assert get(handle.id) == handle
+        assert get("nothing") is None
+        assert handle.retry()
+        assert not handle.cancel()
+
+
+def test_eager_tasks_fail_cancel_and_come_again_as_ever():
+    with eager() as broker:
+        failed = tasks.fail.push("oh")
+        with pytest.raises(TaskFailed, match="ValueError: oh"):
+            failed.result()
+        assert broker.records["default", failed.id].attempt == 3
+        with pytest.raises(TaskCancelled, match="no"):
+            tasks.give_up.push("no").result()
+        assert tasks.come_again.push().result() == 2
+        parent = tasks.parent.push(1)
+        assert get(parent.result()).result() == 2
+
+
+def test_eager_still_refuses_what_is_wrong():
+    with eager():
+        with pytest.raises(NotEncodable):
+            tasks.add.push(object())
+        with pytest.raises(UnknownTask):
+            brokers.get_broker().push([_unknown()])
+
+
+def _unknown():
+    from queueops.contracts import Push
+
+    return Push(id="x", name="nobody.knows")
+
+
+def test_eager_works_in_async_code():
+    async def main():
+        with eager():
+            sync = tasks.add_later.push(1)
+            return [sync.result(), await (await tasks.add_later.apush(2)).aresult()]
+
+    assert asyncio.run(main()) == [2, 3]
+
+
+def test_eager_sends_signals():
+    seen = []
+
+    def hear(sender, error, **_):
+        seen.append((sender, str(error)))
+
+    task_failed.connect(hear)
+    with eager():
+        tasks.fail.push("oh")
+    task_failed.disconnect(hear)
+    assert seen == [(tasks.fail, "oh")]
+
+
+def test_the_worker_of_a_test_runs_what_is_there_and_what_that_pushes(namespace):
+    parent = tasks.parent.push(1)
+    tasks.add.using(pool="mail").push(1)
+    assert run_worker(until_idle=False) == 1
+    assert run_worker() == 2
+    assert get(parent.result()).result() == 2
+    assert run_worker() == 0
+
+
+def test_a_task_without_an_end_stops_the_test(namespace):
+    for _ in range(3):
+        tasks.add.push(1)
+    with pytest.raises(AssertionError, match="still busy after 2 starts"):
+        run_worker(at_most=2)
+
+
+def test_the_fixtures_give_a_namespace_and_a_worker(store, queueops, queueops_worker, redis_client):
+    handle = tasks.add.push(1)
+    assert queueops_worker() == 1
+    assert handle.result() == 2
+    assert redis_client.keys(f"{{{queueops}:*")

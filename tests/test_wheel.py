@@ -1,0 +1,167 @@
+"""The wheel works in somebody else's Django project: apps, templates, static files, Lua, commands."""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+import subprocess
+import sys
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.error import URLError
+from urllib.request import urlopen
+
+import pytest
+
+from tests.waiting import wait_until
+
+ROOT = Path(__file__).parents[1]
+SETTINGS = """
+from pathlib import Path
+BASE_DIR = Path(__file__).parent
+SECRET_KEY = "somebody else's"
+DEBUG = True
+ROOT_URLCONF = "urls"
+ALLOWED_HOSTS = ["127.0.0.1"]
+USE_TZ = True
+INSTALLED_APPS = [
+    "django.contrib.auth", "django.contrib.contenttypes", "django.contrib.sessions", "django.contrib.messages",
+    "django.contrib.staticfiles", "queueops", "console",
+]
+MIDDLEWARE = [
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+]
+TEMPLATES = [{
+    "BACKEND": "django.template.backends.django.DjangoTemplates",
+    "APP_DIRS": True,
+    "OPTIONS": {"context_processors": [
+        "django.template.context_processors.request",
+        "django.contrib.auth.context_processors.auth",
+        "django.contrib.messages.context_processors.messages",
+    ]},
+}]
+DATABASES = {"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": BASE_DIR / "db.sqlite3"}}
+STATIC_URL = "/assets/"
+"""
+URLS = """
+from django.urls import include, path
+urlpatterns = [path("ops/", include("console.urls"))]
+"""
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel, built from this tree."""
+    target = tmp_path_factory.mktemp("dist")
+    run(["-m", "hatchling", "build", "--target", "wheel", "--directory", str(target)], cwd=ROOT)
+    (built,) = target.glob("*.whl")
+    return built
+
+
+@pytest.fixture(scope="module")
+def project(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Somebody else's project, where the wheel is unpacked beside the packages of this environment."""
+    home = tmp_path_factory.mktemp("project")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(home / "site")
+    (home / "settings.py").write_text(SETTINGS)
+    (home / "urls.py").write_text(URLS)
+    django(home, "migrate", "--verbosity", "0")
+    return home
+
+
+@pytest.fixture
+def address(project: Path) -> Iterator[str]:
+    """Where the project answers."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    command = [sys.executable, "-m", "django", "runserver", "--noreload", f"127.0.0.1:{port}"]
+    with (project / "server.log").open("w") as log:
+        server = subprocess.Popen(command, cwd=project, env=environment(project), stdout=log, stderr=log)
+    try:
+        url = f"http://127.0.0.1:{port}"
+        wait_until(lambda: status(f"{url}/nothing") == 404, 20, (project / "server.log").read_text)
+        yield url
+    finally:
+        server.kill()
+        server.wait()
+
+
+def environment(project: Path) -> dict[str, str]:
+    clean = {key: value for key, value in os.environ.items() if not key.startswith(("QUEUEOPS_", "DJANGO_"))}
+    return clean | {"PYTHONPATH": f"{project / 'site'}{os.pathsep}{project}", "DJANGO_SETTINGS_MODULE": "settings"}
+
+
+def run(command: list[str], cwd: Path, env: dict[str, str] | None = None) -> str:
+    done = subprocess.run(
+        [sys.executable, *command], cwd=cwd, env=env, capture_output=True, text=True, timeout=100, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def django(project: Path, *arguments: str) -> str:
+    return run(["-m", "django", *arguments], project, environment(project))
+
+
+def read(url: str) -> str:
+    with urlopen(url, timeout=10) as answer:
+        return str(answer.read().decode())
+
+
+def status(url: str) -> int:
+    try:
+        with urlopen(url, timeout=10) as answer:
+            return int(answer.status)
+    except URLError as error:
+        return getattr(error, "code", 0)
+
+
+def test_the_wheel_has_all_that_the_apps_need_and_nothing_of_the_tests(wheel: Path) -> None:
+    names = zipfile.ZipFile(wheel).namelist()
+    assert {name.partition("/")[0] for name in names if ".dist-info" not in name} == {"queueops", "console"}
+    assert "queueops/py.typed" in names
+    assert len(names) == len(set(names))
+    source = {str(path.relative_to(ROOT)) for path in (ROOT / "queueops/redis/lua").rglob("*.lua")}
+    assert source
+    assert source <= set(names)
+    assert "console/static/vendor/htmx/htmx.min.js" in names
+    assert any(name.startswith("console/templates/console/") for name in names)
+
+
+def test_the_code_that_runs_is_the_wheels(project: Path) -> None:
+    code = "import queueops, console; print(queueops.__file__, console.__file__)"
+    places = run(["-c", code], project, environment(project)).split()
+    assert all(place.startswith(str(project / "site")) for place in places)
+
+
+def test_the_project_passes_its_checks_and_misses_no_migration(project: Path) -> None:
+    assert "no issues" in django(project, "check")
+    assert "No changes" in django(project, "makemigrations", "--check", "--dry-run")
+
+
+def test_the_login_page_and_all_that_it_asks_for_are_served(address: str) -> None:
+    page = read(f"{address}/ops/login/")
+    assert "<form" in page
+    assets = set(re.findall(r"""(?:src|href)=["'](/assets/[^"'#]+)""", page))
+    assert {path.rpartition(".")[2] for path in assets} >= {"js", "css"}
+    assert {path: status(address + path) for path in assets} == dict.fromkeys(assets, 200)
+
+
+def test_the_console_is_closed_to_those_who_are_not_logged_in(address: str) -> None:
+    with urlopen(f"{address}/ops/", timeout=10) as answer:
+        assert answer.url.startswith(f"{address}/ops/login/")
+
+
+def test_the_static_files_can_be_collected(project: Path) -> None:
+    assert "static files copied" in django(project, "collectstatic", "--dry-run", "--noinput", "--settings=collected")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _collected(project: Path) -> None:
+    (project / "collected.py").write_text("from settings import *\nSTATIC_ROOT = BASE_DIR / 'collected'\n")

@@ -1,0 +1,249 @@
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
+from itertools import islice
+from typing import Any
+
+import pytest
+from django.db import connection
+
+from queueops import registry
+from queueops.context import Context
+from queueops.contracts import Lease, Outcome, Settlement
+from queueops.errors import Interrupt, SoftTimeout
+from queueops.signals import task_failed, task_retried, task_succeeded
+from queueops.worker.executor import Executor
+from queueops.worker.slots import SlotTable
+from tests.waiting import wait_until
+
+KIND = "for-tests"
+variable: ContextVar[str] = ContextVar("variable", default="clean")
+
+
+class Handler:
+    """Runs what it was given."""
+
+    kind = KIND
+    retry_on = (Exception,)
+
+    def __init__(self, name: str, function: Callable[[Context], Any]) -> None:
+        self.name = name
+        self.is_async = asyncio.iscoroutinefunction(function)
+        self.run = function
+
+
+class Silent:
+    """A channel that nobody listens to."""
+
+    def progress(self, lease: Lease, done: float, total: float | None) -> None: ...
+
+    def log(self, lease: Lease, text: str) -> None: ...
+
+    def extend(self, lease: Lease, seconds: float) -> None: ...
+
+
+class Rig:
+    """An executor, and what came of the tasks."""
+
+    def __init__(self, threads: int) -> None:
+        self.table = SlotTable(2 * threads)
+        self.executor = Executor(threads, self.table, Silent(), lambda: None)
+        self.names: list[str] = []
+        self.numbers = iter(range(1, 1_000_000))
+
+    def task(self, function: Callable[[Context], Any]) -> str:
+        name = f"task{len(self.names)}"
+        registry.register(Handler(name, function))
+        self.names.append(name)
+        return name
+
+    def submit(self, name: str, count: int = 1, **fields: Any) -> list[Lease]:
+        leases = [Lease(id=f"t{n}", fence=n, name=name, kind=KIND, **fields) for n in islice(self.numbers, count)]
+        self.executor.submit(leases)
+        return leases
+
+    def ends(self, count: int = 1) -> list[Settlement]:
+        wait_until(lambda: len(self.executor.done) >= count, say=lambda: self.executor.done)
+        return [settlement for _, settlement, _ in sorted(self.executor.done, key=lambda done: done[0].fence)]
+
+    def run(self, function: Callable[[Context], Any], **fields: Any) -> Settlement:
+        self.submit(self.task(function), **fields)
+        return self.ends()[-1]
+
+
+@pytest.fixture
+def make_rig() -> Iterator[Callable[[int], Rig]]:
+    rigs: list[Rig] = []
+
+    def make(threads: int = 2) -> Rig:
+        rigs.append(Rig(threads))
+        return rigs[-1]
+
+    yield make
+    for rig in rigs:
+        assert rig.executor.close(5)
+        assert not rig.table.running()
+        for name in rig.names:
+            registry.unregister(KIND, name)
+
+
+@pytest.fixture
+def rig(make_rig: Callable[[], Rig]) -> Rig:
+    return make_rig()
+
+
+async def answer(context: Context) -> int:
+    await asyncio.sleep(0)
+    return 42
+
+
+async def sleep_long(context: Context) -> None:
+    await asyncio.sleep(60)
+
+
+def spin(context: Context) -> None:
+    while True:
+        time.sleep(0.001)
+
+
+def test_a_result_is_encoded(rig: Rig) -> None:
+    assert rig.run(lambda context: {"n": 1}).value == b'{"n":1}'
+
+
+def test_an_async_task_runs_on_the_loop(rig: Rig) -> None:
+    assert rig.run(answer).value == b"42"
+
+
+def test_an_unknown_name_is_said_to_be_unknown(rig: Rig) -> None:
+    rig.submit("nobody-knows-me")
+    (end,) = rig.ends()
+    assert end.outcome is Outcome.UNKNOWN
+    assert b"nobody-knows-me" in end.value
+
+
+def test_threads_are_started_as_they_are_needed_and_no_more(make_rig: Callable[[int], Rig]) -> None:
+    rig = make_rig(4)
+    busy, most = [0], [0]
+    lock = threading.Lock()
+
+    def count(context: Context) -> None:
+        with lock:
+            busy[0] += 1
+            most[0] = max(most[0], busy[0])
+        time.sleep(0.02)
+        with lock:
+            busy[0] -= 1
+
+    rig.submit(rig.task(count), 40)
+    rig.ends(40)
+    assert most == [4]
+
+
+@pytest.mark.parametrize("function", [spin, sleep_long])
+def test_a_soft_timeout_ends_a_task_as_such(rig: Rig, function: Callable[[Context], Any]) -> None:
+    (lease,) = rig.submit(rig.task(function), timeout_ms=50)
+    wait_until(lambda: rig.executor.slot_of(lease))
+    assert rig.executor.interrupt(lease, SoftTimeout)
+    assert not rig.executor.interrupt(lease, SoftTimeout)
+    (end,) = rig.ends()
+    assert end.outcome is Outcome.TIMEOUT
+    assert b"its timeout of 0.05 s" in end.value
+
+
+def test_an_interrupt_never_meets_the_next_task(rig: Rig) -> None:
+    """The race that slot.py closes: thousands of tiny tasks, and an interrupt for each that is seen to run."""
+    leases = rig.submit(rig.task(lambda context: time.sleep(0.0001)), 3000)
+    asked: set[str] = set()
+    while len(rig.executor.done) < len(leases):
+        for slot, lease in rig.executor.running():
+            if lease.fence % 3 == 0 and slot.stop(lease, SoftTimeout):
+                asked.add(lease.id)
+    ends = rig.ends(len(leases))
+    late = {end.id for end in ends if end.outcome is Outcome.TIMEOUT}
+    assert late <= asked
+    assert {end.outcome for end in ends if end.id not in late} == {Outcome.SUCCESS}
+    assert len(asked) > 5
+
+
+def test_what_was_not_started_can_be_taken_back_in_its_order(rig: Rig) -> None:
+    release = threading.Event()
+    leases = rig.submit(rig.task(lambda context: release.wait(10)), 10)
+    wait_until(lambda: len(list(rig.executor.running())) == 2)
+    assert [lease.id for lease in rig.executor.take_back()] == [lease.id for lease in leases[2:]]
+    release.set()
+    rig.ends(2)
+
+
+def test_context_variables_do_not_pass_from_task_to_task(make_rig: Callable[[int], Rig]) -> None:
+    rig = make_rig(1)
+
+    def look_and_set(context: Context) -> str:
+        found = variable.get()
+        variable.set("dirty")
+        return found
+
+    rig.submit(rig.task(look_and_set), 3)
+    assert {end.value for end in rig.ends(3)} == {b'"clean"'}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_database_connections_are_closed_after_each_task_as_after_a_request(make_rig: Callable[[int], Rig]) -> None:
+    rig = make_rig(1)
+
+    def query(context: Context) -> bool:
+        was_open = connection.connection is not None
+        connection.ensure_connection()
+        return was_open
+
+    rig.submit(rig.task(query), 3)
+    assert {end.value for end in rig.ends(3)} == {b"false"}
+
+
+def test_signals_are_sent_with_what_became_of_the_task(rig: Rig) -> None:
+    told: list[str] = []
+
+    def on_success(sender: Any, context: Context, result: Any, **_: Any) -> None:
+        told.append(f"succeeded {result}")
+
+    def on_retry(sender: Any, context: Context, error: BaseException, delay: float, **_: Any) -> None:
+        told.append(f"retried {error}")
+
+    def on_failure(sender: Any, context: Context, error: BaseException, **_: Any) -> None:
+        told.append(f"failed {error}")
+
+    def broken(context: Context) -> None:
+        raise ValueError("broken")
+
+    with_receivers = ((task_succeeded, on_success), (task_retried, on_retry), (task_failed, on_failure))
+    for signal, receiver in with_receivers:
+        signal.connect(receiver)
+    try:
+        rig.run(lambda context: 1)
+        name = rig.task(broken)
+        for attempt in (1, 2):
+            rig.submit(name, attempt=attempt, retries=1)
+            rig.ends(1 + attempt)
+    finally:
+        for signal, receiver in with_receivers:
+            signal.disconnect(receiver)
+    assert told == ["succeeded 1", "retried broken", "failed broken"]
+
+
+@pytest.mark.parametrize("error", [SystemExit(2), KeyboardInterrupt(), GeneratorExit(), MemoryError()])
+def test_whatever_a_task_raises_the_thread_goes_on(make_rig: Callable[[int], Rig], error: BaseException) -> None:
+    rig = make_rig(1)
+
+    def fail(context: Context) -> None:
+        raise error
+
+    assert rig.run(fail).outcome is Outcome.ERROR
+    rig.submit(rig.task(lambda context: None))
+    assert [end.outcome for end in rig.ends(2)] == [Outcome.ERROR, Outcome.SUCCESS]
+
+
+def test_an_interrupt_is_not_swallowed_by_except_exception(rig: Rig) -> None:
+    assert not issubclass(Interrupt, Exception)

@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+from queueops.contracts import Lease, Outcome, Settlement
+from queueops.metrics import bucket
+from queueops.worker.tally import Tally
+
+
+def count(tally: Tally, name: str, outcome: Outcome, run_ms: float = 5.0) -> None:
+    tally.add(Lease(id="x", fence=1, name=name, wait_ms=2), Settlement("x", 1, outcome), run_ms)
+
+
+def test_ends_and_latencies_are_counted_by_name() -> None:
+    tally = Tally()
+    for outcome in (Outcome.SUCCESS, Outcome.SUCCESS, Outcome.ERROR, Outcome.RELEASE):
+        count(tally, "a", outcome)
+    count(tally, "b", Outcome.TIMEOUT, run_ms=100.0)
+    assert tally.due(now=10.0) == {
+        "ok|a": 2,
+        "err|a": 1,
+        f"run|a|{bucket(5.0)}": 4,
+        f"wait|a|{bucket(2)}": 4,
+        "err|b": 1,
+        f"run|b|{bucket(100.0)}": 1,
+        f"wait|b|{bucket(2)}": 1,
+    }
+    assert not tally.waiting()
+
+
+def test_counts_are_sent_at_most_once_a_second() -> None:
+    tally = Tally()
+    count(tally, "a", Outcome.SUCCESS)
+    assert tally.due(now=10.0)
+    count(tally, "a", Outcome.SUCCESS)
+    assert tally.due(now=10.9) is None
+    assert tally.due(now=11.0)
+    assert tally.due(now=20.0) is None
+
+
+def test_counts_that_could_not_be_sent_are_not_lost() -> None:
+    tally = Tally()
+    count(tally, "a", Outcome.SUCCESS)
+    tally.give_back(tally.due(now=10.0))
+    count(tally, "a", Outcome.SUCCESS)
+    tally.hurry()
+    taken = tally.due(now=10.1)
+    assert taken is not None
+    assert taken["ok|a"] == 2

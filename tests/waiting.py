@@ -1,0 +1,22 @@
+"""How a test waits: for a state of things, never for a time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+
+def wait_until(
+    predicate: Callable[[], Any], timeout: float = 10.0, say: Callable[[], Any] | str = "", *, every: float = 0.01
+) -> Any:
+    """What `predicate` gives as soon as it is true. When it never is, fail with the last state that `say` tells."""
+    deadline = time.monotonic() + timeout
+    while True:
+        found = predicate()
+        if found:
+            return found
+        if time.monotonic() >= deadline:
+            state = say() if callable(say) else say
+            raise AssertionError(f"not so within {timeout:g} s; the last answer was {found!r}; {state}")
+        time.sleep(every)
