@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -50,7 +51,12 @@ def test_the_words_of_all_pieces_are_added_up(calm: None) -> None:
     assert ["the", text.split().count("the")] in found["top"]
 
 
-def test_the_strict_count_fails_until_its_chunk_is_mended(calm: None) -> None:
+def test_the_strict_count_fails_until_its_chunk_is_mended(
+    calm: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    damaged = tmp_path / "damaged.pyc"
+    damaged.write_bytes(b"one \xa7 two\n")
+    monkeypatch.setattr(words, "binaries", lambda: (str(damaged),))
     handle = StrictWordCount.push("json")
     run_worker()
     view = chunks_of(handle.id)
