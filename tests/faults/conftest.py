@@ -13,7 +13,7 @@ from queueops.handle import TaskHandle
 from queueops.records import Record
 from queueops.redis.broker import RedisBroker, get_broker
 from tests.faults.processes import Ledger, Line, Worker
-from tests.kernel import invariants
+from tests.mapreduce import invariants
 from tests.waiting import wait_until
 
 LEASE, GRACE = 1.5, 3.0
@@ -40,6 +40,14 @@ class Bench:
         worker = Worker(log, self.settings | settings, self.ledger, *given)
         self.workers.append(worker)
         return worker
+
+    def watchdog(self) -> Worker:
+        """Start a watchdog of its own."""
+        watchdog = Worker(
+            self.directory / f"watchdog{len(self.workers)}.log", self.settings, self.ledger, command="watchdog"
+        )
+        self.workers.append(watchdog)
+        return watchdog
 
     def record(self, handle: TaskHandle[Any]) -> Record:
         found = self.broker.record("default", handle.id)

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import psutil
 
+from tests.faults.ledger import gate
 from tests.waiting import wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -40,6 +41,14 @@ class Ledger:
         found = [Line(row[0], int(row[1]), int(row[2]), row[3]) for row in rows]
         return [line for line in found if not phase or line.phase == phase]
 
+    def close(self, name: str) -> None:
+        """Tasks that come to this gate wait there."""
+        gate(self.path, name).touch()
+
+    def open(self, name: str) -> None:
+        """They go on."""
+        gate(self.path, name).unlink()
+
     def starts(self) -> dict[str, int]:
         counts: dict[str, int] = defaultdict(int)
         for line in self.lines("start"):
@@ -48,9 +57,11 @@ class Ledger:
 
 
 class Worker:
-    """One ``manage.py runworker``."""
+    """One ``manage.py runworker``, or another command."""
 
-    def __init__(self, log: Path, settings: dict[str, Any], ledger: Ledger, *arguments: str) -> None:
+    def __init__(
+        self, log: Path, settings: dict[str, Any], ledger: Ledger, *arguments: str, command: str = "runworker"
+    ) -> None:
         environment = os.environ | {
             "DJANGO_SETTINGS_MODULE": "tests.faults.settings",
             "QUEUEOPS_TESTS_SETTINGS": json.dumps(settings),
@@ -59,7 +70,7 @@ class Worker:
         self.log = log
         with log.open("ab") as output:
             self.popen = subprocess.Popen(
-                [sys.executable, "manage.py", "runworker", *arguments],
+                [sys.executable, "manage.py", command, *arguments],
                 cwd=ROOT, env=environment, stdout=output, stderr=output, start_new_session=True,
             )  # fmt: skip
 

@@ -10,17 +10,10 @@ import time
 
 from queueops import Retry, current, task
 from queueops.errors import SoftTimeout
+from tests.faults import counts
+from tests.faults.ledger import note
 
-
-def note(phase: str) -> None:
-    """One line of the ledger: one write, so that a kill loses or keeps it whole."""
-    context = current()
-    line = f"{context.id} {context.lease.fence} {os.getpid()} {phase}\n"
-    descriptor = os.open(os.environ["QUEUEOPS_TESTS_LEDGER"], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-    try:
-        os.write(descriptor, line.encode())
-    finally:
-        os.close(descriptor)
+__all__ = ["counts"]
 
 
 @task()

@@ -1,0 +1,95 @@
+"""Map-reduce tasks that tell the ledger what they do, and can be held at each stage."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from queueops import MapReduce, Retry, current
+from tests.faults.ledger import note, noted, pass_gate
+
+
+class Count(MapReduce):
+    """Numbers chunks from 0; each has the number of the map that made it. A map that comes back may make fewer."""
+
+    retries = 0
+
+    def map(self, first, later=None):
+        note("map")
+        run = noted("map")
+        count = first if later is None or run == 1 else later
+        for number in range(count):
+            if number == count - 1:
+                pass_gate("map")
+            yield [number, run]
+
+    def process(self, chunk):
+        note("chunk")
+        pass_gate(f"chunk{chunk[0]}")
+        pass_gate(f"run{chunk[1]}")
+        note("end")
+        return chunk
+
+    def reduce(self, results):
+        note("reduce")
+        found = list(results)
+        pass_gate("reduce")
+        return found
+
+
+class Shared(Count):
+    """A worker may have two chunks at once; they wait for each other."""
+
+    chunks_per_worker = 2
+
+    def process(self, chunk):
+        note("chunk")
+        pass_gate("chunks")
+        return os.getpid()
+
+
+class Slow(MapReduce):
+    """Map and chunk take longer than the timeout, having said so."""
+
+    retries, timeout = 0, 0.5
+
+    def map(self, seconds):
+        note("start")
+        current().extend(seconds["map"])
+        time.sleep(seconds["map"])
+        return [seconds["process"]]
+
+    def process(self, chunk):
+        note("start")
+        current().extend(chunk)
+        time.sleep(chunk)
+        return "in time"
+
+    def reduce(self, results):
+        return list(results)
+
+
+class Hanging(MapReduce):
+    """Each stage hangs the first time, until it is interrupted."""
+
+    retries, timeout, retry = 1, 0.5, Retry(delay=0, jitter=0)
+
+    def map(self):
+        hang_once("map")
+        return [1]
+
+    def process(self, chunk):
+        hang_once("chunk")
+        return chunk
+
+    def reduce(self, results):
+        hang_once("reduce")
+        return list(results)
+
+
+def hang_once(phase: str) -> None:
+    """Loop for as long as it takes."""
+    note(phase)
+    first = noted(phase) == 1
+    while first:
+        time.sleep(0.01)
