@@ -61,10 +61,10 @@ class Model:
     # Producing
 
     def push(self, batch: Sequence[Push]) -> list[str]:
-        """The words for a batch: free ids are taken first, then the others are judged in order."""
+        """The words for a batch: free ids first, then the others, and those of lost records, in order."""
         words: dict[int, str] = {}
         for index, push in enumerate(batch):
-            if push.id not in self.tasks and push.id not in self.garbage:
+            if push.id not in self.tasks and push.id not in self.broken:
                 self.create(push)
                 words[index] = "OK"
         for index, push in enumerate(batch):
@@ -76,6 +76,9 @@ class Model:
         """Push on an id that is in use."""
         if push.id in self.garbage:
             return "REJECTED"
+        if push.id in self.broken:
+            self.create(push)
+            return "OK"
         old = self.tasks[push.id]
         if push.conflict is Conflict.NEW:
             return "REPEAT"
@@ -321,6 +324,13 @@ class Model:
 
     def do_keep(self, task: Task, _: object) -> None:
         """Its retention is another."""
+
+    def set_lane(self, lane: str, limit: int | None, paused: bool) -> None:
+        """An operator's; who holds its slots is counted anew, and of a lost record nobody knows the lane any more."""
+        self.lanes[lane] = Lane(limit=limit, paused=paused)
+        for task in self.broken.values():
+            if task.lane == lane:
+                task.lane = ""
 
     def do_delete(self, task: Task, _: object) -> None:
         """Into the trash."""

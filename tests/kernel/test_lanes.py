@@ -188,3 +188,15 @@ def test_a_lane_may_have_any_name(desk: Desk) -> None:
         desk.push(f"id-{lane}", lane=lane)
     desk.check()
     assert len(desk.drain()) == 5
+
+
+def test_a_new_limit_does_not_count_a_lease_whose_record_is_lost(desk: Desk) -> None:
+    desk.push("a", "b", lane="one")
+    desk.lease()
+    desk.client.delete(desk.keys.task("a"))
+    desk.broken.add("a")
+    desk.broker.lane("default", "one", limit=1)  # nothing says any more in which lane it was
+    assert desk.lease().id == "b"
+    desk.make_due("a")
+    desk.tick()
+    assert desk.client.zscore(desk.keys.state("quarantined"), "a")

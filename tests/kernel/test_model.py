@@ -22,7 +22,7 @@ from queueops.redis import embedded
 from queueops.redis.broker import RedisBroker
 from queueops.states import ACTIONS, State
 from tests.kernel.desk import NEVER_MS, POOL, Desk
-from tests.kernel.model import MAX_CRASHES, TERMINAL, Lane, Model
+from tests.kernel.model import MAX_CRASHES, TERMINAL, Model
 
 IDS, LANES, WORKERS = [f"t{n}" for n in range(5)], ["default", "one", "two"], ["w1", "w2"]
 VERBS = sorted({verb for verbs in ACTIONS.values() for verb in verbs} | {"restore"})
@@ -44,6 +44,8 @@ pushes = st.builds(
     conflict=st.sampled_from(Conflict),
 )
 picks = st.integers(0, 99)
+NEVER_GIVEN = 10**9
+"""A fence that no test reaches."""
 ends = st.tuples(picks, st.sampled_from(Outcome), st.sampled_from([-1, NEVER_MS]), st.booleans())
 
 
@@ -76,7 +78,7 @@ class Kernel(RuleBasedStateMachine):
         """A lease that was given once: mostly a good one, else perhaps a stale one."""
         good = [lease for lease in self.leases if self.model.judge(lease.id, lease.fence) == "OK"]
         among = good if pick % 4 and good else self.leases
-        return among[-1 - pick // 4 % len(among)] if among else Lease(id=IDS[pick % len(IDS)], fence=7)
+        return among[-1 - pick // 4 % len(among)] if among else Lease(id=IDS[pick % len(IDS)], fence=NEVER_GIVEN)
 
     def action_at(self, pick: int, choice: int) -> tuple[str, str]:
         """A task and a verb: mostly one that its state allows."""
@@ -235,7 +237,7 @@ class Kernel(RuleBasedStateMachine):
     def set_lane(self, lane: str, limit: int | None, paused: int | None) -> None:
         """Limit, pause or resume a lane."""
         self.desk.broker.lane(POOL, lane, limit=limit, paused=paused)
-        self.model.lanes[lane] = Lane(limit=limit, paused=paused == 1)
+        self.model.set_lane(lane, limit, paused == 1)
 
     # Faults
 
