@@ -273,8 +273,14 @@ class Storage(Protocol):
     def find(self, task_id: str) -> tuple[str, Record] | None:
         """The pool that holds this id, and its record."""
 
-    def wait(self, pool: str, task_id: str) -> str:
-        """Ask to be told of the end; answers the state now, or an empty string when there is no such task."""
+    def last(self, pool: str, task_id: str) -> Record | None:
+        """The generation before the present one, kept for a while when somebody waited for its end."""
+
+    def wait(self, pool: str, task_id: str, uid: int = 0, *, after: bool = False) -> str:
+        """Ask to be told of the end of a generation (0: any), or of the one after it.
+
+        Answers the state now, an empty string when there is no such task, or `superseded`.
+        """
 
 
 class Handler(Protocol):

@@ -297,6 +297,10 @@ class TaskGone(QueueOpsError, LookupError):
     id: str
 
 
+class TaskSuperseded(TaskGone):
+    """The task {id} was replaced by a later push of the same id, and the outcome of this one is not kept."""
+
+
 # What a worker learns
 
 

@@ -10,14 +10,14 @@ import msgspec
 from queueops import waiting
 from queueops.durations import Delay, when
 from queueops.encoding import decode_result
-from queueops.errors import TaskGone
+from queueops.errors import TaskGone, TaskSuperseded
 from queueops.failures import error_of, raised_by
 from queueops.records import Record
 from queueops.redis import broker as brokers
 from queueops.states import State
 
 Result = TypeVar("Result", covariant=True)
-MAPREDUCE = "mapreduce"
+MAPREDUCE, AFTER = "mapreduce", "AFTER"
 
 
 class Progress(msgspec.Struct, frozen=True):
@@ -66,15 +66,18 @@ class TaskStatus(msgspec.Struct, frozen=True, kw_only=True):
 class TaskHandle(Generic[Result]):
     """The reference to a task. `word` says what the push did: OK, EXISTS (there was one of this id), REPLACED, AFTER.
 
-    Handles are equal when they mean the same task, and may be made from an id and a pool that were stored anywhere.
+    Handles are equal when they mean the same id, and may be made from an id and a pool that were stored anywhere.
+    `uid` is the generation of that push (with AFTER, of the one before it): its result is waited for, also when
+    somebody has it run again, and no later push's. Without one, and in all else, whatever has the id is meant.
     """
 
-    __slots__ = ("id", "pool", "word")
+    __slots__ = ("id", "pool", "uid", "word")
 
-    def __init__(self, id: str, pool: str = "default", word: str = "") -> None:
+    def __init__(self, id: str, pool: str = "default", word: str = "", uid: int = 0) -> None:
         self.id = id
         self.pool = pool
         self.word = word
+        self.uid = uid
 
     def __repr__(self) -> str:
         return f"<TaskHandle {self.id} in {self.pool}>"
@@ -114,11 +117,12 @@ class TaskHandle(Generic[Result]):
     def result(self, timeout: float | None = None) -> Result:
         """Wait for the end, at most `timeout` seconds (None: for ever), and return what the task returned.
 
-        Raises TaskFailed, TaskCancelled, ResultTimeout, or TaskGone when there is no such task any more.
+        The value is plain JSON data: a tuple comes back as a list. Raises TaskFailed, TaskCancelled, ResultTimeout,
+        TaskGone when there is no such task any more, or TaskSuperseded when a later push has its place.
         """
         patience = waiting.Patience.of(timeout)
         while True:
-            waiting.wait(self.pool, self.id, patience)
+            waiting.wait(self.pool, self.id, patience, self._generation)
             if (record := self._ended()) is not None:
                 return cast(Result, outcome(record))
 
@@ -126,7 +130,7 @@ class TaskHandle(Generic[Result]):
         """The same for async code; a waiting coroutine holds no thread."""
         patience = waiting.Patience.of(timeout)
         while True:
-            await waiting.await_end(self.pool, self.id, patience)
+            await waiting.await_end(self.pool, self.id, patience, self._generation)
             if (record := await waiting.in_thread(self._ended)) is not None:
                 return cast(Result, outcome(record))
 
@@ -157,11 +161,19 @@ class TaskHandle(Generic[Result]):
     def _record(self) -> Record | None:
         return brokers.get_broker().record(self.pool, self.id)
 
+    @property
+    def _generation(self) -> waiting.Generation:
+        return waiting.Generation(self.uid, self.word == AFTER)
+
     def _ended(self) -> Record | None:
-        """The record of the ended task; None when another run of this id has begun meanwhile."""
+        """The record of the ended task; None when it runs again meanwhile."""
         record = self._record()
         if record is None:
             raise TaskGone(id=self.id)
+        if not self._generation.is_it(record.push_uid):
+            record = brokers.get_broker().last(self.pool, self.id)
+            if record is None or not self._generation.is_it(record.push_uid):
+                raise TaskSuperseded(id=self.id)
         return record if record.is_over else None
 
 

@@ -56,7 +56,9 @@ FIELDS: dict[str, str] = {
     "to": "total",
     "tr": "trace",
     "u": "uid",
+    "uk": "unknown_since",
     "un": "unable_workers",
+    "uo": "pushed_uid",
     "w": "worker",
     "wt": "waited_for",
     "x": "cancel_requested",
@@ -73,7 +75,8 @@ FIELDS: dict[str, str] = {
 class Record(msgspec.Struct, kw_only=True):
     """A task as it is stored. Times are epoch milliseconds, durations milliseconds; payloads are encoded JSON.
 
-    ``uid`` is the generation: it changes when the same id is run anew. ``attempt`` counts attempts that ended in an
+    ``uid`` is the generation: it changes when the same id is run anew; ``pushed_uid`` is that of the push, once an
+    operator had it run again. ``attempt`` counts attempts that ended in an
     error or a timeout, ``crashes`` starts that were lost with their worker.
     """
 
@@ -134,6 +137,13 @@ class Record(msgspec.Struct, kw_only=True):
     chunks_dropped: int = 0
     chunks_to_redo: str = ""
     unable_workers: bool = False
+    unknown_since: int | None = None
+    pushed_uid: int | None = None
+
+    @property
+    def push_uid(self) -> int:
+        """The generation that the push made, whoever had it run again since."""
+        return self.uid if self.pushed_uid is None else self.pushed_uid
 
     @property
     def is_over(self) -> bool:
@@ -146,7 +156,7 @@ _WHOLE = frozenset(
         *("uid", "priority", "created", "begun", "ended", "due", "attempt", "retries", "timeout"),
         *("fence", "parent_uid", "keep", "crashes"),
         *("max_parallel", "chunks_per_worker", "chunk_retries", "chunk_timeout", "reduce_retries", "reduce_timeout"),
-        *("chunks", "chunks_dropped"),
+        *("chunks", "chunks_dropped", "pushed_uid", "unknown_since"),
     )
 )
 _REAL = frozenset({"progress", "total"})

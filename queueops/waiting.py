@@ -26,6 +26,8 @@ from queueops.states import TERMINAL
 RECHECK = 10.0
 """Seconds after which a wait looks for itself, however quiet it is."""
 OUTAGE_PAUSE = 0.25
+SUPERSEDED = "superseded"
+"""What the store answers instead of a state when another generation has the id."""
 
 Answer = TypeVar("Answer")
 Call = Callable[[], Any]
@@ -54,9 +56,23 @@ class Patience(NamedTuple):
         return max(0.0, self.end - time.monotonic())
 
 
-def wait(pool: str, task_id: str, patience: Patience) -> None:
-    """Return when the task has ended. Raises ResultTimeout, TaskGone, or BrokerUnavailable at the first look."""
-    steps = _steps(pool, task_id, patience)
+class Generation(NamedTuple):
+    """Which push of an id is meant: the one that made this generation (0: any), or the one after it."""
+
+    uid: int = 0
+    after: bool = False
+
+    def is_it(self, uid: int) -> bool:
+        """Whether that generation is meant."""
+        return not self.uid or (uid > self.uid if self.after else uid == self.uid)
+
+
+def wait(pool: str, task_id: str, patience: Patience, generation: Generation) -> None:
+    """Return when the generation has ended, or another one has its place.
+
+    Raises ResultTimeout, TaskGone, or BrokerUnavailable at the first look.
+    """
+    steps = _steps(pool, task_id, patience, generation)
     answer: Any = None
     try:
         while True:
@@ -68,9 +84,9 @@ def wait(pool: str, task_id: str, patience: Patience) -> None:
         steps.close()
 
 
-async def await_end(pool: str, task_id: str, patience: Patience) -> None:
+async def await_end(pool: str, task_id: str, patience: Patience, generation: Generation) -> None:
     """The same for async code: the calls run in a thread, the waiting in none."""
-    steps = _steps(pool, task_id, patience)
+    steps = _steps(pool, task_id, patience, generation)
     answer: Any = None
     try:
         while True:
@@ -98,28 +114,29 @@ def close() -> None:
         hub.close()
 
 
-def _steps(pool: str, task_id: str, patience: Patience) -> Steps:
+def _steps(pool: str, task_id: str, patience: Patience, generation: Generation) -> Steps:
     """The wait, step by step: something to call, or a future and the seconds to wait for it (answer: did it come)."""
     broker = brokers.get_broker()
     channel = broker.keys(pool).done(task_id)
-    state = yield lambda: broker.wait(pool, task_id)
+    ask = partial(broker.wait, pool, task_id, generation.uid, after=generation.after)
+    state = yield ask
     while not _is_over(task_id, state):
         if not patience.left():
             raise ResultTimeout(id=task_id, seconds=patience.seconds, state=state)
         ear = _listen(broker, channel)
         try:
             heard = yield ear.subscribed, min(RECHECK, patience.left())
-            state = yield from _look(broker, pool, task_id, patience, state)
+            state = yield from _look(ask, patience, state)
             if heard and not _is_over(task_id, state) and (yield ear.news, min(RECHECK, patience.left())):
-                state = yield from _look(broker, pool, task_id, patience, state)
+                state = yield from _look(ask, patience, state)
         finally:
             ear.close()
 
 
-def _look(broker: Any, pool: str, task_id: str, patience: Patience, before: str) -> Generator[Step, Any, str]:
+def _look(ask: Call, patience: Patience, before: str) -> Generator[Step, Any, str]:
     """The state now; during an outage the state before, as long as there is time."""
     try:
-        state: str = yield lambda: broker.wait(pool, task_id)
+        state: str = yield ask
     except BrokerUnavailable:
         if patience.left() <= OUTAGE_PAUSE:
             raise
@@ -131,7 +148,7 @@ def _look(broker: Any, pool: str, task_id: str, patience: Patience, before: str)
 def _is_over(task_id: str, state: str) -> bool:
     if not state:
         raise TaskGone(id=task_id)
-    return state in TERMINAL
+    return state in TERMINAL or state == SUPERSEDED
 
 
 def _called(call: Call) -> Any:

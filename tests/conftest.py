@@ -13,7 +13,7 @@ import redis
 from django.conf import settings as django_settings
 
 from queueops.redis import embedded
-from queueops.redis.broker import forget_brokers
+from queueops.redis.broker import close_brokers
 from queueops.redis.connection import connect
 from tests import leaks
 from tests.chromium import find_chromium
@@ -61,7 +61,7 @@ def namespace(redis_client: redis.Redis, settings: Any, monkeypatch: pytest.Monk
     settings.QUEUEOPS = settings.QUEUEOPS | {"NAMESPACE": name}
     monkeypatch.setenv("QUEUEOPS_TESTS_NAMESPACE", name)
     yield name
-    forget_brokers()
+    close_brokers()
 
 
 @pytest.fixture(autouse=True)

@@ -14,7 +14,7 @@ import pytest
 
 import queueops.contracts
 from queueops import TaskCancelled, TaskFailed, TaskGone, ear, waiting
-from queueops.errors import BadOption, ResultTimeout
+from queueops.errors import BadOption, ResultTimeout, TaskSuperseded
 from queueops.handle import TaskHandle
 from queueops.redis.broker import get_broker
 from queueops.states import State
@@ -245,11 +245,51 @@ def test_a_pending_task_can_be_postponed(namespace):
     assert handle.state is State.PENDING
 
 
-def test_the_waiter_of_a_task_that_runs_again_at_once_gets_the_later_end(namespace, later):
+def test_who_waits_gets_the_result_of_its_own_push_when_another_follows_at_once(namespace, later):
     handle = tasks.add.using(id="x").push(1)
-    tasks.add.using(id="x", on_conflict="run_after").push(10)
+    other = tasks.add.using(id="x", on_conflict="run_after").push(10)
+    results = []
+    waiter = threading.Thread(target=lambda: results.append(other.result(10)))
+    waiter.start()
     later()
-    assert handle.result(5) in (2, 11)
+    assert handle.result(10) == 2
+    waiter.join(10)
+    assert results == [11]
+    assert other.result(0) == 11
+
+
+def test_a_push_that_was_replaced_has_no_result_and_says_so(namespace):
+    handle = tasks.add.using(id="x").push(1)
+    timer = threading.Timer(0.05, tasks.add.using(id="x", on_conflict="replace").push, [10])
+    timer.start()
+    with pytest.raises(TaskSuperseded, match="The task x was replaced by a later push of the same id"):
+        handle.result(5)
+    timer.join()
+    run_worker()
+    assert TaskHandle("x").result(0) == 11
+    with pytest.raises(TaskGone):
+        asyncio.run(handle.aresult(0))
+
+
+def test_the_result_of_an_ended_push_is_not_mistaken_for_that_of_a_later_one(namespace):
+    handle = tasks.add.using(id="x").push(1)
+    run_worker()
+    assert handle.result(0) == 2
+    tasks.add.using(id="x").push(10)
+    with pytest.raises(TaskSuperseded):
+        handle.result(0)
+
+
+def test_a_push_that_is_run_again_by_hand_is_still_the_same_push(namespace):
+    handle = tasks.add.using(id="x").push(1)
+    run_worker()
+    assert handle.retry()
+    again = tasks.add.using(id="x").push(10)
+    assert again.word == "EXISTS"
+    run_worker()
+    assert handle.retry()
+    run_worker()
+    assert (handle.result(0), again.result(0)) == (2, 2)
 
 
 def test_a_forked_child_waits_with_a_connection_of_its_own(namespace, later):

@@ -158,4 +158,4 @@ class Task(Generic[Params, Returned, Result]):
         if pushed.word == "REJECTED":
             record = brokers.get_broker().record(push.pool, push.id)
             raise IdInUse(id=push.id, state=record.state if record else "gone")
-        return TaskHandle(push.id, push.pool, pushed.word)
+        return TaskHandle(push.id, push.pool, pushed.word, pushed.uid)

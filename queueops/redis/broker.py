@@ -31,6 +31,12 @@ def get_broker() -> RedisBroker:
     return broker
 
 
+def close_brokers() -> None:
+    """Hang up, as at the end of a test; the next call connects anew."""
+    while _brokers:
+        _brokers.popitem()[1].close()
+
+
 def forget_brokers() -> None:
     """Drop all connections, as a child process must after a fork."""
     _brokers.clear()

@@ -36,6 +36,10 @@ class Keys:
         """The log and the attempts of a task."""
         return f"{self.prefix}:task:{task_id}#log"
 
+    def last(self, task_id: str) -> str:
+        """The generation before, kept for a minute for those who waited for its end."""
+        return f"{self.prefix}:task:{task_id}#last"
+
     def done(self, task_id: str) -> str:
         """The channel on which a task's waiters are told of its end."""
         return f"{self.prefix}:task:{task_id}#done"

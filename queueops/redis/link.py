@@ -43,6 +43,11 @@ class Link:
         self._keys: dict[str, Keys] = {}
         self._announced: set[str] = set()
 
+    def close(self) -> None:
+        """Hang up this thread's connection and those of the pool; the next call connects again."""
+        self.scripts.close()
+        self.client.close()
+
     def keys(self, pool: str) -> Keys:
         """The keys of a pool; asking for them does not make it known."""
         keys = self._keys.get(pool)

@@ -158,6 +158,13 @@ class Scripts:
                 connection.disconnect()
             raise
 
+    def close(self) -> None:
+        """Hang up this thread's own connection; the next call makes another one."""
+        connection = getattr(self._mine, "connection", None)
+        if connection is not None:
+            self._mine.connection = None
+            connection.disconnect()
+
     def _connect(self) -> Any:
         pool = self.client.connection_pool
         connection = pool.connection_class(**pool.connection_kwargs)

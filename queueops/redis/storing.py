@@ -61,7 +61,16 @@ class Storing(Link):
                 return pool
         return None
 
-    def wait(self, pool: str, task_id: str) -> str:
-        """Ask to be told of the end on the channel ``keys.done``; the state now, or '' when there is no such task."""
-        state: bytes = self._call("wait", pool, task_id)
+    def last(self, pool: str, task_id: str) -> Record | None:
+        """The generation before the present one, or None: kept for a minute when somebody waited for its end."""
+        raw = self._repeat(partial(self.client.hgetall, self.keys(pool).last(task_id)))
+        return decode(task_id, pool, raw) if raw else None
+
+    def wait(self, pool: str, task_id: str, uid: int = 0, *, after: bool = False) -> str:
+        """Ask to be told of the end on the channel ``keys.done``; the state now, or '' when there is no such task.
+
+        With the generation ``uid``: `superseded` when another one has the id. With ``after`` the one after it is meant:
+        `waiting` as long as that has not got its turn.
+        """
+        state: bytes = self._call("wait", pool, task_id, uid, int(after))
         return state.decode()

@@ -58,9 +58,15 @@ class EagerBroker(EagerChunks):
         """The pool that holds this id, and its record."""
         return next(((pool, record) for (pool, key), record in self.records.items() if key == task_id), None)
 
-    def wait(self, pool: str, task_id: str) -> str:
+    def last(self, pool: str, task_id: str) -> Record | None:
+        """Nobody waits for an end while another generation begins."""
+        return None
+
+    def wait(self, pool: str, task_id: str, uid: int = 0, *, after: bool = False) -> str:
         """The state now."""
         record = self.record(pool, task_id)
+        if record is not None and uid and record.uid != uid:
+            return "superseded"
         return record.state if record else ""
 
     def control(self, pool: str, verb: str, ids: Sequence[str], *, value: Any = "", **_: Any) -> list[Row]:

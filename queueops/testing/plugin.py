@@ -37,4 +37,4 @@ def _remove(namespace: str) -> None:
     for key in client.scan_iter(match=f"{{{namespace}:*", count=1000):
         client.delete(key)
     client.delete(f"{{{namespace}}}:pools")
-    client.connection_pool.disconnect()
+    get_broker().close()

@@ -28,7 +28,7 @@ def make_desk(redis_url: str, namespace: str) -> Iterator[MakeDesk]:
     for desk in made[:1]:
         desk.check()
     for desk in made:
-        desk.broker.client.close()
+        desk.broker.close()
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ SHAPES = {
     r"task:[^#]+": "hash",
     r"task:[^#]+#log": "list",
     r"task:[^#]+#next": "hash",
+    r"task:[^#]+#last": "hash",
     r"task:[^#]+#\d+~?": "hash",
     r"task:[^#]+#\d+#log": "list",
     r"task:[^#]+#chunks:(pending|active|errored|done|failed)": "zset",
@@ -38,7 +39,7 @@ SHAPES = {
 }
 """Every shape of key that a pool may hold, behind its prefix, and the type of what is there."""
 
-PASSING = re.compile(r"(metrics|worker|wake|error):.*|sampler|snapshot|tail")
+PASSING = re.compile(r"(metrics|worker|wake|error):.*|task:[^#]+#last|sampler|snapshot|tail")
 """Keys that go by themselves: each has a time to live."""
 
 READ = {"hash": "hgetall", "string": "get", "list": "lrange", "set": "smembers", "zset": "zrange"}

@@ -72,7 +72,7 @@ class Kernel(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         """Hang up."""
-        self.desk.client.close()
+        self.desk.broker.close()
 
     def lease_at(self, pick: int) -> Lease:
         """A lease that was given once: mostly a good one, else perhaps a stale one."""

@@ -74,7 +74,7 @@ def test_a_full_store_can_be_drained(full: Desk) -> None:
 def test_a_worker_can_begin_to_drain_a_full_store(full: Desk) -> None:
     fresh = Desk(RedisBroker(full.broker.settings))
     assert fresh.drain()
-    fresh.client.close()
+    fresh.broker.close()
 
 
 def test_a_push_goes_through_as_soon_as_there_is_room(full: Desk) -> None:
@@ -107,7 +107,7 @@ def test_a_restarted_server_has_lost_nothing(empty_directory: Path) -> None:
     assert desk.push("d")[0].word == "OK"
     assert desk.settle(held) == "OK"
     desk.check()
-    desk.client.close()
+    desk.broker.close()
 
 
 def test_a_call_to_a_server_that_is_gone_says_so(tmp_path: Path) -> None:

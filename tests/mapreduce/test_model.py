@@ -48,13 +48,13 @@ class MapReduceKernel(RuleBasedStateMachine):
         self.leases: list[Lease] = []
 
     def teardown(self) -> None:
-        self.desk.client.close()
+        self.desk.broker.close()
 
     def lease_at(self, pick: int) -> Lease:
         """A lease that was given once: mostly a good one, else perhaps a stale one."""
         good = [lease for lease in self.leases if self.model.judge(lease) == "OK"]
         among = good if pick % 4 and good else self.leases
-        return among[-1 - pick // 4 % len(among)] if among else Lease(id="a#0", fence=7)
+        return among[-1 - pick // 4 % len(among)] if among else Lease(id="a#0", fence=10**9)
 
     @initialize(limit=st.sampled_from([None, 2]), tolerated=st.integers(0, 2))
     def begin(self, limit: int | None, tolerated: int) -> None:

@@ -10,6 +10,7 @@
 --@include lanes
 --@include orphans
 --@include records
+--@include generations
 
 local position = 2
 local function read_spec()
@@ -52,7 +53,7 @@ for _ = 1, tonumber(ARGV[1]) do
   local spec = read_spec()
   local record = read_record(spec.id)
   local word, wanted = judge(spec, record)
-  local uid = record and record.u or 0
+  local uid = record and (record.uo or record.u) or 0
   if wanted then
     if created[spec.id] then flush(); flush_lanes(); created = {} end
     if record then

@@ -12,6 +12,7 @@
 --@include lanes
 --@include orphans
 --@include records
+--@include generations
 --@include ending
 --@include chunks
 --@include twins

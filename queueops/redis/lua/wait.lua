@@ -1,13 +1,17 @@
 #!lua flags=allow-oom
 -- wait: somebody wants to be told of the end of a task (by a message on `P:task:<id>#done`).
 -- KEYS: 1 the pool's prefix
--- ARGV: 1 id
--- Reply: the state now; '' when there is no such task.
+-- ARGV: 1 id, 2 generation that is waited for (0: any), 3 '1' when it is the one after that
+-- Reply: the state now; '' when there is no such task, `superseded` when another generation has the id, `waiting` when
+--        the generation before has not ended.
 -- Transitions: none.
 --@include clock
 --@include core
 
-local row = fields_of(task_key(ARGV[1]), 's')
+local wanted, after = tonumber(ARGV[2]), ARGV[3] == '1'
+local row = fields_of(task_key(ARGV[1]), 's', 'u', 'uo')
 if not row or not row[1] then return '' end
+local found = number_of(row[3] or row[2])
+if wanted > 0 and found ~= wanted and not (after and found and found > wanted) then return 'superseded' end
 if not TERMINAL[row[1]] then call('HSET', task_key(ARGV[1]), 'wt', 1) end
-return row[1]
+return after and found == wanted and 'waiting' or row[1]

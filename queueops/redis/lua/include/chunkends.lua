@@ -75,7 +75,7 @@ end
 -- A worker that does not know the class gets no more of this task's chunks for a minute: it would only pass them on.
 function chunk_outcomes.unknown(ref, chunk, end_)
   local task = split_ref(ref)
-  local since = number_of(chunk.uk) or now
+  local since = unknown_since(chunk)
   if now - since > RULES.unknown_after then return finish_chunk(ref, chunk, 'failed', 'y', end_.value) end
   if chunk.w and lane_conf('#' .. task).state then
     call('SADD', chunk_set(task, 'unable'), chunk.w); call('EXPIRE', chunk_set(task, 'unable'), 60)

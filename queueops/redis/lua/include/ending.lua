@@ -24,3 +24,7 @@ local function list_failed(id, fingerprint)
   call('ZADD', key, now, id)
   call('EXPIRE', key, 2592000)
 end
+
+-- Since when nobody knew the task's name: not since its creation, for it may have been postponed, or retried; but what
+-- says that it was before that is garbage.
+local function unknown_since(record) return max(number_of(record.uk) or now, number_of(record.c) or 0) end

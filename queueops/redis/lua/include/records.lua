@@ -67,25 +67,6 @@ local function erase(id, record)
   if record.ch then abandon_chunks(id) end
 end
 
--- What is counted of a task goes over to another name and kind.
-local function recount(record, values)
-  local state, kind, other = record.s, record.k or 'task', values.k or 'task'
-  if record.n ~= values.n then write_tally('n|', { [record.n] = { [state] = -1 }, [values.n] = { [state] = 1 } }) end
-  if kind == other then return end
-  if kind ~= 'task' then write_tally('k|', { [kind] = { [state] = -1 } }) end
-  if other ~= 'task' then write_tally('k|', { [other] = { [state] = 1 } }) end
-end
-
--- A new generation takes the place of a task: one move, from the state that the old one was in. What was collected
--- before must have been written, for it may be about the same id.
-local function supersede(id, record, fields, values, due)
-  unlist(id, record)
-  wipe(id)
-  if record.ch then abandon_chunks(id) end
-  recount(record, values)
-  return create(id, fields, values, due, record.s)
-end
-
 -- What is still known of a task whose record can't be read: its name, among those used last, and its slot.
 local function name_of(id)
   for _, name in ipairs(call('ZREVRANGE', P .. ':names', 0, 99)) do
@@ -124,23 +105,4 @@ local function forget(id, state)
   unschedule(id)
   wipe(id)
   if any_chunks(id) then abandon_chunks(id) end
-end
-
-local function tell_waiters(id, record, state)
-  if record.wt then call('PUBLISH', task_key(id) .. '#done', state) end
-end
-
--- The one who pushed with run_after gets the turn now that this generation has ended.
-local function start_next(id)
-  local key = task_key(id)
-  local stash = call('HGETALL', key .. '#next')
-  if #stash == 0 then return end
-  local values, due = {}, nil
-  for i = 1, #stash, 2 do values[stash[i]] = stash[i + 1] end
-  if values['#due'] then
-    due = now + tonumber(values['#due'])
-    for i = #stash - 1, 1, -2 do if stash[i] == '#due' then table.remove(stash, i); table.remove(stash, i) end end
-  end
-  flush(); flush_lanes()
-  supersede(id, read_record(id), stash, values, due)
 end

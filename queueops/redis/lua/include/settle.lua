@@ -90,7 +90,7 @@ end
 
 function outcomes.unknown(id, record, end_)
   if record.x then return finish(id, record, 'cancelled', 'y', record.x) end
-  local since = number_of(record.uk) or now -- not its creation: it may have been postponed, or retried
+  local since = unknown_since(record)
   if now - since > RULES.unknown_after then
     return quarantine(id, record.s, record, end_.value)
   end

@@ -25,7 +25,7 @@ function verbs.retry(id, record, arguments)
   forget_error(id, record)
   call('HDEL', task_key(id), 're', 'er', 'ef', 'y', 'e', 'x', 'at', 'cr', 'pr', 'to', 'd', 'uk', 'rd')
   if record.ph or record.mr then back_to_map(id, record) end
-  return to_pending(id, record, 'u', next_number())
+  return to_pending(id, record, 'u', next_number(), 'uo', record.uo or record.u or 0)
 end
 
 function verbs.run_now(id, record) return to_pending(id, record) end
