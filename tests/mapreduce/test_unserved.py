@@ -46,7 +46,7 @@ def go_on(desk: Desk, *ids: str) -> None:
     run_worker()
     for each in ids:
         if desk.client.hexists(desk.keys.task(each), "uk"):
-            desk.client.hset(desk.keys.task(each), "uk", 1)
+            desk.client.hset(desk.keys.task(each), mapping={"uk": 1, "c": 1})
     desk.make_due(*ids)
     desk.tick()
     run_worker()
