@@ -77,6 +77,11 @@ def decode_result(name: str, data: bytes) -> Any:
         raise NotDecodable(what="result", name=name, reason=str(error)) from error
 
 
+def with_article(word: str) -> str:
+    """A noun as it stands in a sentence."""
+    return f"{'an' if word[:1].lower() in 'aeio' else 'a'} {word}"
+
+
 class _Unfit(TypeError):
     """A value that has no JSON form; the text is the advice."""
 
@@ -124,13 +129,9 @@ def _explain(what: str, name: str, values: Labelled, error: Exception) -> NotEnc
             path, culprit, cause = found
             advice = str(cause) if isinstance(cause, _Unfit) else _advice_about(cause)
             return NotEncodable(
-                what=what, name=name, path=path, type=_with_article(type(culprit).__qualname__), advice=advice
+                what=what, name=name, path=path, type=with_article(type(culprit).__qualname__), advice=advice
             )
     return NotEncodable(what=what, name=name, path="the whole", type="no JSON", advice=str(error))
-
-
-def _with_article(word: str) -> str:
-    return f"{'an' if word[:1].lower() in 'aeio' else 'a'} {word}"
 
 
 def _advice_about(cause: Exception) -> str:

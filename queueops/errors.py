@@ -159,10 +159,10 @@ class PayloadTooLarge(QueueOpsError, ValueError):
 
 
 class BadChunks(QueueOpsError, TypeError):
-    """{name}.map() must yield or return its chunks, but it returned a {type}."""
+    """{name}.map() must yield or return its chunks, but it returned {type}."""
 
     name: str
-    type: str
+    type: str  # with its article
 
 
 class TooManyChunks(QueueOpsError, ValueError):

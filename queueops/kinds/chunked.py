@@ -10,7 +10,7 @@ from typing import Any
 
 from queueops.contracts import Push
 from queueops.durations import to_ms
-from queueops.encoding import decode_result, encode_result
+from queueops.encoding import decode_result, encode_result, with_article
 from queueops.errors import BadChunks, BadOption, TooManyChunks
 from queueops.redis.broker import RedisBroker
 from queueops.retry import Retry
@@ -19,7 +19,7 @@ MOST_CHUNKS = 10_000_000
 """Chunks of one task."""
 BATCH_CHUNKS, BATCH_BYTES = 500, 256 * 1024
 """A map's chunks are written in batches: a call of the store stays short, and memory flat."""
-_POLICY = re.compile(r"fail|drop|drop:(\d{1,7})|drop:(\d{1,3}(?:\.\d{1,3})?)%")
+_POLICY = re.compile(r"fail|drop|drop:(\d{1,7})|drop:(\d{1,2}(?:\.\d{1,3})?|100)%")
 _ANY = 10_000_000
 _MOST_DROPPED = 100_000
 
@@ -42,10 +42,7 @@ class ChunkOptions:
     @classmethod
     def of(cls, kind: Any, name: str) -> ChunkOptions:
         """Read the options of a MapReduce class. Raises BadOption with what is right."""
-        for method in ("map", "reduce"):
-            if inspect.iscoroutinefunction(getattr(kind, method)):
-                expected = 'a plain "def"; process may be async'
-                raise BadOption(name=f"{name}.{method}", value="async def", expected=expected)
+        _check_methods(kind, name)
         return cls(
             asynchronous=inspect.iscoroutinefunction(kind.process),
             max_parallel=_whole("max_parallel", kind.max_parallel, 1),
@@ -115,7 +112,7 @@ def encoded_batches(name: str, chunks: Iterable[Any]) -> Iterator[list[bytes]]:
     Raises NotEncodable, PayloadTooLarge, BadChunks and TooManyChunks.
     """
     if isinstance(chunks, (str, bytes)) or not isinstance(chunks, Iterable):
-        raise BadChunks(name=name, type=type(chunks).__name__)
+        raise BadChunks(name=name, type=_what(chunks))
     batch: list[bytes] = []
     size = 0
     for number, chunk in enumerate(chunks):
@@ -129,6 +126,18 @@ def encoded_batches(name: str, chunks: Iterable[Any]) -> Iterator[list[bytes]]:
         size += len(data)
     if batch:
         yield batch
+
+
+def _check_methods(kind: Any, name: str) -> None:
+    for method in ("map", "process", "reduce"):
+        function = getattr(kind, method)
+        if inspect.isasyncgenfunction(function) or (method != "process" and inspect.iscoroutinefunction(function)):
+            expected = 'a plain "def"; process may be async, and none of them may be an async generator'
+            raise BadOption(name=f"{name}.{method}", value="async def", expected=expected)
+
+
+def _what(value: Any) -> str:
+    return "nothing" if value is None else with_article(type(value).__name__)
 
 
 def _whole(name: str, value: Any, least: int) -> int | None:

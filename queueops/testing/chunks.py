@@ -63,6 +63,7 @@ class EagerChunks:
                 record.error, record.fingerprint = failed[-1].error.value, failed[-1].error.fingerprint
                 return
         record.state, record.phase, record.attempt, record.result = State.PENDING, "reduce", 0, b""
+        _limit_reduce(record)
         record.progress = record.total = len(chunks)
 
 
@@ -83,6 +84,19 @@ def take_over(record: Record, own: Sequence[tuple[str, str | int]]) -> None:
     """The fields that only this kind of task has."""
     for short, value in own:
         setattr(record, FIELDS[short], value)
+
+
+def back_to_map(record: Record) -> None:
+    """It is to map again, with the attempts of the map."""
+    record.phase = ""
+    if record.map_retries:
+        record.retries, record.retry = int(record.map_retries), record.map_retry
+
+
+def _limit_reduce(record: Record) -> None:
+    record.map_retries, record.map_retry = str(record.retries), record.retry
+    record.retries = record.retries if record.reduce_retries is None else record.reduce_retries
+    record.retry = record.reduce_retry or record.retry
 
 
 def _run(record: Record, number: int, chunk: Chunk) -> None:

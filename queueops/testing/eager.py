@@ -14,7 +14,7 @@ from queueops.records import Record
 from queueops.redis import broker as brokers
 from queueops.redis.keys import Keys
 from queueops.states import ACTIONS, State
-from queueops.testing.chunks import EagerChunks, take_over
+from queueops.testing.chunks import EagerChunks, back_to_map, take_over
 from queueops.testing.execution import run
 
 MAX_STARTS = 1_000
@@ -78,7 +78,8 @@ class EagerBroker(EagerChunks):
             return Row(task_id, "GONE", "")
         if verb not in ACTIONS[State(record.state)] or verb != "retry":
             return Row(task_id, "REFUSED", record.state, "tasks have ended when they are eager")
-        record.attempt, record.result, record.error, record.phase = 0, b"", b"", ""
+        record.attempt, record.result, record.error = 0, b"", b""
+        back_to_map(record)
         self._run(record)
         return Row(task_id, "OK", record.state)
 

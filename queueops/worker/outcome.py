@@ -9,7 +9,17 @@ from queueops import retry
 from queueops.context import Context
 from queueops.contracts import Lease, Outcome, Settlement
 from queueops.encoding import encode_result
-from queueops.errors import Cancelled, NotDecodable, NotEncodable, PayloadTooLarge, Restart, Shutdown, SoftTimeout
+from queueops.errors import (
+    BadChunks,
+    Cancelled,
+    NotDecodable,
+    NotEncodable,
+    PayloadTooLarge,
+    Restart,
+    Shutdown,
+    SoftTimeout,
+    TooManyChunks,
+)
 from queueops.worker import failure
 
 UNKNOWN_DELAY_MS = 5_000
@@ -42,6 +52,8 @@ def raised(context: Context, error: BaseException) -> Settlement:
             return _error(lease, Outcome.TIMEOUT, _timeout(lease, error), _delay(lease))
         case NotDecodable() if error.what == "arguments" and error.name == lease.name:
             return Settlement(lease.id, lease.fence, Outcome.QUARANTINE, str(error).encode("utf-8", "replace"))
+        case NotEncodable() | PayloadTooLarge() | BadChunks() | TooManyChunks() if error.name == lease.name:
+            return _error(lease, Outcome.ERROR, error, NO_RETRY)  # what it gave can't be stored, as with a result
     retried = isinstance(error, _retried_errors(context.handler))
     return _error(lease, Outcome.ERROR, error, _delay(lease) if retried else NO_RETRY)
 
