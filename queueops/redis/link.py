@@ -34,9 +34,9 @@ class Link:
     """All pools of one namespace on one server or cluster. Safe for threads; after a fork a new one is made."""
 
     def __init__(self, settings: conf.Settings) -> None:
-        """Bind the settings; the first call connects."""
+        """Bind the settings; the first call connects. Of a cluster the map is read now: raises BrokerUnavailable."""
         self.settings = settings
-        self.client: Any = connect(settings.url, **settings.connect)
+        self.client: Any = self._repeat(lambda: connect(settings.url, **settings.connect))
         self.scripts = Scripts(self.client)
         self.rules = wire.rules(settings)
         self.longest_ms = min(LONGEST_SLEEP_MS, round(settings.lease * 1000 / 3))

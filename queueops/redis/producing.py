@@ -11,6 +11,7 @@ from queueops.contracts import Push, Pushed
 from queueops.errors import NotDurable
 from queueops.redis import wire
 from queueops.redis.link import BATCH, Link
+from queueops.redis.waker import connection_for
 
 DURABLE_S = 5.0
 """How long a durable push waits for the append-only file."""
@@ -54,13 +55,16 @@ class Producing(Link):
 
     def _confirm(self, pool: str) -> None:
         """Wait until the server's append-only file holds what was pushed (a write of ours comes after it)."""
-        with self.client.client() as one:
-            try:
-                one.zscore(self.keys(pool).workers, "")
-                one.incrby(self.keys(pool).seq, 1)
-                local, _ = one.execute_command("WAITAOF", 1, 0, round(DURABLE_S * 1000))
-            except redis.RedisError as error:
-                raise NotDurable(what=f"a task to pool {pool}", wanted="the append-only file", seconds=0) from error
+        line = connection_for(self.client, self.keys(pool).seq)
+        try:
+            line.send_command("INCRBY", self.keys(pool).seq, 1)
+            line.read_response()
+            line.send_command("WAITAOF", 1, 0, round(DURABLE_S * 1000))
+            local, _ = line.read_response()
+        except (redis.RedisError, OSError) as error:
+            raise NotDurable(what=f"a task to pool {pool}", wanted="the append-only file", seconds=0) from error
+        finally:
+            line.disconnect()
         if not local:
             raise NotDurable(what=f"a task to pool {pool}", wanted="the append-only file", seconds=DURABLE_S)
 

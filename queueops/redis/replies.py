@@ -27,6 +27,14 @@ LATER = (
 
 T = TypeVar("T")
 
+PASSING = (
+    exceptions.BusyLoadingError,
+    exceptions.ReadOnlyError,
+    exceptions.ClusterError,  # ClusterDownError, TryAgainError, and more of the sort
+    exceptions.MovedError,
+    exceptions.AskError,
+    exceptions.RedisClusterException,  # no RedisError: no slot map can be had, or the slot is not covered
+)
 UNREACHABLE = (exceptions.ConnectionError, exceptions.TimeoutError, OSError)
 
 
@@ -39,7 +47,7 @@ def is_later(error: BaseException) -> bool:
     """Whether the same call may succeed a little later."""
     if isinstance(error, UNREACHABLE):
         return not isinstance(error, exceptions.AuthenticationError)
-    if isinstance(error, exceptions.BusyLoadingError | exceptions.ReadOnlyError | exceptions.ClusterDownError):
+    if isinstance(error, PASSING):
         return True
     return isinstance(error, exceptions.ResponseError) and str(error).lstrip("-").startswith(LATER)
 
@@ -67,7 +75,7 @@ def repeat(call: Callable[[], T], url: str, retry: BrokerRetry) -> T:
     for attempt in range(1, retry.attempts + 1):
         try:
             return call()
-        except (exceptions.RedisError, OSError) as error:
+        except (exceptions.RedisError, exceptions.RedisClusterException, OSError) as error:
             if attempt < retry.attempts and is_later(error) and not is_full(error):
                 time.sleep(min(retry.cap, retry.base * 2 ** (attempt - 1)) * random.uniform(0.5, 1))
                 continue

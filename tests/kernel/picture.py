@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from redis.cluster import RedisCluster
 from redis.exceptions import ResponseError
 
 from queueops.redis.broker import RedisBroker
@@ -51,12 +52,20 @@ def shape_of(name: str) -> str:
     return next((kind for shape, kind in SHAPES.items() if re.fullmatch(shape, name)), "")
 
 
+def server_of(broker: RedisBroker, key: str) -> Any:
+    """A client of the one server, or of that server of a cluster which holds the key."""
+    client: Any = broker.client
+    if isinstance(client, RedisCluster):
+        client = client.get_redis_connection(client.get_node_from_key(key))
+    return client
+
+
 class Picture:
     """The keys of a pool, and what they hold. A key of another type than its name says is in ``foreign``."""
 
     def __init__(self, broker: RedisBroker, pool: str = "default") -> None:
         self.keys = broker.keys(pool)
-        client, prefix = broker.client, f"{self.keys.prefix}:"
+        client, prefix = server_of(broker, self.keys.seq), f"{self.keys.prefix}:"
         names = sorted(name.decode()[len(prefix) :] for name in client.keys(f"{prefix}*"))
         self.shapes = {name: shape_of(name) for name in names}
         passing = [name for name in names if PASSING.fullmatch(name)]

@@ -1,0 +1,132 @@
+"""A cluster of three servers, and a primary with a replica and its sentinel: on ports that are free on this machine."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import socket
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import redis
+
+from queueops.redis.binary import find_server
+from tests.waiting import wait_until
+
+HOST, NAME, SLOTS = "127.0.0.1", "primary", 16384
+TIMEOUT_MS = 2000
+"""After so long a server that does not answer counts as down."""
+
+
+class Node:
+    """One server, or sentinel, that ends with the test."""
+
+    def __init__(self, directory: Path, *options: str) -> None:
+        self.port, self._bus = free_ports(2)
+        directory.mkdir()
+        config = directory / "server.conf"
+        lines = [f"port {self.port}", f"bind {HOST}", f"dir {directory}", "save ''", *options]
+        if "cluster-enabled yes" in options:
+            lines.append(f"cluster-port {self._bus}")
+        config.write_text("\n".join(lines) + "\n")
+        mode = ["--sentinel"] if any(line.startswith("sentinel ") for line in options) else []
+        with (directory / "server.log").open("wb") as log:
+            self._process = subprocess.Popen([find_server(directory), str(config), *mode], stdout=log, stderr=log)
+        self.client = redis.Redis(HOST, self.port, protocol=2, retry=None)
+
+    def answers(self) -> bool:
+        try:
+            return bool(self.client.ping())
+        except redis.RedisError:
+            return False
+
+    def kill(self) -> None:
+        """It is gone at once."""
+        self._process.kill()
+        self._process.wait(10)
+
+    def end(self) -> None:
+        self.client.close()
+        if self._process.poll() is None:
+            self.kill()
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports that nobody uses now, and that no outgoing connection is given meanwhile."""
+    found: list[int] = []
+    while len(found) < count:
+        port = random.randrange(20_000, 32_000)
+        with contextlib.suppress(OSError), socket.create_server((HOST, port)):
+            found.append(port)
+    return found
+
+
+@contextlib.contextmanager
+def ended(*nodes: Node) -> Iterator[None]:
+    """The nodes answer, and end at the end."""
+    try:
+        for node in nodes:
+            wait_until(node.answers, 60)
+        yield
+    finally:
+        for node in nodes:
+            node.end()
+
+
+@contextlib.contextmanager
+def cluster(directory: Path) -> Iterator[tuple[str, list[Node]]]:
+    """Three primaries that share the slots: their URL."""
+    options = (
+        "cluster-enabled yes",
+        "appendonly yes",
+        f"cluster-node-timeout {5 * TIMEOUT_MS}",
+        "cluster-allow-replica-migration no",
+    )
+    nodes = [Node(directory / f"node{number}", *options) for number in range(3)]
+    with ended(*nodes):
+        for number, node in enumerate(nodes):
+            first, last = number * SLOTS // 3, (number + 1) * SLOTS // 3 - 1
+            node.client.execute_command("CLUSTER ADDSLOTSRANGE", first, last)
+            node.client.execute_command("CLUSTER SET-CONFIG-EPOCH", number + 1)
+        for node in nodes[1:]:
+            node.client.execute_command("CLUSTER MEET", HOST, nodes[0].port, nodes[0]._bus)
+        wait_until(lambda: all(_is_whole(node) for node in nodes), 60)
+        yield f"redis+cluster://{','.join(f'{HOST}:{node.port}' for node in nodes)}", nodes
+
+
+def _is_whole(node: Node) -> bool:
+    info = node.client.cluster("INFO")
+    return info["cluster_state"] == "ok" and info["cluster_known_nodes"] == "3"
+
+
+def move_slot(client: Any, key: str, nodes: list[Node]) -> None:
+    """The slot of a key, and all that is in it, goes to another server."""
+    slot, port = client.keyslot(key), client.get_node_from_key(key).port
+    source = next(node for node in nodes if node.port == port)
+    target = next(node for node in nodes if node.port != port)
+    ids = {node: node.client.cluster("MYID") for node in nodes}
+    target.client.execute_command("CLUSTER SETSLOT", slot, "IMPORTING", ids[source])
+    source.client.execute_command("CLUSTER SETSLOT", slot, "MIGRATING", ids[target])
+    source.client.migrate(HOST, target.port, source.client.cluster("GETKEYSINSLOT", slot, 10_000), 0, 5000)
+    for node in (target, source, *nodes):
+        node.client.execute_command("CLUSTER SETSLOT", slot, "NODE", ids[target])
+
+
+@contextlib.contextmanager
+def sentinel(directory: Path) -> Iterator[tuple[str, Node, Node]]:
+    """A primary, its replica, and a sentinel that decides alone: their URL."""
+    primary = Node(directory / "primary", "appendonly yes", "repl-diskless-sync-delay 0")
+    replica = Node(directory / "replica", "appendonly yes", f"replicaof {HOST} {primary.port}")
+    with ended(primary, replica):
+        wait_until(lambda: replica.client.info("replication")["master_link_status"] == "up", 60)
+        watcher = Node(
+            directory / "sentinel",
+            f"sentinel monitor {NAME} {HOST} {primary.port} 1",
+            f"sentinel down-after-milliseconds {NAME} {TIMEOUT_MS}",
+            f"sentinel failover-timeout {NAME} 5000",
+        )
+        with ended(watcher):
+            wait_until(lambda: watcher.client.sentinel_master(NAME)["num-slaves"] == 1, 60)
+            yield f"redis+sentinel://{HOST}:{watcher.port}/{NAME}", primary, replica
