@@ -187,11 +187,27 @@ class ChunkAnswer(msgspec.Struct, frozen=True, kw_only=True):
     refused: dict[int, str]
 
 
+class Pushes(Protocol):
+    """Batches of tasks for one pool, of which more than one may be under way."""
+
+    def send(self, pushes: Sequence[Push]) -> None:
+        """Send one batch."""
+
+    def receive(self) -> list[Pushed]:
+        """What became of the oldest one under way; raises BrokerUnavailable, StoreFull or NotDurable."""
+
+    def close(self) -> None:
+        """Hang up; what is under way may still arrive."""
+
+
 class Producer(Protocol):
     """What creates tasks."""
 
     def push(self, pushes: Sequence[Push], *, durable: bool = False) -> list[Pushed]:
         """Create tasks, all of one call in the order given; raises BrokerUnavailable, StoreFull or NotDurable."""
+
+    def pushes(self, pool: str, *, durable: bool = False) -> Pushes:
+        """The same for many batches to one pool, of which the next may be sent before the last is answered."""
 
 
 class Exchanges(Protocol):

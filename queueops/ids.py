@@ -9,7 +9,7 @@ import time
 from queueops.errors import BadId
 
 _ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
-_PAIRS = [first + second for first in _ALPHABET for second in _ALPHABET]
+_CHARACTERS = bytes(ord(_ALPHABET[byte % 32]) for byte in range(256))  # of each random byte five bits count
 _moment = (0, "")  # the last millisecond, and its ten characters
 ID_LENGTH, NAME_LENGTH = 200, 100
 ID = re.compile(rf"[A-Za-z0-9._:@/=+\-]{{1,{ID_LENGTH}}}")
@@ -22,14 +22,9 @@ def new_id() -> str:
     milliseconds = time.time_ns() // 1_000_000
     moment = _moment
     if moment[0] != milliseconds:
-        characters = "".join(_PAIRS[milliseconds >> shift & 1023] for shift in (40, 30, 20, 10, 0))
+        characters = "".join(_ALPHABET[milliseconds >> shift & 31] for shift in range(45, -1, -5))
         moment = _moment = (milliseconds, characters)
-    random = os.urandom(10)
-    high, low, pairs = int.from_bytes(random[:5]), int.from_bytes(random[5:]), _PAIRS
-    return (
-        f"{moment[1]}{pairs[high >> 30]}{pairs[high >> 20 & 1023]}{pairs[high >> 10 & 1023]}{pairs[high & 1023]}"
-        f"{pairs[low >> 30]}{pairs[low >> 20 & 1023]}{pairs[low >> 10 & 1023]}{pairs[low & 1023]}"
-    )
+    return moment[1] + os.urandom(16).translate(_CHARACTERS).decode()
 
 
 def check_id(value: object, what: str = "id of a task") -> str:

@@ -18,6 +18,7 @@ from queueops.errors import (
     IdInUse,
     NotEncodable,
     PayloadTooLarge,
+    StoreFull,
     UnknownOption,
     UnknownTask,
 )
@@ -244,6 +245,20 @@ def test_a_wrong_call_among_many_says_how_far_it_came(namespace):
     ]
     with pytest.raises(BadArguments, match=r"each call is a tuple of arguments, such as \(5,\), and not 5"):
         tasks.add.push_many([5])
+
+
+def test_a_full_store_says_of_many_calls_how_far_they_came(namespace):
+    client = get_broker().client
+    client.config_set("maxmemory", 1)
+    try:
+        with pytest.raises(StoreFull) as caught:
+            tasks.add.push_many([(1,)] * (2 * BATCH + 1))
+    finally:
+        client.config_set("maxmemory", 0)
+    assert caught.value.__notes__ == [
+        "0 calls before the batch with the error have been pushed.",
+        f"The {BATCH} calls after that batch may have been pushed, too.",
+    ]
 
 
 def test_a_unique_task_is_there_once(namespace):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from itertools import islice
 from typing import Any, TypeVar
 
 from queueops.contracts import Push, Pushed
-from queueops.errors import BadArguments
+from queueops.errors import BadArguments, QueueOpsError
 from queueops.redis import broker as brokers
 
 BATCH = 500
@@ -23,38 +24,46 @@ def batches(items: Iterable[Item], size: int = BATCH) -> Iterator[list[Item]]:
         yield batch
 
 
-Flight = tuple[list[Push], Future[list[Pushed]]]
-
-
 class Flights:
-    """Pushes batch after batch in a thread of its own: the next batch is made while the store works on this one."""
+    """Pushes batch after batch: the next batch is made while the store works on the last one."""
 
-    def __init__(self, durable: bool) -> None:
-        self._durable = durable
-        self._broker = brokers.get_broker()
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="queueops-push")
-        self._flying: Flight | None = None
+    def __init__(self, pool: str, durable: bool) -> None:
+        self._line = brokers.get_broker().pushes(pool, durable=durable)
+        self._flying: deque[list[Push]] = deque()
+        self._unknown = 0
 
     def __enter__(self) -> Flights:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._thread.shutdown()
+        self._line.close()
 
     def send(self, pushes: list[Push]) -> Iterable[tuple[Push, Pushed]]:
-        """Send a batch when the one before has landed; answers what became of that one. Raises its error."""
-        landed = self.land()
-        self._flying = pushes, self._thread.submit(self._broker.push, pushes, durable=self._durable)
-        return landed
+        """Send a batch; answers what became of the one before. Raises its error."""
+        self._line.send(pushes)
+        self._flying.append(pushes)
+        return self.land() if len(self._flying) > 1 else ()
 
     def land(self) -> Iterable[tuple[Push, Pushed]]:
-        """Wait for the last batch that was sent, and answer what became of it. Raises its error."""
-        flying, self._flying = self._flying, None
-        return zip(flying[0], flying[1].result(), strict=True) if flying else ()
+        """What became of the oldest batch that flies, if one does. Raises its error."""
+        if not self._flying:
+            return ()
+        pushes = self._flying.popleft()
+        try:
+            return zip(pushes, self._line.receive(), strict=True)
+        except QueueOpsError:
+            self._unknown = sum(map(len, self._flying))
+            self._flying.clear()
+            raise
 
-    def in_flight(self) -> int:
-        """How many calls are on their way and will arrive; waits for them."""
-        return len(self._flying[0]) if self._flying and self._flying[1].exception() is None else 0
+    def explain(self, error: Exception, landed: int) -> None:
+        """Add to an error how far it came, when so many calls have landed; waits for those that fly."""
+        with suppress(QueueOpsError):  # the first error is the one to tell; a batch that failed has not landed
+            while self._flying:
+                landed += len(list(self.land()))
+        error.add_note(f"{landed} calls before the batch with the error have been pushed.")
+        if self._unknown:
+            error.add_note(f"The {self._unknown} calls after that batch may have been pushed, too.")
 
 
 def call_of(item: Any, name: str) -> tuple[Sequence[Any], dict[str, Any]]:

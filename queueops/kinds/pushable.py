@@ -84,7 +84,7 @@ class Task(Generic[Params, Returned, Result]):
             )
         handles: list[TaskHandle[Result]] = []
         made = 0
-        with Flights(self.options.durable) as flights:
+        with Flights(self.options.pool, self.options.durable) as flights:
             try:
                 for batch in batches(calls):
                     landed = flights.send(self._made_batch(batch, made + 1))
@@ -92,8 +92,7 @@ class Task(Generic[Params, Returned, Result]):
                     handles += [self._handle(push, pushed) for push, pushed in landed]
                 handles += [self._handle(push, pushed) for push, pushed in flights.land()]
             except Exception as error:  # only to say how far it came
-                count = len(handles) + flights.in_flight()
-                error.add_note(f"{count} calls before the batch with the error have been pushed.")
+                flights.explain(error, len(handles))
                 raise
         return handles
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from functools import partial
 
 import redis
 
 from queueops.contracts import Push, Pushed
 from queueops.errors import NotDurable
-from queueops.redis import wire
+from queueops.redis import pushwire
 from queueops.redis.link import BATCH, Link
+from queueops.redis.pushline import RedisPushes
 from queueops.redis.waker import connection_for
 
 DURABLE_S = 5.0
@@ -31,6 +32,18 @@ class Producing(Link):
                 self._confirm(pool)
         return answers
 
+    def pushes(self, pool: str, *, durable: bool = False) -> RedisPushes:
+        """The same for many batches to one pool, of which the next may be sent before the last is answered."""
+
+        def read(batch: Sequence[Push], reply: Sequence[int]) -> list[Pushed]:
+            self.announce(pool)
+            pushed = self._displaced(pool, batch, reply)
+            if durable:
+                self._confirm(pool)
+            return pushed
+
+        return RedisPushes(self, pool, partial(self.push, durable=durable), read)
+
     def _push_pools(self, pushes: Sequence[Push]) -> list[Pushed]:
         answers: dict[int, Pushed] = {}
         by_pool: dict[str, list[int]] = {}
@@ -44,12 +57,15 @@ class Producing(Link):
 
     def _push_batch(self, pool: str, batch: Sequence[Push]) -> list[Pushed]:
         self.announce(pool)
-        pushed = _read_pushed(batch, self._call("enqueue", pool, *wire.push_arguments(batch)))
-        taken = [index for index, answer in enumerate(pushed) if answer.word == "TAKEN"]
-        if taken:
+        return self._displaced(pool, batch, self._call("enqueue", pool, *pushwire.enqueue_arguments(batch)))
+
+    def _displaced(self, pool: str, batch: Sequence[Push], reply: Sequence[int]) -> list[Pushed]:
+        """The answers of ``enqueue``, where an id was in use those of ``displace``."""
+        pushed = pushwire.read_enqueued(batch, reply)
+        if taken := reply[1:]:
             those = [batch[index] for index in taken]
-            displaced = _read_pushed(those, self._call("displace", pool, *wire.push_arguments(those)))
-            for index, answer in zip(taken, displaced, strict=True):
+            displaced = self._call("displace", pool, *pushwire.displace_arguments(those))
+            for index, answer in zip(taken, pushwire.read_displaced(those, displaced), strict=True):
                 pushed[index] = answer
         return pushed
 
@@ -67,11 +83,3 @@ class Producing(Link):
             line.disconnect()
         if not local:
             raise NotDurable(what=f"a task to pool {pool}", wanted="the append-only file", seconds=DURABLE_S)
-
-
-def _read_pushed(batch: Sequence[Push], reply: Sequence[Any]) -> list[Pushed]:
-    parts = iter(reply)
-    return [
-        Pushed(push.id, int(uid), "OK" if word == b"OK" else word.decode())
-        for push, word, uid in zip(batch, parts, parts, strict=True)
-    ]

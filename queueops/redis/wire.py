@@ -1,4 +1,4 @@
-"""How pushes, settlements and leases travel: the arguments and replies of the scripts."""
+"""How settlements and leases travel: the arguments and replies of the scripts."""
 
 from __future__ import annotations
 
@@ -6,55 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from queueops.conf import Settings
-from queueops.contracts import DEFAULT_LANE, Exchange, Extend, Lease, Push, Settlement
+from queueops.contracts import Exchange, Extend, Lease, Settlement
 
 Argument = str | int | float | bytes
-
-
-def push_arguments(pushes: Sequence[Push]) -> list[Argument]:
-    """The arguments of ``enqueue``."""
-    arguments: list[Argument] = [len(pushes)]
-    for push in pushes:
-        fields = _fields(push)
-        due: Argument = f"+{push.delay_ms}" if push.delay_ms is not None else "" if push.due is None else push.due
-        arguments += (push.id, push.conflict, push.token, due, len(fields))
-        arguments += fields
-    return arguments
-
-
-def _fields(push: Push) -> list[Argument]:
-    fields: list[Argument] = ["n", push.name]
-    if push.args:
-        fields += ("a", push.args)
-    if push.retries:
-        fields += ("r", push.retries)
-    if push.kind != "task":
-        fields += ("k", push.kind)
-    if push.lane != DEFAULT_LANE:
-        fields += ("l", push.lane)
-    if push.priority:
-        fields += ("p", push.priority)
-    if push.timeout_ms is not None:
-        fields += ("t", push.timeout_ms)
-    if push.keep_ms is not None:
-        fields += ("kp", push.keep_ms)
-    if push.tags:
-        fields += ("tg", ",".join(push.tags))
-    if push.retry:
-        fields += ("rp", push.retry)
-    if push.root:
-        fields += ("ro", push.root)
-    if push.parent_id:
-        fields += ("pi", push.parent_id, "pu", push.parent_uid, "pp", push.parent_pool)
-    if push.trace:
-        fields += ("tr", push.trace)
-    if push.meta:
-        fields += ("me", push.meta)
-    if push.token:
-        fields += ("tk", push.token)
-    for pair in push.own:
-        fields += pair
-    return fields
 
 
 def rules(settings: Settings) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -45,6 +46,10 @@ class EagerBroker(EagerChunks):
     def push(self, pushes: Sequence[Push], *, durable: bool = False) -> list[Pushed]:
         """Run the tasks, one after the other."""
         return [self._push(push) for push in pushes]
+
+    def pushes(self, pool: str, *, durable: bool = False) -> _EagerPushes:
+        """The same, batch by batch."""
+        return _EagerPushes(self)
 
     def keys(self, pool: str) -> Keys:
         """The keys of a pool."""
@@ -103,6 +108,23 @@ class EagerBroker(EagerChunks):
             if record.is_over:
                 return
         raise AssertionError(f"the task {record.id} restarts itself for ever")
+
+
+class _EagerPushes:
+    """Batches that are run when they are sent."""
+
+    def __init__(self, broker: EagerBroker) -> None:
+        self._broker = broker
+        self._pushed: deque[list[Pushed]] = deque()
+
+    def send(self, pushes: Sequence[Push]) -> None:
+        self._pushed.append(self._broker.push(pushes))
+
+    def receive(self) -> list[Pushed]:
+        return self._pushed.popleft()
+
+    def close(self) -> None:
+        """There is no connection."""
 
 
 class _Notes:

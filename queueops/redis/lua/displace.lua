@@ -2,7 +2,7 @@
 -- displace: create tasks whose ids are in use: what `enqueue` answered TAKEN for. An ended task is run again as a new
 -- generation; for one that has not ended the push's conflict policy decides.
 -- KEYS: 1 the pool's prefix
--- ARGV: as `enqueue`
+-- ARGV: 1 number of tasks; then for each: id, conflict policy, token, due, number of field values, the fields of the record
 -- Reply: for each task its word (OK REPEAT EXISTS REJECTED REPLACED AFTER) and its uid.
 -- Transitions: push, postpone.
 --@include clock

@@ -2,18 +2,18 @@
 -- enqueue: create tasks whose ids are free. An id that is in use is answered TAKEN and left alone: see `displace`.
 -- This is the producer's hot path: it writes each index itself and carries no more of the includes than it uses.
 -- KEYS: 1 the pool's prefix
--- ARGV: 1 number of tasks; then for each: id, conflict policy, token, due ('' now, '+ms' from now, or epoch ms),
---       number of field values, and the fields of the record (name, value, ...), the task's name first.
--- Reply: for each task its word (OK TAKEN) and its uid.
+-- ARGV: 1 number of tasks; then groups of tasks that are alike: how many, due ('' now, '+ms' from now, or epoch ms),
+--       how many values they share, these values (fields of the record: name, value, ...; the task's name first),
+--       how many fields each task has of its own, their names; then for each task its id and their values ('' = none).
+-- Reply: the uid of the first task that was created (each next one's is one more), then the numbers, from 0, of those TAKEN.
 -- Transitions: push, postpone.
 --@include clock
 --@include lanes
 
-local count = tonumber(ARGV[1])
-local number = next_number(count) - count
-local position, reply, timed = 2, {}, false
 local aside = call('EXISTS', P .. ':state:quarantined') == 1 and P .. ':state:quarantined' -- a lost record's id is in use
-local states, names, counts, lanes, tags = {}, {}, {}, {}, {}
+local total = tonumber(ARGV[1])
+local number = next_number(total) - total
+local position, seen, timed, reply = 2, 0, false, { number + 1 }
 
 local function due_of(due)
   if due == '' then return nil end
@@ -21,52 +21,83 @@ local function due_of(due)
   if at > now then return at end
 end
 
-for _ = 1, count do
-  local id, due, first = ARGV[position], due_of(ARGV[position + 3]), position + 5
-  local last = position + 4 + tonumber(ARGV[position + 4])
-  position = last + 1
-  if call('EXISTS', TASK .. id) == 1 or (aside and call('ZSCORE', aside, id)) then
-    reply[#reply + 1] = 'TAKEN'; reply[#reply + 1] = 0
-  else
-    number = number + 1
-    local name, lane, priority, state, kind = ARGV[first + 1], 'default', 0, due and 'postponed' or 'pending', nil
-    for i = first + 2, last, 2 do
-      local field = ARGV[i]
-      if field == 'l' then lane = ARGV[i + 1]
-      elseif field == 'p' then priority = number_of(ARGV[i + 1]) or 0
-      elseif field == 'k' then kind = ARGV[i + 1]
-      elseif field == 'tg' then for tag in string.gmatch(ARGV[i + 1], '[^,]+') do append_scored(tags, tag, number, id) end end
-    end
-    if due then
-      call('HSET', TASK .. id, 's', state, 'c', NOW, 'u', number, 'd', text(due), unpack(ARGV, first, last))
-      call('ZADD', P .. ':agenda', text(due), id)
-      timed = true
+-- What the tasks of the group share: the beginning of their records, and where they go.
+local function read_group()
+  local due, first, last = due_of(ARGV[position + 1]), position + 3, position + 2 + tonumber(ARGV[position + 2])
+  local state = due and 'postponed' or 'pending'
+  local group = { count = tonumber(ARGV[position]), due = due, state = state, name = ARGV[first + 1], lane = 'default',
+    priority = 0, record = { 'HSET', '', 'u', '', 's', state, unpack(ARGV, first, last) } }
+  if due then for _, value in ipairs({ 'c', NOW, 'd', text(due) }) do append(group, 'record', value) end end
+  for i = first + 2, last, 2 do
+    local field, value = ARGV[i], ARGV[i + 1]
+    if field == 'l' then group.lane = value
+    elseif field == 'p' then group.priority = number_of(value) or 0
+    elseif field == 'k' then group.kind = value
+    elseif field == 'tg' then group.tags = value end
+  end
+  group.own = { unpack(ARGV, last + 2, last + 1 + tonumber(ARGV[last + 1])) }
+  position = last + 2 + #group.own
+  return group
+end
+
+-- Write the records of a group. Answers the ids that were free: by number, by time of entry, and by place in the lane.
+local function write_records(group)
+  local record, own, named, entered, places = group.record, group.own, {}, {}, {}
+  local shared, owned, base, size = #record, #own, lane_score(group.priority, 0), 0
+  for i = seen, seen + group.count - 1 do
+    local id = ARGV[position]
+    local key = TASK .. id
+    if call('EXISTS', key) == 1 or (aside and call('ZSCORE', aside, id)) then
+      reply[#reply + 1] = i
     else
-      call('HSET', TASK .. id, 's', state, 'u', number, unpack(ARGV, first, last))
-      append_scored(lanes, lane, lane_score(priority, number), id)
+      local last = shared
+      for k = 1, owned do
+        local value = ARGV[position + k]
+        if value ~= '' then record[last + 1] = own[k]; record[last + 2] = value; last = last + 2 end
+      end
+      number = number + 1
+      record[2], record[4] = key, number
+      call(unpack(record, 1, last))
+      named[size + 1] = number; named[size + 2] = id
+      entered[size + 1] = NOW; entered[size + 2] = id
+      places[size + 1] = base + number; places[size + 2] = id
+      size = size + 2
+      if LISTENED then
+        call('PUBLISH', P .. ':events', cjson.encode({ t = now, id = id, name = group.name, from = '', to = group.state }))
+      end
     end
-    append_scored(states, state, NOW, id)
-    append_scored(names, name, number, id)
-    add(counts, 'n|' .. name, state, 1)
-    if kind then add(counts, 'k|' .. kind, state, 1) end
-    if LISTENED then call('PUBLISH', P .. ':events', cjson.encode({ t = now, id = id, name = name, from = '', to = state })) end
-    reply[#reply + 1] = 'OK'; reply[#reply + 1] = number
+    position = position + 1 + owned
+  end
+  seen = seen + group.count
+  return named, entered, places
+end
+
+local function write_indexes(group, named, entered, places)
+  local state, name, count = group.state, group.name, #named / 2
+  call_sliced('ZADD', P .. ':state:' .. state, entered)
+  call_sliced('ZADD', P .. ':name:' .. name, named)
+  count_minute('tr|>' .. state, count)
+  if count_minute('in|' .. name, count) then call('ZADD', P .. ':names', NOW, name) end
+  call('HINCRBY', P .. ':counts', 'n|' .. name .. '|' .. state, count)
+  if group.kind then call('HINCRBY', P .. ':counts', 'k|' .. group.kind .. '|' .. state, count) end
+  for tag in string.gmatch(group.tags or '', '[^,]+') do
+    call_sliced('ZADD', P .. ':tag:' .. tag, named); call('ZADD', P .. ':tags', NOW, tag)
+  end
+  if group.due then
+    for i = 1, #entered, 2 do entered[i] = text(group.due) end
+    call_sliced('ZADD', P .. ':agenda', entered)
+    timed = true
+  else
+    if lane_entries[group.lane] then flush_lanes() end
+    lane_entries[group.lane] = places
   end
 end
 
-for state, scored in pairs(states) do
-  call_sliced('ZADD', P .. ':state:' .. state, scored)
-  count_minute('tr|>' .. state, #scored / 2)
+while seen < total do
+  local group = read_group()
+  local named, entered, places = write_records(group)
+  if named[1] then write_indexes(group, named, entered, places) end
 end
-for name, scored in pairs(names) do
-  call_sliced('ZADD', P .. ':name:' .. name, scored)
-  if count_minute('in|' .. name, #scored / 2) then call('ZADD', P .. ':names', NOW, name) end
-end
-for tag, scored in pairs(tags) do call_sliced('ZADD', P .. ':tag:' .. tag, scored); call('ZADD', P .. ':tags', NOW, tag) end
-for key, row in pairs(counts) do
-  for state, delta in pairs(row) do call('HINCRBY', P .. ':counts', key .. '|' .. state, delta) end
-end
-lane_entries = lanes
 flush_lanes()
 if wake_workers(brought) or timed then wake_early() end
 return reply

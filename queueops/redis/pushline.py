@@ -1,0 +1,69 @@
+"""Many pushes to one pool, batch by batch: the next batch may be sent while Redis still works on the last."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from redis.exceptions import RedisError
+
+from queueops.contracts import Push, Pushed
+from queueops.redis import pushwire
+from queueops.redis.link import BATCH, Link
+from queueops.redis.scriptline import ScriptLine
+from queueops.redis.waker import connection_for
+
+
+class RedisPushes:
+    """Batches under way, on a connection of their own. One that got no answer there is pushed in the usual way, which
+    knows again what has arrived. Not for several threads.
+    """
+
+    def __init__(
+        self,
+        link: Link,
+        pool: str,
+        push: Callable[[Sequence[Push]], list[Pushed]],
+        read: Callable[[Sequence[Push], Sequence[int]], list[Pushed]],
+    ) -> None:
+        """``push`` is the usual way, ``read`` turns the reply of ``enqueue`` into answers."""
+        self._push = push
+        self._read = read
+        self._prefix = link.keys(pool).prefix
+        connect = partial(connection_for, link.client, link.keys(pool).seq, patient=False)
+        self._open: Callable[[], ScriptLine] | None = partial(ScriptLine, connect, *link.scripts.script("enqueue"))
+        self._line: ScriptLine | None = None
+        self._under_way: deque[Sequence[Push]] = deque()
+
+    def send(self, pushes: Sequence[Push]) -> None:
+        """Send a batch, when it is worth a connection; a small one alone waits until it is received."""
+        self._under_way.append(pushes)
+        try:
+            if self._line is None and self._open is not None and len(pushes) >= BATCH:
+                self._line = self._open()
+            if self._line is not None:
+                self._line.send(self._prefix, *pushwire.enqueue_arguments(pushes))
+        except (RedisError, OSError):
+            self._give_up()
+
+    def receive(self) -> list[Pushed]:
+        """What became of the oldest batch under way. Raises BrokerUnavailable and StoreFull."""
+        pushes = self._under_way.popleft()
+        try:
+            reply = None if self._line is None else self._line.receive()
+        except (RedisError, OSError):
+            self._give_up()
+            reply = None
+        return self._push(pushes) if reply is None else self._read(pushes, reply)
+
+    def close(self) -> None:
+        """Hang up; what is under way may still arrive."""
+        line, self._line = self._line, None
+        if line is not None:
+            line.close()
+
+    def _give_up(self) -> None:
+        """What went wrong, the usual way meets again if it lasts, and tells."""
+        self._open = None
+        self.close()

@@ -1,0 +1,102 @@
+"""How pushes travel: the arguments and replies of the scripts that create tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import count, groupby
+from typing import Any
+
+from queueops.contracts import DEFAULT_LANE, Push, Pushed
+
+Argument = str | int | float | bytes
+
+
+def enqueue_arguments(pushes: Sequence[Push]) -> list[Argument]:
+    """The arguments of ``enqueue``: what tasks in a row share is said once."""
+    arguments: list[Argument] = [len(pushes)]
+    for head, alike in groupby(pushes, _head):
+        group = list(alike)
+        arguments.append(len(group))
+        arguments += head
+        if group[0].token:
+            for push in group:
+                arguments += (push.id, push.args, push.token)
+        else:
+            for push in group:
+                arguments += (push.id, push.args)
+    return arguments
+
+
+def read_enqueued(pushes: Sequence[Push], reply: Sequence[int]) -> list[Pushed]:
+    """The reply of ``enqueue``: OK, or TAKEN for an id that is in use."""
+    uid, *taken = reply
+    if not taken:
+        return [Pushed(push.id, number, "OK") for number, push in enumerate(pushes, uid)]
+    in_use, free = set(taken), count(uid)
+    return [
+        Pushed(push.id, 0, "TAKEN") if number in in_use else Pushed(push.id, next(free), "OK")
+        for number, push in enumerate(pushes)
+    ]
+
+
+def displace_arguments(pushes: Sequence[Push]) -> list[Argument]:
+    """The arguments of ``displace``."""
+    arguments: list[Argument] = [len(pushes)]
+    for push in pushes:
+        fields = _shared(push)
+        if push.args:
+            fields += ("a", push.args)
+        if push.token:
+            fields += ("tk", push.token)
+        arguments += (push.id, push.conflict, push.token, _due(push), len(fields))
+        arguments += fields
+    return arguments
+
+
+def read_displaced(pushes: Sequence[Push], reply: Sequence[Any]) -> list[Pushed]:
+    """The reply of ``displace``."""
+    parts = iter(reply)
+    return [Pushed(push.id, int(uid), word.decode()) for push, word, uid in zip(pushes, parts, parts, strict=True)]
+
+
+def _head(push: Push) -> list[Argument]:
+    """What stands before the tasks of a group, but for their number."""
+    shared = _shared(push)
+    own = (2, "a", "tk") if push.token else (1, "a")
+    return [_due(push), len(shared), *shared, *own]
+
+
+def _due(push: Push) -> Argument:
+    return f"+{push.delay_ms}" if push.delay_ms is not None else "" if push.due is None else push.due
+
+
+def _shared(push: Push) -> list[Argument]:
+    """The fields of the record, but for those that no two tasks have in common."""
+    fields: list[Argument] = ["n", push.name]
+    if push.retries:
+        fields += ("r", push.retries)
+    if push.kind != "task":
+        fields += ("k", push.kind)
+    if push.lane != DEFAULT_LANE:
+        fields += ("l", push.lane)
+    if push.priority:
+        fields += ("p", push.priority)
+    if push.timeout_ms is not None:
+        fields += ("t", push.timeout_ms)
+    if push.keep_ms is not None:
+        fields += ("kp", push.keep_ms)
+    if push.tags:
+        fields += ("tg", ",".join(push.tags))
+    if push.retry:
+        fields += ("rp", push.retry)
+    if push.root:
+        fields += ("ro", push.root)
+    if push.parent_id:
+        fields += ("pi", push.parent_id, "pu", push.parent_uid, "pp", push.parent_pool)
+    if push.trace:
+        fields += ("tr", push.trace)
+    if push.meta:
+        fields += ("me", push.meta)
+    for pair in push.own:
+        fields += pair
+    return fields
