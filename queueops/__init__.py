@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from queueops.kinds.mapreduce import MapReduce as MapReduce
     from queueops.kinds.task import task as task
     from queueops.retry import Retry as Retry
+    from queueops.schedule import Schedule as Schedule
     from queueops.signals import task_cancelled as task_cancelled
     from queueops.signals import task_failed as task_failed
     from queueops.signals import task_retried as task_retried
@@ -63,6 +64,7 @@ _HOMES = {
     "queueops.kinds.mapreduce": ("MapReduce",),
     "queueops.kinds.task": ("task",),
     "queueops.retry": ("Retry",),
+    "queueops.schedule": ("Schedule",),
     "queueops.signals": ("task_cancelled", "task_failed", "task_retried", "task_started", "task_succeeded"),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}

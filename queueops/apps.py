@@ -16,9 +16,10 @@ class QueueOpsConfig(AppConfig):
 
     def ready(self) -> None:
         """Register the checks and import every app's `tasks` module."""
-        from queueops.checks import check_environment, check_settings, check_store
+        from queueops.checks import check_environment, check_schedules, check_settings, check_store
 
         checks.register(check_settings, "queueops")
         checks.register(check_environment, "queueops")
+        checks.register(check_schedules, "queueops")
         checks.register(check_store, "queueops", deploy=True)
         autodiscover_modules("tasks")

@@ -30,6 +30,22 @@ def check_environment(**_: Any) -> list[CheckMessage]:
     return [*_missing_middlewares(settings), *_unreadable_address(settings), *_missing_server(settings)]
 
 
+def check_schedules(**_: Any) -> list[CheckMessage]:
+    """Every schedule in the code can be made a task of."""
+    if conf.problems():
+        return []
+    from queueops.kinds.scheduled import define_code, scheduled_tasks
+
+    found: list[CheckMessage] = []
+    for task, schedule in scheduled_tasks():
+        try:
+            define_code(task, schedule)
+        except QueueOpsError as error:
+            hint = "Give the arguments: cron=Schedule(line, args=[...], kwargs={...})."
+            found.append(Error(f"The schedule of {task.name}: {error}", hint=hint, id="queueops.E005"))
+    return found
+
+
 def check_store(**_: Any) -> list[CheckMessage]:
     """Whether the store may lose tasks. Asks it, so it runs with `--deploy` only."""
     if conf.problems():

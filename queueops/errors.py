@@ -226,6 +226,44 @@ class IdInUse(QueueOpsError):
     state: str
 
 
+class BadSchedule(QueueOpsError, ValueError):
+    """The schedule {line!r} is not understood: {reason}"""
+
+    line: object
+    reason: str
+
+
+class BadZone(QueueOpsError, ValueError):
+    """There is no time zone {zone!r}; write a name such as "UTC" or "Europe/Berlin"."""
+
+    zone: str
+
+
+class ScheduleInUse(QueueOpsError):
+    """There is a schedule {id!r} already, in the pool {pool}."""
+
+    id: str
+    pool: str
+
+
+class ScheduleChanged(QueueOpsError):
+    """The schedule {id!r} was changed by somebody else meanwhile. Look at it again."""
+
+    id: str
+
+
+class ScheduleFromCode(QueueOpsError):
+    """The schedule {id!r} stands in the code and is changed there; here it can be paused, resumed and run."""
+
+    id: str
+
+
+class UnknownSchedule(QueueOpsError, LookupError):
+    """There is no schedule {id!r}."""
+
+    id: str
+
+
 class UnknownTask(QueueOpsError, LookupError):
     """No task is named {name!r}{advice}"""
 

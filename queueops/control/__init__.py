@@ -17,6 +17,14 @@ from queueops.control.chunks import (
 )
 from queueops.control.edit import edit_and_retry
 from queueops.control.lanes import pause_lane, resume_lane, set_lane
+from queueops.control.schedules import (
+    create_schedule,
+    delete_schedule,
+    pause_schedule,
+    resume_schedule,
+    run_schedule,
+    update_schedule,
+)
 from queueops.control.tasks import (
     cancel,
     delete,
@@ -40,7 +48,9 @@ __all__ = [
     "Row",
     "TooMany",
     "cancel",
+    "create_schedule",
     "delete",
+    "delete_schedule",
     "discard",
     "drop_chunks",
     "edit_and_retry",
@@ -48,6 +58,7 @@ __all__ = [
     "keep",
     "move",
     "pause_lane",
+    "pause_schedule",
     "postpone",
     "quiet_worker",
     "reasons",
@@ -57,12 +68,15 @@ __all__ = [
     "restart_from",
     "restore",
     "resume_lane",
+    "resume_schedule",
     "retry",
     "retry_chunks",
     "run_now",
+    "run_schedule",
     "set_lane",
     "set_priority",
     "skip_chunks",
     "speculate",
     "stop_worker",
+    "update_schedule",
 ]

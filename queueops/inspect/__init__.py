@@ -37,6 +37,15 @@ from queueops.inspect.errors import errors
 from queueops.inspect.facets import facets
 from queueops.inspect.lanes import lanes
 from queueops.inspect.query import TaskQuery
+from queueops.inspect.schedules import (
+    ScheduleDetail,
+    ScheduleEvent,
+    ScheduleRow,
+    next_runs,
+    preview,
+    schedule,
+    schedules,
+)
 from queueops.inspect.snapshot import snapshot
 from queueops.inspect.tail import tail
 from queueops.inspect.tasks import tasks
@@ -62,6 +71,9 @@ __all__ = [
     "PoolView",
     "RedisHealth",
     "RunningTask",
+    "ScheduleDetail",
+    "ScheduleEvent",
+    "ScheduleRow",
     "Skew",
     "Snapshot",
     "Straggler",
@@ -79,7 +91,11 @@ __all__ = [
     "errors",
     "facets",
     "lanes",
+    "next_runs",
+    "preview",
     "raw",
+    "schedule",
+    "schedules",
     "snapshot",
     "tail",
     "task",

@@ -25,6 +25,7 @@ from queueops.kinds.task import default_name
 from queueops.kinds.unique import UniqueId
 from queueops.redis import broker as brokers
 from queueops.retry import DEFAULT, Retry
+from queueops.schedule import Schedule
 
 
 class MapReduce:
@@ -37,7 +38,7 @@ class MapReduce:
     ``retries``, ``retry``, ``retry_on`` and ``timeout`` (seconds) hold for the map, each chunk and the reduce;
     ``chunk_retries``, ``reduce_timeout`` and so on say otherwise for one of them. ``max_parallel``: chunks of one task
     at once; ``chunks_per_worker``: of those, in one worker process; None = no limit. ``on_chunk_failure``: "fail",
-    "drop", "drop:20" (up to 20) or "drop:5%".
+    "drop", "drop:20" (up to 20) or "drop:5%". ``cron``: when it runs by itself, a line or a `Schedule`; not inherited.
     """
 
     name: ClassVar[str] = ""
@@ -60,6 +61,7 @@ class MapReduce:
     reduce_retries: ClassVar[int | None] = None
     reduce_retry: ClassVar[Retry | None] = None
     reduce_timeout: ClassVar[float | None] = None
+    cron: ClassVar[str | Schedule | None] = None
 
     task: ClassVar[Task[Any, Any, Any]]
     dropped: Sequence[int] = ()
@@ -207,7 +209,8 @@ def _register(cls: type[MapReduce]) -> None:
     options = Options().but(**{o: value for o, value in given.items() if value is not getattr(MapReduce, o)})
     handler = MapReduceHandler(cls, name)
     own_id: Callable[..., str] | None = getattr(cls, "task_id", None)
-    task = MapReduceTask(handler, options, UniqueId(partial(own_id, cls())) if own_id else None)
+    unique = UniqueId(partial(own_id, cls())) if own_id else None
+    task = MapReduceTask(handler, options, unique, Schedule.of(cls.__dict__.get("cron")))
     task.chunk_options = chunk_options
     handler.task = cls.task = task
     cls.name = name

@@ -21,6 +21,7 @@ from queueops.kinds.function import FunctionHandler
 from queueops.kinds.options import Options, PushOptions
 from queueops.kinds.unique import UniqueId
 from queueops.redis import broker as brokers
+from queueops.schedule import Schedule
 
 Params = ParamSpec("Params")
 Returned = TypeVar("Returned")
@@ -37,14 +38,18 @@ class Task(Generic[Params, Returned, Result]):
     """
 
     def __init__(
-        self, handler: FunctionHandler, options: Options, unique: UniqueId | None = None, cron: str | None = None
+        self,
+        handler: FunctionHandler,
+        options: Options,
+        unique: UniqueId | None = None,
+        schedule: Schedule | None = None,
     ) -> None:
         functools.update_wrapper(self, handler.func)
         self.name = handler.name
         self.handler = handler
         self.options = options
         self.unique = unique
-        self.cron = cron
+        self.schedule = schedule
         self._settings: conf.Settings | None = None
         self._fields: dict[str, Any] = {}
 
@@ -115,6 +120,12 @@ class Task(Generic[Params, Returned, Result]):
     def descending(self, root: str) -> Task[Params, Returned, Result]:
         """The same task, pushed as a descendant of the task with the id `root`."""
         return self._with(self.options.but_root(root))
+
+    def planned(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Push:
+        """The push of one call as data, for a schedule to make it again and again under ids of its own."""
+        push = self._made(args, kwargs)
+        push.id, push.token, push.conflict, push.due, push.delay_ms = "", "", Conflict.NEW, None, None
+        return push
 
     def _with(self, options: Options) -> Task[Params, Returned, Result]:
         other: Task[Params, Returned, Result] = object.__new__(type(self))  # four times faster than copy.copy

@@ -14,6 +14,7 @@ from queueops.kinds.options import UNSET, Options
 from queueops.kinds.pushable import Task
 from queueops.kinds.unique import Unique, UniqueId
 from queueops.retry import DEFAULT, Retry
+from queueops.schedule import Schedule
 
 __all__ = ["Task", "task"]
 
@@ -56,7 +57,7 @@ def task(
     retry: Retry = DEFAULT,
     timeout: Any = UNSET,
     unique: Unique | None = None,
-    cron: str | None = None,
+    cron: str | Schedule | None = None,
     retry_on: type[BaseException] | Iterable[type[BaseException]] = (Exception,),
     tags: Iterable[str] = (),
     keep: Any = None,
@@ -70,7 +71,8 @@ def task(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     many more attempts after the first one failed (the pool's setting, or 2). retry: a `Retry`, the delays between them.
     retry_on: the exceptions that are worth another attempt. timeout: seconds for one attempt. unique: a function of the
     arguments, or a template such as "mail:{user_id}", that gives the id; what a second push of the same id does says
-    on_conflict. keep: seconds that the ended task is kept. durable: wait until the store has it on disk.
+    on_conflict. keep: seconds that the ended task is kept. durable: wait until the store has it on disk. cron: when it
+    runs by itself, a line such as "0 3 * * *" or a `Schedule`; a watchdog sees to that.
     """
     if function is not None:
         return _made_task(function, options)
@@ -84,9 +86,10 @@ def _made_task(function: Callable[..., Any], options: dict[str, Any]) -> Task[..
     if (given := own.pop("name", None)) is None and function.__name__ == "<lambda>":
         raise BadOption(name="function", value=function, expected="a def, or be given a name=")
     name = check_id(given or default_name(function), "name of a task")
-    unique, cron = own.pop("unique", None), own.pop("cron", None)
+    unique, schedule = own.pop("unique", None), Schedule.of(own.pop("cron", None))
     handler = handler_for(function, name, _retry_on(own.pop("retry_on", (Exception,))))
-    made: Task[..., Any, Any] = Task(handler, Options().but(**own), None if unique is None else UniqueId(unique), cron)
+    unique_id = None if unique is None else UniqueId(unique)
+    made: Task[..., Any, Any] = Task(handler, Options().but(**own), unique_id, schedule)
     handler.task = made
     registry.register(handler, f"{function.__code__.co_filename}:{function.__code__.co_firstlineno}")
     return made

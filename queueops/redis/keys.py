@@ -92,6 +92,14 @@ class Keys:
         """The counters of one minute since the epoch."""
         return f"{self.prefix}:metrics:{minute}"
 
+    def schedule(self, schedule: str) -> str:
+        """What is known of a schedule."""
+        return f"{self.prefix}:schedule:{schedule}"
+
+    def schedule_log(self, schedule: str) -> str:
+        """What a schedule did, the last 100 lines."""
+        return f"{self.prefix}:schedule:{schedule}#log"
+
     def worker(self, worker: str) -> str:
         """What a worker says of itself."""
         return f"{self.prefix}:worker:{worker}"
@@ -112,6 +120,7 @@ _PLAIN = {
     "lanes_ready": "lanes:ready",
     "names": "names",
     "sampler": "sampler",
+    "schedules": "schedules",
     "seq": "seq",
     "snapshot": "snapshot",
     "tags": "tags",

@@ -43,14 +43,20 @@ def displace_arguments(pushes: Sequence[Push]) -> list[Argument]:
     """The arguments of ``displace``."""
     arguments: list[Argument] = [len(pushes)]
     for push in pushes:
-        fields = _shared(push)
-        if push.args:
-            fields += ("a", push.args)
-        if push.token:
-            fields += ("tk", push.token)
+        fields = record_fields(push)
         arguments += (push.id, push.conflict, push.token, _due(push), len(fields))
         arguments += fields
     return arguments
+
+
+def record_fields(push: Push) -> list[Argument]:
+    """The fields of the record that a push says; the name is the first."""
+    fields = _shared(push)
+    if push.args:
+        fields += ("a", push.args)
+    if push.token:
+        fields += ("tk", push.token)
+    return fields
 
 
 def read_displaced(pushes: Sequence[Push], reply: Sequence[Any]) -> list[Pushed]:

@@ -16,6 +16,7 @@ from queueops.errors import BrokerUnavailable, StoreFull
 from queueops.ids import new_id
 from queueops.redis.broker import RedisBroker
 from queueops.redis.link import BATCH
+from queueops.watchdog.timekeeper import Declared, Timekeeper
 
 PERIOD_S = 1.0
 POOLS_EVERY_S = 10.0
@@ -30,8 +31,19 @@ logger = logging.getLogger("queueops.watchdog")
 class Watchdog:
     """Ticks and samples until it is stopped. Lives through every outage of Redis."""
 
-    def __init__(self, broker: RedisBroker, *, pools: Iterable[str] = (), period_s: float = PERIOD_S) -> None:
-        """Watch over ``pools``, or over all that exist when none is named."""
+    def __init__(
+        self,
+        broker: RedisBroker,
+        *,
+        pools: Iterable[str] = (),
+        period_s: float = PERIOD_S,
+        declared: Declared | None = None,
+        origin: str = "",
+    ) -> None:
+        """Watch over ``pools``, or over all that exist when none is named.
+
+        ``declared`` gives the schedules that stand in the code of the project ``origin``.
+        """
         self.broker = broker
         self.name = f"watchdog-{new_id()}"
         self.period_s = period_s
@@ -40,6 +52,7 @@ class Watchdog:
         self._looked = 0.0
         self._failures = 0
         self._declared = False
+        self._timekeeper = Timekeeper(broker, declared, origin)
         self._stopped = False
 
     def stop(self) -> None:
@@ -54,10 +67,25 @@ class Watchdog:
         logger.info("watchdog stopped")
 
     def _rest(self, seconds: float) -> None:
-        """Sleep in short parts: an Event can't be set from a signal handler that interrupts its own wait."""
+        """Sleep in short parts: an Event can't be set from a signal handler that interrupts its own wait.
+
+        A tick of a schedule that comes meanwhile is fired on time.
+        """
         end = time.monotonic() + seconds
         while not self._stopped and (left := end - time.monotonic()) > 0:
-            time.sleep(min(left, 0.25))
+            if (ahead := self._timekeeper.ahead_s()) > 0:
+                time.sleep(min(left, 0.25, ahead))
+            elif self._failures:
+                time.sleep(min(left, 0.25))
+            else:
+                self._fire_between_rounds()
+
+    def _fire_between_rounds(self) -> None:
+        for pool in self._timekeeper.due_pools():
+            try:
+                self._fire(pool)
+            except BrokerUnavailable:
+                logger.debug("the schedules of pool %s wait for the next round", pool)
 
     def _guarded_round(self) -> float:
         """One round; how many seconds to wait for the next. An unreachable or full Redis ends nothing."""
@@ -78,13 +106,26 @@ class Watchdog:
         """Tick and sample every pool once; what was done, by pool."""
         if not self._declared:
             self.broker.declare_lanes()
+            self._declare_schedules()
             self._declared = True
         return {pool: self._round_of(pool) for pool in self.pools()}
+
+    def _declare_schedules(self) -> None:
+        """Every pool that is watched, and those that only schedules name yet."""
+        wanted = self._timekeeper.declared()
+        for pool in self._chosen or sorted({*self.pools(), *wanted}):
+            try:
+                self._timekeeper.synchronise(pool, wanted.get(pool, ()))
+            except (BrokerUnavailable, StoreFull):
+                raise
+            except Exception:  # whatever stands in the keys of its schedules
+                logger.exception("the schedules of pool %s could not be compared with the code", pool)
+        self._looked = float("-inf")
 
     def _round_of(self, pool: str) -> dict[str, int]:
         """One pool's part of the round. What is wrong with one pool does not hold up the others."""
         try:
-            acted = self._tick(pool)
+            acted = self._tick(pool) | self._fire(pool)
             if self.broker.may_sample(pool, self.name, round(self.period_s * 900)):
                 self.broker.write_snapshot(pool, self.broker.sample(pool))
         except (BrokerUnavailable, StoreFull):
@@ -93,6 +134,16 @@ class Watchdog:
             logger.exception("the watchdog could not tick pool %s", pool)
             return {"error": 1}
         return acted
+
+    def _fire(self, pool: str) -> dict[str, int]:
+        """Fire the schedules of a pool that are due. What is wrong with them does not hold up anything else."""
+        try:
+            return self._timekeeper.fire(pool)
+        except (BrokerUnavailable, StoreFull):
+            raise
+        except Exception:  # whatever stands in the keys of its schedules
+            logger.exception("the watchdog could not look after the schedules of pool %s", pool)
+            return {"schedule_error": 1}
 
     def pools(self) -> list[str]:
         """The pools to watch over; looked up anew every few seconds."""

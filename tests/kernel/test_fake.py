@@ -11,7 +11,9 @@ from queueops.conf import Settings
 from queueops.contracts import Conflict, Outcome
 from queueops.redis.broker import RedisBroker
 from queueops.redis.scripts import Scripts
-from tests.kernel.desk import NEVER_MS, POOL, Desk, ids_of
+from queueops.schedule_records import ScheduleDefinition
+from queueops.watchdog.timekeeper import Timekeeper
+from tests.kernel.desk import NEVER_MS, POOL, Desk, ids_of, make
 
 
 class FakeScripts(Scripts):
@@ -79,3 +81,12 @@ def test_scripts_are_loaded_when_the_server_has_none(desk: Desk) -> None:
     desk.push("a")
     desk.client.script_flush()
     assert desk.drain() == ["a"]
+
+
+def test_a_schedule_fires(desk: Desk) -> None:
+    definition = ScheduleDefinition(id="s", line="@every 1d", zone="UTC", push=make(""))
+    assert desk.broker.put_schedule(POOL, definition, 1_000_000_000_000) == "OK"
+    assert Timekeeper(desk.broker).fire(POOL) == {"fired": 1}
+    assert len(desk.drain()) == 1
+    assert desk.broker.change_schedule(POOL, "s", "pause") == "OK"
+    assert desk.broker.schedules(POOL).rows[0].due_ms is None

@@ -15,7 +15,7 @@ from tests.kernel.desk import Desk
 LUA = Path(queueops.redis.__file__).parent / "lua"
 FILES = sorted(path.stem for path in LUA.glob("*.lua"))
 INCLUDES = sorted(path.stem for path in LUA.glob("include/*.lua"))
-ADDING = {"enqueue", "displace", "split"}
+ADDING = {"enqueue", "displace", "fire", "split"}
 READING = {
     "chunkpage",
     "chunkstrip",
@@ -26,6 +26,7 @@ READING = {
     "page",
     "results",
     "sample",
+    "schedules",
     "workers",
 }
 

@@ -6,9 +6,11 @@ import logging
 import signal
 from typing import Any
 
+from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from queueops.errors import QueueOpsError
+from queueops.kinds import scheduled
 from queueops.logs import FORMATS, configure
 from queueops.management.arguments import pool_name
 from queueops.redis.broker import get_broker
@@ -34,7 +36,8 @@ class Command(BaseCommand):
         if options["log_format"] or not logging.getLogger("queueops").hasHandlers():
             configure(options["log_format"] or FORMATS[0])
         try:
-            watchdog = Watchdog(get_broker(), pools=options["pool"])
+            origin = str(settings.SETTINGS_MODULE or "")
+            watchdog = Watchdog(get_broker(), pools=options["pool"], declared=scheduled.declared, origin=origin)
             if options["once"]:
                 return self._once(watchdog)
         except QueueOpsError as error:

@@ -8,7 +8,7 @@ from typing import Any
 from queueops.inspect.chunk_answers import STATES
 from queueops.inspect.query import FACETS
 from queueops.management.arguments import seconds
-from queueops.management.queue import acting, asking, chunks, lanes
+from queueops.management.queue import acting, asking, chunks, lanes, schedules
 
 QUESTIONS = {
     "status": (asking.status, "all figures at a glance"),
@@ -33,6 +33,10 @@ CHUNKS = {
     "mend": (chunks.mend, "retry, drop, skip or release chunks"),
     "restart": (chunks.restart, "begin a map-reduce task again at one of its stages"),
 }
+SCHEDULES = {
+    "schedules": (schedules.list_schedules, "all schedules, and when each fires next"),
+    "schedule": (schedules.act, "show, pause, resume, run or delete a schedule"),
+}
 
 
 def add_subcommands(parser: ArgumentParser) -> None:
@@ -40,7 +44,7 @@ def add_subcommands(parser: ArgumentParser) -> None:
     commands = parser.add_subparsers(dest="subcommand", required=True, metavar="SUBCOMMAND")
     found = {
         name: _add(commands, name, run, text)
-        for name, (run, text) in (QUESTIONS | VERBS | LANES | CHUNKS).items()
+        for name, (run, text) in (QUESTIONS | VERBS | LANES | CHUNKS | SCHEDULES).items()
     }  # fmt: skip
     _list_options(found["list"])
     for name in ("show", "why"):
@@ -55,6 +59,9 @@ def add_subcommands(parser: ArgumentParser) -> None:
         found[name].add_argument("id", help="the map-reduce task")
         found[name].add_argument("--pool", default="", help="the pool that holds it; else all are looked at")
     _chunk_options(found)
+    for name in SCHEDULES:
+        found[name].add_argument("--pool", default="", help="only this pool; else all are looked at")
+    _schedule_options(found["schedule"])
     for name in LANES:
         found[name].add_argument("lane", help="the lane's name, such as default")
         found[name].add_argument("--pool", default="default")
@@ -96,6 +103,12 @@ def _chunk_options(found: dict[str, ArgumentParser]) -> None:
     restarted.add_argument("--every", action="store_true", help="process: every chunk, not only failed ones")
     for parser in (mended, restarted):
         parser.add_argument("--yes", action="store_true", help="do not ask")
+
+
+def _schedule_options(parser: ArgumentParser) -> None:
+    parser.add_argument("id", help="the schedule")
+    parser.add_argument("verb", nargs="?", choices=schedules.VERBS, default="show", help="what to do (show)")
+    parser.add_argument("--yes", action="store_true", help="do not ask")
 
 
 def _tail_options(parser: ArgumentParser) -> None:

@@ -1,0 +1,123 @@
+"""The verbs on schedules. What stands in the code can be paused, resumed and run; the rest is changed in the code."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from queueops.errors import ScheduleChanged, ScheduleFromCode, ScheduleInUse, UnknownSchedule
+from queueops.ids import new_id
+from queueops.kinds.scheduled import define, find_task
+from queueops.redis.broker import get_broker
+from queueops.redis.reader import Reader
+from queueops.redis.scheduling import NEW
+from queueops.schedule import Schedule
+from queueops.schedule_records import ScheduleDefinition, ScheduleState
+
+
+def create_schedule(
+    task: Any, schedule: Schedule | str, *, id: str = "", source: str = "api", paused: bool = False, who: str = ""
+) -> str:
+    """Let a task (or MapReduce class, or its name) run by itself; answers the schedule's id.
+
+    Raises UnknownTask, BadSchedule, BadZone, BadOption, BadId, BadArguments, NotEncodable, PayloadTooLarge,
+    ScheduleInUse and TooMany.
+    """
+    made = find_task(task)
+    wanted = schedule if isinstance(schedule, Schedule) else Schedule(schedule)
+    definition = define(made, wanted, id or f"{made.name}.{new_id()[-8:].lower()}", source=source)
+    for state in _with_id(definition.id):
+        raise ScheduleInUse(id=definition.id, pool=state.pool)
+    pool = definition.push.pool
+    if get_broker().put_schedule(pool, definition, None if paused else _due(definition), seen=NEW, who=who) == "TAKEN":
+        raise ScheduleInUse(id=definition.id, pool=pool)
+    if paused:
+        get_broker().change_schedule(pool, definition.id, "pause", who=who)
+    return definition.id
+
+
+def update_schedule(
+    id: str, schedule: Schedule | str, *, task: Any = None, seen: str = "", pool: str = "", who: str = ""
+) -> bool:
+    """Replace what a schedule says, its arguments too; `seen` is the version that was looked at, '' for any.
+
+    Without `task` it is the same as before, with the options that the code gives it now. False when there was nothing
+    to change. Raises what `create_schedule` does, UnknownSchedule, ScheduleFromCode and ScheduleChanged.
+    """
+    state = _known(id, pool)
+    _refuse_code(state)
+    name = task if task is not None else "" if state.definition is None else state.definition.push.name
+    wanted = schedule if isinstance(schedule, Schedule) else Schedule(schedule)
+    source = "api" if state.definition is None else state.definition.source
+    made = find_task(name)
+    definition = define(made.using(pool=state.pool), wanted, id, source=source)
+    word = get_broker().put_schedule(state.pool, definition, _due(definition), seen=seen or state.version, who=who)
+    _check(word, id)
+    return word == "OK"
+
+
+def pause_schedule(id: str, *, pool: str = "", who: str = "") -> bool:
+    """Fire no more until it is resumed; deploys do not change that. False when it is paused already."""
+    return _change(_known(id, pool), "pause", who)
+
+
+def resume_schedule(id: str, *, pool: str = "", who: str = "") -> bool:
+    """Fire again, from the next tick on. False when it is not paused."""
+    state = _known(id, pool)
+    orphaned = state.definition is None or state.orphaned_ms is not None
+    return _change(state, "resume", who, None if orphaned else _due(state.definition))
+
+
+def delete_schedule(id: str, *, pool: str = "", who: str = "") -> bool:
+    """Forget a schedule and its history; the tasks that it created stay. Raises ScheduleFromCode."""
+    state = _known(id, pool)
+    if state.orphaned_ms is None:
+        _refuse_code(state)
+    return get_broker().change_schedule(state.pool, id, "delete", who=who) == "OK"
+
+
+def run_schedule(id: str, *, pool: str = "", who: str = "") -> str:
+    """Create its task now, whatever else runs; answers the task's id. Raises UnknownSchedule."""
+    state = _known(id, pool)
+    if state.definition is None:
+        raise UnknownSchedule(id=id)
+    run = f"{id}@now.{new_id()}"
+    word, *_ = get_broker().fire_by_hand(state.definition, run, Reader(get_broker()).now_ms(), who)
+    if word == "GONE":
+        raise UnknownSchedule(id=id)
+    return run
+
+
+def _known(id: str, pool: str) -> ScheduleState:
+    found = _with_id(id, pool)
+    if not found:
+        raise UnknownSchedule(id=id)
+    return next((state for state in found if state.orphaned_ms is None), found[0])
+
+
+def _with_id(id: str, pool: str = "") -> list[ScheduleState]:
+    broker = get_broker()
+    known = Reader(broker).pools()
+    states = (broker.schedule(name, id) for name in ([pool] if pool else known) if name in known)
+    return [state for state in states if state is not None]
+
+
+def _change(state: ScheduleState, verb: str, who: str, due_ms: int | None = None) -> bool:
+    word = get_broker().change_schedule(state.pool, state.id, verb, b"", due_ms, seen=state.version, who=who)
+    _check(word, state.id)
+    return word == "OK"
+
+
+def _check(word: str, id: str) -> None:
+    if word == "STALE":
+        raise ScheduleChanged(id=id)
+    if word == "GONE":
+        raise UnknownSchedule(id=id)
+
+
+def _refuse_code(state: ScheduleState) -> None:
+    if state.definition is not None and state.definition.source == "code":
+        raise ScheduleFromCode(id=state.id)
+
+
+def _due(definition: ScheduleDefinition | None) -> int | None:
+    return None if definition is None else definition.timetable().after(Reader(get_broker()).now_ms())

@@ -1,0 +1,202 @@
+"""The schedules: when each fires next, what it did, and what holds it up."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from itertools import islice
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import msgspec
+
+from queueops.inspect.source import open_broker, open_reader, parameters, pools_of, redactor
+from queueops.redis.facts import maybe_whole
+from queueops.schedule_records import ScheduleState
+from queueops.timetable import read_timetable
+
+LATE_MS = 15_000
+"""A tick that is so long past was seen by no watchdog."""
+MOST_SHOWN = 100
+
+
+class ScheduleEvent(msgspec.Struct, frozen=True, kw_only=True):
+    """What a schedule did: FIRED (`task` and its state now), SKIPPED, FULL or MISSED (`count` ticks, the last or the
+    first of them `tick_ms`; of skipped ones `task` is what was still running). `who` ran it by hand.
+    """
+
+    t: int
+    word: str
+    tick_ms: int | None = None
+    task: str = ""
+    state: str = ""
+    count: int = 1
+    who: str = ""
+
+
+class ScheduleRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One schedule.
+
+    `condition` is active, late (no watchdog fires it), paused, removed (gone from the code) or broken.
+    """
+
+    id: str
+    pool: str
+    condition: str
+    task: str = ""
+    kind: str = ""
+    line: str = ""
+    zone: str = ""
+    jitter_ms: int = 0
+    catch_up: str = ""
+    overlap: str = ""
+    source: str = ""
+    args: str = ""
+    next_ms: int | None = None
+    last_ms: int | None = None
+    last_task: str = ""
+    last_state: str = ""
+    fired: int = 0
+    skipped: int = 0
+    missed: int = 0
+    queued: int = 0
+    paused_ms: int | None = None
+    paused_by: str = ""
+    removed_ms: int | None = None
+    broken: str = ""
+
+
+class ScheduleDetail(ScheduleRow, frozen=True, kw_only=True):
+    """A schedule with all that is known of it.
+
+    `args_json` is redacted; `runs` are the next ones, `version` guards an edit.
+    """
+
+    version: str = ""
+    args_json: str = ""
+    lane: str = ""
+    priority: int = 0
+    created_ms: int | None = None
+    edited_ms: int | None = None
+    edited_by: str = ""
+    runs: tuple[int, ...] = ()
+    history: tuple[ScheduleEvent, ...] = ()
+
+
+def schedules(pool: str = "") -> list[ScheduleRow]:
+    """The schedules of a pool or of all: what fires next comes first, what does not fire at all last."""
+    broker, reader = open_broker(), open_reader()
+    found = []
+    for name in pools_of(reader, pool):
+        now_ms, _, states = broker.schedules(name)
+        found += [ScheduleRow(**_facts(state, now_ms)) for state in states]
+    return sorted(found, key=lambda row: (row.next_ms is None, row.next_ms, row.id, row.pool))
+
+
+def schedule(id: str, pool: str = "", *, runs: int = 5) -> ScheduleDetail | None:
+    """One schedule with its next runs and its history, the newest first; None when there is none of this id."""
+    broker, reader = open_broker(), open_reader()
+    states = [state for name in pools_of(reader, pool) if (state := broker.schedule(name, id)) is not None]
+    if not states:
+        return None
+    state = next((state for state in states if state.orphaned_ms is None), states[0])
+    now_ms = reader.now_ms()
+    return ScheduleDetail(
+        **_facts(state, now_ms),
+        **_more(state),
+        runs=_runs(state, now_ms, runs),
+        history=tuple(_history(state.pool, broker.schedule_log(state.pool, state.id))),
+    )
+
+
+def next_runs(line: str, zone: str, count: int = 5, after_ms: int | None = None) -> tuple[int, ...]:
+    """The next ticks of a line in a zone, in ms, from now by the clock of Redis. Raises BadSchedule and BadZone."""
+    timetable = read_timetable(line, zone)
+    begin = open_reader().now_ms() if after_ms is None else after_ms
+    return tuple(islice(timetable.ticks(begin), min(max(0, count), MOST_SHOWN)))
+
+
+def preview(line: str, zone: str = "UTC", count: int = 5) -> list[datetime]:
+    """The next ticks of a line as moments in its zone. Raises BadSchedule and BadZone."""
+    return [datetime.fromtimestamp(tick / 1000, ZoneInfo(zone)) for tick in next_runs(line, zone, count)]
+
+
+def _facts(state: ScheduleState, now_ms: int) -> dict[str, Any]:
+    facts: dict[str, Any] = {
+        "id": state.id,
+        "pool": state.pool,
+        "condition": _condition(state, now_ms),
+        "next_ms": state.due_ms,
+        "last_ms": state.moment("lf"),
+        "last_task": state.fields.get("lt", ""),
+        "last_state": state.last_state,
+        "fired": state.moment("fc") or 0,
+        "skipped": state.moment("sk") or 0,
+        "missed": state.moment("ms") or 0,
+        "queued": state.queued,
+        "paused_ms": state.paused_ms,
+        "paused_by": state.fields.get("pw", ""),
+        "removed_ms": state.orphaned_ms,
+        "broken": state.broken,
+    }
+    if (definition := state.definition) is not None:
+        names = ("line", "zone", "jitter_ms", "catch_up", "overlap", "source")
+        push = definition.push
+        facts |= {name: getattr(definition, name) for name in names} | {"task": push.name, "kind": push.kind}
+        facts["args"] = redactor().call(push.args, parameters(push.kind, push.name)) if push.args else ""
+    return facts
+
+
+def _condition(state: ScheduleState, now_ms: int) -> str:
+    if state.definition is None:
+        return "broken"
+    if state.orphaned_ms is not None:
+        return "removed"
+    if state.paused_ms is not None:
+        return "paused"
+    return "late" if state.due_ms is not None and now_ms - state.due_ms > LATE_MS else "active"
+
+
+def _more(state: ScheduleState) -> dict[str, Any]:
+    more: dict[str, Any] = {
+        "version": state.version,
+        "created_ms": state.moment("cr"),
+        "edited_ms": state.moment("ed"),
+        "edited_by": state.fields.get("by", ""),
+    }
+    if state.definition is None:
+        return more
+    push = state.definition.push
+    shown = redactor().document(push.args, parameters(push.kind, push.name)) if push.args else "[[], {}]"
+    return more | {"lane": push.lane, "priority": push.priority, "args_json": shown}
+
+
+def _runs(state: ScheduleState, now_ms: int, count: int) -> tuple[int, ...]:
+    if state.definition is None or state.orphaned_ms is not None:
+        return ()
+    return tuple(islice(state.definition.timetable().ticks(now_ms), min(count, MOST_SHOWN)))
+
+
+def _history(pool: str, lines: Sequence[bytes]) -> Iterator[ScheduleEvent]:
+    known = [line for line in map(_read_line, reversed(lines)) if line is not None]
+    tasks = [str(line.get("id") or "") for line in known]
+    states = dict(zip(filter(None, tasks), open_broker().states_of(pool, [*filter(None, tasks)]), strict=True))
+    for line, task in zip(known, tasks, strict=True):
+        yield ScheduleEvent(
+            t=maybe_whole(line.get("t")) or 0,
+            word=str(line.get("w") or "?"),
+            tick_ms=maybe_whole(line.get("at")),
+            task=task,
+            state=states.get(task, ""),
+            count=maybe_whole(line.get("n")) or 1,
+            who=str(line.get("who") or ""),
+        )
+
+
+def _read_line(line: bytes) -> dict[str, Any] | None:
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None

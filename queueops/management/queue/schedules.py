@@ -1,0 +1,82 @@
+"""Schedules: seen, paused, resumed and run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from django.core.management.base import CommandError
+
+from queueops import control, inspect
+from queueops.inspect import ScheduleDetail, ScheduleEvent, ScheduleRow
+from queueops.management.queue.acting import confirm, who
+from queueops.management.queue.screen import moment, pairs, printable, table, to_json
+
+HEAD = ("SCHEDULE", "TASK", "WHEN", "ZONE", "NEXT", "CONDITION", "LAST RUN", "STATE", "POOL")
+VERBS = ("show", "pause", "resume", "run", "delete")
+DONE = {"pause": "paused", "resume": "resumed", "run": "run", "delete": "deleted"}
+
+
+def list_schedules(*, pool: str, as_json: bool, **_: Any) -> Iterator[str]:
+    """All of them, what fires next first."""
+    rows = inspect.schedules(pool)
+    yield to_json(rows) if as_json else table(HEAD, map(_line, rows)) if rows else "There is no schedule."
+
+
+def act(*, id: str, verb: str, pool: str, as_json: bool, **given: Any) -> Iterator[str]:
+    """Show a schedule, or do a verb to it. Fails when there was nothing to change."""
+    found = inspect.schedule(id, pool)
+    if found is None:
+        raise CommandError(f"There is no schedule {id!r}{f' in the pool {pool!r}' if pool else ''}.")
+    if verb == "show":
+        yield to_json(found) if as_json else _shown(found)
+        return
+    if verb == "delete" and not given["yes"]:
+        confirm(f"Delete the schedule {printable(id)} with its history?")
+    answer = getattr(control, f"{verb}_schedule")(id, pool=found.pool, who=who())
+    if as_json:
+        yield to_json(
+            {"id": id, "pool": found.pool, "word": DONE[verb] if answer else "unchanged", "task": _task(answer)}
+        )
+    elif answer:
+        yield f"The schedule {printable(id)} is {DONE[verb]}{f' as the task {answer}' if _task(answer) else ''}."
+    else:
+        yield f"The schedule {printable(id)} was {DONE[verb]} already."
+    if not answer:
+        raise SystemExit(1)
+
+
+def _task(answer: bool | str) -> str:
+    return answer if isinstance(answer, str) else ""
+
+
+def _line(row: ScheduleRow) -> tuple[object, ...]:
+    when, last = row.line or row.broken, moment(row.last_ms)
+    return row.id, row.task, when, row.zone, moment(row.next_ms), row.condition, last, row.last_state, row.pool
+
+
+def _shown(row: ScheduleDetail) -> str:
+    facts = pairs(
+        (
+            ("schedule", row.id),
+            ("condition", row.broken or row.condition),
+            ("task", f"{row.task} ({row.kind})"),
+            ("pool, lane", f"{row.pool}, {row.lane}"),
+            ("when", f"{row.line}, in {row.zone}"),
+            ("jitter", f"up to {row.jitter_ms / 1000:g} s" if row.jitter_ms else ""),
+            ("missed ticks", row.catch_up),
+            ("overlapping", f"{row.overlap}{f', {row.queued} put off' if row.queued else ''}"),
+            ("defined by", row.source),
+            ("paused", f"{moment(row.paused_ms)} by {row.paused_by or '?'}" if row.paused_ms else ""),
+            ("counts", f"{row.fired:,} fired, {row.skipped:,} skipped, {row.missed:,} missed"),
+            ("next", ", ".join(map(moment, row.runs))),
+        )
+    )
+    lines = "\n".join(map(_event, row.history[:20]))
+    return f"{facts}\n\n{lines}" if lines else facts
+
+
+def _event(event: ScheduleEvent) -> str:
+    many = f" {event.count} times" if event.count > 1 else ""
+    task = f"  {printable(event.task)} ({event.state or 'gone'})" if event.task else ""
+    return f"{moment(event.tick_ms or event.t)}  {printable(event.word.lower())}{many}{task}"

@@ -1,0 +1,114 @@
+#!lua
+-- fire: a schedule's tick has come: create the tasks of its runs, once, however many watchdogs saw it come; or a run by
+-- hand, or one that was put off until the run before it ended.
+-- KEYS: 1 the pool's prefix
+-- ARGV: 1 schedule, 2 version seen, 3 tick seen ('' a run by hand), 4 next tick ('' none), 5 overlap (allow, skip, queue),
+--       6 ticks that are not made up for, 7 who, 8 number of runs; for each run: its tick, its task's id, the start ('' now);
+--       then the fields of the tasks' records, the name first.
+-- Reply: word (OK REPEAT STALE GONE), then for each run its word (FIRED SKIPPED QUEUED FULL EXISTS).
+-- Transitions: push, postpone.
+--@include clock
+--@include core
+--@include lanes
+--@include orphans
+--@include records
+--@include schedules
+
+local MOST_QUEUED, MOST_LINES = 100, 100
+local id, tick, overlap, who = ARGV[1], ARGV[3], ARGV[5], ARGV[7]
+local key, count = schedule_key(id), tonumber(ARGV[8])
+local fields, values, reply = {}, {}, {}
+for i = 9 + 3 * count, #ARGV, 2 do
+  values[ARGV[i]] = ARGV[i + 1]
+  fields[#fields + 1] = ARGV[i]; fields[#fields + 1] = ARGV[i + 1]
+end
+
+local score, row = call('ZSCORE', SCHEDULES, id), fields_of(key, 'v', 'fd', 'lt', 'lm')
+if not score or not row then return { 'GONE' } end
+local last = row[3]
+if tick ~= '' then
+  if row[1] ~= ARGV[2] or tonumber(score) ~= tonumber(tick) then return { row[2] == tick and 'REPEAT' or 'STALE' } end
+end
+
+local lines = {}
+local function note(word, at, task)
+  lines[#lines + 1] = { t = now, at = tonumber(at), w = word, id = task, who = who ~= '' and who or nil }
+end
+
+local function place(at, task, start)
+  if call('EXISTS', task_key(task)) == 1 or call('ZSCORE', P .. ':state:quarantined', task) then return 'EXISTS' end
+  start = tonumber(start)
+  create(task, fields, values, start and start > now and start or nil)
+  last = task
+  call('HINCRBY', key, 'fc', 1)
+  call('HSET', key, 'lt', task, 'lf', at)
+  note('FIRED', at, task)
+  return 'FIRED'
+end
+
+local function skip(at, word)
+  call('HINCRBY', key, 'sk', 1)
+  note(word, at, last)
+  return word
+end
+
+local function put_off(at, task, start)
+  if call('LLEN', key .. '#queue') >= MOST_QUEUED then return skip(at, 'FULL') end
+  call('RPUSH', key .. '#queue', at .. ' ' .. task .. ' ' .. start)
+  call('SADD', QUEUED, id)
+  return 'QUEUED'
+end
+
+local function run(at, task, start)
+  if overlap == 'queue' then return put_off(at, task, start) end
+  if overlap == 'skip' and not is_over(last) then return skip(at, 'SKIPPED') end
+  return place(at, task, start)
+end
+
+-- The first of the runs that were put off; one that has been created before makes way for the next.
+local function take_up()
+  while is_over(last) do
+    local entry = call('LPOP', key .. '#queue')
+    if not entry then break end
+    local at, task, start = string.match(entry, '^(%S+) (%S+) ?(%S*)$')
+    if task and place(at, task, start) == 'FIRED' then break end
+  end
+  if call('EXISTS', key .. '#queue') == 0 then call('SREM', QUEUED, id) end
+end
+
+-- Of ticks that were skipped one after the other, because of the same task, one line is kept.
+local mark = row[4]
+local function write_line(line)
+  local skipped = (line.w == 'SKIPPED' or line.w == 'FULL') and line.w .. ' ' .. (line.id or '') or ''
+  if skipped ~= '' and skipped == mark and call('EXISTS', key .. '#log') == 1 then
+    line.n = call('HINCRBY', key, 'ln', 1)
+    return call('LSET', key .. '#log', -1, cjson.encode(line))
+  end
+  mark = skipped
+  call('HSET', key, 'lm', mark, 'ln', 1)
+  call('RPUSH', key .. '#log', cjson.encode(line)); call('LTRIM', key .. '#log', -MOST_LINES, -1)
+end
+
+local missed = tonumber(ARGV[6])
+if missed > 0 then
+  call('HINCRBY', key, 'ms', missed)
+  lines[1] = { t = now, at = tonumber(tick), w = 'MISSED', n = missed }
+end
+for i = 1, count do
+  local first = 6 + 3 * i
+  reply[i + 1] = run(ARGV[first], ARGV[first + 1], ARGV[first + 2])
+end
+take_up()
+if tick ~= '' then
+  call('ZADD', SCHEDULES, ARGV[4] ~= '' and ARGV[4] or '+inf', id)
+  if count + missed > 0 then call('HSET', key, 'fd', tick) end
+end
+for _, line in ipairs(lines) do
+  write_line(line)
+  if line.w == 'FIRED' then call('ZADD', P .. ':names', NOW, values.n); count_minute('in|' .. values.n, 1) end
+end
+flush()
+flush_lanes()
+wake(brought)
+reply[1] = 'OK'
+return reply

@@ -1,0 +1,14 @@
+-- Schedules: when tasks are created by themselves. The index has every schedule of the pool by the time of its next tick,
+-- infinite while it does not fire; what is to be done then is the definition, which no script reads.
+local SCHEDULES = P .. ':schedules'
+local QUEUED = P .. ':schedules:queued'
+
+local function schedule_key(id) return P .. ':schedule:' .. id end
+
+-- Whether the task that a schedule created last is over, or gone; one in quarantine holds nobody up.
+local function is_over(task)
+  if not task then return true end
+  local row = fields_of(task_key(task), 's')
+  local state = row and row[1]
+  return not state or TERMINAL[state] or state == 'quarantined'
+end

@@ -1,0 +1,71 @@
+#!lua flags=allow-oom
+-- schedule: a schedule is defined, paused, resumed, deleted, or found gone from the code: compare and set.
+-- KEYS: 1 the pool's prefix
+-- ARGV: 1 verb (put, pause, resume, orphan, rest, delete), 2 schedule, 3 version seen ('' any, 'new' there must be none),
+--       4 next tick ('' none), 5 who, 6 definition, 7 how many schedules a pool may have
+-- Reply: word (OK REPEAT STALE TAKEN FULL GONE).
+-- Transitions: none.
+--@include clock
+--@include schedules
+
+local verb, id, seen, who = ARGV[1], ARGV[2], ARGV[3], ARGV[5]
+local key, score = schedule_key(ARGV[2]), call('ZSCORE', SCHEDULES, ARGV[2])
+local row = fields_of(key, 'v', 'x', 'pa', 'og')
+local foreign = not row
+row = row or {}
+
+local function due() return (row[3] or ARGV[4] == '') and '+inf' or ARGV[4] end
+
+local function refusal()
+  if not score then
+    if verb ~= 'put' or (seen ~= '' and seen ~= 'new') then return 'GONE' end
+    if call('ZCARD', SCHEDULES) >= tonumber(ARGV[7]) then return 'FULL' end
+    return nil
+  end
+  if verb == 'put' and seen ~= '' and row[2] == ARGV[6] and not row[4] then return 'REPEAT' end
+  if verb == 'pause' and row[3] or verb == 'resume' and not row[3] or verb == 'orphan' and row[4] then return 'REPEAT' end
+  if seen == 'new' then return 'TAKEN' end
+  if seen ~= '' and row[1] ~= seen then return 'STALE' end
+  if foreign and verb ~= 'put' and verb ~= 'delete' then return 'GONE' end
+end
+
+local verbs = {}
+
+function verbs.put()
+  if foreign then call('DEL', key) end
+  call('HSETNX', key, 'cr', NOW)
+  call('HDEL', key, 'og')
+  call('HSET', key, 'x', ARGV[6], 'ed', NOW, 'by', who)
+  call('ZADD', SCHEDULES, due(), id)
+end
+
+function verbs.pause()
+  call('HSET', key, 'pa', NOW, 'pw', who)
+  call('ZADD', SCHEDULES, '+inf', id)
+end
+
+function verbs.resume()
+  call('HDEL', key, 'pa', 'pw')
+  row[3] = nil
+  call('ZADD', SCHEDULES, due(), id)
+end
+
+function verbs.orphan()
+  call('HSET', key, 'og', NOW)
+  call('ZADD', SCHEDULES, '+inf', id)
+end
+
+-- Nobody can read its definition: it does not fire any more.
+function verbs.rest() call('ZADD', SCHEDULES, '+inf', id) end
+
+function verbs.delete()
+  call('DEL', key, key .. '#log', key .. '#queue')
+  call('ZREM', SCHEDULES, id)
+  call('SREM', QUEUED, id)
+end
+
+local refused = refusal()
+if refused then return refused end
+verbs[verb]()
+if verb ~= 'delete' and not (foreign and verb ~= 'put') then call('HSET', key, 'v', call('INCR', P .. ':seq')) end
+return 'OK'

@@ -1,0 +1,38 @@
+#!lua flags=no-writes
+-- schedules: all schedules of a pool, or those that something is to be done about: whose tick has come, or whose next run
+-- was put off until the one before it ended.
+-- KEYS: 1 the pool's prefix
+-- ARGV: 1 which (all, ripe, one), 2 how many at most, 3 the one
+-- Reply: time, time of the first tick to come ('' none), rows: id, time of its next tick, runs put off, state of the task
+--        that it created last, fields.
+-- Transitions: none.
+--@include clock
+--@include schedules
+
+local most, rows = tonumber(ARGV[2]), {}
+
+local function add_row(id, score)
+  local reply = redis.pcall('HGETALL', schedule_key(id))
+  local fields, last = reply.err and {} or reply, nil
+  for i = 1, #fields, 2 do if fields[i] == 'lt' then last = fields[i + 1] end end
+  local task = last and fields_of(task_key(last), 's')
+  local queue = redis.pcall('LLEN', schedule_key(id) .. '#queue')
+  rows[#rows + 1] = { id, score, type(queue) == 'number' and queue or 0, task and task[1] or '', fields }
+end
+
+if ARGV[1] == 'one' then
+  local score = call('ZSCORE', SCHEDULES, ARGV[3])
+  if score then add_row(ARGV[3], score) end
+elseif ARGV[1] == 'all' then
+  local ids = call('ZRANGE', SCHEDULES, 0, most - 1, 'WITHSCORES')
+  for i = 1, #ids, 2 do add_row(ids[i], ids[i + 1]) end
+else
+  local ids = call('ZRANGEBYSCORE', SCHEDULES, '-inf', now, 'WITHSCORES', 'LIMIT', 0, most)
+  for i = 1, #ids, 2 do add_row(ids[i], ids[i + 1]) end
+  for _, id in ipairs(call('SRANDMEMBER', QUEUED, most)) do
+    local score, row = call('ZSCORE', SCHEDULES, id), fields_of(schedule_key(id), 'lt', 'pa', 'og')
+    if score and tonumber(score) > now and row and not (row[2] or row[3]) and is_over(row[1]) then add_row(id, score) end
+  end
+end
+local first = call('ZRANGEBYSCORE', SCHEDULES, '(' .. NOW, '(+inf', 'WITHSCORES', 'LIMIT', 0, 1)
+return { now, first[2] or '', rows }

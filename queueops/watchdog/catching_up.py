@@ -1,0 +1,24 @@
+"""What a schedule whose tick has come does about it, and about the ticks that nobody saw. Pure."""
+
+from __future__ import annotations
+
+from queueops.redis.scheduling import Firing
+from queueops.schedule import caught_up
+from queueops.schedule_records import ScheduleDefinition
+
+LATE_MS = 15_000
+"""A tick is missed when nobody has seen it for so long; a watchdog that restarts takes less."""
+COUNTED = 1000
+"""Missed ticks are counted as far as this."""
+
+
+def firing(definition: ScheduleDefinition, due_ms: int, now_ms: int) -> Firing:
+    """The runs for all ticks from the one that is due until now, as the policy says, and the next tick.
+
+    Raises BadOption for a policy that nobody knows.
+    """
+    timetable, wanted = definition.timetable(), caught_up(definition.catch_up)
+    ticks = [due_ms, *timetable.until(due_ms + 1, now_ms, COUNTED - 1)]
+    last = ticks[-max(1, wanted) :] if len(ticks) < COUNTED else timetable.latest(due_ms, now_ms, max(1, wanted))
+    runs = last if wanted or now_ms - last[-1] <= LATE_MS else []
+    return Firing(runs, len(ticks) - len(runs), timetable.after(now_ms))

@@ -1,0 +1,168 @@
+"""Schedules that stand in the code: written by the watchdog at its start, kept apart from an operator's words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from queueops import MapReduce, Schedule, inspect, registry, schedules, task
+from queueops.errors import BadOption, BadSchedule
+from queueops.kinds import scheduled
+from queueops.schedule_records import ScheduleDefinition
+from queueops.watchdog import Watchdog
+from tests.kernel.desk import POOL
+from tests.schedules.conftest import FAR, Clock
+from tests.schedules.jobs import report
+
+Deploy = Callable[..., None]
+
+
+@pytest.fixture
+def deploy(clock: Clock) -> Deploy:
+    """A watchdog starts with these schedules in the code, and makes one round."""
+
+    def start(*definitions: ScheduleDefinition, origin: str = "shop.settings") -> None:
+        Watchdog(clock.broker, declared=lambda: definitions, origin=origin).round()
+
+    return start
+
+
+@pytest.fixture
+def forgotten() -> Iterator[None]:
+    """Tasks that a test defines are gone at its end."""
+    before = dict(registry.handlers())
+    yield
+    for kind, name in set(registry.handlers()) - set(before):
+        registry.unregister(kind, name)
+
+
+def stated(line: str = FAR, *, id: str = "tests.report", day: str = "x", **values: Any) -> ScheduleDefinition:
+    """The schedule of a task as the code says it."""
+    schedule = Schedule(line, args=[day], **values)
+    return scheduled.define(report, schedule, id, source="code", origin="shop.settings")
+
+
+def conditions() -> dict[str, str]:
+    """How each schedule is."""
+    return {row.id: row.condition for row in inspect.schedules()}
+
+
+def test_a_start_writes_what_the_code_says(deploy: Deploy) -> None:
+    deploy(stated())
+    (row,) = inspect.schedules()
+    assert (row.id, row.source, row.condition) == ("tests.report", "code", "active")
+
+
+def test_what_is_unchanged_is_left_alone_so_that_missed_ticks_are_made_up_for(deploy: Deploy, clock: Clock) -> None:
+    deploy(stated())
+    version = clock.of("tests.report").version
+    clock.came("tests.report", ago_ms=3_600_000)
+    deploy(stated())
+    assert clock.of("tests.report").version == version
+    assert len(clock.runs("tests.report")) == 1
+
+
+def test_other_arguments_keep_the_time_and_another_line_does_not(deploy: Deploy, clock: Clock) -> None:
+    deploy(stated())
+    later = clock.came("tests.report", ago_ms=-50_000_000)
+    deploy(stated(day="y"))
+    assert clock.of("tests.report").due_ms == later
+    deploy(stated("@every 1h"))
+    assert clock.of("tests.report").due_ms != later
+    assert len(inspect.schedules()) == 1
+
+
+def test_what_is_gone_from_the_code_stops_and_comes_back(deploy: Deploy) -> None:
+    deploy(stated(), stated(id="other"))
+    deploy(stated())
+    assert conditions() == {"tests.report": "active", "other": "removed"}
+    assert inspect.schedules()[-1].next_ms is None
+    deploy(stated(), stated(id="other"))
+    assert conditions() == {"tests.report": "active", "other": "active"}
+
+
+def test_a_pause_survives_deploys(deploy: Deploy) -> None:
+    deploy(stated())
+    schedules.pause("tests.report")
+    for line in (FAR, "@every 1h", FAR):
+        deploy(stated(line))
+        assert conditions() == {"tests.report": "paused"}
+    deploy()
+    deploy(stated())
+    assert conditions() == {"tests.report": "paused"}
+
+
+def test_another_project_s_schedules_are_left_alone(deploy: Deploy) -> None:
+    deploy(stated())
+    deploy(origin="blog.settings")
+    assert conditions() == {"tests.report": "active"}
+
+
+def test_what_a_person_made_is_left_alone(deploy: Deploy, caplog: pytest.LogCaptureFixture) -> None:
+    schedules.create(report, Schedule(FAR, args=["mine"]), id="tests.report")
+    deploy(stated())
+    assert inspect.schedules()[0].source == "api"
+    assert "gives way" in caplog.text
+    deploy()
+    assert conditions() == {"tests.report": "active"}
+
+
+def test_a_schedule_whose_pool_nobody_has_used_fires(clock: Clock, deploy: Deploy) -> None:
+    schedule = Schedule(FAR, args=["x"])
+    deploy(scheduled.define(report.using(pool="quiet"), schedule, "q", source="code", origin="shop.settings"))
+    key = clock.broker.keys("quiet").schedules
+    clock.client.zadd(key, {"q": clock.now()})
+    assert Watchdog(clock.broker).round()["quiet"] == {"fired": 1}
+
+
+@pytest.mark.usefixtures("forgotten")
+def test_the_code_says_it_with_a_line_or_a_schedule() -> None:
+    @task(cron="0 3 * * *")
+    def plain() -> None: ...
+
+    @task(cron=Schedule("@every 10s", overlap="queue"))
+    def often() -> None: ...
+
+    class Sums(MapReduce):
+        cron = Schedule("@hourly", args=[3])
+
+        def map(self, count: int) -> range:
+            return range(count)
+
+    class More(Sums):
+        """Has no schedule of its own."""
+
+    lines = {one.push.name.rpartition(".")[2]: (one.line, one.push.kind) for one in scheduled.declared()}
+    expected = {"plain": ("0 3 * * *", "task"), "often": ("@every 10s", "task"), "Sums": ("@hourly", "mapreduce")}
+    assert lines == lines | expected
+    assert "More" not in lines
+
+
+@pytest.mark.usefixtures("forgotten")
+def test_a_line_that_makes_no_sense_is_refused_where_it_stands() -> None:
+    with pytest.raises(BadSchedule):
+        task(cron="0 0 3 * * * *")(lambda_for_a_test)
+    with pytest.raises(BadOption, match="cron"):
+        task(cron=10)(lambda_for_a_test)  # type: ignore[call-overload]
+
+
+@pytest.mark.usefixtures("forgotten")
+def test_arguments_that_do_not_fit_are_told_and_hold_nobody_up(caplog: pytest.LogCaptureFixture) -> None:
+    @task(name="tests.needs", cron="0 3 * * *")
+    def needs(day: str) -> None: ...
+
+    assert "tests.needs" not in {one.id for one in scheduled.declared()}
+    assert "the schedule of the task tests.needs cannot be kept" in caplog.text
+
+
+def lambda_for_a_test() -> None:
+    """Never run."""
+
+
+def test_a_watchdog_without_the_code_touches_nothing(clock: Clock, deploy: Deploy) -> None:
+    deploy(stated())
+    Watchdog(clock.broker).round()
+    assert conditions() == {"tests.report": "active"}
+    assert clock.broker.schedule(POOL, "tests.report") is not None
