@@ -259,8 +259,12 @@ class Broker(Producer, Protocol):
         done: float | None = None,
         total: float | None = None,
         line: bytes = b"",
+        number: int = 0,
     ) -> str:
-        """Record progress or a log line under the fence; answers OK, STALE or GONE."""
+        """Record progress or a log line under the fence; answers OK, STALE or GONE.
+
+        A line of a lease that comes again with its ``number`` is not written twice.
+        """
 
     def recover(
         self, pool: str, worker: str, running: Mapping[str, Settlement], keep: Collection[tuple[str, int]] = ()

@@ -26,6 +26,7 @@ FIELDS: dict[str, str] = {
     "k": "kind",
     "kp": "keep",
     "l": "lane",
+    "ln": "last_line",
     "mb": "map_retry",
     "me": "meta",
     "mr": "map_retries",
@@ -139,6 +140,7 @@ class Record(msgspec.Struct, kw_only=True):
     unable_workers: bool = False
     unknown_since: int | None = None
     pushed_uid: int | None = None
+    last_line: str = ""
 
     @property
     def push_uid(self) -> int:

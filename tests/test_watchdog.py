@@ -46,6 +46,17 @@ def test_what_is_wrong_with_one_pool_does_not_hold_up_the_others(caplog: pytest.
     assert "could not tick pool aaa" in caplog.text
 
 
+def test_a_full_store_is_watched_over_in_every_pool(namespace: str) -> None:
+    broker = get_broker()
+    handles = [add.using(pool=pool).postpone(0.01, 1) for pool in ("aaa", "bbb")]
+    broker.client.config_set("maxmemory", 1)
+    try:
+        wait_until(lambda: _tick(broker) and {handle.state for handle in handles} == {"pending"}, 5)
+        assert all(broker.snapshots(["aaa", "bbb"]).values())
+    finally:
+        broker.client.config_set("maxmemory", 0)
+
+
 def test_watching_over_a_pool_does_not_make_it_known(capsys: pytest.CaptureFixture[str]) -> None:
     call_command("watchdog", once=True, pool=["nobody"])
     assert capsys.readouterr().out == "nobody: nothing to do\n"

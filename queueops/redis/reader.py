@@ -41,10 +41,12 @@ class Reader:
         return pool_names(found, self.settings)
 
     def has_lane(self, pool: str, lane: str) -> bool:
-        """Whether a task was ever ready in the lane, or it was set or declared."""
+        """Whether a task was ever pushed to the lane, or it was set or declared. Of very many only the last are known,
+        and those that hold something.
+        """
         key = Keys(self.settings.namespace, pool)
         known = self._repeat(lambda: self._broker.client.zscore(key.lanes, lane)) is not None
-        return known or bool(self._repeat(lambda: self._broker.client.exists(key.lane_conf(lane))))
+        return known or bool(self._repeat(lambda: self._broker.client.exists(key.lane_conf(lane), key.lane(lane))))
 
     def lanes(self, pool: str, most: int) -> list[str]:
         """The lanes of a pool that were used last."""
@@ -82,7 +84,7 @@ class Reader:
 
     def samples(self, names: Iterable[str], lanes: int) -> dict[str, bytes]:
         """The figures of each pool, counted at this moment: see `lua/sample.lua`."""
-        return self._ask("sample", dict.fromkeys(names, (lanes,)))
+        return self._ask("sample", dict.fromkeys(names, (lanes, "", 0)))
 
     def locate(self, names: Sequence[str], ids: Sequence[str]) -> dict[str, str]:
         """Which pool holds each id: its record, a place in quarantine, or the trash; unknown ids are left out."""

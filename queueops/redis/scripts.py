@@ -46,6 +46,7 @@ NAMES = (
     "schedule",
     "schedules",
     "split",
+    "tell",
     "tick",
     "wait",
     "workers",

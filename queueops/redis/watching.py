@@ -23,17 +23,12 @@ class Watching(Link):
 
     def sample(self, pool: str) -> bytes:
         """The figures of a pool at this moment, as JSON (see ``lua/sample.lua``)."""
-        sampled: bytes = self._call("sample", pool, LANES_SHOWN)
+        sampled: bytes = self._call("sample", pool, LANES_SHOWN, "", 0)
         return sampled
 
-    def may_sample(self, pool: str, holder: str, ms: int) -> bool:
-        """Whether it is this watchdog's turn to sample: one at a time, for ``ms`` milliseconds."""
-        key = self.keys(pool).sampler
-        return bool(self._repeat(lambda: self.client.set(key, holder, nx=True, px=max(1, ms))))
-
-    def write_snapshot(self, pool: str, sampled: bytes) -> None:
-        """Keep a sample as the snapshot that every page reads."""
-        self._repeat(lambda: self.client.set(self.keys(pool).snapshot, sampled, ex=600))
+    def draw(self, pool: str, holder: str, ms: int) -> bool:
+        """Leave a sample as the snapshot that every page reads. False when another watchdog did, within ``ms``."""
+        return bool(self._call("sample", pool, LANES_SHOWN, holder, max(1, ms)))
 
     def snapshots(self, names: Iterable[str]) -> dict[str, bytes | None]:
         """The snapshots of pools, in one round trip where they share a server."""

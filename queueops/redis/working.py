@@ -6,10 +6,10 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
-from queueops import conf
+from queueops import conf, states
 from queueops.contracts import Exchange, Extend, Settlement
 from queueops.redis import wire
-from queueops.redis.link import BATCH, FORGET_WORKER_MS, Link
+from queueops.redis.link import FORGET_WORKER_MS, Link
 from queueops.redis.replies import repeat
 from queueops.redis.scriptline import ScriptLine
 from queueops.redis.waker import RedisWaker, connection_for
@@ -94,10 +94,14 @@ class Working(Link):
         done: float | None = None,
         total: float | None = None,
         line: bytes = b"",
+        number: int = 0,
     ) -> str:
-        """Record progress or a log line under the fence; answers OK, STALE or GONE."""
+        """Record progress or a log line under the fence; answers OK, STALE or GONE.
+
+        ``number`` is another one for each line of a lease: a call that got no answer is repeated, its line is not.
+        """
         shown = ["" if number is None else repr(number) for number in (done, total)]
-        word: bytes = self._call("note", pool, task_id, fence, *shown, line)
+        word: bytes = self._call("note", pool, task_id, fence, *shown, line, number)
         return word.decode()
 
     def recover(
@@ -113,14 +117,13 @@ class Working(Link):
             judged += wire.settlement_arguments(end)
         for task_id, fence in keep:
             judged += (task_id, fence, "keep", "", 0, "", "")
-        count, first = len(running) + len(keep), 0
-        taken: int = 0
-        while True:
-            found, more = self._call("recover", pool, worker, first, BATCH, count, self.rules, *judged)
-            taken += found
-            if not more:
-                return taken
-            first += BATCH - found
+        count, taken = len(running) + len(keep), 0
+        for state in (*states.LEASED, states.ChunkState.ACTIVE):
+            start: bytes = b"-inf"
+            while start:
+                found, start = self._call("recover", pool, worker, state, start, count, self.rules, *judged)
+                taken += found
+        return taken
 
     def beat(self, pool: str, worker: str, fields: Mapping[str, str | int | bytes]) -> None:
         """Say that the worker is alive, and what it is doing."""
@@ -147,12 +150,4 @@ class Working(Link):
 
     def tell(self, pool: str, worker: str, token: str) -> None:
         """Send a token to a worker: ``quiet``, ``stop``."""
-        key = self.keys(pool).wake(worker)
-
-        def tell() -> None:
-            with self.client.pipeline(transaction=False) as pipe:
-                pipe.rpush(key, token)
-                pipe.expire(key, 60)
-                pipe.execute()
-
-        self._repeat(tell)
+        self._call("tell", pool, worker, token)

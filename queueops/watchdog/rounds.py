@@ -126,8 +126,7 @@ class Watchdog:
         """One pool's part of the round. What is wrong with one pool does not hold up the others."""
         try:
             acted = self._tick(pool) | self._fire(pool)
-            if self.broker.may_sample(pool, self.name, round(self.period_s * 900)):
-                self.broker.write_snapshot(pool, self.broker.sample(pool))
+            self.broker.draw(pool, self.name, round(self.period_s * 900))
         except (BrokerUnavailable, StoreFull):
             raise
         except Exception:  # whatever stands in this pool's keys: the log tells, and the next round tries again

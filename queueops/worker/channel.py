@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
+from itertools import count
 
 from queueops.contracts import Broker, Lease
 from queueops.errors import QueueOpsError
@@ -40,6 +41,7 @@ class WorkerChannel:
         self._broker = broker
         self._extend = extend
         self._lock = threading.Lock()
+        self._numbers = count(1)
         self._notes: dict[tuple[str, str, int], Notes] = {}
 
     def progress(self, lease: Lease, done: float, total: float | None) -> None:
@@ -90,5 +92,6 @@ class WorkerChannel:
             done, total = note.progress
             word = self._broker.note(lease.pool, lease.id, lease.fence, done=done, total=total)
         for line in note.lines:
-            word = self._broker.note(lease.pool, lease.id, lease.fence, line=line.encode("utf-8", "replace"))
+            text, number = line.encode("utf-8", "replace"), next(self._numbers)
+            word = self._broker.note(lease.pool, lease.id, lease.fence, line=text, number=number)
         return word == "OK"

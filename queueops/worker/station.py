@@ -49,7 +49,7 @@ class Station:
         self._lease = lease_seconds
         self._left_ms = left_ms
         self._extend_at = time.monotonic() + lease_seconds / 3
-        self._asked: set[str] = set()
+        self._asked: dict[str, int] = {}
         self._at_once = MAX_SETTLE
 
     def ended(self, lease: Lease, settlement: Settlement, run_ms: float, now: float) -> None:
@@ -78,9 +78,10 @@ class Station:
         return [] if held is None else [held.lease]
 
     def ask_about(self, task_id: str) -> None:
-        """Renew one lease with the next round trip, to hear whether and why it is cancelled."""
-        if task_id in self.held:
-            self._asked.add(task_id)
+        """Renew one lease with the next round trip, to hear whether and why it is cancelled; with the one after it when
+        the lease itself is still on its way.
+        """
+        self._asked[task_id] = 2
 
     @property
     def cut_off(self) -> bool:
@@ -150,7 +151,7 @@ class Station:
             for task_id in ids
             if (held := self.held.get(task_id)) is not None
         ]
-        self._asked = set()
+        self._asked = {key: left - 1 for key, left in self._asked.items() if left > 1 and key not in self.held}
         return extend
 
     def _take(self, flight: Flight, reply: Exchange) -> None:

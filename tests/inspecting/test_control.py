@@ -10,7 +10,7 @@ from queueops.errors import BadArguments, BadId, BadOption, NotEncodable, TooMan
 from queueops.kinds.function import FunctionHandler
 from queueops.states import ACTIONS, State
 from tests.inspecting.errors import stored
-from tests.kernel.desk import Desk
+from tests.kernel.desk import NEVER_MS, Desk
 
 
 def add(left: int, right: int = 1) -> int:
@@ -213,3 +213,15 @@ def test_workers_are_told_through_their_wake_up_line(desk: Desk) -> None:
     assert control.stop_worker("w1")
     assert not control.stop_worker("nobody")
     assert desk.client.lrange(desk.keys.wake("w1"), 0, 9) == [b"quiet", b"stop"]
+
+
+def test_a_lane_that_holds_but_postponed_tasks_can_be_paused(desk: Desk) -> None:
+    desk.push("a", lane="tenant-1", delay_ms=NEVER_MS)
+    desk.push("b")
+    desk.control("postpone", "b", value=desk.now() + NEVER_MS)
+    desk.control("move", "b", value="tenant-2")
+    for lane in ("tenant-1", "tenant-2"):
+        assert control.pause_lane("default", lane) == {}
+    assert {"tenant-1", "tenant-2"} <= {row.lane for row in inspect.lanes()}
+    desk.control("run_now", "a", "b")
+    assert desk.claim(2) == []

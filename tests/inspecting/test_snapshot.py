@@ -13,7 +13,7 @@ from tests.kernel.desk import Desk
 
 def write_snapshot(desk: Desk) -> None:
     """What the watchdog does once a second."""
-    desk.broker.write_snapshot("default", desk.broker.sample("default"))
+    assert desk.broker.draw("default", "watchdog", 1)
 
 
 def alarms() -> str:
@@ -37,7 +37,7 @@ def test_the_watchdogs_snapshot_is_read_while_it_is_fresh(desk: Desk) -> None:
     assert not found.computed
     assert found.states["pending"] == 1
     old = json.loads(desk.broker.sample("default")) | {"taken": desk.now() - 4000}
-    desk.broker.write_snapshot("default", json.dumps(old).encode())
+    desk.client.set(desk.keys.snapshot, json.dumps(old))
     found = inspect.snapshot()
     assert found.computed
     assert found.states["pending"] == 2

@@ -103,18 +103,22 @@ def test_a_worker_that_died_is_judged_for_what_ran_and_released_for_the_rest(des
     assert desk.broker.recover(POOL, "w1", running, [("kept", kept.fence)]) == 2
     assert desk.states("ran", "held", "kept", "other") == ["restart", "pending", "locked", "locked"]
     assert (desk.record("ran").crashes, desk.record("held").crashes) == (1, 0)
+    assert desk.counted("err|tests.noop") == 1
     desk.put_off("ran")
     assert desk.settle(kept) == "OK"
     assert desk.settle(other, worker="w2") == "OK"
 
 
-def test_a_dead_worker_with_more_leases_than_a_batch_loses_all(desk: Desk) -> None:
+@pytest.mark.parametrize("entered", [None, 7])
+def test_a_dead_worker_with_more_leases_than_a_batch_loses_all(desk: Desk, entered: int | None) -> None:
     desk.push(*[f"t{number}" for number in range(1200)])
     for _ in range(4):
-        desk.claim(150, "w1")
-        desk.claim(150, "w2")
+        leases = desk.claim(150, "w1") + desk.claim(150, "w2")
+        if entered:  # all of them at once
+            desk.client.zadd(desk.keys.state("locked"), {lease.id: entered for lease in leases})
     assert desk.broker.recover(POOL, "w1", {}) == 600
     assert desk.client.zcard(desk.keys.state("locked")) == 600
+    assert desk.counted("err|tests.noop") == 0
     desk.check()
     desk.client.flushall()
 

@@ -99,6 +99,14 @@ def test_progress_and_log_lines_of_the_newest_lease_are_kept(desk: Desk) -> None
     assert desk.client.llen(desk.keys.log("a")) == 1
 
 
+def test_a_log_line_whose_reply_was_lost_is_written_once(desk: Desk) -> None:
+    desk.push("a")
+    lease = desk.lease()
+    for number in (1, 1, 2, 2, 2):
+        assert desk.broker.note(POOL, "a", lease.fence, line=b"half", number=number) == "OK"
+    assert desk.client.llen(desk.keys.log("a")) == 2
+
+
 def test_a_log_is_capped(desk: Desk) -> None:
     desk.push("a")
     lease = desk.lease()

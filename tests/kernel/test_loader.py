@@ -25,7 +25,6 @@ READING = {
     "facets",
     "page",
     "results",
-    "sample",
     "schedules",
     "workers",
 }

@@ -67,6 +67,9 @@ def test_a_full_store_can_be_drained(full: Desk) -> None:
     full.broker.beat(POOL, "w1", {"host": "here"})
     assert full.broker.wait(POOL, "t9") == "pending"
     assert full.told("cancel", "t9") == "OK"
+    full.broker.tell(POOL, "w1", "quiet")
+    assert full.broker.draw(POOL, "watchdog", 60_000)
+    assert not full.broker.draw(POOL, "another", 60_000)
     assert sorted(full.drain()) == ["t2", "t5", "t6", "t7", "t8"]
     full.check()
 

@@ -86,6 +86,7 @@ local function write_indexes(group, named, entered, places)
   if group.due then
     for i = 1, #entered, 2 do entered[i] = text(group.due) end
     call_sliced('ZADD', P .. ':agenda', entered)
+    call('ZADD', P .. ':lanes', 'NX', NOW, group.lane) -- it can be paused before anything is ready there
     timed = true
   else
     if lane_entries[group.lane] then flush_lanes() end

@@ -2,9 +2,9 @@
 -- recover: a supervisor saw its worker die: judge what was running, release what was only held. Also for a worker
 -- that lost the reply of an exchange, and so does not know what it holds: outcome `keep` leaves a lease as it is.
 -- KEYS: 1 the pool's prefix
--- ARGV: 1 worker, 2 first rank of the leased tasks to look at, 3 how many, 4 how many tasks were running, 5 rules;
+-- ARGV: 1 worker, 2 leased state to look through, 3 from which time of entry on, 4 how many tasks were running, 5 rules;
 --       then for each running one: id, fence, outcome, value, delay ms, fingerprint, title.
--- Reply: how many leases were taken back, '1' when there are more to look at.
+-- Reply: how many leases were taken back, from which time to go on ('' = that was all).
 -- Transitions: settle, release, recover.
 --@include clock
 --@include core
@@ -19,11 +19,19 @@
 --@include chunkends
 --@include settle
 
-local worker, first, count, running = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), {}
+local worker, state, from, running = ARGV[1], ARGV[2], ARGV[3], {}
+local index = P .. ':state:' .. state
 local position = 5
 for _ = 1, tonumber(ARGV[4]) do
   running[ARGV[position + 1]] = position
   position = position + 7
+end
+
+local FAILURES = { error = true, timeout = true, crash = true }
+
+local function count_failure(id, outcome)
+  local row = FAILURES[outcome] and fields_of(task_key(is_chunk(id) and split_ref(id) or id), 'n')
+  if row and row[1] then count_minute('err|' .. row[1], 1) end
 end
 
 -- Give back one lease; whatever its holder sends afterwards is stale.
@@ -32,6 +40,7 @@ local function take_back(id, fence)
   if judged and ARGV[judged + 2] == fence then
     if ARGV[judged + 3] == 'keep' then return 0 end
     if settle(judged) ~= 'OK' then return 0 end
+    count_failure(id, ARGV[judged + 3])
   else
     if is_chunk(id) then release_chunk(id) else outcomes.release(id, (read_record(id))) end
   end
@@ -39,15 +48,20 @@ local function take_back(id, fence)
   return 1
 end
 
-local taken, seen = 0, 0
-for state in pairs(LEASED) do
-  for _, id in ipairs(call('ZRANGE', P .. ':state:' .. state, first, first + count - 1)) do
-    seen = seen + 1
-    local row = fields_of(task_key(id), 'w', 'f', 's')
-    if row and row[1] == worker and row[3] == state then taken = taken + take_back(id, row[2]) end
-  end
+-- By time of entry, which a lease keeps to its end: a rank would change with every lease that ends meanwhile.
+local found = call('ZRANGEBYSCORE', index, from, '+inf', 'WITHSCORES', 'LIMIT', 0, 500)
+local more = #found == 1000 and found[#found] or ''
+if more ~= '' and more == found[2] then -- all of them entered at once: these, to the last one, and on
+  found = call('ZRANGEBYSCORE', index, more, more, 'WITHSCORES')
+  more = '(' .. more
+end
+local taken = 0
+for i = 1, #found, 2 do
+  local id = found[i]
+  local row = fields_of(task_key(id), 'w', 'f', 's')
+  if row and row[1] == worker and row[3] == state then taken = taken + take_back(id, row[2]) end
 end
 settle_up()
 call('ZREM', P .. ':idle', worker)
 wake(brought)
-return { taken, seen >= count and '1' or '' }
+return { taken, more }

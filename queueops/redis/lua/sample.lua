@@ -1,12 +1,16 @@
-#!lua flags=no-writes
--- sample: the figures of a pool at one moment, for the sampler's snapshot. Costs the same however many tasks there are.
+#!lua flags=allow-oom
+-- sample: the figures of a pool at one moment. A watchdog whose turn it is leaves them as the snapshot that every page
+-- reads. Costs the same however many tasks there are.
 -- KEYS: 1 the pool's prefix
--- ARGV: 1 how many lanes at most
--- Reply: JSON: taken, states, oldest (entry time by state), lanes, workers, idle, overdue, clock, minute, before.
+-- ARGV: 1 how many lanes at most, 2 the watchdog ('' = only look), 3 for how many ms it has the turn
+-- Reply: '' when it is another watchdog's turn; else JSON:
+--        taken, states, oldest (entry time by state), lanes, workers, idle, overdue, clock, minute, before.
 -- Transitions: none.
 --@include clock
 --@include core
 --@include lanes
+
+if ARGV[2] ~= '' and not call('SET', P .. ':sampler', ARGV[2], 'NX', 'PX', ARGV[3]) then return '' end
 
 local states, oldest = {}, {}
 for state in pairs(CLASS) do
@@ -33,10 +37,12 @@ local function minute(ago)
 end
 
 local clock = call('HMGET', P .. ':clock', 'beat', 'grace', 'tick')
-return cjson.encode({
+local figures = cjson.encode({
   taken = now, states = states, oldest = oldest, lanes = lanes,
   workers = call('ZCARD', P .. ':workers'), idle = call('ZCARD', P .. ':idle'),
   overdue = call('ZCOUNT', P .. ':agenda', '-inf', now - 5000),
   clock = { beat = tonumber(clock[1] or nil), grace = tonumber(clock[2] or nil), tick = tonumber(clock[3] or nil) },
   minute = minute(0), before = minute(1),
 })
+if ARGV[2] ~= '' then call('SET', P .. ':snapshot', figures, 'EX', 600) end
+return figures

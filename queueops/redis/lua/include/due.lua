@@ -36,6 +36,7 @@ local function recover_lease(id, record, grace)
   if now < grace then schedule(id, grace); return act('spared') end
   record.f = next_number()
   call('HSET', task_key(id), 'f', record.f)
+  count_minute('err|' .. record.n, 1)
   outcomes.crash(id, record, { value = 'its lease ended without a word from worker ' .. (record.w or '?'), fingerprint = '', delay = 0 })
   act('recovered')
 end

@@ -29,6 +29,7 @@ local function create(id, fields, values, due, from)
   end
   move(id, from or '', state, values.n, values.k)
   list(id, values.n, values.tg, number)
+  if due then call('ZADD', P .. ':lanes', 'NX', NOW, values.l or 'default') end -- it can be paused before it is used
   if due then schedule(id, due) else enter_lane(values.l or 'default', id, values.p, number) end
   return number
 end

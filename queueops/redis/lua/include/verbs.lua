@@ -84,6 +84,7 @@ function verbs.move(id, record, lane)
     enter_lane(lane, id, record.p, next_number())
   end
   call('HSET', task_key(id), 'l', lane)
+  call('ZADD', P .. ':lanes', 'NX', NOW, lane)
   return record.s
 end
 

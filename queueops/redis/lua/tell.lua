@@ -1,0 +1,11 @@
+#!lua flags=allow-oom
+-- tell: a word for a worker, which waits for such.
+-- KEYS: 1 the pool's prefix
+-- ARGV: 1 worker, 2 word (quiet, stop)
+-- Reply: OK
+-- Transitions: none.
+--@include clock
+
+local key = P .. ':wake:' .. ARGV[1]
+call('RPUSH', key, ARGV[2]); call('LTRIM', key, 0, 99); call('EXPIRE', key, 60)
+return 'OK'
