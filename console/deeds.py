@@ -11,6 +11,7 @@ from django.utils.translation import gettext_lazy as _
 from console import forms
 from console.permissions import TABLE, Verb
 from queueops import control
+from queueops.inspect import TaskDetail
 from queueops.states import ACTIONS
 
 Call = Callable[..., Sequence[Any]]
@@ -51,7 +52,10 @@ DEEDS: dict[str, Deed] = {
             _("Retry"),
             "refresh",
             lambda ids, pool, who: control.retry(ids, pool=pool, who=who),
-            note=_("A retry that has begun to run cannot be undone."),
+            note=_(
+                "A retry that has begun to run cannot be undone."
+                " Map-reduce tasks go on where they ended: at their failed chunks, or at their reduce."
+            ),
         ),
         Deed("run_now", _("Run now"), "player-play", lambda ids, pool, who: control.run_now(ids, pool=pool, who=who)),
         Deed("requeue", _("Requeue"), "arrow-back-up", lambda ids, pool, who: control.requeue(ids, pool=pool, who=who)),
@@ -109,6 +113,12 @@ DEEDS: dict[str, Deed] = {
     )
 }
 
+RETRIES = {
+    "process": (_("Retry failed chunks"), _("Chunks that are done keep their results; then it reduces.")),
+    "reduce": (_("Retry the reduce"), _("It reduces the results of its chunks again; no chunk runs again.")),
+}
+"""What a retry of a map-reduce task that is over is called, by where it goes on."""
+
 UNDO = "undo "
 OTHER_LABELS: dict[str, str | Promise] = {
     "edit": _("Edit"),
@@ -137,6 +147,16 @@ def offered(state: str, may: frozenset[str]) -> list[Deed]:
     return [DEEDS[verb] for verb in BULK if verb in verbs and DEEDS[verb].permission in may]
 
 
-def allowed(verbs: Sequence[str], may: frozenset[str]) -> list[Deed]:
-    """The deeds for one task that allows these verbs."""
-    return [deed for verb, deed in DEEDS.items() if verb in verbs and deed.permission in may]
+def allowed(task: TaskDetail, may: frozenset[str]) -> list[Deed]:
+    """The deeds that one task allows."""
+    return [
+        named_for(deed, task.goes_on_at)
+        for verb, deed in DEEDS.items()
+        if verb in task.allowed and deed.permission in may
+    ]
+
+
+def named_for(deed: Deed, goes_on_at: str) -> Deed:
+    """A retry says what it runs, where that is not the whole task."""
+    label, note = RETRIES.get(goes_on_at, (deed.label, deed.note))
+    return deed._replace(label=label, note=note) if deed.verb == "retry" else deed

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
-from console.deeds import DEEDS
+from console.deeds import DEEDS, named_for
 from console.permissions import Verb
 from queueops.inspect import Finding, TaskDetail
 
@@ -22,4 +22,5 @@ def remedy(finding: Finding, task: TaskDetail, may: frozenset[str]) -> dict[str,
     deed = DEEDS.get(finding.verb or "")
     if deed is None or deed.permission not in may or finding.target != task.id or deed.verb not in task.allowed:
         return None
-    return {"action": reverse(f"console:{deed.url_name}", kwargs={"id": task.id}), "label": str(deed.label)}
+    label = str(named_for(deed, task.goes_on_at).label)
+    return {"action": reverse(f"console:{deed.url_name}", kwargs={"id": task.id}), "label": label}

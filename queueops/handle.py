@@ -141,7 +141,10 @@ class TaskHandle(Generic[Result]):
         return self._control("cancel", reason)
 
     def retry(self) -> bool:
-        """Run an ended task again, or one that waits for its next attempt at once. False when its state forbids it."""
+        """Run an ended task again, or one that waits for its next attempt at once. False when its state forbids it.
+
+        A map-reduce task goes on where it ended: at its failed chunks, or at its reduce.
+        """
         return self._control("retry")
 
     def run_now(self) -> bool:

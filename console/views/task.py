@@ -71,7 +71,7 @@ def _context(request: HttpRequest, id: str, tab: str) -> dict[str, Any]:
         "here": tab_url(task.id, task.pool, tab),
         "content": content,
         "version": version_of(task, content if tab != "audit" else [entry.pk for entry in content]),
-        "deeds": [(deed, deed.form()) for deed in allowed(task.allowed, frame.may)],
+        "deeds": [(deed, deed.form()) for deed in allowed(task, frame.may)],
         "may_edit": "edit" in task.allowed and {Verb.OPERATE, Verb.SEE_ARGUMENTS} <= frame.may,
         "machine": draw_task(task),
         "strip": strip(task),

@@ -14,12 +14,14 @@ from console.act import perform
 from console.addresses import task_url
 from console.asking import unanswered
 from console.choice import Choice
+from console.confirm import Need, is_confirmed
 from console.deeds import DEEDS, Deed
 from console.forms import EditForm
 from console.page import Frame, page
 from console.permissions import Verb
 from console.views.task import find
-from queueops import control
+from queueops import control, inspect
+from queueops.inspect import TaskDetail
 
 
 def act(request: HttpRequest, id: str, verb: str) -> HttpResponse:
@@ -38,7 +40,7 @@ def edit(request: HttpRequest, id: str) -> HttpResponse:
     """The arguments as JSON, to be changed."""
     task = find(request, id)
     args, kwargs = arguments.split(task.args_json)
-    return page(request, "task/edit.html", {"task": task, "form": EditForm(initial={"args": args, "kwargs": kwargs})})
+    return _edit_page(request, task, EditForm(initial={"args": args, "kwargs": kwargs}))
 
 
 def save(request: HttpRequest, id: str) -> HttpResponse:
@@ -46,11 +48,28 @@ def save(request: HttpRequest, id: str) -> HttpResponse:
     if not Frame(request).sees_arguments:
         raise PermissionDenied
     task, form = find(request, id), EditForm(request.POST)
-    if not form.is_valid():
-        return page(request, "task/edit.html", {"task": task, "form": form}, status=422)
+    lost, sent = _lost(task), request.POST.dict()
+    confirmed = not lost or is_confirmed(Need.TYPE, lost, sent)
+    if not form.is_valid() or not confirmed:
+        return _edit_page(request, task, form, wrong=not confirmed, status=422)
     deed = Deed("edit", "Edit", "pencil", _edit_and_retry)
     perform(request, deed, Choice(((task.pool, id),)), form.cleaned_data, before={"args": task.args_json})
     return redirect(task_url(task.id, task.pool))
+
+
+def _edit_page(
+    request: HttpRequest, task: TaskDetail, form: EditForm, *, wrong: bool = False, status: int = 200
+) -> HttpResponse:
+    context = {"task": task, "form": form, "lost": _lost(task), "wrong": wrong}
+    return page(request, "task/edit.html", context | {"reason": request.POST.get("reason", "")}, status=status)
+
+
+def _lost(task: TaskDetail) -> int:
+    """How many chunks a map-reduce task has whose results go when it maps anew, as it does with other arguments."""
+    if task.goes_on_at not in ("process", "reduce"):
+        return 0
+    view = inspect.chunks_of(task.id, task.pool, count=1)
+    return view.total if view else 0
 
 
 def _edit_and_retry(

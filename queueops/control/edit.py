@@ -20,8 +20,8 @@ NONE = "-"
 def edit_and_retry(id: str, args: Sequence[Any], kwargs: Mapping[str, Any], pool: str = "", *, who: str = "") -> Row:
     """Give a task new arguments; one that has ended, or backs off, then runs again.
 
-    They are checked against the signature where this process knows the task. Raises BadArguments, NotEncodable and
-    PayloadTooLarge.
+    They are checked against the signature where this process knows the task. A map-reduce task maps anew with them.
+    Raises BadArguments, NotEncodable and PayloadTooLarge.
     """
     found = _record(id, pool)
     if found is None:

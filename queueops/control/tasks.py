@@ -19,7 +19,12 @@ LONGEST_REASON = 500
 
 
 def retry(ids: Sequence[str], pool: str = "", *, who: str = "") -> list[Row]:
-    """Run ended tasks again from the start, as a new generation; those that back off start their next attempt now."""
+    """Run ended tasks again, as a new generation; those that back off start their next attempt now.
+
+    A plain task starts from its beginning. A map-reduce task goes on where it ended, with the results of its chunks: at
+    its reduce when it came so far, else at its failed chunks; only one whose map did not end maps again (`restart_from`
+    has the others map anew).
+    """
     return act("retry", ids, pool, who=who)
 
 

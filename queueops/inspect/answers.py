@@ -113,6 +113,7 @@ class TaskDetail(TaskFacts, frozen=True, kw_only=True):
     log: tuple[LogLine, ...] = ()
     timeline: tuple[Moment, ...] = ()
     allowed: tuple[str, ...] = ()  # verbs of queueops.control that its state allows
+    goes_on_at: str = ""  # where a retry takes up a map-reduce task that is over: `map`, `process` or `reduce`
 
 
 class Event(Answer, frozen=True, kw_only=True):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from queueops.inspect import history
 from queueops.inspect.answers import TaskDetail
+from queueops.inspect.ended import goes_on_at
 from queueops.inspect.errors import read_failure
 from queueops.inspect.redact import Redactor, readable
 from queueops.inspect.source import LATE_MS, open_reader, parameters, pools_of, redactor
@@ -96,6 +97,7 @@ def _describe(detail: Detail, hide: Redactor) -> TaskDetail:
         log=history.log(lines, hide),
         timeline=history.timeline(lines, record, state, entered),
         allowed=_allowed(detail, state),
+        goes_on_at=goes_on_at(record, state),
     )
 
 

@@ -5,21 +5,46 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from queueops.inspect.answers import Finding
+from queueops.inspect.chunks import chunks_of
 from queueops.inspect.errors import read_failure, title
 from queueops.inspect.findings import bad, good
 from queueops.inspect.spans import clock, span
 from queueops.redis.facts import Detail, maybe_whole, whole
-from queueops.states import State
+from queueops.states import TERMINAL, State
+
+OPEN = ("failed", "errored", "active", "pending")
 
 
 def ended_findings(detail: Detail, record: Mapping[str, str], state: State) -> Iterator[Finding]:
     """How it ended, and how long it is kept."""
     yield {State.SUCCEEDED: _succeeded, State.FAILED: _failed, State.CANCELLED: _cancelled}[state](detail, record)
+    yield from _chunks(detail, record, state)
     if record.get("nx") == "1":
         yield good("A next generation of this id waits for its turn.")
     if detail.due is not None:
         left = span(detail.due - detail.now)
         yield good(f"It is kept for {left} more.", value=clock(detail.due), verb="keep", target=detail.id)
+
+
+def goes_on_at(record: Mapping[str, str], state: str) -> str:
+    """Where a retry takes up a map-reduce task that is over: at its `map`, `process` or `reduce`; empty for others."""
+    if record.get("k") != "mapreduce" or state not in TERMINAL:
+        return ""
+    if "ch" not in record or "cn" not in record:
+        return "map"
+    return "reduce" if record.get("ph") else "process"
+
+
+def _chunks(detail: Detail, record: Mapping[str, str], state: State) -> Iterator[Finding]:
+    """What a retry of a map-reduce task keeps, and what it runs."""
+    stage = goes_on_at(record, state)
+    if stage in ("process", "reduce") and (view := chunks_of(detail.id, detail.pool, count=1)):
+        done = f"{view.counts['done']:,} of {view.total:,} chunks are done"
+        if stage == "reduce":
+            yield good("A retry runs its reduce again, with the results of its chunks.", value=done)
+            return
+        counts = ", ".join(f"{view.counts[name]:,} {name}" for name in OPEN if view.counts[name])
+        yield bad(f"A retry runs the chunks that are not done ({counts}), then the reduce.", value=done)
 
 
 def _succeeded(detail: Detail, record: Mapping[str, str]) -> Finding:

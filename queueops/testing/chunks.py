@@ -49,14 +49,30 @@ class EagerChunks:
         """The results in the order of the map."""
         return (chunk.result for chunk in self._of(pool, task_id) if chunk.state == ChunkState.DONE)
 
+    def _take_up(self, record: Record) -> bool:
+        """A retry goes on at the reduce, or at the chunks that failed; else it maps anew. False: it is over already."""
+        chunks = self._of(record.pool, record.id)
+        if record.phase:
+            return True
+        if record.chunks is None or record.chunks != len(chunks):
+            back_to_map(record)
+            return True
+        for chunk in chunks:
+            if chunk.state == ChunkState.FAILED:
+                chunk.state, chunk.attempts = ChunkState.PENDING, 0
+        self._process(record)
+        return record.state == State.PENDING
+
     def _of(self, pool: str, task_id: str) -> list[Chunk]:
         return self._chunks.get((pool, task_id), [])
 
     def _process(self, record: Record) -> None:
         """Between the map and the reduce."""
         chunks = self._of(record.pool, record.id)
+        record.chunks = len(chunks)
         for number, chunk in enumerate(chunks):
-            _run(record, number, chunk)
+            if chunk.state == ChunkState.PENDING:
+                _run(record, number, chunk)
             failed = [each for each in chunks if each.state == ChunkState.FAILED]
             if len(failed) > _tolerated(record.on_chunk_failure, len(chunks)):
                 record.state, record.reason = State.FAILED, f"chunk {number} failed"
@@ -88,7 +104,7 @@ def take_over(record: Record, own: Sequence[tuple[str, str | int]]) -> None:
 
 def back_to_map(record: Record) -> None:
     """It is to map again, with the attempts of the map."""
-    record.phase = ""
+    record.phase, record.chunks = "", None
     if record.map_retries:
         record.retries, record.retry = int(record.map_retries), record.map_retry
 

@@ -15,7 +15,7 @@ from queueops.records import Record
 from queueops.redis import broker as brokers
 from queueops.redis.keys import Keys
 from queueops.states import ACTIONS, State
-from queueops.testing.chunks import EagerChunks, back_to_map, take_over
+from queueops.testing.chunks import EagerChunks, take_over
 from queueops.testing.execution import run
 
 MAX_STARTS = 1_000
@@ -84,8 +84,8 @@ class EagerBroker(EagerChunks):
         if verb not in ACTIONS[State(record.state)] or verb != "retry":
             return Row(task_id, "REFUSED", record.state, "tasks have ended when they are eager")
         record.attempt, record.result, record.error = 0, b"", b""
-        back_to_map(record)
-        self._run(record)
+        if record.kind != "mapreduce" or self._take_up(record):
+            self._run(record)
         return Row(task_id, "OK", record.state)
 
     def _push(self, push: Push) -> Pushed:

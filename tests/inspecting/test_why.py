@@ -7,6 +7,8 @@ import pytest
 from queueops import inspect
 from queueops.contracts import Outcome, Push
 from queueops.inspect import Finding
+from queueops.redis.broker import get_broker
+from tests.chunkwork import ChunkWork
 from tests.inspecting.errors import stored
 from tests.kernel.desk import Desk
 
@@ -139,6 +141,31 @@ def test_the_ends(desk: Desk) -> None:
     assert (bad.text, bad.value) == ("It failed: its last allowed attempt failed (attempt 1 of 1).", "ValueError: boom")
     assert (stopped.text, stopped.value) == ("It was cancelled.", "not needed")
     assert inspect.why("good")[1].text == "It is kept for 24 h more."
+
+
+def failed_over_chunk() -> None:
+    work = ChunkWork(get_broker(), oc="0")
+    work.map(list(range(5)))
+    claimed = work.claim(3)
+    work.done(claimed[:2])
+    work.fail(claimed[2:])
+
+
+def test_a_failed_map_reduce_says_what_a_retry_keeps_and_what_it_runs(desk: Desk) -> None:
+    failed_over_chunk()
+    reason, keeps = inspect.why("count")[:2]
+    assert (reason.text, reason.verb) == ("It failed: chunk 2 failed.", "retry")
+    assert keeps.text == "A retry runs the chunks that are not done (1 failed, 2 pending), then the reduce."
+    assert keeps.value == "2 of 5 chunks are done"
+
+
+def test_a_map_reduce_whose_reduce_failed_says_that_a_retry_reduces_again(desk: Desk) -> None:
+    work = ChunkWork(get_broker())
+    work.map([1, 2])
+    work.done(work.claim(2))
+    (lease,) = work.exchange(want=1).leases
+    desk.settle(lease, Outcome.ERROR, delay_ms=-1, **stored(message="boom"))
+    assert inspect.why("count")[1].text == "A retry runs its reduce again, with the results of its chunks."
 
 
 def test_a_quarantined_task_says_why(desk: Desk) -> None:

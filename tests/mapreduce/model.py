@@ -180,10 +180,13 @@ class Model:
         """Whose turn it is, now that chunks have ended."""
         if task.state != "aggregating" or (task.of(*OPEN) and not failed):
             return
-        if len(task.of("failed")) - task.dropped > task.tolerated:
+        if self.too_many_failed(task):
             task.state = "failed"
         elif not task.of(*OPEN):
             task.state, task.reduces, task.attempts, task.crashes = "pending", True, 0, 0
+
+    def too_many_failed(self, task: Task) -> bool:
+        return len(task.of("failed")) - task.dropped > task.tolerated
 
     # The passing of time
 
@@ -255,10 +258,22 @@ class Model:
             task.state, task.fence = "pending", None
 
     def do_retry(self, task: Task) -> None:
-        if task.state in TERMINAL:
-            task.attempts = task.crashes = 0
-            task.cancel = task.reduces = False
-        task.state, task.fence = "pending", None
+        if task.state not in TERMINAL:
+            task.state, task.fence = "pending", None
+        elif task.chunks is None or task.size != len(task.chunks):
+            self.map_anew(task)
+        elif task.reduces and not self.too_many_failed(task):
+            self.reopen(task)
+            self.gather(task)
+        else:
+            self.redo(task, ("failed", "errored"))
+
+    def map_anew(self, task: Task) -> None:
+        """Also of what was mapped before."""
+        self.reopen(task)
+        task.state, task.fence, task.attempts, task.crashes = "pending", None, 0, 0
+        task.reduces = task.cancel = False
+        task.size = None
 
     def do_delete(self, task: Task) -> None:
         self.trash[task.id] = self.tasks.pop(task.id)
@@ -356,16 +371,14 @@ class Model:
                 task.reduces or task.state in ("aggregating", "restart") or task.state in TERMINAL
             ):
                 return "REFUSED"
-            self.reopen(task)
-            task.state, task.fence, task.attempts, task.crashes = "pending", None, 0, 0
-            task.reduces = task.cancel = False
+            self.map_anew(task)
             return "OK"
         if not task.may_be_mended:
             return "REFUSED"
         if stage == "process":
             self.redo(task, wanted)
             return "OK"
-        if task.of(*OPEN) or len(task.of("failed")) - task.dropped > task.tolerated:
+        if task.of(*OPEN) or self.too_many_failed(task):
             return "REFUSED"
         self.reopen(task)
         self.gather(task)

@@ -96,9 +96,9 @@ def test_a_new_run_begins_with_making_room_and_its_chunks_are_left_alone(desk: C
     assert desk.chunk(0)["re"] == "new"
 
 
-def test_a_retry_from_the_map_maps_anew(desk: ChunkDesk) -> None:
+def test_a_retry_with_other_arguments_maps_anew(desk: ChunkDesk) -> None:
     finished(desk, 5)
-    assert desk.told("retry", "m") == "OK"
+    assert desk.told("retry", "m", value=b"[[7],{}]") == "OK"
     desk.map("m", 2)
     assert desk.counts() == (2, 0, 0, 0, 0)
 

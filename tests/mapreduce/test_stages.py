@@ -156,7 +156,7 @@ def test_a_map_that_is_run_again_has_the_limits_of_the_map(desk: ChunkDesk) -> N
     desk.push_mapped(retries=1, rr=3, rt=7000, chunks=1)
     desk.end_all(desk.claim(1))
     desk.settle(desk.lease(), value=b"1")
-    assert desk.told("retry", "m") == "OK"
+    assert desk.restart("map") == "OK"
     lease = desk.lease()
     assert (lease.phase, lease.retries, lease.timeout_ms) == ("", 1, None)
 

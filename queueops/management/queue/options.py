@@ -18,7 +18,10 @@ QUESTIONS = {
     "tail": (asking.follow, "what happens, as it happens"),
 }
 VERBS = {
-    "retry": (acting.retry, "run ended tasks again; start the next attempt of those that back off"),
+    "retry": (
+        acting.retry,
+        "run ended tasks again, map-reduce ones where they ended; start the next attempt of those that back off",
+    ),
     "cancel": (acting.cancel, "cancel tasks; those that run are asked to stop"),
     "postpone": (acting.postpone, "let tasks that have not begun wait"),
     "run-now": (acting.run_now, "make waiting tasks ready at once"),

@@ -4,7 +4,7 @@
 -- ARGV: 1 verb, 2 token of this action, 3 first value, 4 second value, 5 rules, 6 who, 7 the states that allow the
 --       verb (separated by commas), 8.. ids
 -- Reply: for each id: word (OK REPEAT REFUSED GONE), its state now, a detail.
--- Transitions: retry, run_now, postpone, cancel, release, requeue, discard, delete, restore.
+-- Transitions: retry, reprocess, gather, run_now, postpone, cancel, release, requeue, discard, delete, restore.
 --@include clock
 --@include core
 --@include rules
@@ -17,6 +17,8 @@
 --@include twins
 --@include chunkends
 --@include settle
+--@include redo
+--@include reopen
 --@include verbs
 
 local NUMERIC = { postpone = true, priority = true, keep = true }

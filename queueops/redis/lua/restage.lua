@@ -37,7 +37,7 @@ function stages.map()
   if parent.s == 'aggregating' then tell_holders(task) end
   move(task, parent.s, 'pending', parent.n, parent.k)
   turn_lane(task)
-  call('HDEL', task_key(task), 'pr', 'to', 'rd')
+  call('HDEL', task_key(task), 'pr', 'to', 'rd', 'cn')
   if parent.ph or parent.mr then back_to_map(task, parent) end
   call('HSET', task_key(task), 's', 'pending')
   enter_lane(parent.l or 'default', task, parent.p, next_number())
@@ -61,9 +61,7 @@ function stages.reduce()
   if open_chunks(task) > 0 then return open_chunks(task) .. ' of its chunks have not ended' end
   local over = too_many_failed(task, parent.oc, parent.cn, parent.xd)
   if over > 0 then return over .. ' chunks too many have failed: retry or drop them' end
-  leave_stage(task, parent)
-  call('HDEL', task_key(task), 'rd')
-  to_reduce(task, parent)
+  reduce_again(task, parent)
 end
 
 if parent.ot == token then return { 'REPEAT', parent.s, '', 0 } end

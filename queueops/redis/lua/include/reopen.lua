@@ -25,3 +25,24 @@ local function reopen(task, parent)
   turn_lane(task)
   gathering[task] = gathering[task] or false
 end
+
+local function reduce_again(task, parent)
+  leave_stage(task, parent)
+  call('HDEL', task_key(task), 'rd')
+  to_reduce(task, parent)
+end
+
+-- Where a retry takes up a task that is over: at its reduce when it came so far, else at those of its chunks that failed.
+-- Nothing that is done is lost. Nil when only its map can make what is missing.
+local function take_up(task, parent)
+  if not may_reopen(parent) or all_chunks(task) ~= number_of(parent.cn) then return nil end
+  if parent.ph and open_chunks(task) == 0 and too_many_failed(task, parent.oc, parent.cn, parent.xd) <= 0 then
+    reduce_again(task, parent)
+    return 'pending', 'its reduce runs again'
+  end
+  reopen(task, parent)
+  begin_redo(task, 'failed,errored')
+  settle_up()
+  local state = call('HGET', task_key(task), 's')
+  return state, TERMINAL[state] and 'a chunk is lost: restart it from its map' or 'its failed chunks run again'
+end

@@ -18,12 +18,17 @@ local function to_pending(id, record, ...)
   return 'pending'
 end
 
--- Run again from the start: a new generation of the same id. Of a task in back-off: now, with its attempts kept.
+-- Run again: a new generation of the same id. A map-reduce task goes on where it ended, with the results that it has,
+-- unless it was given other arguments. Of a task in back-off: now, with its attempts kept.
 function verbs.retry(id, record, arguments)
   if arguments ~= '' then verbs.edit(id, record, arguments) end
   if not TERMINAL[record.s] then return to_pending(id, record) end
+  if arguments == '' and record.ch then
+    local state, detail = take_up(id, record)
+    if state then return state, detail end
+  end
   forget_error(id, record)
-  call('HDEL', task_key(id), 're', 'er', 'ef', 'y', 'e', 'x', 'at', 'cr', 'pr', 'to', 'd', 'uk', 'rd')
+  call('HDEL', task_key(id), 're', 'er', 'ef', 'y', 'e', 'x', 'at', 'cr', 'pr', 'to', 'd', 'uk', 'rd', 'cn')
   if record.ph or record.mr then back_to_map(id, record) end
   return to_pending(id, record, 'u', next_number(), 'uo', record.uo or record.u or 0)
 end
