@@ -1,7 +1,19 @@
 """The benchmarks, in the order in which they run."""
 
 from tests.benchmarks.benchmark import Benchmark
-from tests.benchmarks.measures import bare, drain, idle, latency, memory, profile, push, redis_cpu, sleep
+from tests.benchmarks.measures import (
+    bare,
+    chunks,
+    chunks_large,
+    drain,
+    idle,
+    latency,
+    memory,
+    profile,
+    push,
+    redis_cpu,
+    sleep,
+)
 
 BENCHMARKS: dict[str, Benchmark] = {
     benchmark.name: benchmark
@@ -15,6 +27,9 @@ BENCHMARKS: dict[str, Benchmark] = {
         memory.MEMORY,
         redis_cpu.REDIS_CPU,
         bare.BARE_LOOP,
+        chunks.CHUNKS,
+        chunks.SHARES,
+        chunks_large.CHUNKS_LARGE,
         profile.PROFILE,
     )
 }

@@ -1,8 +1,10 @@
-"""The same two tasks that every peer runs."""
+"""The same two tasks that every peer runs, and map-reduce tasks, which no peer has."""
+
+import os
 
 import marks
 
-from queueops import task
+from queueops import MapReduce, task
 
 
 @task()
@@ -15,3 +17,43 @@ def noop(number: int) -> int:
 def nap(number: int) -> int:
     """Wait 10 ms."""
     return marks.nap(number)
+
+
+CHUNKS = int(os.environ.get("BENCH_CHUNKS", "1000"))
+
+
+class Chunks(MapReduce):
+    """As many no-op chunks as the benchmark says; map and reduce say how long they took."""
+
+    def task_id(self, number):
+        """One that the benchmark knows."""
+        return f"chunks{number}"
+
+    def map(self, number):
+        """Number them."""
+        begun = marks.monotonic_ns()
+        yield from range(CHUNKS)
+        marks.ended(marks.MAP + number, begun)
+
+    def process(self, chunk):
+        """Do nothing."""
+        return chunk
+
+    def reduce(self, results):
+        """Read all results."""
+        begun = marks.monotonic_ns()
+        count = sum(1 for _ in results)
+        marks.ended(marks.REDUCE, begun)
+        return count
+
+
+class Shares(MapReduce):
+    """One of many tasks side by side; every chunk says which task's it is."""
+
+    def map(self, number):
+        """As many chunks, all of this task."""
+        return [number] * CHUNKS
+
+    def process(self, chunk):
+        """Do nothing but say so."""
+        return marks.noop(chunk)
