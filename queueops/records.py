@@ -50,6 +50,7 @@ FIELDS: dict[str, str] = {
     "rp": "retry",
     "rr": "reduce_retries",
     "rt": "reduce_timeout",
+    "rw": "chunks_redone_by",
     "s": "state",
     "t": "timeout",
     "tg": "tags",
@@ -137,6 +138,7 @@ class Record(msgspec.Struct, kw_only=True):
     chunks: int | None = None
     chunks_dropped: int = 0
     chunks_to_redo: str = ""
+    chunks_redone_by: str = ""
     unable_workers: bool = False
     unknown_since: int | None = None
     pushed_uid: int | None = None

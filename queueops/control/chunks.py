@@ -1,9 +1,9 @@
 """The verbs on the chunks of a map-reduce task, and beginning the task again at one of its stages.
 
 `numbers` are at most 500 a call. Instead of them `state` names all chunks that are in it: these are done in bounded
-steps, and the answer says how many were done and how many are left; retrying a whole state goes on by itself when the
-steps are used up. Which states allow a verb stands in `queueops.states.CHUNK_ACTIONS`; a task takes its chunks up again
-when it has ended, or waits for its reduce. `who` goes into the task's own log.
+steps, and the answer says how many were done and how many are left; retrying, dropping or skipping a whole state goes
+on by itself when the steps are used up. Which states allow a verb stands in `queueops.states.CHUNK_ACTIONS`; a task
+takes its chunks up again when it has ended, or waits for its reduce. `who` goes into the task's own log.
 """
 
 from __future__ import annotations

@@ -12,6 +12,10 @@ STEPS = 40
 """Calls that one action makes at most, each for 500 chunks. What is to be moved then is moved by whoever comes next."""
 
 
+STEPWISE = ("retry", "drop", "skip")
+"""What is done to all of a state goes on by itself."""
+
+
 class Mending(Link):
     """Compare and set: what is no longer in a state that allows the verb is left alone."""
 
@@ -29,8 +33,8 @@ class Mending(Link):
         """retry, drop, skip, edit, redo, release or speculate: chunks by number, or the first of a ``whole`` state.
 
         At most 500 in a call; ``left`` says how many of the state there are after it. ``value`` is the data for edit
-        and redo. Retrying a whole state closes it for workers until all of it was moved: `restage` with ``step`` goes
-        on with that, and so does the agenda.
+        and redo. Retrying, dropping or skipping a whole state closes the task's chunks to workers until all of it was
+        met: `restage` with ``step`` goes on with that, and so does the agenda.
         """
         token = new_id()
         reply = self._call("chunks", pool, task_id, verb, value, whole, self.rules, who[:100], token, *numbers)
@@ -46,7 +50,7 @@ class Mending(Link):
         for _ in range(STEPS):
             if not left or not answer.changed or changed >= wanted:
                 break
-            if verb == "retry":
+            if verb in STEPWISE:
                 left = self._step(pool, task_id)
                 changed = wanted - left
             else:

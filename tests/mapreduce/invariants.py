@@ -140,8 +140,9 @@ def stage(parts: Parts, lost: set[str]) -> Problems:
         yield f"it has {parts.number} chunks, there were {task['cn']}"
     if gathers and "rd" not in task and int(task["pr"]) != int(task["cn"]) - len(parts.open):
         yield f"its progress is {task['pr']} of {task['cn']}, open are {len(parts.open)}"
-    if not 0 <= int(task.get("xd", 0)) <= len(parts.sets["failed"]):
-        yield f"{task['xd']} chunks were let go, {len(parts.sets['failed'])} failed"
+    dropped = sum(score == -1 or "dr" in parts.record(number) for number, score in parts.sets["failed"].items())
+    if not lost and int(task.get("xd", 0)) != dropped:
+        yield f"{task['xd']} chunks were let go, {dropped} say so"
     if gathers and "rd" in task and f"~redo:{parts.id}" not in parts.picture.scores("agenda"):
         yield "nobody goes on with moving its chunks back"
 

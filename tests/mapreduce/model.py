@@ -297,7 +297,6 @@ class Model:
             getattr(self, f"mend_{verb}")(task, chunk)
             changed.add(number)
         if changed:
-            task.dropped = min(task.dropped, len(task.of("failed")))
             self.gather(task)
         return changed
 
@@ -314,7 +313,7 @@ class Model:
         )
 
     def mend_retry(self, task: Task, chunk: Chunk) -> None:
-        task.dropped -= chunk.dropped and task.dropped > 0
+        task.dropped -= chunk.dropped
         chunk.state, chunk.fence, chunk.attempts, chunk.crashes, chunk.dropped = "pending", None, 0, 0, False
 
     mend_redo = mend_retry
@@ -324,7 +323,7 @@ class Model:
         chunk.state, chunk.dropped, chunk.twin = "failed", True, None
 
     def mend_skip(self, task: Task, chunk: Chunk) -> None:
-        task.dropped -= chunk.dropped and task.dropped > 0
+        task.dropped -= chunk.dropped
         chunk.state, chunk.dropped, chunk.twin, chunk.attempts, chunk.crashes = "done", False, None, 0, 0
 
     def mend_edit(self, task: Task, chunk: Chunk) -> None:
@@ -347,7 +346,7 @@ class Model:
             self.redo(task, (state,))
         elif verb == "drop" and state == "failed":
             self.reopen(task)
-            task.dropped = len(found)
+            self.mend(task_id, verb, [chunk.number for chunk in found])
             self.gather(task)
         else:
             self.mend(task_id, verb, [chunk.number for chunk in found])
@@ -356,9 +355,8 @@ class Model:
     def redo(self, task: Task, wanted: Iterable[str]) -> None:
         """All chunks of some states run again."""
         self.reopen(task)
-        if "failed" in wanted:
-            task.dropped = 0
         for chunk in task.of(*wanted):
+            task.dropped -= chunk.dropped
             chunk.state, chunk.attempts, chunk.crashes, chunk.dropped = "pending", 0, 0, False
         self.gather(task)
 

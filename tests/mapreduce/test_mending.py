@@ -143,7 +143,67 @@ def test_what_was_dropped_counts_for_itself_alone(desk: ChunkDesk) -> None:
     assert desk.state("m") == "failed"
 
 
-def test_letting_all_go_that_failed_is_one_step_however_many_there_are(desk: ChunkDesk) -> None:
+def test_a_chunk_that_nobody_let_go_is_never_left_out(desk: ChunkDesk) -> None:
+    desk.push_mapped(chunks=4)
+    zero, one = desk.claim(2)
+    desk.fail(zero)
+    desk.broker.mend_all(POOL, "m", "drop", "failed", who="anna")
+    assert (desk.chunk(0)["dr"], desk.chunk(0)["y"], desk.field("xd")) == ("1", "dropped by anna", "1")
+    desk.fail(one)
+    assert desk.state("m") == "failed"
+    desk.mend("retry", 0)
+    assert desk.field("xd") == "0"
+    desk.process()
+    assert (desk.state("m"), desk.counts()) == ("failed", (0, 0, 0, 3, 1))
+
+
+def test_a_lost_chunk_is_let_go_once_however_often_and_in_which_way(desk: ChunkDesk) -> None:
+    desk.push_mapped(chunks=3)
+    desk.client.delete(f"{desk.keys.task('m')}#0")
+    desk.lost.add("m#0")
+    desk.lease()
+    assert (desk.state("m"), desk.counts()) == ("failed", (1, 1, 0, 0, 1))
+    desk.broker.mend_all(POOL, "m", "drop", "failed")
+    desk.mend("drop", 0)
+    desk.broker.mend_all(POOL, "m", "drop", "failed")
+    assert desk.field("xd") == "1"
+
+
+@pytest.mark.parametrize(
+    ("verb", "state", "counts"),
+    [
+        ("drop", "errored", (0, 0, 0, 0, 1300)),
+        ("skip", "errored", (0, 0, 0, 1300, 0)),
+    ],
+)
+def test_what_is_done_to_all_goes_on_by_itself(desk: ChunkDesk, verb: str, state: str, counts: tuple[int, ...]) -> None:
+    errored(desk, 1300)
+    answer = desk.broker.mend_chunks(POOL, "m", verb, whole=state, who="anna")
+    assert (answer.changed, answer.left, desk.claim(5)) == (500, 800, [])
+    for _ in range(3):
+        desk.make_due("~redo:m")
+        desk.tick()
+    assert (desk.counts(), desk.field("rd")) == (counts, "")
+    assert desk.chunk(1299)["y"] in ("dropped by anna", "skipped by anna")
+    desk.reduce()
+
+
+def test_of_two_things_that_are_done_to_all_of_a_state_the_later_one_counts(desk: ChunkDesk) -> None:
+    errored(desk, 1300)
+    desk.broker.mend_chunks(POOL, "m", "drop", whole="errored")
+    desk.broker.mend_chunks(POOL, "m", "retry", whole="errored")
+    desk.broker.mend_all(POOL, "m", "retry", "failed")
+    assert (desk.counts(), desk.field("xd"), desk.field("rd")) == ((1300, 0, 0, 0, 0), "0", "")
+
+
+def test_all_chunks_that_wait_can_be_dropped_the_first_one_too(desk: ChunkDesk) -> None:
+    desk.push_mapped(chunks=3)
+    assert desk.broker.mend_all(POOL, "m", "drop", "pending").changed == 3
+    desk.reduce()
+    assert desk.results() == []
+
+
+def test_letting_all_go_that_failed_marks_each_however_many_there_are(desk: ChunkDesk) -> None:
     desk.push_mapped(chunks=1300, drop="2000")
     while leases := [lease for lease in desk.claim(500) if lease.kind == "chunk"]:
         desk.exchange(settle=[end(lease, Outcome.ERROR, b"{}", delay_ms=-1) for lease in leases])
@@ -156,6 +216,7 @@ def test_letting_all_go_that_failed_is_one_step_however_many_there_are(desk: Chu
     assert (answer.changed, answer.left) == (desk.counts()[4], 0)
     assert desk.state("m") == "aggregating"
     assert desk.field("xd") == str(desk.counts()[4])
+    assert desk.chunk(0)["dr"] == "1"
 
 
 def test_a_skipped_chunk_has_none_as_its_result(desk: ChunkDesk) -> None:

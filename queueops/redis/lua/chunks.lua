@@ -33,9 +33,7 @@ else
   if whole ~= '' then changed, left = mend_whole() else changed, refused = mend(numbers) end
   flush_chunks()
   if changed > 0 then
-    if not (verb == 'retry' and whole == 'failed') then
-      call('HSET', task_key(task), 'xd', min(dropped, call('ZCARD', chunk_set(task, 'failed'))))
-    end
+    if dropped ~= 0 then call('HINCRBY', task_key(task), 'xd', dropped) end
     call('HSET', task_key(task), 'ot', token)
     log_line(task, { k = 'operator', verb = verb .. ' chunks', who = who, value = changed })
     if gathering[task] == nil then gathering[task] = false end

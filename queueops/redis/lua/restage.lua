@@ -37,7 +37,7 @@ function stages.map()
   if parent.s == 'aggregating' then tell_holders(task) end
   move(task, parent.s, 'pending', parent.n, parent.k)
   turn_lane(task)
-  call('HDEL', task_key(task), 'pr', 'to', 'rd', 'cn')
+  call('HDEL', task_key(task), 'pr', 'to', 'rd', 'rw', 'cn')
   if parent.ph or parent.mr then back_to_map(task, parent) end
   call('HSET', task_key(task), 's', 'pending')
   enter_lane(parent.l or 'default', task, parent.p, next_number())
@@ -52,7 +52,7 @@ function stages.process()
   local reason = check_chunks()
   if reason then return reason end
   reopen(task, parent)
-  begin_redo(task, states)
+  begin_redo(task, states, 'retry', who)
 end
 
 function stages.reduce()

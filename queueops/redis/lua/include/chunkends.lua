@@ -1,13 +1,4 @@
 -- The end of a chunk's lease: one function per outcome, as for tasks (settle.lua).
-local function finish_chunk(ref, chunk, state, ...)
-  local task, number = split_ref(ref)
-  if chunk.tw then drop_twin(task, number) end
-  call('HSET', TASK .. ref, 's', state, 'e', NOW, ...)
-  if chunk.s ~= 'pending' then unschedule(ref) end
-  move_chunk(task, number, chunk, state)
-  gathering[task] = state == 'failed' and number or gathering[task] or false
-end
-
 local function delay_chunk(ref, chunk, ms, ...)
   local task, number = split_ref(ref)
   call('HSET', TASK .. ref, 's', 'errored', 'd', text(now + ms), ...)

@@ -2,14 +2,14 @@
 -- result is None), `edit`, `release`, `speculate` (a second run beside the first).
 local task, verb, value, whole, who = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[6]
 local parent = read_record(task)
-local dropped = number_of(parent and parent.xd) or 0
+local dropped = 0 -- how many more were let go by this call than taken up again
 local ANYWHERE = { edit = true, release = true } -- these take up nothing
 local verbs = {}
 
 local function clear(ref) call('HDEL', TASK .. ref, 're', 'er', 'ef', 'y', 'e', 'd', 'at', 'cr', 'dr', 'uk') end
 
 local function undrop(chunk)
-  if chunk.dr then dropped = max(0, dropped - 1) end
+  if chunk.dr then dropped = dropped - 1 end
 end
 
 function verbs.retry(ref, chunk)
@@ -61,7 +61,8 @@ local function mend(numbers)
       changed = changed + 1
     elseif verb == 'drop' and not chunk and state_fits() and call('ZSCORE', chunk_set(task, 'failed'), number) then
       reopen(task, parent)
-      dropped, changed = dropped + 1, changed + 1 -- its record is lost
+      if call('ZADD', chunk_set(task, 'failed'), 'CH', -1, number) == 1 then dropped = dropped + 1 end -- its record is lost
+      changed = changed + 1
     else
       refused[#refused + 1] = number; refused[#refused + 1] = chunk and chunk.s or ''
     end
@@ -69,14 +70,13 @@ local function mend(numbers)
   return changed, refused
 end
 
--- Retrying all of a state closes the lane meanwhile; letting all that failed go is but a number.
+-- All of a state are closed to workers until the last of them was met; only a release can't wait.
 local function mend_whole()
   if not (state_fits() and CHUNK_ALLOWED[verb][whole]) then return 0, call('ZCARD', chunk_set(task, whole)) end
-  if verb == 'retry' or (verb == 'drop' and whole == 'failed') then
-    local size = call('ZCARD', chunk_set(task, whole))
+  if redone[verb] then
     reopen(task, parent)
-    if verb == 'drop' then dropped = size; return size, 0 end
-    local left = begin_redo(task, whole)
+    local size = call('ZCOUNT', chunk_set(task, whole), meant(verb, whole, NOW))
+    local left = begin_redo(task, whole, verb, who)
     return size - left, left
   end
   local changed = mend(call('ZRANGE', chunk_set(task, whole), 0, 499))

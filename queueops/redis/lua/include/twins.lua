@@ -22,3 +22,13 @@ local function drop_twin(task, number, silently)
   call('SREM', chunk_set(task, 'twins'), number)
   if call('EXISTS', TASK .. task .. '#' .. number) == 1 then call('HDEL', TASK .. task .. '#' .. number, 'tw') end
 end
+
+-- A chunk has come to its end, and so has its second run.
+local function finish_chunk(ref, chunk, state, ...)
+  local task, number = split_ref(ref)
+  if chunk.tw then drop_twin(task, number) end
+  call('HSET', TASK .. ref, 's', state, 'e', NOW, ...)
+  if chunk.s ~= 'pending' then unschedule(ref) end
+  move_chunk(task, number, chunk, state)
+  gathering[task] = state == 'failed' and number or gathering[task] or false
+end
