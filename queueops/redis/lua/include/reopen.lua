@@ -41,7 +41,7 @@ local function take_up(task, parent)
     return 'pending', 'its reduce runs again'
   end
   reopen(task, parent)
-  begin_redo(task, 'failed,errored')
+  begin_redo(task, 'failed,errored', 'retry', ARGV[6])
   settle_up()
   local state = call('HGET', task_key(task), 's')
   return state, TERMINAL[state] and 'a chunk is lost: restart it from its map' or 'its failed chunks run again'
