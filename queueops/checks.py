@@ -6,6 +6,7 @@ With `--deploy` the store itself is asked whether it keeps what it is given.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -79,10 +80,26 @@ def _contradictions(settings: conf.Settings) -> Iterator[CheckMessage]:
 def _missing_middlewares(settings: conf.Settings) -> Iterator[CheckMessage]:
     for path in settings.middleware:
         try:
-            import_string(path)
+            problem = _not_taking(import_string(path))
         except ImportError as error:
-            text = f"The middleware {path!r} of QUEUEOPS['MIDDLEWARE'] cannot be imported: {error}"
-            yield Error(text, hint="Write the dotted path of a class or function.", id="queueops.E002")
+            problem = f"cannot be imported: {error}"
+        if problem:
+            text = f"The middleware {path!r} of QUEUEOPS['MIDDLEWARE'] {problem}"
+            hint = "Write the dotted path of a class or function that takes get_result, as in queueops.middleware."
+            yield Error(text, hint=hint, id="queueops.E002")
+
+
+def _not_taking(factory: Any) -> str:
+    """What is wrong with a middleware's factory, or nothing."""
+    if not callable(factory):
+        return f"cannot be called: it is {type(factory).__name__}."
+    try:
+        signature(factory).bind(None)
+    except TypeError as error:
+        return f"cannot be called with get_result: {error}."
+    except ValueError:  # a built-in that does not tell
+        return ""
+    return ""
 
 
 def _unreadable_address(settings: conf.Settings) -> Iterator[CheckMessage]:

@@ -247,6 +247,9 @@ class Broker(Producer, Protocol):
     ) -> Exchange:
         """Settle, renew, promote what is due and claim up to ``want`` tasks in one round trip."""
 
+    def declare_lanes(self, pool: str) -> None:
+        """Before the first claim: give the lanes of the settings their limits, where nobody has given them any."""
+
     def exchanges(self, pool: str, worker: str) -> Exchanges:
         """The same, for a worker that sends one while another is under way."""
 

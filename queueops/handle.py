@@ -12,6 +12,7 @@ from queueops.durations import Delay, when
 from queueops.encoding import decode_result
 from queueops.errors import TaskGone, TaskSuperseded
 from queueops.failures import error_of, raised_by
+from queueops.ids import check_id, check_lane
 from queueops.records import Record
 from queueops.redis import broker as brokers
 from queueops.states import State
@@ -66,7 +67,8 @@ class TaskStatus(msgspec.Struct, frozen=True, kw_only=True):
 class TaskHandle(Generic[Result]):
     """The reference to a task. `word` says what the push did: OK, EXISTS (there was one of this id), REPLACED, AFTER.
 
-    Handles are equal when they mean the same id, and may be made from an id and a pool that were stored anywhere.
+    Handles are equal when they mean the same id, and may be made from an id and a pool that were stored anywhere; with
+    what can be none, every use raises BadId.
     `uid` is the generation of that push (with AFTER, of the one before it): its result is waited for, also when
     somebody has it run again, and no later push's. Without one, and in all else, whatever has the id is meant.
     """
@@ -121,6 +123,7 @@ class TaskHandle(Generic[Result]):
         TaskGone when there is no such task any more, or TaskSuperseded when a later push has its place.
         """
         patience = waiting.Patience.of(timeout)
+        self._check()
         while True:
             waiting.wait(self.pool, self.id, patience, self._generation)
             if (record := self._ended()) is not None:
@@ -129,6 +132,7 @@ class TaskHandle(Generic[Result]):
     async def aresult(self, timeout: float | None = None) -> Result:
         """The same for async code; a waiting coroutine holds no thread."""
         patience = waiting.Patience.of(timeout)
+        self._check()
         while True:
             await waiting.await_end(self.pool, self.id, patience, self._generation)
             if (record := await waiting.in_thread(self._ended)) is not None:
@@ -158,10 +162,17 @@ class TaskHandle(Generic[Result]):
         return self._control("postpone", due)
 
     def _control(self, verb: str, value: str | int = "") -> bool:
+        self._check()
         (row,) = brokers.get_broker().control(self.pool, verb, [self.id], value=value)
         return row.word in ("OK", "REPEAT")
 
+    def _check(self) -> None:
+        """Raise BadId for what can be no task's id or no pool's name; a push has made sure of both."""
+        check_id(self.id)
+        check_lane(self.pool, "name of a pool")
+
     def _record(self) -> Record | None:
+        self._check()
         return brokers.get_broker().record(self.pool, self.id)
 
     @property
@@ -181,8 +192,8 @@ class TaskHandle(Generic[Result]):
 
 
 def get(id: str) -> TaskHandle[Any] | None:
-    """The handle of a task in any pool, or None when there is none of this id."""
-    found = brokers.get_broker().find(id)
+    """The handle of a task in any pool, or None when there is none of this id. Raises BadId for what can be no id."""
+    found = brokers.get_broker().find(check_id(id))
     return None if found is None else TaskHandle(id, found[0])
 
 

@@ -105,6 +105,19 @@ def test_a_middleware_that_cannot_be_imported_is_an_error(settings: Any) -> None
     assert "'queueops.nothing.Here'" in message.msg
 
 
+@pytest.mark.parametrize(
+    ("path", "problem"),
+    [("os.path", "it is module"), ("os.getpid", "get_result"), ("os.environ", "cannot be called")],
+)
+def test_a_middleware_that_takes_no_get_result_is_an_error(settings: Any, path: str, problem: str) -> None:
+    settings.QUEUEOPS = {"MIDDLEWARE": [path], "URL": "redis://h"}
+    (message,) = check_environment()
+    assert message.id == "queueops.E002"
+    assert problem in message.msg
+    settings.QUEUEOPS = {"MIDDLEWARE": ["builtins.list"], "URL": "redis://h"}
+    assert check_environment() == []
+
+
 def test_an_embedded_url_without_a_server_program_is_an_error(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(binary, "_in_wheel", lambda: None)
     monkeypatch.setenv("PATH", "")

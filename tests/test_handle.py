@@ -14,7 +14,7 @@ import pytest
 
 import queueops.contracts
 from queueops import TaskCancelled, TaskFailed, TaskGone, ear, waiting
-from queueops.errors import BadOption, ResultTimeout, TaskSuperseded
+from queueops.errors import BadId, BadOption, ResultTimeout, TaskSuperseded
 from queueops.handle import TaskHandle
 from queueops.redis.broker import get_broker
 from queueops.states import State
@@ -54,6 +54,17 @@ def test_a_task_is_found_by_its_id_in_any_pool(namespace):
     handle = tasks.add.using(pool="mail").push(1)
     assert queueops.get(handle.id) == handle
     assert queueops.get("nothing") is None
+
+
+@pytest.mark.parametrize("id", ["a b", "", None, 5, "a#1", "x" * 201])
+def test_what_can_be_no_id_is_no_task_that_is_gone(namespace, id):
+    with pytest.raises(BadId):
+        queueops.get(id)
+    for use in (TaskHandle.status, TaskHandle.cancel, TaskHandle.retry, TaskHandle.result, lambda handle: handle.state):
+        with pytest.raises(BadId):
+            use(TaskHandle(id))
+        with pytest.raises(BadId, match="pool"):
+            use(TaskHandle("x", "a b"))
 
 
 def test_the_status_tells_where_a_task_is(namespace):

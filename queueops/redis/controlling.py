@@ -48,10 +48,8 @@ class Controlling(Link):
         before = iter(self._call("lane", pool, lane, *flat))
         return {field.decode(): value.decode() for field, value in zip(before, before, strict=True)}
 
-    def declare_lanes(self) -> None:
-        """Give the lanes of the settings their first limit and weight; a lane that has any is left as it is."""
-        for pool, settings in self.settings.pools.items():
-            for lane, wanted in settings.lanes.items():
-                key = self.keys(pool).lane_conf(lane)
-                if not self._repeat(partial(self.client.exists, key)):
-                    self.lane(pool, lane, limit=wanted.limit, weight=wanted.weight)
+    def declare_lanes(self, pool: str) -> None:
+        """Give a pool's lanes in the settings their first limit and weight; a lane that has any is left as it is."""
+        for lane, wanted in self.settings.pool(pool).lanes.items():
+            if not self._repeat(partial(self.client.exists, self.keys(pool).lane_conf(lane))):
+                self.lane(pool, lane, limit=wanted.limit, weight=wanted.weight)

@@ -25,6 +25,8 @@ def run_worker(until_idle: bool = True, *, pools: Iterable[str] | None = None, a
     names = list(broker.pools() if pools is None else pools)
     worker = worker_id(0)
     channel = WorkerChannel(broker, lambda lease, seconds: None)
+    for pool in names:
+        broker.declare_lanes(pool)
     starts = 0
     while any(_one(broker, pool, worker, channel) for pool in names):
         starts += 1

@@ -49,6 +49,7 @@ class Watchdog:
         self.period_s = period_s
         self._chosen = tuple(pools)
         self._known: list[str] = list(self._chosen)
+        self._undeclared = set(self._chosen)  # pools whose lanes are to be given what the settings say
         self._looked = 0.0
         self._failures = 0
         self._declared = False
@@ -105,7 +106,6 @@ class Watchdog:
     def round(self) -> dict[str, dict[str, int]]:
         """Tick and sample every pool once; what was done, by pool."""
         if not self._declared:
-            self.broker.declare_lanes()
             self._declare_schedules()
             self._declared = True
         return {pool: self._round_of(pool) for pool in self.pools()}
@@ -125,6 +125,9 @@ class Watchdog:
     def _round_of(self, pool: str) -> dict[str, int]:
         """One pool's part of the round. What is wrong with one pool does not hold up the others."""
         try:
+            if pool in self._undeclared:
+                self.broker.declare_lanes(pool)
+                self._undeclared.discard(pool)
             acted = self._tick(pool) | self._fire(pool)
             self.broker.draw(pool, self.name, round(self.period_s * 900))
         except (BrokerUnavailable, StoreFull):
@@ -148,6 +151,7 @@ class Watchdog:
         """The pools to watch over; looked up anew every few seconds."""
         if not self._chosen and (not self._known or time.monotonic() - self._looked > POOLS_EVERY_S):
             self._known = self.broker.pools()
+            self._undeclared = set(self._known)
             self._looked = time.monotonic()
         return self._known
 

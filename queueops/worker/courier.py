@@ -85,6 +85,7 @@ class Courier:
 
     def _open(self) -> Exchanges:
         if self._line is None:
+            self._broker.declare_lanes(self._pool)
             self._line = self._broker.exchanges(self._pool, self._worker)
         return self._line
 

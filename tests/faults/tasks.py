@@ -11,7 +11,7 @@ import time
 from queueops import Retry, current, task
 from queueops.errors import SoftTimeout
 from tests.faults import counts
-from tests.faults.ledger import note
+from tests.faults.ledger import note, pass_gate
 
 __all__ = ["counts"]
 
@@ -30,6 +30,13 @@ async def work_later(seconds: float = 0.0) -> int:
     await asyncio.sleep(seconds)
     note("end")
     return os.getpid()
+
+
+@task()
+def wait_at_gate(name: str) -> None:
+    note("start")
+    pass_gate(name)
+    note("end")
 
 
 @task()

@@ -67,10 +67,13 @@ def test_work_that_was_fetched_ahead_goes_to_others_when_the_slots_are_stuck(ben
     stuck = bench.worker("--threads", "1")
     stuck.child()
     bench.wait(tasks.work.push_many([(0.0,)] * 300))
-    handles = [tasks.work.push(4), *tasks.work.push_many([(0.0,)] * 30)]
+    bench.ledger.close("way")
+    handles = [tasks.wait_at_gate.push("way"), *tasks.work.push_many([(0.0,)] * 30)]
     bench.started(handles[0])
     bench.worker("--threads", "1")
-    bench.wait(handles[1:], timeout=3)
+    bench.wait(handles[1:])
+    bench.ledger.open("way")
+    bench.wait(handles[:1])
 
 
 def test_an_idle_worker_costs_at_most_one_command_a_second(bench: Bench) -> None:
@@ -82,3 +85,12 @@ def test_an_idle_worker_costs_at_most_one_command_a_second(bench: Bench) -> None
     commands = client.info("commandstats")
     calls = sum(commands.get(f"cmdstat_{name}", {}).get("calls", 0) for name in ("evalsha", "blpop", "eval", "sadd"))
     assert calls <= 3
+
+
+def test_the_limits_of_the_settings_hold_without_a_watchdog(bench: Bench) -> None:
+    bench.settings["POOLS"] = {"default": {"lanes": {"one": {"limit": 1}}}}
+    handles = tasks.work.using(lane="one").push_many([(0.05,)] * 8)
+    bench.worker()
+    bench.wait(handles)
+    phases = [line.phase for line in bench.ledger.lines()]
+    assert phases == ["start", "end"] * 8
