@@ -20,11 +20,17 @@ from queueops import inspect
 
 def perform(request: HttpRequest, deed: Deed, choice: Choice, values: dict[str, Any], **facts: Any) -> AuditEntry:
     """Do the deed to the chosen tasks and tell the user; an error of the engine is told too, an outage is raised."""
+    entry = do(request, deed, choice, values, **facts)
+    tell(request, entry, str(deed.label))
+    return entry
+
+
+def do(request: HttpRequest, deed: Deed, choice: Choice, values: dict[str, Any], **facts: Any) -> AuditEntry:
+    """The same, for who tells the user in another way."""
     with tolerated(), recorded(request, deed.verb, choice.title(), tasks=choice.tasks, **facts) as entry:
-        entry.before = entry.before or before(choice)
+        entry.before |= before(choice)
         for pool, ids in choice.by_pool().items():
             judge(entry, pool, deed.call(ids, pool, entry.actor_name, **values))
-    tell(request, entry, str(deed.label))
     return entry
 
 

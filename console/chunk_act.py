@@ -22,14 +22,23 @@ SHOWN = 5
 Call = Callable[[str], ChunkAnswer]
 
 
-def perform(request: HttpRequest, verb: str, label: str, choice: ChunkChoice, call: Call, **before: Any) -> AuditEntry:
+def perform(request: HttpRequest, verb: str, label: str, choice: ChunkChoice, call: Call) -> AuditEntry:
     """Make the call and tell the user; an error of the engine is told too, an outage is raised."""
-    facts = {"before": {"chunks": list(choice.numbers), "whole": list(choice.whole), **before}}
+    entry = do(request, verb, choice, call)
+    tell(request, entry, label)
+    return entry
+
+
+def do(request: HttpRequest, verb: str, choice: ChunkChoice, call: Call, *data: str) -> AuditEntry:
+    """The same, for who tells the user in another way; of an edit with the data before and after."""
+    before: dict[str, Any] = {"chunks": list(choice.numbers), "whole": list(choice.whole)}
+    facts = {"before": before, "after": {}}
+    for side, text in zip(facts.values(), data, strict=False):
+        side["data"] = text
     tasks = ((choice.pool, choice.id),)
     with tolerated(), recorded(request, f"{verb}_chunks", choice.target(), tasks=tasks, **facts) as entry:
         entry.count = choice.count
         judge(entry, verb, choice, call(entry.actor_name))
-    tell(request, entry, label)
     return entry
 
 
@@ -45,7 +54,7 @@ def judge(entry: AuditEntry, verb: str, choice: ChunkChoice, answer: ChunkAnswer
         entry.outcome = Outcome.PARTLY if answer.changed else Outcome.REFUSED
         entry.detail = "; ".join(whys)
     word = "OK" if answer.changed else "REFUSED"
-    entry.after = {f"{choice.pool} {choice.id}": {"word": word, "state": answer.state, "detail": entry.detail}}
+    entry.after[f"{choice.pool} {choice.id}"] = {"word": word, "state": answer.state, "detail": entry.detail}
 
 
 def tell(request: HttpRequest, entry: AuditEntry, label: str) -> None:

@@ -127,6 +127,17 @@ OTHER_LABELS: dict[str, str | Promise] = {
     "set_lane": _("Set the lane"),
     "quiet": _("Quiet"),
     "stop": _("Stop"),
+    "retry_chunks": _("Retry chunks"),
+    "drop_chunks": _("Drop chunks"),
+    "skip_chunks": _("Skip chunks"),
+    "release_chunks": _("Release chunks"),
+    "speculate_chunks": _("Run second copies of chunks"),
+    "edit_chunks": _("Edit a chunk"),
+    "redo_chunks": _("Edit and retry a chunk"),
+    "restart_map": _("Restart from map"),
+    "restart_all": _("Restart from process: all chunks"),
+    "restart_failed": _("Restart from process: failed chunks"),
+    "restart_reduce": _("Restart from reduce"),
 }
 """Verbs that are not done to tasks, or that have a form of their own."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import timedelta
 from typing import Any, TypeVar
 
@@ -93,6 +94,11 @@ class EditForm(forms.Form):
     def clean_kwargs(self) -> dict[str, Any]:
         """A JSON object."""
         return _parsed(self.cleaned_data["kwargs"], dict, _('Write a JSON object, such as {"key": 1}.'))
+
+    def refuse(self, reason: str, *, by_state: bool) -> None:
+        """Say why the engine did not take them: at the field that it is about, or above both."""
+        named = set(self.cleaned_data["kwargs"]) & set(re.findall(r"\w+", reason))
+        self.add_error(None if by_state else "kwargs" if named else "args", reason)
 
 
 class ChunkForm(forms.Form):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
 
+from console import changes
 from console.models import AuditEntry
 from console.page import page
 from console.views.undo import undoable
@@ -28,24 +29,11 @@ def index(request: HttpRequest) -> HttpResponse:
 def show(request: HttpRequest, pk: int) -> HttpResponse:
     """One entry, with what was before and after, and the way back if there is one."""
     entry = get_object_or_404(AuditEntry.objects.select_related("undoes"), pk=pk)
-    return page(
-        request, "audit/entry.html", {"entry": entry, "changes": _changes(entry), "undoable": undoable(entry, request)}
-    )
-
-
-def _changes(entry: AuditEntry) -> list[dict[str, str]]:
-    """Each task with its state before and after, and what the engine answered."""
-    changes = []
-    for pool, id in entry.ids:
-        before, after = (side.get(f"{pool} {id}", {}) for side in (entry.before, entry.after))
-        changes.append(
-            {
-                "pool": pool,
-                "id": id,
-                "before": before.get("state", ""),
-                "after": after.get("state", ""),
-                "word": after.get("word", ""),
-                "detail": after.get("detail", ""),
-            }
-        )
-    return changes
+    context = {
+        "entry": entry,
+        "tasks": changes.of_tasks(entry),
+        "facts": changes.of_facts(entry),
+        "texts": changes.of_texts(entry),
+        "undoable": undoable(entry, request),
+    }
+    return page(request, "audit/entry.html", context)

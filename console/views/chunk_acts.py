@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.core.exceptions import PermissionDenied, SuspiciousOperation
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils.translation import gettext as _
 
-from console import chunk_calls, returning
+from console import arguments, chunk_calls, returning
 from console.act import perform as act_on_task
 from console.addresses import chunk_url
 from console.choice import Choice
-from console.chunk_act import perform
+from console.chunk_act import do, perform, tell
 from console.chunk_choice import ChunkChoice
 from console.chunk_deeds import DEEDS, STARTS, ChunkDeed, Start
 from console.confirm import is_confirmed, need
 from console.deeds import Deed
 from console.forms import ChunkForm
+from console.models import AuditEntry, Outcome
 from console.page import Frame, page
 from console.views.task import find
 from queueops import inspect
 from queueops.inspect import ChunkDetail, TaskDetail
+from queueops.inspect.redact import cut
 
 
 def act(request: HttpRequest, id: str, verb: str) -> HttpResponse:
@@ -57,23 +61,31 @@ def edit(request: HttpRequest, id: str, number: int) -> HttpResponse:
 
 
 def save(request: HttpRequest, id: str, number: int) -> HttpResponse:
-    """Take the new data; the chunk runs again with it when that was asked for."""
+    """Take the new data; the chunk runs again with it when that was asked for. What is refused is shown again."""
     if not Frame(request).sees_arguments:
         raise PermissionDenied
     (task, chunk), form = _find(request, id, number), ChunkForm(request.POST)
     if not form.is_valid():
         return _edit_page(request, task, chunk, form, status=422)
-    choice = ChunkChoice(pool=task.pool, id=task.id, numbers=(number,), count=1)
-    value, again = form.cleaned_data["data"], "retry" in request.POST and "retry" in chunk.allowed
-    perform(
+    again = "retry" in request.POST and "retry" in chunk.allowed
+    entry = _saved(request, task, chunk, form.cleaned_data["data"], again=again)
+    if entry.outcome == Outcome.DONE:
+        tell(request, entry, str(_("Edit and retry") if again else _("Edit")))
+        return redirect(chunk_url(task.id, task.pool, number))
+    form.add_error(None if entry.outcome == Outcome.REFUSED else "data", entry.detail)
+    return _edit_page(request, task, chunk, form, status=422)
+
+
+def _saved(request: HttpRequest, task: TaskDetail, chunk: ChunkDetail, value: Any, *, again: bool) -> AuditEntry:
+    choice = ChunkChoice(pool=task.pool, id=task.id, numbers=(chunk.number,), count=1)
+    return do(
         request,
         "redo" if again else "edit",
-        _("Edit and retry") if again else _("Edit"),
         choice,
         lambda who: chunk_calls.edit(choice, value, who, again=again),
-        data=chunk.data_json,
+        cut(chunk.data_json, arguments.KEPT),
+        arguments.kept_data(value),
     )
-    return redirect(chunk_url(task.id, task.pool, number))
 
 
 def _find(request: HttpRequest, id: str, number: int) -> tuple[TaskDetail, ChunkDetail]:

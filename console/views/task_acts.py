@@ -10,18 +10,20 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
 from console import arguments, returning
-from console.act import perform
+from console.act import do, perform, tell
 from console.addresses import task_url
 from console.asking import unanswered
 from console.choice import Choice
 from console.confirm import Need, is_confirmed
-from console.deeds import DEEDS, Deed
+from console.deeds import DEEDS, Deed, label
 from console.forms import EditForm
+from console.models import AuditEntry, Outcome
 from console.page import Frame, page
 from console.permissions import Verb
 from console.views.task import find
 from queueops import control, inspect
 from queueops.inspect import TaskDetail
+from queueops.inspect.redact import cut
 
 
 def act(request: HttpRequest, id: str, verb: str) -> HttpResponse:
@@ -44,17 +46,30 @@ def edit(request: HttpRequest, id: str) -> HttpResponse:
 
 
 def save(request: HttpRequest, id: str) -> HttpResponse:
-    """Take the new arguments; a task that has ended, or is backing off, runs again with them."""
+    """Take the new arguments; a task that has ended, or is backing off, runs again with them.
+
+    Where they are refused, the page shows again what was written, and why.
+    """
     if not Frame(request).sees_arguments:
         raise PermissionDenied
     task, form = find(request, id), EditForm(request.POST)
     lost, sent = _lost(task), request.POST.dict()
     confirmed = not lost or is_confirmed(Need.TYPE, lost, sent)
-    if not form.is_valid() or not confirmed:
-        return _edit_page(request, task, form, wrong=not confirmed, status=422)
-    deed = Deed("edit", "Edit", "pencil", _edit_and_retry)
-    perform(request, deed, Choice(((task.pool, id),)), form.cleaned_data, before={"args": task.args_json})
-    return redirect(task_url(task.id, task.pool))
+    if form.is_valid() and confirmed:
+        entry = _saved(request, task, form)
+        if entry.outcome == Outcome.DONE:
+            tell(request, entry, label(entry.verb))
+            return redirect(task_url(task.id, task.pool))
+        form.refuse(entry.detail, by_state=entry.outcome == Outcome.REFUSED)
+    return _edit_page(request, task, form, wrong=not confirmed, status=422)
+
+
+def _saved(request: HttpRequest, task: TaskDetail, form: EditForm) -> AuditEntry:
+    deed = Deed("edit", label("edit"), "pencil", _edit_and_retry)
+    values = dict(form.cleaned_data)
+    before = {"args": cut(task.args_json, arguments.KEPT)}
+    after = {"args": arguments.kept(values["args"], values["kwargs"], task.kind, task.name)}
+    return do(request, deed, Choice(((task.pool, task.id),)), values, before=before, after=after)
 
 
 def _edit_page(

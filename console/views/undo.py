@@ -45,8 +45,10 @@ def permission(entry: AuditEntry) -> str | None:
 def _take_back(request: HttpRequest, entry: AuditEntry, found: list[Step]) -> AuditEntry:
     tasks = [(step.pool, id) for step in found for id in step.ids]
     with tolerated(), recorded(request, UNDO + entry.verb, entry.target, tasks=tasks, undoes=entry) as undoing:
+        undoing.before = {} if tasks else entry.after
         for step in found:
             answer = step.call()
             if step.ids:
                 judge(undoing, step.pool, answer)
+        undoing.after |= {} if tasks else entry.before
     return undoing

@@ -253,6 +253,19 @@ def test_all_of_it_works_without_javascript(open_page: Open, world: World) -> No
     assert [verb for verb, _ in world.calls] == ["delete", "restore", "keep", "edit", "resume_lane", "set_lane"]
 
 
+@pytest.mark.parametrize("width", [1280, 360])
+def test_the_list_is_filtered_without_javascript(open_page: Open, world: World, width: int) -> None:
+    page = open_page("tasks/", java_script_enabled=False, viewport={"width": width, "height": 800})
+    fold = page.locator(".facets-fold > summary")
+    expect(fold).to_be_visible(visible=width < 992)
+    if width < 992:
+        expect(page.locator("#filter-name")).to_be_hidden()
+        fold.click()
+    page.locator("#filter-name").fill("demo.task")
+    page.get_by_role("button", name="Apply").click()
+    assert page.url.endswith("/ops/tasks/?name=demo.task")
+
+
 def test_hostile_text_stays_text_in_the_browser(open_page: Open, world: World) -> None:
     world.text = "<img src=x onerror=\"document.title='born'\"><script>document.title='born'</script>{{7*7}}"
     page = open_page("tasks/")

@@ -161,7 +161,7 @@ def test_retrying_errored_chunks_is_one_click(work: ChunkWork, operator: Client)
     found = entry()
     assert (found.verb, found.outcome, found.count, found.changed) == ("retry_chunks", Outcome.DONE, 3, 3)
     assert (found.target, found.ids) == ("count: errored + failed (3)", [["default", "count"]])
-    assert "retry_chunks" in html(operator, "/ops/tasks/count/audit/")
+    assert "Retry chunks" in html(operator, "/ops/tasks/count/audit/")
 
 
 @pytest.mark.parametrize(

@@ -76,8 +76,9 @@ def test_an_action_that_fails_leaves_one_entry_too(address: Address, world: Worl
     (found,) = new_entries()
     assert found.outcome == Outcome.FAILED
     assert "it takes one argument" in found.detail
-    assert answer.status_code == 302
-    assert "it takes one argument" in administrator.get("/ops/settings/").content.decode()
+    if answer.status_code == 302:  # an edit is shown again instead
+        answer = administrator.get("/ops/settings/")
+    assert "it takes one argument" in answer.content.decode()
 
 
 @every_mutation

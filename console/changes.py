@@ -1,0 +1,95 @@
+"""What an audit entry tells of the time before and after: of each task, of what was set, and of what was written."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from console.models import AuditEntry, Outcome
+
+MOST = 500
+
+
+class TaskChange(NamedTuple):
+    """One task: its state before and after, and what the engine answered."""
+
+    pool: str
+    id: str
+    before: str
+    after: str
+    word: str
+    detail: str
+
+
+class Fact(NamedTuple):
+    """Something that was set, or chosen: its name and its values, as they are shown."""
+
+    label: str | Promise
+    before: str
+    after: str
+
+
+class Text(NamedTuple):
+    """Arguments or data, as JSON."""
+
+    title: str
+    document: str
+
+
+LABELS: dict[str, str | Promise] = {
+    "paused": gettext_lazy("Paused"),
+    "limit": gettext_lazy("Limit"),
+    "weight": gettext_lazy("Weight"),
+    "state": gettext_lazy("State"),
+    "told": gettext_lazy("Told"),
+    "chunks": gettext_lazy("Chunks"),
+    "whole": gettext_lazy("Chunks: all that are"),
+}
+"""The facts that are shown, in order."""
+
+
+def of_tasks(entry: AuditEntry) -> list[TaskChange]:
+    """The tasks that it was about, MOST at most."""
+    return [_task(entry, pool, id) for pool, id in entry.ids[:MOST]]
+
+
+def of_facts(entry: AuditEntry) -> list[Fact]:
+    """What was set or chosen besides."""
+    sides = entry.before, entry.after
+    return [
+        Fact(label, *(_spelled(side.get(name), known=name in side) for side in sides))
+        for name, label in LABELS.items()
+        if any(side.get(name) not in (None, []) for side in sides)
+    ]
+
+
+def of_texts(entry: AuditEntry) -> list[Text]:
+    """The arguments or the data before, and those that were written."""
+    refused = entry.outcome in (Outcome.FAILED, Outcome.REFUSED)
+    titles = {
+        ("args", 0): _("Arguments before"),
+        ("args", 1): _("Arguments that were refused") if refused else _("Arguments after"),
+        ("data", 0): _("Data before"),
+        ("data", 1): _("Data that was refused") if refused else _("Data after"),
+    }
+    sides = entry.before, entry.after
+    return [Text(title, sides[side][name]) for (name, side), title in titles.items() if sides[side].get(name)]
+
+
+def _task(entry: AuditEntry, pool: str, id: str) -> TaskChange:
+    before, after = (side.get(f"{pool} {id}", {}) for side in (entry.before, entry.after))
+    facts = (after.get(name, "") for name in ("state", "word", "detail"))
+    return TaskChange(pool, id, before.get("state", ""), *facts)
+
+
+def _spelled(value: Any, *, known: bool) -> str:
+    if not known:
+        return "–"
+    if isinstance(value, bool):
+        return _("yes") if value else _("no")
+    if isinstance(value, list):
+        return ", ".join(map(str, value)) or "–"
+    return _("none") if value is None else str(value)

@@ -1,0 +1,83 @@
+"""What the page of an audit entry tells: what was before, and what came of it."""
+
+from __future__ import annotations
+
+import html
+import re
+
+import pytest
+from django.test import Client
+
+from console.models import AuditEntry
+from queueops.errors import BadArguments
+from tests.console.standin import World
+
+pytestmark = pytest.mark.django_db
+EDIT = {"pool": "default", "args": '[1, "a"]', "kwargs": '{"token": "hunter2", "coins": 3}'}
+
+
+def told(client: Client, verb: str) -> str:
+    """The text of the page of the newest entry of this verb."""
+    entry = AuditEntry.objects.filter(verb=verb).latest("pk")
+    page = client.get(f"/ops/audit/{entry.pk}/").content.decode()
+    return " ".join(html.unescape(re.sub("<[^>]*>", " ", page.split("<main")[1].split("</main>")[0])).split())
+
+
+def test_a_pause_and_its_undoing_tell_what_was_set(world: World, administrator: Client) -> None:
+    administrator.post("/ops/lanes/default/default/_pause")
+    assert "Paused no yes" in told(administrator, "pause")
+    administrator.post(f"/ops/audit/{AuditEntry.objects.get().pk}/_undo")
+    assert "Paused yes no" in told(administrator, "undo pause")
+
+
+def test_a_lane_that_was_set_tells_its_limits(world: World, administrator: Client) -> None:
+    administrator.post("/ops/lanes/default/slow/_set", {"limit": "", "weight": "5"})
+    text = told(administrator, "set_lane")
+    assert "Limit 2 none" in text
+    assert "Weight 3 5" in text
+
+
+def test_a_worker_that_was_told_to_be_quiet_tells_what_it_was(world: World, administrator: Client) -> None:
+    administrator.post("/ops/workers/host:1/_quiet")
+    assert "State live –" in told(administrator, "quiet")
+
+
+def test_an_act_on_chunks_tells_which(world: World, operator: Client) -> None:
+    operator.post("/ops/mapreduce/count-1/_retry", {"pool": "default", "chunk": ["6"]})
+    assert "Chunks 6 –" in told(operator, "retry_chunks")
+
+
+def test_an_edit_tells_the_arguments_before_and_after_with_nothing_secret(world: World, operator: Client) -> None:
+    operator.post("/ops/tasks/task-1/_edit", EDIT)
+    text = told(operator, "edit")
+    assert "failed" in text  # the state before
+    dense = text.replace(" ", "")
+    assert 'Argumentsbefore[["demo.task",1],{"key":true}]' in dense
+    assert 'Argumentsafter[[1,"a"],{"token":"[redacted]","coins":3}]' in dense
+
+
+def test_arguments_are_for_those_who_may_see_them(world: World, operator: Client, viewer: Client) -> None:
+    operator.post("/ops/tasks/task-1/_edit", EDIT)
+    assert "Arguments" not in told(viewer, "edit")
+
+
+def test_a_refused_edit_keeps_the_text_shows_why_and_is_recorded(world: World, operator: Client) -> None:
+    world.broken = BadArguments(name="demo.task", reason="coins: Expected `str`, got `int`.")
+    answer = operator.post("/ops/tasks/task-1/_edit", EDIT)
+    page = html.unescape(answer.content.decode())
+    assert answer.status_code == 422
+    assert "coins: Expected `str`, got `int`." in page
+    assert re.search(r'name="kwargs"[^>]*aria-invalid="true"', page)
+    assert EDIT["args"] in page
+    assert EDIT["kwargs"] in page
+    assert "Arguments that were refused [ [ 1 ," in told(operator, "edit")
+
+
+def test_a_refused_edit_of_a_chunk_keeps_its_text_too(world: World, operator: Client) -> None:
+    world.broken = BadArguments(name="demo.task", reason="it is too large.")
+    answer = operator.post("/ops/mapreduce/count-1/6/_edit", {"data": '{"token": "hunter2"}'})
+    page = html.unescape(answer.content.decode())
+    assert answer.status_code == 422
+    assert "it is too large." in page
+    assert '{"token": "hunter2"}' in page
+    assert "Data that was refused" in told(operator, "edit_chunks")
