@@ -32,7 +32,11 @@ if TYPE_CHECKING:
     from queueops.handle import TaskStatus as TaskStatus
     from queueops.handle import get as get
     from queueops.kinds.mapreduce import MapReduce as MapReduce
+    from queueops.kinds.parts import chain as chain
+    from queueops.kinds.parts import group as group
     from queueops.kinds.task import task as task
+    from queueops.kinds.templates import Chain as Chain
+    from queueops.kinds.templates import Group as Group
     from queueops.retry import Retry as Retry
     from queueops.schedule import Schedule as Schedule
     from queueops.signals import task_cancelled as task_cancelled
@@ -62,7 +66,9 @@ _HOMES = {
     ),
     "queueops.handle": ("TaskHandle", "TaskStatus", "get"),
     "queueops.kinds.mapreduce": ("MapReduce",),
+    "queueops.kinds.parts": ("chain", "group"),
     "queueops.kinds.task": ("task",),
+    "queueops.kinds.templates": ("Chain", "Group"),
     "queueops.retry": ("Retry",),
     "queueops.schedule": ("Schedule",),
     "queueops.signals": ("task_cancelled", "task_failed", "task_retried", "task_started", "task_succeeded"),

@@ -71,6 +71,17 @@ class Pushed(msgspec.Struct, frozen=True):
     word: str
 
 
+class Node(msgspec.Struct):
+    """One task of a composite's tree, which is given from the root down.
+
+    ``parent`` is the place of its parent in that list, -1 for the root; ``order`` its place among its siblings.
+    """
+
+    push: Push
+    parent: int = -1
+    order: int = 0
+
+
 class Lease(msgspec.Struct, kw_only=True):
     """A task that this worker holds, until its deadline, under a fence that every later write must carry."""
 
@@ -94,6 +105,7 @@ class Lease(msgspec.Struct, kw_only=True):
     trace: str = ""
     meta: bytes = b""
     phase: str = ""
+    previous: bytes | None = None
     wait_ms: int = 0
 
 
@@ -208,6 +220,9 @@ class Producer(Protocol):
 
     def pushes(self, pool: str, *, durable: bool = False) -> Pushes:
         """The same for many batches to one pool, of which the next may be sent before the last is answered."""
+
+    def plant(self, nodes: Sequence[Node], *, durable: bool = False) -> Pushed:
+        """Create the tree of a composite and start it, or nothing; the same errors, and PartInUse, PlantingLost."""
 
 
 class Exchanges(Protocol):

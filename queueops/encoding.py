@@ -86,7 +86,7 @@ class _Unfit(TypeError):
     """A value that has no JSON form; the text is the advice."""
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """What msgspec does not know by itself."""
     if isinstance(value, Promise):
         return str.__str__(str(value))
@@ -112,7 +112,7 @@ def _advice(value: Any) -> str:
     return _GENERAL
 
 
-_encode = msgspec.json.Encoder(enc_hook=_plain).encode
+_encode = msgspec.json.Encoder(enc_hook=plain).encode
 _decode_arguments = msgspec.json.Decoder(tuple[list[Any], dict[str, Any]]).decode
 
 Labelled = Sequence[tuple[str, Any]]

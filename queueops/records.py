@@ -12,13 +12,16 @@ from queueops.states import State
 
 FIELDS: dict[str, str] = {
     "a": "args",
+    "ac": "activated",
     "at": "attempt",
     "b": "begun",
     "c": "created",
+    "cc": "children",
     "ch": "has_chunks",
     "cn": "chunks",
     "cr": "crashes",
     "d": "due",
+    "dl": "delay",
     "e": "ended",
     "ef": "fingerprint",
     "er": "error",
@@ -32,16 +35,21 @@ FIELDS: dict[str, str] = {
     "mr": "map_retries",
     "mt": "map_timeout",
     "n": "name",
+    "nf": "children_failed",
     "nx": "next",
     "mx": "max_parallel",
     "oc": "on_chunk_failure",
+    "of": "on_failure",
     "ot": "operation",
     "p": "priority",
+    "pg": "planting",
     "ph": "phase",
     "pi": "parent_id",
     "pp": "parent_pool",
     "pr": "progress",
     "pu": "parent_uid",
+    "pv": "previous",
+    "qp": "root_pool",
     "r": "retries",
     "rb": "reduce_retry",
     "rd": "chunks_to_redo",
@@ -52,6 +60,8 @@ FIELDS: dict[str, str] = {
     "rt": "reduce_timeout",
     "rw": "chunks_redone_by",
     "s": "state",
+    "si": "ignores_previous",
+    "sz": "results_size",
     "t": "timeout",
     "tg": "tags",
     "tk": "token",
@@ -139,6 +149,16 @@ class Record(msgspec.Struct, kw_only=True):
     chunks_dropped: int = 0
     chunks_to_redo: str = ""
     chunks_redone_by: str = ""
+    previous: bytes | None = None
+    ignores_previous: bool = False
+    delay: int | None = None
+    children: int | None = None
+    children_failed: int = 0
+    results_size: int = 0
+    activated: int = 0
+    on_failure: str = ""
+    planting: bool = False
+    root_pool: str = ""
     unable_workers: bool = False
     unknown_since: int | None = None
     pushed_uid: int | None = None
@@ -161,11 +181,12 @@ _WHOLE = frozenset(
         *("fence", "parent_uid", "keep", "crashes"),
         *("max_parallel", "chunks_per_worker", "chunk_retries", "chunk_timeout", "reduce_retries", "reduce_timeout"),
         *("chunks", "chunks_dropped", "pushed_uid", "unknown_since"),
+        *("delay", "children", "children_failed", "results_size", "activated"),
     )
 )
 _REAL = frozenset({"progress", "total"})
-_OPAQUE = frozenset({"args", "result", "error", "meta"})
-_FLAGS = frozenset({"waited_for", "next", "has_chunks", "unable_workers"})
+_OPAQUE = frozenset({"args", "result", "error", "meta", "previous"})
+_FLAGS = frozenset({"waited_for", "next", "has_chunks", "unable_workers", "ignores_previous", "planting"})
 
 
 class Undecodable(QueueOpsError, ValueError):

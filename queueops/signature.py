@@ -15,7 +15,7 @@ import msgspec
 
 from queueops.annotations import Accepted, accepted, decoder, decoder_type, hints, positional_decoder
 from queueops.depends import Depends
-from queueops.encoding import Arguments, decode_arguments, encode_arguments
+from queueops.encoding import Arguments, decode_arguments, encode_arguments, plain
 from queueops.errors import BadArguments, BadDependency, NotDecodable, advice
 
 _PATH = re.compile(r" - at (?:`(?P<part>\w+)` in )?`\$\[0\]\[(?P<number>\d+)\](?P<rest>[^`]*)`$")
@@ -75,6 +75,14 @@ class Plan:
         data = encode_arguments(self.name, args, kwargs, self._names)
         if data and not self._plainly_right(args, kwargs):
             self.decode(data)
+        return data
+
+    def encode_after(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bytes:
+        """The same, of a task whose first argument is the result of another one, which is not known yet."""
+        self._check_names((None, *args), kwargs)
+        data = encode_arguments(self.name, args, kwargs, self._names[1:])
+        for name, value in (*zip(self._names[1:], args, strict=False), *kwargs.items()):
+            self._named(name, msgspec.Raw(msgspec.json.encode(value, enc_hook=plain)))
         return data
 
     def decode(self, data: bytes) -> Arguments:

@@ -106,13 +106,16 @@ class Transition(NamedTuple):
     actors: tuple[Actor, ...]
 
 
-def _each(sources: tuple[State, ...], target: State | None, verb: str, *actors: Actor) -> list[Transition]:
+def _each(sources: tuple[State | None, ...], target: State | None, verb: str, *actors: Actor) -> list[Transition]:
     return [Transition(source, target, verb, actors) for source in sources]
 
 
 _P, _W, _D, _O = Actor.PRODUCER, Actor.WORKER, Actor.WATCHDOG, Actor.OPERATOR
+_C = Actor.COMMAND
+_ANYBODY = (_P, _W, _D, _O, _C)
 _S = State
 _RUNNING = LEASED
+_AT_REST = (_S.WAITING, _S.PENDING, _S.POSTPONED, _S.RESTART, _S.AGGREGATING, _S.IDLE)
 _REPLACEABLE = (_S.PENDING, _S.POSTPONED, _S.RESTART, _S.AGGREGATING, *_RUNNING, *TERMINAL)
 
 TRANSITIONS: tuple[Transition, ...] = (
@@ -132,15 +135,21 @@ TRANSITIONS: tuple[Transition, ...] = (
     *_each(_RUNNING, _S.PENDING, "release", _W, _O),
     *_each(_RUNNING, _S.RESTART, "recover", _D),
     *_each(_RUNNING, _S.FAILED, "recover", _D),
+    *_each((None, *TERMINAL), _S.WAITING, "push", _P),
+    *(Transition(_S.WAITING, state, "activate", _ANYBODY) for state in (_S.PENDING, _S.POSTPONED, _S.IDLE)),
+    Transition(_S.POSTPONED, _S.IDLE, "promote", (_W, _D)),
+    *(Transition(_S.IDLE, state, "gather", (_W, _D, _O, _C)) for state in (_S.SUCCEEDED, _S.FAILED)),
+    Transition(_S.WAITING, None, "discard", (_P, _W, _D)),
     Transition(_S.AGGREGATING, _S.PENDING, "gather", (_W, _D, _O)),
     Transition(_S.AGGREGATING, _S.FAILED, "gather", (_W, _D, _O)),
     *_each((_S.PENDING, *_RUNNING, _S.POSTPONED, _S.RESTART, _S.AGGREGATING), _S.QUARANTINED, "quarantine", _W, _D),
     *_each((_S.POSTPONED, _S.RESTART), _S.PENDING, "run_now", _O),
+    Transition(_S.POSTPONED, _S.IDLE, "run_now", (_O,)),
     *_each((_S.RESTART, *TERMINAL), _S.PENDING, "retry", _O),
     *_each((*TERMINAL, _S.PENDING, _S.POSTPONED, _S.RESTART), _S.AGGREGATING, "reprocess", _O),
     Transition(_S.AGGREGATING, _S.PENDING, "remap", (_O,)),
     *_each((_S.PENDING, _S.POSTPONED, _S.RESTART), _S.POSTPONED, "postpone", _O),
-    *_each((_S.PENDING, _S.POSTPONED, _S.RESTART, _S.AGGREGATING), _S.CANCELLED, "cancel", _O),
+    *_each(_AT_REST, _S.CANCELLED, "cancel", _W, _D, _O, _C),
     Transition(_S.QUARANTINED, _S.PENDING, "requeue", (_O,)),
     Transition(_S.QUARANTINED, None, "discard", (_O,)),
     *_each(TERMINAL, None, "expire", _D),
@@ -148,19 +157,19 @@ TRANSITIONS: tuple[Transition, ...] = (
     *(Transition(None, state, "restore", (_O,)) for state in TERMINAL),
 )
 
-_C = ChunkState
+_K = ChunkState
 CHUNK_TRANSITIONS: tuple[tuple[ChunkState, ChunkState, str, tuple[Actor, ...]], ...] = (
-    (_C.PENDING, _C.ACTIVE, "claim", (_W,)),
-    (_C.ACTIVE, _C.DONE, "settle", (_W,)),
-    (_C.ACTIVE, _C.ERRORED, "settle", (_W, _D)),
-    (_C.ACTIVE, _C.FAILED, "settle", (_W, _D)),
-    (_C.ACTIVE, _C.PENDING, "release", (_W, _O)),
-    (_C.ERRORED, _C.PENDING, "promote", (_W, _D)),
-    *((state, _C.DONE, "second run", (_W,)) for state in (_C.PENDING, _C.ERRORED)),
-    *((state, _C.PENDING, "retry", (_O,)) for state in (_C.ERRORED, _C.FAILED, _C.DONE)),
-    *((state, _C.FAILED, "drop", (_O,)) for state in (_C.PENDING, _C.ERRORED)),
-    *((state, _C.DONE, "skip", (_O,)) for state in (_C.PENDING, _C.ERRORED, _C.FAILED)),
-    *((state, _C.FAILED, "lose", (_W, _D)) for state in (_C.PENDING, _C.ERRORED, _C.DONE)),
+    (_K.PENDING, _K.ACTIVE, "claim", (_W,)),
+    (_K.ACTIVE, _K.DONE, "settle", (_W,)),
+    (_K.ACTIVE, _K.ERRORED, "settle", (_W, _D)),
+    (_K.ACTIVE, _K.FAILED, "settle", (_W, _D)),
+    (_K.ACTIVE, _K.PENDING, "release", (_W, _O)),
+    (_K.ERRORED, _K.PENDING, "promote", (_W, _D)),
+    *((state, _K.DONE, "second run", (_W,)) for state in (_K.PENDING, _K.ERRORED)),
+    *((state, _K.PENDING, "retry", (_O,)) for state in (_K.ERRORED, _K.FAILED, _K.DONE)),
+    *((state, _K.FAILED, "drop", (_O,)) for state in (_K.PENDING, _K.ERRORED)),
+    *((state, _K.DONE, "skip", (_O,)) for state in (_K.PENDING, _K.ERRORED, _K.FAILED)),
+    *((state, _K.FAILED, "lose", (_W, _D)) for state in (_K.PENDING, _K.ERRORED, _K.DONE)),
 )
 """Every transition of a chunk. One that is lost has no record any more, and counts as failed."""
 

@@ -7,9 +7,6 @@ import pytest
 from queueops import states
 from queueops.states import ACTIONS, CLASSES, FLOWS, TRANSITIONS, Actor, ChunkState, State, StateClass
 
-TO_COME = {State.WAITING, State.IDLE}
-"""States of kinds that are not built yet; each kind brings its transitions, and leaves this set."""
-
 RESULTS = {
     "run_now": {State.PENDING},
     "retry": {State.PENDING},
@@ -50,11 +47,11 @@ def test_a_task_is_on_the_agenda_in_every_class_that_ends_by_itself() -> None:
     }
 
 
-def test_every_state_can_be_reached_but_those_of_kinds_to_come() -> None:
-    assert reachable() == set(State) - TO_COME
+def test_every_state_can_be_reached() -> None:
+    assert reachable() == set(State)
 
 
-@pytest.mark.parametrize("state", [state for state in State if state not in TO_COME])
+@pytest.mark.parametrize("state", State)
 def test_from_every_state_a_task_can_be_gone(state: State) -> None:
     found: set[State | None] = {state}
     while None not in found:
@@ -79,7 +76,7 @@ def test_only_a_claim_leads_to_a_lease_and_only_from_ready() -> None:
 def test_what_is_over_only_goes_or_begins_anew() -> None:
     for each in TRANSITIONS:
         if each.source in states.TERMINAL:
-            assert each.target in (None, State.PENDING, State.POSTPONED, State.AGGREGATING), each
+            assert each.target in (None, State.PENDING, State.POSTPONED, State.AGGREGATING, State.WAITING), each
             assert each.verb in ("push", "postpone", "retry", "reprocess", "expire", "delete"), each
 
 
@@ -88,7 +85,7 @@ def test_an_operators_actions_are_transitions_of_the_table(state: State) -> None
     made = {(each.source, each.target, each.verb) for each in TRANSITIONS if Actor.OPERATOR in each.actors}
     assert len(ACTIONS[state]) == len(set(ACTIONS[state]))
     for verb in ACTIONS[state]:
-        if state in TO_COME or verb in KEEPS:
+        if verb in KEEPS:
             continue
         if verb == "cancel":
             expected = {State.CANCELLED}

@@ -20,6 +20,7 @@ from queueops.ids import check_id
 from queueops.kinds.chunked import ChunkOptions, Results, encoded_batches
 from queueops.kinds.function import FunctionHandler
 from queueops.kinds.options import UNSET, Options
+from queueops.kinds.parts import Signature
 from queueops.kinds.pushable import Task
 from queueops.kinds.task import default_name
 from queueops.kinds.unique import UniqueId
@@ -110,6 +111,16 @@ class MapReduce:
         return cls.task.push_on_commit(*args, **kwargs)
 
     @classmethod
+    def s(cls, *args: Any, **kwargs: Any) -> Signature:
+        """Make this call a part of a chain or group."""
+        return cls.task.s(*args, **kwargs)
+
+    @classmethod
+    def si(cls, *args: Any, **kwargs: Any) -> Signature:
+        """The same, without the result of the task before it."""
+        return cls.task.si(*args, **kwargs)
+
+    @classmethod
     def using(cls, **options: Any) -> Task[Any, Any, Any]:
         """The same with other options for this caller."""
         return cls.task.using(**options)
@@ -133,8 +144,8 @@ class MapReduceTask(Task[Any, Any, Any]):
             process = async_to_sync(process)
         return cls().reduce([process(chunk) for chunk in cls().map(*args, **kwargs)])
 
-    def _made(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Push:
-        push = super()._made(args, kwargs)
+    def _made(self, args: Sequence[Any], kwargs: dict[str, Any], *, after: bool = False) -> Push:
+        push = super()._made(args, kwargs, after=after)
         push.kind = "mapreduce"
         push.own = self.chunk_options.fields(push)
         return push

@@ -13,12 +13,13 @@ from django.db import transaction
 from queueops import conf
 from queueops.contracts import Conflict, Push, Pushed
 from queueops.durations import Delay
-from queueops.errors import BadOption, IdInUse
+from queueops.errors import BadArguments, BadOption, IdInUse
 from queueops.handle import TaskHandle
 from queueops.ids import new_id
 from queueops.kinds.batches import Flights, batches, call_of
 from queueops.kinds.function import FunctionHandler
 from queueops.kinds.options import Options, PushOptions
+from queueops.kinds.parts import Signature
 from queueops.kinds.unique import UniqueId
 from queueops.redis import broker as brokers
 from queueops.schedule import Schedule
@@ -111,6 +112,18 @@ class Task(Generic[Params, Returned, Result]):
         transaction.on_commit(functools.partial(self._send, push))
         return TaskHandle(push.id, push.pool)
 
+    def s(self, *args: Any, **kwargs: Any) -> Signature:
+        """Make this call a part of a chain or group: in a chain, its first argument is the result before it."""
+        return Signature(self, args, kwargs)
+
+    def si(self, *args: Any, **kwargs: Any) -> Signature:
+        """The same, but without that result."""
+        return Signature(self, args, kwargs, ignores_previous=True)
+
+    def as_part(self, args: Sequence[Any], kwargs: dict[str, Any], *, after: bool) -> Push:
+        """The push of one call within a composite; `after`: its first argument is the result of another task."""
+        return self._made(args, kwargs, after=after)
+
     def using(self, **options: Unpack[PushOptions]) -> Task[Params, Returned, Result]:
         """The same task with other options, for this caller: pool, lane, priority, retries, retry, timeout, tags, keep
         (seconds), delay, id, on_conflict (ignore, reject, replace, replace_postponed, run_after), durable.
@@ -134,16 +147,21 @@ class Task(Generic[Params, Returned, Result]):
         other._settings = None
         return other
 
-    def _made(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Push:
+    def _made(self, args: Sequence[Any], kwargs: dict[str, Any], *, after: bool = False) -> Push:
         """The push of one call, its arguments checked and encoded."""
         plan = self.handler.plan
-        data = plan.encode(args, kwargs)
+        data = plan.encode_after(args, kwargs) if after else plan.encode(args, kwargs)
         settings = conf.current()
         if settings is not self._settings:
             self._fields = self.options.push_fields(settings)
             self._settings = settings
         chosen = self.options.id
         if chosen is None and self.unique is not None:
+            if after:
+                reason = (
+                    "its id is made of its arguments, and the first one is not known yet; use .si(), or using(id=)."
+                )
+                raise BadArguments(name=self.name, reason=reason)
             chosen = self.unique.of(plan, args, kwargs)
         if chosen is None:
             push = Push(id=new_id(), name=self.name, args=data, **self._fields)

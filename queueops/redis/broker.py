@@ -8,14 +8,13 @@ from queueops import conf
 from queueops.redis.chunking import Chunking
 from queueops.redis.controlling import Controlling
 from queueops.redis.mending import Mending
-from queueops.redis.producing import Producing
+from queueops.redis.planting import Planting
 from queueops.redis.scheduling import Scheduling
-from queueops.redis.storing import Storing
 from queueops.redis.watching import Watching
 from queueops.redis.working import Working
 
 
-class RedisBroker(Producing, Working, Watching, Storing, Controlling, Chunking, Mending, Scheduling):
+class RedisBroker(Planting, Working, Watching, Controlling, Chunking, Mending, Scheduling):
     """Every role on one link."""
 
 

@@ -39,6 +39,7 @@ NAMES = (
     "lane",
     "note",
     "page",
+    "plant",
     "recover",
     "restage",
     "results",
@@ -79,7 +80,7 @@ def _chunk_verbs() -> str:
 def state_tables(body: str) -> str:
     """The Lua tables that say what the states are, from ``queueops.states``: those that ``body`` mentions."""
     classes = ", ".join(f"{state} = '{kind}'" for state, kind in states.CLASSES.items())
-    replaceable = tuple(t.source for t in states.TRANSITIONS if t.verb == "push" and t.source)
+    replaceable = tuple(dict.fromkeys(t.source for t in states.TRANSITIONS if t.verb == "push" and t.source))
     tables = {
         "CLASS": f"local CLASS = {{ {classes} }}\n",
         "CLAIMED_AS": f"local CLAIMED_AS = {{ {_claimed()} }}\n",

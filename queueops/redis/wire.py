@@ -16,7 +16,8 @@ def rules(settings: Settings) -> str:
     kept = [settings.retention[state] for state in ("succeeded", "failed", "cancelled")]
     times = [settings.lease, *kept]
     milliseconds = [round(seconds * 1000) for seconds in times]
-    return " ".join(map(str, [*milliseconds, settings.max_crashes, round(settings.unknown_after * 1000)]))
+    rest = (settings.max_crashes, round(settings.unknown_after * 1000), settings.payload_limit)
+    return " ".join(map(str, (*milliseconds, *rest)))
 
 
 def exchange_arguments(
@@ -80,7 +81,17 @@ def read_lease(pool: str, task_id: bytes, fence: int, wait_ms: int, flat: Sequen
         setter = _LEASE.get(flat[index])
         if setter is not None:
             setter(lease, flat[index + 1])
+    if lease.previous is not None:
+        lease.args = with_first(lease.args, lease.previous)
     return lease
+
+
+def with_first(args: bytes, first: bytes) -> bytes:
+    """Encoded arguments with one more in front, which is encoded, too; empty bytes are none."""
+    value = first or b"null"
+    if not args:
+        return b"[[" + value + b"],{}]"
+    return b"[[" + value + (b"" if args.startswith(b"[[]") else b",") + args[2:]
 
 
 def _text(name: str) -> Any:
@@ -103,6 +114,10 @@ def _put_args(lease: Lease, value: bytes) -> None:
 
 def _put_meta(lease: Lease, value: bytes) -> None:
     lease.meta = value
+
+
+def _put_previous(lease: Lease, value: bytes) -> None:
+    lease.previous = value
 
 
 def _put_tags(lease: Lease, value: bytes) -> None:
@@ -137,6 +152,7 @@ _LEASE = {
     b"pi": _text("parent_id"),
     b"tr": _text("trace"),
     b"ph": _text("phase"),
+    b"pv": _put_previous,
     b"me": _put_meta,
     b"tg": _put_tags,
 }

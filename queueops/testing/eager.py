@@ -10,13 +10,14 @@ from typing import Any
 from unittest import mock
 
 from queueops import conf, registry
-from queueops.contracts import Lease, Outcome, Push, Pushed, Row, Settlement
+from queueops.contracts import Lease, Node, Outcome, Push, Pushed, Row, Settlement
 from queueops.records import Record
 from queueops.redis import broker as brokers
 from queueops.redis.keys import Keys
 from queueops.states import ACTIONS, State
 from queueops.testing.chunks import EagerChunks, take_over
 from queueops.testing.execution import run
+from queueops.testing.trees import CONTAINERS, EagerTree
 
 MAX_STARTS = 1_000
 
@@ -51,6 +52,14 @@ class EagerBroker(EagerChunks):
         """The same, batch by batch."""
         return _EagerPushes(self)
 
+    def plant(self, nodes: Sequence[Node], *, durable: bool = False) -> Pushed:
+        """Run a composite, depth first."""
+        root = nodes[0].push
+        known = self.record(root.pool, root.id)
+        if known is not None and not known.is_over:
+            return Pushed(root.id, known.uid, "EXISTS")
+        return Pushed(root.id, EagerTree(nodes, self._made, self._run).run().uid, "OK")
+
     def keys(self, pool: str) -> Keys:
         """The keys of a pool."""
         return Keys(self.settings.namespace, pool)
@@ -81,7 +90,7 @@ class EagerBroker(EagerChunks):
     def _control(self, verb: str, record: Record | None, task_id: str) -> Row:
         if record is None:
             return Row(task_id, "GONE", "")
-        if verb not in ACTIONS[State(record.state)] or verb != "retry":
+        if verb not in ACTIONS[State(record.state)] or verb != "retry" or record.kind in CONTAINERS:
             return Row(task_id, "REFUSED", record.state, "tasks have ended when they are eager")
         record.attempt, record.result, record.error = 0, b"", b""
         if record.kind != "mapreduce" or self._take_up(record):
@@ -93,11 +102,15 @@ class EagerBroker(EagerChunks):
         if known is not None and not known.is_over:
             return Pushed(push.id, known.uid, "EXISTS")
         registry.get(push.kind, push.name)
+        record = self._made(push)
+        self._run(record)
+        return Pushed(push.id, record.uid, "OK")
+
+    def _made(self, push: Push) -> Record:
         self._number += 1
         record = _recorded(push, self._number)
         self.records[push.pool, push.id] = record
-        self._run(record)
-        return Pushed(push.id, record.uid, "OK")
+        return record
 
     def _run(self, record: Record) -> None:
         for fence in range(1, MAX_STARTS + 1):

@@ -221,6 +221,27 @@ def keys(look: Look) -> Problems:
             yield f"the record of {key} and its stashed next generation disagree"
 
 
+def families(look: Look) -> Problems:
+    """An idle composite has open children, an ended one none; an open child has not ended, and knows its parent."""
+    for key, row in look.records.items():
+        if "cc" not in row:
+            continue
+        open_children = look.picture.members(f"task:{key}#open")
+        if row["s"] in TERMINAL and open_children and f"~cancel:{key}" not in look.picture.scores("agenda"):
+            yield f"{key} is {row['s']}, but open are {sorted(open_children)}"
+        if row["s"] == State.IDLE and not open_children:
+            yield f"{key} is idle, but no child of it is open"
+        for child in open_children & set(look.records):
+            found = look.records[child]
+            if (found.get("pi"), found.get("pu")) != (key, row["u"]):
+                yield f"{child} is a child of {key}, and does not know it"
+            if found["s"] in TERMINAL:
+                yield f"{child} is {found['s']}, but open for {key}"
+    for key in {*look.picture.under("task:", sub="open"), *look.picture.under("task:", sub="children")}:
+        if key not in look.records and key not in look.broken:
+            yield f"the children of {key} are left behind"
+
+
 CHECKS: tuple[Callable[[Look], Problems], ...] = (
     one_state,
     lanes,
@@ -229,6 +250,7 @@ CHECKS: tuple[Callable[[Look], Problems], ...] = (
     agenda,
     counts,
     facets,
+    families,
     flows,
     keys,
 )

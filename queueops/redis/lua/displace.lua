@@ -43,6 +43,7 @@ local function judge(spec, record)
   if TERMINAL[record.s] then return 'OK', true end
   if spec.policy == 'reject' then return 'REJECTED', false end
   if spec.policy == 'run_after' then return 'AFTER', false end
+  if record.pi then return 'EXISTS', false end -- its parent waits for this very one
   if REPLACEABLE[record.s] and (spec.policy == 'replace'
     or (spec.policy == 'replace_postponed' and record.s == 'postponed')) then return 'REPLACED', true end
   return 'EXISTS', false

@@ -14,6 +14,8 @@
 --@include records
 --@include generations
 --@include ending
+--@include composite
+--@include subtree
 --@include chunks
 --@include twins
 --@include chunkends

@@ -64,12 +64,6 @@ local function all_chunks(task)
   return open_chunks(task) + call('ZCARD', chunk_set(task, 'done')) + call('ZCARD', chunk_set(task, 'failed'))
 end
 
--- The task's chunks are no longer, or again, to be claimed: as its record says now.
-local function turn_lane(task)
-  lane_confs['#' .. task] = nil
-  touched['#' .. task] = true
-end
-
 -- How many chunks more have failed than may: `oc` is a number, or a part of all in per cent; `xd` an operator let go.
 local function too_many_failed(task, policy, total, dropped)
   local percent = string.match(policy or '', '^([%d.]+)%%$')
@@ -101,7 +95,7 @@ local function fail_over_chunk(task, parent, number)
   if chunk.er then call('HSET', task_key(task), 'er', chunk.er, 'ef', chunk.ef or '') end
   list_failed(task, chunk.ef)
   schedule(task, now + (number_of(parent.kp) or RULES.keep_failed))
-  tell_waiters(task, parent, 'failed')
+  tell_end(task, parent, 'failed')
   tell_holders(task)
   if parent.nx then start_next(task) end
 end
@@ -131,6 +125,7 @@ local function settle_up()
     gathering[task] = nil
     gather(task, failed)
   end
+  if ended_children[1] then composites().settle() end
   flush(); flush_lanes()
 end
 

@@ -25,6 +25,7 @@ local function watch_clock()
 end
 
 local function promote(id, record)
+  if record.cc then composites().begin(id, record); return act('promoted') end
   move(id, record.s, 'pending', record.n, record.k)
   unschedule(id)
   call('HSET', task_key(id), 's', 'pending')
@@ -60,6 +61,7 @@ end
 
 -- A task's chunks go before it does, a part at a time.
 local function expire(id, record)
+  if record.pi and composites().keep(id, record) then return act('kept') end
   if record.ch then
     if purge_chunks(id) > 0 then
       schedule(id, now)
@@ -85,6 +87,10 @@ function specials.chunks(id)
 end
 
 function specials.redo(id) redo_step(id, 0) end
+
+function specials.activate(id) composites().go_on(id) end
+function specials.cancel(id) composites().cancel_children(id) end
+function specials.planting(id) composites().uproot(id) end
 
 -- The record is missing or unreadable: whichever index still names the task hands it to quarantine, or forgets it when
 -- the task was over.

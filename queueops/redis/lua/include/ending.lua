@@ -1,4 +1,4 @@
--- What the end of a lease means beyond its record, for tasks and for chunks.
+-- What an end means beyond the record of the task or chunk.
 local function note_error(id, record, end_)
   if end_.fingerprint == '' then return end
   local key = P .. ':error:' .. end_.fingerprint

@@ -20,17 +20,33 @@ end
 
 -- A new generation takes the place of a task: one move, from the state that the old one was in. What was collected
 -- before must have been written, for it may be about the same id.
-local function supersede(id, record, fields, values, due)
+local function make_way(id, record, values)
   unlist(id, record)
   if record.wt then keep_last(id, record) end
-  wipe(id)
+  wipe(id, record)
   if record.ch then abandon_chunks(id) end
   recount(record, values)
+end
+
+local function supersede(id, record, fields, values, due)
+  make_way(id, record, values)
   return create(id, fields, values, due, record.s)
 end
 
-local function tell_waiters(id, record, state)
+local ended_children = {} -- ends of tasks that are part of a composite, whose turn comes in settle_up()
+
+-- The record may be another one's by then, so what the parent needs is read now.
+local function note_child_end(id, parent, state)
+  local row = fields_of(task_key(id), 'pu', 'pp', 'k', 'ro', 'qp', 're', 'er', 'ef', 'y', 'u')
+  ended_children[#ended_children + 1] = { ref = id, parent = parent, uid = row[1], pool = row[2], kind = row[3], root = row[4],
+    root_pool = row[5], state = state, re = row[6] or '', er = state == 'failed' and row[7], ef = state == 'failed' and row[8],
+    y = row[9], from = row[10] }
+end
+
+-- Whoever waits for a task hears of its end, its parent too.
+local function tell_end(id, record, state)
   if record.wt then call('PUBLISH', task_key(id) .. '#done', state) end
+  if record.pi then note_child_end(id, record.pi, state) end
 end
 
 -- The one who pushed with run_after gets the turn now that this generation has ended.

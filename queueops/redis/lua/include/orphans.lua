@@ -7,10 +7,15 @@ local function tell_holders(task)
   end
 end
 
+-- The task's chunks are no longer, or again, to be claimed: as its record says now.
+local function turn_lane(task)
+  lane_confs['#' .. task] = nil
+  touched['#' .. task] = true
+end
+
 -- The chunks under this id belong to nobody any more: the agenda deletes them, a part at a time.
 local function abandon_chunks(id)
-  lane_confs['#' .. id] = nil
-  touched['#' .. id] = true
+  turn_lane(id)
   tell_holders(id)
   schedule('~chunks:' .. id, now)
 end

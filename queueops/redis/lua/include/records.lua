@@ -57,14 +57,20 @@ local function unindex(id, record)
   unlist(id, record)
 end
 
-local function wipe(id)
+local function forget_children(id)
+  local key = task_key(id)
+  call('DEL', key .. '#children', key .. '#open', key .. '#results')
+end
+
+local function wipe(id, record)
   local key = task_key(id)
   call('DEL', key, key .. '#log', key .. '#next')
+  if record and record.cc then forget_children(id) end
 end
 
 local function erase(id, record)
   unindex(id, record)
-  wipe(id)
+  wipe(id, record)
   if record.ch then abandon_chunks(id) end
 end
 
@@ -106,4 +112,13 @@ local function forget(id, state)
   unschedule(id)
   wipe(id)
   if any_chunks(id) then abandon_chunks(id) end
+end
+
+-- A task leaves its lane, its slot, its time.
+local function leave_place(id, record)
+  keep_creation(id, record)
+  local lane = record.l or 'default'
+  if record.s == 'pending' then leave_lane(lane, id) end
+  if LEASED[record.s] then free_slot(lane, id) end
+  unschedule(id)
 end

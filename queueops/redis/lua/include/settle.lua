@@ -13,7 +13,7 @@ local function finish(id, record, state, ...)
   leave_lease(id, record, state)
   call('HSET', task_key(id), 's', state, 'e', NOW, ...)
   schedule(id, now + (number_of(record.kp) or RULES['keep_' .. state]))
-  tell_waiters(id, record, state)
+  tell_end(id, record, state)
   if record.nx then start_next(id) end
 end
 
@@ -113,7 +113,7 @@ end
 
 local function settle_success(id, row, position)
   local record = { s = row[1], n = row[3] or '?', k = row[4] or nil, l = row[5] or nil, kp = row[6] or nil, wt = row[7],
-    nx = row[8] }
+    nx = row[8], pi = row[9] }
   if record.s == 'mapping' then
     settle_map(id, read_record(id), ARGV[position + 4])
   else
@@ -131,7 +131,7 @@ end
 local function settle(position)
   local id, outcome = ARGV[position + 1], ARGV[position + 3]
   if is_chunk(id) then return settle_chunk(id, ARGV[position + 2], outcome, end_at(position)) end
-  local row = fields_of(task_key(id), 's', 'f', 'n', 'k', 'l', 'kp', 'wt', 'nx')
+  local row = fields_of(task_key(id), 's', 'f', 'n', 'k', 'l', 'kp', 'wt', 'nx', 'pi')
   if not row or not row[1] then return 'GONE' end
   if row[2] ~= ARGV[position + 2] then return 'STALE' end
   if not LEASED[row[1]] then return 'REPEAT' end

@@ -1,14 +1,6 @@
 -- What an operator may do to a task, by verb. Each is given the record as read, and answers the new state ('' = gone).
 local verbs = {}
 
-local function leave_place(id, record)
-  keep_creation(id, record)
-  local lane = record.l or 'default'
-  if record.s == 'pending' then leave_lane(lane, id) end
-  if LEASED[record.s] then free_slot(lane, id) end
-  unschedule(id)
-end
-
 local function to_pending(id, record, ...)
   local number = next_number()
   move(id, record.s, 'pending', record.n, record.k)
@@ -33,7 +25,11 @@ function verbs.retry(id, record, arguments)
   return to_pending(id, record, 'u', next_number(), 'uo', record.uo or record.u or 0)
 end
 
-function verbs.run_now(id, record) return to_pending(id, record) end
+function verbs.run_now(id, record)
+  if not record.cc then return to_pending(id, record) end
+  composites().begin(id, record)
+  return 'idle'
+end
 
 function verbs.requeue(id, record)
   call('HDEL', task_key(id), 'y', 'x', 'uk')
@@ -61,13 +57,7 @@ function verbs.cancel(id, record, reason)
     tell_worker(record.w, id)
     return record.s, 'asked the worker to stop it'
   end
-  move(id, record.s, 'cancelled', record.n, record.k)
-  leave_place(id, record)
-  call('HSET', task_key(id), 's', 'cancelled', 'e', NOW, 'y', reason)
-  schedule(id, now + (number_of(record.kp) or RULES.keep_cancelled))
-  tell_waiters(id, record, 'cancelled')
-  if record.s == 'aggregating' then turn_lane(id); tell_holders(id) end
-  if record.nx then start_next(id) end
+  composites().cancel(id, record, reason)
   return 'cancelled'
 end
 
@@ -105,6 +95,7 @@ function verbs.delete(id, record, _, keep)
   flush()
   local key, trash = task_key(id), P .. ':trash:' .. id
   call('RENAME', key, trash)
+  if record.cc then forget_children(id); call('HDEL', trash, 'cc') end
   if record.ch then call('DEL', key .. '#chunks:by'); touched['#' .. id] = true end
   if call('EXISTS', key .. '#log') == 1 then call('RENAME', key .. '#log', trash .. '#log') end
   call('ZADD', P .. ':trashed', now, id)
@@ -113,6 +104,10 @@ function verbs.delete(id, record, _, keep)
 end
 
 function verbs.discard(id, record)
+  if record.pi then
+    call('HSET', task_key(id), 'y', 'it was discarded')
+    note_child_end(id, record.pi, 'failed')
+  end
   erase(id, record)
   return ''
 end

@@ -1,0 +1,60 @@
+"""What may be wrong with a chain, a group or an iterator: see ``errors``."""
+
+from __future__ import annotations
+
+from queueops.errors import IdInUse, QueueOpsError
+
+
+class PartInUse(IdInUse):
+    """A part of the composite can't be created: there is a task {id!r} already, in the state {state!r}."""
+
+
+class PlantingLost(QueueOpsError):
+    """The composite {id} was not pushed: writing its {count} tasks took too long, and what was written is erased."""
+
+    id: str
+    count: int
+
+
+class EmptyComposite(QueueOpsError, ValueError):
+    """The {kind} {name} has no tasks. Give it at least one."""
+
+    kind: str
+    name: str
+
+
+class NoPart(QueueOpsError, TypeError):
+    """{value} can't be part of {name}: use {advice}."""
+
+    value: str
+    name: str
+    advice: str
+
+
+class CompositeTooLarge(QueueOpsError, ValueError):
+    """The composite {name} has more than {limit} {what}. {advice}"""
+
+    name: str
+    limit: int
+    what: str
+    advice: str
+
+
+class IdTwice(QueueOpsError, ValueError):
+    """The composite {name} has two parts with the id {id!r}."""
+
+    id: str
+    name: str
+
+
+class MixedPools(QueueOpsError, ValueError):
+    """The parts of {name} are of the pools {pools}; all parts of a composite must be of one pool."""
+
+    name: str
+    pools: str
+
+
+class Cycle(QueueOpsError, ValueError):
+    """The composite {name} contains itself, with the same arguments: it would never end."""
+
+    name: str

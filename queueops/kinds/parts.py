@@ -1,0 +1,190 @@
+"""What composites are made of: a call of a task, a chain, a group. Parts are plain values: making one pushes nothing.
+
+How a tree of them is written is in ``planting``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, Self
+
+from django.db import transaction
+
+from queueops.composite_errors import EmptyComposite, NoPart
+from queueops.errors import BadOption, IdInUse, UnknownOption, advice
+from queueops.handle import TaskHandle
+from queueops.kinds.options import Options
+from queueops.redis import broker as brokers
+
+if TYPE_CHECKING:
+    from queueops.contracts import Node
+    from queueops.kinds.pushable import Task
+
+POLICIES = ("fail", "continue", "outcomes")
+PART_ADVICE = "the call of a task such as task.s(1), a chain or a group"
+OPTIONS = ("pool", "tags", "keep", "delay", "id", "on_conflict", "durable")
+"""What `using` takes of a composite; all else belongs to the tasks in it."""
+
+
+class Part:
+    """A part of a chain or group, which can also be pushed by itself."""
+
+    kind = ""
+    name = ""
+    ignores_previous = False
+
+    def __or__(self, other: Part) -> Composite:
+        """First this part, then the other one."""
+        if not isinstance(other, Part):
+            return NotImplemented
+        return Composite("chain", (*_links(self), *_links(other)))
+
+    def push(self) -> TaskHandle[Any]:
+        """Leave this to workers."""
+        raise NotImplementedError
+
+    async def apush(self) -> TaskHandle[Any]:
+        """The same for async code."""
+        return await asyncio.to_thread(self.push)
+
+
+class Signature(Part):
+    """One call of a task."""
+
+    kind = "task"
+
+    def __init__(
+        self,
+        task: Task[Any, Any, Any],
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+        *,
+        ignores_previous: bool = False,
+    ) -> None:
+        self.task, self.args, self.kwargs = task, tuple(args), dict(kwargs)
+        self.name = task.name
+        self.ignores_previous = ignores_previous
+
+    def __repr__(self) -> str:
+        given = [*map(repr, self.args), *(f"{name}={value!r}" for name, value in self.kwargs.items())]
+        return f"{self.name}.{'si' if self.ignores_previous else 's'}({', '.join(given)})"
+
+    def push(self) -> TaskHandle[Any]:
+        """Leave this call to a worker."""
+        handle: TaskHandle[Any] = self.task.push(*self.args, **self.kwargs)
+        return handle
+
+    def using(self, **options: Any) -> Signature:
+        """The same call with other options of its task."""
+        task = self.task.using(**options)
+        return Signature(task, self.args, self.kwargs, ignores_previous=self.ignores_previous)
+
+
+class Composite(Part):
+    """A chain, whose parts come one after the other, or a group, whose parts come side by side."""
+
+    is_template = False
+
+    def __init__(self, kind: str, parts: Sequence[Part], *, name: str = "", on_failure: str = "fail") -> None:
+        self.kind, self.name, self.on_failure = kind, name or kind, on_failure
+        self.parts = tuple(parts)
+        self.options = Options()
+        self.own_pool = False
+        for part in self.parts:
+            if not isinstance(part, Part):
+                raise NoPart(value=repr(part)[:100], name=self.name, advice=PART_ADVICE)
+        if on_failure not in POLICIES:
+            raise BadOption(name="on_failure", value=on_failure, expected=f"one of {', '.join(POLICIES)}")
+
+    def __repr__(self) -> str:
+        return f"{self.kind}({', '.join(map(repr, self.parts))})"
+
+    def expanded(self) -> Composite:
+        """Itself, with parts that are known."""
+        if not self.parts:
+            raise EmptyComposite(kind=self.kind, name=self.name)
+        return self
+
+    def arguments(self) -> tuple[Sequence[Any], Mapping[str, Any]]:
+        """What it was made of, for its record."""
+        return (), {}
+
+    def si(self) -> Self:
+        """The same, without the result before it."""
+        other = self._copy()
+        other.ignores_previous = True
+        return other
+
+    def using(self, **options: Any) -> Self:
+        """The same with other options: pool, tags, keep, delay, id, on_conflict (ignore, reject), durable."""
+        for name in options:
+            if name not in OPTIONS:
+                raise UnknownOption(what=f"A {self.kind}", name=name, advice=advice(name, OPTIONS))
+        if options.get("on_conflict", "ignore") not in ("ignore", "reject"):
+            raise BadOption(name="on_conflict", value=options["on_conflict"], expected="ignore or reject")
+        other = self._copy()
+        other.options = self.options.but(**options)
+        other.own_pool = self.own_pool or "pool" in options
+        return other
+
+    def descending(self, root: str) -> Self:
+        """The same, pushed as a descendant of the task `root`."""
+        other = self._copy()
+        other.options = self.options.but_root(root)
+        return other
+
+    def push(self) -> TaskHandle[Any]:
+        """Leave all of it to workers."""
+        return self._send(self.nodes())
+
+    def postpone(self, delay: Any) -> TaskHandle[Any]:
+        """The same, not before `delay`: seconds, a `timedelta`, or an aware datetime."""
+        return self.using(delay=delay).push()
+
+    def push_on_commit(self) -> TaskHandle[Any]:
+        """The same, once the current database transaction is committed; outside of one, at once."""
+        nodes = self.nodes()
+        transaction.on_commit(partial(self._send, nodes))
+        return TaskHandle(nodes[0].push.id, nodes[0].push.pool)
+
+    def nodes(self) -> list[Node]:
+        """The tree as it is written, from the root down: everything is checked here."""
+        from queueops.kinds.planting import nodes_of
+
+        return nodes_of(self)
+
+    def _send(self, nodes: list[Node]) -> TaskHandle[Any]:
+        root = nodes[0].push
+        pushed = brokers.get_broker().plant(nodes, durable=self.options.durable)
+        if pushed.word == "REJECTED":
+            record = brokers.get_broker().record(root.pool, root.id)
+            raise IdInUse(id=root.id, state=record.state if record else "gone")
+        return TaskHandle(root.id, root.pool, pushed.word, pushed.uid)
+
+    def _copy(self) -> Self:
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        return other
+
+
+def chain(*parts: Part) -> Composite:
+    """Tasks that come one after the other, each with the result of the one before as its first argument."""
+    return Composite("chain", parts)
+
+
+def group(*parts: Part, on_failure: str = "fail") -> Composite:
+    """Tasks that come side by side; the result is the list of theirs, in order.
+
+    `on_failure`: "fail" cancels the others when one fails; "continue" lets them end first; "outcomes" never fails: its
+    result is a list of {"state": ..., "result": ...} or {"state": ..., "error": ..., "reason": ...}.
+    """
+    return Composite("group", parts, on_failure=on_failure)
+
+
+def _links(part: Part) -> Iterator[Part]:
+    """The parts of a plain chain, so that `a | b | c` is one chain of three."""
+    if type(part) is not Composite or part.kind != "chain" or part.options != Options() or part.ignores_previous:
+        return iter((part,))
+    return iter(part.parts)

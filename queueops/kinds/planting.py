@@ -1,0 +1,120 @@
+"""From a tree of parts to the nodes that are written: all that can be wrong is found here, before anything is."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from queueops import conf
+from queueops.composite_errors import CompositeTooLarge, Cycle, IdTwice, MixedPools, NoPart
+from queueops.contracts import DEFAULT_LANE, Conflict, Node, Push
+from queueops.encoding import encode_arguments
+from queueops.ids import new_id
+from queueops.kinds.parts import PART_ADVICE, Composite, Part, Signature
+
+MOST_NODES, DEEPEST = 10_000, 1_000
+
+
+@dataclass(slots=True)
+class _Place:
+    """A part, where it stands, and whether it is given the result of what comes before it."""
+
+    part: Part
+    parent: int
+    order: int
+    after: bool
+    depth: int
+    above: frozenset[Any]
+
+
+def nodes_of(root: Composite) -> list[Node]:
+    """The nodes of a tree, from the root down, a level at a time. Raises what is wrong with any of them."""
+    found = list(_walk(root))
+    _fill_in_pools(found)
+    first = found[0].push
+    pool = first.pool
+    seen: set[str] = set()
+    for node in found:
+        push = node.push
+        if push.id in seen:
+            raise IdTwice(id=push.id, name=root.name)
+        seen.add(push.id)
+        if node.parent >= 0:
+            push.root = first.id
+        if push.pool != pool:
+            raise MixedPools(name=root.name, pools=f"{pool} and {push.pool}")
+    leaves = sum(node.push.kind not in ("chain", "group") for node in found)
+    first.own = (*first.own, ("to", leaves), ("pr", 0))
+    return found
+
+
+def _walk(root: Composite) -> Iterator[Node]:
+    waiting = deque([_Place(root, -1, 0, False, 1, frozenset())])
+    count = 0
+    while waiting:
+        place = waiting.popleft()
+        if count == MOST_NODES:
+            raise CompositeTooLarge(name=root.name, limit=MOST_NODES, what="tasks", advice="Use an Iterator.")
+        after = place.after and not place.part.ignores_previous
+        if isinstance(place.part, Composite):
+            composite, above = _expanded(place, place.part)
+            push = _composite_push(composite)
+            waiting.extend(
+                _Place(part, count, order, after or (composite.kind == "chain" and order > 0), place.depth + 1, above)
+                for order, part in enumerate(composite.parts)
+            )
+        else:
+            push = _leaf_push(place.part, after)
+        if place.part.ignores_previous:
+            push.own = (*push.own, ("si", 1))
+        yield Node(push, place.parent, place.order)
+        count += 1
+
+
+def _expanded(place: _Place, part: Composite) -> tuple[Composite, frozenset[Any]]:
+    if place.depth > DEEPEST:
+        raise CompositeTooLarge(name=part.name, limit=DEEPEST, what="levels", advice="Make it flatter.")
+    args, kwargs = part.arguments()
+    if not (args or kwargs or part.is_template):
+        return part.expanded(), place.above
+    key = (part.name, repr(args), repr(kwargs))
+    if key in place.above:
+        raise Cycle(name=part.name)
+    return part.expanded(), place.above | {key}
+
+
+def _composite_push(part: Composite) -> Push:
+    args, kwargs = part.arguments()
+    options = part.options
+    fields = options.push_fields(conf.current())
+    fields = {name: value for name, value in fields.items() if name not in ("retries", "retry", "timeout_ms", "lane")}
+    fields |= {"pool": options.pool if part.own_pool else "", "lane": DEFAULT_LANE}
+    own: list[tuple[str, str | int]] = [("cc", len(part.parts))]
+    if part.on_failure != "fail":
+        own.append(("of", part.on_failure))
+    push = Push(
+        id=options.id or new_id(), name=part.name, kind=part.kind, own=tuple(own),
+        args=encode_arguments(part.name, args, kwargs), **fields,
+    )  # fmt: skip
+    if options.id is None:
+        push.conflict = Conflict.NEW
+    return push
+
+
+def _leaf_push(part: Part, after: bool) -> Push:
+    if not isinstance(part, Signature):
+        raise NoPart(value=repr(part)[:100], name="a composite", advice=PART_ADVICE)
+    return part.task.as_part(part.args, part.kwargs, after=after)
+
+
+def _fill_in_pools(nodes: list[Node]) -> None:
+    """A composite is in the pool that it was given, or else in that of the one above it, or of its first task."""
+    first = {node.parent: number for number, node in enumerate(nodes) if node.order == 0}
+    number = 0
+    while not nodes[number].push.pool:
+        number = first[number]
+    default = nodes[number].push.pool
+    for node in nodes:
+        node.push.pool = node.push.pool or (nodes[node.parent].push.pool if node.parent >= 0 else default)

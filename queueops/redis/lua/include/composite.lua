@@ -1,0 +1,130 @@
+-- Composites: chains and groups. A parent knows its children by `#children` (in order) and by `#open` those that have not
+-- ended: taking a child out of it is the event, the empty set is the end. A child of another pool is known as `<id>#<pool>`.
+-- The functions are made when the first one is needed: most calls of a script need none.
+local family = {}
+local composites
+
+local function make_family()
+  local CONTAINER = { chain = true, group = true }
+  local moved, done = {}, {} -- ids that moved since the last flush; leaves that ended, by root
+
+  function family.children_of(id) return TASK .. id .. '#children' end
+  function family.open_of(id) return TASK .. id .. '#open' end
+  local children_of, open_of = family.children_of, family.open_of
+
+  -- Moves are collected: no two of them may be about one task.
+  function family.shift(id, record, state)
+    if moved[id] then flush(); flush_lanes(); moved = {} end
+    moved[id] = true
+    move(id, record.s, state, record.n, record.k)
+  end
+  function family.finish(id, record, state, ...)
+    family.shift(id, record, state)
+    call('HSET', task_key(id), 's', state, 'e', NOW, ...)
+    call('DEL', task_key(id) .. '#results')
+    schedule(id, now + (number_of(record.kp) or RULES['keep_' .. state]))
+    tell_end(id, record, state)
+    if record.nx then start_next(id) end
+  end
+
+  function family.reason(child)
+    local word = child.state == 'cancelled' and ' was cancelled' or ' failed'
+    return string.sub('its child ' .. child.ref .. word .. (child.y and ': ' .. child.y or ''), 1, 500)
+  end
+
+  function family.fail(id, record, reason, error, fingerprint)
+    if error then call('HSET', task_key(id), 'er', error, 'ef', fingerprint or '') end
+    list_failed(id, fingerprint)
+    family.finish(id, record, 'failed', 'y', reason)
+    family.cancel_children(id)
+  end
+
+  -- Results are collected as they come; over the limit of a payload none is kept, and the group can't succeed.
+  function family.collect(id, child, piece)
+    local size = call('HINCRBY', task_key(id), 'sz', #piece + 1)
+    if size > RULES.payload_limit then
+      call('DEL', task_key(id) .. '#results')
+    elseif piece ~= '' then
+      call('HSET', task_key(id) .. '#results', child, piece)
+    end
+  end
+
+  -- The encoded list of the results, in the order of the children.
+  function family.joined(id)
+    local pieces, refs, first = {}, call('ZRANGE', children_of(id), 0, 499), 0
+    while #refs > 0 do
+      local values = call('HMGET', task_key(id) .. '#results', unpack(refs))
+      for i = 1, #refs do pieces[#pieces + 1] = values[i] or 'null' end
+      first = first + 500
+      refs = call('ZRANGE', children_of(id), first, first + 499)
+    end
+    return '[' .. table.concat(pieces, ',') .. ']'
+  end
+
+  local function end_group(id, record)
+    local size, failed = (number_of(record.sz) or 0) + 1, number_of(record.nf) or 0
+    if failed > 0 and record.of == 'continue' then
+      local reason = failed .. ' of its ' .. record.cc .. ' children failed; the first: ' .. (record.y or '')
+      family.fail(id, record, reason, record.er, record.ef)
+    elseif size > RULES.payload_limit then
+      local reason = 'its list of results came to ' .. text(size) .. ' bytes, the limit is ' .. text(RULES.payload_limit)
+      family.fail(id, record, reason .. '. Store the data elsewhere, return references.')
+    else
+      family.finish(id, record, 'succeeded', 're', family.joined(id))
+    end
+  end
+
+  local function outcome_of(child)
+    if child.state == 'succeeded' then return '{"state":"succeeded","result":' .. (child.re ~= '' and child.re or 'null') .. '}' end
+    return '{"state":"' .. child.state .. '","error":' .. (child.er or 'null') .. ',"reason":' .. cjson.encode(child.y or '') .. '}'
+  end
+
+  local ends = {}
+
+  function ends.chain(id, record, child)
+    if child.state ~= 'succeeded' then return family.fail(id, record, family.reason(child), child.er, child.ef) end
+    local order = call('ZSCORE', children_of(id), child.ref)
+    local next_one = order and call('ZRANGEBYSCORE', children_of(id), '(' .. order, '+inf', 'LIMIT', 0, 1)
+    if next_one and next_one[1] then return family.activate(next_one[1], id, record, child.re) end
+    family.finish(id, record, 'succeeded', 're', child.re)
+  end
+
+  function ends.group(id, record, child)
+    if record.of == 'outcomes' then
+      family.collect(id, child.ref, outcome_of(child))
+    elseif child.state == 'succeeded' then
+      family.collect(id, child.ref, child.re)
+    elseif record.of ~= 'continue' then
+      return family.fail(id, record, family.reason(child), child.er, child.ef)
+    elseif call('HINCRBY', task_key(id), 'nf', 1) == 1 then
+      call('HSET', task_key(id), 'y', family.reason(child))
+      if child.er then call('HSET', task_key(id), 'er', child.er, 'ef', child.ef or '') end
+    end
+    if call('EXISTS', open_of(id)) == 0 then end_group(id, read_record(id)) end
+  end
+
+  -- A child has come to its end. What it means for a parent that is no more, or of an older generation, is nothing.
+  local function child_ended(child)
+    local id, fields = child.parent, { 's', 'u', 'k', 'n', 'of', 'kp', 'wt', 'nx', 'pi', 'cc' }
+    local row, record = fields_of(task_key(id), unpack(fields)), {}
+    for i, field in ipairs(fields) do record[field] = row and row[i] or nil end
+    if record.u ~= child.uid then return count_minute('cmd|dropped', 1) end
+    if call('SREM', open_of(id), child.ref) == 0 then return end
+    if child.root and not CONTAINER[child.kind] then done[child.root] = (done[child.root] or 0) + 1 end
+    if record.s == 'idle' then ends[record.k](id, record, child) end
+  end
+
+  function family.settle()
+    flush(); flush_lanes()
+    local number = 1
+    while ended_children[number] do
+      child_ended(ended_children[number])
+      number = number + 1
+    end
+    ended_children = {}
+    for root, count in pairs(done) do
+      if call('HEXISTS', task_key(root), 'cc') == 1 then call('HINCRBY', task_key(root), 'pr', count) end
+    end
+    done = {}
+  end
+end

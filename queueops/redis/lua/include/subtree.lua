@@ -1,0 +1,137 @@
+-- Composites: from a parent down to its children. What would take too long in one call goes on by the agenda.
+local function make_subtrees()
+  local ROOM = 500 -- children in one call of a script
+  local room, shift, children_of, open_of = ROOM, family.shift, family.children_of, family.open_of
+
+  -- A task that nobody runs is cancelled at once.
+  function family.cancel(id, record, reason)
+    shift(id, record, 'cancelled')
+    leave_place(id, record)
+    call('HSET', task_key(id), 's', 'cancelled', 'e', NOW, 'y', reason)
+    schedule(id, now + (number_of(record.kp) or RULES.keep_cancelled))
+    tell_end(id, record, 'cancelled')
+    if record.s == 'aggregating' then turn_lane(id); tell_holders(id) end
+    if record.cc then family.cancel_children(id) end
+    if record.nx then start_next(id) end
+  end
+
+  -- A child is kept as long as its parent, whatever its own retention says.
+  function family.keep(id, record)
+    local row = fields_of(task_key(record.pi), 's', 'u', 'k')
+    if record.pp or not (row and row[1]) or row[2] ~= record.pu or row[3] == 'iterator' then return false end
+    local latest = TERMINAL[row[1]] and tonumber(call('ZSCORE', P .. ':agenda', record.pi) or 0) or 0
+    schedule(id, latest > now and latest + 1 or now + (number_of(record.kp) or RULES['keep_' .. record.s]))
+    return true
+  end
+
+  -- A task that waited, or whose delay is over, begins: a composite with its children, another one in its lane.
+  function family.begin(id, record)
+    room = room - 1
+    local due = record.dl and now + (number_of(record.dl) or 0) or number_of(record.d) or 0
+    if record.s == 'waiting' and due > now then
+      shift(id, record, 'postponed')
+      call('HSET', task_key(id), 's', 'postponed', 'd', text(due))
+      return schedule(id, due)
+    end
+    if record.s == 'postponed' then unschedule(id) end
+    shift(id, record, record.cc and 'idle' or 'pending')
+    if record.cc then
+      call('HSET', task_key(id), 's', 'idle', 'b', NOW)
+      record.s = 'idle'
+      return family.open(id, record)
+    end
+    call('HSET', task_key(id), 's', 'pending')
+    enter_lane(record.l or 'default', id, record.p, next_number())
+  end
+
+  -- A child's turn has come. `previous` is what it is given, nil for nothing.
+  function family.activate(id, parent, record, previous)
+    local child = read_record(id)
+    if not (child and child.pi == parent and child.pu == record.u) then
+      ended_children[#ended_children + 1] = { ref = id, parent = parent, uid = record.u, state = 'failed', re = '',
+        y = 'its record is lost' }
+      return
+    end
+    if child.s ~= 'waiting' then return end
+    if previous and not child.si then
+      call('HSET', task_key(id), 'pv', previous)
+      child.pv = previous
+    end
+    family.begin(id, child)
+  end
+
+  -- A chain opens its first child, a group all of them.
+  function family.open(id, record)
+    local first = number_of(record.ac) or 0
+    local refs = call('ZRANGE', children_of(id), first, record.k == 'chain' and 0 or first + ROOM - 1)
+    for i, ref in ipairs(refs) do
+      if room <= 0 then
+        call('HSET', task_key(id), 'ac', first + i - 1)
+        return schedule('~activate:' .. id, now)
+      end
+      family.activate(ref, id, record, record.pv)
+    end
+    if #refs == ROOM then
+      call('HSET', task_key(id), 'ac', first + ROOM)
+      schedule('~activate:' .. id, now)
+    end
+  end
+
+  function family.go_on(id)
+    local record = read_record(id)
+    if record and record.s == 'idle' then family.open(id, record) end
+  end
+
+  local function cancel_child(id, parent, reason)
+    room = room - 1
+    local record = read_record(id)
+    if not record or record.pi ~= parent or TERMINAL[record.s] or record.s == 'quarantined' then return end
+    if LEASED[record.s] then
+      call('HSET', task_key(id), 'x', reason)
+      return tell_worker(record.w, id)
+    end
+    family.cancel(id, record, reason)
+  end
+
+  -- The parent is over: so is what it has begun, and what it has not.
+  function family.cancel_children(id)
+    local row = fields_of(task_key(id), 's', 'y')
+    if not (row and TERMINAL[row[1]]) then return end
+    local reason = string.sub(id .. ' ' .. (row[1] == 'failed' and 'failed' or 'was cancelled')
+      .. (row[2] and row[2] ~= '' and ': ' .. row[2] or ''), 1, 500)
+    while room > 0 do
+      local refs = call('SPOP', open_of(id), min(room, 100))
+      if #refs == 0 then return end
+      for _, ref in ipairs(refs) do cancel_child(ref, id, reason) end
+    end
+    if call('EXISTS', open_of(id)) == 1 then schedule('~cancel:' .. id, now) end
+  end
+
+  -- Its producer died before all of the tree was planted: it goes, from its root down.
+  function family.uproot(id)
+    local record = read_record(id)
+    if not record or record.s ~= 'waiting' then return end
+    while room > 0 do
+      local refs = call('SPOP', open_of(id), min(room, 100))
+      if #refs == 0 then return erase(id, record) end
+      for _, ref in ipairs(refs) do
+        room = room - 1
+        local child = read_record(ref)
+        if child and child.cc then
+          schedule('~planting:' .. ref, now)
+        elseif child and child.s == 'waiting' and child.pi == id then
+          erase(ref, child)
+        end
+      end
+    end
+    schedule('~planting:' .. id, now)
+  end
+end
+
+function composites()
+  if not family.settle then
+    make_family()
+    make_subtrees()
+  end
+  return family
+end

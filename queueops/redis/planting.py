@@ -1,0 +1,57 @@
+"""Creating composites: a tree of tasks, all of it or nothing."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from queueops.composite_errors import PartInUse, PlantingLost
+from queueops.contracts import Node, Pushed
+from queueops.redis import pushwire
+from queueops.redis.link import BATCH
+from queueops.redis.producing import Producing
+from queueops.redis.storing import Storing
+
+
+class Planting(Producing, Storing):
+    """What creates composites."""
+
+    def plant(self, nodes: Sequence[Node], *, durable: bool = False) -> Pushed:
+        """Create the tree of a composite, given from the root down, and start it. In one call if it is small.
+
+        Raises BrokerUnavailable, StoreFull, NotDurable, PartInUse, and PlantingLost; then all that was
+        written is erased.
+        """
+        root = nodes[0].push
+        token = root.token or os.urandom(6).hex()
+        self.announce(root.pool)
+        small = len(nodes) <= BATCH
+        answer = self._plant(nodes, "whole", token, nodes) if small else self._plant_batches(nodes, token)
+        if durable:
+            self._confirm(root.pool)
+        return answer
+
+    def _plant_batches(self, nodes: Sequence[Node], token: str) -> Pushed:
+        answer = self._plant(nodes, "begin", token, nodes[:BATCH])
+        if answer.word != "OK":
+            return answer
+        try:
+            for start in range(BATCH, len(nodes), BATCH):
+                self._plant(nodes, "more", token, nodes[start : start + BATCH])
+            self._plant(nodes, "start", token, ())
+        except BaseException:
+            self._plant(nodes, "uproot", token, ())
+            raise
+        return answer
+
+    def _plant(self, nodes: Sequence[Node], step: str, token: str, batch: Sequence[Node]) -> Pushed:
+        root = nodes[0].push
+        arguments = pushwire.node_arguments(batch, nodes)
+        reply = self._call("plant", root.pool, root.id, token, step, root.conflict, self.rules, *arguments)
+        word, uid, in_use = reply[0].decode(), int(reply[1]), reply[2].decode()
+        if word == "TAKEN":
+            record = self.record(root.pool, in_use)
+            raise PartInUse(id=in_use, state=record.state if record else "gone")
+        if word == "GONE" and step != "uproot":
+            raise PlantingLost(id=root.id, count=len(nodes))
+        return Pushed(root.id, uid, word)

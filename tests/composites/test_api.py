@@ -1,0 +1,142 @@
+"""Chains and groups as their users push them."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from queueops import IdInUse, TaskCancelled, TaskFailed, chain, get, group
+from queueops.composite_errors import CompositeTooLarge, Cycle, EmptyComposite, IdTwice, NoPart
+from queueops.errors import BadArguments, BadOption, UnknownOption
+from queueops.testing import eager, run_worker
+from tests.composites.work import Endless, Later, Nothing, Squares, Steps, push_pair, refuse, tell
+from tests.tasks_for_tests import add, mail
+
+pytestmark = pytest.mark.usefixtures("namespace")
+
+
+def test_a_chain_passes_results_on_and_answers_the_last_one() -> None:
+    handle = chain(add.s(1, 2), add.s(3), add.s(b=4)).push()
+    run_worker()
+    assert handle.result(timeout=5) == 10
+    status = handle.status()
+    assert status.name == "chain"
+    assert status.progress.share == 1
+
+
+def test_a_group_answers_the_list_of_results() -> None:
+    handle = group(add.s(1), tell.s(), group(tell.s("x"), Squares.s(4))).push()
+    run_worker()
+    assert handle.result(timeout=5) == [2, None, ["x", 14]]
+
+
+def test_a_bar_makes_a_chain() -> None:
+    handle = (add.s(1) | group(tell.s(), add.s(5)) | tell.s() | tell.si("end")).push()
+    run_worker()
+    assert handle.result(timeout=5) == "end"
+
+
+def test_a_map_reduce_task_takes_the_result_before_it() -> None:
+    handle = chain(add.s(1, 2), Squares.s(), add.s(1)).push()
+    run_worker()
+    assert handle.result(timeout=5) == 6
+
+
+def test_a_failure_is_raised_by_the_handle_and_says_which_task_it_was() -> None:
+    handle = chain(tell.s(1), refuse.s(), tell.s()).push()
+    run_worker()
+    with pytest.raises(TaskFailed, match="ValueError: no"):
+        handle.result(timeout=5)
+    assert "its child" in handle.status().reason
+
+
+def test_a_composite_is_cancelled_by_its_handle() -> None:
+    handle = chain(tell.s(1), tell.s()).push()
+    assert get(handle.id).cancel("enough")
+    run_worker()
+    with pytest.raises(TaskCancelled, match="enough"):
+        handle.result(timeout=5)
+
+
+def test_a_template_computes_its_parts_and_its_id() -> None:
+    handle = Steps.push(3, start=4)
+    assert handle.id == "steps:3"
+    assert Steps.push(3).word == "EXISTS"
+    run_worker()
+    assert handle.result(timeout=5) == 7
+    assert handle.status().name == "tests.composites.work.Steps"
+    assert Steps.push(3).word == "OK"
+
+
+def test_a_template_may_be_part_of_a_composite_and_take_the_result_before_it() -> None:
+    handle = chain(tell.s(5), Later.s(1, 2).si(), tell.s()).push()
+    run_worker()
+    assert handle.result(timeout=5) == [1, 2]
+
+
+def test_async_code_pushes_composites_too() -> None:
+    handle = asyncio.run(Later.apush(3, 4))
+    run_worker()
+    assert handle.result(timeout=5) == [3, 4]
+
+
+def test_options_of_the_tasks_and_of_the_composite_hold() -> None:
+    handle = chain(add.using(priority=7, tags=["t"], id="first").s(1), tell.s()).using(id="c", tags=["all"]).push()
+    assert handle.id == "c"
+    assert handle.status().tags == ("all",)
+    assert get("first").status().priority == 7
+    with pytest.raises(IdInUse):
+        chain(tell.s(1)).using(id="c", on_conflict="reject").push()
+
+
+def test_a_composite_that_a_task_pushes_has_its_root() -> None:
+    handle = push_pair.push(1)
+    run_worker()
+    pair = get(handle.result(timeout=5))
+    assert pair.result(timeout=5) == [2, 3]
+    assert pair.progress.done == 2
+    assert pair._record().root == handle.id
+
+
+def test_eagerly_a_composite_runs_within_its_push() -> None:
+    with eager():
+        assert chain(add.s(1, 2), group(tell.s(), add.s(1)), tell.s()).push().result() == [3, 4]
+        failed = group(tell.s(1), refuse.s(), tell.s(3)).push()
+        assert failed.state == "failed"
+        outcomes = group(refuse.s(), Squares.s(3), on_failure="outcomes").push().result()
+        assert [outcome["state"] for outcome in outcomes] == ["failed", "succeeded"]
+        with pytest.raises(TaskFailed):
+            chain(group(refuse.s(), tell.s(1), on_failure="continue"), tell.s()).push().result()
+
+
+def test_what_is_wrong_is_said_at_the_push_and_nothing_is_written(redis_client) -> None:
+    with pytest.raises(EmptyComposite, match="chain"):
+        chain().push()
+    with pytest.raises(EmptyComposite, match="group"):
+        chain(add.s(1, 2), group()).push()
+    with pytest.raises(NoPart, match="can't be part of chain"):
+        chain(add, add)
+    with pytest.raises(NoPart, match="init"):
+        Nothing.push()
+    with pytest.raises(Cycle, match="Endless"):
+        Endless.push()
+    with pytest.raises(IdTwice, match="x"):
+        group(tell.using(id="x").s(1), tell.using(id="x").s(2)).push()
+    with pytest.raises(BadOption, match="on_failure"):
+        group(tell.s(1), on_failure="ignore")
+    with pytest.raises(BadOption, match="on_conflict"):
+        chain(tell.s(1)).using(on_conflict="replace")
+    with pytest.raises(UnknownOption, match="retries"):
+        chain(tell.s(1)).using(retries=3)
+    with pytest.raises(CompositeTooLarge, match=r"10000 tasks.*Iterator"):
+        group(*[tell.s()] * 10_000).push()
+    with pytest.raises(BadArguments, match="must be given"):
+        chain(add.s()).push()
+    with pytest.raises(BadArguments, match="at most 2"):
+        chain(add.s(1), add.s(1, 2)).push()
+    with pytest.raises(BadArguments, match="b"):
+        chain(add.s(1), add.s("x")).push()
+    with pytest.raises(BadArguments, match="its id"):
+        chain(add.s(1), mail.s("x")).push()
+    assert not redis_client.keys("*:task:*")
