@@ -18,7 +18,9 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True):
     wait_p95_ms: float | None
     run_p95_ms: float | None
     drain_s: float | None
-    pending: int
+    waiting: int
+    chunks_waiting: int
+    chunk_rate: float
     workers: int
 
 
@@ -34,7 +36,9 @@ def figures(snapshot: Snapshot) -> Figures:
         wait_p95_ms=_worst(pool.wait_p95_ms for pool in pools),
         run_p95_ms=_worst(pool.run_p95_ms for pool in pools),
         drain_s=_drain(pools),
-        pending=snapshot.states.get("pending", 0),
+        waiting=sum(pool.waiting for pool in pools),
+        chunks_waiting=sum(pool.chunks_pending for pool in pools),
+        chunk_rate=sum(pool.chunk_rate for pool in pools),
         workers=sum(pool.workers for pool in pools),
     )
 
@@ -44,8 +48,8 @@ def _worst(values: Iterable[float | None]) -> float | None:
 
 
 def _drain(pools: Iterable[PoolView]) -> float | None:
-    """Zero when nothing waits, None as soon as one pool with waiting tasks does not shrink."""
-    waiting = [pool for pool in pools if pool.states.get("pending")]
+    """Zero when nothing waits, None as soon as one pool in which something waits does not shrink."""
+    waiting = [pool for pool in pools if pool.waiting]
     times = [pool.drain_s for pool in waiting if pool.drain_s is not None]
     if len(times) < len(waiting):
         return None

@@ -26,6 +26,14 @@ def test_ends_and_latencies_are_counted_by_name() -> None:
     assert not tally.waiting()
 
 
+def test_what_chunks_wait_is_no_wait_of_a_task() -> None:
+    tally = Tally()
+    tally.add(
+        Lease(id="m#0", fence=1, name="a", kind="chunk", wait_ms=9000), Settlement("m#0", 1, Outcome.SUCCESS), 5.0
+    )
+    assert tally.due(now=10.0) == {"ok|a": 1, f"run|a|{bucket(5.0)}": 1}
+
+
 def test_counts_are_sent_at_most_once_a_second() -> None:
     tally = Tally()
     count(tally, "a", Outcome.SUCCESS)

@@ -64,6 +64,7 @@ def _facts(row: LaneRow) -> dict[str, Any]:
 
 
 def _context() -> dict[str, Any]:
-    lanes = inspect.lanes()
-    version = version_of(lanes)
-    return {"lanes": lanes, "version": version, "live_url": f"{reverse('console:lanes-rows')}?v={version}"}
+    lanes, chunk_lanes = inspect.lanes(), inspect.chunk_lanes()
+    version = version_of(lanes, chunk_lanes)
+    live_url = f"{reverse('console:lanes-rows')}?v={version}"
+    return {"lanes": lanes, "chunk_lanes": chunk_lanes, "version": version, "live_url": live_url}

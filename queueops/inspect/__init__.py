@@ -4,6 +4,7 @@ from queueops.errors import FilterError
 from queueops.inspect.answers import (
     Alarm,
     Attempt,
+    ChunkLane,
     ErrorRow,
     Event,
     Failure,
@@ -35,7 +36,7 @@ from queueops.inspect.chunks import chunk, chunks, chunks_named, chunks_of
 from queueops.inspect.detail import raw, task
 from queueops.inspect.errors import errors
 from queueops.inspect.facets import facets
-from queueops.inspect.lanes import lanes
+from queueops.inspect.lanes import chunk_lanes, lanes
 from queueops.inspect.query import TaskQuery
 from queueops.inspect.schedules import (
     ScheduleDetail,
@@ -57,6 +58,7 @@ __all__ = [
     "Attempt",
     "ChunkDetail",
     "ChunkError",
+    "ChunkLane",
     "ChunkPage",
     "ChunkRow",
     "ChunksView",
@@ -84,6 +86,7 @@ __all__ = [
     "TaskRow",
     "WorkerRow",
     "chunk",
+    "chunk_lanes",
     "chunk_verbs",
     "chunks",
     "chunks_named",

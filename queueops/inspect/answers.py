@@ -153,6 +153,20 @@ class LaneRow(Answer, frozen=True, kw_only=True):
     weight: int = 1
 
 
+class ChunkLane(Answer, frozen=True, kw_only=True):
+    """The chunks of one map-reduce task that gathers: they wait in a lane of their own."""
+
+    pool: str
+    id: str
+    name: str
+    lane: str  # of the task: when that is paused, its chunks wait too
+    ready: int
+    active: int
+    errored: int
+    limit: int | None = None
+    closed: bool = False  # nobody claims now: the task's lane is paused, or chunks are being made ready again
+
+
 class RunningTask(Answer, frozen=True, kw_only=True):
     """What a worker's slot runs."""
 
@@ -213,8 +227,16 @@ class PoolView(Answer, frozen=True, kw_only=True):
     failure_rate: float  # 0..1, of what ended
     wait_p95_ms: float | None
     run_p95_ms: float | None
-    drain_s: float | None  # None: it does not shrink
+    drain_s: float | None  # of pending tasks and pending chunks; None: it does not shrink
     workers: int
+    chunks_pending: int = 0  # of map-reduce tasks that gather; where these are very many, estimated
+    chunks_active: int = 0
+    chunk_rate: float = 0.0  # chunks that ended, per second
+
+    @property
+    def waiting(self) -> int:
+        """Pending tasks and pending chunks."""
+        return self.states.get("pending", 0) + self.chunks_pending
 
 
 class RedisHealth(Answer, frozen=True, kw_only=True):
@@ -239,6 +261,7 @@ class Snapshot(Answer, frozen=True, kw_only=True):
     flows: dict[str, float]  # "pending>locked": per second
     pools: tuple[PoolView, ...]
     lanes: tuple[LaneRow, ...]
+    chunk_lanes: tuple[ChunkLane, ...]  # those with most ready chunks first
     errors: tuple[ErrorRow, ...]
     alarms: tuple[Alarm, ...]
     redis: RedisHealth

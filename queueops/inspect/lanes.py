@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from typing import Any
 
-from queueops.inspect.answers import LaneRow
+from queueops.inspect.answers import ChunkLane, LaneRow
 from queueops.inspect.source import open_reader, pools_of
 
-MOST = 200
+MOST, MOST_CHUNK_LANES = 200, 50
 
 
 def lanes(pool: str = "") -> list[LaneRow]:
@@ -16,6 +17,36 @@ def lanes(pool: str = "") -> list[LaneRow]:
     reader = open_reader()
     samples = reader.samples(pools_of(reader, pool), MOST)
     return [row for name, sampled in samples.items() for row in lane_rows(name, json.loads(sampled))]
+
+
+def chunk_lanes(pool: str = "") -> list[ChunkLane]:
+    """The map-reduce tasks that gather, of a pool or of all, most ready chunks first; at most 50 of each."""
+    reader = open_reader()
+    samples = reader.samples(pools_of(reader, pool), MOST_CHUNK_LANES)
+    return most_ready(row for name, sampled in samples.items() for row in chunk_rows(name, json.loads(sampled)))
+
+
+def most_ready(rows: Iterable[ChunkLane]) -> list[ChunkLane]:
+    """With those first that have most ready chunks."""
+    return sorted(rows, key=lambda row: (-row.ready, row.pool, row.id))
+
+
+def chunk_rows(pool: str, sampled: dict[str, Any]) -> list[ChunkLane]:
+    """The lanes of chunks of a pool's sample."""
+    return [
+        ChunkLane(
+            pool=pool,
+            id=str(row["task"]),
+            name=str(row["name"]),
+            lane=str(row["lane"]),
+            ready=int(row["pending"]),
+            active=int(row["active"]),
+            errored=int(row["errored"]),
+            limit=None if row.get("limit") is None else int(row["limit"]),
+            closed=bool(row.get("closed")),
+        )
+        for row in (sampled.get("chunks") or {}).get("lanes") or ()
+    ]
 
 
 def lane_rows(pool: str, sampled: dict[str, Any]) -> list[LaneRow]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from queueops.inspect.answers import PoolView
@@ -19,7 +19,8 @@ _ENDED = frozenset(str(state) for state in TERMINAL)
 def pool_view(name: str, sampled: Mapping[str, Any], workers: int) -> PoolView:
     """One pool's figures."""
     states = {str(state): int(count) for state, count in (sampled["states"] or {}).items()}
-    moves = flows(sampled)
+    moves, chunk_moves = flows(sampled), flows(sampled, "ch")
+    chunks_pending, chunks_active = _chunks(sampled, "pending"), _chunks(sampled, "active")
     coming = sum((rate for flow, rate in moves.items() if flow.startswith(">")), 0.0)
     ending = sum((rate for flow, rate in moves.items() if flow.partition(">")[2] in _ENDED), 0.0)
     fields = _both(sampled)
@@ -33,19 +34,22 @@ def pool_view(name: str, sampled: Mapping[str, Any], workers: int) -> PoolView:
         failure_rate=_failure_rate(fields),
         wait_p95_ms=percentile(_histogram(fields, "wait"), 0.95),
         run_p95_ms=percentile(_histogram(fields, "run"), 0.95),
-        drain_s=_drain(states.get(State.PENDING, 0), moves),
+        drain_s=_drain(states.get(State.PENDING, 0) + chunks_pending, (moves, chunk_moves)),
         workers=workers,
+        chunks_pending=chunks_pending,
+        chunks_active=chunks_active,
+        chunk_rate=sum(rate for flow, rate in chunk_moves.items() if flow.partition(">")[2] in ("done", "failed")),
     )
 
 
-def flows(sampled: Mapping[str, Any]) -> dict[str, float]:
-    """Changes of state a second, `pending>locked`: the last sixty seconds, out of two minutes' counters."""
+def flows(sampled: Mapping[str, Any], of: str = "tr") -> dict[str, float]:
+    """Changes of state a second, `pending>locked`: the last sixty seconds, out of two minutes' counters; `ch`: chunks."""
     now, before = _minutes(sampled)
     share = 1 - (sampled["taken"] % 60_000) / 60_000
     found: dict[str, float] = {}
     for field in {*now, *before}:
         kind, _, flow = field.partition("|")
-        if kind == "tr":
+        if kind == of:
             found[flow] = round((now.get(field, 0) + before.get(field, 0) * share) / 60, 3)
     return found
 
@@ -82,10 +86,18 @@ def _histogram(fields: Mapping[str, int], kind: str) -> Counter[int]:
     return found
 
 
-def _drain(pending: int, moves: Mapping[str, float]) -> float | None:
+def _chunks(sampled: Mapping[str, Any], state: str) -> int:
+    """Chunks in a state; where not all tasks that gather were looked at, as many of the others."""
+    found = sampled.get("chunks") or {}
+    looked = int(found.get("looked") or 0)
+    return round(int(found.get(state) or 0) * int(found.get("tasks") or 0) / looked) if looked else 0
+
+
+def _drain(pending: int, moves: Sequence[Mapping[str, float]]) -> float | None:
     """Seconds until nothing is ready any more at this pace; None when it does not shrink."""
     if not pending:
         return 0.0
-    entering = sum(rate for flow, rate in moves.items() if flow.endswith(f">{State.PENDING}"))
-    leaving = sum(rate for flow, rate in moves.items() if flow.startswith(f"{State.PENDING}>"))
+    pairs = [(flow, rate) for found in moves for flow, rate in found.items()]
+    entering = sum(rate for flow, rate in pairs if flow.endswith(f">{State.PENDING}"))
+    leaving = sum(rate for flow, rate in pairs if flow.startswith(f"{State.PENDING}>"))
     return pending / (leaving - entering) if leaving > entering else None

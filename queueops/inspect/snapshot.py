@@ -15,9 +15,9 @@ from typing import Any
 import msgspec
 
 from queueops.inspect.alarms import lane_alarms, pool_alarms
-from queueops.inspect.answers import Alarm, ErrorRow, LaneRow, PoolView, Snapshot
+from queueops.inspect.answers import Alarm, ChunkLane, ErrorRow, LaneRow, PoolView, Snapshot
 from queueops.inspect.errors import error_rows
-from queueops.inspect.lanes import lane_rows
+from queueops.inspect.lanes import chunk_rows, lane_rows, most_ready
 from queueops.inspect.rates import flows, pool_view
 from queueops.inspect.source import open_broker, open_reader
 from queueops.inspect.store import redis_health, server_ms, store_alarms
@@ -40,16 +40,18 @@ def snapshot() -> Snapshot:
     beats = _by_pool(reader.workers(names, WORKERS)[1])
     views = tuple(pool_view(pool, sampled, len(beats.get(pool, ()))) for pool, sampled in samples.items())
     lanes = tuple(row for pool, sampled in samples.items() for row in lane_rows(pool, sampled))
+    chunks = tuple(most_ready(row for pool, sampled in samples.items() for row in chunk_rows(pool, sampled)))
     found = tuple(error_rows(reader.errors(names, ERRORS), ERRORS))
     alarms = _alarms(views, samples, beats, lanes, info)
     return Snapshot(
-        version=_version(views, lanes, found, alarms, samples),
+        version=_version(views, lanes, chunks, found, alarms, samples),
         taken_ms=max((int(sampled["taken"]) for sampled in samples.values()), default=now),
         computed=computed,
         states=_sum(view.states for view in views),
         flows={flow: round(rate, 3) for flow, rate in _sum(flows(sampled) for sampled in samples.values()).items()},
         pools=views,
         lanes=lanes,
+        chunk_lanes=chunks,
         errors=found,
         alarms=alarms,
         redis=redis_health(info),
@@ -96,10 +98,13 @@ def _sum(rows: Any) -> dict[str, Any]:
 def _version(
     views: Sequence[PoolView],
     lanes: Sequence[LaneRow],
+    chunks: Sequence[ChunkLane],
     errors: Sequence[ErrorRow],
     alarms: Sequence[Alarm],
     samples: Samples,
 ) -> str:
     """A word that changes when something that is shown has changed, and with nothing else."""
-    shown = msgspec.json.encode((views, lanes, errors, alarms, [flows(sampled) for sampled in samples.values()]))
+    shown = msgspec.json.encode(
+        (views, lanes, chunks, errors, alarms, [flows(sampled) for sampled in samples.values()])
+    )
     return hashlib.sha1(shown, usedforsecurity=False).hexdigest()[:16]

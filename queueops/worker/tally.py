@@ -57,7 +57,8 @@ class Tally:
         elif outcome in _FAILED:
             counts.failed += 1
         counts.ran[bucket(run_ms)] += 1
-        counts.waited[bucket(lease.wait_ms)] += 1
+        if lease.kind != "chunk":  # chunks wait for each other: what they wait says nothing of what a task waits
+            counts.waited[bucket(lease.wait_ms)] += 1
 
     def due(self, now: float) -> dict[str, int] | None:
         """What is to be sent now, or None when there is nothing or it is too early. Whoever takes it must send it."""

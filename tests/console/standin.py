@@ -13,6 +13,7 @@ from queueops.errors import BrokerUnavailable
 from queueops.inspect import (
     Alarm,
     Attempt,
+    ChunkLane,
     ErrorRow,
     Failure,
     Finding,
@@ -32,7 +33,7 @@ from queueops.inspect import (
 from queueops.states import ACTIONS, State
 from tests.console.standin_chunks import ChunkWorld
 
-QUESTIONS = ("snapshot", "tasks", "task", "raw", "why", "facets", "lanes", "workers", "errors")
+QUESTIONS = ("snapshot", "tasks", "task", "raw", "why", "facets", "lanes", "chunk_lanes", "workers", "errors")
 TASK_VERBS = (
     "retry",
     "run_now",
@@ -81,6 +82,9 @@ class World:
             run_p95_ms=420.0,
             drain_s=12.0,
             workers=2,
+            chunks_pending=2394,
+            chunks_active=6,
+            chunk_rate=161.0,
         )
         return Snapshot(
             version=f"v{self.now}",
@@ -90,6 +94,7 @@ class World:
             flows={">pending": 12.5, "pending>locked": 11.2, "locked>succeeded": 10, "failed>pending": 0.2},
             pools=(pool,),
             lanes=tuple(self.lanes()),
+            chunk_lanes=tuple(self.chunk_lanes()),
             errors=tuple(self.errors()),
             alarms=(Alarm(level="danger", text=self.text, url_hint="workers"),),
             redis=RedisHealth(
@@ -184,6 +189,21 @@ class World:
             LaneRow(pool="default", lane="default", ready=3, active=1, oldest_ms=self.now - 5000),
             LaneRow(pool="default", lane="slow", ready=0, active=1, limit=2, paused=True, weight=3),
         ]
+
+    def chunk_lanes(self) -> list[ChunkLane]:
+        self._ask()
+        lane = ChunkLane(
+            pool="default",
+            id="count-1",
+            name=self.text,
+            lane=self.text,
+            ready=2394,
+            active=6,
+            errored=1,
+            limit=8,
+            closed=True,
+        )
+        return [lane]
 
     def workers(self) -> list[WorkerRow]:
         self._ask()

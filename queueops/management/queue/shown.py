@@ -5,7 +5,7 @@ from __future__ import annotations
 from queueops.inspect import PoolView, Snapshot, TaskDetail
 from queueops.management.queue.screen import moment, pairs, printable, table
 
-POOLS = ("POOL", "IN/S", "OUT/S", "FAILED", "WAIT P95", "RUN P95", "DRAINED IN", "WORKERS")
+POOLS = ("POOL", "WAITING", "CHUNKS WAITING", "IN/S", "OUT/S", "FAILED", "WAIT P95", "RUN P95", "DRAINED IN", "WORKERS")
 
 
 def shown_task(task: TaskDetail) -> str:
@@ -56,7 +56,8 @@ def shown_status(found: Snapshot) -> str:
 def _pool(pool: PoolView) -> tuple[object, ...]:
     drained = "-" if pool.drain_s is None else f"{pool.drain_s:.0f} s"
     rates = f"{pool.in_rate:.1f}", f"{pool.out_rate:.1f}", f"{pool.failure_rate:.1%}"
-    return pool.name, *rates, _ms(pool.wait_p95_ms), _ms(pool.run_p95_ms), drained, pool.workers
+    waiting = pool.states.get("pending", 0), pool.chunks_pending
+    return pool.name, *waiting, *rates, _ms(pool.wait_p95_ms), _ms(pool.run_p95_ms), drained, pool.workers
 
 
 def _block(title: str, text: str) -> str:

@@ -4,7 +4,9 @@
 -- KEYS: 1 the pool's prefix
 -- ARGV: 1 how many lanes at most, 2 the watchdog ('' = only look), 3 for how many ms it has the turn
 -- Reply: '' when it is another watchdog's turn; else JSON:
---        taken, states, oldest (entry time by state), lanes, workers, idle, overdue, clock, minute, before.
+--        taken, states, oldest (entry time by state), lanes, chunks (of how many tasks that gather, how many were
+--        looked at; sums of those: pending, active, errored; the lanes of those with most pending), workers, idle,
+--        overdue, clock, minute, before.
 -- Transitions: none.
 --@include clock
 --@include core
@@ -29,6 +31,31 @@ for _, lane in ipairs(call('ZREVRANGE', P .. ':lanes', 0, tonumber(ARGV[1]) - 1)
     oldest = entered and tonumber(entered) or nil }
 end
 
+-- What waits in the lanes of tasks that gather is work that waits, too. Of very many such tasks the first are looked at.
+local GATHERING = 200
+
+local function chunk_lanes()
+  local rows, sums = {}, { pending = 0, active = 0, errored = 0 }
+  for _, task in ipairs(call('ZRANGE', P .. ':state:aggregating', 0, GATHERING - 1)) do
+    local row = { task = task }
+    for state in pairs(sums) do
+      row[state] = call('ZCARD', TASK .. task .. '#chunks:' .. state)
+      sums[state] = sums[state] + row[state]
+    end
+    rows[#rows + 1] = row
+  end
+  sums.tasks, sums.looked = states.aggregating, #rows
+  table.sort(rows, function(a, b) return a.pending > b.pending end)
+  for i = #rows, tonumber(ARGV[1]) + 1, -1 do rows[i] = nil end
+  for _, row in ipairs(rows) do
+    local conf = lane_conf('#' .. row.task)
+    row.name, row.lane, row.limit = conf.name, conf.lane, conf.limit
+    row.closed = conf.paused and true or lane_conf(conf.lane).paused
+  end
+  sums.lanes = rows
+  return sums
+end
+
 local function minute(ago)
   local reply = call('HGETALL', P .. ':metrics:' .. string.format('%.0f', floor(now / 60000) - ago))
   local fields = {}
@@ -38,7 +65,7 @@ end
 
 local clock = call('HMGET', P .. ':clock', 'beat', 'grace', 'tick')
 local figures = cjson.encode({
-  taken = now, states = states, oldest = oldest, lanes = lanes,
+  taken = now, states = states, oldest = oldest, lanes = lanes, chunks = chunk_lanes(),
   workers = call('ZCARD', P .. ':workers'), idle = call('ZCARD', P .. ':idle'),
   overdue = call('ZCOUNT', P .. ':agenda', '-inf', now - 5000),
   clock = { beat = tonumber(clock[1] or nil), grace = tonumber(clock[2] or nil), tick = tonumber(clock[3] or nil) },

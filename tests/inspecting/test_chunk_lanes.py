@@ -1,0 +1,67 @@
+"""The chunks of map-reduce tasks are work that waits: the overview's figures and the lanes count them."""
+
+from __future__ import annotations
+
+from queueops import inspect
+from queueops.redis.broker import get_broker
+from tests.chunkwork import ChunkWork
+from tests.kernel.desk import Desk
+
+
+def a_task(size: int, task_id: str = "count", **own: str | int) -> ChunkWork:
+    """It gathers, and no chunk was begun."""
+    work = ChunkWork(get_broker(), task_id, **own)
+    work.map(list(range(size)))
+    return work
+
+
+def test_chunks_that_wait_are_counted_with_the_tasks_that_wait(desk: Desk) -> None:
+    a_task(30).claim(4)
+    desk.push("plain")
+    (pool,) = inspect.snapshot().pools
+    assert (pool.waiting, pool.chunks_pending, pool.chunks_active) == (27, 26, 4)
+
+
+def test_what_is_left_is_drained_at_the_pace_of_tasks_and_chunks(desk: Desk) -> None:
+    work = a_task(30)
+    work.done(work.claim(12))
+    (pool,) = inspect.snapshot().pools
+    assert 0.1 < pool.chunk_rate <= 0.2
+    assert pool.drain_s is not None
+    assert 60 < pool.drain_s < 200
+
+
+def test_chunks_that_nobody_takes_are_never_drained(desk: Desk) -> None:
+    desk.exchange(want=0)
+    a_task(3)
+    desk.client.delete(*desk.client.keys(f"{desk.keys.prefix}:metrics:*"))  # minutes ago
+    (pool,) = inspect.snapshot().pools
+    assert (pool.waiting, pool.drain_s) == (3, None)
+
+
+def test_of_very_many_tasks_some_are_looked_at_and_the_others_estimated(desk: Desk) -> None:
+    ids = [f"m{number:03}" for number in range(250)]
+    desk.client.zadd(desk.keys.state("aggregating"), dict.fromkeys(ids, 1))
+    for task_id in ids:
+        desk.client.zadd(f"{desk.keys.task(task_id)}#chunks:pending", {"0": 0, "1": 1})
+    (pool,) = inspect.snapshot().pools
+    assert pool.chunks_pending == 500
+    assert len(inspect.chunk_lanes()) == 50
+    desk.client.delete(desk.keys.state("aggregating"), *[f"{desk.keys.task(id)}#chunks:pending" for id in ids])
+
+
+def test_each_task_that_gathers_is_a_lane_with_what_holds_it_up(desk: Desk) -> None:
+    a_task(3, "few", mx=2).claim(2)
+    a_task(9, "many")
+    rows = inspect.chunk_lanes()
+    assert [(row.id, row.ready, row.active, row.limit) for row in rows] == [("many", 9, 0, None), ("few", 1, 2, 2)]
+    assert [(row.name, row.lane, row.closed) for row in rows] == [("tests.count", "default", False)] * 2
+    desk.broker.lane("default", "default", paused=1)
+    assert {row.closed for row in inspect.chunk_lanes("default")} == {True}
+    assert inspect.snapshot().chunk_lanes == tuple(inspect.chunk_lanes())
+
+
+def test_a_task_that_does_not_gather_has_no_lane_of_chunks(desk: Desk) -> None:
+    work = a_task(1)
+    work.done(work.claim(1))
+    assert inspect.chunk_lanes() == []
