@@ -50,6 +50,7 @@ class Start(NamedTuple):
 
     stage: str
     label: str | Promise
+    title: str | Promise  # as a sentence of its own
     note: str | Promise
     irreversible: bool = False
 
@@ -57,10 +58,32 @@ class Start(NamedTuple):
 STARTS: dict[str, Start] = {
     start.stage: start
     for start in (
-        Start("reduce", _("From reduce"), _("The results of the chunks are reduced again.")),
-        Start("failed", _("From process: failed chunks"), _("Failed chunks run again, then the reduce.")),
-        Start("all", _("From process: all chunks"), _("All chunks run again; their results are thrown away."), True),
-        Start("map", _("From map"), _("The chunks are made anew; all results are thrown away."), True),
+        Start(
+            "reduce",
+            _("From reduce"),
+            _("Restart from reduce"),
+            _("The results of the chunks are reduced again."),
+        ),
+        Start(
+            "failed",
+            _("From process: failed chunks"),
+            _("Restart the failed chunks"),
+            _("Failed chunks run again, then the reduce."),
+        ),
+        Start(
+            "all",
+            _("From process: all chunks"),
+            _("Restart all chunks"),
+            _("All chunks run again; their results are thrown away."),
+            True,
+        ),
+        Start(
+            "map",
+            _("From map"),
+            _("Restart from map"),
+            _("The chunks are made anew; all results are thrown away."),
+            True,
+        ),
     )
 }
 

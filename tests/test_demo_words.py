@@ -48,6 +48,9 @@ def test_the_words_of_all_pieces_are_added_up(calm: None) -> None:
     text = "".join((library.ROOT / path).read_text() for path in library.modules_of("json"))
     assert found["words"] == sum(word.isidentifier() for word in text.split())
     assert found["left out"] == 0
+    task = inspect.task(handle.id)
+    assert task is not None
+    assert task.progress == task.total
     assert ["the", text.split().count("the")] in found["top"]
 
 

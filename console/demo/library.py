@@ -14,7 +14,7 @@ ROOT = Path(sysconfig.get_path("stdlib"))
 LARGEST = 300_000
 INSTALLED = {"site-packages", "dist-packages"}
 NOT_WANTED = INSTALLED | {"test", "tests", "__pycache__"}
-TEXTS = {".py", ".txt", ".rst", ".cfg", ".toml"}
+TEXTS = {".py", ".txt", ".rst", ".cfg", ".toml", ".xml", ".json", ".decTest"}
 PIECE = 500
 
 

@@ -9,7 +9,8 @@ from django.utils.safestring import SafeString
 from console import addresses
 from console.chunk_looks import ChunkLook, look
 from console.templatetags.console import icon
-from queueops.inspect import ChunksView, Strip
+from queueops.inspect import ChunkDetail, ChunkRow, ChunksView, Strip, TaskDetail
+from queueops.states import ChunkState
 
 register = template.Library()
 
@@ -49,6 +50,18 @@ def attempts_text(strip: Strip) -> str:
 def span_of(end: int, first: int) -> int:
     """How many chunks the strip shows."""
     return end - first
+
+
+@register.filter
+def is_dropped(chunk: ChunkRow | ChunkDetail, task: TaskDetail) -> bool:
+    """Whether the reduce goes without it: an operator dropped it, or it had failed when the reduce began."""
+    return chunk.state == ChunkState.FAILED and (chunk.dropped or task.phase == "reduce")
+
+
+@register.filter
+def has_next(chunk: ChunkDetail) -> bool:
+    """Whether there may be a chunk behind it."""
+    return chunk.of is None or chunk.number + 1 < chunk.of
 
 
 @register.filter

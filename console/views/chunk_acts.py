@@ -49,7 +49,7 @@ def restart(request: HttpRequest, id: str) -> HttpResponse:
     choice = ChunkChoice(pool=task.pool, id=task.id, whole=("failed",) if start.stage == "failed" else (), count=count)
     if start.stage != "reduce" and (question := _unanswered(request, start, choice)):
         return question
-    deed = Deed(f"restart_{start.stage}", f"{_('Restart')} {start.label}", "rotate-clockwise", chunk_calls.restart)
+    deed = Deed(f"restart_{start.stage}", start.title, "rotate-clockwise", chunk_calls.restart)
     act_on_task(request, deed, Choice(((task.pool, task.id),)), {"stage": start.stage})
     return returning.back(request, "tasks")
 

@@ -8,8 +8,9 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils.http import urlencode
 
+from console import chunk_calls
 from console.addresses import chunk_url, chunks_url
-from console.chunk_deeds import STARTS, allowed
+from console.chunk_deeds import STARTS, Start, allowed
 from console.chunk_looks import LOOKS
 from console.chunk_place import Place
 from console.diagram.chunks import draw_bars, draw_chunks
@@ -18,7 +19,7 @@ from console.permissions import Verb
 from console.views.task import find, tabs_of
 from queueops import inspect
 from queueops.inspect import ChunksView, FilterError, TaskDetail
-from queueops.states import TERMINAL, State
+from queueops.states import State
 
 LIMIT = 50
 AMENDABLE = ("errored", "failed")
@@ -71,7 +72,7 @@ def _at_a_glance(request: HttpRequest, task: TaskDetail, place: Place) -> dict[s
     if view is None:
         raise Http404
     frame = Frame(request)
-    shown = (view.counts, view.strip, view.errors, view.stragglers, view.per_second, view.moving)
+    shown = (view.counts, view.strip, view.errors, view.stragglers, view.per_second, view.moving, view.paused)
     version = version_of(task, shown)
     amendable = {state: view.counts[state] for state in AMENDABLE if view.counts[state]}
     return {
@@ -91,14 +92,17 @@ def _at_a_glance(request: HttpRequest, task: TaskDetail, place: Place) -> dict[s
         "amendable": amendable,
         "retryable": sum(amendable.values()),
         "may_retry": Verb.OPERATE in frame.may and "retry" in inspect.chunk_verbs("failed", task.state, view.phase),
-        "may_drop": Verb.OPERATE in frame.may and task.state in (State.AGGREGATING, State.FAILED),
-        "starts": list(STARTS.values()) if Verb.OPERATE in frame.may and _restartable(task) else (),
+        "may_let_go": Verb.OPERATE in frame.may and task.state in (State.AGGREGATING, State.FAILED),
+        "urgent": task.state in (State.AGGREGATING, State.FAILED),
+        "starts": _starts(view) if Verb.OPERATE in frame.may else (),
         "nearby": _nearby(task, view),
     }
 
 
-def _restartable(task: TaskDetail) -> bool:
-    return task.state in TERMINAL or task.state == State.AGGREGATING
+def _starts(view: ChunksView) -> list[Start]:
+    """From where the engine would start the task again."""
+    stages = inspect.stages(view.state, view.phase, mapped=view.mapped, open=view.open)
+    return [start for start in STARTS.values() if chunk_calls.STAGES[start.stage][0] in stages]
 
 
 def _list(request: HttpRequest, task: TaskDetail, view: ChunksView, place: Place) -> dict[str, Any]:

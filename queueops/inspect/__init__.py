@@ -32,6 +32,7 @@ from queueops.inspect.chunk_answers import (
     Strip,
 )
 from queueops.inspect.chunk_rows import allowed as chunk_verbs
+from queueops.inspect.chunk_rows import stages
 from queueops.inspect.chunks import chunk, chunks, chunks_named, chunks_of
 from queueops.inspect.detail import raw, task
 from queueops.inspect.errors import errors
@@ -100,6 +101,7 @@ __all__ = [
     "schedule",
     "schedules",
     "snapshot",
+    "stages",
     "tail",
     "task",
     "tasks",

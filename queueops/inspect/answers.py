@@ -113,6 +113,7 @@ class TaskDetail(TaskFacts, frozen=True, kw_only=True):
     log: tuple[LogLine, ...] = ()
     timeline: tuple[Moment, ...] = ()
     allowed: tuple[str, ...] = ()  # verbs of queueops.control that its state allows
+    phase: str = ""  # of a map-reduce task: `reduce` once its chunks are through
     goes_on_at: str = ""  # where a retry takes up a map-reduce task that is over: `map`, `process` or `reduce`
 
 

@@ -64,6 +64,7 @@ class ChunkDetail(ChunkFacts, frozen=True, kw_only=True):
     attempts: tuple[Attempt, ...] = ()
     log: tuple[LogLine, ...] = ()
     second: SecondRun | None = None
+    of: int | None = None  # how many chunks the task has, once its map has ended
     allowed: tuple[str, ...] = ()
 
 
@@ -119,7 +120,7 @@ class ChunksView(Answer, frozen=True, kw_only=True):
     counts: dict[str, int]
     total: int
     per_second: float  # done, over the last minute
-    left_s: float | None  # at this pace; None when nothing moves
+    left_s: float | None  # at this pace; None when nothing moves, or when nobody claims them now
     pace: tuple[int, ...]  # done in equal steps from `pace_from_ms` to `pace_to_ms`
     pace_from_ms: int | None
     pace_to_ms: int | None
@@ -134,6 +135,13 @@ class ChunksView(Answer, frozen=True, kw_only=True):
     errors: tuple[ChunkError, ...]
     looked: int  # errors that `errors` was made from
     strip: Strip
+    mapped: bool = True  # its map has ended: there are no more chunks than these
+    paused: bool = False  # the task's lane is: its chunks wait, too
+
+    @property
+    def left_out(self) -> int:
+        """Failed chunks that the task goes without: an operator dropped them, or its policy did at the end."""
+        return self.counts["failed"] if self.phase else self.let_go
 
     @property
     def open(self) -> int:

@@ -32,6 +32,14 @@ def allowed(state: str, task_state: str, phase: str = "") -> tuple[str, ...]:
     return tuple(verb for verb in verbs if verb in ANYWHERE) if task_state == State.REDUCING else ()
 
 
+def stages(task_state: str, phase: str, *, mapped: bool, open: int) -> tuple[str, ...]:
+    """From where a map-reduce task can be started again, as the engine sees it: a map or a reduce that runs is not."""
+    rests = bool(phase) and task_state in RESTING
+    if task_state == State.AGGREGATING or task_state in TERMINAL or rests:
+        return ("map", "process", "reduce")[: 1 if not mapped else 2 if open else 3]
+    return ("map",) if task_state == State.RESTART else ()
+
+
 def row_of(row: Row, hide: Redactor) -> ChunkRow:
     """A line of a list."""
     return ChunkRow(
@@ -68,6 +76,7 @@ def detail_of(id: str, pool: str, number: int, found: Single, hide: Redactor) ->
         attempts=(*history.attempts(lines, {}), *_last(fields)),
         log=history.log(lines, hide),
         second=_second(second),
+        of=maybe_whole(parent.get("cn")),
         allowed=("drop",) if found.lost else allowed(state, parent.get("s", ""), parent.get("ph", "")),
     )
 

@@ -28,6 +28,7 @@ from queueops.inspect.errors import read_failure
 from queueops.inspect.source import open_broker, open_reader, redactor
 from queueops.redis.chunkreader import ChunkReader, Kind, Running, Summary
 from queueops.redis.facts import may_be_id, maybe_whole, whole
+from queueops.states import State
 
 MOST_ROWS = 200
 NUMBER = re.compile("[0-9]{1,15}")
@@ -59,7 +60,7 @@ def chunks_of(id: str, pool: str = "", *, first: int = 0, count: int = 0) -> Chu
         counts=counts,
         total=total,
         per_second=per_second,
-        left_s=0.0 if not open_ else open_ / per_second if per_second else None,
+        left_s=_left(summary, open_, per_second),
         pace=tuple(summary.pace),
         pace_from_ms=summary.first or None,
         pace_to_ms=(summary.now if open_ else summary.last) or None,
@@ -74,6 +75,8 @@ def chunks_of(id: str, pool: str = "", *, first: int = 0, count: int = 0) -> Chu
         errors=tuple(_kind(kind) for kind in summary.kinds),
         looked=summary.looked,
         strip=read_strip(reader, total, first, count),
+        mapped="cn" in record,
+        paused=summary.paused,
     )
 
 
@@ -148,6 +151,14 @@ def _pace(summary: Summary) -> float:
     """Chunks a second over the last minute, or since the first one was done."""
     since = min(60_000, summary.now - summary.first) if summary.first else 0
     return summary.minute * 1000 / max(1000, since)
+
+
+def _left(summary: Summary, open_: int, per_second: float) -> float | None:
+    """Seconds until no chunk is open; None while nobody claims any."""
+    if not open_:
+        return 0.0
+    held_up = summary.record.get("s") != State.AGGREGATING or "rd" in summary.record or summary.paused
+    return open_ / per_second if per_second and not held_up else None
 
 
 def _straggler(row: Running) -> Straggler:

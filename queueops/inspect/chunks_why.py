@@ -12,8 +12,8 @@ from queueops.inspect.findings import bad, good
 from queueops.inspect.spans import clock, span
 
 
-def aggregating_findings(id: str, pool: str) -> Iterator[Finding]:
-    """Each check of the chunks, those that an operator can mend first."""
+def aggregating_findings(id: str, pool: str, lane: str) -> Iterator[Finding]:
+    """Each check of the chunks, those that an operator can mend first; `lane` as `pool/lane`."""
     view = chunks_of(id, pool, count=1)
     if view is None:
         return
@@ -22,6 +22,8 @@ def aggregating_findings(id: str, pool: str) -> Iterator[Finding]:
         yield bad("All its chunks are through, and its reduce is not ready; run the consistency check.", value=done)
         return
     yield bad(f"Its reduce waits for {view.open:,} chunks.", value=done)
+    if view.paused:
+        yield bad("The task's lane is paused: its chunks wait, too.", value="paused", verb="resume_lane", target=lane)
     if view.moving:
         yield bad("Chunks are being made ready again; until that is through none is claimed.")
     yield from _failed(view)

@@ -97,6 +97,7 @@ def _describe(detail: Detail, hide: Redactor) -> TaskDetail:
         log=history.log(lines, hide),
         timeline=history.timeline(lines, record, state, entered),
         allowed=_allowed(detail, state),
+        phase=field("ph", ""),
         goes_on_at=goes_on_at(record, state),
     )
 

@@ -43,7 +43,7 @@ def pool_view(name: str, sampled: Mapping[str, Any], workers: int) -> PoolView:
 
 
 def flows(sampled: Mapping[str, Any], of: str = "tr") -> dict[str, float]:
-    """Changes of state a second, `pending>locked`: the last sixty seconds, out of two minutes' counters; `ch`: chunks."""
+    """Changes of state a second, `pending>locked`: over the last sixty seconds; `ch`: of chunks."""
     now, before = _minutes(sampled)
     share = 1 - (sampled["taken"] % 60_000) / 60_000
     found: dict[str, float] = {}

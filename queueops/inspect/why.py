@@ -231,7 +231,7 @@ def _parked(detail: Detail, state: State) -> Iterator[Finding]:
         yield bad("It is quarantined, so that it blocks nobody.", value=reason, verb=verb, target=detail.id)
         return
     if state is State.AGGREGATING:
-        yield from aggregating_findings(detail.id, detail.pool)
+        yield from aggregating_findings(detail.id, detail.pool, f"{detail.pool}/{detail.lane}")
         yield from _servers(detail)
         return
     words = {

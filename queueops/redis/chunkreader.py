@@ -81,6 +81,7 @@ class Summary(msgspec.Struct, kw_only=True):
     runs: list[tuple[int, int, int]]
     looked: int
     kinds: list[Kind]
+    paused: bool
 
 
 class Single(msgspec.Struct, kw_only=True):
@@ -170,7 +171,7 @@ class ChunkReader:
         )
 
 
-PARENT = ("s", "n", "ph", "xr", "xt", "xp", "oc", "mx")
+PARENT = ("s", "n", "ph", "xr", "xt", "xp", "oc", "mx", "cn")
 
 
 def _summary(found: dict[str, Any]) -> Summary:
@@ -188,6 +189,7 @@ def _summary(found: dict[str, Any]) -> Summary:
         runs=[(runs[i], runs[i + 1], runs[i + 2]) for i in range(0, len(runs), 3)],
         looked=whole(found["looked"]),
         kinds=[_kind(row) for row in found["errors"]],
+        paused=found["paused"] == 1,
     )
 
 

@@ -23,33 +23,37 @@
     cursor.setAttribute("aria-valuetext", text);
     if (cursor.matches(":focus, :hover") || cursor.value !== "0") document.getElementById("chunk-told").textContent = text;
   };
-  const columnAt = (cursor, event) => {
+  const columnAt = (cursor, x) => {
     const box = cursor.getBoundingClientRect(), count = Number(cursor.max) + 1;
-    return Math.max(0, Math.min(count - 1, Math.floor(((event.clientX - box.left) / box.width) * count)));
+    return Math.max(0, Math.min(count - 1, Math.floor(((x - box.left) / box.width) * count)));
   };
-  const point = (event) => {
-    const cursor = event.target, tip = document.getElementById("chunk-tip"), box = cursor.getBoundingClientRect();
-    tip.textContent = told(strip(), columnAt(cursor, event));
-    tip.hidden = false;
+  let pointer = null; // where it rests over the strip
+  const point = () => {
+    const tip = document.getElementById("chunk-tip"), cursor = strip()?.elements.column;
+    if (!tip || !cursor) return;
+    tip.hidden = pointer === null;
+    if (tip.hidden) return;
+    const box = cursor.getBoundingClientRect();
+    tip.textContent = told(strip(), columnAt(cursor, pointer));
     const half = tip.offsetWidth / 2;
-    tip.style.left = `${Math.max(half, Math.min(box.width - half, event.clientX - box.left))}px`;
+    tip.style.left = `${Math.max(half, Math.min(box.width - half, pointer - box.left))}px`;
   };
   const isCursor = (event) => event.target.id === "chunk-cursor";
 
   document.addEventListener("input", (event) => { if (isCursor(event)) tell(); });
   document.addEventListener("focusin", (event) => { if (isCursor(event)) tell(); });
   document.addEventListener("pointermove", (event) => {
-    if (isCursor(event)) point(event);
-    else { const tip = document.getElementById("chunk-tip"); if (tip) tip.hidden = true; }
+    pointer = isCursor(event) ? event.clientX : null;
+    point();
   });
   document.addEventListener("click", (event) => {
     if (!isCursor(event) || event.pointerType !== "mouse") return;
-    event.target.value = columnAt(event.target, event);
+    event.target.value = columnAt(event.target, event.clientX);
     strip().requestSubmit();
   });
   document.addEventListener("keydown", (event) => {
     if (isCursor(event) && event.key === "Enter") { event.preventDefault(); strip().requestSubmit(); }
   });
-  document.body.addEventListener("htmx:afterSettle", tell);
+  document.body.addEventListener("htmx:afterSettle", () => { tell(); point(); });
   tell();
 })();

@@ -55,6 +55,7 @@
       !((name === "checked" && node.matches(".tick, #tick-all")) || (name === "open" && node.matches("details, dialog")) ||
         (name === "value" && node.matches("input") && (node.type === "range" || edited(node))) || (name === "hidden" && node.id === "tick-all") || name === "aria-expanded"),
     beforeNodeMorphed: (old, fresh) => {
+      if (old.id === "chunk-tip") return false; // it stays with the pointer
       if (fresh.dataset?.gone === undefined) return true;
       old.dataset.gone = "";
       return false;

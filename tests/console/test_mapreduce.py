@@ -296,6 +296,60 @@ def test_what_cannot_be_started_again_is_told_why(work: ChunkWork, operator: Cli
     assert operator.post(f"{PAGE}_restart", {"stage": "end"}).status_code == 400
 
 
+def test_all_errored_chunks_are_skipped_with_one_click(work: ChunkWork, operator: Client) -> None:
+    page = html(operator)
+    assert "Skip errored chunks" in page
+    operator.post(f"{PAGE}_skip", {"whole": ["errored", "failed"], "pool": "default", "next": PAGE})
+    assert counts() == {"pending": 10, "active": 2, "errored": 0, "done": 18, "failed": 0}
+    assert "Skip errored chunks" not in html(operator)
+
+
+def test_what_restarts_says_so_in_a_sentence(work: ChunkWork, operator: Client) -> None:
+    asked = operator.post(f"{PAGE}_restart", {"stage": "all", "next": PAGE}).content.decode()
+    assert "<h1>Restart all chunks</h1>" in asked
+    assert "30 chunks of <code>count</code>" in asked
+    answer = operator.post(f"{PAGE}_restart", {"stage": "failed", "next": PAGE}, follow=True)
+    assert "Restart the failed chunks: 1 task." in answer.content.decode()
+
+
+def test_only_what_the_engine_would_do_is_offered_as_a_restart(work: ChunkWork, operator: Client) -> None:
+    def offered() -> list[str]:
+        return re.findall(r'name="stage" value="(\w+)"', html(operator))
+
+    assert offered() == ["failed", "all", "map"]
+    operator.post("/ops/tasks/count/_cancel", {"pool": "default"})
+    assert offered() == ["failed", "all", "map"]
+    operator.post(f"{PAGE}_restart", {"stage": "map", "confirmed": "30", "typed": "30", "reason": "r", "next": PAGE})
+    assert offered() == []
+
+
+def test_the_last_chunk_has_none_behind_it(work: ChunkWork, operator: Client) -> None:
+    assert "Chunk behind" in html(operator, f"{PAGE}28/")
+    assert "Chunk behind" not in html(operator, f"{PAGE}29/")
+
+
+def test_chunks_that_the_policy_let_go_are_shown_as_dropped(namespace: str, operator: Client) -> None:
+    work = ChunkWork(get_broker(), oc="50%")
+    work.map([1, 2, 3])
+    claimed = work.claim(3)
+    work.fail(claimed[:1])
+    assert "<b>1 dropped</b>" not in html(operator)
+    work.done(claimed[1:])
+    page = html(operator)
+    assert "<b>1 dropped</b>" in page
+    assert page.count('<span class="badge-note">dropped</span>') == 1
+    assert "of the one chunk that failed" in page
+    assert "dropped</span>" in html(operator, f"{PAGE}0/")
+
+
+def test_time_left_is_shown_only_of_what_goes_on(work: ChunkWork, operator: Client) -> None:
+    assert "Time left" in html(operator)
+    get_broker().lane("default", "default", paused=1)
+    assert "its lane is paused" in html(operator)
+    operator.post("/ops/tasks/count/_cancel", {"pool": "default"})
+    assert "Time left" not in html(operator)
+
+
 def test_why_offers_to_retry(work: ChunkWork, operator: Client) -> None:
     page = html(operator, "/ops/tasks/count/why/")
     (action, *_) = re.findall(r'action="(/ops/mapreduce/count/_retry[^"]*)"', page)

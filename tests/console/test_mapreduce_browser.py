@@ -102,6 +102,23 @@ def test_the_pointer_is_told_what_it_is_over_and_a_click_opens_it(open_chunks: O
     page.wait_for_url("**/mapreduce/doubles/20/**")
 
 
+def test_what_the_pointer_was_told_stays_while_it_rests_and_is_told_anew(
+    open_chunks: Open, handle: TaskHandle[int]
+) -> None:
+    page = open_chunks("mapreduce/doubles/")
+    box = page.locator("#chunk-cursor").bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + box["width"] * 3.5 / 40, box["y"] + 20)
+    tip = page.locator("#chunk-tip")
+    expect(tip).to_have_text("Chunk 3: errored, failed attempts: 1")
+    BROKEN.clear()
+    handle_chunks(page)
+    expect(tip).to_be_visible()
+    expect(tip).to_have_text("Chunk 3: done")
+    page.mouse.move(5, 5)
+    expect(tip).to_be_hidden()
+
+
 def test_ticked_chunks_stay_ticked_and_in_their_places(open_chunks: Open, handle: TaskHandle[int]) -> None:
     page = open_chunks("mapreduce/doubles/?state=errored")
     page.locator("#b-20").check()

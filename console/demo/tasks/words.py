@@ -56,10 +56,10 @@ class WordCount(MapReduce):
         """Add up, one result at a time."""
         top: Counter[str] = Counter()
         lines = words = 0
-        for done, result in enumerate(results):
+        for done, result in enumerate(results, start=1):
             lines, words = lines + result["lines"], words + result["words"]
             top.update(dict(result["top"]))
-            if done % 200 == 0:
+            if done % 200 == 0 or done == len(results):
                 current().progress(done, len(results))
         return {"lines": lines, "words": words, "left out": len(self.dropped), "top": top.most_common(20)}
 

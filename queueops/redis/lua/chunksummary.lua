@@ -7,7 +7,7 @@
 --        due (of the first errored one); minute (done within it); first, last (times of chunks done), pace (done in
 --        each step between the first and the last, or now while chunks are open); active (number, begun, worker,
 --        attempts, crashes flat); runs (number, begun, ended flat); looked (errors that were looked at); errors
---        (fingerprint, how many failed, how many errored, number of one, its error cut).
+--        (fingerprint, how many failed, how many errored, number of one, its error cut); paused (1: the task's lane is).
 -- Transitions: none.
 --@include clock
 
@@ -15,7 +15,7 @@ local task, stragglers, samples, looks, kinds, steps = ARGV[1], tonumber(ARGV[2]
   tonumber(ARGV[5]), tonumber(ARGV[6])
 local SETS = TASK .. task .. '#chunks:'
 local OF_TASK = { 's', 'n', 'k', 'c', 'b', 'e', 'at', 'r', 'pr', 'to', 'mx', 'oc', 'xr', 'xp', 'xt', 'ph', 'y', 'w',
-  'cn', 'xd', 'rd' }
+  'cn', 'xd', 'rd', 'l' }
 
 local function chunk(number, ...) return fields_of(TASK .. task .. '#' .. number, ...) or {} end
 
@@ -87,6 +87,12 @@ local function errors()
   return list, looked
 end
 
+-- Its chunks are claimed no more than its own lane is.
+local function paused()
+  local lane = (fields_of(task_key(task), 'l') or {})[1] or 'default'
+  return call('HGET', P .. ':lane:' .. lane .. '#conf', 'paused') == '1' and 1 or 0
+end
+
 local sizes, list, looked = counts(), errors()
 local open, first, last = sizes[1] + sizes[2] + sizes[3], time_at(0), time_at(-1)
 local until_ = open > 0 and now or last
@@ -94,4 +100,4 @@ return { 'now', now, 'record', record(), 'counts', sizes,
   'due', tonumber(call('ZRANGE', SETS .. 'errored', 0, 0, 'WITHSCORES')[2] or 0) or 0,
   'minute', call('ZCOUNT', SETS .. 'done', now - 60000, '+inf'), 'first', first or 0, 'last', last or 0,
   'pace', first and until_ > first and pace(first, until_) or {}, 'active', active(), 'runs', runs(sizes[4]),
-  'looked', looked, 'errors', list }
+  'looked', looked, 'errors', list, 'paused', paused() }
