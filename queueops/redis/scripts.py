@@ -10,6 +10,7 @@ import functools
 import hashlib
 import re
 import threading
+from collections import Counter
 from importlib import resources
 from typing import Any
 
@@ -22,6 +23,7 @@ from queueops import states
 _INCLUDE = re.compile(r"^--@include (\w+)$", re.MULTILINE)
 _COMMENT = re.compile(r"^\s*--(?!@).*\n", re.MULTILINE)
 _FUNCTION = re.compile(r"^local function (\w+)\((?:[^\n]*\bend\n|[^\n]*\n(?:(?!end\n)[^\n]*\n)*end\n)", re.MULTILINE)
+_WORD = re.compile(r"(?<![\w.])\w+")
 NAMES = (
     "beat",
     "chunkpage",
@@ -96,11 +98,9 @@ def state_tables(body: str) -> str:
 def drop_unused(body: str) -> str:
     """Leave out top-level functions that nothing calls: each costs time in every run of the script."""
     while True:
+        said = Counter(_WORD.findall(body))
         unused = [
-            match
-            for match in _FUNCTION.finditer(body)
-            if len(re.findall(rf"(?<![\w.]){match[1]}\b", body))
-            == len(re.findall(rf"(?<![\w.]){match[1]}\b", match[0]))
+            match for match in _FUNCTION.finditer(body) if said[match[1]] == _WORD.findall(match[0]).count(match[1])
         ]
         if not unused:
             return body
