@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from time import monotonic
 from typing import Any
 
 from queueops.contracts import Push
@@ -17,8 +18,8 @@ from queueops.retry import Retry
 
 MOST_CHUNKS = 10_000_000
 """Chunks of one task."""
-BATCH_CHUNKS, BATCH_BYTES = 500, 256 * 1024
-"""A map's chunks are written in batches: a call of the store stays short, and memory flat."""
+BATCH_CHUNKS, BATCH_BYTES, BATCH_SECONDS = 500, 256 * 1024, 1.0
+"""A map's chunks are written in batches: a call of the store stays short, memory flat, and progress is seen."""
 _POLICY = re.compile(r"fail|drop|drop:(\d{1,7})|drop:(\d{1,2}(?:\.\d{1,3})?|100)%")
 _ANY = 10_000_000
 _MOST_DROPPED = 100_000
@@ -107,33 +108,50 @@ class Results:
 
 
 def encoded_batches(name: str, chunks: Iterable[Any]) -> Iterator[list[bytes]]:
-    """The encoded chunks, in batches of bounded number and size.
+    """The encoded chunks, in batches of bounded number and size, none of which waits much longer than a second.
 
     Raises NotEncodable, PayloadTooLarge, BadChunks and TooManyChunks.
     """
-    if isinstance(chunks, (str, bytes)) or not isinstance(chunks, Iterable):
+    if isinstance(chunks, (str, bytes, Mapping)) or not isinstance(chunks, Iterable):
         raise BadChunks(name=name, type=_what(chunks))
     batch: list[bytes] = []
-    size = 0
+    size, begun = 0, monotonic()
     for number, chunk in enumerate(chunks):
         if number == MOST_CHUNKS:
             raise TooManyChunks(name=name, limit=MOST_CHUNKS)
         data = encode_result(name, chunk, f"chunk {number}")
         if batch and (len(batch) == BATCH_CHUNKS or size + len(data) > BATCH_BYTES):
             yield batch
-            batch, size = [], 0
+            batch, size, begun = [], 0, monotonic()
         batch.append(data)
         size += len(data)
+        if monotonic() - begun >= BATCH_SECONDS:
+            yield batch
+            batch, size, begun = [], 0, monotonic()
     if batch:
         yield batch
 
 
+_SORTS = {
+    "map": 'a plain "def" that yields or returns chunks',
+    "process": 'a "def" or "async def" that returns the result of a chunk, and no generator',
+    "reduce": 'a plain "def" that returns the result, and no generator',
+}
+
+
 def _check_methods(kind: Any, name: str) -> None:
-    for method in ("map", "process", "reduce"):
+    for method, expected in _SORTS.items():
         function = getattr(kind, method)
-        if inspect.isasyncgenfunction(function) or (method != "process" and inspect.iscoroutinefunction(function)):
-            expected = 'a plain "def"; process may be async, and none of them may be an async generator'
-            raise BadOption(name=f"{name}.{method}", value="async def", expected=expected)
+        generates = method != "map" and inspect.isgeneratorfunction(function)
+        waits = method != "process" and inspect.iscoroutinefunction(function)
+        if generates or waits or inspect.isasyncgenfunction(function):
+            raise BadOption(name=f"{name}.{method}", value=_sort_of(function), expected=expected)
+
+
+def _sort_of(function: Any) -> str:
+    if inspect.isasyncgenfunction(function):
+        return "an async generator"
+    return "a generator" if inspect.isgeneratorfunction(function) else "async def"
 
 
 def _what(value: Any) -> str:

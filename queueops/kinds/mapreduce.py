@@ -5,8 +5,7 @@ Source of the rules: seed 0. The kernel does the bookkeeping (``redis/lua/includ
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, ClassVar
 
 from asgiref.sync import async_to_sync
@@ -15,13 +14,14 @@ from queueops import registry
 from queueops.context import Context
 from queueops.contracts import Push
 from queueops.encoding import decode_result
-from queueops.handle import TaskHandle, TaskStatus
+from queueops.handle import TaskHandle, TaskStatus, get
 from queueops.ids import check_id
 from queueops.kinds.chunked import ChunkOptions, Results, encoded_batches
 from queueops.kinds.function import FunctionHandler
 from queueops.kinds.options import UNSET, Options
 from queueops.kinds.parts import Signature
 from queueops.kinds.pushable import Task
+from queueops.kinds.stages import Stages
 from queueops.kinds.task import default_name
 from queueops.kinds.unique import UniqueId
 from queueops.redis import broker as brokers
@@ -127,8 +127,9 @@ class MapReduce:
 
     @classmethod
     def status(cls, task_id: str) -> TaskStatus | None:
-        """The task of this id now, its chunks counted by state; None when it is gone."""
-        return TaskHandle[Any](check_id(task_id), cls.pool).status()
+        """The task of this id now, in whichever pool it is, its chunks counted by state; None when it is gone."""
+        found = get(check_id(task_id))
+        return None if found is None else found.status()
 
 
 class MapReduceTask(Task[Any, Any, Any]):
@@ -138,17 +139,22 @@ class MapReduceTask(Task[Any, Any, Any]):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Map, process and reduce here and now, one chunk after the other."""
-        cls = self.handler.cls  # type: ignore[attr-defined]
-        process = cls().process
-        if self.chunk_options.asynchronous:
-            process = async_to_sync(process)
-        return cls().reduce([process(chunk) for chunk in cls().map(*args, **kwargs)])
+        stages: Stages = self.handler.stages  # type: ignore[attr-defined]
+        process = async_to_sync(stages.aprocess) if self.chunk_options.asynchronous else stages.process
+        with stages.map(args, kwargs) as chunks:
+            results = [process(chunk) for chunk in chunks]
+        return stages.reduce(results)
 
     def _made(self, args: Sequence[Any], kwargs: dict[str, Any], *, after: bool = False) -> Push:
         push = super()._made(args, kwargs, after=after)
         push.kind = "mapreduce"
-        push.own = self.chunk_options.fields(push)
+        push.own = self._own_fields(push)
         return push
+
+    def _own_fields(self, push: Push) -> tuple[tuple[str, str | int], ...]:
+        stages: Stages = self.handler.stages  # type: ignore[attr-defined]
+        stages.check(asynchronous=self.chunk_options.asynchronous)
+        return self.chunk_options.fields(push)
 
 
 class MapReduceHandler(FunctionHandler):
@@ -157,8 +163,8 @@ class MapReduceHandler(FunctionHandler):
     kind = "mapreduce"
 
     def __init__(self, cls: type[MapReduce], name: str) -> None:
-        super().__init__(partial(cls.map, cls()), name, tuple(cls.retry_on))
-        self.cls = cls
+        super().__init__(cls().map, name, tuple(cls.retry_on))
+        self.stages = Stages(cls, name)
 
     def run(self, context: Context) -> Any:
         """Map and answer the number of chunks, or reduce and answer the result."""
@@ -169,18 +175,17 @@ class MapReduceHandler(FunctionHandler):
         args, kwargs = self.plan.decode(lease.args)
         broker.make_room(lease.pool, lease.id, lease.fence)
         count = 0
-        for batch in encoded_batches(self.name, self.cls().map(*args, **kwargs)):
-            broker.split(lease.pool, lease.id, lease.fence, count, batch)
-            count += len(batch)
-            if context.cancelled:
-                context.cancel()
+        with self.stages.map(args, kwargs) as chunks:
+            for batch in encoded_batches(self.name, _until_cancelled(chunks, context)):
+                broker.split(lease.pool, lease.id, lease.fence, count, batch)
+                count += len(batch)
+                if context.cancelled:
+                    context.cancel()
         return count
 
     def _reduce(self, context: Context) -> Any:
-        instance = self.cls()
         results = Results(brokers.get_broker(), context.lease.pool, context.lease.id, self.name)
-        instance.dropped = results.dropped
-        return instance.reduce(results)
+        return self.stages.reduce(results, results.dropped)
 
 
 class ChunkHandler:
@@ -190,14 +195,14 @@ class ChunkHandler:
     is_async = False
 
     def __init__(self, cls: type[MapReduce], name: str) -> None:
-        self.cls = cls
         self.name = name
         self.task = cls.task
+        self.stages = Stages(cls, name)
         self.retry_on = tuple(cls.retry_on)
 
     def run(self, context: Context) -> Any:
         """The result of the chunk."""
-        return self.cls().process(decode_result(self.name, context.lease.args))
+        return self.stages.process(decode_result(self.name, context.lease.args))
 
 
 class AsyncChunkHandler(ChunkHandler):
@@ -207,7 +212,19 @@ class AsyncChunkHandler(ChunkHandler):
 
     async def run(self, context: Context) -> Any:
         """The result of the chunk."""
-        return await self.cls().process(decode_result(self.name, context.lease.args))
+        return await self.stages.aprocess(decode_result(self.name, context.lease.args))
+
+
+def _until_cancelled(chunks: Any, context: Context) -> Any:
+    """The chunks as a generator makes them; each is a good moment to be cancelled."""
+    return _heeding(chunks, context) if isinstance(chunks, Iterator) else chunks
+
+
+def _heeding(chunks: Iterator[Any], context: Context) -> Iterator[Any]:
+    for chunk in chunks:
+        yield chunk
+        if context.cancelled:
+            context.cancel()
 
 
 _PUSHED = ("pool", "lane", "priority", "tags", "keep", "on_conflict", "retries", "retry", "timeout")
@@ -219,8 +236,8 @@ def _register(cls: type[MapReduce]) -> None:
     given = {option: getattr(cls, option) for option in _PUSHED}
     options = Options().but(**{o: value for o, value in given.items() if value is not getattr(MapReduce, o)})
     handler = MapReduceHandler(cls, name)
-    own_id: Callable[..., str] | None = getattr(cls, "task_id", None)
-    unique = UniqueId(partial(own_id, cls())) if own_id else None
+    own_id: Callable[..., str] | None = getattr(cls(), "task_id", None)
+    unique = UniqueId(own_id) if own_id else None
     task = MapReduceTask(handler, options, unique, Schedule.of(cls.__dict__.get("cron")))
     task.chunk_options = chunk_options
     handler.task = cls.task = task

@@ -49,30 +49,45 @@ class Shared(Count):
 
 
 class Slow(MapReduce):
-    """Map and chunk take longer than the timeout, having said so."""
+    """Map and chunk take longer than the timeout, having said so. A machine that is busy may be too late to say so."""
 
-    retries, timeout = 0, 0.5
+    retries, timeout, retry = 5, 0.5, Retry(delay=0, jitter=0)
 
     def map(self, seconds):
-        note("start")
-        current().extend(seconds["map"])
-        time.sleep(seconds["map"])
+        take_longer(seconds["map"])
         return [seconds["process"]]
 
     def process(self, chunk):
-        note("start")
-        current().extend(chunk)
-        time.sleep(chunk)
+        take_longer(chunk)
         return "in time"
 
     def reduce(self, results):
         return list(results)
 
 
+def take_longer(seconds: float) -> None:
+    """Than the timeout allows, if these are more than none."""
+    if seconds:
+        current().extend(30)
+        note("extended")
+        time.sleep(seconds)
+        note("end")
+
+
+class Endless(MapReduce):
+    """Finds a chunk now and then, for ever."""
+
+    def map(self):
+        while True:
+            note("found")
+            yield 1
+            time.sleep(0.05)
+
+
 class Hanging(MapReduce):
     """Each stage hangs the first time, until it is interrupted."""
 
-    retries, timeout, retry = 1, 0.5, Retry(delay=0, jitter=0)
+    retries, timeout, retry = 5, 0.5, Retry(delay=0, jitter=0)
 
     def map(self):
         hang_once("map")

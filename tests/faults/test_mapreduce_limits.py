@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from tests.faults.conftest import Bench
-from tests.faults.counts import Hanging, Shared, Slow
+from tests.faults.counts import Endless, Hanging, Shared, Slow
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.faults
@@ -36,8 +36,8 @@ def test_a_map_or_a_chunk_that_asks_for_more_time_gets_it(bench: Bench, stage: s
     handle = Slow.push({"map": 0.0, "process": 0.0} | {stage: 1.5})
     (record,) = bench.wait([handle])
     assert handle.result() == ["in time"]
-    assert (record.crashes, record.attempt) == (0, 0)
-    assert len(bench.ledger.lines("start")) == 2
+    assert record.crashes == 0
+    assert [line.phase for line in bench.ledger.lines()] == ["extended", "end"]
     assert worker.children() == [child]
 
 
@@ -47,7 +47,20 @@ def test_a_map_a_chunk_and_a_reduce_that_hang_once_are_interrupted_and_come_back
     handle = Hanging.push()
     bench.wait([handle])
     assert handle.result() == [1]
-    assert [line.phase for line in bench.ledger.lines()] == ["map", "map", "chunk", "chunk", "reduce", "reduce"]
+    calls = [line.phase for line in bench.ledger.lines()]
+    assert list(dict.fromkeys(calls)) == ["map", "chunk", "reduce"]
+    assert min(Counter(calls).values()) >= 2
     (row,) = bench.broker.chunk_rows("default", handle.id, [0], "at", "cr")
-    assert (row.fields["at"], row.fields["cr"]) == (b"1", None)
+    assert int(row.fields["at"]) >= 1
+    assert row.fields["cr"] is None
     assert worker.children() == [child]
+
+
+def test_a_slow_map_shows_its_chunks_as_it_finds_them_and_is_cancelled_at_the_next_one(bench: Bench) -> None:
+    bench.worker()
+    handle = Endless.push()
+    wait_until(lambda: handle.status().chunks["pending"] > 0, 20, bench.say)
+    handle.cancel("enough")
+    (record,) = bench.wait([handle], "cancelled")
+    assert record.reason == "enough"
+    assert len(bench.ledger.lines("found")) < 400

@@ -62,8 +62,9 @@ def the_error(handle: TaskHandle[Any]) -> str:
         (5, "BadChunks: tests.given.map() must yield or return its chunks, but it returned an int"),
         ("text", "but it returned a str"),
         (None, "but it returned nothing"),
+        ({"a": 1}, "but it returned a dict"),
     ],
-    ids=["object", "nan", "half way", "over-long", "number", "text", "nothing"],
+    ids=["object", "nan", "half way", "over-long", "number", "text", "nothing", "table"],
 )
 def test_chunks_that_cannot_be_stored_fail_the_map_at_once_with_the_number_of_the_first(
     given: Any, chunks: Any, text: str
@@ -181,29 +182,35 @@ def test_an_option_that_cannot_be_is_refused_where_the_class_is_defined(option: 
     assert expected in str(caught.value)
 
 
-@pytest.mark.parametrize("method", ["map", "reduce"])
-def test_an_async_map_or_reduce_is_refused_where_the_class_is_defined(method: str) -> None:
-    async def later(self, *args):
-        return []
-
-    with pytest.raises(BadOption, match=rf'{method} is .*, but it must be a plain "def"; process may be async'):
-        type("Wrong", (MapReduce,), {method: later})
+async def later(self, *args):
+    return []
 
 
-def test_an_async_generator_as_map_is_refused_where_the_class_is_defined() -> None:
-    async def later(self):
-        yield 1
-
-    with pytest.raises(BadOption, match=r'map is .*, but it must be a plain "def"; process may be async'):
-        type("Wrong", (MapReduce,), {"map": later})
+async def found_later(self, *args):
+    yield 1
 
 
-def test_an_async_generator_as_process_is_refused_where_the_class_is_defined() -> None:
-    async def later(self, chunk):
-        yield 1
+def found(self, *args):
+    yield 1
 
-    with pytest.raises(BadOption, match=r"process is .*, but it must be .* none of them may be an async generator"):
-        type("Wrong", (MapReduce,), {"process": later})
+
+@pytest.mark.parametrize(
+    ("method", "function", "text"),
+    [
+        ("map", later, """map is 'async def', but it must be a plain "def" that yields or returns chunks"""),
+        ("map", found_later, """map is 'an async generator', but it must be a plain "def" that yields"""),
+        ("process", found_later, """process is 'an async generator', but it must be a "def" or "async def" that"""),
+        ("process", found, """process is 'a generator', but it must be a "def" or "async def" that returns"""),
+        ("reduce", later, """reduce is 'async def', but it must be a plain "def" that returns the result"""),
+        ("reduce", found, """reduce is 'a generator', but it must be a plain "def" that returns the result"""),
+    ],
+)
+def test_a_method_of_the_wrong_sort_is_refused_where_the_class_is_defined(
+    method: str, function: Any, text: str
+) -> None:
+    with pytest.raises(BadOption) as caught:
+        type("Wrong", (MapReduce,), {method: function})
+    assert text in str(caught.value)
 
 
 def test_an_async_process_is_awaited() -> None:

@@ -242,6 +242,16 @@ def test_there_is_no_status_of_a_task_that_is_not_there(calls: list[Any]) -> Non
     assert Absent.status(handle.id).state == State.CANCELLED
 
 
+def test_the_status_is_found_in_whichever_pool_the_task_is(calls: list[Any]) -> None:
+    class Elsewhere(Faltering): ...
+
+    Elsewhere.calls = calls
+    handle = Elsewhere.using(pool="other").push()
+    assert Elsewhere.status(handle.id).pool == "other"
+    run_worker()
+    assert Elsewhere.status(handle.id).chunks["done"] == 2
+
+
 def test_the_handle_has_the_id_that_the_class_or_chance_gives(calls: list[Any]) -> None:
     class Own(Faltering):
         def task_id(self, path):
