@@ -19,6 +19,7 @@ import redis
 from redis.exceptions import NoScriptError, ReadOnlyError, ResponseError
 
 from queueops import states
+from queueops.redis import parts
 
 _INCLUDE = re.compile(r"^--@include (\w+)$", re.MULTILINE)
 _COMMENT = re.compile(r"^\s*--(?!@).*\n", re.MULTILINE)
@@ -113,9 +114,9 @@ def source(name: str, *, shebang: bool = True) -> str:
     """The whole text of a script. Without ``shebang`` for servers older than 7, which don't know that line."""
     text = _read(f"{name}.lua")
     first, _, body = text.partition("\n")
-    body = _INCLUDE.sub(lambda match: _read(f"include/{match[1]}.lua"), body)
+    body = _INCLUDE.sub(lambda match: parts.marked(match[1], _read(f"include/{match[1]}.lua")), body)
     body = drop_unused(_COMMENT.sub("", body))
-    body = state_tables(body) + body
+    body = state_tables(body) + parts.made_late(body)
     return f"{first}\n{body}" if shebang else body
 
 
