@@ -15,7 +15,10 @@ class ConsoleConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Register the checks of the project that the console lives in."""
+        """Register the checks of the project that the console lives in, and keep a trace of its operators' commands."""
         from console.checks import check_project
+        from console.terminal import keep
+        from queueops.management.queue import journal
 
         checks.register(check_project)
+        journal.keep(keep)

@@ -30,15 +30,28 @@ def recorded(
     An entry that stays "begun" is of a process that died in between. The body sets what it learns on the entry;
     an error of the engine is recorded and raised on.
     """
+    who: dict[str, Any] = {
+        "actor_id": request.user.pk,
+        "actor_name": request.user.get_username(),
+        "address": request.META.get("REMOTE_ADDR") or None,
+        "reason": request.POST.get("reason", "").strip(),
+    }
+    with written(verb, target, tasks, **who, **facts) as entry:
+        yield entry
+
+
+@contextmanager
+def written(
+    verb: str, target: str, tasks: Sequence[tuple[str, str]], *, actor_name: str, reason: str = "", **facts: Any
+) -> Iterator[AuditEntry]:
+    """The same for whoever acts, also without a browser."""
     entry = AuditEntry.objects.create(
-        actor_id=request.user.pk,
-        actor_name=request.user.get_username()[:150],
-        address=request.META.get("REMOTE_ADDR") or None,
+        actor_name=actor_name[:150],
         verb=verb,
         target=target[:400],
         ids=[list(task) for task in tasks],
         count=len(tasks) or 1,
-        reason=request.POST.get("reason", "").strip()[:500],
+        reason=reason[:500],
         **facts,
     )
     AuditedTask.objects.bulk_create(AuditedTask(entry=entry, pool=pool, task_id=id) for pool, id in tasks)

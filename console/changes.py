@@ -47,8 +47,13 @@ LABELS: dict[str, str | Promise] = {
     "told": gettext_lazy("Told"),
     "chunks": gettext_lazy("Chunks"),
     "whole": gettext_lazy("Chunks: all that are"),
+    "task": gettext_lazy("Task"),
+    "line": gettext_lazy("When"),
+    "condition": gettext_lazy("Condition"),
 }
-"""The facts that are shown, in order."""
+"""The facts that have a name of their own on the screen; they come first, in this order."""
+ELSEWHERE = ("pool", "lane", "id", "args", "data")
+"""What the target tells already, and what is shown in another form."""
 
 
 def of_tasks(entry: AuditEntry) -> list[TaskChange]:
@@ -59,10 +64,11 @@ def of_tasks(entry: AuditEntry) -> list[TaskChange]:
 def of_facts(entry: AuditEntry) -> list[Fact]:
     """What was set or chosen besides."""
     sides = entry.before, entry.after
+    names = dict.fromkeys(name for name in (*LABELS, *entry.before, *entry.after) if " " not in name)
     return [
-        Fact(label, *(_spelled(side.get(name), known=name in side) for side in sides))
-        for name, label in LABELS.items()
-        if any(side.get(name) not in (None, []) for side in sides)
+        Fact(LABELS.get(name, name), *(_spelled(side.get(name), known=name in side) for side in sides))
+        for name in names
+        if name not in ELSEWHERE and any(side.get(name) not in (None, [], "") for side in sides)
     ]
 
 

@@ -9,7 +9,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils.translation import gettext as _
 
-from console import arguments, chunk_calls, returning
+from console import chunk_calls, returning
 from console.act import perform as act_on_task
 from console.addresses import chunk_url
 from console.choice import Choice
@@ -24,6 +24,7 @@ from console.page import Frame, page
 from console.views.task import find
 from queueops import inspect
 from queueops.inspect import ChunkDetail, TaskDetail
+from queueops.inspect.masked import KEPT, masked_data
 from queueops.inspect.redact import cut
 
 
@@ -83,8 +84,8 @@ def _saved(request: HttpRequest, task: TaskDetail, chunk: ChunkDetail, value: An
         "redo" if again else "edit",
         choice,
         lambda who: chunk_calls.edit(choice, value, who, again=again),
-        cut(chunk.data_json, arguments.KEPT),
-        arguments.kept_data(value),
+        cut(chunk.data_json, KEPT),
+        masked_data(value),
     )
 
 

@@ -23,6 +23,7 @@ from console.permissions import Verb
 from console.views.task import find
 from queueops import control, inspect
 from queueops.inspect import TaskDetail
+from queueops.inspect.masked import KEPT, masked_arguments
 from queueops.inspect.redact import cut
 
 
@@ -67,8 +68,8 @@ def save(request: HttpRequest, id: str) -> HttpResponse:
 def _saved(request: HttpRequest, task: TaskDetail, form: EditForm) -> AuditEntry:
     deed = Deed("edit", label("edit"), "pencil", _edit_and_retry)
     values = dict(form.cleaned_data)
-    before = {"args": cut(task.args_json, arguments.KEPT)}
-    after = {"args": arguments.kept(values["args"], values["kwargs"], task.kind, task.name)}
+    before = {"args": cut(task.args_json, KEPT)}
+    after = {"args": masked_arguments(values["args"], values["kwargs"], task.kind, task.name)}
     return do(request, deed, Choice(((task.pool, task.id),)), values, before=before, after=after)
 
 

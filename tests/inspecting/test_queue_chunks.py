@@ -11,6 +11,8 @@ from queueops.redis.broker import get_broker
 from tests.chunkwork import ChunkWork
 from tests.inspecting.test_queue_command import failing, queue, queue_json
 
+pytestmark = pytest.mark.django_db
+
 
 @pytest.fixture
 def work(namespace: str) -> ChunkWork:

@@ -15,6 +15,8 @@ from tests.inspecting.errors import stored
 from tests.kernel.desk import Desk
 from tests.waiting import wait_until
 
+pytestmark = pytest.mark.django_db
+
 
 def queue(*words: str) -> str:
     """What the command prints."""

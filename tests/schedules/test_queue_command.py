@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.inspecting.test_queue_command import failing, queue, queue_json
 from tests.kernel.desk import POOL
 from tests.schedules.conftest import Clock
+
+pytestmark = pytest.mark.django_db
 
 
 def test_schedules_are_listed(clock: Clock) -> None:

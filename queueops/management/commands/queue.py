@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import Error as DatabaseError
 
 from queueops.errors import BadId, BadOption, FilterError, QueueOpsError
 from queueops.management.queue.options import add_subcommands
 
 USAGE = (BadId, BadOption, FilterError)
 """What the caller wrote wrong: exit status 2. Everything else that fails is 1."""
+UNRECORDED = "The audit log cannot be written, and nothing is done without it (is the database there, and migrated?):"
 
 
 class Command(BaseCommand):
@@ -32,5 +34,7 @@ class Command(BaseCommand):
             raise CommandError(str(error), returncode=2) from error
         except QueueOpsError as error:
             raise CommandError(str(error)) from error
+        except DatabaseError as error:
+            raise CommandError(f"{UNRECORDED} {error}") from error
         except BrokenPipeError:
             raise SystemExit(1) from None  # whoever read it has gone, as `head` does

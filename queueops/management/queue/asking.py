@@ -8,12 +8,14 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from queueops import inspect
-from queueops.inspect import Finding, TaskQuery, TaskRow
+from queueops.inspect import ErrorRow, Finding, TaskQuery, TaskRow
 from queueops.inspect.query import FACETS
 from queueops.management.queue.screen import cell, moment, table, to_json
 from queueops.management.queue.shown import shown_status, shown_task
 
 HEAD = ("ID", "STATE", "NAME", "POOL", "LANE", "FAILED", "SINCE", "ARGUMENTS", "ERROR")
+
+ERRORS_HEAD = ("FINGERPRINT", "COUNT", "FAILED", "LAST", "TASK", "ERROR")
 
 
 def status(*, as_json: bool, **_: Any) -> Iterator[str]:
@@ -54,6 +56,13 @@ def explain(*, id: str, pool: str, as_json: bool, **_: Any) -> Iterator[str]:
         yield f"{'ok ' if finding.ok else 'NO '} {cell(finding.text, 500)}{value}{mend}"
 
 
+def list_errors(*, as_json: bool, limit: int, **_: Any) -> Iterator[str]:
+    """The kinds of error, the one seen last first."""
+    rows = inspect.errors(limit)
+    lines = ((row.fingerprint, row.count, row.failed, moment(row.last_ms), row.name, _title(row)) for row in rows)
+    yield to_json(rows) if as_json else table(ERRORS_HEAD, lines) if rows else "No error is known."
+
+
 def follow(*, pool: str, name: str, id: str, seconds: float | None, as_json: bool, **_: Any) -> Iterator[str]:
     """Events as they come; in JSON one object a line."""
     try:
@@ -73,6 +82,10 @@ def query_of(given: dict[str, Any]) -> TaskQuery:
 def _line(row: TaskRow) -> tuple[str, ...]:
     failed, since = f"{row.attempt} of {row.retries + 1}", moment(row.entered_ms)
     return row.id, row.state, row.name, row.pool, row.lane, failed, since, row.args, row.error
+
+
+def _title(row: ErrorRow) -> str:
+    return f"{row.type}: {row.message}" if row.message else row.type
 
 
 def _command(finding: Finding, pool: str) -> str:

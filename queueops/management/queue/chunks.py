@@ -10,7 +10,8 @@ from django.core.management.base import CommandError
 from queueops import control, inspect
 from queueops.inspect import ChunkRow
 from queueops.inspect.errors import title
-from queueops.management.queue.acting import confirm, who
+from queueops.management.queue import journal
+from queueops.management.queue.acting import confirm, place_of
 from queueops.management.queue.screen import moment, table, to_json
 
 VERBS = {
@@ -18,7 +19,10 @@ VERBS = {
     "drop": control.drop_chunks,
     "skip": control.skip_chunks,
     "release": control.release_chunks,
+    "speculate": control.speculate,
 }
+SHOWN = 5
+"""So many reasons of refusals are recorded."""
 HEAD = ("CHUNK", "STATE", "TRIES", "BEGUN", "WORKER", "DATA", "ERROR")
 
 
@@ -42,11 +46,19 @@ def mend(*, id: str, verb: str, numbers: list[int], as_json: bool, **given: Any)
     if state and not given["yes"]:
         view = inspect.chunks_of(id, pool, count=1)
         confirm(f"{verb.capitalize()} {view.counts.get(state, 0) if view else 0:,} chunks?")
-    answer = VERBS[verb](id, numbers, state=state, pool=pool, who=who())
+    if state and verb == "speculate":
+        raise CommandError("Say which chunks are to run a second time, by number.", returncode=2)
+    target = f"{id}: {state or ', '.join(map(str, numbers[:20]))}"
+    before = {"chunks": numbers, "whole": [state] if state else []}
+    facts = {"target": target, "pool": place_of(id, pool), "ids": [id], "before": before}
+    with journal.recorded(verb=f"{verb}_chunks", **facts) as act:
+        answer = VERBS[verb](id, numbers, pool=pool, who=act.who, **({"state": state} if state else {}))
+        whys = [why for _number, why in control.reasons(verb, answer)]
+        act.changed, act.refused = answer.changed, "; ".join(whys[:SHOWN])
     if as_json:
         yield to_json(answer)
     else:
-        yield from (why for _number, why in control.reasons(verb, answer))
+        yield from whys
         left = f", {answer.left:,} are left" if answer.left else ""
         yield f"{answer.changed:,} chunks done{left}; the task is {answer.state or 'gone'}"
     if answer.refused or answer.left or not answer.changed:
@@ -57,7 +69,10 @@ def restart(*, id: str, stage: str, every: bool, pool: str, as_json: bool, **giv
     """Begin again at a stage. Fails when that was refused."""
     if not given["yes"] and (stage == "map" or every):
         confirm(f"Throw the results of the chunks of {id} away?")
-    row = control.restart_from(id, stage, every=every, pool=pool, who=who())
+    name = stage if stage != "process" else "all" if every else "failed"
+    with journal.recorded(verb=f"restart_{name}", pool=place_of(id, pool), ids=[id]) as act:
+        row = control.restart_from(id, stage, every=every, pool=pool, who=act.who)
+        act.rows = [row]
     yield to_json(row) if as_json else f"{row.id}: {row.word}, {row.state}{f': {row.detail}' if row.detail else ''}"
     if row.word not in ("OK", "REPEAT"):
         raise SystemExit(1)

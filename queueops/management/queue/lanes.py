@@ -2,26 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
-from queueops import control
+from django.core.management.base import CommandError
+
+from queueops import control, inspect
+from queueops.management.queue import journal
 from queueops.management.queue.screen import printable, to_json
+
+FACTS = ("limit", "weight", "paused")
 
 
 def pause(*, pool: str, lane: str, **given: Any) -> Iterator[str]:
     """Pause it."""
-    return _answer("paused", pool, lane, control.pause_lane(pool, lane), given)
+    return _act("pause", "paused", control.pause_lane, pool, lane, given)
 
 
 def resume(*, pool: str, lane: str, **given: Any) -> Iterator[str]:
     """Resume it."""
-    return _answer("resumed", pool, lane, control.resume_lane(pool, lane), given)
+    return _act("resume", "resumed", control.resume_lane, pool, lane, given)
 
 
-def _answer(word: str, pool: str, lane: str, before: dict[str, str], given: dict[str, Any]) -> Iterator[str]:
+def set_lane(*, pool: str, lane: str, **given: Any) -> Iterator[str]:
+    """Set its limit, its weight, or both."""
+    wanted: dict[str, Any] = {name: given[name] or None for name in ("limit", "weight") if given[name] is not None}
+    if not wanted:
+        raise CommandError("Set what? Give --limit, --weight, or both.", returncode=2)
+    return _act("set_lane", "set", partial(control.set_lane, **wanted), pool, lane, given)
+
+
+def _act(
+    verb: str, word: str, call: Callable[..., dict[str, str]], pool: str, lane: str, given: dict[str, Any]
+) -> Iterator[str]:
+    was = _facts(pool, lane)
+    with journal.recorded(verb=verb, target=f"{pool}/{lane}", before=was) as act:
+        before = call(pool, lane)
+        act.after = _facts(pool, lane)
     if given["as_json"]:
         yield to_json({"pool": pool, "lane": lane, "word": word, "before": before})
+    elif verb == "set_lane":
+        said = ", ".join(f"{name} {_value(was.get(name))} -> {_value(act.after.get(name))}" for name in FACTS[:2])
+        yield f"The lane {printable(lane)} of the pool {printable(pool)} is set: {said}."
     else:
-        was = "paused" if before.get("paused") == "1" else "running"
-        yield f"The lane {printable(lane)} of the pool {printable(pool)} is {word}; it was {was} before."
+        was_paused = "paused" if before.get("paused") == "1" else "running"
+        yield f"The lane {printable(lane)} of the pool {printable(pool)} is {word}; it was {was_paused} before."
+
+
+def _facts(pool: str, lane: str) -> dict[str, Any]:
+    """What is set of the lane; of one that is not there its name alone."""
+    row = next((row for row in inspect.lanes() if (row.pool, row.lane) == (pool, lane)), None)
+    named = {"pool": pool, "lane": lane}
+    return named if row is None else named | {name: getattr(row, name) for name in FACTS}
+
+
+def _value(value: object) -> str:
+    return "none" if value is None else str(value)

@@ -7,8 +7,8 @@ from typing import Any
 
 from queueops.inspect.chunk_answers import STATES
 from queueops.inspect.query import FACETS
-from queueops.management.arguments import seconds
-from queueops.management.queue import acting, asking, chunks, lanes, schedules
+from queueops.management.arguments import positive, seconds
+from queueops.management.queue import acting, asking, chunks, editing, lanes, schedules, workers
 
 QUESTIONS = {
     "status": (asking.status, "all figures at a glance"),
@@ -16,6 +16,8 @@ QUESTIONS = {
     "show": (asking.show, "one task in full"),
     "why": (asking.explain, "why a task is not running"),
     "tail": (asking.follow, "what happens, as it happens"),
+    "errors": (asking.list_errors, "failures grouped by their fingerprint"),
+    "workers": (workers.list_workers, "the worker processes"),
 }
 VERBS = {
     "retry": (
@@ -26,14 +28,30 @@ VERBS = {
     "postpone": (acting.postpone, "let tasks that have not begun wait"),
     "run-now": (acting.run_now, "make waiting tasks ready at once"),
     "delete": (acting.delete, "move ended tasks to the trash, for 24 hours"),
+    "restore": (acting.restore, "bring tasks back from the trash"),
+    "keep": (acting.keep, "keep ended tasks for so many days from now"),
+    "priority": (acting.prioritise, "change the priority of tasks that have not begun"),
+    "move": (acting.move, "put tasks that have not begun into another lane of their pool"),
+    "release": (acting.release, "take running tasks from their workers, and make them ready again"),
+    "requeue": (acting.requeue, "give quarantined tasks another try"),
+    "discard": (acting.discard, "throw quarantined tasks away, for good"),
+}
+EDITS = {
+    "edit": (editing.edit, "give a task other arguments; one that has ended runs again with them"),
+    "edit-chunk": (editing.edit_chunk, "give a chunk other data"),
 }
 LANES = {
     "pause": (lanes.pause, "claim nothing from a lane any more"),
     "resume": (lanes.resume, "claim from a lane again"),
+    "set-lane": (lanes.set_lane, "limit how many tasks of a lane run at once; set its weight beside others"),
+}
+WORKERS = {
+    "quiet": (workers.quiet, "let a worker process end what it runs, and take nothing new"),
+    "stop": (workers.stop, "end a worker process within its grace time"),
 }
 CHUNKS = {
     "chunks": (chunks.list_chunks, "the chunks of a map-reduce task"),
-    "mend": (chunks.mend, "retry, drop, skip or release chunks"),
+    "mend": (chunks.mend, "retry, drop, skip or release chunks, or run a second copy of them"),
     "restart": (chunks.restart, "begin a map-reduce task again at one of its stages"),
 }
 SCHEDULES = {
@@ -42,15 +60,18 @@ SCHEDULES = {
 }
 
 
+ALL = QUESTIONS | VERBS | EDITS | LANES | WORKERS | CHUNKS | SCHEDULES
+
+
 def add_subcommands(parser: ArgumentParser) -> None:
     """All subcommands, each with `--json`."""
     commands = parser.add_subparsers(dest="subcommand", required=True, metavar="SUBCOMMAND")
     found = {
         name: _add(commands, name, run, text)
-        for name, (run, text) in (QUESTIONS | VERBS | LANES | CHUNKS | SCHEDULES).items()
+        for name, (run, text) in ALL.items()
     }  # fmt: skip
     _list_options(found["list"])
-    for name in ("show", "why"):
+    for name in ("show", "why", *EDITS):
         found[name].add_argument("id", help="the task's id")
         found[name].add_argument("--pool", default="", help="the pool that holds it; else all are looked at")
     _tail_options(found["tail"])
@@ -58,6 +79,13 @@ def add_subcommands(parser: ArgumentParser) -> None:
         _verb_options(found[name])
     found["cancel"].add_argument("--reason", default="", help="why; it stays with the task")
     found["postpone"].add_argument("--delay", type=float, required=True, metavar="SECONDS", help="from now")
+    found["keep"].add_argument("--days", type=positive, required=True, help="from now")
+    found["priority"].add_argument("--to", type=int, required=True, metavar="NUMBER", help="-100 to 100, higher first")
+    found["move"].add_argument("--to", required=True, metavar="LANE", help="the lane that they go to")
+    _edit_options(found["edit"], found["edit-chunk"])
+    found["errors"].add_argument("--limit", type=int, default=50, help="rows, at most 200")
+    for name in WORKERS:
+        found[name].add_argument("id", help="the worker, as `queue workers` names it")
     for name in CHUNKS:
         found[name].add_argument("id", help="the map-reduce task")
         found[name].add_argument("--pool", default="", help="the pool that holds it; else all are looked at")
@@ -68,6 +96,8 @@ def add_subcommands(parser: ArgumentParser) -> None:
     for name in LANES:
         found[name].add_argument("lane", help="the lane's name, such as default")
         found[name].add_argument("--pool", default="default")
+    found["set-lane"].add_argument("--limit", type=_number_or_none, help="tasks at once; none: no limit")
+    found["set-lane"].add_argument("--weight", type=_number_or_none, help="1 to 1000; none: the usual 1")
 
 
 def _add(commands: Any, name: str, run: Any, text: str) -> ArgumentParser:
@@ -106,6 +136,24 @@ def _chunk_options(found: dict[str, ArgumentParser]) -> None:
     restarted.add_argument("--every", action="store_true", help="process: every chunk, not only failed ones")
     for parser in (mended, restarted):
         parser.add_argument("--yes", action="store_true", help="do not ask")
+
+
+def _edit_options(task: ArgumentParser, chunk: ArgumentParser) -> None:
+    task.add_argument(
+        "--args", dest="positional", type=editing.json_list, required=True, metavar="JSON", help="the positional ones"
+    )
+    task.add_argument(
+        "--kwargs", dest="named", type=editing.json_object, required=True, metavar="JSON", help="those with names"
+    )
+    task.add_argument("--yes", action="store_true", help="do not ask")
+    chunk.add_argument("number", type=int)
+    chunk.add_argument("--data", type=editing.any_json, required=True, metavar="JSON")
+    chunk.add_argument("--retry", action="store_true", help="run it again")
+
+
+def _number_or_none(text: str) -> int:
+    """0 stands for none."""
+    return 0 if text == "none" else positive(text)
 
 
 def _schedule_options(parser: ArgumentParser) -> None:

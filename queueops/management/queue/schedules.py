@@ -9,7 +9,8 @@ from django.core.management.base import CommandError
 
 from queueops import control, inspect
 from queueops.inspect import ScheduleDetail, ScheduleEvent, ScheduleRow
-from queueops.management.queue.acting import confirm, who
+from queueops.management.queue import journal
+from queueops.management.queue.acting import confirm
 from queueops.management.queue.screen import moment, pairs, printable, table, to_json
 
 HEAD = ("SCHEDULE", "TASK", "WHEN", "ZONE", "NEXT", "CONDITION", "LAST RUN", "STATE", "POOL")
@@ -33,7 +34,11 @@ def act(*, id: str, verb: str, pool: str, as_json: bool, **given: Any) -> Iterat
         return
     if verb == "delete" and not given["yes"]:
         confirm(f"Delete the schedule {printable(id)} with its history?")
-    answer = getattr(control, f"{verb}_schedule")(id, pool=found.pool, who=who())
+    before = {"id": id, "pool": found.pool, "task": found.task, "line": found.line, "condition": found.condition}
+    with journal.recorded(verb=f"{verb}_schedule", target=f"{found.pool}/{id}", before=before) as act:
+        answer = getattr(control, f"{verb}_schedule")(id, pool=found.pool, who=act.who)
+        act.refused = "" if answer else f"it was {DONE[verb]} already"
+        act.after = {"condition": DONE[verb]} if answer and not _task(answer) else {"ran": _task(answer)}
     if as_json:
         yield to_json(
             {"id": id, "pool": found.pool, "word": DONE[verb] if answer else "unchanged", "task": _task(answer)}
