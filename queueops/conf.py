@@ -44,11 +44,15 @@ class PoolSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerRetry:
-    """How often the broker asks again: `attempts` in all, `base` seconds apart, doubled up to `cap`, with jitter."""
+    """How often the broker asks again: `attempts` in all, `base` seconds apart, doubled up to `cap`, with jitter.
+
+    It does not once `budget` seconds have passed.
+    """
 
     attempts: int = 5
     base: float = 0.05
     cap: float = 1.0
+    budget: float = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,7 +120,7 @@ OURS: dict[str, read.Reader[Any]] = dict.fromkeys(
     ("retry", "retry_on_timeout", "retry_on_error"),
     read.reserved("QUEUEOPS['RETRY'] says how often a call is repeated"),
 )
-RETRY = read.table({"attempts": read.whole(1, 100), "base": read.seconds(0.001), "cap": read.seconds(0.001)})
+RETRY = read.table({"attempts": read.whole(1, 100)} | dict.fromkeys(("base", "cap", "budget"), read.seconds(0.001)))
 
 READERS: dict[str, read.Reader[Any]] = {
     "URL": read.url,

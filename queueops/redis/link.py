@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
+from dataclasses import replace
+from typing import Any, Self, TypeVar
 
 from queueops import conf
 from queueops.errors import StoreFull
@@ -18,6 +19,8 @@ BATCH = 500
 """Tasks in one call of a script; more would hold up everybody else."""
 LONGEST_SLEEP_MS = 10_000
 """An idle worker looks at its pool at least this often, whatever the agenda says."""
+HASTE_S = 2.5
+"""What a page waits for an answer."""
 FORGET_WORKER_MS = 120_000
 """A worker that has not beaten for so long is taken out of the registry."""
 
@@ -42,9 +45,21 @@ class Link:
         self.longest_ms = min(LONGEST_SLEEP_MS, round(settings.lease * 1000 / 3))
         self._keys: dict[str, Keys] = {}
         self._announced: set[str] = set()
+        self._hasty: Self | None = None
+
+    def hasty(self) -> Self:
+        """The same store, for whoever would rather have no answer than wait: a person who looks at a page."""
+        if self._hasty is None:
+            settings = self.settings
+            short = dict.fromkeys(("socket_timeout", "socket_connect_timeout"), HASTE_S)
+            retry = replace(settings.retry, budget=min(HASTE_S, settings.retry.budget))
+            self._hasty = type(self)(replace(settings, connect=short | dict(settings.connect), retry=retry))
+        return self._hasty
 
     def close(self) -> None:
         """Hang up this thread's connection and those of the pool; the next call connects again."""
+        if self._hasty is not None:
+            self._hasty.close()
         self.scripts.close()
         self.client.close()
 

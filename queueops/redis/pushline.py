@@ -31,7 +31,7 @@ class RedisPushes:
         self._push = push
         self._read = read
         self._prefix = link.keys(pool).prefix
-        connect = partial(connection_for, link.client, link.keys(pool).seq, patient=False)
+        connect = partial(connection_for, link.client, link.keys(pool).seq)
         self._open: Callable[[], ScriptLine] | None = partial(ScriptLine, connect, *link.scripts.script("enqueue"))
         self._line: ScriptLine | None = None
         self._under_way: deque[Sequence[Push]] = deque()

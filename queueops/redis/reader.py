@@ -31,8 +31,8 @@ class Reader:
 
     def __init__(self, broker: RedisBroker) -> None:
         """Use a broker's connection and settings."""
-        self._broker = broker
-        self.settings = broker.settings
+        self._broker = broker.hasty()
+        self.settings = self._broker.settings
 
     def pools(self) -> list[str]:
         """The pools that were ever used or are declared, by name."""

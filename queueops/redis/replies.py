@@ -11,6 +11,7 @@ from redis import exceptions
 
 from queueops.conf import BrokerRetry
 from queueops.errors import BrokerUnavailable, QueueOpsError, StoreFull
+from queueops.redis import patience
 from queueops.scrub import scrub
 
 LATER = (
@@ -52,16 +53,20 @@ def is_later(error: BaseException) -> bool:
     return isinstance(error, exceptions.ResponseError) and str(error).lstrip("-").startswith(LATER)
 
 
-def _is_forbidden(error: BaseException) -> bool:
-    """Whether Redis does not let this user in, or not do this."""
-    return isinstance(error, exceptions.AuthenticationError | exceptions.NoPermissionError)
+def _is_fault(error: BaseException) -> bool:
+    """Whether a script, a key of another type than it should be, or a call of ours is at fault, and not the store."""
+    if isinstance(error, exceptions.DataError):
+        return True
+    text = str(error)
+    plain = isinstance(error, exceptions.ResponseError) and not is_later(error)
+    return plain and ("WRONGTYPE" in text or "script" in text) and not isinstance(error, exceptions.NoPermissionError)
 
 
 def translate(error: Exception, url: str, attempts: int = 1) -> QueueOpsError | None:
     """Our error for one of Redis, or None when it is a fault of the engine itself, which must be seen as it is."""
     if is_full(error):
         return StoreFull(reason=str(error)[:200])
-    if is_later(error) or _is_forbidden(error):
+    if not _is_fault(error):
         reason = f"{type(error).__name__}: {scrub(str(error))[:200]}"
         return BrokerUnavailable(url=scrub(url), attempts=attempts, reason=reason)
     return None
@@ -70,13 +75,17 @@ def translate(error: Exception, url: str, attempts: int = 1) -> QueueOpsError | 
 def repeat(call: Callable[[], T], url: str, retry: BrokerRetry) -> T:
     """Make a whole, idempotent call until it is answered, at most ``retry.attempts`` times.
 
-    Raises BrokerUnavailable when none was, StoreFull at once when Redis takes nothing new.
+    Raises BrokerUnavailable when none was, StoreFull at once when Redis takes nothing new. No attempt begins later than
+    ``retry.budget`` seconds after the first, nor when the process is to end.
     """
+    last = time.monotonic() + retry.budget
     for attempt in range(1, retry.attempts + 1):
         try:
-            return call()
+            with patience.Waiting():
+                return call()
         except (exceptions.RedisError, exceptions.RedisClusterException, OSError) as error:
-            if attempt < retry.attempts and is_later(error) and not is_full(error):
+            again = attempt < retry.attempts and time.monotonic() < last and not patience.has_run_out()
+            if again and is_later(error) and not is_full(error):
                 time.sleep(min(retry.cap, retry.base * 2 ** (attempt - 1)) * random.uniform(0.5, 1))
                 continue
             ours = translate(error, url, attempt)

@@ -11,6 +11,8 @@ from typing import Any
 
 import redis
 
+from queueops.redis import patience
+
 PATIENCE_S = 20
 
 
@@ -21,7 +23,8 @@ class RedisWaker:
         """Open a connection to the node that holds ``key`` and begin to wait."""
         self._key = key
         self._connection = connection_for(client, key)
-        self._connection.connect()
+        with patience.Waiting():
+            self._connection.connect()
         self.arm()
 
     def fileno(self) -> int:
@@ -42,15 +45,12 @@ class RedisWaker:
         self._connection.disconnect()
 
 
-def connection_for(client: Any, key: str, *, patient: bool = True) -> Any:
-    """A connection of its own to the node that holds ``key``; a ``patient`` one waits for replies without a limit."""
+def connection_for(client: Any, key: str) -> Any:
+    """A connection of its own to the node that holds ``key``; not connected yet."""
     if isinstance(client, redis.RedisCluster):
         node = client.get_node_from_key(key)
         if node is None:
             raise redis.exceptions.ClusterDownError("no node serves the pool's slot")
         client = client.get_redis_connection(node)
     pool = client.connection_pool
-    connection = pool.connection_class(**pool.connection_kwargs)
-    if patient:
-        connection.socket_timeout = None
-    return connection
+    return pool.connection_class(**pool.connection_kwargs)

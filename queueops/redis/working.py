@@ -82,7 +82,7 @@ class Working(Link):
     def exchanges(self, pool: str, worker: str) -> RedisExchanges:
         """The same, for a worker that sends one while another is under way."""
         keys = self.keys(pool)
-        connect = partial(connection_for, self.client, keys.seq, patient=False)
+        connect = partial(connection_for, self.client, keys.seq)
         return RedisExchanges(self, pool, worker, connect)
 
     def note(

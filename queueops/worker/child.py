@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 
+from queueops.redis import patience
 from queueops.redis.broker import get_broker
 from queueops.worker.bell import Bell
 from queueops.worker.lifeline import Lifeline
@@ -25,7 +26,8 @@ def main(options: WorkerOptions, worker: str, table: SlotTable, lifeline: Lifeli
     sys.setswitchinterval(SWITCH_INTERVAL)
     bell = Bell()
     term, interrupt = END
-    signals = CaughtSignals(bell, term, AT_ONCE, ignore=(interrupt,))  # Ctrl-C reaches us through the supervisor
+    # Ctrl-C reaches us through the supervisor
+    signals = CaughtSignals(bell, term, AT_ONCE, ignore=(interrupt,), then=patience.run_out)
     loop = Loop(options, worker, get_broker(), table, bell)
 
     def orphaned() -> None:

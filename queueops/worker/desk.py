@@ -118,7 +118,7 @@ class Desk:
         """Tell Redis the last outcomes; False when it could not be reached by then."""
         for station in self.stations:
             station.tally.hurry()
-            while station.to_settle or station.tally.waiting():
+            while station.to_settle or (station.tally.waiting() and not station.cut_off):
                 now = time.monotonic()
                 if now >= deadline:
                     return False

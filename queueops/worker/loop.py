@@ -156,6 +156,7 @@ class Loop:
         self._selector.close()
         if clean:
             for station in self._desk.stations:
-                self._heartbeat.leave(self._broker, self._worker, station.pool)
+                if not station.cut_off:
+                    self._heartbeat.leave(self._broker, self._worker, station.pool)
         self._executor.close(0.0 if self._windup.released_all else CLOSE_WITHIN)
         return ending._replace(clean=clean)

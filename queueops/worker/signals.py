@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections import Counter
+from collections.abc import Callable
 from types import FrameType
 
 from queueops.worker.bell import Bell
@@ -16,7 +17,15 @@ AT_ONCE = signal.SIGQUIT
 class CaughtSignals:
     """Catches signals in the main thread until it is closed."""
 
-    def __init__(self, bell: Bell, *numbers: signal.Signals, ignore: tuple[signal.Signals, ...] = ()) -> None:
+    def __init__(
+        self,
+        bell: Bell,
+        *numbers: signal.Signals,
+        ignore: tuple[signal.Signals, ...] = (),
+        then: Callable[[], object] = lambda: None,
+    ) -> None:
+        """``then`` is called in the handler, at each signal."""
+        self._then = then
         self._counts: Counter[int] = Counter()
         self._previous = {number: signal.signal(number, self._count) for number in numbers}
         self._previous |= {number: signal.signal(number, signal.SIG_IGN) for number in ignore}
@@ -34,6 +43,7 @@ class CaughtSignals:
 
     def _count(self, number: int, frame: FrameType | None) -> None:
         self._counts[number] += 1
+        self._then()
 
 
 def forget_signals() -> None:

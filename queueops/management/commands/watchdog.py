@@ -13,6 +13,7 @@ from queueops.errors import QueueOpsError
 from queueops.kinds import scheduled
 from queueops.logs import FORMATS, configure
 from queueops.management.arguments import pool_name
+from queueops.redis import patience
 from queueops.redis.broker import get_broker
 from queueops.watchdog import Watchdog
 
@@ -43,8 +44,13 @@ class Command(BaseCommand):
         except QueueOpsError as error:
             raise CommandError(str(error)) from error
         for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda *_: watchdog.stop())
-        return watchdog.run()
+            signal.signal(number, lambda *_: self._stop(watchdog))
+        watchdog.run()
+        return patience.end()
+
+    def _stop(self, watchdog: Watchdog) -> None:
+        watchdog.stop()
+        patience.run_out()
 
     def _once(self, watchdog: Watchdog) -> None:
         for pool, acted in watchdog.round().items():
