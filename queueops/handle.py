@@ -144,12 +144,13 @@ class TaskHandle(Generic[Result]):
         """Cancel the task; a running one is asked to stop. False when there was nothing to cancel any more."""
         return self._control("cancel", reason)
 
-    def retry(self) -> bool:
+    def retry(self, everything: bool = False) -> bool:
         """Run an ended task again, or one that waits for its next attempt at once. False when its state forbids it.
 
-        A map-reduce task goes on where it ended: at its failed chunks, or at its reduce.
+        A map-reduce task goes on where it ended: at its failed chunks, or at its reduce; a chain or group at what
+        failed, and with what follows from it. With `everything` they begin anew.
         """
-        return self._control("retry")
+        return self._control("retry", "all" if everything else "")
 
     def run_now(self) -> bool:
         """Start a postponed task at once. False when its state forbids it."""

@@ -55,8 +55,10 @@ FIELDS: dict[str, str] = {
     "rd": "chunks_to_redo",
     "re": "result",
     "ro": "root",
+    "rk": "resumed_children",
     "rp": "retry",
     "rr": "reduce_retries",
+    "rs": "resumes",
     "rt": "reduce_timeout",
     "rw": "chunks_redone_by",
     "s": "state",
@@ -159,6 +161,8 @@ class Record(msgspec.Struct, kw_only=True):
     on_failure: str = ""
     planting: bool = False
     root_pool: str = ""
+    resumes: str = ""
+    resumed_children: int = 0
     unable_workers: bool = False
     unknown_since: int | None = None
     pushed_uid: int | None = None
@@ -181,7 +185,7 @@ _WHOLE = frozenset(
         *("fence", "parent_uid", "keep", "crashes"),
         *("max_parallel", "chunks_per_worker", "chunk_retries", "chunk_timeout", "reduce_retries", "reduce_timeout"),
         *("chunks", "chunks_dropped", "pushed_uid", "unknown_since"),
-        *("delay", "children", "children_failed", "results_size", "activated"),
+        *("delay", "children", "children_failed", "results_size", "activated", "resumed_children"),
     )
 )
 _REAL = frozenset({"progress", "total"})

@@ -146,6 +146,8 @@ TRANSITIONS: tuple[Transition, ...] = (
     *_each((_S.POSTPONED, _S.RESTART), _S.PENDING, "run_now", _O),
     Transition(_S.POSTPONED, _S.IDLE, "run_now", (_O,)),
     *_each((_S.RESTART, *TERMINAL), _S.PENDING, "retry", _O),
+    *_each(TERMINAL, _S.IDLE, "retry", _O),
+    *_each(TERMINAL, _S.WAITING, "retry", *_ANYBODY),
     *_each((*TERMINAL, _S.PENDING, _S.POSTPONED, _S.RESTART), _S.AGGREGATING, "reprocess", _O),
     Transition(_S.AGGREGATING, _S.PENDING, "remap", (_O,)),
     *_each((_S.PENDING, _S.POSTPONED, _S.RESTART), _S.POSTPONED, "postpone", _O),

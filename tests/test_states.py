@@ -76,7 +76,14 @@ def test_only_a_claim_leads_to_a_lease_and_only_from_ready() -> None:
 def test_what_is_over_only_goes_or_begins_anew() -> None:
     for each in TRANSITIONS:
         if each.source in states.TERMINAL:
-            assert each.target in (None, State.PENDING, State.POSTPONED, State.AGGREGATING, State.WAITING), each
+            assert each.target in (
+                None,
+                State.PENDING,
+                State.POSTPONED,
+                State.AGGREGATING,
+                State.WAITING,
+                State.IDLE,
+            ), each
             assert each.verb in ("push", "postpone", "retry", "reprocess", "expire", "delete"), each
 
 

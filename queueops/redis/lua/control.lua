@@ -14,6 +14,7 @@
 --@include generations
 --@include ending
 --@include composite
+--@include resume
 --@include subtree
 --@include chunks
 --@include twins
@@ -31,6 +32,15 @@ local function answer(word, state, detail)
   reply[#reply + 1] = word; reply[#reply + 1] = state; reply[#reply + 1] = detail or ''
 end
 
+-- What can't be done to a chain or a group, and why.
+local function refuse_composite(record)
+  if record.k ~= 'chain' and record.k ~= 'group' then return nil end
+  if verb == 'edit' or (verb == 'retry' and ARGV[3] ~= '' and ARGV[3] ~= 'all') then
+    return 'the arguments of a ' .. record.k .. ' were used up when it was pushed: push it anew'
+  end
+  if verb == 'retry' and not record.cc then return 'its children are gone: push it anew' end
+end
+
 local function control(id)
   local record = read_record(id)
   if verb == 'restore' then return answer(restore(id, record, token)) end
@@ -44,6 +54,8 @@ local function control(id)
   end
   if record.ot == token then return answer('REPEAT', record.s) end
   if not allowed[record.s] then return answer('REFUSED', record.s, verb .. ' is not possible while it is ' .. record.s) end
+  local reason = refuse_composite(record)
+  if reason then return answer('REFUSED', record.s, reason) end
   if NUMERIC[verb] and not number_of(ARGV[3]) then return answer('REFUSED', record.s, verb .. ' needs a number') end
   local state, detail = verbs[verb](id, record, ARGV[3], ARGV[4])
   if state ~= '' then

@@ -17,6 +17,7 @@
 --@include generations
 --@include ending
 --@include composite
+--@include resume
 --@include subtree
 --@include chunks
 --@include twins

@@ -16,6 +16,7 @@
 --@include generations
 --@include ending
 --@include composite
+--@include resume
 --@include subtree
 
 local root, token, step, policy = ARGV[1], ARGV[2], ARGV[3], ARGV[4]

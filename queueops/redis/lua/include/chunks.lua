@@ -125,7 +125,7 @@ local function settle_up()
     gathering[task] = nil
     gather(task, failed)
   end
-  if ended_children[1] then composites().settle() end
+  if ended_children[1] or family.settle then composites().settle() end
   flush(); flush_lanes()
 end
 

@@ -21,7 +21,7 @@ local function make_family()
   function family.finish(id, record, state, ...)
     family.shift(id, record, state)
     call('HSET', task_key(id), 's', state, 'e', NOW, ...)
-    call('DEL', task_key(id) .. '#results')
+    if state == 'succeeded' then call('DEL', task_key(id) .. '#results') end
     schedule(id, now + (number_of(record.kp) or RULES['keep_' .. state]))
     tell_end(id, record, state)
     if record.nx then start_next(id) end
@@ -61,7 +61,7 @@ local function make_family()
     return '[' .. table.concat(pieces, ',') .. ']'
   end
 
-  local function end_group(id, record)
+  function family.end_group(id, record)
     local size, failed = (number_of(record.sz) or 0) + 1, number_of(record.nf) or 0
     if failed > 0 and record.of == 'continue' then
       local reason = failed .. ' of its ' .. record.cc .. ' children failed; the first: ' .. (record.y or '')
@@ -83,6 +83,7 @@ local function make_family()
 
   function ends.chain(id, record, child)
     if child.state ~= 'succeeded' then return family.fail(id, record, family.reason(child), child.er, child.ef) end
+    if record.rs then return end -- it is being taken up again, and goes on when that is done
     local order = call('ZSCORE', children_of(id), child.ref)
     local next_one = order and call('ZRANGEBYSCORE', children_of(id), '(' .. order, '+inf', 'LIMIT', 0, 1)
     if next_one and next_one[1] then return family.activate(next_one[1], id, record, child.re) end
@@ -100,17 +101,22 @@ local function make_family()
       call('HSET', task_key(id), 'y', family.reason(child))
       if child.er then call('HSET', task_key(id), 'er', child.er, 'ef', child.ef or '') end
     end
-    if call('EXISTS', open_of(id)) == 0 then end_group(id, read_record(id)) end
+    if call('EXISTS', open_of(id)) == 0 and not record.rs then family.end_group(id, read_record(id)) end
+  end
+
+  -- Leaves of a tree that have ended: its progress.
+  function family.count(root, delta)
+    if root then done[root] = (done[root] or 0) + delta end
   end
 
   -- A child has come to its end. What it means for a parent that is no more, or of an older generation, is nothing.
   local function child_ended(child)
-    local id, fields = child.parent, { 's', 'u', 'k', 'n', 'of', 'kp', 'wt', 'nx', 'pi', 'cc' }
+    local id, fields = child.parent, { 's', 'u', 'k', 'n', 'of', 'kp', 'wt', 'nx', 'pi', 'cc', 'rs' }
     local row, record = fields_of(task_key(id), unpack(fields)), {}
     for i, field in ipairs(fields) do record[field] = row and row[i] or nil end
     if record.u ~= child.uid then return count_minute('cmd|dropped', 1) end
     if call('SREM', open_of(id), child.ref) == 0 then return end
-    if child.root and not CONTAINER[child.kind] then done[child.root] = (done[child.root] or 0) + 1 end
+    if not CONTAINER[child.kind] then family.count(child.root, 1) end
     if record.s == 'idle' then ends[record.k](id, record, child) end
   end
 
@@ -122,6 +128,10 @@ local function make_family()
       number = number + 1
     end
     ended_children = {}
+    family.write_progress()
+  end
+
+  function family.write_progress()
     for root, count in pairs(done) do
       if call('HEXISTS', task_key(root), 'cc') == 1 then call('HINCRBY', task_key(root), 'pr', count) end
     end

@@ -1,7 +1,8 @@
 -- Composites: from a parent down to its children. What would take too long in one call goes on by the agenda.
 local function make_subtrees()
   local ROOM = 500 -- children in one call of a script
-  local room, shift, children_of, open_of = ROOM, family.shift, family.children_of, family.open_of
+  family.room = ROOM
+  local shift, children_of, open_of = family.shift, family.children_of, family.open_of
 
   -- A task that nobody runs is cancelled at once.
   function family.cancel(id, record, reason)
@@ -26,7 +27,7 @@ local function make_subtrees()
 
   -- A task that waited, or whose delay is over, begins: a composite with its children, another one in its lane.
   function family.begin(id, record)
-    room = room - 1
+    family.room = family.room - 1
     local due = record.dl and now + (number_of(record.dl) or 0) or number_of(record.d) or 0
     if record.s == 'waiting' and due > now then
       shift(id, record, 'postponed')
@@ -38,6 +39,7 @@ local function make_subtrees()
     if record.cc then
       call('HSET', task_key(id), 's', 'idle', 'b', NOW)
       record.s = 'idle'
+      if record.rs then return family.resume_children(id) end
       return family.open(id, record)
     end
     call('HSET', task_key(id), 's', 'pending')
@@ -65,7 +67,7 @@ local function make_subtrees()
     local first = number_of(record.ac) or 0
     local refs = call('ZRANGE', children_of(id), first, record.k == 'chain' and 0 or first + ROOM - 1)
     for i, ref in ipairs(refs) do
-      if room <= 0 then
+      if family.room <= 0 then
         call('HSET', task_key(id), 'ac', first + i - 1)
         return schedule('~activate:' .. id, now)
       end
@@ -83,7 +85,7 @@ local function make_subtrees()
   end
 
   local function cancel_child(id, parent, reason)
-    room = room - 1
+    family.room = family.room - 1
     local record = read_record(id)
     if not record or record.pi ~= parent or TERMINAL[record.s] or record.s == 'quarantined' then return end
     if LEASED[record.s] then
@@ -99,8 +101,8 @@ local function make_subtrees()
     if not (row and TERMINAL[row[1]]) then return end
     local reason = string.sub(id .. ' ' .. (row[1] == 'failed' and 'failed' or 'was cancelled')
       .. (row[2] and row[2] ~= '' and ': ' .. row[2] or ''), 1, 500)
-    while room > 0 do
-      local refs = call('SPOP', open_of(id), min(room, 100))
+    while family.room > 0 do
+      local refs = call('SPOP', open_of(id), min(family.room, 100))
       if #refs == 0 then return end
       for _, ref in ipairs(refs) do cancel_child(ref, id, reason) end
     end
@@ -111,11 +113,11 @@ local function make_subtrees()
   function family.uproot(id)
     local record = read_record(id)
     if not record or record.s ~= 'waiting' then return end
-    while room > 0 do
-      local refs = call('SPOP', open_of(id), min(room, 100))
+    while family.room > 0 do
+      local refs = call('SPOP', open_of(id), min(family.room, 100))
       if #refs == 0 then return erase(id, record) end
       for _, ref in ipairs(refs) do
-        room = room - 1
+        family.room = family.room - 1
         local child = read_record(ref)
         if child and child.cc then
           schedule('~planting:' .. ref, now)
@@ -132,6 +134,7 @@ function composites()
   if not family.settle then
     make_family()
     make_subtrees()
+    make_resumes()
   end
   return family
 end

@@ -13,9 +13,12 @@ end
 -- Run again: a new generation of the same id. A map-reduce task goes on where it ended, with the results that it has,
 -- unless it was given other arguments. Of a task in back-off: now, with its attempts kept.
 function verbs.retry(id, record, arguments)
+  local everything = arguments == 'all'
+  if record.cc then return composites().resume(id, record, everything and 'all' or 'failed') end
+  if everything then arguments = '' end
   if arguments ~= '' then verbs.edit(id, record, arguments) end
   if not TERMINAL[record.s] then return to_pending(id, record) end
-  if arguments == '' and record.ch then
+  if arguments == '' and record.ch and not everything then
     local state, detail = take_up(id, record)
     if state then return state, detail end
   end

@@ -1,0 +1,145 @@
+"""A composite that has ended is run again: what failed and what follows from it, or all."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from queueops.contracts import Lease, Outcome
+from tests.composites.trees import chain_of, group_of, open_children, plant
+from tests.kernel.conftest import MakeDesk
+from tests.kernel.desk import Desk, ids_of
+
+
+def fail(desk: Desk, lease: Lease) -> None:
+    """The attempt fails, and there is to be no other."""
+    desk.settle(lease, Outcome.ERROR, b"{}", delay_ms=-1, fingerprint="f1")
+
+
+def run(desk: Desk) -> list[str]:
+    """Run all that is ready; each task's result is its id. The ids in their order."""
+    order = []
+    while leases := desk.claim(1):
+        order.append(leases[0].id)
+        desk.settle(leases[0], value=json.dumps(leases[0].id).encode())
+    return order
+
+
+def test_a_chain_goes_on_at_the_task_that_failed_with_the_result_before_it(desk: Desk) -> None:
+    plant(desk, chain_of("c", "a", "b", "z"))
+    desk.settle(desk.lease(), value=b"7")
+    fail(desk, desk.lease())
+    desk.check()
+    assert desk.told("retry", "c") == "OK"
+    desk.check()
+    assert desk.states("c", "a", "b", "z") == ["idle", "succeeded", "pending", "waiting"]
+    assert desk.record("c").progress == 1
+    lease = desk.lease()
+    assert (lease.id, lease.previous) == ("b", b"7")
+    desk.settle(lease, value=b"8")
+    assert run(desk) == ["z"]
+    assert desk.record("c").result == b'"z"'
+    assert desk.record("c").progress == 3
+
+
+def test_a_group_runs_again_only_what_did_not_succeed(desk: Desk) -> None:
+    plant(desk, group_of("g", "a", "b", chain_of("c", "x", "y"), of="continue"))
+    a, b, x = desk.claim(3)
+    desk.settle(a, value=b'"a"')
+    fail(desk, b)
+    fail(desk, x)
+    assert desk.state("g") == "failed"
+    desk.told("retry", "g")
+    desk.check()
+    assert desk.states("g", "a", "b", "c", "x", "y") == ["idle", "succeeded", "pending", "idle", "pending", "waiting"]
+    assert run(desk) == ["b", "x", "y"]
+    assert desk.record("g").result == b'["a","b","y"]'
+    assert desk.record("g").progress == desk.record("g").total == 4
+
+
+def test_all_of_it_may_be_run_again(desk: Desk) -> None:
+    plant(desk, chain_of("c", "a", group_of("g", "x", "y")))
+    assert run(desk) == ["a", "x", "y"]
+    assert desk.told("retry", "c", value="all") == "OK"
+    desk.check()
+    assert desk.record("c").progress == 2  # of what is nested the turn comes later
+    assert run(desk) == ["a", "x", "y"]
+    assert desk.record("c").result == b'["x","y"]'
+    assert desk.record("c").progress == 3
+
+
+def test_retrying_what_has_succeeded_runs_all_of_it_again(desk: Desk) -> None:
+    plant(desk, group_of("g", "a", "b"))
+    run(desk)
+    desk.told("retry", "g")
+    assert run(desk) == ["a", "b"]
+    assert desk.record("g").result == b'["a","b"]'
+
+
+def test_a_cancelled_composite_takes_up_again_what_still_runs(desk: Desk) -> None:
+    plant(desk, chain_of("c", "a", "b"))
+    a = desk.lease()
+    desk.told("cancel", "c")
+    desk.told("retry", "c")
+    desk.check()
+    assert desk.states("c", "a", "b") == ["idle", "locked", "waiting"]
+    assert desk.extend(a).cancels == []
+    desk.settle(a, value=b'"a"')
+    assert run(desk) == ["b"]
+    assert desk.state("c") == "succeeded"
+
+
+def test_a_group_whose_results_were_too_large_runs_all_of_it_again(make_desk: MakeDesk) -> None:
+    desk = make_desk(payload_limit=500)
+    plant(desk, group_of("g", "a", "b"))
+    for lease in desk.claim(2):
+        desk.settle(lease, value=b'"' + b"x" * 300 + b'"')
+    assert desk.state("g") == "failed"
+    desk.told("retry", "g")
+    assert run(desk) == ["a", "b"]
+    assert desk.record("g").result == b'["a","b"]'
+
+
+@pytest.mark.parametrize("kind", [chain_of, group_of])
+def test_a_large_composite_is_taken_up_again_in_parts(desk: Desk, kind) -> None:
+    names = [f"x{number}" for number in range(1200)]
+    plant(desk, kind("c", *names))
+    fail(desk, desk.lease())
+    while open_children(desk, "c"):
+        desk.tick()
+    for lease in desk.claim(1000):
+        desk.settle(lease, Outcome.CANCEL, b"")
+    desk.told("retry", "c")
+    done: list[str] = []
+    while desk.state("c") == "idle":
+        leases = desk.claim(500)
+        done += ids_of(leases)
+        for lease in leases:
+            desk.settle(lease, value=b"1")
+        assert leases or desk.tick() or desk.state("c") != "idle"
+    assert sorted(done) == sorted(names)
+    assert desk.state("c") == "succeeded"
+
+
+def test_a_retry_that_is_cancelled_half_way_ends(desk: Desk) -> None:
+    plant(desk, group_of("c", *[f"x{number}" for number in range(1200)]))
+    desk.told("cancel", "c")
+    while open_children(desk, "c"):
+        desk.tick()
+    desk.told("retry", "c")
+    desk.told("cancel", "c", value="no")
+    while open_children(desk, "c") or desk.claim(1):
+        desk.tick()
+    desk.check()
+    assert desk.state("c") == "cancelled"
+
+
+def test_other_arguments_are_refused_and_so_is_a_composite_without_its_children(desk: Desk) -> None:
+    plant(desk, chain_of("c", "a"))
+    run(desk)
+    assert desk.told("retry", "c", value="[[1],{}]") == "REFUSED"
+    assert desk.told("edit", "c", value="[[1],{}]") == "REFUSED"
+    desk.told("delete", "c")
+    desk.told("restore", "c")
+    assert desk.told("retry", "c") == "REFUSED"
