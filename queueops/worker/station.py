@@ -95,8 +95,11 @@ class Station:
 
     @property
     def flows(self) -> bool:
-        """Whether the next round trip may be sent before the last one has come back: all is well, and there is more."""
-        return self.ready and self._at_once > 1 and not self.cut_off
+        """Whether the next round trip may be sent before the last one has come back: all is well, work keeps coming.
+
+        A worker that was idle takes what it was woken for first, without asking twice.
+        """
+        return self.ready and not self.dry and self._at_once > 1 and not self.cut_off
 
     def due(self, now: float, want: int, *, hungry: bool) -> bool:
         """Whether a round trip is worth it now; ``hungry``: little is left to do, so nothing lingers."""

@@ -9,10 +9,11 @@
 -- Transitions: push, postpone.
 --@include clock
 --@include lanes
+--@include wake
 
 local aside = call('EXISTS', P .. ':state:quarantined') == 1 and P .. ':state:quarantined' -- a lost record's id is in use
 local total = tonumber(ARGV[1])
-local number = next_number(total) - total
+local number = call('INCRBY', P .. ':seq', total) - total
 local position, seen, timed, reply = 2, 0, false, { number + 1 }
 
 local function due_of(due)
@@ -43,7 +44,7 @@ end
 -- Write the records of a group. Answers the ids that were free: by number, by time of entry, and by place in the lane.
 local function write_records(group)
   local record, own, named, entered, places = group.record, group.own, {}, {}, {}
-  local shared, owned, base, size = #record, #own, lane_score(group.priority, 0), 0
+  local shared, owned, base, size = #record, #own, (100 - group.priority) * BAND, 0
   for i = seen, seen + group.count - 1 do
     local id = ARGV[position]
     local key = TASK .. id
@@ -88,9 +89,12 @@ local function write_indexes(group, named, entered, places)
     call_sliced('ZADD', P .. ':agenda', entered)
     call('ZADD', P .. ':lanes', 'NX', NOW, group.lane) -- it can be paused before anything is ready there
     timed = true
+  elseif call('ZSCORE', P .. ':lanes:ready', group.lane) then
+    call_sliced('ZADD', P .. ':lane:' .. group.lane, places)
+    brought = brought + count
   else
-    if lane_entries[group.lane] then flush_lanes() end
     lane_entries[group.lane] = places
+    flush_lanes()
   end
 end
 
@@ -99,6 +103,5 @@ while seen < total do
   local named, entered, places = write_records(group)
   if named[1] then write_indexes(group, named, entered, places) end
 end
-flush_lanes()
 if wake_workers(brought) or timed then wake_early() end
 return reply

@@ -10,6 +10,7 @@
 --@include clock
 --@include core
 --@include lanes
+--@include wake
 --@include orphans
 --@include records
 --@include schedules

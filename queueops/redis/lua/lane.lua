@@ -7,6 +7,7 @@
 --@include clock
 --@include core
 --@include lanes
+--@include wake
 
 local lane = ARGV[1]
 local key = lane_key(lane) .. '#conf'

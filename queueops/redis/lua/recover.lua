@@ -10,6 +10,7 @@
 --@include core
 --@include rules
 --@include lanes
+--@include wake
 --@include orphans
 --@include records
 --@include generations

@@ -9,6 +9,7 @@
 --@include core
 --@include rules
 --@include lanes
+--@include wake
 --@include orphans
 --@include records
 --@include generations

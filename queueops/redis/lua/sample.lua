@@ -11,6 +11,7 @@
 --@include clock
 --@include core
 --@include lanes
+--@include wake
 
 if ARGV[2] ~= '' and not call('SET', P .. ':sampler', ARGV[2], 'NX', 'PX', ARGV[3]) then return '' end
 

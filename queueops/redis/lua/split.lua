@@ -8,6 +8,7 @@
 --@include clock
 --@include core
 --@include lanes
+--@include wake
 --@include orphans
 --@include records
 --@include generations

@@ -1,4 +1,4 @@
--- Lanes: where ready tasks wait, in claim order; and the idle workers that are woken for them.
+-- Lanes: where ready tasks wait, in claim order.
 -- A lane stands in lanes:ready if and only if it has a ready task, is not paused and has a free slot.
 local BAND = 17592186044416 -- 2^44: width of one priority's band of lane scores
 local lane_confs, lane_entries, touched = {}, {}, {}
@@ -103,39 +103,4 @@ local function flush_lanes()
     if ready and gain then brought = brought + min(gain, free_slots(lane) or gain) end
   end
   lane_entries, touched, chunk_gain = {}, {}, {}
-end
-
-local function wake_one()
-  local idle = call('ZPOPMAX', P .. ':idle')
-  if not idle[1] then return false end
-  local key = P .. ':wake:' .. idle[1]
-  if call('LPUSH', key, 'work') == 1 then call('EXPIRE', key, 60) else call('LTRIM', key, 0, 99) end
-  return true
-end
-
--- One more wakes when none of the idle ones sleeps lightly enough to meet the next entry of the agenda: an idle worker's
--- score is the time at which it comes by itself.
-local function wake_early()
-  local first = call('ZRANGE', P .. ':idle', 0, 0, 'WITHSCORES')
-  if not first[2] then return end
-  local due = call('ZRANGE', P .. ':agenda', 0, 0, 'WITHSCORES')
-  if due[2] and tonumber(due[2]) < tonumber(first[2]) then wake_one() end
-end
-
--- Wake as many idle workers as there is work for; whether any was there.
-local function wake_workers(count)
-  local woken = false
-  while count > 0 and wake_one() do count, woken = count - 1, true end
-  return woken
-end
-
-local function wake(count)
-  wake_workers(count)
-  wake_early()
-end
-
--- The worker that runs this looks whether it still should.
-local function tell_worker(worker, id)
-  local key = P .. ':wake:' .. (worker or '')
-  call('LPUSH', key, 'cancel ' .. id); call('LTRIM', key, 0, 99); call('EXPIRE', key, 60)
 end
