@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from django.apps import apps
 from django.conf import settings
+from django.contrib.staticfiles import finders
 from django.core.checks import CheckMessage, Error, Warning
+from django.core.exceptions import ImproperlyConfigured
+from django.template import TemplateDoesNotExist
+from django.template.loader import get_template
 
 APPS = (
     "django.contrib.auth",
@@ -23,9 +28,37 @@ MIDDLEWARES = (
 )
 
 
+BESIDE = Path(__file__).resolve().parents[1]
+"""Where the repository is, when this is it."""
+TEMPLATE, STATIC = "console/base.html", "console/ops.js"
+APP_DIRS = "Set 'APP_DIRS': True in TEMPLATES, with the backend of Django's own templates."
+APP_FINDER = "Keep django.contrib.staticfiles.finders.AppDirectoriesFinder in STATICFILES_FINDERS."
+
+
 def check_project(**_: Any) -> list[CheckMessage]:
-    """Say which app or middleware is missing, before the first page fails for it."""
-    return [*_missing_apps(), *_missing_middlewares()]
+    """Say which app, middleware or file is missing, before the first page fails for it."""
+    return [*_missing_apps(), *_missing_middlewares(), *_missing_files()]
+
+
+def _missing_files() -> Iterator[CheckMessage]:
+    """Templates and static files stand beside the apps in the repository; only a wheel has them inside of the app."""
+    try:
+        get_template(TEMPLATE)
+    except (TemplateDoesNotExist, ImproperlyConfigured):
+        advice = f"Write in TEMPLATES: {_directory('DIRS', 'templates')}" if _beside("templates") else APP_DIRS
+        yield Error("The console's templates cannot be found.", hint=advice, id="console.E002")
+    if apps.is_installed("django.contrib.staticfiles") and finders.find(STATIC) is None:
+        advice = f"Write: {_directory('STATICFILES_DIRS', 'static')}" if _beside("static") else APP_FINDER
+        yield Error("The console's static files cannot be found.", hint=advice, id="console.E003")
+
+
+def _directory(name: str, directory: str) -> str:
+    line = f'{name!r}: ["{BESIDE / directory}"]' if name == "DIRS" else f'{name} = ["{BESIDE / directory}"]'
+    return f"{line} - or install a wheel in place of the editable repository: pip install {BESIDE}"
+
+
+def _beside(directory: str) -> bool:
+    return (BESIDE / directory / "console").is_dir()
 
 
 def _missing_apps() -> Iterator[CheckMessage]:

@@ -47,7 +47,7 @@ class Facet(msgspec.Struct, frozen=True):
 def build(query: TaskQuery) -> dict[str, Facet]:
     """All facets that have values, in the order of LABELS; the chosen value is always among them."""
     counted = inspect.facets(query)
-    counted["state"] = [(text, count) for text, count in counted.get("state", []) if count or text in USUAL]
+    counted["state"] = [(text, count) for text, count in counted.get("state", []) if count != 0 or text in USUAL]
     counted["error"] = []  # a fingerprint tells nobody anything; the page of errors leads here
     built = (_facet(query, name, counted.get(name, [])) for name in LABELS)
     return {facet.name: facet for facet in built if facet.values}
@@ -59,7 +59,7 @@ def address(query: TaskQuery, **changed: str) -> str:
     return reverse("console:tasks") + (f"?{urlencode(params)}" if params else "")
 
 
-def _facet(query: TaskQuery, name: str, counted: list[tuple[str, int]]) -> Facet:
+def _facet(query: TaskQuery, name: str, counted: list[tuple[str, int | None]]) -> Facet:
     chosen = getattr(query, name)
     values = [_value(query, name, text, count) for text, count in counted if text]
     if chosen and all(text != chosen for text, _count in counted):

@@ -198,6 +198,30 @@ def test_exceptions_worth_a_retry_are_classes():
         def local(): ...
 
 
+@pytest.mark.parametrize("value", [5, None, "OSError", (OSError, 5)])
+def test_what_is_no_exception_class_is_refused_by_our_own_error(value):
+    with pytest.raises(BadOption, match="must be exception classes"):
+        task(retry_on=value)(len_of)
+
+
+@pytest.mark.parametrize("option", [{"id": "x"}, {"delay": 5}])
+def test_what_belongs_to_one_push_is_no_option_of_a_task(option):
+    (name,) = option
+    with pytest.raises(BadOption, match=rf"given for one push, as using\({name}=...\)"):
+        task(**option)(len_of)
+    with pytest.raises(UnknownOption, match="A task has no option 'uniqe'; did you mean 'unique'"):
+        task(uniqe="x")(len_of)
+
+
+@pytest.mark.parametrize("template", ["{missing}", "{0}", "{}", "{text", "{missing.text}", "a}"])
+def test_a_template_that_no_call_fills_in_is_refused_where_it_stands(template):
+    with pytest.raises(BadOption, match=r"The option unique is .* a template"):
+        task(unique=template)(len_of)
+
+
+def len_of(text): ...
+
+
 def test_an_unknown_option_is_told_with_the_nearest():
     with pytest.raises(UnknownOption, match="A task has no option 'piority'; did you mean 'priority'"):
         tasks.add.using(piority=1)
@@ -279,7 +303,7 @@ def test_a_bad_unique_id_is_refused(namespace):
     @task(unique=lambda text: text)
     def bad(text): ...
 
-    @task(unique="{missing}")
+    @task(unique="{text.missing}")
     def worse(text): ...
 
     with pytest.raises(BadId):

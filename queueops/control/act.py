@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from queueops.contracts import Row
-from queueops.errors import TooMany
+from queueops.errors import BadOption, TooMany
 from queueops.redis.broker import get_broker
 from queueops.redis.facts import may_be_id
 from queueops.redis.reader import Reader
@@ -15,7 +15,12 @@ GONE = "there is no task of this id"
 
 
 def act(verb: str, ids: Sequence[str], pool: str, *, value: str | int | bytes = "", who: str = "") -> list[Row]:
-    """Do one verb to each task, and answer in the order of `ids` (each once). Raises TooMany and BrokerUnavailable."""
+    """Do one verb to each task, and answer in the order of `ids` (each once).
+
+    Raises BadOption for what is no list of ids, TooMany and BrokerUnavailable.
+    """
+    if isinstance(ids, (str, bytes)) or not isinstance(ids, Iterable):
+        raise BadOption(name="ids", value=ids, expected="a list of ids")
     wanted = list(dict.fromkeys(ids))
     if len(wanted) > MOST:
         raise TooMany(count=len(wanted), what="tasks", limit=MOST)

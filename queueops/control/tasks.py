@@ -46,13 +46,15 @@ def postpone(
         raise BadOption(name="postpone", value=None, expected="either seconds or until_ms")
     now = Reader(get_broker()).now_ms()
     due = until_ms if until_ms is not None else now + _milliseconds("seconds", seconds or 0)
-    if not 0 < due <= now + LONGEST_S * 1000:
+    if not _is(int, due) or not 0 < due <= now + LONGEST_S * 1000:
         raise BadOption(name="until_ms", value=due, expected="a time within the next ten years")
     return act("postpone", ids, pool, value=due, who=who)
 
 
 def cancel(ids: Sequence[str], reason: str = "", pool: str = "", *, who: str = "") -> list[Row]:
-    """Cancel tasks that have not ended; those that run are asked to stop."""
+    """Cancel tasks that have not ended; those that run are asked to stop. Raises BadOption for what is no reason."""
+    if not _is(str, reason):
+        raise BadOption(name="reason", value=reason, expected="a text")
     return act("cancel", ids, pool, value=reason[:LONGEST_REASON], who=who)
 
 
@@ -83,7 +85,7 @@ def discard(ids: Sequence[str], pool: str = "", *, who: str = "") -> list[Row]:
 
 def set_priority(ids: Sequence[str], priority: int, pool: str = "", *, who: str = "") -> list[Row]:
     """Change the priority (-100 to 100, higher first) of tasks that have not begun. Raises BadOption."""
-    if priority not in PRIORITIES:
+    if not _is(int, priority) or priority not in PRIORITIES:
         raise BadOption(name="priority", value=priority, expected="a whole number from -100 to 100")
     return act("priority", ids, pool, value=priority, who=who)
 
@@ -100,6 +102,11 @@ def keep(ids: Sequence[str], seconds: float | timedelta, pool: str = "", *, who:
 
 def _milliseconds(name: str, value: float | timedelta) -> int:
     seconds = value.total_seconds() if isinstance(value, timedelta) else value
-    if not 0 <= seconds <= LONGEST_S:
+    if not _is((int, float), seconds) or not 0 <= seconds <= LONGEST_S:
         raise BadOption(name=name, value=value, expected="from 0 seconds to ten years")
     return round(seconds * 1000)
+
+
+def _is(kind: type | tuple[type, ...], value: object) -> bool:
+    """Callers are not always checked by a type checker."""
+    return isinstance(value, kind) and not isinstance(value, bool)

@@ -3,24 +3,38 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 
 from queueops.inspect.query import TaskQuery
 from queueops.inspect.source import open_reader
 from queueops.states import State
 
 MOST = 50
+ALWAYS = ("name", "lane", "pool")
+"""Facets whose values are offered also where none has a task."""
 LISTED = ("state", "kind", "name", "lane", "tag", "error")
 KINDS = ("chain", "group", "iterator", "mapreduce", "chunk", "job", "callback", "workflow", "activity")
 """The kinds with a counter of their own; `task` is the rest. Those without a task are left out of the answer."""
 
-Facets = dict[str, list[tuple[str, int]]]
+COUNTED_WITHIN: dict[str, frozenset[str]] = {
+    "state": frozenset({"name", "pool"}),
+    "kind": frozenset({"state", "pool"}),
+    "name": frozenset({"state", "pool"}),
+    "pool": frozenset({"state", "name"}),
+    "lane": frozenset({"state", "pool"}),
+    "tag": frozenset({"pool"}),
+    "error": frozenset({"pool"}),
+}
+"""For each facet the others that its counters know: when another one is chosen, there is no number to give."""
+
+Facets = dict[str, list[tuple[str, int | None]]]
 
 
 def facets(query: TaskQuery) -> Facets:
-    """For each facet its values and how many tasks each has.
+    """For each facet its values, and how many tasks each has among those that the other facets choose.
 
-    States are counted among the tasks of the chosen name, names and kinds among those of the chosen state, tags and
-    errors among all. Counts by name, kind and lane come from counters that the consistency checker can rebuild.
+    The number is None where no counter knows it. A lane knows its ready tasks only. Counts by name and kind come from
+    counters that the consistency checker can rebuild.
     """
     reader = open_reader()
     known = reader.pools()
@@ -31,15 +45,24 @@ def facets(query: TaskQuery) -> Facets:
         for facet, values in found[pool].items():
             sums[facet].update(dict(values))
     sums["kind"]["task"] = sum(_size(found[pool], query.state) for pool in chosen) - sums["kind"].total()
-    answer = {facet: _shown(facet, counts) for facet, counts in sums.items()}
-    return answer | {"pool": [(pool, _size(found[pool], query.state)) for pool in known]}
+    sums["pool"] = Counter({pool: _size(found[pool], query.state) for pool in known})
+    return {facet: _known(facet, query, _shown(facet, counts)) for facet, counts in sums.items()}
 
 
 def _shown(facet: str, counts: Counter[str]) -> list[tuple[str, int]]:
     if facet == "state":
         return [(str(state), counts.get(state, 0)) for state in State]
-    return [(value, count) for value, count in counts.most_common(MOST) if count > 0 or facet == "name"]
+    return [(value, count) for value, count in counts.most_common(MOST) if count > 0 or facet in ALWAYS]
 
 
-def _size(found: Facets, state: str) -> int:
+def _known(facet: str, query: TaskQuery, values: list[tuple[str, int]]) -> list[tuple[str, int | None]]:
+    """None in place of each number that is not the one that choosing its value would list; zero stays zero."""
+    exact = query.params().keys() - {facet} <= COUNTED_WITHIN[facet]
+    if facet == "lane":
+        exact = exact and query.state == State.PENDING
+        return [(value, count if exact else None) for value, count in values]
+    return [(value, count if exact or not count else None) for value, count in values]
+
+
+def _size(found: Mapping[str, list[tuple[str, int]]], state: str) -> int:
     return sum(count for value, count in found["state"] if not state or value == state)

@@ -7,10 +7,10 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Itera
 from typing import Any, ParamSpec, Protocol, TypeVar, overload
 
 from queueops import registry
-from queueops.errors import BadOption
+from queueops.errors import BadOption, UnknownOption, advice
 from queueops.ids import check_id
 from queueops.kinds.function import handler_for
-from queueops.kinds.options import UNSET, Options
+from queueops.kinds.options import READERS, UNSET, Options
 from queueops.kinds.pushable import Task
 from queueops.kinds.unique import Unique, UniqueId
 from queueops.retry import DEFAULT, Retry
@@ -18,6 +18,8 @@ from queueops.schedule import Schedule
 
 __all__ = ["Task", "task"]
 
+OF_ONE_PUSH = ("id", "delay")
+OPTIONS = (READERS.keys() | {"name", "unique", "cron", "retry_on"}) - set(OF_ONE_PUSH)
 P = ParamSpec("P")
 R = TypeVar("R")
 Y = TypeVar("Y")
@@ -82,21 +84,32 @@ def task(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
 def _made_task(function: Callable[..., Any], options: dict[str, Any]) -> Task[..., Any, Any]:
     if not hasattr(function, "__code__"):
         raise BadOption(name="function", value=function, expected="a function; put @task above the other decorators")
-    own = dict(options)
+    own = _known(options)
     if (given := own.pop("name", None)) is None and function.__name__ == "<lambda>":
         raise BadOption(name="function", value=function, expected="a def, or be given a name=")
     name = check_id(given or default_name(function), "name of a task")
     unique, schedule = own.pop("unique", None), Schedule.of(own.pop("cron", None))
     handler = handler_for(function, name, _retry_on(own.pop("retry_on", (Exception,))))
-    unique_id = None if unique is None else UniqueId(unique)
+    unique_id = None if unique is None else UniqueId(unique, function)
     made: Task[..., Any, Any] = Task(handler, Options().but(**own), unique_id, schedule)
     handler.task = made
     registry.register(handler, f"{function.__code__.co_filename}:{function.__code__.co_firstlineno}")
     return made
 
 
+def _known(options: dict[str, Any]) -> dict[str, Any]:
+    """The options, when a task has them all; those of one push alone are none of them."""
+    for name, value in options.items():
+        if name in OF_ONE_PUSH:
+            expected = f"given for one push, as using({name}=...); unique= gives each call an id"
+            raise BadOption(name=name, value=value, expected=expected)
+        if name not in OPTIONS:
+            raise UnknownOption(what="A task", name=name, advice=advice(name, OPTIONS))
+    return dict(options)
+
+
 def _retry_on(value: Any) -> tuple[type[BaseException], ...]:
-    found = (value,) if isinstance(value, type) else tuple(value)
+    found = (value,) if not isinstance(value, Iterable) or isinstance(value, type) else tuple(value)
     if not all(isinstance(kind, type) and issubclass(kind, BaseException) for kind in found):
         raise BadOption(name="retry_on", value=value, expected="exception classes")
     return found

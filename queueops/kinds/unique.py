@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Mapping, Sequence
+from string import Formatter
 from typing import Any
 
+from queueops.depends import Depends
 from queueops.errors import BadOption
 from queueops.ids import check_id
 from queueops.signature import Plan
 
 Unique = str | Callable[..., str]
+_EXAMPLE = '"mail:{user_id}"'
 
 
 class UniqueId:
@@ -18,10 +22,12 @@ class UniqueId:
 
     __slots__ = ("_fits", "_names", "_takes_all", "_unique")
 
-    def __init__(self, unique: Any) -> None:
+    def __init__(self, unique: Any, function: Callable[..., Any] | None = None) -> None:
         if not isinstance(unique, str) and not callable(unique):
-            expected = 'a function of the arguments, or a template such as "mail:{user_id}"'
+            expected = f"a function of the arguments, or a template such as {_EXAMPLE}"
             raise BadOption(name="unique", value=unique, expected=expected)
+        if isinstance(unique, str) and function is not None:
+            _check(unique, function)
         self._unique: Unique = unique
         taken = [] if isinstance(unique, str) else list(inspect.signature(unique).parameters.values())
         self._takes_all = any(parameter.kind is parameter.VAR_KEYWORD for parameter in taken)
@@ -38,6 +44,24 @@ class UniqueId:
         if not self._fits or not given.keys() >= set(self._names):
             return check_id(self._unique(*args, **kwargs))  # it names things its own way: call it as the task is called
         return check_id(self._unique(**(given if self._takes_all else {name: given[name] for name in self._names})))
+
+
+def _check(template: str, function: Callable[..., Any]) -> None:
+    """Refuse a template that no call could fill in, where it stands and not at the first push."""
+    names = [name for name, value in inspect.signature(function).parameters.items() if not _is_given(value)]
+    try:
+        fields = [field for _, field, _, _ in Formatter().parse(template) if field is not None]
+    except ValueError as error:
+        raise BadOption(name="unique", value=template, expected=f"a template such as {_EXAMPLE}; {error}") from error
+    for field in fields:
+        if re.split(r"[.\[]", field, maxsplit=1)[0] not in names:
+            expected = f"a template of {', '.join(names) or 'no arguments'}; {{{field}}} is none of them"
+            raise BadOption(name="unique", value=template, expected=expected)
+
+
+def _is_given(parameter: inspect.Parameter) -> bool:
+    """Whether it is a dependency, which no caller brings."""
+    return isinstance(parameter.default, Depends)
 
 
 def _filled(template: str, arguments: Mapping[str, Any]) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.contrib.staticfiles.finders import get_finder
 
 from console import json_colours, looks, spelling, traceback
 from console.addresses import alarm_url
@@ -223,6 +224,20 @@ def test_a_project_that_lacks_something_is_told_before_the_first_page_fails(sett
     assert "MessageMiddleware" in str(warning.msg)
     settings.INSTALLED_APPS = [name for name in settings.INSTALLED_APPS if name != "django.contrib.messages"]
     assert [message.id for message in check_project()] == ["console.E001", "console.W001"]
+
+
+def test_templates_and_static_files_that_are_not_found_are_told_with_what_to_write(settings: Any) -> None:
+    """So it is in a project that installs the repository with `pip install -e`."""
+    settings.TEMPLATES = [settings.TEMPLATES[0] | {"DIRS": []}]
+    settings.STATICFILES_DIRS = []
+    get_finder.cache_clear()
+    try:
+        templates, static = check_project()
+    finally:
+        get_finder.cache_clear()
+    assert (templates.id, static.id) == ("console.E002", "console.E003")
+    assert re.match(r'Write in TEMPLATES: \'DIRS\': \["/.*/templates"\] - or install a wheel', str(templates.hint))
+    assert re.match(r'Write: STATICFILES_DIRS = \["/.*/static"\] - or install a wheel', str(static.hint))
 
 
 def test_an_alarm_leads_to_a_page_of_the_console_or_nowhere() -> None:

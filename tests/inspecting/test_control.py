@@ -183,6 +183,21 @@ def test_an_ended_task_is_edited_and_run_again(desk: Desk) -> None:
         control.edit_and_retry("t", [object()], {})
 
 
+def test_what_can_be_no_argument_is_refused_by_our_own_error(desk: Desk) -> None:
+    wrong: list[Any] = [
+        lambda: control.retry("op"),  # type: ignore[arg-type]  # not the tasks o and p
+        lambda: control.retry(None),  # type: ignore[arg-type]
+        lambda: control.keep(["a"], "x"),  # type: ignore[arg-type]
+        lambda: control.postpone(["a"], seconds="x"),  # type: ignore[arg-type]
+        lambda: control.postpone(["a"], until_ms="x"),  # type: ignore[arg-type]
+        lambda: control.cancel(["a"], None),  # type: ignore[arg-type]
+        lambda: control.set_priority(["a"], 1.0),  # type: ignore[arg-type]
+    ]
+    for call in wrong:
+        with pytest.raises(BadOption):
+            call()
+
+
 def test_lanes_are_paused_resumed_and_set(desk: Desk) -> None:
     desk.push("t", lane="side")
     assert control.pause_lane("default", "side") == {}

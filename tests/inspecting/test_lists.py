@@ -188,6 +188,25 @@ def test_facets_count_by_what_is_chosen(desk: Desk) -> None:
     assert dict(inspect.facets(TaskQuery(pool="mail"))["state"])["pending"] == 1
 
 
+def test_a_count_is_what_choosing_it_would_list_or_there_is_none(desk: Desk) -> None:
+    desk.push("a", "b", name="add", tags=("eu",))
+    desk.push("c", name="mul", lane="side")
+    desk.settle(desk.lease())
+    for query in ({}, {"state": "pending"}, {"name": "add"}, {"tag": "eu"}, {"lane": "side"}, {"kind": "task"}):
+        for facet, values in inspect.facets(TaskQuery(**query)).items():
+            for value, count in values:
+                if count is not None:
+                    chosen = TaskQuery(**(query | {facet: value}))
+                    assert (facet, value, count) == (facet, value, len(inspect.tasks(chosen).rows))
+
+
+def test_lanes_are_offered_though_nothing_waits_in_them(desk: Desk) -> None:
+    desk.push("c", lane="side")
+    desk.settle(desk.lease())
+    assert inspect.facets(TaskQuery(state="succeeded"))["lane"] == [("side", None)]
+    assert inspect.facets(TaskQuery(state="pending"))["lane"] == [("side", 0)]
+
+
 def test_asking_never_makes_a_pool_known(desk: Desk) -> None:
     inspect.tasks(TaskQuery(pool="typo"))
     inspect.task("x", "typo")

@@ -78,6 +78,8 @@ def test_a_task_is_edited_and_runs_again(desk: Desk) -> None:
         ("edit", "a", "--args", '["[redacted]"]', "--kwargs", "{}"),
         ("edit", "a", "--args", "[]"),
         ("keep", "a", "--days", "0"),
+        ("list", "--limit", "0"),
+        ("list", "--limit=-1"),
         ("set-lane", "default"),
         ("set-lane", "default", "--limit", "many"),
     ],

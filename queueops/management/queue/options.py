@@ -83,7 +83,7 @@ def add_subcommands(parser: ArgumentParser) -> None:
     found["priority"].add_argument("--to", type=int, required=True, metavar="NUMBER", help="-100 to 100, higher first")
     found["move"].add_argument("--to", required=True, metavar="LANE", help="the lane that they go to")
     _edit_options(found["edit"], found["edit-chunk"])
-    found["errors"].add_argument("--limit", type=int, default=50, help="rows, at most 200")
+    found["errors"].add_argument("--limit", type=positive, default=50, help="rows, at most 200")
     for name in WORKERS:
         found[name].add_argument("id", help="the worker, as `queue workers` names it")
     for name in CHUNKS:
@@ -119,7 +119,7 @@ _FACET = {"error": "error's fingerprint"}
 def _list_options(parser: ArgumentParser) -> None:
     _filters(parser)
     parser.add_argument("--id", default="", help="only the task of this id")
-    parser.add_argument("--limit", type=int, default=50, help="rows, at most 200")
+    parser.add_argument("--limit", type=positive, default=50, help="rows, at most 200")
     parser.add_argument("--after", default="", metavar="POSITION", help="go on where a list ended (its `next`)")
 
 
@@ -127,7 +127,7 @@ def _chunk_options(found: dict[str, ArgumentParser]) -> None:
     listed, mended, restarted = (found[name] for name in CHUNKS)
     listed.add_argument("--state", default="", help=f"only those that are {', '.join(STATES)}")
     listed.add_argument("--error", default="", help="only those of this error's fingerprint")
-    listed.add_argument("--limit", type=int, default=50, help="rows, at most 200")
+    listed.add_argument("--limit", type=positive, default=50, help="rows, at most 200")
     listed.add_argument("--after", default="", metavar="POSITION", help="go on where a list ended (its `next`)")
     mended.add_argument("verb", choices=list(chunks.VERBS))
     mended.add_argument("numbers", nargs="*", type=int, metavar="NUMBER", help="the chunks; or name them by --state")

@@ -39,7 +39,7 @@ return {
   'state', states,
   'kind', kinds,
   'name', latest('names', function(value) return in_states('n|' .. value .. '|') end),
-  'lane', latest('lanes', function(value) return call('ZCARD', P .. ':lane:' .. value) + counted('l|' .. value .. '|active') end),
+  'lane', latest('lanes', function(value) return call('ZCARD', P .. ':lane:' .. value) end),
   'tag', latest('tags', function(value) return call('ZCARD', P .. ':tag:' .. value) end),
   'error', latest('errors', function(value) return call('ZCARD', P .. ':error:' .. value .. '#tasks') end),
 }
