@@ -77,6 +77,8 @@ FIELDS: dict[str, str] = {
     "wt": "waited_for",
     "x": "cancel_requested",
     "xd": "chunks_dropped",
+    "xm": "longest_chunk_ms",
+    "xn": "longest_chunk",
     "xp": "chunk_retry",
     "xr": "chunk_retries",
     "xt": "chunk_timeout",
@@ -149,6 +151,8 @@ class Record(msgspec.Struct, kw_only=True):
     has_chunks: bool = False
     chunks: int | None = None
     chunks_dropped: int = 0
+    longest_chunk_ms: int | None = None
+    longest_chunk: int | None = None
     chunks_to_redo: str = ""
     chunks_redone_by: str = ""
     previous: bytes | None = None
@@ -184,7 +188,7 @@ _WHOLE = frozenset(
         *("uid", "priority", "created", "begun", "ended", "due", "attempt", "retries", "timeout"),
         *("fence", "parent_uid", "keep", "crashes"),
         *("max_parallel", "chunks_per_worker", "chunk_retries", "chunk_timeout", "reduce_retries", "reduce_timeout"),
-        *("chunks", "chunks_dropped", "pushed_uid", "unknown_since"),
+        *("chunks", "chunks_dropped", "longest_chunk", "longest_chunk_ms", "pushed_uid", "unknown_since"),
         *("delay", "children", "children_failed", "results_size", "activated", "resumed_children"),
     )
 )

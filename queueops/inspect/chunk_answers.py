@@ -99,7 +99,7 @@ class ChunkError(Answer, frozen=True, kw_only=True):
 
 
 class Skew(Answer, frozen=True, kw_only=True):
-    """How long chunks that are done have run, of a sample."""
+    """How long chunks that are done have run: the percentiles of a sample, the longest of all since the map."""
 
     sampled: int
     p50_ms: int

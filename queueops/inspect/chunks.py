@@ -6,7 +6,7 @@ However many chunks there are, a question reads a bounded number: long sets are 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from queueops.errors import FilterError, advice
 from queueops.ids import NAME
@@ -171,9 +171,14 @@ def _skew(summary: Summary) -> Skew | None:
     runs = sorted((max(0, ended - begun), number) for number, begun, ended in summary.runs)
     if not runs:
         return None
-    longest, slowest = runs[-1]
+    longest, slowest = max(runs[-1], _longest(summary.record))
     middle, most = (runs[min(len(runs) - 1, int(len(runs) * share))][0] for share in (0.5, 0.95))
     return Skew(sampled=len(runs), p50_ms=middle, p95_ms=most, max_ms=longest, slowest=slowest)
+
+
+def _longest(record: Mapping[str, str]) -> tuple[int, int]:
+    """The longest run since the map, and which chunk's it was; the sample may have missed it."""
+    return whole(record.get("xm")), whole(record.get("xn"))
 
 
 def _kind(kind: Kind) -> ChunkError:

@@ -53,12 +53,12 @@ def timeline(lines: Iterable[Line], record: Mapping[str, str], state: str, enter
     """The changes of state that are known, oldest first; the last one is the state now."""
     created = whole(record.get("c")) or (entered_ms if record else 0)
     moments = [Moment(t=created, state="", text="pushed")] if created else []
+    kind = record.get("k", "task")
     for line in lines:
-        moments += _moments(line, _leased(record))
+        moments += _moments(line, _leased(kind, str(line.get("phase") or "")))
     begun = maybe_whole(record.get("b"))
-    leased = _leased(record)
-    if begun is not None and all((moment.t, moment.state) != (begun, leased) for moment in moments):
-        moments.append(Moment(t=begun, state=leased, text=_claimed(record.get("w"))))
+    if begun is not None and not any(moment.t == begun and _is_leased(moment.state) for moment in moments):
+        moments.append(Moment(t=begun, state=_leased(kind, record.get("ph", "")), text=_claimed(record.get("w"))))
     return tuple(_ending(sorted(moments, key=_time), state, entered_ms, record.get("y", "")))
 
 
@@ -111,7 +111,7 @@ def _failure(line: Line) -> Failure | None:
 def _last_attempt(record: Mapping[str, str]) -> Attempt | None:
     """The run that stands in the record: under way, or ended well."""
     state, begun = record.get("s", ""), maybe_whole(record.get("b"))
-    leased = state in CLASSES and CLASSES[State(state)] is StateClass.LEASED
+    leased = _is_leased(state)
     if begun is None or not (leased or state in (State.SUCCEEDED, State.CANCELLED)):
         return None
     return Attempt(
@@ -145,15 +145,19 @@ def _operator(line: Line, hide: Redactor) -> str:
     return f"{who or 'an operator'}: {verb}{f' ({cut(value, 200)})' if value else ''}{before}"
 
 
-def _leased(record: Mapping[str, str]) -> State:
+def _leased(kind: str, phase: str) -> State:
     """The state in which a worker holds a task of this kind, in this phase."""
-    return CLAIMED_AS.get(f"{record.get('k', 'task')} {record.get('ph', '')}".strip(), State.LOCKED)
+    return CLAIMED_AS.get(f"{kind} {phase}".strip(), State.LOCKED)
+
+
+def _is_leased(state: str) -> bool:
+    return state in CLASSES and CLASSES[State(state)] is StateClass.LEASED
 
 
 def _moments(line: Line, leased: State) -> list[Moment]:
     t, kind, begun = whole(line.get("t")), _kind(line), maybe_whole(line.get("begun"))
     found = []
-    if begun is not None and kind in ("error", "crash"):
+    if begun is not None and kind in ("error", "crash", "mapped"):
         found.append(Moment(t=begun, state=leased, text=_claimed(line.get("worker"))))
     if kind == "error":
         found.append(Moment(t=t, state=State.RESTART, text=title(_failure(line))))
@@ -161,6 +165,10 @@ def _moments(line: Line, leased: State) -> list[Moment]:
         found.append(Moment(t=t, state=State.RESTART, text=f"crashed: {line.get('text') or ''}"))
     elif kind == "restart":
         found.append(Moment(t=t, state=State.POSTPONED, text=f"restarted itself {line.get('text') or ''}".strip()))
+    elif kind == "mapped":
+        found.append(Moment(t=t, state=State.AGGREGATING, text=str(line.get("text") or "")))
+    elif kind == "gathered":
+        found.append(Moment(t=t, state=State.PENDING, text=str(line.get("text") or "")))
     elif kind == "operator":
         found.append(_operated(line, t))
     return found
@@ -169,7 +177,7 @@ def _moments(line: Line, leased: State) -> list[Moment]:
 def _operated(line: Line, t: int) -> Moment:
     verb, before = str(line.get("verb") or ""), str(line.get("from") or "")
     state = _LED_TO.get(verb, before)
-    if verb == "cancel" and before in CLASSES and CLASSES[State(before)] is StateClass.LEASED:
+    if verb == "cancel" and _is_leased(before):
         state = before  # only asked for: the worker ends it
     return Moment(t=t, state=state, text=f"{line.get('who') or 'an operator'}: {verb}")
 

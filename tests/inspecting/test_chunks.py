@@ -9,6 +9,7 @@ from collections import Counter
 import pytest
 
 from queueops import inspect
+from queueops.contracts import Outcome, Settlement
 from queueops.errors import FilterError
 from queueops.inspect import ChunksView, cursor
 from queueops.inspect.chunk_answers import STATES
@@ -114,6 +115,35 @@ def test_a_large_set_is_sampled_and_that_is_said(work: ChunkWork, monkeypatch: p
         "active": 100,
         "pending": 300,
     }
+
+
+def test_the_longest_run_is_that_of_all_chunks_not_of_those_that_were_looked_at(work: ChunkWork) -> None:
+    work.map(list(range(300)))
+    claimed = work.claim(300)
+    key = work.broker.keys(work.pool).chunk(work.id, 77)
+    work.broker.client.hincrby(key, "b", -5000)
+    work.done(claimed)
+    skew = seen().skew
+    assert skew is not None
+    assert skew.slowest == 77
+    assert skew.max_ms >= 5000
+    assert skew.p50_ms < 5000
+
+
+def test_the_way_of_a_task_shows_when_each_stage_began_and_ended(work: ChunkWork) -> None:
+    work.map([1, 2])
+    work.done(work.claim(2))
+    (reduce,) = work.exchange(want=1).leases
+    work.exchange(settle=[Settlement(work.id, reduce.fence, Outcome.SUCCESS, b"3")])
+    task = inspect.task(work.id)
+    assert task is not None
+    states = ["", "mapping", "aggregating", "pending", "reducing", "succeeded"]
+    assert [moment.state for moment in task.timeline] == states
+    assert [moment.t for moment in task.timeline] == sorted(moment.t for moment in task.timeline)
+    assert [(line.kind, line.text) for line in task.log][:2] == [
+        ("mapped", "2 chunks"),
+        ("gathered", "all chunks have ended"),
+    ]
 
 
 def test_the_pace_tells_how_long_the_rest_takes(work: ChunkWork) -> None:

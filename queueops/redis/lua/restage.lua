@@ -17,6 +17,7 @@
 --@include composite
 --@include resume
 --@include subtree
+--@include runs
 --@include chunks
 --@include twins
 --@include redo

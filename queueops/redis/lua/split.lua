@@ -13,6 +13,7 @@
 --@include records
 --@include generations
 --@include ending
+--@include runs
 --@include chunks
 --@include twins
 --@include purge
@@ -27,7 +28,7 @@ if step == 'purge' then
   flush(); flush_lanes()
   if left > 0 then return 'AGAIN' end
   if has_chunks(P .. ':trash:' .. task) then call('HDEL', P .. ':trash:' .. task, 'ch') end
-  call('HDEL', task_key(task), 'cn', 'xd', 'rd', 'un', 'to')
+  call('HDEL', task_key(task), 'cn', 'xd', 'rd', 'un', 'to', 'xm', 'xn')
   call('HSET', task_key(task), 'ch', 1, 'pr', 0)
   return 'OK'
 end

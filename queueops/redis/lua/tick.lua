@@ -18,6 +18,7 @@
 --@include composite
 --@include resume
 --@include subtree
+--@include runs
 --@include chunks
 --@include twins
 --@include chunkends

@@ -91,12 +91,13 @@ local function end_twin(ref, outcome, value)
 end
 
 local function settle_chunk(ref, fence, outcome, end_)
-  local row = fields_of(TASK .. ref, 's', 'f', 'w', 'tw')
+  local row = fields_of(TASK .. ref, 's', 'f', 'w', 'tw', 'b')
   if not row or not row[1] then return 'GONE' end
   if row[2] ~= fence then return 'STALE' end
   if row[1] ~= 'active' then return 'REPEAT' end
-  local task, _, twin = split_ref(ref)
+  local task, number, twin = split_ref(ref)
   if not task then return 'GONE' end
+  if outcome == 'success' then note_run(task, number, row[5]) end
   if twin then
     end_twin(ref, outcome, end_.value)
   elseif outcome == 'success' then

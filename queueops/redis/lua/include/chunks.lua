@@ -102,18 +102,19 @@ end
 
 -- Chunks came to their end: is their task's turn now? The sets decide, not a counter.
 local function gather(task, failed)
-  local row = fields_of(TASK .. task, 's', 'oc', 'cn', 'xd', 'rd')
+  local row = fields_of(TASK .. task, 's', 'oc', 'cn', 'xd', 'rd', 'xm')
   if not (row and row[1]) then
     if call('ZSCORE', P .. ':state:aggregating', task) then quarantine(task, 'aggregating') end
     return
   end
   if row[1] ~= 'aggregating' then return end
   local open = open_chunks(task)
-  call('HSET', TASK .. task, 'pr', max(0, (number_of(row[3]) or 0) - open))
+  call('HSET', TASK .. task, unpack(progress_of(task, row[3], open, row[6])))
   if row[5] or not (failed or open == 0) then return end
   if too_many_failed(task, row[2], row[3], row[4]) > 0 then
     fail_over_chunk(task, read_record(task), failed or call('ZRANGE', chunk_set(task, 'failed'), 0, 0)[1])
   elseif open == 0 then
+    log_line(task, { k = 'gathered', text = 'all chunks have ended' })
     to_reduce(task, read_record(task))
   end
 end

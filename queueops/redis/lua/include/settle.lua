@@ -44,7 +44,7 @@ function outcomes.error(id, record, end_)
   note_error(id, record, end_)
   forget_error(id, record)
   forget_unknown(id, record)
-  log_line(id, { k = 'error', attempt = attempts, begun = number_of(record.b), worker = record.w, error = end_.value })
+  log_line(id, { k = 'error', attempt = attempts, phase = record.ph, begun = number_of(record.b), worker = record.w, error = end_.value })
   local ends = { 'at', attempts, 'er', end_.value, 'ef', end_.fingerprint }
   if end_.delay < 0 or attempts > (number_of(record.r) or 0) then
     list_failed(id, end_.fingerprint)
@@ -59,7 +59,7 @@ outcomes.timeout = outcomes.error
 
 function outcomes.crash(id, record, end_)
   local crashes = (number_of(record.cr) or 0) + 1
-  log_line(id, { k = 'crash', crash = crashes, begun = number_of(record.b), worker = record.w, text = end_.value })
+  log_line(id, { k = 'crash', crash = crashes, phase = record.ph, begun = number_of(record.b), worker = record.w, text = end_.value })
   if crashes >= RULES.max_crashes then
     local reason = 'lost its worker ' .. crashes .. ' times: ' .. end_.value
     finish(id, record, 'failed', 'cr', crashes, 'y', reason)
@@ -105,6 +105,7 @@ local function settle_map(id, record, count)
   leave_lease(id, record, 'aggregating')
   unschedule(id)
   call('HSET', task_key(id), 's', 'aggregating', 'cn', count, 'to', count, 'pr', 0, 'at', 0, 'cr', 0)
+  log_line(id, { k = 'mapped', begun = number_of(record.b), worker = record.w, text = count .. ' chunks' })
   flush()
   turn_lane(id)
   chunk_gain['#' .. id] = tonumber(count)
