@@ -8,12 +8,13 @@ from queueops.states import State
 
 
 class Layout(NamedTuple):
-    """A drawing area's width, the size of a state's box, and the centre of each box."""
+    """A drawing area's width, the size of a state's box, the centre of each box; `stubs`: there is room at the left."""
 
     name: str
     width: int
     box: tuple[int, int]
     places: dict[State, tuple[int, int]]
+    stubs: bool
 
 
 _S = State
@@ -37,6 +38,7 @@ WIDE = Layout(
         _S.WAITING: (170, 404),
         _S.IDLE: (390, 404),
     },
+    stubs=True,
 )
 
 NARROW = Layout(
@@ -51,13 +53,14 @@ NARROW = Layout(
         _S.CANCELLED: (58, 280),
         _S.FAILED: (170, 280),
         _S.SUCCEEDED: (282, 280),
-        _S.QUARANTINED: (58, 366),
-        _S.WAITING: (170, 366),
-        _S.MAPPING: (282, 366),
-        _S.AGGREGATING: (58, 436),
-        _S.REDUCING: (170, 436),
+        _S.MAPPING: (58, 366),
+        _S.AGGREGATING: (170, 366),
+        _S.REDUCING: (282, 366),
+        _S.QUARANTINED: (58, 436),
+        _S.WAITING: (170, 436),
         _S.IDLE: (282, 436),
     },
+    stubs=False,
 )
 
 LAYOUTS = (WIDE, NARROW)
@@ -89,4 +92,7 @@ CHUNKED: frozenset[tuple[str, str]] = frozenset(
 """The way of a map-reduce task."""
 
 ALWAYS = {WIDE.name: SPINE | CHUNKED, NARROW.name: SPINE}
-"""What is drawn also without traffic, as far as there is room for it."""
+"""What is drawn also without traffic."""
+
+DRAWN = {WIDE.name: None, NARROW.name: SPINE}
+"""What is drawn at all, as far as there is room for it; None: everything."""

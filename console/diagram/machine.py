@@ -9,12 +9,16 @@ from itertools import pairwise
 
 import msgspec
 
-from console.diagram.layout import ALWAYS, LAYOUTS, SPINE, Layout
-from console.diagram.path import Arrow, arriving, between, leaving
+from console.diagram import labels
+from console.diagram.layout import ALWAYS, DRAWN, LAYOUTS, Layout
+from console.diagram.path import Arrow, Point
+from console.diagram.route import Pair, Rectangle, route
+from console.spelling import rate as spelled
 from queueops.inspect import TaskDetail
 from queueops.states import FLOWS, LEASED, State
 
 MARGIN = 24.0
+LEAST = 10.0  # around arrows
 USUAL = {
     "task": ("pending", "locked", "succeeded", "failed"),
     "mapreduce": ("pending", "mapping", "aggregating", "reducing", "succeeded", "failed"),
@@ -35,16 +39,14 @@ class Box(msgspec.Struct, frozen=True):
 
 
 class Way(msgspec.Struct, frozen=True):
-    """An arrow; `rate` is what moves on it, `weight` 0..4 how thick that makes it."""
+    """An arrow; `rate` is what moves on it, `weight` 0..4 how thick that makes it, `spot` where that is written."""
 
     source: str
     target: str
     d: str
-    x: float
-    y: float
     rate: float
     weight: int
-    usual: bool
+    spot: Point | None
 
 
 class Picture(msgspec.Struct, frozen=True):
@@ -67,7 +69,8 @@ def draw(counts: Mapping[str, int], flows: Mapping[str, float]) -> tuple[Picture
     """The machine, once for wide and once for narrow screens."""
     rates = {_pair(name): rate for name, rate in flows.items()}
     states = _connected() | {state for state, count in counts.items() if count}
-    return tuple(_picture(layout, states, counts, rates, ALWAYS[layout.name]) for layout in LAYOUTS)
+    drawn = {layout.name: {pair: rates.get(pair, 0) for pair in _drawn(layout, rates)} for layout in LAYOUTS}
+    return tuple(_picture(layout, states, counts, drawn[layout.name]) for layout in LAYOUTS)
 
 
 def draw_task(task: TaskDetail) -> tuple[Picture, ...]:
@@ -76,52 +79,63 @@ def draw_task(task: TaskDetail) -> tuple[Picture, ...]:
     visits = Counter(stays)
     walked = Counter(pairwise(["", *stays]))
     states = {*USUAL.get(task.kind, USUAL["task"]), task.state, *visits}
-    spines = {name: frozenset(pair for pair in ways if set(pair) <= states) for name, ways in ALWAYS.items()}
-    return tuple(_picture(layout, states, visits, walked, spines[layout.name], task.state) for layout in LAYOUTS)
+    return tuple(
+        _picture(layout, states, visits, dict.fromkeys(ALWAYS[layout.name], 0) | walked, task.state)
+        for layout in LAYOUTS
+    )
 
 
 def _picture(
     layout: Layout,
     states: Iterable[str],
     counts: Mapping[str, int],
-    rates: Mapping[tuple[str, str], float],
-    spine: frozenset[tuple[str, str]],
+    rates: Mapping[Pair, float],
     here: str = "",
 ) -> Picture:
-    shown = {state for state in layout.places if state in states}
-    pairs = {pair for pair in FLOWS | rates.keys() if pair in spine or rates.get(pair)}
-    ways = (
-        _way(layout, source, target, rates.get((source, target), 0))
-        for source, target in sorted(pairs)
-        if source != target and {source, target} <= shown | {""}
-    )
+    """`rates` has every way that is drawn between states that are shown."""
+    shown = frozenset(state for state in layout.places if state in states)
+    pairs = frozenset(pair for pair in rates if pair[0] != pair[1] and set(pair) <= shown | {""})
     boxes = tuple(_box(layout, state, counts.get(state, 0), state == here) for state in State if state in shown)
-    return Picture(layout.name, layout.width, *_extent(boxes), boxes, tuple(ways))
+    ways = _ways(layout, {pair: route(layout.name, shown, pair) for pair in pairs}, rates, boxes)
+    return Picture(layout.name, layout.width, *_extent(boxes, ways), boxes, tuple(way for way, _arrow in ways))
 
 
-def _extent(boxes: tuple[Box, ...]) -> tuple[float, float]:
+def _drawn(layout: Layout, rates: Mapping[Pair, float]) -> frozenset[Pair]:
+    """The ways that are drawn always, and those with traffic, as far as there is room."""
+    busy = frozenset(pair for pair, rate in rates.items() if rate)
+    return ALWAYS[layout.name] | (busy & (DRAWN[layout.name] or FLOWS | busy))
+
+
+def _ways(
+    layout: Layout, arrows: Mapping[Pair, Arrow], rates: Mapping[Pair, float], boxes: Iterable[Box]
+) -> list[tuple[Way, Arrow]]:
+    """The arrows with their rates; the greatest rate is the first to choose where it is written."""
+    pairs = sorted(arrows, key=lambda pair: (-rates.get(pair, 0), pair))
+    wanted = [(f"{spelled(rates[pair])}/s", arrows[pair]) for pair in pairs if rates.get(pair)]
+    full = [Rectangle(box.left, box.top, box.left + box.width, box.top + box.height) for box in boxes]
+    spots = labels.place(wanted, full, layout.width) + [None] * (len(pairs) - len(wanted))
+    return [
+        (_way(pair, arrows[pair], rates.get(pair, 0), spot), arrows[pair])
+        for pair, spot in zip(pairs, spots, strict=True)
+    ]
+
+
+def _way(pair: Pair, arrow: Arrow, rate: float, spot: Point | None) -> Way:
+    weight = 0 if rate <= 0 else min(4, 1 + int(math.log10(1 + rate)))
+    return Way(*pair, arrow.d, rate, weight, spot)
+
+
+def _extent(boxes: tuple[Box, ...], ways: Iterable[tuple[Way, Arrow]]) -> tuple[float, float]:
     """Top and height of what is drawn."""
-    top = min((box.top for box in boxes), default=0) - MARGIN
-    return top, max((box.top + box.height for box in boxes), default=0) + MARGIN - top
+    heights = [y for _way, arrow in ways for _x, y in arrow.points]
+    top = min([box.top - MARGIN for box in boxes] + [min(heights, default=0) - LEAST], default=0)
+    low = max([box.top + box.height + MARGIN for box in boxes] + [max(heights, default=0) + LEAST], default=0)
+    return round(top, 1), round(low - top, 1)
 
 
 def _box(layout: Layout, state: State, count: int, here: bool) -> Box:
     (x, y), (width, height) = layout.places[state], layout.box
     return Box(str(state), x - width / 2, y - height / 2, width, height, count, here)
-
-
-def _way(layout: Layout, source: str, target: str, rate: float) -> Way:
-    arrow = _arrow(layout, source, target)
-    weight = 0 if rate <= 0 else min(4, 1 + int(math.log10(1 + rate)))
-    return Way(source, target, arrow.d, arrow.label[0], arrow.label[1], rate, weight, (source, target) in SPINE)
-
-
-def _arrow(layout: Layout, source: str, target: str) -> Arrow:
-    if not source:
-        return arriving(layout.places[State(target)], layout.box)
-    if not target:
-        return leaving(layout.places[State(source)], layout.box)
-    return between(layout.places[State(source)], layout.places[State(target)], layout.box)
 
 
 def _stays(task: TaskDetail) -> list[str]:

@@ -1,52 +1,88 @@
-"""How an arrow runs from one box to another: sides by where the boxes stand, opposite arrows beside each other."""
+"""How arrows run from one box to another: as a soft curve, or round what stands between, at right angles."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
+from itertools import pairwise
 from typing import NamedTuple
 
 Point = tuple[float, float]
+Size = tuple[int, int]
 
 APART = 9.0  # half the distance between an arrow and the one that runs the other way
 BESIDE = 0.26  # where labels stand on ways that lead back: those cross others in their middle
 STEEP = 2.0  # below this slope an arrow leaves at the side, above it at the top or the bottom
-FAR = 3.5  # box widths; boxes of one row that are farther apart have others between them
-BOW = 26.0
 STUB = 64.0  # length of an arrow that comes from nowhere, or goes there
+SHORT_STUB = 26.0
+ROUND = 12.0  # of the corners
+STEP = 6.0  # between the points that stand for a path
 
 
 class Arrow(NamedTuple):
-    """The `d` of a path, and where its label stands."""
+    """The `d` of a path, points along it, and where of these, from 0 to 1, its label would best stand."""
 
     d: str
-    label: Point
+    points: tuple[Point, ...]
+    label: float = 0.5
+
+    @property
+    def length(self) -> float:
+        """How long it is."""
+        return sum(math.dist(a, b) for a, b in pairwise(self.points))
 
 
-def between(start: Point, end: Point, box: tuple[int, int]) -> Arrow:
-    """A soft curve from box to box."""
+def between(start: Point, end: Point, box: Size) -> Arrow:
+    """A soft curve from box to box: sides by where the boxes stand, opposite arrows beside each other."""
     (x1, y1), (x2, y2), (w, h) = start, end, box
     if abs(x2 - x1) < max(w, STEEP * abs(y2 - y1)):
         return _vertical(start, end, h)
-    if y1 == y2 and abs(x2 - x1) > FAR * w:
-        return _around(start, end, h)
     right = x2 > x1
     shift = -APART if right else APART
     a = (x1 + (w / 2 if right else -w / 2), y1 + shift)
     b = (x2 - (w / 2 if right else -w / 2), y2 + shift)
     pull = (b[0] - a[0]) / 2
-    label = 0.5 if right else BESIDE if y2 > y1 else 1 - BESIDE
-    return _curve(a, (a[0] + pull, a[1]), (b[0] - pull, b[1]), b, label)
+    return _curve(a, (a[0] + pull, a[1]), (b[0] - pull, b[1]), b, 0.5 if right else BESIDE if y2 > y1 else 1 - BESIDE)
 
 
-def arriving(end: Point, box: tuple[int, int]) -> Arrow:
-    """A short arrow from the left edge into a box."""
-    x, y = end[0] - box[0] / 2, end[1]
-    return Arrow(f"M{x - STUB:g} {y:g}H{x:g}", (x - STUB / 2 - 4, y))
+def arriving(end: Point, box: Size, *, room: bool) -> Arrow:
+    """A short arrow from nowhere into a box: from the left; where there is no room, from above or below."""
+    (x, y), (w, h) = end, box
+    if room:
+        return straight((x - w / 2 - STUB, y), (x - w / 2, y), label=0.46)
+    above = y < 2 * h
+    edge = y - h / 2 if above else y + h / 2
+    return straight((x - w / 4, edge - SHORT_STUB if above else edge + SHORT_STUB), (x - w / 4, edge), label=0.0)
 
 
-def leaving(start: Point, box: tuple[int, int]) -> Arrow:
+def leaving(start: Point, box: Size) -> Arrow:
     """A short arrow out of a box, to the right."""
     x, y = start[0] + box[0] / 2, start[1]
-    return Arrow(f"M{x:g} {y:g}h{STUB:g}", (x + STUB / 2 - 4, y))
+    return straight((x, y), (x + STUB, y))
+
+
+def straight(*corners: Point, label: float = 0.5) -> Arrow:
+    """A line through corners, which are rounded."""
+    d = [f"M{corners[0][0]:g} {corners[0][1]:g}"]
+    for before, corner, after in zip(corners, corners[1:], corners[2:], strict=False):
+        a, b = _towards(corner, before), _towards(corner, after)
+        d.append(f"L{a[0]:g} {a[1]:g}Q{corner[0]:g} {corner[1]:g} {b[0]:g} {b[1]:g}")
+    d.append(f"L{corners[-1][0]:g} {corners[-1][1]:g}")
+    return Arrow("".join(d), tuple(_steps(corners)), label)
+
+
+def _towards(corner: Point, other: Point) -> Point:
+    far = math.dist(corner, other)
+    share = min(ROUND, far / 2) / far if far else 0
+    return round(corner[0] + (other[0] - corner[0]) * share, 1), round(corner[1] + (other[1] - corner[1]) * share, 1)
+
+
+def _steps(corners: tuple[Point, ...]) -> Iterator[Point]:
+    for a, b in pairwise(corners):
+        count = max(1, round(math.dist(a, b) / STEP))
+        for i in range(count):
+            yield a[0] + (b[0] - a[0]) * i / count, a[1] + (b[1] - a[1]) * i / count
+    yield corners[-1]
 
 
 def _vertical(start: Point, end: Point, height: int) -> Arrow:
@@ -60,15 +96,15 @@ def _vertical(start: Point, end: Point, height: int) -> Arrow:
     return _curve(a, (a[0], a[1] + pull), (b[0], b[1] - pull), b, label)
 
 
-def _around(start: Point, end: Point, height: int) -> Arrow:
-    """Over the boxes that stand between."""
-    a, b = (start[0], start[1] - height / 2), (end[0], end[1] - height / 2)
-    return _curve(a, (a[0], a[1] - BOW), (b[0], b[1] - BOW), b, 0.5)
-
-
 def _curve(a: Point, b: Point, c: Point, d: Point, label: float) -> Arrow:
     text = f"M{a[0]:g} {a[1]:g}C{b[0]:g} {b[1]:g} {c[0]:g} {c[1]:g} {d[0]:g} {d[1]:g}"
-    return Arrow(text, (_along(label, a[0], b[0], c[0], d[0]), _along(label, a[1], b[1], c[1], d[1])))
+    count = max(8, round(math.dist(a, d) / STEP))
+    points = (
+        (_along(i / count, *xs), _along(i / count, *ys))
+        for i in range(count + 1)
+        for xs, ys in [zip(a, b, c, d, strict=True)]
+    )
+    return Arrow(text, tuple(points), label)
 
 
 def _along(t: float, a: float, b: float, c: float, d: float) -> float:
