@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from queueops.handle import TaskHandle as TaskHandle
     from queueops.handle import TaskStatus as TaskStatus
     from queueops.handle import get as get
+    from queueops.kinds.iterator import Batch as Batch
+    from queueops.kinds.iterator import Iterator as Iterator
     from queueops.kinds.mapreduce import MapReduce as MapReduce
     from queueops.kinds.parts import chain as chain
     from queueops.kinds.parts import group as group
@@ -65,6 +67,7 @@ _HOMES = {
         "TaskGone",
     ),
     "queueops.handle": ("TaskHandle", "TaskStatus", "get"),
+    "queueops.kinds.iterator": ("Batch", "Iterator"),
     "queueops.kinds.mapreduce": ("MapReduce",),
     "queueops.kinds.parts": ("chain", "group"),
     "queueops.kinds.task": ("task",),

@@ -54,6 +54,13 @@ class MixedPools(QueueOpsError, ValueError):
     pools: str
 
 
+class BadBatch(QueueOpsError, TypeError):
+    """{name}.iterate() must answer a Batch, or None when it is done, but it answered {value}."""
+
+    name: str
+    value: str
+
+
 class Cycle(QueueOpsError, ValueError):
     """The composite {name} contains itself, with the same arguments: it would never end."""
 

@@ -106,6 +106,7 @@ class Lease(msgspec.Struct, kw_only=True):
     meta: bytes = b""
     phase: str = ""
     previous: bytes | None = None
+    cursor: bytes = b""
     wait_ms: int = 0
 
 

@@ -22,10 +22,15 @@ FIELDS: dict[str, str] = {
     "cr": "crashes",
     "d": "due",
     "dl": "delay",
+    "dn": "iterated",
     "e": "ended",
     "ef": "fingerprint",
     "er": "error",
     "f": "fence",
+    "fb": "failed_by",
+    "fe": "child_error",
+    "ff": "child_fingerprint",
+    "fr": "first_failure",
     "k": "kind",
     "kp": "keep",
     "l": "lane",
@@ -62,7 +67,11 @@ FIELDS: dict[str, str] = {
     "rt": "reduce_timeout",
     "rw": "chunks_redone_by",
     "s": "state",
+    "se": "emission",
     "si": "ignores_previous",
+    "sn": "next_cursor",
+    "st": "cursor",
+    "sw": "answer",
     "sz": "results_size",
     "t": "timeout",
     "tg": "tags",
@@ -74,6 +83,7 @@ FIELDS: dict[str, str] = {
     "un": "unable_workers",
     "uo": "pushed_uid",
     "w": "worker",
+    "wi": "window",
     "wt": "waited_for",
     "x": "cancel_requested",
     "xd": "chunks_dropped",
@@ -166,6 +176,16 @@ class Record(msgspec.Struct, kw_only=True):
     planting: bool = False
     root_pool: str = ""
     resumes: str = ""
+    cursor: bytes = b""
+    next_cursor: bytes = b""
+    answer: str = ""
+    emission: str = ""
+    iterated: bool = False
+    window: int | None = None
+    failed_by: str = ""
+    first_failure: str = ""
+    child_error: bytes = b""
+    child_fingerprint: str = ""
     resumed_children: int = 0
     unable_workers: bool = False
     unknown_since: int | None = None
@@ -189,12 +209,12 @@ _WHOLE = frozenset(
         *("fence", "parent_uid", "keep", "crashes"),
         *("max_parallel", "chunks_per_worker", "chunk_retries", "chunk_timeout", "reduce_retries", "reduce_timeout"),
         *("chunks", "chunks_dropped", "longest_chunk", "longest_chunk_ms", "pushed_uid", "unknown_since"),
-        *("delay", "children", "children_failed", "results_size", "activated", "resumed_children"),
+        *("delay", "children", "children_failed", "results_size", "activated", "resumed_children", "window"),
     )
 )
 _REAL = frozenset({"progress", "total"})
-_OPAQUE = frozenset({"args", "result", "error", "meta", "previous"})
-_FLAGS = frozenset({"waited_for", "next", "has_chunks", "unable_workers", "ignores_previous", "planting"})
+_OPAQUE = frozenset({"args", "result", "error", "meta", "previous", "cursor", "next_cursor", "child_error"})
+_FLAGS = frozenset({"waited_for", "next", "has_chunks", "unable_workers", "ignores_previous", "planting", "iterated"})
 
 
 class Undecodable(QueueOpsError, ValueError):

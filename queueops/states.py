@@ -129,6 +129,8 @@ TRANSITIONS: tuple[Transition, ...] = (
     Transition(_S.REDUCING, _S.SUCCEEDED, "settle", (_W,)),
     Transition(_S.MAPPING, _S.AGGREGATING, "settle", (_W,)),
     *_each(_RUNNING, _S.FAILED, "settle", _W),
+    Transition(_S.LOCKED, _S.IDLE, "settle", (_W,)),
+    Transition(_S.IDLE, _S.PENDING, "activate", _ANYBODY),
     *_each(_RUNNING, _S.CANCELLED, "settle", _W, _D),
     *_each(_RUNNING, _S.RESTART, "settle", _W),
     *_each(_RUNNING, _S.POSTPONED, "settle", _W),

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from typing import NoReturn
 
 from queueops.composite_errors import PartInUse, PlantingLost
-from queueops.contracts import Node, Pushed
+from queueops.contracts import Lease, Node, Pushed
+from queueops.errors import StaleLease
 from queueops.redis import pushwire
 from queueops.redis.link import BATCH
 from queueops.redis.producing import Producing
@@ -31,6 +33,27 @@ class Planting(Producing, Storing):
             self._confirm(root.pool)
         return answer
 
+    def emit(self, lease: Lease, nodes: Sequence[Node], answer: str, state: bytes) -> None:
+        """Write what a running iterator answered. Its tasks, the first node standing for itself, begin when it settles.
+
+        Raises StaleLease and PartInUse.
+        """
+        token = os.urandom(6).hex()
+        rest = nodes[1:]
+        for start in range(0, max(1, len(rest)), BATCH):
+            batch = rest[start : start + BATCH]
+            last = start + BATCH >= len(rest)
+            said = (lease.id, lease.fence, token, answer if last else "", self.rules, state)
+            word, in_use = self._call("emit", lease.pool, *said, *pushwire.node_arguments(batch, nodes))
+            if word == b"TAKEN":
+                self._refuse(lease.pool, in_use.decode())
+            if word != b"OK":
+                raise StaleLease(id=lease.id, fence=lease.fence)
+
+    def _refuse(self, pool: str, in_use: str) -> NoReturn:
+        record = self.record(pool, in_use)
+        raise PartInUse(id=in_use, state=record.state if record else "gone")
+
     def _plant_batches(self, nodes: Sequence[Node], token: str) -> Pushed:
         answer = self._plant(nodes, "begin", token, nodes[:BATCH])
         if answer.word != "OK":
@@ -50,8 +73,7 @@ class Planting(Producing, Storing):
         reply = self._call("plant", root.pool, root.id, token, step, root.conflict, self.rules, *arguments)
         word, uid, in_use = reply[0].decode(), int(reply[1]), reply[2].decode()
         if word == "TAKEN":
-            record = self.record(root.pool, in_use)
-            raise PartInUse(id=in_use, state=record.state if record else "gone")
+            self._refuse(root.pool, in_use)
         if word == "GONE" and step != "uproot":
             raise PlantingLost(id=root.id, count=len(nodes))
         return Pushed(root.id, uid, word)

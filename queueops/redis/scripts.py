@@ -34,6 +34,7 @@ NAMES = (
     "control",
     "displace",
     "detail",
+    "emit",
     "enqueue",
     "errors",
     "exchange",

@@ -116,6 +116,10 @@ def _put_meta(lease: Lease, value: bytes) -> None:
     lease.meta = value
 
 
+def _put_cursor(lease: Lease, value: bytes) -> None:
+    lease.cursor = value
+
+
 def _put_previous(lease: Lease, value: bytes) -> None:
     lease.previous = value
 
@@ -153,6 +157,7 @@ _LEASE = {
     b"tr": _text("trace"),
     b"ph": _text("phase"),
     b"pv": _put_previous,
+    b"st": _put_cursor,
     b"me": _put_meta,
     b"tg": _put_tags,
 }

@@ -17,7 +17,7 @@ from queueops.redis.keys import Keys
 from queueops.states import ACTIONS, State
 from queueops.testing.chunks import EagerChunks, take_over
 from queueops.testing.execution import run
-from queueops.testing.trees import CONTAINERS, EagerTree
+from queueops.testing.trees import CONTAINERS, EagerTree, fail_with
 
 MAX_STARTS = 1_000
 
@@ -43,6 +43,7 @@ class EagerBroker(EagerChunks):
         self.settings = conf.current()
         self.records: dict[tuple[str, str], Record] = {}
         self._number = 0
+        self._emitted: dict[str, tuple[Sequence[Node], str, bytes]] = {}
 
     def push(self, pushes: Sequence[Push], *, durable: bool = False) -> list[Pushed]:
         """Run the tasks, one after the other."""
@@ -59,6 +60,10 @@ class EagerBroker(EagerChunks):
         if known is not None and not known.is_over:
             return Pushed(root.id, known.uid, "EXISTS")
         return Pushed(root.id, EagerTree(nodes, self._made, self._run).run().uid, "OK")
+
+    def emit(self, lease: Lease, nodes: Sequence[Node], answer: str, state: bytes) -> None:
+        """Take what a running iterator answered."""
+        self._emitted[lease.id] = nodes, answer, state
 
     def keys(self, pool: str) -> Keys:
         """The keys of a pool."""
@@ -112,12 +117,25 @@ class EagerBroker(EagerChunks):
         self.records[push.pool, push.id] = record
         return record
 
+    def _go_on(self, record: Record) -> None:
+        """Run what an iterator emitted; then it is called again, unless it is done."""
+        nodes, answer, state = self._emitted.pop(record.id)
+        if nodes:
+            tree = EagerTree(
+                nodes, lambda push: self._made(push) if push.id != record.id else _recorded(push, 0), self._run
+            )
+            fail_with(record, tree.run())
+        if record.state == State.SUCCEEDED and answer != "done":
+            record.state, record.cursor = State.PENDING, state
+
     def _run(self, record: Record) -> None:
         for fence in range(1, MAX_STARTS + 1):
             record.state, record.fence, record.begun = State.LOCKED, fence, _now()
             _settle(record, run(_lease(record), _Notes(record)))
             if record.kind == "mapreduce" and not record.phase and record.state == State.SUCCEEDED:
                 self._process(record)
+            if record.kind == "iterator" and record.state == State.SUCCEEDED:
+                self._go_on(record)
             if record.is_over:
                 return
         raise AssertionError(f"the task {record.id} restarts itself for ever")
@@ -181,6 +199,7 @@ def _lease(record: Record) -> Lease:
         "root",
         "meta",
         "phase",
+        "cursor",
     )
     values = {name: getattr(record, name) for name in same}
     return Lease(attempt=record.attempt + 1, timeout_ms=record.timeout, **values)

@@ -84,6 +84,13 @@ def _fail(record: Record, child: Record) -> None:
     record.reason = f"its child {child.id} {word}" + (f": {child.reason}" if child.reason else "")
 
 
+def fail_with(record: Record, tasks: Record) -> None:
+    """An iterator fails as the tasks that it emitted do."""
+    if tasks.state != State.SUCCEEDED:
+        record.state, record.error, record.fingerprint = tasks.state, tasks.error, tasks.fingerprint
+        record.reason = tasks.reason
+
+
 def _outcome(record: Record) -> bytes:
     if record.state == State.SUCCEEDED:
         found = {"state": record.state, "result": msgspec.Raw(record.result or b"null")}

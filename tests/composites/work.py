@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from queueops import Chain, Group, MapReduce, current, task
+from queueops import Batch, Chain, Group, Iterator, MapReduce, chain, current, group, task
 from tests.tasks_for_tests import add
 
 
@@ -80,3 +80,61 @@ class Nothing(Group):
     def init(self):
         """Answer nonsense."""
         return 5
+
+
+class Count(Iterator):
+    """Tasks for the numbers below n, two in a batch; they are told to the list."""
+
+    window = 3
+
+    def iterate(self, state: int | None, n: int) -> Batch | None:
+        """Two more."""
+        first = state or 0
+        if first >= n:
+            return None
+        return Batch(state=first + 2, tasks=[note.s(number) for number in range(first, min(n, first + 2))])
+
+
+seen: list[int] = []
+
+
+@task(retries=0)
+def note(number: int) -> int:
+    """Take down a number; some fail."""
+    if number == 13:
+        raise ValueError("13")
+    seen.append(number)
+    return number
+
+
+class Mixed(Iterator):
+    """Chains and groups, one each."""
+
+    on_failure = "continue"
+
+    def iterate(self, state: str | None, fail: bool = False) -> Batch | None:
+        """First a chain, then a group, then nothing."""
+        if state is None:
+            return Batch("group", [chain(note.s(1), note.s())])
+        if state == "group":
+            return Batch("end", [group(note.s(13 if fail else 2), note.s(3))])
+        return None
+
+
+class Patient(Iterator):
+    """It waits for its first task before it emits the second one."""
+
+    def iterate(self, state: int | None) -> Batch | None:
+        """One, then nothing, then another one."""
+        step = state or 0
+        return [Batch(1, [note.s(1)]), Batch(2), Batch(3, [note.s(2)]), None][step]
+
+
+class Wrong(Iterator):
+    """It answers no Batch."""
+
+    retries = 0
+
+    def iterate(self, state: Any) -> Any:
+        """Answer nonsense."""
+        return {}

@@ -16,7 +16,7 @@ SHAPES = {
     r"task:[^#]+#log": "list",
     r"task:[^#]+#next": "hash",
     r"task:[^#]+#last": "hash",
-    r"task:[^#]+#children": "zset",
+    r"task:[^#]+#(children|planted|drafts)": "zset",
     r"task:[^#]+#open": "set",
     r"task:[^#]+#results": "hash",
     r"task:[^#]+#\d+~?": "hash",

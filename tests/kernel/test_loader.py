@@ -15,7 +15,7 @@ from tests.kernel.desk import Desk
 LUA = Path(queueops.redis.__file__).parent / "lua"
 FILES = sorted(path.stem for path in LUA.glob("*.lua"))
 INCLUDES = sorted(path.stem for path in LUA.glob("include/*.lua"))
-ADDING = {"enqueue", "displace", "fire", "plant", "split"}
+ADDING = {"enqueue", "displace", "emit", "fire", "plant", "split"}
 READING = {
     "chunkpage",
     "chunkstrip",

@@ -18,6 +18,7 @@
 --@include resume
 --@include subtree
 --@include runs
+--@include iterator
 --@include chunks
 --@include twins
 --@include chunkends

@@ -117,6 +117,7 @@ local function make_family()
     if record.u ~= child.uid then return count_minute('cmd|dropped', 1) end
     if call('SREM', open_of(id), child.ref) == 0 then return end
     if not CONTAINER[child.kind] then family.count(child.root, 1) end
+    if record.k == 'iterator' then return family.iterator_child_ended(id, child) end
     if record.s == 'idle' then ends[record.k](id, record, child) end
   end
 

@@ -59,13 +59,13 @@ end
 
 local function forget_children(id)
   local key = task_key(id)
-  call('DEL', key .. '#children', key .. '#open', key .. '#results')
+  call('DEL', key .. '#children', key .. '#open', key .. '#results', key .. '#planted', key .. '#drafts')
 end
 
 local function wipe(id, record)
   local key = task_key(id)
   call('DEL', key, key .. '#log', key .. '#next')
-  if record and record.cc then forget_children(id) end
+  if record and (record.cc or record.k == 'iterator') then forget_children(id) end
 end
 
 local function erase(id, record)

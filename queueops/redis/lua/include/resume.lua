@@ -11,6 +11,7 @@ local function make_resumes()
     call('HSET', task_key(id), 's', 'waiting')
     if child.cc then return call('HSET', task_key(id), 'rs', mode) end
     if child.s ~= 'cancelled' then family.count(child.ro, -1) end
+    if child.k == 'iterator' then family.refresh_iterator(id, mode == 'all') end
     if child.ph or child.mr then back_to_map(id, child) end
     call('HSET', task_key(id), 'u', next_number(), 'uo', child.uo or child.u or 0)
   end

@@ -13,6 +13,7 @@ local function finish(id, record, state, ...)
   leave_lease(id, record, state)
   call('HSET', task_key(id), 's', state, 'e', NOW, ...)
   schedule(id, now + (number_of(record.kp) or RULES['keep_' .. state]))
+  if record.k == 'iterator' then composites().cancel_children(id) end
   tell_end(id, record, state)
   if record.nx then start_next(id) end
 end
@@ -117,6 +118,8 @@ local function settle_success(id, row, position)
     nx = row[8], pi = row[9] }
   if record.s == 'mapping' then
     settle_map(id, read_record(id), ARGV[position + 4])
+  elseif record.k == 'iterator' then
+    composites().settle_iterator(id, read_record(id))
   else
     finish(id, record, 'succeeded', 're', ARGV[position + 4])
   end

@@ -12,7 +12,7 @@ local function make_subtrees()
     schedule(id, now + (number_of(record.kp) or RULES.keep_cancelled))
     tell_end(id, record, 'cancelled')
     if record.s == 'aggregating' then turn_lane(id); tell_holders(id) end
-    if record.cc then family.cancel_children(id) end
+    if record.cc or record.k == 'iterator' then family.cancel_children(id) end
     if record.nx then start_next(id) end
   end
 
@@ -97,8 +97,9 @@ local function make_subtrees()
 
   -- The parent is over: so is what it has begun, and what it has not.
   function family.cancel_children(id)
-    local row = fields_of(task_key(id), 's', 'y')
+    local row = fields_of(task_key(id), 's', 'y', 'k')
     if not (row and TERMINAL[row[1]]) then return end
+    if row[3] == 'iterator' then family.open_all(id) end
     local reason = string.sub(id .. ' ' .. (row[1] == 'failed' and 'failed' or 'was cancelled')
       .. (row[2] and row[2] ~= '' and ': ' .. row[2] or ''), 1, 500)
     while family.room > 0 do
@@ -135,6 +136,7 @@ function composites()
     make_family()
     make_subtrees()
     make_resumes()
+    make_iterators()
   end
   return family
 end

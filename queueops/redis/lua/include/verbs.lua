@@ -16,6 +16,7 @@ function verbs.retry(id, record, arguments)
   local everything = arguments == 'all'
   if record.cc then return composites().resume(id, record, everything and 'all' or 'failed') end
   if everything then arguments = '' end
+  if record.k == 'iterator' and TERMINAL[record.s] then composites().refresh_iterator(id, everything) end
   if arguments ~= '' then verbs.edit(id, record, arguments) end
   if not TERMINAL[record.s] then return to_pending(id, record) end
   if arguments == '' and record.ch and not everything then
@@ -98,7 +99,7 @@ function verbs.delete(id, record, _, keep)
   flush()
   local key, trash = task_key(id), P .. ':trash:' .. id
   call('RENAME', key, trash)
-  if record.cc then forget_children(id); call('HDEL', trash, 'cc') end
+  if record.cc or record.k == 'iterator' then forget_children(id); call('HDEL', trash, 'cc') end
   if record.ch then call('DEL', key .. '#chunks:by'); touched['#' .. id] = true end
   if call('EXISTS', key .. '#log') == 1 then call('RENAME', key .. '#log', trash .. '#log') end
   call('ZADD', P .. ':trashed', now, id)

@@ -1,0 +1,54 @@
+-- Nodes of a tree as they are sent: parent ('' = none), order, id, number of field values, fields (name, value, ...).
+local node_uids = {}
+
+local function read_nodes(position, count)
+  local nodes = {}
+  for i = 1, count do
+    local first = position + 5
+    local last = first + tonumber(ARGV[position + 4]) - 1
+    nodes[i] = { parent = ARGV[position + 1], order = ARGV[position + 2], id = ARGV[position + 3], first = first, last = last, values = {} }
+    for j = first, last, 2 do nodes[i].values[ARGV[j]] = ARGV[j + 1] end
+    position = last
+  end
+  return nodes
+end
+
+-- The first id that belongs to another task which has not ended.
+local function find_taken(nodes, token)
+  for _, node in ipairs(nodes) do
+    node.old = read_record(node.id)
+    node.is_there = node.old and node.old.tk == token
+    if node.old == false or (node.old and not node.is_there and not TERMINAL[node.old.s]) then return node.id end
+  end
+end
+
+local function uid_of(id)
+  if not node_uids[id] then node_uids[id] = call('HGET', task_key(id), 'u') end
+  return node_uids[id]
+end
+
+-- What is written twice is written once. The children of `emitter` wait until it settles.
+local function write_node(node, token, emitter)
+  local id, old, values = node.id, node.old, node.values
+  if node.is_there then return end
+  if old then
+    make_way(id, old, values)
+  elseif call('ZSCORE', P .. ':state:quarantined', id) then
+    forget(id, 'quarantined')
+  end
+  local number = next_number()
+  node_uids[id] = text(number)
+  call('HSET', task_key(id), 's', 'waiting', 'c', NOW, 'u', number, 'tk', token, unpack(ARGV, node.first, node.last))
+  if node.parent ~= '' then
+    call('HSET', task_key(id), 'pi', node.parent, 'pu', uid_of(node.parent))
+    if node.parent == emitter then
+      call('ZADD', task_key(emitter) .. '#drafts', node.order, id)
+    else
+      call('ZADD', composites().children_of(node.parent), node.order, id)
+      call('SADD', composites().open_of(node.parent), id)
+    end
+  end
+  move(id, old and old.s or '', 'waiting', values.n, values.k)
+  list(id, values.n, values.tg, number)
+  if count_minute('in|' .. values.n, 1) then call('ZADD', P .. ':names', NOW, values.n) end
+end

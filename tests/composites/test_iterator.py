@@ -1,0 +1,180 @@
+"""An iterator: tasks in batches, at most a window of them at a time, exactly once whatever crashes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from queueops import TaskFailed, chain, get
+from queueops.contracts import Outcome
+from queueops.redis.broker import get_broker
+from queueops.testing import eager, run_worker
+from queueops.testing.execution import run
+from tests.composites.work import Count, Mixed, Patient, Wrong, seen, tell
+from tests.kernel import invariants
+from tests.kernel.desk import end
+
+
+class Channel:
+    """A task's channel on which nothing is sent."""
+
+    def progress(self, *_: Any) -> None:
+        """Nobody looks."""
+
+    log = extend = progress
+
+
+CHANNEL = Channel()
+
+pytestmark = pytest.mark.usefixtures("namespace")
+
+
+@pytest.fixture(autouse=True)
+def pool_is_sound() -> Iterator[None]:
+    """What is left in the pool is checked."""
+    seen.clear()
+    yield
+    invariants.check(get_broker(), "default")
+
+
+def keys(pattern: str) -> list[bytes]:
+    broker = get_broker()
+    return broker.client.keys(f"{broker.keys('default').prefix}:task:{pattern}")
+
+
+def test_it_runs_all_its_tasks_and_ends() -> None:
+    handle = Count.push(7)
+    run_worker()
+    assert handle.result(timeout=5) is None
+    assert sorted(seen) == list(range(7))
+    assert (handle.progress.done, handle.progress.total) == (7, 7)
+    assert not keys(f"{handle.id}#*")
+
+
+def test_no_more_tasks_are_in_flight_than_its_window() -> None:
+    handle = Count.push(12)
+    broker = get_broker()
+    open_key = f"{broker.keys('default').task(handle.id)}#open"
+    sizes = set()
+    while leases := broker.exchange("default", "w1", want=5).leases:
+        sizes.add(broker.client.scard(open_key))
+        last = leases[-1]  # the one that came last goes first, so that as many as may are waiting
+        for lease in [last, *leases[:-1]]:
+            broker.exchange("default", "w1", settle=[run(lease, CHANNEL)])
+            sizes.add(broker.client.scard(open_key))
+    assert max(sizes) == 3
+    assert sorted(seen) == list(range(12))
+    assert handle.state == "succeeded"
+
+
+def test_it_emits_chains_and_groups_and_may_end_before_them() -> None:
+    handle = Mixed.push()
+    run_worker()
+    assert handle.state == "succeeded"
+    assert sorted(seen) == [1, 1, 2, 3]
+
+
+def test_with_nothing_to_emit_it_waits_until_a_task_of_its_own_ends() -> None:
+    handle = Patient.push()
+    broker = get_broker()
+    (first,) = broker.exchange("default", "w1", want=1).leases
+    broker.exchange("default", "w1", settle=[run(first, CHANNEL)])
+    noted, again = broker.exchange("default", "w1", want=2).leases
+    broker.exchange("default", "w1", settle=[run(again, CHANNEL)])
+    assert handle.state == "idle"
+    assert broker.exchange("default", "w1", want=1).leases == []
+    broker.exchange("default", "w1", settle=[run(noted, CHANNEL)])
+    assert handle.state == "pending"
+    run_worker()
+    assert handle.state == "succeeded"
+    assert seen == [1, 2]
+
+
+def test_with_nothing_to_emit_and_nothing_to_wait_for_it_looks_again_later() -> None:
+    handle = Patient.push()
+    run_worker()
+    assert handle.state == "postponed"
+    assert handle.run_now()
+    run_worker()
+    assert handle.state == "succeeded"
+
+
+def test_it_may_be_part_of_a_chain_and_take_the_result_before_it() -> None:
+    handle = chain(tell.s(5), Count.s(), tell.s()).push()
+    run_worker()
+    assert handle.result(timeout=5) is None
+    assert len(seen) == 5
+    assert handle.progress.done == handle.progress.total == 3
+
+
+def test_a_task_that_fails_ends_it_and_cancels_the_rest() -> None:
+    handle = Count.push(40)
+    run_worker()
+    with pytest.raises(TaskFailed, match="13"):
+        handle.result(timeout=5)
+    assert "its child" in handle.status().reason
+    assert max(seen) < 18
+
+
+def test_or_it_goes_on_and_fails_at_the_end() -> None:
+    handle = Mixed.push(fail=True)
+    run_worker()
+    with pytest.raises(TaskFailed):
+        handle.result(timeout=5)
+    assert handle.status().reason.startswith("1 of its 2 tasks failed; the first: its child ")
+
+
+def test_what_is_no_batch_fails_it_with_words() -> None:
+    handle = Wrong.push()
+    run_worker()
+    with pytest.raises(TaskFailed, match="must answer a Batch"):
+        handle.result(timeout=5)
+
+
+def test_a_run_that_died_before_it_settled_leaves_nothing_and_is_repeated() -> None:
+    handle = Count.push(4)
+    broker = get_broker()
+    lost = broker.exchange("default", "w1", want=1).leases[0]
+    run(lost, CHANNEL)
+    assert len(keys("*")) == 4  # itself, its drafts and their list
+    assert broker.recover("default", "w1", {lost.id: end(lost, Outcome.CRASH, b"killed")}) == 1
+    get(handle.id).run_now()
+    run_worker()
+    assert sorted(seen) == [0, 1, 2, 3]
+    assert broker.exchange("default", "w1", settle=[end(lost)]).settled == ["STALE"]
+
+
+def test_cancelling_it_cancels_its_tasks() -> None:
+    handle = Count.push(40)
+    for _ in range(4):
+        run_worker(until_idle=False)
+    assert handle.cancel("enough")
+    run_worker()
+    assert handle.state == "cancelled"
+    assert len(seen) <= 3
+    broker = get_broker()
+    assert broker.client.zcard(broker.keys("default").state("waiting")) == 0
+
+
+def test_a_failed_one_is_retried_from_where_it_was_or_from_the_beginning() -> None:
+    handle = Count.push(16)
+    run_worker()
+    assert handle.state == "failed"
+    before = len(seen)
+    assert handle.retry()
+    run_worker()
+    assert handle.state == "succeeded"
+    assert len(seen) < 2 * before
+    assert handle.retry(everything=True)
+    run_worker()
+    assert handle.state == "failed"
+
+
+def test_eagerly_it_runs_within_its_push() -> None:
+    with eager():
+        assert Count.push(5).result() is None
+        assert sorted(seen) == [0, 1, 2, 3, 4]
+        assert chain(tell.s(3), Count.s(), tell.si("end")).push().result() == "end"
+        assert Count.push(20).state == "failed"
