@@ -266,6 +266,29 @@ def test_the_list_is_filtered_without_javascript(open_page: Open, world: World, 
     assert page.url.endswith("/ops/tasks/?name=demo.task")
 
 
+def test_nothing_is_cut_off_on_a_phone(open_page: Open, world: World) -> None:
+    world.text = "a_name_that_is_as_long_as_a_telephone_is_wide_and_longer"
+    page = open_page("tasks/task-1/", viewport={"width": 360, "height": 740})
+    page.get_by_role("button", name="Retry").click()
+    for path in ("audit/", "lanes/", "tasks/", "tasks/task-1/timeline/", "workers/", "audit/1/"):
+        page.goto(f"/ops/{path}")
+        assert page.evaluate(CUT_OFF) == [], path
+        assert page.evaluate(TOUCHING) == [], path
+
+
+CUT_OFF = """() => [...document.querySelectorAll("main :is(.cards, .tasks, .facts) :is(th, td, dd, input, button)")]
+    .filter((part) => part.getClientRects().length && !part.closest("thead"))
+    .filter((part) => part.getBoundingClientRect().right > part.closest(".card").getBoundingClientRect().right
+        || (part.scrollWidth > part.clientWidth + 1 && getComputedStyle(part).overflowX === "visible"))
+    .map((part) => part.outerHTML.slice(0, 90))"""
+TOUCHING = """() => [...document.querySelectorAll(".tasks .tries-cell")]
+    .filter((tries) => {
+        const text = document.createRange(), since = tries.closest("tr").lastElementChild.querySelector("time, *");
+        text.selectNodeContents(tries);
+        return since && text.getBoundingClientRect().right + 4 > since.getBoundingClientRect().left;
+    }).map((tries) => tries.textContent)"""
+
+
 def test_hostile_text_stays_text_in_the_browser(open_page: Open, world: World) -> None:
     world.text = "<img src=x onerror=\"document.title='born'\"><script>document.title='born'</script>{{7*7}}"
     page = open_page("tasks/")
