@@ -12,7 +12,7 @@ from tests.console.browsing import Open, tick
 from tests.console.standin import World
 from tests.console.walk import PAGES
 
-pytestmark = [pytest.mark.browser, pytest.mark.django_db, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.browser, pytest.mark.django_db]
 WHOLE = [one for one in PAGES if "/_" not in one.path]
 DESK, PHONE = {"width": 1360, "height": 900}, {"width": 360, "height": 740}
 
