@@ -44,7 +44,7 @@ def _chunks(detail: Detail, record: Mapping[str, str], state: State) -> Iterator
             yield good("A retry runs its reduce again, with the results of its chunks.", value=done)
             return
         counts = ", ".join(f"{view.counts[name]:,} {name}" for name in OPEN if view.counts[name])
-        yield bad(f"A retry runs the chunks that are not done ({counts}), then the reduce.", value=done)
+        yield good(f"A retry runs the chunks that are not done ({counts}), then the reduce.", value=done)
 
 
 def _succeeded(detail: Detail, record: Mapping[str, str]) -> Finding:
