@@ -45,10 +45,14 @@ LABELS: dict[str, str | Promise] = {
     "weight": gettext_lazy("Weight"),
     "state": gettext_lazy("State"),
     "told": gettext_lazy("Told"),
-    "chunks": gettext_lazy("Chunks"),
-    "whole": gettext_lazy("Chunks: all that are"),
     "task": gettext_lazy("Task"),
     "line": gettext_lazy("When"),
+    "zone": gettext_lazy("Time zone"),
+    "jitter": gettext_lazy("Delay by chance, up to (s)"),
+    "catch_up": gettext_lazy("Missed ticks"),
+    "overlap": gettext_lazy("Overlapping"),
+    "chunks": gettext_lazy("Chunks"),
+    "whole": gettext_lazy("Chunks: all that are"),
     "condition": gettext_lazy("Condition"),
 }
 """The facts that have a name of their own on the screen; they come first, in this order."""

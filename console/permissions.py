@@ -39,11 +39,13 @@ ANYONE = None
 _VIEWED = (
     "overview overview-live tasks tasks-rows task task-attempts task-timeline task-log task-why task-audit task-live "
     "errors errors-rows error lanes lanes-rows workers workers-rows audit audit-entry "
+    "schedules schedules-rows schedule schedule-live "
     "settings settings-save help missing"
 )
 _CHUNKS = "task-mapreduce task-chunks task-chunks-live task-chunks-rows task-chunk task-chunk-live"
 _OPERATED = "retry run_now requeue postpone cancel release priority move keep"
 _ON_CHUNKS = "retry drop skip release speculate restart"
+_ON_SCHEDULES = "create edit-save pause resume delete"
 _BULK = "retry run_now requeue postpone cancel"
 
 TABLE: dict[str, Verb | None] = {
@@ -64,6 +66,10 @@ TABLE: dict[str, Verb | None] = {
     "lane-pause": Verb.CONFIGURE,
     "lane-resume": Verb.CONFIGURE,
     "lane-set": Verb.CONFIGURE,
+    "schedule-new": Verb.SEE_ARGUMENTS,
+    "schedule-edit": Verb.SEE_ARGUMENTS,
+    "schedule-run": Verb.OPERATE,
+    **{f"schedule-{verb}": Verb.CONFIGURE for verb in _ON_SCHEDULES.split()},
     "worker-quiet": Verb.CONFIGURE,
     "worker-stop": Verb.CONFIGURE,
 }

@@ -89,6 +89,12 @@ def _lane_as_before(entry: AuditEntry, who: str) -> Iterator[Step]:
         yield Step(pool, (), lambda: control.set_lane(pool, lane, limit=was["limit"], weight=was["weight"]))
 
 
+def _schedule_as_before(entry: AuditEntry, who: str) -> Iterator[Step]:
+    pool, id = entry.before["pool"], entry.before["id"]
+    back = control.resume_schedule if entry.verb == "pause_schedule" else control.pause_schedule
+    yield Step(pool, (), partial(back, id, pool=pool, who=who))
+
+
 INVERSE: dict[str, Callable[[AuditEntry, str], Iterator[Step]]] = {
     "delete": _restore,
     "cancel": _uncancel,
@@ -99,5 +105,7 @@ INVERSE: dict[str, Callable[[AuditEntry, str], Iterator[Step]]] = {
     "pause": _lane_as_before,
     "resume": _lane_as_before,
     "set_lane": _lane_as_before,
+    "pause_schedule": _schedule_as_before,
+    "resume_schedule": _schedule_as_before,
 }
 """What takes a verb back. A retry, a release, a discarded task and a stopped worker have no way back."""

@@ -15,6 +15,8 @@ from console.views import (
     lanes,
     overview,
     preferences,
+    schedule_forms,
+    schedules,
     session,
     task,
     task_acts,
@@ -64,6 +66,19 @@ urlpatterns = [
     _url("lanes/<name:pool>/<name:lane>/_pause", lanes.pause, "lane-pause"),
     _url("lanes/<name:pool>/<name:lane>/_resume", lanes.resume, "lane-resume"),
     _url("lanes/<name:pool>/<name:lane>/_set", lanes.change, "lane-set"),
+    _url("schedules/", schedules.index, "schedules"),
+    _url("schedules/_rows", schedules.rows, "schedules-rows"),
+    _url("schedules/new/", schedule_forms.new, "schedule-new"),
+    _url("schedules/_create", schedule_forms.create, "schedule-create"),
+    _url("schedules/<name:id>/", schedules.show, "schedule"),
+    _url("schedules/<name:id>/_live", schedules.live, "schedule-live"),
+    _url("schedules/<name:id>/edit/", schedule_forms.edit, "schedule-edit"),
+    _url("schedules/<name:id>/_edit", schedule_forms.save, "schedule-edit-save"),
+    *(
+        _url(f"schedules/<name:id>/_{verb}", schedules.act, f"schedule-{verb}", verb=verb)
+        for verb in ("pause", "resume", "run")
+    ),
+    _url("schedules/<name:id>/_delete", schedules.delete, "schedule-delete"),
     _url("workers/", workers.index, "workers"),
     _url("workers/_rows", workers.rows, "workers-rows"),
     _url("workers/<name:id>/_quiet", workers.quiet, "worker-quiet"),

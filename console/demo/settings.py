@@ -6,6 +6,7 @@ from console.project.settings import *  # noqa: F403
 from console.project.settings import INSTALLED_APPS, QUEUEOPS
 
 INSTALLED_APPS = list(dict.fromkeys([*INSTALLED_APPS, "console.demo"]))
+DEMO_SCHEDULES = True  # elsewhere, as in tests, the sample tasks are there and nobody wants them to run by themselves
 ROOT_URLCONF = "console.demo.addresses"
 QUEUEOPS = QUEUEOPS | {
     "GRACE": 5,  # whoever ends a demo does not want to wait

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from time import time
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from django import template
 from django.forms.boundfield import BoundField
@@ -17,10 +18,21 @@ from django.utils.formats import date_format
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from console import addresses, arguments, facets, json_colours, looks, spelling, traceback
+from console import addresses, arguments, facets, json_colours, looks, schedule_looks, spelling, traceback
 from console.deeds import label
 from console.remedies import remedy
-from queueops.inspect import Attempt, ErrorRow, Failure, Finding, Moment, PoolView, TaskDetail, TaskQuery, TaskRow
+from queueops.inspect import (
+    Attempt,
+    ErrorRow,
+    Failure,
+    Finding,
+    Moment,
+    PoolView,
+    ScheduleRow,
+    TaskDetail,
+    TaskQuery,
+    TaskRow,
+)
 from queueops.states import LEASED
 
 register = template.Library()
@@ -41,6 +53,11 @@ register.filter("arguments", arguments.shown)
 register.filter("coloured", json_colours.coloured)
 register.filter("frames", traceback.grouped)
 register.filter("state_class", looks.css_class)
+register.filter("schedule_url", schedule_looks.address)
+register.simple_tag(schedule_looks.address, name="schedule_page")
+register.filter("told_of", schedule_looks.told_of)
+register.filter("catch_up_label", schedule_looks.catch_up)
+register.filter("overlap_label", schedule_looks.overlap)
 
 
 @register.simple_tag
@@ -83,6 +100,20 @@ def worker_state(name: str) -> SafeString:
 
 
 @register.simple_tag
+def schedule_condition(schedule: ScheduleRow) -> SafeString:
+    """A schedule's condition: icon and words."""
+    name, words, colour = schedule_looks.condition(schedule)
+    return format_html('<span class="condition condition-{}">{}{}</span>', colour, icon(name), words)
+
+
+@register.simple_tag
+def schedule_source(source: str) -> SafeString:
+    """Where a schedule comes from: icon and word."""
+    name, words = schedule_looks.source(source)
+    return format_html('<span class="source">{}{}</span>', icon(name), words)
+
+
+@register.simple_tag
 def since(ms: int | None) -> SafeString | str:
     """How long ago, without the word; the exact moment on hover."""
     if not ms:
@@ -109,6 +140,15 @@ def exact(ms: int | None) -> str:
         return "–"
     moment = timezone.localtime(_moment(ms))
     return f"{date_format(moment, 'Y-m-d H:i:s')}.{moment.microsecond // 1000:03d} {moment.tzname()}"
+
+
+@register.simple_tag
+def exact_second(ms: int | None, zone: str = "") -> str:
+    """A moment to the second, in the user's zone or another one."""
+    if not ms:
+        return "–"
+    moment = timezone.localtime(_moment(ms), ZoneInfo(zone) if zone else None)
+    return f"{date_format(moment, 'Y-m-d H:i:s')} {moment.tzname()}"
 
 
 @register.filter

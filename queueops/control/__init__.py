@@ -18,6 +18,7 @@ from queueops.control.chunks import (
 from queueops.control.edit import edit_and_retry
 from queueops.control.lanes import pause_lane, resume_lane, set_lane
 from queueops.control.schedules import (
+    check_schedule,
     create_schedule,
     delete_schedule,
     pause_schedule,
@@ -48,6 +49,7 @@ __all__ = [
     "Row",
     "TooMany",
     "cancel",
+    "check_schedule",
     "create_schedule",
     "delete",
     "delete_schedule",

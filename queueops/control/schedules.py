@@ -22,11 +22,7 @@ def create_schedule(
     Raises UnknownTask, BadSchedule, BadZone, BadOption, BadId, BadArguments, NotEncodable, PayloadTooLarge,
     ScheduleInUse and TooMany.
     """
-    made = find_task(task)
-    wanted = schedule if isinstance(schedule, Schedule) else Schedule(schedule)
-    definition = define(made, wanted, id or f"{made.name}.{new_id()[-8:].lower()}", source=source)
-    for state in _with_id(definition.id):
-        raise ScheduleInUse(id=definition.id, pool=state.pool)
+    definition = _new_definition(task, schedule, id, source)
     pool = definition.push.pool
     if get_broker().put_schedule(pool, definition, None if paused else _due(definition), seen=NEW, who=who) == "TAKEN":
         raise ScheduleInUse(id=definition.id, pool=pool)
@@ -44,15 +40,18 @@ def update_schedule(
     to change. Raises what `create_schedule` does, UnknownSchedule, ScheduleFromCode and ScheduleChanged.
     """
     state = _known(id, pool)
-    _refuse_code(state)
-    name = task if task is not None else "" if state.definition is None else state.definition.push.name
-    wanted = schedule if isinstance(schedule, Schedule) else Schedule(schedule)
-    source = "api" if state.definition is None else state.definition.source
-    made = find_task(name)
-    definition = define(made.using(pool=state.pool), wanted, id, source=source)
+    definition = _changed_definition(state, task, schedule)
     word = get_broker().put_schedule(state.pool, definition, _due(definition), seen=seen or state.version, who=who)
     _check(word, id)
     return word == "OK"
+
+
+def check_schedule(task: Any, schedule: Schedule | str, *, id: str = "", changed: bool = False, pool: str = "") -> None:
+    """Raise what `create_schedule`, or `update_schedule` of one that is to be `changed`, would; nothing is done."""
+    if changed:
+        _changed_definition(_known(id, pool), task, schedule)
+    else:
+        _new_definition(task, schedule, id, "api")
 
 
 def pause_schedule(id: str, *, pool: str = "", who: str = "") -> bool:
@@ -85,6 +84,26 @@ def run_schedule(id: str, *, pool: str = "", who: str = "") -> str:
     if word == "GONE":
         raise UnknownSchedule(id=id)
     return run
+
+
+def _new_definition(task: Any, schedule: Schedule | str, id: str, source: str) -> ScheduleDefinition:
+    made = find_task(task)
+    definition = define(made, _schedule(schedule), id or f"{made.name}.{new_id()[-8:].lower()}", source=source)
+    for state in _with_id(definition.id):
+        raise ScheduleInUse(id=definition.id, pool=state.pool)
+    return definition
+
+
+def _changed_definition(state: ScheduleState, task: Any, schedule: Schedule | str) -> ScheduleDefinition:
+    _refuse_code(state)
+    before = state.definition
+    made = find_task(task if task is not None else "" if before is None else before.push.name)
+    source = "api" if before is None else before.source
+    return define(made.using(pool=state.pool), _schedule(schedule), state.id, source=source)
+
+
+def _schedule(given: Schedule | str) -> Schedule:
+    return given if isinstance(given, Schedule) else Schedule(given)
 
 
 def _known(id: str, pool: str) -> ScheduleState:

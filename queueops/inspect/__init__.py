@@ -45,6 +45,7 @@ from queueops.inspect.schedules import (
     ScheduleRow,
     next_runs,
     preview,
+    schedulable,
     schedule,
     schedules,
 )
@@ -98,6 +99,7 @@ __all__ = [
     "next_runs",
     "preview",
     "raw",
+    "schedulable",
     "schedule",
     "schedules",
     "snapshot",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from itertools import islice
@@ -12,13 +11,14 @@ from zoneinfo import ZoneInfo
 import msgspec
 
 from queueops.inspect.source import open_broker, open_reader, parameters, pools_of, redactor
-from queueops.redis.facts import maybe_whole
+from queueops.kinds.scheduled import task_names
 from queueops.schedule_records import ScheduleState
 from queueops.timetable import read_timetable
 
 LATE_MS = 15_000
 """A tick that is so long past was seen by no watchdog."""
 MOST_SHOWN = 100
+LATEST_MS = 1e14
 
 
 class ScheduleEvent(msgspec.Struct, frozen=True, kw_only=True):
@@ -110,6 +110,11 @@ def schedule(id: str, pool: str = "", *, runs: int = 5) -> ScheduleDetail | None
     )
 
 
+def schedulable() -> list[str]:
+    """The names of the tasks that this process can make schedules of."""
+    return task_names()
+
+
 def next_runs(line: str, zone: str, count: int = 5, after_ms: int | None = None) -> tuple[int, ...]:
     """The next ticks of a line in a zone, in ms, from now by the clock of Redis. Raises BadSchedule and BadZone."""
     timetable = read_timetable(line, zone)
@@ -178,25 +183,36 @@ def _runs(state: ScheduleState, now_ms: int, count: int) -> tuple[int, ...]:
     return tuple(islice(state.definition.timetable().ticks(now_ms), min(count, MOST_SHOWN)))
 
 
+class _Line(msgspec.Struct):
+    """A line of the history as the script wrote it; its numbers are whole, but Lua knows no other than floats."""
+
+    t: float = 0
+    w: str = "?"
+    at: float | None = None
+    id: str = ""
+    n: float = 1
+    who: str = ""
+
+
 def _history(pool: str, lines: Sequence[bytes]) -> Iterator[ScheduleEvent]:
     known = [line for line in map(_read_line, reversed(lines)) if line is not None]
-    tasks = [str(line.get("id") or "") for line in known]
-    states = dict(zip(filter(None, tasks), open_broker().states_of(pool, [*filter(None, tasks)]), strict=True))
-    for line, task in zip(known, tasks, strict=True):
+    tasks = [line.id for line in known if line.id]
+    states = dict(zip(tasks, open_broker().states_of(pool, tasks), strict=True))
+    for line in known:
         yield ScheduleEvent(
-            t=maybe_whole(line.get("t")) or 0,
-            word=str(line.get("w") or "?"),
-            tick_ms=maybe_whole(line.get("at")),
-            task=task,
-            state=states.get(task, ""),
-            count=maybe_whole(line.get("n")) or 1,
-            who=str(line.get("who") or ""),
+            t=int(line.t),
+            word=line.w,
+            tick_ms=None if line.at is None else int(line.at),
+            task=line.id,
+            state=states.get(line.id, ""),
+            count=int(line.n),
+            who=line.who,
         )
 
 
-def _read_line(line: bytes) -> dict[str, Any] | None:
+def _read_line(data: bytes) -> _Line | None:
     try:
-        found = json.loads(line)
-    except (ValueError, RecursionError):
+        line = msgspec.json.decode(data, type=_Line)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None
-    return found if isinstance(found, dict) else None
+    return line if all(abs(number) < LATEST_MS for number in (line.t, line.at or 0, line.n)) else None

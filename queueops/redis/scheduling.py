@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
+from redis.exceptions import ResponseError
+
 from queueops.errors import TooMany
 from queueops.records import pairs
 from queueops.redis import facts, pushwire
@@ -92,7 +94,12 @@ class Scheduling(Link):
 
     def schedule_log(self, pool: str, id: str) -> list[bytes]:
         """What a schedule did, the oldest first."""
-        found: list[bytes] = self._repeat(partial(self.client.lrange, self.keys(pool).schedule_log(id), -100, -1))
+        try:
+            found: list[bytes] = self._repeat(partial(self.client.lrange, self.keys(pool).schedule_log(id), -100, -1))
+        except ResponseError as error:
+            if not str(error).startswith("WRONGTYPE"):
+                raise
+            return []
         return found
 
     def states_of(self, pool: str, ids: Sequence[str]) -> list[str]:

@@ -32,6 +32,7 @@ from queueops.inspect import (
 )
 from queueops.states import ACTIONS, State
 from tests.console.standin_chunks import ChunkWorld
+from tests.console.standin_schedules import ScheduleWorld
 
 QUESTIONS = ("snapshot", "tasks", "task", "raw", "why", "facets", "lanes", "chunk_lanes", "workers", "errors")
 TASK_VERBS = (
@@ -269,6 +270,7 @@ class World:
             monkeypatch.setattr(control, name, self._verb(self.other, name))
         monkeypatch.setattr(control, "edit_and_retry", self.edit_and_retry)
         ChunkWorld(self).install(monkeypatch)
+        ScheduleWorld(self).install(monkeypatch)
 
     def _verb(self, call: Any, name: str) -> Any:
         return lambda *values, **named: call(name, *values, **named)

@@ -16,6 +16,15 @@ CHUNKED = ("task-chunk", "task-mapreduce")
 """URLs that begin so are of map-reduce tasks."""
 POSTED = {"login", "logout", "settings-save"}
 USUAL_FORM: dict[str, object] = {"task": "default task-1", "pool": "default", "chunk": "6"}
+SCHEDULE: dict[str, object] = {
+    "line": "0 3 * * *",
+    "zone": "Europe/Berlin",
+    "jitter": "1.5",
+    "catch_up": "all",
+    "overlap": "skip",
+    "args": "[1]",
+    "kwargs": "{}",
+}
 FORMS: dict[str, dict[str, object]] = {
     "task-postpone": {"delay": "60"},
     "task-priority": {"priority": "5"},
@@ -26,6 +35,9 @@ FORMS: dict[str, dict[str, object]] = {
     "lane-set": {"limit": "4", "weight": "2"},
     "task-discard": {"confirmed": "1", "typed": "1", "reason": "broken"},
     "tasks-discard": {"confirmed": "1", "typed": "1", "reason": "broken"},
+    "schedule-create": SCHEDULE | {"task": "demo.task", "id": "s"},
+    "schedule-edit-save": SCHEDULE | {"task": "demo.task", "version": "7"},
+    "schedule-delete": {"confirmed": "1", "typed": "1", "reason": "not needed"},
     "task-chunks-restart": {"stage": "reduce"},
     "task-chunk-edit-save": {"data": '{"path": "a"}'},
 }
