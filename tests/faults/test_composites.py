@@ -1,0 +1,30 @@
+"""Composites whose workers are killed: each ends, and nothing of it is left open."""
+
+from __future__ import annotations
+
+import signal
+
+from queueops import chain, group
+from queueops.kinds.parts import Composite
+from tests.faults.conftest import Bench
+from tests.faults.tasks import work
+from tests.waiting import wait_until
+
+KILLS = 2  # a task that is lost three times fails
+
+
+def test_composites_end_though_their_workers_are_killed(bench: Bench) -> None:
+    def tree() -> Composite:
+        return chain(work.si(), group(work.si(0.02), chain(work.si(), work.si(0.02))), work.si())
+
+    handles = [tree().push() for _ in range(10)]
+    bench.watchdog()
+    for kill in range(KILLS):
+        worker = bench.worker("--processes", "2")
+        wait_until(lambda most=(kill + 1) * 12: len(bench.ledger.lines("start")) >= most, 60, bench.say)
+        worker.signal_all(signal.SIGKILL)
+    bench.worker()
+    for record in bench.wait(handles, timeout=90):
+        assert record.progress == record.total == 5
+    keys = bench.broker.client.keys(f"{bench.broker.keys('default').prefix}:task:*#open")
+    assert keys == []
