@@ -57,7 +57,7 @@ def test_a_demo_plays_loses_nothing_with_its_workers_and_finds_its_data_again(pl
     assert len(children) == 2
     for child in children:
         child.kill()
-    assert nap.result(timeout=10) == "rested"
+    assert nap.result(timeout=60) == "rested"
     status = nap.status()
     assert status is not None
     assert (status.crashes, status.attempt) == (1, 0)

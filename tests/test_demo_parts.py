@@ -34,7 +34,7 @@ def test_a_log_does_not_grow_without_end(tmp_path: Path) -> None:
     drain.start()
     with os.fdopen(writer, "wb") as pipe:
         pipe.writelines(b"%05d\n" % number for number in range(1000))
-    drain.join(5)
+    drain.join(60)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["part.log", "part.log.1"]
     assert all(path.stat().st_size <= 1000 for path in tmp_path.iterdir())
     assert (tmp_path / "part.log").read_text().endswith("00999\n")
@@ -65,7 +65,7 @@ def test_a_store_that_died_is_started_again_and_told(empty_directory: Path, tmp_
     assert pid
     assert store.watch() == ""
     os.kill(pid, signal.SIGKILL)
-    news = wait_until(store.watch, 10)
+    news = wait_until(store.watch, 60)
     assert news.startswith(f"the store (process {pid}) died, and is started again (process ")
     assert embedded.status(empty_directory).answers
     assert f"the store (process {pid}) died" in (tmp_path / "store.log").read_text()

@@ -44,7 +44,7 @@ def test_there_are_thousands_of_pieces_and_they_are_whole_files() -> None:
 def test_the_words_of_all_pieces_are_added_up(calm: None) -> None:
     handle = WordCount.push("the library", damaged=0)
     run_worker()
-    found = handle.result(timeout=1)
+    found = handle.result(timeout=60)
     text = "".join((library.ROOT / path).read_text() for path in library.modules_of("json"))
     assert found["words"] == sum(word.isidentifier() for word in text.split())
     assert found["left out"] == 0

@@ -8,7 +8,7 @@ from typing import Any
 
 
 def wait_until(
-    predicate: Callable[[], Any], timeout: float = 10.0, say: Callable[[], Any] | str = "", *, every: float = 0.01
+    predicate: Callable[[], Any], timeout: float = 60.0, say: Callable[[], Any] | str = "", *, every: float = 0.01
 ) -> Any:
     """What `predicate` gives as soon as it is true. When it never is, fail with the last state that `say` tells."""
     deadline = time.monotonic() + timeout

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.usefixtures("namespace")
 def test_a_chain_passes_results_on_and_answers_the_last_one() -> None:
     handle = chain(add.s(1, 2), add.s(3), add.s(b=4)).push()
     run_worker()
-    assert handle.result(timeout=5) == 10
+    assert handle.result(timeout=60) == 10
     status = handle.status()
     assert status.name == "chain"
     assert status.progress.share == 1
@@ -28,26 +28,26 @@ def test_a_chain_passes_results_on_and_answers_the_last_one() -> None:
 def test_a_group_answers_the_list_of_results() -> None:
     handle = group(add.s(1), tell.s(), group(tell.s("x"), Squares.s(4))).push()
     run_worker()
-    assert handle.result(timeout=5) == [2, None, ["x", 14]]
+    assert handle.result(timeout=60) == [2, None, ["x", 14]]
 
 
 def test_a_bar_makes_a_chain() -> None:
     handle = (add.s(1) | group(tell.s(), add.s(5)) | tell.s() | tell.si("end")).push()
     run_worker()
-    assert handle.result(timeout=5) == "end"
+    assert handle.result(timeout=60) == "end"
 
 
 def test_a_map_reduce_task_takes_the_result_before_it() -> None:
     handle = chain(add.s(1, 2), Squares.s(), add.s(1)).push()
     run_worker()
-    assert handle.result(timeout=5) == 6
+    assert handle.result(timeout=60) == 6
 
 
 def test_a_failure_is_raised_by_the_handle_and_says_which_task_it_was() -> None:
     handle = chain(tell.s(1), refuse.s(), tell.s()).push()
     run_worker()
     with pytest.raises(TaskFailed, match="ValueError: no"):
-        handle.result(timeout=5)
+        handle.result(timeout=60)
     assert "its child" in handle.status().reason
 
 
@@ -56,7 +56,7 @@ def test_a_composite_is_cancelled_by_its_handle() -> None:
     assert get(handle.id).cancel("enough")
     run_worker()
     with pytest.raises(TaskCancelled, match="enough"):
-        handle.result(timeout=5)
+        handle.result(timeout=60)
 
 
 def test_a_template_computes_its_parts_and_its_id() -> None:
@@ -64,7 +64,7 @@ def test_a_template_computes_its_parts_and_its_id() -> None:
     assert handle.id == "steps:3"
     assert Steps.push(3).word == "EXISTS"
     run_worker()
-    assert handle.result(timeout=5) == 7
+    assert handle.result(timeout=60) == 7
     assert handle.status().name == "tests.composites.work.Steps"
     assert Steps.push(3).word == "OK"
 
@@ -72,13 +72,13 @@ def test_a_template_computes_its_parts_and_its_id() -> None:
 def test_a_template_may_be_part_of_a_composite_and_take_the_result_before_it() -> None:
     handle = chain(tell.s(5), Later.s(1, 2).si(), tell.s()).push()
     run_worker()
-    assert handle.result(timeout=5) == [1, 2]
+    assert handle.result(timeout=60) == [1, 2]
 
 
 def test_async_code_pushes_composites_too() -> None:
     handle = asyncio.run(Later.apush(3, 4))
     run_worker()
-    assert handle.result(timeout=5) == [3, 4]
+    assert handle.result(timeout=60) == [3, 4]
 
 
 def test_options_of_the_tasks_and_of_the_composite_hold() -> None:
@@ -93,8 +93,8 @@ def test_options_of_the_tasks_and_of_the_composite_hold() -> None:
 def test_a_composite_that_a_task_pushes_has_its_root() -> None:
     handle = push_pair.push(1)
     run_worker()
-    pair = get(handle.result(timeout=5))
-    assert pair.result(timeout=5) == [2, 3]
+    pair = get(handle.result(timeout=60))
+    assert pair.result(timeout=60) == [2, 3]
     assert pair.progress.done == 2
     assert pair._record().root == handle.id
 

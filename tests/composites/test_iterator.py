@@ -47,7 +47,7 @@ def keys(pattern: str) -> list[bytes]:
 def test_it_runs_all_its_tasks_and_ends() -> None:
     handle = Count.push(7)
     run_worker()
-    assert handle.result(timeout=5) is None
+    assert handle.result(timeout=60) is None
     assert sorted(seen) == list(range(7))
     assert (handle.progress.done, handle.progress.total) == (7, 7)
     assert not keys(f"{handle.id}#*")
@@ -104,7 +104,7 @@ def test_with_nothing_to_emit_and_nothing_to_wait_for_it_looks_again_later() -> 
 def test_it_may_be_part_of_a_chain_and_take_the_result_before_it() -> None:
     handle = chain(tell.s(5), Count.s(), tell.s()).push()
     run_worker()
-    assert handle.result(timeout=5) is None
+    assert handle.result(timeout=60) is None
     assert len(seen) == 5
     assert handle.progress.done == handle.progress.total == 3
 
@@ -113,7 +113,7 @@ def test_a_task_that_fails_ends_it_and_cancels_the_rest() -> None:
     handle = Count.push(40)
     run_worker()
     with pytest.raises(TaskFailed, match="13"):
-        handle.result(timeout=5)
+        handle.result(timeout=60)
     assert "its child" in handle.status().reason
     assert max(seen) < 18
 
@@ -122,7 +122,7 @@ def test_or_it_goes_on_and_fails_at_the_end() -> None:
     handle = Mixed.push(fail=True)
     run_worker()
     with pytest.raises(TaskFailed):
-        handle.result(timeout=5)
+        handle.result(timeout=60)
     assert handle.status().reason.startswith("1 of its 2 tasks failed; the first: its child ")
 
 
@@ -130,7 +130,7 @@ def test_what_is_no_batch_fails_it_with_words() -> None:
     handle = Wrong.push()
     run_worker()
     with pytest.raises(TaskFailed, match="must answer a Batch"):
-        handle.result(timeout=5)
+        handle.result(timeout=60)
 
 
 def test_a_run_that_died_before_it_settled_leaves_nothing_and_is_repeated() -> None:

@@ -77,7 +77,7 @@ def browsing(url: str) -> Iterator[Open]:
 
         def open_page(path: str = "", *, logged_in: bool = True, **options: Any) -> Page:
             context = browser.new_context(base_url=url, **options)
-            context.set_default_timeout(10_000)
+            context.set_default_timeout(60_000)
             if logged_in:
                 context.add_cookies([{"name": "sessionid", "value": session, "url": url}])
             page = context.new_page()

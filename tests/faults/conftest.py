@@ -54,7 +54,7 @@ class Bench:
         assert found is not None, f"{handle.id} is gone"
         return found
 
-    def wait(self, handles: Iterable[TaskHandle[Any]], state: str = "succeeded", timeout: float = 30) -> list[Record]:
+    def wait(self, handles: Iterable[TaskHandle[Any]], state: str = "succeeded", timeout: float = 120) -> list[Record]:
         """Wait until all are in this state; their records."""
         handles = list(handles)
         wait_until(lambda: all(self.record(handle).state == state for handle in handles), timeout, self.say, every=0.05)

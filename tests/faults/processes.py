@@ -97,12 +97,12 @@ class Worker:
     def signal_all(self, number: int) -> None:
         os.killpg(self.pid, number)
 
-    def stop(self, timeout: float = 15) -> int:
+    def stop(self, timeout: float = 60) -> int:
         """SIGTERM, and the exit status."""
         self.signal(signal.SIGTERM)
         return self.wait(timeout)
 
-    def wait(self, timeout: float = 15) -> int:
+    def wait(self, timeout: float = 60) -> int:
         try:
             return self.popen.wait(timeout)
         except subprocess.TimeoutExpired:

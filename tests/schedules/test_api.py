@@ -65,7 +65,7 @@ def test_a_map_reduce_runs_by_itself(clock: Clock) -> None:
     run_worker(until_idle=True)
     handle = get(run)
     assert handle is not None
-    assert handle.result(timeout=10) == 6
+    assert handle.result(timeout=60) == 6
     assert found("count").last_state == "succeeded"
 
 
