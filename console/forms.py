@@ -113,10 +113,11 @@ class ChunkForm(forms.Form):
 
 
 class LaneForm(forms.Form):
-    """A lane's limit of tasks at once (empty: none) and its weight beside other lanes."""
+    """A lane's limit of tasks at once (empty: none), of starts a second, and its weight beside other lanes."""
 
     use_required_attribute = False
     limit = forms.IntegerField(label=_("Limit"), min_value=1, max_value=1_000_000, required=False)
+    rate = forms.FloatField(label=_("Starts a second"), min_value=0.001, max_value=100_000, required=False)
     weight = forms.IntegerField(label=_("Weight"), min_value=1, max_value=1000)
 
 

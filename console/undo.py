@@ -86,7 +86,8 @@ def _lane_as_before(entry: AuditEntry, who: str) -> Iterator[Step]:
     elif entry.verb == "resume":
         yield Step(pool, (), lambda: control.pause_lane(pool, lane))
     else:
-        yield Step(pool, (), lambda: control.set_lane(pool, lane, limit=was["limit"], weight=was["weight"]))
+        values = {name: was[name] for name in ("limit", "rate", "weight") if name in was}
+        yield Step(pool, (), lambda: control.set_lane(pool, lane, **values))
 
 
 def _schedule_as_before(entry: AuditEntry, who: str) -> Iterator[Step]:

@@ -20,6 +20,8 @@ from queueops.errors import BadSetting, QueueOpsError, UnknownSetting, advice
 from queueops.scrub import scrub
 
 DAY = 86400.0
+MOST_RATE = 100_000.0
+"""Starts a second that a lane may be limited to: more than a pool can do."""
 RETENTION = {"succeeded": DAY, "failed": 14 * DAY, "cancelled": DAY}
 REDACT = ("password", "passwd", "token", "secret", "authorization", "api_key", "cookie")
 
@@ -97,7 +99,11 @@ def _retry(value: Any) -> BrokerRetry:
 
 
 LANE = read.table(
-    {"limit": read.optional(read.whole(1)), "rate": read.optional(read.number(0.001)), "weight": read.whole(1, 1000)}
+    {
+        "limit": read.optional(read.whole(1)),
+        "rate": read.optional(read.number(0.001, MOST_RATE)),
+        "weight": read.whole(1, 1000),
+    }
 )
 POOL = read.table(
     {"timeout": read.optional(read.seconds(0.001)), "retries": read.optional(read.whole(0)), "lanes": read.each(_lane)}

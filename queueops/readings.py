@@ -62,12 +62,12 @@ def whole(least: int, most: int | None = None) -> Reader[int]:
     return read
 
 
-def number(least: float) -> Reader[float]:
-    """A number of at least `least`."""
+def number(least: float, most: float) -> Reader[float]:
+    """A number from `least` to `most`."""
 
     def read(value: Any) -> float:
-        if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value < float("inf"):
-            raise Unfit(f"a number of at least {least:g}")
+        if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= most:
+            raise Unfit(f"a number from {least:g} to {most:,.0f}")
         return float(value)
 
     return read

@@ -39,7 +39,7 @@ def resume(request: HttpRequest, pool: str, lane: str) -> HttpResponse:
 
 
 def change(request: HttpRequest, pool: str, lane: str) -> HttpResponse:
-    """Set the lane's limit and weight."""
+    """Set the lane's limit, rate and weight."""
     form = LaneForm(request.POST)
     if not form.is_valid():
         context = _context() | {"wrong": form, "wrong_pool": pool, "wrong_lane": lane}
@@ -60,7 +60,8 @@ def _act(
 
 
 def _facts(row: LaneRow) -> dict[str, Any]:
-    return {"pool": row.pool, "lane": row.lane, "limit": row.limit, "weight": row.weight, "paused": row.paused}
+    values = {"limit": row.limit, "rate": row.rate, "weight": row.weight, "paused": row.paused}
+    return {"pool": row.pool, "lane": row.lane, **values}
 
 
 def _context() -> dict[str, Any]:

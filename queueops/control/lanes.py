@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from queueops.conf import MOST_RATE
 from queueops.contracts import DEFAULT_LANE
 from queueops.errors import BadOption, UnknownLane, advice
 from queueops.ids import check_lane
@@ -9,6 +10,7 @@ from queueops.redis.broker import RedisBroker, get_broker
 from queueops.redis.reader import Reader
 
 MOST_SLOTS = 1_000_000
+LEAST_RATE = 0.001
 WEIGHTS = range(1, 1001)
 NEIGHBOURS = 100
 """So many known lanes are looked at for one of a similar name."""
@@ -35,15 +37,27 @@ def resume_lane(pool: str, lane: str) -> dict[str, str]:
 
 
 def set_lane(
-    pool: str, lane: str, *, limit: int | _Unchanged | None = UNCHANGED, weight: int | _Unchanged | None = UNCHANGED
+    pool: str,
+    lane: str,
+    *,
+    limit: int | _Unchanged | None = UNCHANGED,
+    rate: float | _Unchanged | None = UNCHANGED,
+    weight: int | _Unchanged | None = UNCHANGED,
 ) -> dict[str, str]:
-    """Change how many tasks of a lane run at once, and its share beside others; None: no limit, the usual share.
+    """Change how many tasks of a lane run at once, how many start a second, and its share beside other lanes.
+
+    None: no limit, any rate, the usual share. A lane that had no rate may start a second's tasks at once.
 
     Answers what was set before. Raises BadOption, BadId and UnknownLane.
     """
-    given = {name: value for name, value in (("limit", limit), ("weight", weight)) if not isinstance(value, _Unchanged)}
+    wanted = {"limit": limit, "rate": rate, "weight": weight}
+    given = {name: value for name, value in wanted.items() if not isinstance(value, _Unchanged)}
     if (slots := given.get("limit")) is not None and not 1 <= slots <= MOST_SLOTS:
         raise BadOption(name="limit", value=slots, expected=f"a whole number from 1 to {MOST_SLOTS:,}, or None")
+    if (starts := given.get("rate")) is not None and not LEAST_RATE <= starts <= MOST_RATE:
+        raise BadOption(
+            name="rate", value=starts, expected=f"a number from {LEAST_RATE:g} to {MOST_RATE:,.0f}, or None"
+        )
     if (share := given.get("weight")) is not None and share not in WEIGHTS:
         raise BadOption(name="weight", value=share, expected="a whole number from 1 to 1000, or None")
     return _broker(pool, lane).lane(pool, lane, **given)

@@ -149,6 +149,8 @@ class LaneRow(Answer, frozen=True, kw_only=True):
     ready: int
     active: int
     limit: int | None = None
+    rate: float | None = None  # starts a second; None: any
+    spent: bool = False  # the rate allows no start now
     paused: bool = False
     oldest_ms: int | None = None  # when its oldest ready task became ready
     weight: int = 1

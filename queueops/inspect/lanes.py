@@ -58,6 +58,8 @@ def lane_rows(pool: str, sampled: dict[str, Any]) -> list[LaneRow]:
             ready=int(row["ready"]),
             active=int(row["active"]),
             limit=None if row.get("limit") is None else int(row["limit"]),
+            rate=None if row.get("rate") is None else float(row["rate"]),
+            spent=bool(row.get("spent")),
             paused=bool(row.get("paused")),
             oldest_ms=None if row.get("oldest") is None else int(row["oldest"]),
             weight=row.get("weight") or 1,

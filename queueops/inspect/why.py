@@ -69,6 +69,7 @@ def _indexes(detail: Detail) -> Iterator[Finding]:
 def _ready(detail: Detail) -> Iterator[Finding]:
     yield _lane(detail)
     yield from _slots(detail)
+    yield from _rate(detail)
     yield from _servers(detail)
     yield _position(detail)
 
@@ -90,6 +91,16 @@ def _slots(detail: Detail) -> Iterator[Finding]:
     else:
         holders = f" by {', '.join(detail.holders)}" if detail.holders else ""
         yield bad(f"All slots of its lane are taken{holders}.", value=value, verb="set_lane", target=target)
+
+
+def _rate(detail: Detail) -> Iterator[Finding]:
+    rate, target = detail.conf.get("rate"), f"{detail.pool}/{detail.lane}"
+    if detail.token_at is not None:
+        left = span(max(0, detail.token_at - detail.now))
+        text = f"Its lane's rate limit of {rate}/s is used up: free again in {left}."
+        yield bad(text, value=clock(detail.token_at), verb="set_lane", target=target)
+    elif rate is not None:
+        yield good("Its lane's rate limit allows a start.", value=f"{rate}/s", target=target)
 
 
 def _servers(detail: Detail) -> Iterator[Finding]:

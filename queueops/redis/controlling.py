@@ -42,14 +42,14 @@ class Controlling(Link):
             raise BadReply(script="control", reply=texts[:6])
         return [Row(task_id, *texts[3 * i : 3 * i + 3]) for i, task_id in enumerate(ids)]
 
-    def lane(self, pool: str, lane: str, **values: str | int | None) -> dict[str, str]:
-        """Change a lane's ``paused``, ``limit`` or ``weight`` (None removes it); answers what was before."""
+    def lane(self, pool: str, lane: str, **values: str | float | None) -> dict[str, str]:
+        """Change a lane's ``paused``, ``limit``, ``rate`` or ``weight`` (None removes it); answers what was before."""
         flat = [part for field, value in values.items() for part in (field, "" if value is None else value)]
         before = iter(self._call("lane", pool, lane, *flat))
         return {field.decode(): value.decode() for field, value in zip(before, before, strict=True)}
 
     def declare_lanes(self, pool: str) -> None:
-        """Give a pool's lanes in the settings their first limit and weight; a lane that has any is left as it is."""
+        """Give a pool's lanes in the settings their first limit, rate and weight; one that has any is left as it is."""
         for lane, wanted in self.settings.pool(pool).lanes.items():
             if not self._repeat(partial(self.client.exists, self.keys(pool).lane_conf(lane))):
-                self.lane(pool, lane, limit=wanted.limit, weight=wanted.weight)
+                self.lane(pool, lane, limit=wanted.limit, rate=wanted.rate, weight=wanted.weight)

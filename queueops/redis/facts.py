@@ -68,6 +68,7 @@ class Detail(msgspec.Struct, kw_only=True):
     rank: int | None
     active: int
     holders: list[str]
+    token_at: int | None
     beat: int | None
     host: str
     tick: int | None
@@ -151,6 +152,7 @@ def read_detail(pool: str, task_id: str, reply: Sequence[Any]) -> Detail:
         rank=maybe_whole(found.get("rank")),
         active=max(0, whole(found.get("active"))),
         holders=[text(holder) for holder in found["holders"]],
+        token_at=maybe_whole(found.get("token_at")),
         beat=maybe_whole(found.get("beat")),
         host=text(found.get("host")),
         tick=maybe_whole(found.get("tick")),

@@ -65,7 +65,7 @@ class Keys:
         return f"{self.prefix}:lane:{lane}"
 
     def lane_conf(self, lane: str) -> str:
-        """A lane's limit, weight and pause."""
+        """A lane's limit, rate, weight and pause."""
         return f"{self.prefix}:lane:{lane}#conf"
 
     def lane_active(self, lane: str) -> str:

@@ -117,7 +117,7 @@ def test_a_lanes_limit_is_taken_back(world: World, administrator: Client) -> Non
     administrator.post("/ops/lanes/default/slow/_set", {"limit": "9", "weight": "1"})
     world.calls.clear()
     undo(administrator)
-    assert world.calls == [("set_lane", (("default", "slow"), {"limit": 2, "weight": 3}))]
+    assert world.calls == [("set_lane", (("default", "slow"), {"limit": 2, "rate": None, "weight": 3}))]
 
 
 def test_an_undo_that_failed_may_be_tried_again(world: World, administrator: Client) -> None:

@@ -100,11 +100,26 @@ def test_a_lane_is_paused_limited_and_resumed(desk: Desk, administrator: Client)
     administrator.post("/ops/lanes/default/slow/_pause")
     assert desk.claim() == []
     assert "paused" in administrator.get("/ops/tasks/p/why/").content.decode()
-    administrator.post("/ops/lanes/default/slow/_set", {"limit": "1", "weight": "2"})
+    administrator.post("/ops/lanes/default/slow/_set", {"limit": "1", "rate": "", "weight": "2"})
     administrator.post("/ops/lanes/default/slow/_resume")
     (row,) = [row for row in inspect.lanes() if row.lane == "slow"]
-    assert (row.limit, row.weight, row.paused) == (1, 2, False)
+    assert (row.limit, row.rate, row.weight, row.paused) == (1, None, 2, False)
     assert len(desk.claim()) == 1
+
+
+def test_a_lane_is_given_a_rate_which_its_page_and_its_tasks_tell(desk: Desk, administrator: Client) -> None:
+    desk.push("p", "q", lane="slow")
+    administrator.post("/ops/lanes/default/slow/_set", {"limit": "", "rate": "0.0125", "weight": "1"})
+    assert AuditEntry.objects.get().after["rate"] == 0.0125
+    assert len(desk.claim(5)) == 1
+    page = administrator.get("/ops/lanes/").content.decode()
+    assert 'value="0.0125"' in page
+    assert "rate used up" in page
+    assert "rate limit of 0.0125/s is used up" in administrator.get("/ops/tasks/q/why/").content.decode()
+    answer = administrator.post("/ops/lanes/default/slow/_set", {"limit": "", "rate": "0", "weight": "1"})
+    assert answer.status_code == 422
+    administrator.post(f"/ops/audit/{AuditEntry.objects.get().pk}/_undo")
+    assert len(desk.claim(5)) == 1
 
 
 def test_a_task_that_is_quarantined_is_thrown_away_for_good(desk: Desk, administrator: Client) -> None:

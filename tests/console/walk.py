@@ -32,7 +32,7 @@ FORMS: dict[str, dict[str, object]] = {
     "task-keep": {"days": "7"},
     "task-edit-save": {"args": "[1]", "kwargs": '{"a": 2}'},
     "tasks-postpone": {"delay": "60"},
-    "lane-set": {"limit": "4", "weight": "2"},
+    "lane-set": {"limit": "4", "rate": "0.5", "weight": "2"},
     "task-discard": {"confirmed": "1", "typed": "1", "reason": "broken"},
     "tasks-discard": {"confirmed": "1", "typed": "1", "reason": "broken"},
     "schedule-create": SCHEDULE | {"task": "demo.task", "id": "s"},

@@ -148,6 +148,9 @@ def test_values_out_of_range_are_refused_with_advice(desk: Desk) -> None:
         lambda: control.keep(["t"], float("nan")),
         lambda: control.set_lane("default", "default", limit=0),
         lambda: control.set_lane("default", "default", weight=0),
+        lambda: control.set_lane("default", "default", rate=0),
+        lambda: control.set_lane("default", "default", rate=float("nan")),
+        lambda: control.set_lane("default", "default", rate=100_001),
         lambda: control.pause_lane("typo", "default"),
     ):
         with pytest.raises(BadOption):
@@ -206,6 +209,8 @@ def test_lanes_are_paused_resumed_and_set(desk: Desk) -> None:
     assert control.resume_lane("default", "side") == {"paused": "1", "limit": "2", "weight": "3"}
     assert control.set_lane("default", "side", limit=None) == {"limit": "2", "weight": "3"}
     assert len(desk.claim(1)) == 1
+    assert control.set_lane("default", "side", rate=0.5) == {"weight": "3"}
+    assert control.set_lane("default", "side", rate=None) == {"rate": "0.5", "weight": "3"}
 
 
 def test_a_lane_that_does_not_exist_is_refused_and_not_made(desk: Desk) -> None:

@@ -45,6 +45,16 @@ def test_status_shows_counts_pools_lanes_and_alarms(desk: Desk) -> None:
     assert queue_json("status")["states"]["pending"] == 2
 
 
+def test_status_shows_a_lanes_rate_and_whether_it_is_used_up(desk: Desk) -> None:
+    desk.broker.lane("default", "side", rate=0.005)
+    desk.push("a", "b", lane="side")
+    shown = queue("status")
+    assert "0.005/s" in shown
+    assert "used up" not in shown
+    desk.lease()
+    assert "0.005/s (used up)" in queue("status")
+
+
 def test_list_filters_and_pages(desk: Desk) -> None:
     desk.push("a", "b", "c", name="add")
     desk.push("d", name="mul")

@@ -82,6 +82,9 @@ def test_a_task_is_edited_and_runs_again(desk: Desk) -> None:
         ("list", "--limit=-1"),
         ("set-lane", "default"),
         ("set-lane", "default", "--limit", "many"),
+        ("set-lane", "default", "--rate", "0"),
+        ("set-lane", "default", "--rate", "often"),
+        ("set-lane", "default", "--rate", "inf"),
     ],
 )
 def test_a_wrong_call_changes_nothing(desk: Desk, words: tuple[str, ...]) -> None:
@@ -93,10 +96,13 @@ def test_a_wrong_call_changes_nothing(desk: Desk, words: tuple[str, ...]) -> Non
 def test_a_lane_is_limited_and_weighed(desk: Desk) -> None:
     desk.push("a")
     said = queue("set-lane", "default", "--limit", "3", "--weight", "2").strip()
-    assert said == "The lane default of the pool default is set: limit none -> 3, weight 1 -> 2."
-    assert "limit 3 -> none, weight 2 -> 2" in queue("set-lane", "default", "--limit", "none")
+    assert said == "The lane default of the pool default is set: limit none -> 3, rate none -> none, weight 1 -> 2."
+    assert "limit 3 -> none, rate none -> 0.5, weight 2" in queue(
+        "set-lane", "default", "--limit", "none", "--rate", "0.5"
+    )
     (lane,) = inspect.lanes()
-    assert (lane.limit, lane.weight) == (None, 2)
+    assert (lane.limit, lane.rate, lane.weight) == (None, 0.5, 2)
+    assert "rate 0.5 -> none" in queue("set-lane", "default", "--rate", "none")
 
 
 def test_errors_and_workers_are_listed(desk: Desk) -> None:

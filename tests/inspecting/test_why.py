@@ -55,6 +55,20 @@ def test_a_full_lane_says_who_holds_its_slots(desk: Desk) -> None:
     assert (reason.value, reason.verb) == ("1 of 1", "set_lane")
 
 
+@pytest.mark.usefixtures("worker")
+def test_a_rate_that_is_used_up_says_when_it_is_free_again(desk: Desk) -> None:
+    desk.broker.lane("default", "side", rate=0.005)
+    desk.push("first", "t", name="add", lane="side")
+    assert [finding.value for finding in inspect.why("t") if "rate limit" in finding.text] == ["0.005/s"]
+    desk.lease()
+    reason = first_bad("t")
+    assert reason.text.startswith("Its lane's rate limit of 0.005/s is used up: free again in ")
+    assert reason.value.endswith("Z")
+    assert (reason.verb, reason.target) == ("set_lane", "default/side")
+    (row,) = inspect.lanes()
+    assert (row.rate, row.spent) == (0.005, True)
+
+
 def test_nobody_serves_the_pool(desk: Desk) -> None:
     desk.push("t", name="add")
     assert first_bad("t").text == "No live worker serves the pool default; start `manage.py runworker`."

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
+from math import inf
 
 from queueops import states
 from queueops.redis.broker import RedisBroker
@@ -97,14 +98,22 @@ def lanes(look: Look) -> Problems:
 
 
 def round_of_lanes(look: Look) -> Problems:
-    """A lane is in the round if and only if it has a ready task, is not paused and has a free slot."""
-    expected = set()
+    """A lane is in the round if and only if it has a ready task, is not paused, has a free slot, and a token.
+
+    One that had no token when it was looked at last is on the agenda instead, until that is acted on.
+    """
+    expected, found = set(), tasks_of(look.picture.scores("lanes:ready"))
+    agenda_of = look.picture.scores("agenda")
     for lane in look.picture.under("lane:"):
         limit, paused = look.picture.lane_conf(lane)
+        tokens, latest = look.picture.tokens(lane)
         active = look.picture.members(f"lane:{lane}#active")
-        if not paused and (limit is None or len(active) < limit):
+        if paused or (limit is not None and len(active) >= limit):
+            continue
+        if lane in found or not agenda_of.get(f"~lane:{lane}", inf) <= latest:
             expected.add(lane)
-    found = tasks_of(look.picture.scores("lanes:ready"))
+        if lane in found and tokens < 1:
+            yield f"lane {lane} is in the round, but has {tokens} tokens"
     if found != expected:
         yield f"the round has the lanes {sorted(found)}, expected {sorted(expected)}"
 

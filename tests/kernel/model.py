@@ -43,6 +43,7 @@ class Lane:
 
     limit: int | None = None
     paused: bool = False
+    tokens: int | None = None  # None: its starts are not rated
 
 
 @dataclass
@@ -174,7 +175,9 @@ class Model:
         """What is due happens, in the order of the agenda."""
         for task_id in sorted(self.due)[:limit]:
             self.due.discard(task_id)
-            if task_id.startswith("~trash:"):
+            if task_id.startswith("~lane:"):
+                self.lanes[task_id.removeprefix("~lane:")].tokens = 1
+            elif task_id.startswith("~trash:"):
                 del self.trash[task_id.removeprefix("~trash:")]
             elif task_id in self.broken:
                 self.act_on_broken(task_id)
@@ -213,6 +216,8 @@ class Model:
             task = self.tasks[lease.id]
             assert (lease.attempt, lease.crashes) == (task.attempts + 1, task.crashes)
             task.state, task.fence, task.worker = "locked", lease.fence, worker
+            if (found := self.lanes.get(task.lane)) and found.tokens is not None:
+                found.tokens -= 1
 
     def claimable(self, lane: str) -> list[str]:
         """What may be claimed from a lane now, in order."""
@@ -223,7 +228,7 @@ class Model:
             (t for t in self.tasks.values() if (t.state, t.lane) == ("pending", lane)), key=lambda t: t.place
         )
         free = len(tasks) if found.limit is None else max(0, found.limit - self.active(lane))
-        return [task.push.id for task in tasks[:free]]
+        return [task.push.id for task in tasks[: free if found.tokens is None else min(free, found.tokens)]]
 
     def active(self, lane: str) -> int:
         """How many tasks of a lane run."""
@@ -325,9 +330,13 @@ class Model:
     def do_keep(self, task: Task, _: object) -> None:
         """Its retention is another."""
 
-    def set_lane(self, lane: str, limit: int | None, paused: bool) -> None:
-        """An operator's; who holds its slots is counted anew, and of a lost record nobody knows the lane any more."""
-        self.lanes[lane] = Lane(limit=limit, paused=paused)
+    def set_lane(self, lane: str, limit: int | None, paused: bool, rated: bool) -> None:
+        """An operator's; who holds its slots is counted anew, and of a lost record nobody knows the lane any more.
+
+        A rate begins with one token; to set it again gives none.
+        """
+        had = self.lanes.get(lane, Lane()).tokens
+        self.lanes[lane] = Lane(limit=limit, paused=paused, tokens=(1 if had is None else had) if rated else None)
         for task in self.broken.values():
             if task.lane == lane:
                 task.lane = ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from math import floor, inf
 from typing import Any
 
 from redis.cluster import RedisCluster
@@ -49,6 +50,10 @@ SHAPES = {
 
 PASSING = re.compile(r"(metrics|worker|wake|error):.*|task:[^#]+#last|sampler|snapshot|tail")
 """Keys that go by themselves: each has a time to live."""
+
+SLIGHT_MS = 2
+LONGEST_WAIT_MS = 50
+"""A lane that waits for tokens comes back at the next one, or when those of so much time are there."""
 
 READ = {"hash": "hgetall", "string": "get", "list": "lrange", "set": "smembers", "zset": "zrange"}
 RANGE = {"list": (0, -1), "zset": (0, -1)}
@@ -123,6 +128,15 @@ class Picture:
     def states(self) -> dict[str, dict[str, float]]:
         """Every state index."""
         return {state: self.scores(f"state:{state}") for state in self.under("state:")}
+
+    def tokens(self, lane: str) -> tuple[float, float]:
+        """How many tasks of a lane its rate allows to start, rounded up; and by when it is to be asked again."""
+        conf = self.hash(f"lane:{lane}#conf")
+        if "rate" not in conf:
+            return inf, -inf
+        rate = float(conf["rate"])
+        full_in_ms = max(0.0, float(conf.get("tat", 0)) / 1000 - self.now - SLIGHT_MS)
+        return max(1, floor(rate)) - full_in_ms * rate / 1000, self.now + max(1000 / rate, LONGEST_WAIT_MS) + SLIGHT_MS
 
     def lane_conf(self, lane: str) -> tuple[int | None, bool]:
         """The limit of a lane, and whether it is paused."""

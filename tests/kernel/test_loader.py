@@ -100,3 +100,8 @@ def test_what_is_called_is_kept() -> None:
         defined = set(re.findall(r"local function (\w+)", text))
         for function in defined:
             assert len(re.findall(rf"(?<![\w.]){function}\b", text)) > 1, f"{name} carries {function} for nothing"
+
+
+@pytest.mark.parametrize("name", [name for name in FILES if "--@include lanes\n" in (LUA / f"{name}.lua").read_text()])
+def test_whatever_knows_lanes_knows_their_rates(name: str) -> None:
+    assert "--@include rates\n--@include lanes\n" in (LUA / f"{name}.lua").read_text()

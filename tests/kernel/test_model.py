@@ -22,7 +22,7 @@ from queueops.redis import embedded
 from queueops.redis.broker import RedisBroker
 from queueops.states import ACTIONS, State
 from tests.kernel.desk import NEVER_MS, POOL, Desk
-from tests.kernel.model import MAX_CRASHES, TERMINAL, Model
+from tests.kernel.model import MAX_CRASHES, TERMINAL, Lane, Model
 
 IDS, LANES, WORKERS = [f"t{n}" for n in range(5)], ["default", "one", "two"], ["w1", "w2"]
 VERBS = sorted({verb for verbs in ACTIONS.values() for verb in verbs} | {"restore"})
@@ -44,6 +44,8 @@ pushes = st.builds(
     conflict=st.sampled_from(Conflict),
 )
 picks = st.integers(0, 99)
+RATE = 0.001
+"""A start each thousand seconds: no token comes while a test runs but by `refill`."""
 NEVER_GIVEN = 10**9
 """A fence that no test reaches."""
 ends = st.tuples(picks, st.sampled_from(Outcome), st.sampled_from([-1, NEVER_MS]), st.booleans())
@@ -233,11 +235,26 @@ class Kernel(RuleBasedStateMachine):
         if token and expected == "OK" and task_id in self.model.tasks:
             assert self.desk.told(verb, task_id, value=value, token=token) in ("REPEAT", "GONE")
 
-    @rule(lane=lane_names, limit=st.sampled_from([None, 1, 2, 3]), paused=st.sampled_from([None, None, 1]))
-    def set_lane(self, lane: str, limit: int | None, paused: int | None) -> None:
-        """Limit, pause or resume a lane."""
-        self.desk.broker.lane(POOL, lane, limit=limit, paused=paused)
-        self.model.set_lane(lane, limit, paused == 1)
+    @rule(
+        lane=lane_names,
+        limit=st.sampled_from([None, 1, 2, 3]),
+        rate=st.sampled_from([None, None, RATE]),
+        paused=st.sampled_from([None, None, 1]),
+    )
+    def set_lane(self, lane: str, limit: int | None, rate: float | None, paused: int | None) -> None:
+        """Limit, pause or resume a lane, and rate its starts."""
+        self.desk.broker.lane(POOL, lane, limit=limit, rate=rate, paused=paused)
+        self.model.set_lane(lane, limit, paused == 1, rate is not None)
+
+    @rule(lane=lane_names)
+    def refill(self, lane: str) -> None:
+        """The time of a lane's next token comes."""
+        if self.model.lanes.get(lane, Lane()).tokens == 0:
+            self.desk.client.hset(self.desk.keys.lane_conf(lane), "tat", 1)
+            self.desk.client.zadd(self.desk.keys.agenda, {f"~lane:{lane}": 1})
+            self.model.due.add(f"~lane:{lane}")
+            self.desk.tick()
+            self.model.act_on_due(500)
 
     # Faults
 

@@ -12,7 +12,8 @@ from queueops import control, inspect
 from queueops.management.queue import journal
 from queueops.management.queue.screen import printable, to_json
 
-FACTS = ("limit", "weight", "paused")
+SET = ("limit", "rate", "weight")
+FACTS = (*SET, "paused")
 
 
 def pause(*, pool: str, lane: str, **given: Any) -> Iterator[str]:
@@ -26,10 +27,10 @@ def resume(*, pool: str, lane: str, **given: Any) -> Iterator[str]:
 
 
 def set_lane(*, pool: str, lane: str, **given: Any) -> Iterator[str]:
-    """Set its limit, its weight, or both."""
-    wanted: dict[str, Any] = {name: given[name] or None for name in ("limit", "weight") if given[name] is not None}
+    """Set its limit, its rate, its weight, or several of them."""
+    wanted: dict[str, Any] = {name: given[name] or None for name in SET if given[name] is not None}
     if not wanted:
-        raise CommandError("Set what? Give --limit, --weight, or both.", returncode=2)
+        raise CommandError("Set what? Give --limit, --rate or --weight.", returncode=2)
     return _act("set_lane", "set", partial(control.set_lane, **wanted), pool, lane, given)
 
 
@@ -43,7 +44,7 @@ def _act(
     if given["as_json"]:
         yield to_json({"pool": pool, "lane": lane, "word": word, "before": before})
     elif verb == "set_lane":
-        said = ", ".join(f"{name} {_value(was.get(name))} -> {_value(act.after.get(name))}" for name in FACTS[:2])
+        said = ", ".join(f"{name} {_value(was.get(name))} -> {_value(act.after.get(name))}" for name in SET)
         yield f"The lane {printable(lane)} of the pool {printable(pool)} is set: {said}."
     else:
         was_paused = "paused" if before.get("paused") == "1" else "running"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser
+from argparse import ArgumentParser, ArgumentTypeError
 from typing import Any
 
 from queueops.inspect.chunk_answers import STATES
@@ -43,7 +43,10 @@ EDITS = {
 LANES = {
     "pause": (lanes.pause, "claim nothing from a lane any more"),
     "resume": (lanes.resume, "claim from a lane again"),
-    "set-lane": (lanes.set_lane, "limit how many tasks of a lane run at once; set its weight beside others"),
+    "set-lane": (
+        lanes.set_lane,
+        "limit how many tasks of a lane run at once or start in a second; set its weight beside others",
+    ),
 }
 WORKERS = {
     "quiet": (workers.quiet, "let a worker process end what it runs, and take nothing new"),
@@ -97,6 +100,7 @@ def add_subcommands(parser: ArgumentParser) -> None:
         found[name].add_argument("lane", help="the lane's name, such as default")
         found[name].add_argument("--pool", default="default")
     found["set-lane"].add_argument("--limit", type=_number_or_none, help="tasks at once; none: no limit")
+    found["set-lane"].add_argument("--rate", type=_rate_or_none, help="starts a second, such as 0.5; none: any")
     found["set-lane"].add_argument("--weight", type=_number_or_none, help="1 to 1000; none: the usual 1")
 
 
@@ -154,6 +158,19 @@ def _edit_options(task: ArgumentParser, chunk: ArgumentParser) -> None:
 def _number_or_none(text: str) -> int:
     """0 stands for none."""
     return 0 if text == "none" else positive(text)
+
+
+def _rate_or_none(text: str) -> float:
+    """0 stands for none."""
+    if text == "none":
+        return 0
+    try:
+        found = float(text)
+    except ValueError:
+        found = 0
+    if not found > 0:
+        raise ArgumentTypeError(f"{text!r} is no rate; give a number, such as 0.5, or none")
+    return found
 
 
 def _schedule_options(parser: ArgumentParser) -> None:

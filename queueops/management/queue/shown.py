@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from queueops.inspect import PoolView, Snapshot, TaskDetail
+from queueops.inspect import LaneRow, PoolView, Snapshot, TaskDetail
 from queueops.management.queue.screen import moment, pairs, printable, table
 
 POOLS = ("POOL", "WAITING", "CHUNKS WAITING", "IN/S", "OUT/S", "FAILED", "WAIT P95", "RUN P95", "DRAINED IN", "WORKERS")
@@ -44,8 +44,8 @@ def shown_status(found: Snapshot) -> str:
     states = pairs((state, f"{count:,}") for state, count in found.states.items() if count)
     pools = table(POOLS, map(_pool, found.pools))
     lanes = table(
-        ("LANE", "POOL", "READY", "ACTIVE", "LIMIT", "PAUSED"),
-        ((row.lane, row.pool, row.ready, row.active, row.limit, "paused" if row.paused else "") for row in found.lanes),
+        ("LANE", "POOL", "READY", "ACTIVE", "LIMIT", "RATE", "PAUSED"),
+        map(_lane, found.lanes),
     )
     store = f"{found.redis.version}, {found.redis.used_memory / 2**20:.1f} MB, {found.redis.ops}/s"
     watched = "counted now: no watchdog runs" if found.computed else "by the watchdog"
@@ -58,6 +58,11 @@ def _pool(pool: PoolView) -> tuple[object, ...]:
     rates = f"{pool.in_rate:.1f}", f"{pool.out_rate:.1f}", f"{pool.failure_rate:.1%}"
     waiting = pool.states.get("pending", 0), pool.chunks_pending
     return pool.name, *waiting, *rates, _ms(pool.wait_p95_ms), _ms(pool.run_p95_ms), drained, pool.workers
+
+
+def _lane(lane: LaneRow) -> tuple[object, ...]:
+    rate = None if lane.rate is None else f"{lane.rate:g}/s{' (used up)' if lane.spent else ''}"
+    return lane.lane, lane.pool, lane.ready, lane.active, lane.limit, rate, "paused" if lane.paused else ""
 
 
 def _block(title: str, text: str) -> str:

@@ -3,12 +3,14 @@
 -- KEYS: 1 the pool's prefix
 -- ARGV: 1 id, 2 age in ms after which a worker's beat is late
 -- Reply: flat pairs: now; record (flat); states (state, time, ...: where the indexes name it, should be one); due
---        (its entry on the agenda); log; trashed; lane, conf (flat), ready, rank, active, holders (five of them); beat
+--        (its entry on the agenda); log; trashed; lane, conf (flat), ready, rank, active, holders (five of them), token_at
+--        (where the lane's rate allows no start before that); beat
 --        and host of its worker; tick (the last watchdog); grace; started (claims of this minute and the one before);
 --        workers (id, beat, fields flat) that are alive, at most 100; alive.
 -- Transitions: none.
 --@include clock
 --@include core
+--@include rates
 
 local id, late = ARGV[1], tonumber(ARGV[2])
 local reply = { 'now', now }
@@ -38,6 +40,9 @@ local lane = record.l or 'default'
 local key = P .. ':lane:' .. lane
 put('lane', lane)
 put('conf', call('HGETALL', key .. '#conf'))
+local bucket, rated = {}, call('HMGET', key .. '#conf', 'rate', 'tat')
+fill_bucket(bucket, rated[1], rated[2])
+if bucket.rate and tokens_of(bucket) == 0 then put('token_at', tokens_at(bucket, 1)) end
 put('ready', call('ZCARD', key))
 put('rank', call('ZRANK', key, id))
 put('active', call('HGET', P .. ':counts', 'l|' .. lane .. '|active'))

@@ -8,6 +8,7 @@
 -- Reply: the uid of the first task that was created (each next one's is one more), then the numbers, from 0, of those TAKEN.
 -- Transitions: push, postpone.
 --@include clock
+--@include rates
 --@include lanes
 --@include wake
 
@@ -103,5 +104,5 @@ while seen < total do
   local named, entered, places = write_records(group)
   if named[1] then write_indexes(group, named, entered, places) end
 end
-if wake_workers(brought) or timed then wake_early() end
+if wake_workers(brought) or timed or lanes_await then wake_early() end
 return reply

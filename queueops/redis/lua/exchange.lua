@@ -11,6 +11,7 @@
 --@include clock
 --@include core
 --@include rules
+--@include rates
 --@include lanes
 --@include wake
 --@include orphans
@@ -28,6 +29,7 @@
 --@include purge
 --@include redo
 --@include settle
+--@include outage
 --@include due
 --@include claim
 

@@ -9,6 +9,7 @@
 -- Transitions: push, postpone.
 --@include clock
 --@include core
+--@include rates
 --@include lanes
 --@include wake
 --@include orphans

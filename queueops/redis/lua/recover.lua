@@ -9,6 +9,7 @@
 --@include clock
 --@include core
 --@include rules
+--@include rates
 --@include lanes
 --@include wake
 --@include orphans

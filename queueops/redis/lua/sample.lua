@@ -10,6 +10,7 @@
 -- Transitions: none.
 --@include clock
 --@include core
+--@include rates
 --@include lanes
 --@include wake
 
@@ -28,7 +29,8 @@ for _, lane in ipairs(call('ZREVRANGE', P .. ':lanes', 0, tonumber(ARGV[1]) - 1)
   local first = call('ZRANGE', lane_key(lane), 0, 0)
   local entered = first[1] and call('ZSCORE', P .. ':state:pending', first[1])
   lanes[#lanes + 1] = { lane = lane, ready = call('ZCARD', lane_key(lane)), limit = conf.limit, paused = conf.paused,
-    weight = conf.weight, active = max(0, tonumber(call('HGET', P .. ':counts', 'l|' .. lane .. '|active') or 0) or 0),
+    weight = conf.weight, rate = conf.rate, spent = conf.rate and tokens_of(conf) == 0,
+    active = max(0, tonumber(call('HGET', P .. ':counts', 'l|' .. lane .. '|active') or 0) or 0),
     oldest = entered and tonumber(entered) or nil }
 end
 

@@ -7,6 +7,7 @@
 -- Transitions: none of the task; chunks become pending.
 --@include clock
 --@include core
+--@include rates
 --@include lanes
 --@include wake
 --@include orphans

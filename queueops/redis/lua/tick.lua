@@ -9,6 +9,7 @@
 --@include clock
 --@include core
 --@include rules
+--@include rates
 --@include lanes
 --@include wake
 --@include orphans
@@ -26,6 +27,7 @@
 --@include purge
 --@include redo
 --@include settle
+--@include outage
 --@include due
 
 local limit, cap, forget_after, longest = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])

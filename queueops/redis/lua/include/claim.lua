@@ -80,7 +80,7 @@ function lease_twin(ref, number, worker, deadline, reply)
   reply[#reply + 1] = { ref, number, now - (number_of(twin[2]) or now), fields }
 end
 
--- The share of one lane in this turn: an even part of what is wanted, times its weight, within its slots.
+-- The share of one lane in this turn: an even part of what is wanted, times its weight, within its slots and tokens.
 local function share_of(lane, want, ready_lanes)
   local share = ready_lanes == 1 and want or max(1, floor(want / ready_lanes * lane_conf(lane).weight))
   return min(share, want, 1000, free_slots(lane) or want)
@@ -114,8 +114,9 @@ local function claim_turn(first, want, worker, lease, reply)
   if task then
     lease_chunks(task, ids, number, worker, now + lease, reply)
   elseif count > 0 then
-    local entered = call('ZMSCORE', P .. ':state:pending', unpack(ids))
+    local entered, before, conf = call('ZMSCORE', P .. ':state:pending', unpack(ids)), #reply, lane_conf(lane)
     for i = 1, count do lease_task(ids[i], number + i, entered[i], worker, now + lease, reply) end
+    if conf.rate and #reply > before then take_tokens(lane_key(lane) .. '#conf', conf, #reply - before) end
   end
   if share == 0 or free_slots(lane) == 0 or call('EXISTS', lane_key(lane)) == 0 then
     call('ZREM', P .. ':lanes:ready', lane)

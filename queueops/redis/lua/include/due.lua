@@ -3,27 +3,6 @@ local acted = {}
 
 local function act(word) acted[word] = (acted[word] or 0) + 1 end
 
-local UNHEARD = max(RULES.lease / 2, 3000) -- ms; a watchdog alone comes once a second: no outage, however short the lease
-
--- After an outage, or a jump of the clock, nobody's lease is taken for one full lease: a restart of the server must
--- not look like a dead worker. The pool's own beat tells: it is refreshed by every exchange and tick.
-local function watch_clock()
-  local key = P .. ':clock'
-  local row = call('HMGET', key, 'beat', 'grace')
-  local beat, grace = number_of(row[1]), number_of(row[2]) or 0
-  if beat and (now - beat > UNHEARD or now < beat - 500) then
-    grace = now + RULES.lease
-    call('HSET', key, 'grace', grace)
-    if now < beat then
-      for state in pairs(LEASED) do
-        for _, id in ipairs(call('ZRANGE', P .. ':state:' .. state, 0, 4999)) do call('ZADD', P .. ':agenda', 'XX', text(grace), id) end
-      end
-    end
-  end
-  if not beat or now ~= beat then call('HSET', key, 'beat', now) end
-  return grace > now + RULES.lease and now + RULES.lease or grace
-end
-
 local function promote(id, record)
   if record.cc then composites().begin(id, record); return act('promoted') end
   move(id, record.s, 'pending', record.n, record.k)
@@ -84,6 +63,12 @@ end
 function specials.chunks(id)
   if has_chunks(TASK .. id) or has_chunks(P .. ':trash:' .. id) then return end
   if purge_chunks(id) > 0 then schedule('~chunks:' .. id, now) end
+end
+
+-- The lane's tokens have come.
+function specials.lane(lane)
+  touched[lane] = true
+  chunk_gain[lane] = call('ZCARD', lane_key(lane))
 end
 
 function specials.redo(id) redo_step(id, 0) end

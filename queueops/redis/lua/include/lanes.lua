@@ -1,5 +1,6 @@
 -- Lanes: where ready tasks wait, in claim order.
--- A lane stands in lanes:ready if and only if it has a ready task, is not paused and has a free slot.
+-- A lane stands in lanes:ready if and only if it has a ready task, is not paused, has a free slot
+-- and, where its starts are rated, a token.
 local BAND = 17592186044416 -- 2^44: width of one priority's band of lane scores
 local lane_confs, lane_entries, touched = {}, {}, {}
 local chunk_gain = {} -- chunks that became pending, by lane
@@ -33,8 +34,9 @@ local function lane_conf(lane)
   if is_chunk_lane(lane) then
     conf = chunk_lane_conf(string.sub(lane, 2))
   else
-    local reply = call('HMGET', lane_key(lane) .. '#conf', 'limit', 'paused', 'weight')
+    local reply = call('HMGET', lane_key(lane) .. '#conf', 'limit', 'paused', 'weight', 'rate', 'tat')
     conf = { limit = number_of(reply[1]), paused = reply[2] == '1', weight = number_of(reply[3]) or 1 }
+    if reply[4] then fill_bucket(conf, reply[4], reply[5]) end
   end
   lane_confs[lane] = conf
   return conf
@@ -63,11 +65,12 @@ local function free_slot(lane, id)
   if lane_conf(lane).limit then call('SREM', active_key(lane), id); touched[lane] = true end
 end
 
--- How many more tasks of the lane may be leased; nil = any number.
+-- How many more tasks of the lane may be leased now; nil = any number.
 local function free_slots(lane)
-  local limit = lane_conf(lane).limit
-  if not limit then return nil end
-  return max(0, limit - call(is_chunk_lane(lane) and 'ZCARD' or 'SCARD', active_key(lane)))
+  local conf = lane_conf(lane)
+  local free = conf.limit and max(0, conf.limit - call(is_chunk_lane(lane) and 'ZCARD' or 'SCARD', active_key(lane)))
+  if not conf.rate then return free end
+  return min(free or 1e9, tokens_of(conf))
 end
 
 local function join_round(lane)
@@ -77,9 +80,13 @@ end
 
 -- Whether the lane is in the round now.
 local function refresh_lane(lane)
-  local ready = not lane_conf(lane).paused and free_slots(lane) ~= 0 and call('EXISTS', lane_key(lane)) == 1
+  local conf = lane_conf(lane)
+  local ready = not conf.paused and free_slots(lane) ~= 0 and call('EXISTS', lane_key(lane)) == 1
   if not ready then
     call('ZREM', P .. ':lanes:ready', lane)
+    if conf.rate and not conf.paused and tokens_of(conf) == 0 and call('EXISTS', lane_key(lane)) == 1 then
+      await_tokens(lane, lane_key(lane) .. '#conf', conf)
+    end
   elseif not call('ZSCORE', P .. ':lanes:ready', lane) then
     join_round(lane)
   end

@@ -1,0 +1,22 @@
+-- Outages of the server, and jumps of its clock.
+local UNHEARD = max(RULES.lease / 2, 3000) -- ms; a watchdog alone comes once a second: no outage, however short the lease
+
+-- After an outage, or a jump of the clock, nobody's lease is taken for one full lease: a restart of the server must
+-- not look like a dead worker. The pool's own beat tells: it is refreshed by every exchange and tick.
+local function watch_clock()
+  local key = P .. ':clock'
+  local row = call('HMGET', key, 'beat', 'grace')
+  local beat, grace = number_of(row[1]), number_of(row[2]) or 0
+  if beat and (now - beat > UNHEARD or now < beat - 500) then
+    grace = now + RULES.lease
+    call('HSET', key, 'grace', grace)
+    if now < beat then
+      for state in pairs(LEASED) do
+        for _, id in ipairs(call('ZRANGE', P .. ':state:' .. state, 0, 4999)) do call('ZADD', P .. ':agenda', 'XX', text(grace), id) end
+      end
+      for _, lane in ipairs(call('ZREVRANGE', P .. ':lanes', 0, 4999)) do call('ZADD', P .. ':agenda', 'XX', NOW, '~lane:' .. lane) end
+    end
+  end
+  if not beat or now ~= beat then call('HSET', key, 'beat', now) end
+  return grace > now + RULES.lease and now + RULES.lease or grace
+end

@@ -1,0 +1,39 @@
+-- The rate limit of a lane: a token bucket, kept as one number of the lane's settings. `tat` is the time, in microseconds,
+-- at which the bucket is full again (the generic cell rate algorithm). Full, it holds the starts of one second, at least
+-- one. A start takes a token, and nothing gives one back: in any time t at most burst + rate * t tasks start.
+local lanes_await = false -- whether a lane waits on the agenda for its tokens, since this call
+
+-- Such lanes come back at most so often a second, each time for as many tokens as there are by then.
+local RETURNS = 20
+
+-- `conf` becomes a bucket when `rate` is a limit. What is from the future (the clock was set back, or the rate was lower)
+-- is a bucket that is empty
+-- now; who waits for its tokens writes that down, for it would stay so.
+local function fill_bucket(conf, rate, tat)
+  rate = number_of(rate)
+  if not rate or rate <= 0 then return end
+  rate = max(1e-6, min(rate, 1e5))
+  local time, period = TIME[1] * 1000000 + TIME[2], 1000000 / rate
+  conf.rate, conf.period, conf.burst = rate, period, period * max(1, floor(rate))
+  conf.latest = time + conf.burst -- the `tat` of an empty bucket
+  tat = tonumber(tat or nil) or 0
+  conf.ahead = not (tat <= conf.latest)
+  conf.tat = conf.ahead and conf.latest or max(time, tat)
+end
+
+-- One microsecond is allowed for rounding.
+local function tokens_of(bucket) return max(0, floor((bucket.latest - bucket.tat + 1) / bucket.period)) end
+
+-- When `count` tokens are there, in ms.
+local function tokens_at(bucket, count) return math.ceil((bucket.tat + count * bucket.period - bucket.burst) / 1000) end
+
+local function take_tokens(key, bucket, count)
+  bucket.tat = math.ceil(bucket.tat + count * bucket.period)
+  call('HSET', key, 'tat', text(bucket.tat))
+end
+
+local function await_tokens(lane, key, bucket)
+  if bucket.ahead then call('HSET', key, 'tat', text(bucket.tat)) end
+  call('ZADD', P .. ':agenda', text(tokens_at(bucket, max(1, floor(bucket.rate / RETURNS)))), '~lane:' .. lane)
+  lanes_await = true
+end
