@@ -11,6 +11,7 @@
 --@include rules
 --@include rates
 --@include lanes
+--@include wake
 --@include orphans
 --@include records
 --@include generations
