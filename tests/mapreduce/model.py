@@ -342,6 +342,8 @@ class Model:
         ):
             return 0
         found = task.of(state)
+        if not found:
+            return 0
         if verb == "retry":
             self.redo(task, (state,))
         elif verb == "drop" and state == "failed":

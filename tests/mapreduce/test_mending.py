@@ -380,3 +380,12 @@ def test_the_functions_refuse_what_makes_no_sense(desk: ChunkDesk) -> None:
         control.edit_chunk("m", 1, object())
     with pytest.raises(PayloadTooLarge, match="data of chunk 1"):
         control.edit_chunk("m", 1, "x" * 2_000_000)
+
+
+@pytest.mark.parametrize("verb", ["retry", "drop", "skip"])
+def test_a_task_that_is_over_is_not_taken_up_for_a_state_that_no_chunk_is_in(desk: ChunkDesk, verb: str) -> None:
+    desk.push_mapped(chunks=3)
+    desk.told("cancel", "m")
+    answer = desk.broker.mend_all(POOL, "m", verb, "errored")
+    assert (answer.changed, answer.left) == (0, 0)
+    assert desk.state("m") == "cancelled"
