@@ -111,6 +111,13 @@ class EmbeddedFailed(QueueOpsError):
     reason: str
 
 
+class BrokenPool(QueueOpsError):
+    """The pool {pool} cannot be worked with: {keys}. Somebody else wrote there: delete the key, or restore it."""
+
+    pool: str
+    keys: str
+
+
 class BadReply(QueueOpsError):
     """The script {script!r} answered {reply!r}, which this version does not know. Do all processes run one version?"""
 

@@ -6,11 +6,14 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any, Self, TypeVar
 
+from redis.exceptions import ResponseError
+
 from queueops import conf
-from queueops.errors import StoreFull
+from queueops.errors import BrokenPool, StoreFull
 from queueops.ids import lane_or_none
 from queueops.redis import wire
 from queueops.redis.connection import connect
+from queueops.redis.diagnosis import foreign_keys
 from queueops.redis.keys import Keys, pools
 from queueops.redis.replies import repeat
 from queueops.redis.scripts import Scripts
@@ -90,4 +93,14 @@ class Link:
 
     def _call(self, script: str, pool: str, *arguments: Any) -> Any:
         prefix = self.keys(pool).prefix
-        return self._repeat(lambda: self.scripts.call(script, prefix, *arguments))
+        try:
+            return self._repeat(lambda: self.scripts.call(script, prefix, *arguments))
+        except ResponseError as error:
+            raise self.explained(pool, error) from error
+
+    def explained(self, pool: str, error: ResponseError) -> Exception:
+        """The error of a script, or BrokenPool when a key of the pool is to blame."""
+        if "WRONGTYPE" not in str(error):
+            return error
+        found = self._repeat(lambda: foreign_keys(self.client, self.keys(pool)))
+        return BrokenPool(pool=pool, keys="; ".join(found)) if found else error

@@ -6,6 +6,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
+from redis.exceptions import ResponseError
+
 from queueops import conf, states
 from queueops.contracts import Exchange, Extend, Settlement
 from queueops.redis import wire
@@ -54,7 +56,10 @@ class RedisExchanges:
         self._line.close()
 
     def _once(self, call: Callable[[], T]) -> T:
-        return repeat(call, self._link.settings.url, ONCE)
+        try:
+            return repeat(call, self._link.settings.url, ONCE)
+        except ResponseError as error:
+            raise self._link.explained(self._pool, error) from error
 
 
 class Working(Link):
@@ -76,7 +81,10 @@ class Working(Link):
             worker, want, idle, self.longest_ms, self.rules, settle, extend, metrics or {}
         )
         prefix = self.keys(pool).prefix
-        reply = repeat(lambda: self.scripts.call("exchange", prefix, *arguments), self.settings.url, ONCE)
+        try:
+            reply = repeat(lambda: self.scripts.call("exchange", prefix, *arguments), self.settings.url, ONCE)
+        except ResponseError as error:
+            raise self.explained(pool, error) from error
         return wire.read_exchange(pool, reply)
 
     def exchanges(self, pool: str, worker: str) -> RedisExchanges:

@@ -23,6 +23,8 @@ POOLS_EVERY_S = 10.0
 TICKS_A_ROUND = 20
 """Ticks on one pool before the next has its turn: a pool with much to do does not hold up the others."""
 LONGEST_BACKOFF_S = 5.0
+BROKEN = "broken key "
+NO_INDEX = "the key {key} holds something else than it should, and is written to no more until it is deleted"
 TOLD = ("recovered", "broken", "forgotten", "trimmed")
 
 logger = logging.getLogger("queueops.watchdog")
@@ -163,6 +165,9 @@ class Watchdog:
                 acted[word] = acted.get(word, 0) + count
             if not _more(report) or self._stopped:
                 break
+        for word in acted:
+            if word.startswith(BROKEN):
+                logger.error("pool %s: %s", pool, NO_INDEX.format(key=word.removeprefix(BROKEN)))
         told = {word: acted[word] for word in TOLD if word in acted}
         if told:
             logger.info("pool %s: %s", pool, ", ".join(f"{count} {word}" for word, count in told.items()))

@@ -79,16 +79,16 @@ local function write_indexes(group, named, entered, places)
   call_sliced('ZADD', P .. ':state:' .. state, entered)
   call_sliced('ZADD', P .. ':name:' .. name, named)
   count_minute('tr|>' .. state, count)
-  if count_minute('in|' .. name, count) then call('ZADD', P .. ':names', NOW, name) end
-  call('HINCRBY', P .. ':counts', 'n|' .. name .. '|' .. state, count)
-  if group.kind then call('HINCRBY', P .. ':counts', 'k|' .. group.kind .. '|' .. state, count) end
+  if count_minute('in|' .. name, count) then try('ZADD', P .. ':names', NOW, name) end
+  try('HINCRBY', P .. ':counts', 'n|' .. name .. '|' .. state, count)
+  if group.kind then try('HINCRBY', P .. ':counts', 'k|' .. group.kind .. '|' .. state, count) end
   for tag in string.gmatch(group.tags or '', '[^,]+') do
-    call_sliced('ZADD', P .. ':tag:' .. tag, named); call('ZADD', P .. ':tags', NOW, tag)
+    call_sliced('ZADD', P .. ':tag:' .. tag, named); try('ZADD', P .. ':tags', NOW, tag)
   end
   if group.due then
     for i = 1, #entered, 2 do entered[i] = text(group.due) end
     call_sliced('ZADD', P .. ':agenda', entered)
-    call('ZADD', P .. ':lanes', 'NX', NOW, group.lane) -- it can be paused before anything is ready there
+    try('ZADD', P .. ':lanes', 'NX', NOW, group.lane) -- it can be paused before anything is ready there
     timed = true
   elseif call('ZSCORE', P .. ':lanes:ready', group.lane) then
     call_sliced('ZADD', P .. ':lane:' .. group.lane, places)

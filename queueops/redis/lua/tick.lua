@@ -4,7 +4,8 @@
 -- KEYS: 1 the pool's prefix
 -- ARGV: 1 limit of entries, 2 cap of each terminal state, 3 age in ms after which a worker is forgotten,
 --       4 longest sleep in ms, 5 rules
--- Reply: ms until the agenda has something, then what was done and how often (word, count, ...).
+-- Reply: ms until the agenda has something, then what was done and how often (word, count, ...); `broken key <key>` tells
+--        of one that a script could not write to.
 -- Transitions: promote, recover, expire, quarantine.
 --@include clock
 --@include core
@@ -51,14 +52,16 @@ for _, worker in ipairs(call('ZRANGEBYSCORE', P .. ':workers', '-inf', now - for
   call('DEL', P .. ':worker:' .. worker, P .. ':wake:' .. worker)
   act('forgotten')
 end
-for _, fingerprint in ipairs(call('ZRANGE', P .. ':errors', 0, call('ZCARD', P .. ':errors') - 1001)) do
+for _, fingerprint in ipairs(try('ZRANGE', P .. ':errors', 0, (try('ZCARD', P .. ':errors') or 0) - 1001) or {}) do
   call('ZREM', P .. ':errors', fingerprint)
   call('DEL', P .. ':error:' .. fingerprint, P .. ':error:' .. fingerprint .. '#tasks')
 end
 call('ZREMRANGEBYSCORE', P .. ':idle', '-inf', now - 60000)
-for _, index in ipairs({ ':names', ':tags', ':lanes' }) do call('ZREMRANGEBYRANK', P .. index, 0, -10001) end
+for _, index in ipairs({ ':names', ':tags', ':lanes' }) do try('ZREMRANGEBYRANK', P .. index, 0, -10001) end
 wake(call('EXISTS', P .. ':lanes:ready') == 1 and max(brought, 1) or 0)
 call('HSET', P .. ':clock', 'tick', now)
+local broken = call('HGET', P .. ':clock', 'broken')
+if broken then call('HDEL', P .. ':clock', 'broken'); act('broken key ' .. broken) end
 local reply = { until_due(longest) }
 for word, count in pairs(acted) do reply[#reply + 1] = word; reply[#reply + 1] = count end
 return reply

@@ -107,14 +107,17 @@ local function claim_turn(first, want, worker, lease, reply)
   local share = share_of(lane, want, call('ZCARD', P .. ':lanes:ready') - passed)
   if task then share = share_of_chunks(task, share, worker) end
   if not share then passed = passed + 1; return end
-  local popped = share > 0 and call('ZPOPMIN', lane_key(lane), share) or {}
+  local popped = share > 0 and try('ZPOPMIN', lane_key(lane), share)
+  if share > 0 and not popped then return call('ZREM', P .. ':lanes:ready', lane) end -- that is no lane
+  popped = popped or {}
   local count, ids = #popped / 2, {}
   local number = count > 0 and next_number(count) - count or 0
   for i = 1, count do ids[i] = popped[2 * i - 1] end
   if task then
     lease_chunks(task, ids, number, worker, now + lease, reply)
   elseif count > 0 then
-    local entered, before, conf = call('ZMSCORE', P .. ':state:pending', unpack(ids)), #reply, lane_conf(lane)
+    local entered = try('ZMSCORE', P .. ':state:pending', unpack(ids)) or {}
+    local before, conf = #reply, lane_conf(lane)
     for i = 1, count do lease_task(ids[i], number + i, entered[i], worker, now + lease, reply) end
     if conf.rate and #reply > before then take_tokens(lane_key(lane) .. '#conf', conf, #reply - before) end
   end

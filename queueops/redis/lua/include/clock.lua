@@ -26,9 +26,17 @@ end
 
 local function task_key(id) return TASK .. id end
 
+-- A call that must not keep the writes behind it from being made: a key of another type than it should be is noted for
+-- the watchdog, which tells. Answers nil then.
+local function try(command, key, ...)
+  local reply = redis.pcall(command, key, ...)
+  if type(reply) ~= 'table' or not reply.err then return reply end
+  redis.pcall('HSET', P .. ':clock', 'broken', key)
+end
+
 -- Call in slices that no limit of Lua's unpack is reached by.
 local function call_sliced(command, key, list)
-  for i = 1, #list, 1000 do call(command, key, unpack(list, i, min(i + 999, #list))) end
+  for i = 1, #list, 1000 do try(command, key, unpack(list, i, min(i + 999, #list))) end
 end
 
 local function fields_of(key, ...)
@@ -61,7 +69,7 @@ local MINUTE = P .. ':metrics:' .. text(floor(now / 60000))
 
 -- Answers whether it is the first of its sort in this minute.
 local function count_minute(field, delta)
-  if call('HINCRBY', MINUTE, field, delta) ~= delta then return false end
+  if try('HINCRBY', MINUTE, field, delta) ~= delta then return false end
   call('EXPIRE', MINUTE, 172800)
   return true
 end

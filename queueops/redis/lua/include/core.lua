@@ -36,7 +36,7 @@ local function write_tally(prefix, map)
     for state, delta in pairs(row) do
       if delta ~= 0 then
         local field = prefix .. key .. '|' .. state
-        if call('HINCRBY', P .. ':counts', field, delta) == 0 then call('HDEL', P .. ':counts', field) end
+        if try('HINCRBY', P .. ':counts', field, delta) == 0 then call('HDEL', P .. ':counts', field) end
       end
     end
   end
@@ -81,5 +81,5 @@ end
 local function log_line(id, line)
   line.t = now
   local key = task_key(id) .. '#log'
-  call('RPUSH', key, cjson.encode(line)); call('LTRIM', key, -100, -1)
+  try('RPUSH', key, cjson.encode(line)); try('LTRIM', key, -100, -1)
 end

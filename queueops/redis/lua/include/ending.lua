@@ -3,10 +3,10 @@ local function note_error(id, record, end_)
   if end_.fingerprint == '' then return end
   local key = P .. ':error:' .. end_.fingerprint
   if call('EXISTS', key) == 0 then call('HSET', key, 'title', end_.title, 'name', record.n, 'first', now) end
-  call('HINCRBY', key, 'count', 1)
+  try('HINCRBY', key, 'count', 1)
   call('HSET', key, 'last', now, 'sample', id)
   call('EXPIRE', key, 2592000)
-  call('ZADD', P .. ':errors', now, end_.fingerprint)
+  try('ZADD', P .. ':errors', now, end_.fingerprint)
 end
 
 -- A task that reduces, or did, is to map again, with the limits of the map.
@@ -21,7 +21,7 @@ end
 local function list_failed(id, fingerprint)
   if not fingerprint or fingerprint == '' then return end
   local key = P .. ':error:' .. fingerprint .. '#tasks'
-  call('ZADD', key, now, id)
+  try('ZADD', key, now, id)
   call('EXPIRE', key, 2592000)
 end
 

@@ -51,18 +51,18 @@ local function enter_lane(lane, id, priority, number)
 end
 
 local function leave_lane(lane, id)
-  call('ZREM', lane_key(lane), id)
+  try('ZREM', lane_key(lane), id)
   touched[lane] = true
 end
 
 local function take_slot(lane, id)
   add(lane_tally, lane, 'active', 1)
-  if lane_conf(lane).limit then call('SADD', active_key(lane), id) end
+  if lane_conf(lane).limit then try('SADD', active_key(lane), id) end
 end
 
 local function free_slot(lane, id)
   add(lane_tally, lane, 'active', -1)
-  if lane_conf(lane).limit then call('SREM', active_key(lane), id); touched[lane] = true end
+  if lane_conf(lane).limit then try('SREM', active_key(lane), id); touched[lane] = true end
 end
 
 -- How many more tasks of the lane may be leased now; nil = any number.
@@ -75,7 +75,7 @@ end
 
 local function join_round(lane)
   local first = call('ZRANGE', P .. ':lanes:ready', 0, 0, 'WITHSCORES')
-  call('ZADD', P .. ':lanes:ready', first[2] or 0, lane)
+  try('ZADD', P .. ':lanes:ready', first[2] or 0, lane)
 end
 
 -- Whether the lane is in the round now.
@@ -83,7 +83,7 @@ local function refresh_lane(lane)
   local conf = lane_conf(lane)
   local ready = not conf.paused and free_slots(lane) ~= 0 and call('EXISTS', lane_key(lane)) == 1
   if not ready then
-    call('ZREM', P .. ':lanes:ready', lane)
+    try('ZREM', P .. ':lanes:ready', lane)
     if conf.rate and not conf.paused and tokens_of(conf) == 0 and call('EXISTS', lane_key(lane)) == 1 then
       await_tokens(lane, lane_key(lane) .. '#conf', conf)
     end
@@ -99,7 +99,7 @@ local function flush_lanes()
     call_sliced('ZADD', lane_key(lane), entries)
     if touched[lane] or not call('ZSCORE', P .. ':lanes:ready', lane) then
       touched[lane] = true
-      call('ZADD', P .. ':lanes', NOW, lane)
+      try('ZADD', P .. ':lanes', NOW, lane)
     else
       brought = brought + #entries / 2
     end

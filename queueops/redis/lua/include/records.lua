@@ -2,10 +2,10 @@
 
 -- Put a task into the indexes of its name and tags.
 local function list(id, name, tags, number)
-  call('ZADD', P .. ':name:' .. name, number, id)
+  try('ZADD', P .. ':name:' .. name, number, id)
   if not tags then return end
   for tag in string.gmatch(tags, '[^,]+') do
-    call('ZADD', P .. ':tag:' .. tag, number, id); call('ZADD', P .. ':tags', NOW, tag)
+    try('ZADD', P .. ':tag:' .. tag, number, id); try('ZADD', P .. ':tags', NOW, tag)
   end
 end
 
@@ -13,7 +13,7 @@ end
 -- takes such a task out of that state writes it down.
 local function keep_creation(id, record)
   if record.s == 'pending' and not record.c then
-    call('HSET', task_key(id), 'c', call('ZSCORE', P .. ':state:pending', id) or NOW)
+    call('HSET', task_key(id), 'c', try('ZSCORE', P .. ':state:pending', id) or NOW)
   end
 end
 
@@ -29,13 +29,13 @@ local function create(id, fields, values, due, from)
   end
   move(id, from or '', state, values.n, values.k)
   list(id, values.n, values.tg, number)
-  if due then call('ZADD', P .. ':lanes', 'NX', NOW, values.l or 'default') end -- it can be paused before it is used
+  if due then try('ZADD', P .. ':lanes', 'NX', NOW, values.l or 'default') end -- it can be paused before it is used
   if due then schedule(id, due) else enter_lane(values.l or 'default', id, values.p, number) end
   return number
 end
 
 local function forget_error(id, record)
-  if record.ef then call('ZREM', P .. ':error:' .. record.ef .. '#tasks', id) end
+  if record.ef then try('ZREM', P .. ':error:' .. record.ef .. '#tasks', id) end
 end
 
 -- Take a record out of every index but that of its state.
@@ -44,7 +44,7 @@ local function unlist(id, record)
   local lane = record.l or 'default'
   if record.s == 'pending' then leave_lane(lane, id) end
   if LEASED[record.s] then free_slot(lane, id) end
-  call('ZREM', P .. ':name:' .. record.n, id)
+  try('ZREM', P .. ':name:' .. record.n, id)
   if record.tg then
     for tag in string.gmatch(record.tg, '[^,]+') do call('ZREM', P .. ':tag:' .. tag, id) end
   end
@@ -108,7 +108,7 @@ end
 local function forget(id, state)
   local name = name_of(id)
   move(id, state, '', name)
-  call('ZREM', P .. ':name:' .. name, id)
+  try('ZREM', P .. ':name:' .. name, id)
   unschedule(id)
   wipe(id)
   if any_chunks(id) then abandon_chunks(id) end

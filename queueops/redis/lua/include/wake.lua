@@ -10,10 +10,10 @@ end
 -- One more wakes when none of the idle ones sleeps lightly enough to meet the next entry of the agenda: an idle worker's
 -- score is the time at which it comes by itself.
 local function wake_early()
-  local first = call('ZRANGE', P .. ':idle', 0, 0, 'WITHSCORES')
-  if not first[2] then return end
-  local due = call('ZRANGE', P .. ':agenda', 0, 0, 'WITHSCORES')
-  if due[2] and tonumber(due[2]) < tonumber(first[2]) then wake_one() end
+  local first = try('ZRANGE', P .. ':idle', 0, 0, 'WITHSCORES')
+  if not (first and first[2]) then return end
+  local due = try('ZRANGE', P .. ':agenda', 0, 0, 'WITHSCORES')
+  if due and due[2] and tonumber(due[2]) < tonumber(first[2]) then wake_one() end
 end
 
 -- Wake as many idle workers as there is work for; whether any was there.
