@@ -13,7 +13,7 @@ from queueops.states import State
 from queueops.testing import eager, run_worker
 from tests import tasks_for_tests as tasks
 
-pytest_plugins = ["queueops.testing.plugin"]
+pytest_plugins = ["queueops.pytest_plugin"]
 
 
 def test_eager_tasks_run_where_they_are_pushed_without_any_store(settings):

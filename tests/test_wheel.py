@@ -140,6 +140,14 @@ def test_the_code_that_runs_is_the_wheels(project: Path) -> None:
     assert all(place.startswith(str(project / "site")) for place in places)
 
 
+def test_pytest_finds_the_fixtures_by_itself(project: Path) -> None:
+    (project / "test_theirs.py").write_text("def test_worker(queueops_worker):\n    assert queueops_worker\n")
+    quiet = ["-q", "-p", "no:cacheprovider", "-p", "no:randomly"]
+    assert "1 test collected" in run(["-m", "pytest", "--collect-only", *quiet], project, environment(project))
+    fixtures = run(["-m", "pytest", "--fixtures", *quiet], project, environment(project))
+    assert "queueops_worker" in fixtures
+
+
 def test_the_project_passes_its_checks_and_misses_no_migration(project: Path) -> None:
     assert "no issues" in django(project, "check")
     assert "No changes" in django(project, "makemigrations", "--check", "--dry-run")

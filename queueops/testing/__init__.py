@@ -1,6 +1,6 @@
 """For the tests of one's own tasks: `eager()` needs no store, `run_worker()` runs what was pushed.
 
-The pytest plugin `queueops.testing.plugin` gives the fixtures `queueops` (a clean namespace) and `queueops_worker`.
+pytest finds the fixtures `queueops` (a clean namespace) and `queueops_worker` by itself: see `queueops.pytest_plugin`.
 """
 
 from queueops.testing.eager import eager

@@ -1,4 +1,7 @@
-"""The pytest plugin: a namespace of its own for each test that asks for one, and a worker for it."""
+"""The pytest plugin, which pytest finds by itself: a namespace for each test that asks for one, and a worker for it.
+
+It is loaded in every run of pytest beside this package, so all that it stands on is imported by the fixtures.
+"""
 
 from __future__ import annotations
 
@@ -7,17 +10,16 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from django.conf import settings
-from django.test import override_settings
-
-from queueops import waiting
-from queueops.redis.broker import get_broker
-from queueops.testing.worker import run_worker
 
 
 @pytest.fixture
 def queueops() -> Iterator[str]:
     """A clean namespace on the store of the settings, for this test alone; gives its name, removes it at the end."""
+    from django.conf import settings
+    from django.test import override_settings
+
+    from queueops import waiting
+
     name = f"test-{uuid.uuid4().hex[:12]}"
     with override_settings(QUEUEOPS={**getattr(settings, "QUEUEOPS", {}), "NAMESPACE": name}):
         yield name
@@ -28,11 +30,15 @@ def queueops() -> Iterator[str]:
 @pytest.fixture
 def queueops_worker(queueops: str) -> Callable[..., int]:
     """`run_worker` for the test's namespace: call it after a push."""
+    from queueops.testing import run_worker
+
     return run_worker
 
 
 def _remove(namespace: str) -> None:
     """Everything under the namespace; SCAN is for tests only."""
+    from queueops.redis.broker import get_broker
+
     client: Any = get_broker().client
     for key in client.scan_iter(match=f"{{{namespace}:*", count=1000):
         client.delete(key)
