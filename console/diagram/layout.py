@@ -36,7 +36,7 @@ WIDE = Layout(
         _S.CANCELLED: (930, 240),
         _S.QUARANTINED: (930, 318),
         _S.WAITING: (170, 404),
-        _S.IDLE: (390, 404),
+        _S.IDLE: (450, 404),
     },
     stubs=True,
 )

@@ -15,7 +15,7 @@ LINGER = 0.005
 """Seconds that a settlement may wait for company while there is other work to do."""
 LOOK_AGAIN = 0.002
 """Seconds after which a worker that got less than it wanted looks again: only one that found nothing is woken."""
-MAX_SETTLE = 500
+MAX_SETTLE = 128
 """Settlements in one round trip; a script that takes more would hold up everybody else."""
 
 logger = logging.getLogger("queueops.worker")
