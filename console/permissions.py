@@ -38,6 +38,7 @@ CHANGING = frozenset({Verb.OPERATE, Verb.DESTROY, Verb.CONFIGURE})
 ANYONE = None
 _VIEWED = (
     "overview overview-live tasks tasks-rows task task-attempts task-timeline task-log task-why task-audit task-live "
+    "task-children "
     "errors errors-rows error lanes lanes-rows workers workers-rows audit audit-entry "
     "schedules schedules-rows schedule schedule-live "
     "settings settings-save help missing"

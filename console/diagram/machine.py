@@ -22,6 +22,9 @@ LEAST = 10.0  # around arrows
 USUAL = {
     "task": ("pending", "locked", "succeeded", "failed"),
     "mapreduce": ("pending", "mapping", "aggregating", "reducing", "succeeded", "failed"),
+    "chain": ("idle", "succeeded", "failed"),
+    "group": ("idle", "succeeded", "failed"),
+    "iterator": ("pending", "locked", "idle", "succeeded", "failed"),
 }
 """The states that are drawn of a task of a kind, also those that it has not been in."""
 

@@ -27,13 +27,14 @@ from queueops.inspect import (
     Failure,
     Finding,
     Moment,
+    Part,
     PoolView,
     ScheduleRow,
     TaskDetail,
     TaskQuery,
     TaskRow,
 )
-from queueops.states import LEASED
+from queueops.states import LEASED, State
 
 register = template.Library()
 
@@ -201,9 +202,15 @@ def running(pool: PoolView) -> int:
 
 
 @register.filter
-def ran_ms(run: Attempt | TaskDetail) -> int:
+def ran_ms(run: Attempt | TaskDetail | Part) -> int:
     """How long a run took; as far as it is known."""
     return max(0, (run.ended_ms or 0) - (run.begun_ms or 0))
+
+
+@register.filter
+def goes_on(row: TaskRow) -> bool:
+    """Whether it, or what it has started, is under way."""
+    return row.state in LEASED or row.state in (State.IDLE, State.AGGREGATING)
 
 
 @register.filter

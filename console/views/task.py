@@ -17,10 +17,11 @@ from console.models import AuditEntry
 from console.page import Frame, fragment, page, version_of
 from console.permissions import Verb
 from queueops import inspect
-from queueops.inspect import TaskDetail
+from queueops.inspect import FilterError, TaskDetail
 
 TABS: dict[str, str | Promise] = {
     "summary": _("Summary"),
+    "children": _("Parts"),
     "attempts": _("Attempts"),
     "timeline": _("Timeline"),
     "log": _("Log"),
@@ -29,11 +30,17 @@ TABS: dict[str, str | Promise] = {
     "audit": _("Audit"),
 }
 ENTRIES = 100
+PARTS = 50
+COMPOSITES = ("chain", "group", "iterator")
+"""Kinds that have parts."""
 
 
 def show(request: HttpRequest, id: str, tab: str) -> HttpResponse:
     """The task, with one of its tabs."""
-    return page(request, "task/page.html", _context(request, id, tab))
+    try:
+        return page(request, "task/page.html", _context(request, id, tab))
+    except FilterError:
+        raise Http404 from None  # a position in the list of parts that is none
 
 
 def live(request: HttpRequest, id: str) -> HttpResponse:
@@ -43,7 +50,10 @@ def live(request: HttpRequest, id: str) -> HttpResponse:
         raise Http404
     if tab == "raw" and not Frame(request).sees_arguments:
         return failures.forbidden(request, Verb.SEE_ARGUMENTS)
-    return fragment(request, "task/live.html", _context(request, id, tab))
+    try:
+        return fragment(request, "task/live.html", _context(request, id, tab))
+    except FilterError:
+        raise Http404 from None
 
 
 def find(request: HttpRequest, id: str) -> TaskDetail:
@@ -57,19 +67,28 @@ def find(request: HttpRequest, id: str) -> TaskDetail:
 
 def tabs_of(task: TaskDetail, frame: Frame) -> list[tuple[str, str | Promise]]:
     """The tabs of this task for this user; the chunks of a map-reduce task are a page with views of its own."""
-    tabs = [(name, label) for name, label in TABS.items() if name != "raw" or frame.sees_arguments]
+    tabs = [(name, label) for name, label in TABS.items() if _is_shown(name, task, frame)]
     return [tabs[0], ("chunks", _("Chunks")), *tabs[1:]] if task.kind == "mapreduce" else tabs
+
+
+def _is_shown(tab: str, task: TaskDetail, frame: Frame) -> bool:
+    if tab == "children":
+        return task.kind in COMPOSITES
+    return tab != "raw" or frame.sees_arguments
 
 
 def _context(request: HttpRequest, id: str, tab: str) -> dict[str, Any]:
     task, frame = find(request, id), Frame(request)
-    content = _content(task, tab)
+    after = request.GET.get("after", "") if tab == "children" else ""
+    content = _content(task, tab, after)
     return {
         "task": task,
         "tab": tab,
         "tab_template": f"console/task/tab_{tab}.html",
         "here": tab_url(task.id, task.pool, tab),
         "content": content,
+        "after": after,
+        "has_parts": task.kind in COMPOSITES,
         "version": version_of(task, content if tab != "audit" else [entry.pk for entry in content]),
         "deeds": [(deed, deed.form()) for deed in allowed(task, frame.may)],
         "may_edit": "edit" in task.allowed and {Verb.OPERATE, Verb.SEE_ARGUMENTS} <= frame.may,
@@ -79,8 +98,10 @@ def _context(request: HttpRequest, id: str, tab: str) -> dict[str, Any]:
     }
 
 
-def _content(task: TaskDetail, tab: str) -> Any:
+def _content(task: TaskDetail, tab: str, after: str) -> Any:
     """What one tab shows beyond the task itself."""
+    if tab == "children":
+        return inspect.parts(task.id, task.pool, after=after, limit=PARTS)
     if tab == "why":
         return inspect.why(task.id, task.pool)
     if tab == "raw":

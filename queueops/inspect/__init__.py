@@ -12,6 +12,8 @@ from queueops.inspect.answers import (
     LaneRow,
     LogLine,
     Moment,
+    Part,
+    PartPage,
     PoolView,
     RedisHealth,
     RunningTask,
@@ -38,6 +40,7 @@ from queueops.inspect.detail import raw, task
 from queueops.inspect.errors import errors
 from queueops.inspect.facets import facets
 from queueops.inspect.lanes import chunk_lanes, lanes
+from queueops.inspect.parts import parts
 from queueops.inspect.query import TaskQuery
 from queueops.inspect.schedules import (
     ScheduleDetail,
@@ -72,6 +75,8 @@ __all__ = [
     "LaneRow",
     "LogLine",
     "Moment",
+    "Part",
+    "PartPage",
     "PoolView",
     "RedisHealth",
     "RunningTask",
@@ -97,6 +102,7 @@ __all__ = [
     "facets",
     "lanes",
     "next_runs",
+    "parts",
     "preview",
     "raw",
     "schedulable",

@@ -61,6 +61,24 @@ class TaskPage(Answer, frozen=True, kw_only=True):
     partial: bool = False  # the budget ended before the page was full; `next` goes on from there
 
 
+class Part(Answer, frozen=True, kw_only=True):
+    """One part of a chain, a group or an iterator; `task` is None where it is gone."""
+
+    id: str
+    number: int | None = None  # its place from 1 on; an iterator's tasks have none
+    task: TaskRow | None = None
+    begun_ms: int | None = None
+    ended_ms: int | None = None
+
+
+class PartPage(Answer, frozen=True, kw_only=True):
+    """Parts in their order; `next` continues them, empty at the end."""
+
+    rows: tuple[Part, ...]
+    open: int = 0  # parts that have not ended; of an iterator those that it has begun
+    next: str = ""
+
+
 class Attempt(Answer, frozen=True, kw_only=True):
     """One run of a task that has ended, or the one that runs now (`ended_ms` is None)."""
 
@@ -104,6 +122,8 @@ class TaskDetail(TaskFacts, frozen=True, kw_only=True):
     keep_ms: int | None = None
     parent: str = ""
     parent_pool: str = ""
+    parent_name: str = ""  # of a parent in the same pool, while it is there
+    parent_state: str = ""
     root: str = ""
     trace: str = ""
     meta: str = ""
@@ -113,6 +133,8 @@ class TaskDetail(TaskFacts, frozen=True, kw_only=True):
     log: tuple[LogLine, ...] = ()
     timeline: tuple[Moment, ...] = ()
     allowed: tuple[str, ...] = ()  # verbs of queueops.control that its state allows
+    parts: int | None = None  # of a chain or a group
+    parts_open: int = 0  # of them, or of the tasks that an iterator has begun, those that have not ended
     phase: str = ""  # of a map-reduce task: `reduce` once its chunks are through
     goes_on_at: str = ""  # where a retry takes up a map-reduce task that is over: `map`, `process` or `reduce`
 

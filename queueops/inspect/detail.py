@@ -6,7 +6,7 @@ from queueops.inspect import history
 from queueops.inspect.answers import TaskDetail
 from queueops.inspect.ended import goes_on_at
 from queueops.inspect.errors import read_failure
-from queueops.inspect.redact import Redactor, readable
+from queueops.inspect.redact import Redactor, cut, readable
 from queueops.inspect.source import LATE_MS, open_reader, parameters, pools_of, redactor
 from queueops.records import FIELDS
 from queueops.redis.facts import Detail, may_be_id, maybe_whole, text, whole
@@ -88,6 +88,10 @@ def _describe(detail: Detail, hide: Redactor) -> TaskDetail:
         keep_ms=maybe_whole(field("kp")),
         parent=field("pi", ""),
         parent_pool=field("pp", ""),
+        parent_name=cut(detail.parent_name, 200),
+        parent_state=detail.parent_state,
+        parts=maybe_whole(field("cc")),
+        parts_open=detail.open,
         root=field("ro", ""),
         trace=field("tr", ""),
         meta=hide.document(meta) if meta else "",

@@ -15,6 +15,8 @@ from queueops.states import CLAIMED_AS, CLASSES, State, StateClass
 Line = Mapping[str, Any]
 
 LONGEST_LINE = 4000
+NEVER_CLAIMED = ("chain", "group")
+"""Kinds that no worker holds: when they begin they are idle."""
 _LED_TO = {
     "retry": "pending",
     "run_now": "pending",
@@ -57,7 +59,9 @@ def timeline(lines: Iterable[Line], record: Mapping[str, str], state: str, enter
     for line in lines:
         moments += _moments(line, _leased(kind, str(line.get("phase") or "")))
     begun = maybe_whole(record.get("b"))
-    if begun is not None and not any(moment.t == begun and _is_leased(moment.state) for moment in moments):
+    if begun is not None and kind in NEVER_CLAIMED:
+        moments.append(Moment(t=begun, state=State.IDLE, text="its parts begin"))
+    elif begun is not None and not any(moment.t == begun and _is_leased(moment.state) for moment in moments):
         moments.append(Moment(t=begun, state=_leased(kind, record.get("ph", "")), text=_claimed(record.get("w"))))
     return tuple(_ending(sorted(moments, key=_time), state, entered_ms, record.get("y", "")))
 
@@ -112,7 +116,7 @@ def _last_attempt(record: Mapping[str, str]) -> Attempt | None:
     """The run that stands in the record: under way, or ended well."""
     state, begun = record.get("s", ""), maybe_whole(record.get("b"))
     leased = _is_leased(state)
-    if begun is None or not (leased or state in (State.SUCCEEDED, State.CANCELLED)):
+    if begun is None or record.get("k") in NEVER_CLAIMED or not (leased or state in (State.SUCCEEDED, State.CANCELLED)):
         return None
     return Attempt(
         number=whole(record.get("at")) + 1,

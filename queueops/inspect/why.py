@@ -10,6 +10,7 @@ from queueops.inspect.detail import fields_of, find, state_of
 from queueops.inspect.ended import ended_findings
 from queueops.inspect.errors import read_failure, title
 from queueops.inspect.findings import bad, good
+from queueops.inspect.parts_why import parts_finding
 from queueops.inspect.source import LATE_MS
 from queueops.inspect.spans import clock, span
 from queueops.redis.facts import Beat, Detail, maybe_whole, text, whole
@@ -245,10 +246,7 @@ def _parked(detail: Detail, state: State) -> Iterator[Finding]:
         yield from aggregating_findings(detail.id, detail.pool, f"{detail.pool}/{detail.lane}")
         yield from _servers(detail)
         return
-    words = {
-        State.WAITING: "It waits for a task before it to end.",
-        State.IDLE: "It waits for the tasks that it has started, or for an event.",
-    }
-    yield bad(words[state], value=record.get("y", ""), verb="cancel", target=detail.id)
+    text, value = parts_finding(detail, record, state)
+    yield bad(text, value=value or record.get("y", ""), verb="cancel", target=detail.id)
     if parent := record.get("pi"):
         yield good("It belongs to another task.", value=parent, target=parent)

@@ -34,6 +34,22 @@ class Page(msgspec.Struct):
     rows: list[PageRow]
 
 
+class ChildRow(msgspec.Struct):
+    """One part of a composite; `order` is None where its parent keeps none, `row` where the part is gone."""
+
+    id: str
+    order: int | None
+    row: PageRow | None
+
+
+class ChildPage(msgspec.Struct):
+    """Some parts of a composite, in their order; `next` is where the page behind it begins, empty at the end."""
+
+    open: int
+    next: str
+    rows: list[ChildRow]
+
+
 class Beat(msgspec.Struct):
     """A worker's last word."""
 
@@ -76,6 +92,10 @@ class Detail(msgspec.Struct, kw_only=True):
     started: int
     workers: list[Beat]
     alive: int
+    open: int = 0
+    parent_name: str = ""
+    parent_state: str = ""
+    parent_kind: str = ""
 
     @property
     def known(self) -> bool:
@@ -124,6 +144,17 @@ def _row(fields: Sequence[str], row: Sequence[Any]) -> PageRow:
     return PageRow(text(task_id), whole(entered), size, known, args, error, text(score))
 
 
+def read_children(fields: Sequence[str], reply: Sequence[Any]) -> ChildPage:
+    """The reply of `children`."""
+    open_count, further, rows = reply
+    return ChildPage(open_count, text(further), [_child(fields, row) for row in rows])
+
+
+def _child(fields: Sequence[str], row: Sequence[Any]) -> ChildRow:
+    task_id, order, gone, *rest = row
+    return ChildRow(text(task_id), maybe_whole(order), None if gone else _row(fields, [task_id, order, *rest]))
+
+
 def read_beats(rows: Iterable[Sequence[Any]]) -> list[Beat]:
     """Workers, as `workers` and `detail` tell them."""
     return [Beat(text(worker), whole(beat), texts(flat)) for worker, beat, flat in rows]
@@ -160,4 +191,8 @@ def read_detail(pool: str, task_id: str, reply: Sequence[Any]) -> Detail:
         started=whole(found["started"]),
         workers=read_beats(found["workers"]),
         alive=whole(found["alive"]),
+        open=whole(found.get("open")),
+        parent_name=text(found.get("parent_name")),
+        parent_state=text(found.get("parent_state")),
+        parent_kind=text(found.get("parent_kind")),
     )

@@ -27,6 +27,7 @@ _FUNCTION = re.compile(r"^local function (\w+)\((?:[^\n]*\bend\n|[^\n]*\n(?:(?!e
 _WORD = re.compile(r"(?<![\w.])\w+")
 NAMES = (
     "beat",
+    "children",
     "chunkpage",
     "chunks",
     "chunkstrip",

@@ -20,6 +20,8 @@ from queueops.inspect import (
     LaneRow,
     LogLine,
     Moment,
+    Part,
+    PartPage,
     PoolView,
     RedisHealth,
     RunningTask,
@@ -34,7 +36,7 @@ from queueops.states import ACTIONS, State
 from tests.console.standin_chunks import ChunkWorld
 from tests.console.standin_schedules import ScheduleWorld
 
-QUESTIONS = ("snapshot", "tasks", "task", "raw", "why", "facets", "lanes", "chunk_lanes", "workers", "errors")
+QUESTIONS = ("snapshot", "tasks", "task", "raw", "why", "parts", "facets", "lanes", "chunk_lanes", "workers", "errors")
 TASK_VERBS = (
     "retry",
     "run_now",
@@ -135,6 +137,8 @@ class World:
             retry=self.text,
             parent="task-2",
             parent_pool="default",
+            parent_name=self.text,
+            parent_state="idle",
             root="task-2",
             trace=self.text,
             meta=self.text,
@@ -172,6 +176,14 @@ class World:
             Finding(ok=False, text="Its lane is paused.", value="paused", verb="resume_lane", target="default/slow"),
             Finding(ok=True, text="All is well.", value=self.text),
         ]
+
+    def parts(self, id: str, pool: str = "", after: str = "", limit: int = 50) -> PartPage:
+        self._ask()
+        rows = (
+            Part(id="task-2", number=1, task=self.row("task-2"), begun_ms=self.now - 900, ended_ms=self.now - 500),
+            Part(id=self.text, number=2),
+        )
+        return PartPage(rows=rows, open=1, next="" if after else "1")
 
     def facets(self, query: TaskQuery) -> dict[str, list[tuple[str, int]]]:
         self._ask()

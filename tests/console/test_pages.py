@@ -31,7 +31,7 @@ def test_a_fragment_that_has_not_changed_is_not_sent(name: str, world: World, op
     assert "hx-get" in changed
 
 
-@pytest.mark.parametrize("tab", ["attempts", "timeline", "log", "why", "raw", "audit"])
+@pytest.mark.parametrize("tab", ["children", "attempts", "timeline", "log", "why", "raw", "audit"])
 def test_every_tab_of_a_task_lives(tab: str, world: World, operator: Client) -> None:
     page = operator.get(f"/ops/tasks/task-1/{tab}/").content.decode()
     (address,) = re.findall(r'hx-get="([^"]+)"', page)

@@ -6,7 +6,8 @@
 --        (its entry on the agenda); log; trashed; lane, conf (flat), ready, rank, active, holders (five of them), token_at
 --        (where the lane's rate allows no start before that); beat
 --        and host of its worker; tick (the last watchdog); grace; started (claims of this minute and the one before);
---        workers (id, beat, fields flat) that are alive, at most 100; alive.
+--        workers (id, beat, fields flat) that are alive, at most 100; alive; open (parts of it that have not ended);
+--        parent_name, parent_state, parent_kind (of the same pool, while it is there).
 -- Transitions: none.
 --@include clock
 --@include core
@@ -69,4 +70,13 @@ for _, worker in ipairs(call('ZREVRANGEBYSCORE', P .. ':workers', '+inf', now - 
 end
 put('workers', workers)
 put('alive', call('ZCOUNT', P .. ':workers', now - late, '+inf'))
+
+local open = redis.pcall('SCARD', task_key(id) .. '#open')
+if type(open) == 'number' then put('open', open) end
+local parent = record.pi and not record.pp and fields_of(task_key(record.pi), 'n', 's', 'k', 'u')
+if parent and parent[4] == record.pu then
+  put('parent_name', parent[1])
+  put('parent_state', parent[2])
+  put('parent_kind', parent[3])
+end
 return reply
