@@ -11,7 +11,12 @@ from queueops.redis.reader import Reader
 
 MOST_SLOTS = 1_000_000
 LEAST_RATE = 0.001
-WEIGHTS = range(1, 1001)
+MOST_WEIGHT = 1000
+ALLOWED = {
+    "limit": f"a whole number from 1 to {MOST_SLOTS:,}",
+    "rate": f"a number from {LEAST_RATE:g} to {MOST_RATE:,.0f}",
+    "weight": f"a whole number from 1 to {MOST_WEIGHT}",
+}
 NEIGHBOURS = 100
 """So many known lanes are looked at for one of a similar name."""
 
@@ -52,15 +57,19 @@ def set_lane(
     """
     wanted = {"limit": limit, "rate": rate, "weight": weight}
     given = {name: value for name, value in wanted.items() if not isinstance(value, _Unchanged)}
-    if (slots := given.get("limit")) is not None and not 1 <= slots <= MOST_SLOTS:
-        raise BadOption(name="limit", value=slots, expected=f"a whole number from 1 to {MOST_SLOTS:,}, or None")
-    if (starts := given.get("rate")) is not None and not LEAST_RATE <= starts <= MOST_RATE:
-        raise BadOption(
-            name="rate", value=starts, expected=f"a number from {LEAST_RATE:g} to {MOST_RATE:,.0f}, or None"
-        )
-    if (share := given.get("weight")) is not None and share not in WEIGHTS:
-        raise BadOption(name="weight", value=share, expected="a whole number from 1 to 1000, or None")
+    for name, value in given.items():
+        if value is not None and not _allowed(name, value):
+            raise BadOption(name=name, value=value, expected=f"{ALLOWED[name]}, or None")
     return _broker(pool, lane).lane(pool, lane, **given)
+
+
+def _allowed(name: str, value: object) -> bool:
+    """Whether a lane can have it: a number (True is none) of its kind, within its bounds."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return False
+    if name == "rate":
+        return LEAST_RATE <= value <= MOST_RATE
+    return isinstance(value, int) and 1 <= value <= (MOST_SLOTS if name == "limit" else MOST_WEIGHT)
 
 
 def _broker(pool: str, lane: str) -> RedisBroker:

@@ -152,6 +152,15 @@ def test_values_out_of_range_are_refused_with_advice(desk: Desk) -> None:
         lambda: control.set_lane("default", "default", rate=float("nan")),
         lambda: control.set_lane("default", "default", rate=100_001),
         lambda: control.pause_lane("typo", "default"),
+        lambda: control.postpone(["t"], seconds="soon"),  # type: ignore[arg-type]
+        lambda: control.postpone(["t"], until_ms="noon"),  # type: ignore[arg-type]
+        lambda: control.set_priority(["t"], "high"),  # type: ignore[arg-type]
+        lambda: control.keep(["t"], "long"),  # type: ignore[arg-type]
+        lambda: control.set_lane("default", "default", limit="x"),  # type: ignore[arg-type]
+        lambda: control.set_lane("default", "default", limit=True),
+        lambda: control.set_lane("default", "default", limit=1.5),  # type: ignore[arg-type]
+        lambda: control.set_lane("default", "default", rate="fast"),  # type: ignore[arg-type]
+        lambda: control.set_lane("default", "default", weight=None, rate=[]),  # type: ignore[arg-type]
     ):
         with pytest.raises(BadOption):
             call()
