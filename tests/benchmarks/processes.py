@@ -49,6 +49,13 @@ class Programs:
         """Proportional set size of each process, in bytes."""
         return [_pss(pid) for pid in self.tree()]
 
+    def stop(self, seconds: float) -> None:
+        """SIGTERM to each program, not to its children; subprocess.TimeoutExpired if one is there after `seconds`."""
+        for process in self._started:
+            process.terminate()
+        for process in self._started:
+            process.wait(seconds)
+
     def end(self) -> None:
         """SIGTERM, and SIGKILL for what is left after three seconds."""
         self._signal(signal.SIGTERM)

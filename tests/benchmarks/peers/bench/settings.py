@@ -7,4 +7,4 @@ DEBUG = False
 USE_TZ = True
 INSTALLED_APPS = ["queueops", "bench"]
 DATABASES: dict[str, dict[str, str]] = {}
-QUEUEOPS = {"URL": os.environ["BENCH_URL"]}
+QUEUEOPS = {"URL": os.environ["BENCH_URL"], "GRACE": float(os.environ.get("BENCH_GRACE", "25"))}

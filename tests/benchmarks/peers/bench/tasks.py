@@ -4,7 +4,7 @@ import os
 
 import marks
 
-from queueops import MapReduce, task
+from queueops import MapReduce, Retry, current, task
 
 
 @task()
@@ -17,6 +17,26 @@ def noop(number: int) -> int:
 def nap(number: int) -> int:
     """Wait 10 ms."""
     return marks.nap(number)
+
+
+@task(retries=1, retry=Retry(delay=0.1, jitter=0))
+def shaky(number: int) -> int:
+    """Fail at the first attempt."""
+    marks.noop(number)
+    if current().attempt == 1:
+        raise ConnectionError("once")
+    return number
+
+
+@task()
+def stubborn(number: int) -> None:
+    """Begin, and not end whatever it is told."""
+    marks.noop(number)
+    while True:
+        try:
+            marks.sleep(3600)
+        except BaseException:
+            continue
 
 
 CHUNKS = int(os.environ.get("BENCH_CHUNKS", "1000"))
