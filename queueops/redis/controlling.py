@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 
 from queueops import states
 from queueops.contracts import Row
@@ -44,12 +43,18 @@ class Controlling(Link):
 
     def lane(self, pool: str, lane: str, **values: str | float | None) -> dict[str, str]:
         """Change a lane's ``paused``, ``limit``, ``rate`` or ``weight`` (None removes it); answers what was before."""
-        flat = [part for field, value in values.items() for part in (field, "" if value is None else value)]
-        before = iter(self._call("lane", pool, lane, *flat))
+        before = iter(self._call("lane", pool, lane, "", *_flat(values)))
         return {field.decode(): value.decode() for field, value in zip(before, before, strict=True)}
 
     def declare_lanes(self, pool: str) -> None:
-        """Give a pool's lanes in the settings their first limit, rate and weight; one that has any is left as it is."""
+        """Give a pool's lanes the limit, rate and weight of the settings, as far as these say it for the first time.
+
+        What an operator changed since stays until the settings say something else.
+        """
         for lane, wanted in self.settings.pool(pool).lanes.items():
-            if not self._repeat(partial(self.client.exists, self.keys(pool).lane_conf(lane))):
-                self.lane(pool, lane, limit=wanted.limit, rate=wanted.rate, weight=wanted.weight)
+            values = {"limit": wanted.limit, "rate": wanted.rate, "weight": wanted.weight}
+            self._call("lane", pool, lane, "1", *_flat(values))
+
+
+def _flat(values: Mapping[str, str | float | None]) -> list[str | float]:
+    return [part for field, value in values.items() for part in (field, "" if value is None else value)]

@@ -238,9 +238,31 @@ def test_garbage_where_a_rate_or_its_bucket_should_be_harms_nobody(desk: Desk, g
 
 
 def test_the_settings_give_a_lane_its_first_rate(desk: Desk) -> None:
-    lanes = {"x": conf.LaneSettings(rate=0.5)}
-    object.__setattr__(desk.broker.settings, "pools", {POOL: conf.PoolSettings(lanes=lanes)})
-    desk.broker.declare_lanes(POOL)
+    declare(desk, rate=0.5)
     desk.push("a", "b", lane="x")
     assert ids_of(desk.claim(5)) == ["a"]
     assert back_at(desk) == math.ceil(tat_ms(desk))
+
+
+def test_what_an_operator_changed_stays_until_the_settings_say_something_new(desk: Desk) -> None:
+    declare(desk, rate=0.5, limit=3)
+    desk.broker.lane(POOL, "x", limit=7, rate=None)
+    declare(desk, rate=0.5, limit=3)
+    assert desk.broker.lane(POOL, "x") == {"limit": "7", "weight": "1"}
+    declare(desk, rate=2, limit=3)
+    assert desk.broker.lane(POOL, "x") == {"limit": "7", "rate": "2", "weight": "1"}
+    declare(desk, limit=4)
+    assert desk.broker.lane(POOL, "x") == {"limit": "4", "weight": "1"}
+
+
+def test_a_lane_that_was_only_paused_gets_what_the_settings_say(desk: Desk) -> None:
+    desk.broker.lane(POOL, "x", paused=1, weight=5)
+    declare(desk, limit=3)
+    assert desk.broker.lane(POOL, "x") == {"paused": "1", "limit": "3", "weight": "5"}
+
+
+def declare(desk: Desk, **said: float) -> None:
+    """Start a worker's line with these settings."""
+    lanes = {"x": conf.LaneSettings(**said)}
+    object.__setattr__(desk.broker.settings, "pools", {POOL: conf.PoolSettings(lanes=lanes)})
+    desk.broker.declare_lanes(POOL)

@@ -1,7 +1,8 @@
 #!lua flags=allow-oom
 -- lane: an operator pauses or resumes a lane, or changes its limit, rate or weight; '' removes a value.
+-- Or the settings say what it should have: only what they say anew is taken, so that an operator's change stays.
 -- KEYS: 1 the pool's prefix
--- ARGV: 1 lane; then pairs: field (paused, limit, rate, weight), value
+-- ARGV: 1 lane; 2 '1' if the settings say so; then pairs: field (paused, limit, rate, weight), value
 -- Reply: the fields as they were before (field, value, ...).
 -- Transitions: none.
 --@include clock
@@ -12,9 +13,21 @@
 
 local lane = ARGV[1]
 local key = lane_key(lane) .. '#conf'
-local stored, before = call('HGETALL', key), {}
-for i = 1, #stored, 2 do
-  if stored[i] ~= 'tat' then before[#before + 1] = stored[i]; before[#before + 1] = stored[i + 1] end
+local before, changes = {}, {}
+for _, field in ipairs({ 'paused', 'limit', 'rate', 'weight' }) do
+  local value = call('HGET', key, field)
+  if value then before[#before + 1] = field; before[#before + 1] = value end
+end
+
+-- The settings' first word counts where the lane has nothing of its own.
+local function is_news(field, value)
+  local said = call('HGET', key, 'said:' .. field)
+  if said then return said ~= value end
+  return value ~= '' and call('HEXISTS', key, field) == 0
+end
+
+for i = 3, #ARGV, 2 do
+  if ARGV[2] ~= '1' or is_news(ARGV[i], ARGV[i + 1]) then changes[#changes + 1] = { ARGV[i], ARGV[i + 1] } end
 end
 
 -- A new limit counts those who already run: the leased tasks are few, for workers hold them.
@@ -28,13 +41,17 @@ local function list_holders()
   end
 end
 
-for i = 2, #ARGV, 2 do
-  if ARGV[i + 1] == '' then call('HDEL', key, ARGV[i]) else call('HSET', key, ARGV[i], ARGV[i + 1]) end
-  if ARGV[i] == 'limit' then
+for _, change in ipairs(changes) do
+  local field, value = change[1], change[2]
+  if value == '' then call('HDEL', key, field) else call('HSET', key, field, value) end
+  if field == 'limit' then
     call('DEL', lane_key(lane) .. '#active')
-    if ARGV[i + 1] ~= '' then list_holders() end
+    if value ~= '' then list_holders() end
   end
-  if ARGV[i] == 'rate' and ARGV[i + 1] == '' then call('HDEL', key, 'tat') end
+  if field == 'rate' and value == '' then call('HDEL', key, 'tat') end
+end
+if ARGV[2] == '1' then
+  for i = 3, #ARGV, 2 do call('HSET', key, 'said:' .. ARGV[i], ARGV[i + 1]) end
 end
 call('ZADD', P .. ':lanes', 'NX', NOW, lane)
 call('ZREM', P .. ':agenda', '~lane:' .. lane)
