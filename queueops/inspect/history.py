@@ -68,10 +68,15 @@ def timeline(lines: Iterable[Line], record: Mapping[str, str], state: str, enter
 
 def _ending(moments: list[Moment], state: str, entered_ms: int, reason: str) -> list[Moment]:
     """The state now stands last; the log line that was written when it was entered tells why."""
-    told = [moment for moment in moments if moment.t == entered_ms and moment.state in (state, State.RESTART)]
-    before = [moment for moment in moments if moment not in told and moment.t <= (entered_ms or moment.t)]
-    text = told[-1].text if told else reason
+    moments = [moment for moment in moments if moment.t <= (entered_ms or moment.t)]
+    told = [place for place, moment in enumerate(moments) if _is_entry(moment, state, entered_ms)][-1:]
+    text = moments[told[0]].text if told else reason
+    before = [moment for place, moment in enumerate(moments) if place not in told]
     return [*before, Moment(t=entered_ms, state=state, text=text)]
+
+
+def _is_entry(moment: Moment, state: str, entered_ms: int) -> bool:
+    return moment.t == entered_ms and moment.state in (state, State.RESTART)
 
 
 def _time(moment: Moment) -> int:

@@ -4,6 +4,7 @@ import json
 
 from queueops import control, inspect
 from queueops.contracts import Conflict, Outcome, Push
+from queueops.inspect import history
 from tests.inspecting.errors import stored
 from tests.kernel.desk import Desk
 
@@ -44,6 +45,12 @@ def test_each_attempt_keeps_its_error(desk: Desk) -> None:
     assert task.error.traceback == "Traceback\nValueError: second"
     assert [moment.state for moment in task.timeline] == ["", "locked", "restart", "locked", "failed"]
     assert task.timeline[-1].text == "ValueError: second"
+
+
+def test_attempts_that_ended_in_one_millisecond_are_all_told() -> None:
+    lines = [{"k": "error", "t": 5, "attempt": number, "begun": 5, "error": "{}"} for number in (1, 2)]
+    moments = history.timeline(lines, {"c": "4", "s": "failed"}, "failed", 5)
+    assert [moment.state for moment in moments] == ["", "locked", "restart", "locked", "failed"]
 
 
 def test_what_an_operator_did_is_in_the_log_without_secrets(desk: Desk) -> None:
