@@ -45,6 +45,7 @@ def before(choice: Choice) -> dict[str, Any]:
             "due_ms": task.due_ms,
             "lane": task.lane,
             "priority": task.priority,
+            **({"parent": task.parent} if task.parent else {}),
         }
         for pool, id, task in found
         if task is not None

@@ -8,6 +8,7 @@ from console import returning
 from console.choice import Choice
 from console.confirm import is_confirmed, need
 from console.deeds import Deed
+from console.effects import told_before
 from console.forms import DeedForm
 from console.page import page
 
@@ -16,7 +17,8 @@ def unanswered(
     request: HttpRequest, deed: Deed, choice: Choice, form: DeedForm, otherwise: str = "tasks"
 ) -> HttpResponse | None:
     """The page that asks, or None when all is said and the deed may be done."""
-    needed = need(len(choice), irreversible=deed.irreversible)
+    effects = told_before(deed, choice)
+    needed = need(len(choice), irreversible=deed.irreversible, far_reaching=deed.asks_first or bool(effects))
     confirmed, valid = is_confirmed(needed, len(choice), request.POST.dict()), form.is_valid()
     if confirmed and valid:
         return None
@@ -26,6 +28,7 @@ def unanswered(
         "choice": choice,
         "form": form,
         "needed": needed,
+        "effects": effects,
         "next": returning.address(request, otherwise),
         "wrong": answered_before and not confirmed,
         "reason": request.POST.get("reason", ""),

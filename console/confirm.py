@@ -17,11 +17,11 @@ class Need(StrEnum):
     TYPE = "type"  # type the count, and say why
 
 
-def need(count: int, *, irreversible: bool) -> Need:
-    """How much confirmation an action on `count` rows needs."""
+def need(count: int, *, irreversible: bool, far_reaching: bool = False) -> Need:
+    """How much confirmation an action on `count` rows needs; one that reaches other tasks asks for one row, too."""
     if irreversible or count > ASK:
         return Need.TYPE
-    return Need.NOTHING if count <= AT_ONCE else Need.ASK
+    return Need.NOTHING if count <= AT_ONCE and not far_reaching else Need.ASK
 
 
 def is_confirmed(needed: Need, count: int, sent: Mapping[str, str]) -> bool:

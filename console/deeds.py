@@ -11,8 +11,8 @@ from django.utils.translation import gettext_lazy as _
 from console import forms
 from console.permissions import TABLE, Verb
 from queueops import control
-from queueops.inspect import TaskDetail
-from queueops.states import ACTIONS
+from queueops.inspect import TaskDetail, TaskFacts
+from queueops.states import ACTIONS, TERMINAL, State
 
 Call = Callable[..., Sequence[Any]]
 
@@ -26,6 +26,7 @@ class Deed(NamedTuple):
     call: Call
     form: type[forms.DeedForm] = forms.DeedForm
     irreversible: bool = False
+    asks_first: bool = False
     note: str | Promise = ""
 
     @property
@@ -56,6 +57,14 @@ DEEDS: dict[str, Deed] = {
                 "A retry that has begun to run cannot be undone."
                 " Map-reduce tasks go on where they ended: at their failed chunks, or at their reduce."
             ),
+        ),
+        Deed(
+            "rerun",
+            _("Run everything again"),
+            "rotate-clockwise",
+            lambda ids, pool, who: control.retry(ids, pool=pool, everything=True, who=who),
+            asks_first=True,
+            note=_("All parts run again, also those that succeeded; an iterator begins anew."),
         ),
         Deed("run_now", _("Run now"), "player-play", lambda ids, pool, who: control.run_now(ids, pool=pool, who=who)),
         Deed("requeue", _("Requeue"), "arrow-back-up", lambda ids, pool, who: control.requeue(ids, pool=pool, who=who)),
@@ -118,6 +127,12 @@ RETRIES = {
     "reduce": (_("Retry the reduce"), _("It reduces the results of its chunks again; no chunk runs again.")),
 }
 """What a retry of a map-reduce task that is over is called, by where it goes on."""
+RETRIES_OF_PARTS = {
+    "chain": (_("Retry what failed"), _("What succeeded keeps its result; what follows from what failed runs, too.")),
+    "group": (_("Retry what failed"), _("What succeeded keeps its result.")),
+    "iterator": (_("Go on where it ended"), _("It goes on with its last state.")),
+}
+"""What a retry of a task with parts is called, by its kind."""
 
 UNDO = "undo "
 OTHER_LABELS: dict[str, str | Promise] = {
@@ -166,14 +181,25 @@ def offered(state: str, may: frozenset[str]) -> list[Deed]:
 
 def allowed(task: TaskDetail, may: frozenset[str]) -> list[Deed]:
     """The deeds that one task allows."""
-    return [
-        named_for(deed, task.goes_on_at)
-        for verb, deed in DEEDS.items()
-        if verb in task.allowed and deed.permission in may
-    ]
+    return [named_for(DEEDS[verb], task) for verb in verbs_of(task) if DEEDS[verb].permission in may]
 
 
-def named_for(deed: Deed, goes_on_at: str) -> Deed:
+def verbs_of(task: TaskFacts) -> list[str]:
+    """The verbs that the kind and the state of a task allow, in the order in which they are shown."""
+    verbs = set(task.allowed)
+    if "retry" in verbs and task.kind in RETRIES_OF_PARTS and task.state in TERMINAL:
+        verbs.add("rerun")
+        if task.state == State.SUCCEEDED and not task.is_claimed:
+            verbs.discard("retry")  # nothing of it failed: it would run all of it, too
+    return [verb for verb in DEEDS if verb in verbs]
+
+
+def named_for(deed: Deed, task: TaskFacts) -> Deed:
     """A retry says what it runs, where that is not the whole task."""
-    label, note = RETRIES.get(goes_on_at, (deed.label, deed.note))
-    return deed._replace(label=label, note=note) if deed.verb == "retry" else deed
+    if deed.verb != "retry" or task.state not in TERMINAL:
+        return deed
+    if task.state == State.SUCCEEDED and not task.is_claimed:
+        return deed._replace(label=DEEDS["rerun"].label, note=DEEDS["rerun"].note)
+    goes_on_at = task.goes_on_at if isinstance(task, TaskDetail) else ""
+    label, note = RETRIES.get(goes_on_at) or RETRIES_OF_PARTS.get(task.kind) or (deed.label, deed.note)
+    return deed._replace(label=label, note=note)

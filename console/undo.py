@@ -42,10 +42,12 @@ def _restore(entry: AuditEntry, who: str) -> Iterator[Step]:
 
 
 def _uncancel(entry: AuditEntry, who: str) -> Iterator[Step]:
-    """Only what was pending: a task that had to wait must not start at once, one that ran has been stopped."""
+    """Only what was pending: a task that had to wait must not start at once, one that ran has been stopped. A part has
+    counted as failed in what it is part of: run alone it would change nothing there.
+    """
     for pool, id, was in _changed(entry):
         is_now = entry.after[f"{pool} {id}"].get("state")
-        if was.get("state") == State.PENDING and is_now == State.CANCELLED:
+        if was.get("state") == State.PENDING and is_now == State.CANCELLED and not was.get("parent"):
             yield Step(pool, (id,), partial(control.retry, [id], pool=pool, who=who))
 
 

@@ -212,6 +212,19 @@ ACTIONS: dict[State, tuple[str, ...]] = {
 """What an operator may do to a task in each state; anything else is refused with the reason."""
 
 
+CONTAINERS = ("chain", "group")
+"""Kinds that no worker claims: their parts have lanes, priorities and attempts, they have none."""
+
+
+def actions_of(kind: str, state: State) -> tuple[str, ...]:
+    """What an operator may do to a task of this kind in this state."""
+    verbs = ACTIONS[state]
+    return verbs if kind not in CONTAINERS else tuple(verb for verb in verbs if verb not in _OF_WHAT_IS_CLAIMED)
+
+
+_OF_WHAT_IS_CLAIMED = ("edit", "priority", "move")
+
+
 def states_allowing(verb: str) -> tuple[State, ...]:
     """The states in which an operator's ``verb`` is allowed."""
     return tuple(state for state, verbs in ACTIONS.items() if verb in verbs)

@@ -18,14 +18,15 @@ PRIORITIES = range(-100, 101)
 LONGEST_REASON = 500
 
 
-def retry(ids: Sequence[str], pool: str = "", *, who: str = "") -> list[Row]:
+def retry(ids: Sequence[str], pool: str = "", *, everything: bool = False, who: str = "") -> list[Row]:
     """Run ended tasks again, as a new generation; those that back off start their next attempt now.
 
     A plain task starts from its beginning. A map-reduce task goes on where it ended, with the results of its chunks: at
     its reduce when it came so far, else at its failed chunks; only one whose map did not end maps again (`restart_from`
-    has the others map anew).
+    has the others map anew). A chain or a group goes on at what failed, an iterator at its last state; they begin
+    anew with `everything`.
     """
-    return act("retry", ids, pool, who=who)
+    return act("retry", ids, pool, value="all" if everything else "", who=who)
 
 
 def run_now(ids: Sequence[str], pool: str = "", *, who: str = "") -> list[Row]:

@@ -19,6 +19,7 @@ from queueops.inspect.answers import (
     RunningTask,
     Snapshot,
     TaskDetail,
+    TaskFacts,
     TaskPage,
     TaskRow,
     WorkerRow,
@@ -37,6 +38,8 @@ from queueops.inspect.chunk_rows import allowed as chunk_verbs
 from queueops.inspect.chunk_rows import stages
 from queueops.inspect.chunks import chunk, chunks, chunks_named, chunks_of
 from queueops.inspect.detail import raw, task
+from queueops.inspect.effects import COUNTING, effects
+from queueops.inspect.effects import GENERAL as PARTS_COUNT_AS_FAILED
 from queueops.inspect.errors import errors
 from queueops.inspect.facets import facets
 from queueops.inspect.lanes import chunk_lanes, lanes
@@ -59,6 +62,8 @@ from queueops.inspect.why import why
 from queueops.inspect.workers import workers
 
 __all__ = [
+    "COUNTING",
+    "PARTS_COUNT_AS_FAILED",
     "Alarm",
     "Attempt",
     "ChunkDetail",
@@ -88,6 +93,7 @@ __all__ = [
     "Straggler",
     "Strip",
     "TaskDetail",
+    "TaskFacts",
     "TaskPage",
     "TaskQuery",
     "TaskRow",
@@ -98,6 +104,7 @@ __all__ = [
     "chunks",
     "chunks_named",
     "chunks_of",
+    "effects",
     "errors",
     "facets",
     "lanes",

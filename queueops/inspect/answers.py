@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import msgspec
 
+from queueops.states import CONTAINERS
+
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
     """The manners that all answers share: frozen, named fields."""
@@ -44,6 +46,12 @@ class TaskFacts(Answer, frozen=True, kw_only=True):
     total: float | None = None
     tags: tuple[str, ...] = ()
     reason: str = ""
+    allowed: tuple[str, ...] = ()  # verbs of queueops.control that its kind and its state allow
+
+    @property
+    def is_claimed(self) -> bool:
+        """Whether workers claim it: a chain and a group have no lane, no priority and no attempts."""
+        return self.kind not in CONTAINERS
 
 
 class TaskRow(TaskFacts, frozen=True, kw_only=True):
@@ -122,6 +130,7 @@ class TaskDetail(TaskFacts, frozen=True, kw_only=True):
     keep_ms: int | None = None
     parent: str = ""
     parent_pool: str = ""
+    parent_uid: int = 0
     parent_name: str = ""  # of a parent in the same pool, while it is there
     parent_state: str = ""
     root: str = ""
@@ -132,11 +141,16 @@ class TaskDetail(TaskFacts, frozen=True, kw_only=True):
     attempts: tuple[Attempt, ...] = ()
     log: tuple[LogLine, ...] = ()
     timeline: tuple[Moment, ...] = ()
-    allowed: tuple[str, ...] = ()  # verbs of queueops.control that its state allows
     parts: int | None = None  # of a chain or a group
     parts_open: int = 0  # of them, or of the tasks that an iterator has begun, those that have not ended
     phase: str = ""  # of a map-reduce task: `reduce` once its chunks are through
+    on_failure: str = ""  # of what has parts: fail, continue, outcomes
     goes_on_at: str = ""  # where a retry takes up a map-reduce task that is over: `map`, `process` or `reduce`
+
+    @property
+    def parts_ended(self) -> int:
+        """How many parts of a chain or a group have ended."""
+        return max(0, (self.parts or 0) - self.parts_open)
 
 
 class Event(Answer, frozen=True, kw_only=True):

@@ -10,7 +10,7 @@ from queueops.inspect.redact import Redactor, cut, readable
 from queueops.inspect.source import LATE_MS, open_reader, parameters, pools_of, redactor
 from queueops.records import FIELDS
 from queueops.redis.facts import Detail, may_be_id, maybe_whole, text, whole
-from queueops.states import ACTIONS, CLASSES, TIMED, State, StateClass
+from queueops.states import CLASSES, CONTAINERS, TIMED, State, StateClass, actions_of
 
 _PAYLOADS = ("a", "re", "er", "me")
 
@@ -88,6 +88,7 @@ def _describe(detail: Detail, hide: Redactor) -> TaskDetail:
         keep_ms=maybe_whole(field("kp")),
         parent=field("pi", ""),
         parent_pool=field("pp", ""),
+        parent_uid=whole(field("pu")),
         parent_name=cut(detail.parent_name, 200),
         parent_state=detail.parent_state,
         parts=maybe_whole(field("cc")),
@@ -101,6 +102,7 @@ def _describe(detail: Detail, hide: Redactor) -> TaskDetail:
         log=history.log(lines, hide),
         timeline=history.timeline(lines, record, state, entered),
         allowed=_allowed(detail, state),
+        on_failure=_policy(kind, record),
         phase=field("ph", ""),
         goes_on_at=goes_on_at(record, state),
     )
@@ -116,9 +118,18 @@ def _class_of(state: str) -> StateClass | None:
 
 def _allowed(detail: Detail, state: str) -> tuple[str, ...]:
     """The verbs of its state; of what has no readable record nothing is left but to throw it away."""
-    verbs = ACTIONS[State(state)] if state in CLASSES else ()
-    readable_record = b"s" in detail.record and b"n" in detail.record
-    return verbs if readable_record else tuple(verb for verb in verbs if verb == "discard")
+    kind, _ = _identity(detail)
+    verbs = actions_of(kind, State(state)) if state in CLASSES else ()
+    if b"s" not in detail.record or b"n" not in detail.record:
+        return tuple(verb for verb in verbs if verb == "discard")
+    if kind in CONTAINERS and b"cc" not in detail.record:  # it comes from the trash, where its parts are gone
+        return tuple(verb for verb in verbs if verb != "retry")
+    return verbs
+
+
+def _policy(kind: str, record: dict[str, str]) -> str:
+    """What happens to it when one of its parts fails; a chain ends with its first that does."""
+    return record.get("of", "fail") if kind in (*CONTAINERS, "iterator") else ""
 
 
 def _real(value: str | None) -> float | None:

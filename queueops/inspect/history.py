@@ -10,13 +10,11 @@ from queueops.inspect.answers import Attempt, Failure, LogLine, Moment
 from queueops.inspect.errors import read_failure, title
 from queueops.inspect.redact import Redactor, cut, readable
 from queueops.redis.facts import maybe_whole, whole
-from queueops.states import CLAIMED_AS, CLASSES, State, StateClass
+from queueops.states import CLAIMED_AS, CLASSES, CONTAINERS, State, StateClass
 
 Line = Mapping[str, Any]
 
 LONGEST_LINE = 4000
-NEVER_CLAIMED = ("chain", "group")
-"""Kinds that no worker holds: when they begin they are idle."""
 _LED_TO = {
     "retry": "pending",
     "run_now": "pending",
@@ -59,7 +57,7 @@ def timeline(lines: Iterable[Line], record: Mapping[str, str], state: str, enter
     for line in lines:
         moments += _moments(line, _leased(kind, str(line.get("phase") or "")))
     begun = maybe_whole(record.get("b"))
-    if begun is not None and kind in NEVER_CLAIMED:
+    if begun is not None and kind in CONTAINERS:
         moments.append(Moment(t=begun, state=State.IDLE, text="its parts begin"))
     elif begun is not None and not any(moment.t == begun and _is_leased(moment.state) for moment in moments):
         moments.append(Moment(t=begun, state=_leased(kind, record.get("ph", "")), text=_claimed(record.get("w"))))
@@ -121,7 +119,7 @@ def _last_attempt(record: Mapping[str, str]) -> Attempt | None:
     """The run that stands in the record: under way, or ended well."""
     state, begun = record.get("s", ""), maybe_whole(record.get("b"))
     leased = _is_leased(state)
-    if begun is None or record.get("k") in NEVER_CLAIMED or not (leased or state in (State.SUCCEEDED, State.CANCELLED)):
+    if begun is None or record.get("k") in CONTAINERS or not (leased or state in (State.SUCCEEDED, State.CANCELLED)):
         return None
     return Attempt(
         number=whole(record.get("at")) + 1,

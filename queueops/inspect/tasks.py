@@ -12,7 +12,7 @@ from queueops.inspect.redact import Redactor, cut
 from queueops.inspect.source import LATE_MS, open_reader, parameters, pools_of, redactor
 from queueops.redis.facts import Detail, Page, PageRow, maybe_whole, text, whole
 from queueops.redis.reader import Argument, Reader
-from queueops.states import TIMED
+from queueops.states import CLASSES, TIMED, State, actions_of
 
 MOST = 200
 BUDGET = 2000
@@ -43,14 +43,14 @@ def tasks(query: TaskQuery, after: str = "", limit: int = 50) -> TaskPage:
 def row_of(pool: str, row: PageRow, hide: Redactor) -> TaskRow:
     """One line, with its arguments redacted and cut."""
     field = row.fields.get
-    kind, name = field("k", "task"), field("n", "")
+    kind, name, state = field("k", "task"), field("n", ""), field("s", "")
     preview = _preview(row, parameters(kind, name), hide)
     return TaskRow(
         id=row.id,
         pool=pool,
         name=name,
         kind=kind,
-        state=field("s", ""),
+        state=state,
         lane=field("l", "default"),
         priority=whole(field("p")),
         attempt=whole(field("at")),
@@ -66,6 +66,7 @@ def row_of(pool: str, row: PageRow, hide: Redactor) -> TaskRow:
         total=_real(field("to")),
         tags=tuple(filter(None, field("tg", "").split(","))),
         reason=cut(field("y", ""), 200),
+        allowed=actions_of(kind, State(state)) if state in CLASSES else (),
     )
 
 

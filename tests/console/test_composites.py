@@ -7,6 +7,7 @@ import re
 import pytest
 from django.test import Client
 
+from queueops.contracts import Outcome
 from queueops.redis.broker import get_broker
 from tests.composites.trees import chain_of, group_of, plant
 from tests.kernel.desk import Desk
@@ -55,3 +56,64 @@ def test_a_part_leads_to_what_it_is_part_of_and_why_leads_to_the_parts(desk: Des
     why = viewer.get("/ops/tasks/c/why/").content.decode()
     assert "It waits for its parts: 0 of 2 have ended." in why
     assert "See its parts" in why
+
+
+def test_a_chain_shows_no_attempts_no_lane_and_no_priority(desk: Desk, operator: Client) -> None:
+    plant(desk, chain_of("c", "a", "b"))
+    page = operator.get("/ops/tasks/c/").content.decode()
+    assert "0 of 1 failed" not in page
+    assert "0 of 2 have ended" in page
+    assert not any(f"<dt>{word}</dt>" in page for word in ("Attempts", "Lane", "Priority"))
+    assert "0 of 1" not in operator.get("/ops/tasks/?state=idle").content.decode()
+
+
+def test_a_part_is_cancelled_after_a_question_that_names_its_parent_and_the_policy(
+    desk: Desk, operator: Client
+) -> None:
+    plant(desk, group_of("g", "a", "b", of="continue"))
+    question = operator.post("/ops/tasks/a/_cancel", {"pool": "default"})
+    text = question.content.decode()
+    assert question.status_code == 200
+    assert "It is part of group (group g, on_failure=&quot;continue&quot;), where it counts as failed" in text
+    assert desk.state("a") == "pending"
+    answer = operator.post("/ops/tasks/a/_cancel", {"pool": "default", "confirmed": "1", "reason": "no need"})
+    assert answer.status_code == 302
+    assert desk.states("g", "a", "b") == ["idle", "cancelled", "pending"]
+    assert "Undo" not in operator.get("/ops/audit/").content.decode()
+
+
+def test_ticked_parts_are_cancelled_after_the_same_question(desk: Desk, operator: Client) -> None:
+    plant(desk, group_of("g", "a", "b"))
+    desk.push("alone")
+    ticked = {"task": ["default alone", "default a"]}
+    assert "where it counts as failed" in operator.post("/ops/tasks/_cancel", ticked).content.decode()
+    assert desk.states("alone", "a") == ["pending", "pending"]
+    assert operator.post("/ops/tasks/_cancel", {"task": "default alone"}).status_code == 302
+
+
+def test_of_many_tasks_only_the_rule_is_said(desk: Desk, operator: Client) -> None:
+    many = {"task": [f"default t{number}" for number in range(21)]}
+    assert "A part of a chain, a group or an iterator counts as failed there." in (
+        operator.post("/ops/tasks/_cancel", many).content.decode()
+    )
+
+
+def test_what_failed_is_retried_or_everything(desk: Desk, operator: Client) -> None:
+    plant(desk, chain_of("c", "a", "b"))
+    desk.settle(desk.lease())
+    desk.settle(desk.lease(), Outcome.ERROR, b"{}", delay_ms=-1)
+    page = operator.get("/ops/tasks/c/").content.decode()
+    assert "Retry what failed" in page
+    assert "Run everything again" in page
+    operator.post("/ops/tasks/c/_retry", {"pool": "default"})
+    assert desk.states("c", "a", "b") == ["idle", "succeeded", "pending"]
+    desk.settle(desk.lease(), Outcome.ERROR, b"{}", delay_ms=-1)
+    question = operator.post("/ops/tasks/c/_rerun", {"pool": "default"}).content.decode()
+    assert "All parts run again, also those that succeeded" in question
+    assert desk.state("c") == "failed"
+    operator.post("/ops/tasks/c/_rerun", {"pool": "default", "confirmed": "1"})
+    assert desk.states("c", "a", "b") == ["idle", "pending", "waiting"]
+    desk.drain()
+    page = operator.get("/ops/tasks/c/").content.decode()
+    assert "Retry what failed" not in page
+    assert "Run everything again" in page

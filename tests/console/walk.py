@@ -34,6 +34,7 @@ FORMS: dict[str, dict[str, object]] = {
     "tasks-postpone": {"delay": "60"},
     "lane-set": {"limit": "4", "rate": "0.5", "weight": "2"},
     "task-discard": {"confirmed": "1", "typed": "1", "reason": "broken"},
+    "task-rerun": {"confirmed": "1"},
     "tasks-discard": {"confirmed": "1", "typed": "1", "reason": "broken"},
     "schedule-create": SCHEDULE | {"task": "demo.task", "id": "s"},
     "schedule-edit-save": SCHEDULE | {"task": "demo.task", "version": "7"},

@@ -13,7 +13,7 @@ from queueops.contracts import Row
 from queueops.control.act import places
 from queueops.management.queue import journal
 from queueops.management.queue.asking import query_of
-from queueops.management.queue.screen import table, to_json
+from queueops.management.queue.screen import printable, table, to_json
 
 MOST = 100_000
 """More tasks than this are not acted on in one command."""
@@ -21,6 +21,8 @@ PAGE = 200
 IRREVERSIBLE = ("discard",)
 """Verbs that are asked about for one task, too."""
 DAY_S = 86_400
+MOST_LOOKED_AT = 20
+"""Of so many tasks it is told one by one what a verb does to others."""
 
 Verb = Callable[..., list[Row]]
 Chosen = dict[str, list[str]]
@@ -28,7 +30,7 @@ Chosen = dict[str, list[str]]
 
 def retry(**given: Any) -> Iterator[str]:
     """Run again."""
-    return _act("retry", control.retry, given)
+    return _act("retry", partial(control.retry, everything=given["everything"]), given)
 
 
 def run_now(**given: Any) -> Iterator[str]:
@@ -119,8 +121,11 @@ def _act(verb: str, call: Verb, given: dict[str, Any]) -> Iterator[str]:
     """Act on each task once, 500 a call, each of them recorded; yields the rows."""
     chosen = _chosen(given)
     count = sum(map(len, chosen.values()))
-    if (count > 1 or (count and verb in IRREVERSIBLE)) and not given["yes"]:
-        confirm(f"{verb.replace('_', ' ').capitalize()} {count:,} {'tasks' if count > 1 else 'task'}?")
+    if not given["yes"]:
+        told = _effects(verb, chosen)
+        if count > 1 or (count and verb in IRREVERSIBLE) or told:
+            asked = f"{verb.replace('_', ' ').capitalize()} {count:,} {'tasks' if count > 1 else 'task'}?"
+            confirm("\n".join((*told, asked)))
     facts = {"verb": verb, "filter": query_of(given).params(), "reason": given.get("reason", "")}
     rows: list[Row] = []
     for pool, ids in chosen.items():
@@ -129,6 +134,16 @@ def _act(verb: str, call: Verb, given: dict[str, Any]) -> Iterator[str]:
                 act.rows = call(act.ids, pool=pool, who=act.who)
             rows += act.rows
     return report(rows, as_json=given["as_json"])
+
+
+def _effects(verb: str, chosen: Chosen) -> tuple[str, ...]:
+    """What it does to other tasks; of more tasks than are looked at one by one, the rule."""
+    ids = [(id, pool) for pool, there in chosen.items() for id in there]
+    if verb not in inspect.COUNTING or len(ids) > MOST_LOOKED_AT:
+        return (inspect.PARTS_COUNT_AS_FAILED,) if verb in inspect.COUNTING else ()
+    found = (inspect.task(id, pool) for id, pool in ids)
+    told = [printable(text) for task in found if task is not None for text in inspect.effects(verb, task)]
+    return tuple(dict.fromkeys(told))
 
 
 def _chosen(given: dict[str, Any]) -> Chosen:

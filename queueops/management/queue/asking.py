@@ -80,7 +80,8 @@ def query_of(given: dict[str, Any]) -> TaskQuery:
 
 
 def _line(row: TaskRow) -> tuple[str, ...]:
-    failed, since = f"{row.attempt} of {row.retries + 1}", moment(row.entered_ms)
+    failed = f"{row.attempt} of {row.retries + 1}" if row.is_claimed else ""
+    since = moment(row.entered_ms)
     return row.id, row.state, row.name, row.pool, row.lane, failed, since, row.args, row.error
 
 

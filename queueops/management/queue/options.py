@@ -80,6 +80,9 @@ def add_subcommands(parser: ArgumentParser) -> None:
     _tail_options(found["tail"])
     for name in VERBS:
         _verb_options(found[name])
+    found["retry"].add_argument(
+        "--everything", action="store_true", help="of a chain, a group or an iterator: all of it, not only what failed"
+    )
     found["cancel"].add_argument("--reason", default="", help="why; it stays with the task")
     found["postpone"].add_argument("--delay", type=float, required=True, metavar="SECONDS", help="from now")
     found["keep"].add_argument("--days", type=positive, required=True, help="from now")

@@ -16,9 +16,7 @@ def shown_task(task: TaskDetail) -> str:
             ("name", f"{task.name} ({task.kind})"),
             ("state", f"{task.state} since {moment(task.entered_ms)}"),
             ("reason", task.reason),
-            ("pool, lane", f"{task.pool}, {task.lane}"),
-            ("priority", task.priority),
-            ("attempts", f"{task.attempt} of {task.retries + 1} failed, starts lost: {task.crashes}"),
+            *_claimed(task),
             ("created", moment(task.created_ms)),
             ("due", moment(task.due_ms)),
             ("begun", moment(task.begun_ms)),
@@ -36,6 +34,18 @@ def shown_task(task: TaskDetail) -> str:
         parts.append(_block("error", task.error.traceback or f"{task.error.type}: {task.error.message}"))
     parts.append(_block("log", "\n".join(f"{moment(line.t)}  {line.kind}  {line.text}" for line in task.log)))
     return "\n\n".join(part for part in parts if part)
+
+
+def _claimed(task: TaskDetail) -> tuple[tuple[str, object], ...]:
+    """Where it waits and how often it was tried; a chain and a group have parts instead."""
+    if not task.is_claimed:
+        ended = None if task.parts is None else f"{task.parts_ended:,} of {task.parts:,} have ended"
+        return ("pool", task.pool), ("parts", ended), ("when a part fails", task.on_failure)
+    return (
+        ("pool, lane", f"{task.pool}, {task.lane}"),
+        ("priority", task.priority),
+        ("attempts", f"{task.attempt} of {task.retries + 1} failed, starts lost: {task.crashes}"),
+    )
 
 
 def shown_status(found: Snapshot) -> str:

@@ -42,6 +42,9 @@ local function refuse_composite(record)
   if verb == 'edit' or (verb == 'retry' and ARGV[3] ~= '' and ARGV[3] ~= 'all') then
     return 'the arguments of a ' .. record.k .. ' were used up when it was pushed: push it anew'
   end
+  if verb == 'priority' or verb == 'move' then
+    return 'a ' .. record.k .. ' is not in a lane: its parts are'
+  end
   if verb == 'retry' and not record.cc then return 'its children are gone: push it anew' end
 end
 

@@ -1,0 +1,26 @@
+"""What is said before a deed: what it does beyond the tasks that are meant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from console.choice import Choice
+from console.confirm import AT_ONCE
+from console.deeds import Deed
+from queueops import inspect
+from queueops.inspect import COUNTING, PARTS_COUNT_AS_FAILED
+
+
+def told_before(deed: Deed, choice: Choice) -> tuple[str, ...]:
+    """A sentence for each effect on other tasks; of more tasks than are looked at one by one, only the rule."""
+    if deed.verb not in COUNTING:
+        return ()
+    if len(choice) > AT_ONCE:
+        return (PARTS_COUNT_AS_FAILED,)
+    return tuple(dict.fromkeys(_each(deed.verb, choice)))
+
+
+def _each(verb: str, choice: Choice) -> Iterator[str]:
+    for pool, id in choice.tasks:
+        if task := inspect.task(id, pool):
+            yield from inspect.effects(verb, task)

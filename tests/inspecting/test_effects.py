@@ -1,0 +1,149 @@
+"""A part that is cancelled alone counts as failed in what it is part of: that is said before, and it is so."""
+
+from __future__ import annotations
+
+import pytest
+
+from queueops import control, inspect
+from queueops.contracts import Outcome
+from queueops.redis.broker import get_broker
+from tests.composites.trees import Tree, chain_of, group_of, plant
+from tests.composites.work import Count
+from tests.inspecting.test_queue_command import failing, queue
+from tests.kernel.desk import Desk
+
+pytestmark = pytest.mark.django_db
+
+
+def said(verb: str, id: str) -> tuple[str, ...]:
+    task = inspect.task(id)
+    assert task is not None
+    return inspect.effects(verb, task)
+
+
+GROUPS = {
+    "fail": ("ends as failed at once, and its parts that have not ended are cancelled", "failed", "cancelled"),
+    "continue": ("lets its other parts end, then ends as failed", "idle", "pending"),
+    "outcomes": ("goes on, and tells it in its list of outcomes", "idle", "pending"),
+}
+
+
+@pytest.mark.parametrize("policy", GROUPS)
+def test_what_is_said_of_a_group_is_what_happens(desk: Desk, policy: str) -> None:
+    words, group_after, other_after = GROUPS[policy]
+    plant(desk, group_of("g", "a", "b", **({} if policy == "fail" else {"of": policy})))
+    (sentence,) = said("cancel", "a")
+    assert (
+        f'It is part of group (group g, on_failure="{policy}"), where it counts as failed: the group {words}.'
+        == sentence
+    )
+    control.cancel(["a"], "by hand")
+    assert desk.states("a", "g", "b") == ["cancelled", group_after, other_after]
+    desk.drain()
+    assert desk.state("g") == ("succeeded" if policy == "outcomes" else "failed")
+    if policy == "outcomes":
+        assert b'"state":"cancelled"' in desk.record("g").result
+
+
+@pytest.mark.parametrize("part", ["a", "b"])
+def test_what_is_said_of_a_chain_is_what_happens_whether_the_part_has_begun_or_not(desk: Desk, part: str) -> None:
+    plant(desk, chain_of("c", "a", "b", "z"))
+    (sentence,) = said("cancel", part)
+    assert "chain (chain c)" in sentence
+    assert "the chain ends as failed at once, and what was still to come is cancelled" in sentence
+    control.cancel([part], "by hand")
+    assert desk.states("c", "a", "b", "z") == ["failed", "cancelled", "cancelled", "cancelled"]
+    assert desk.record("c").reason == f"its child {part} was cancelled: by hand"
+
+
+def test_a_part_that_runs_is_asked_to_stop_and_counts_when_it_has(desk: Desk) -> None:
+    plant(desk, chain_of("c", "a", "b"))
+    lease = desk.lease()
+    assert said("cancel", "a")
+    control.cancel(["a"])
+    assert desk.states("c", "a") == ["idle", "locked"]
+    desk.settle(lease, Outcome.CANCEL, b"cancelled by an operator")
+    assert desk.states("c", "a", "b") == ["failed", "cancelled", "cancelled"]
+
+
+def test_what_is_above_the_parent_and_what_is_below_the_task_is_said_too(desk: Desk) -> None:
+    plant(desk, chain_of("root", group_of("g", chain_of("c", "a", "b"), "x"), "z"))
+    below, above, further = said("cancel", "c")
+    assert below == "Its 2 parts that have not ended: cancelled with it."
+    assert "group (group g" in above
+    assert further == "When that fails, it counts as failed in what it is part of itself, root."
+    control.cancel(["c"])
+    assert desk.states("root", "g", "c", "a", "b", "x", "z") == ["failed", "failed"] + ["cancelled"] * 5
+
+
+def test_nothing_is_said_of_what_reaches_nobody(desk: Desk) -> None:
+    desk.push("alone")
+    plant(desk, chain_of("c", "a", "b"))
+    assert said("cancel", "alone") == ()
+    assert said("retry", "a") == ()
+    desk.settle(desk.lease())  # alone
+    desk.settle(desk.lease())
+    assert said("cancel", "a") == ()  # it has ended
+    desk.client.hset(desk.keys.task("b"), "pu", 999_999)
+    assert said("cancel", "b") == ()  # its chain was run anew since
+    desk.broken |= {"b", "c"}
+
+
+@pytest.mark.usefixtures("namespace")
+@pytest.mark.parametrize("policy", ["fail", "continue"])
+def test_what_is_said_of_an_iterator_is_what_happens(policy: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    desk, handle = Desk(get_broker()), Count.push(4)
+    lease = desk.lease()
+    desk.client.hset(desk.keys.task(handle.id), "of", policy)
+    plant(desk, Tree("group", "own", ["a"]))
+    key = desk.keys.task(handle.id)
+    desk.client.hset(desk.keys.task("own"), mapping={"pi": handle.id, "pu": desk.client.hget(key, "u")})
+    desk.client.sadd(f"{key}#open", "own")
+    first, second = said("cancel", "own")
+    assert "1 part that has not ended" in first
+    goes_on = "the iterator goes on, and ends as failed when its tasks have ended"
+    ends = "the iterator ends as failed, and its tasks that have not ended are cancelled"
+    assert (goes_on if policy == "continue" else ends) in second
+    control.cancel(["own"])
+    assert desk.client.hget(key, "nf" if policy == "continue" else "fb")
+    assert lease.id == handle.id
+
+
+def test_the_terminal_says_it_and_asks(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    plant(desk, group_of("g", "a", "b"))
+    asked: list[str] = []
+    monkeypatch.setattr("builtins.input", lambda text: asked.append(text) or "n")
+    assert failing("cancel", "a") == (1, "Nothing was done.")
+    assert 'It is part of group (group g, on_failure="fail"), where it counts as failed' in asked[0]
+    assert asked[0].endswith("Cancel 1 task? [y/N] ")
+    assert desk.states("g", "a") == ["idle", "pending"]
+    queue("cancel", "a", "--yes")
+    assert desk.states("g", "a", "b") == ["failed", "cancelled", "cancelled"]
+
+
+def test_a_task_that_stands_alone_is_cancelled_without_a_question(desk: Desk) -> None:
+    desk.push("alone")
+    assert "1 of 1 done" in queue("cancel", "alone")
+
+
+def test_the_terminal_runs_everything_again(desk: Desk) -> None:
+    plant(desk, chain_of("c", "a", "b"))
+    desk.settle(desk.lease())
+    desk.settle(desk.lease(), Outcome.ERROR, b"{}", delay_ms=-1)
+    queue("retry", "c")
+    assert desk.states("c", "a", "b") == ["idle", "succeeded", "pending"]
+    desk.settle(desk.lease(), Outcome.ERROR, b"{}", delay_ms=-1)
+    queue("retry", "c", "--everything")
+    assert desk.states("c", "a", "b") == ["idle", "pending", "waiting"]
+
+
+def test_a_chain_has_no_attempts_no_lane_and_no_priority(desk: Desk) -> None:
+    plant(desk, chain_of("c", "a", "b"))
+    text = queue("show", "c")
+    assert "attempts" not in text
+    assert "0 of 2 have ended" in text
+    assert "when a part fails" in text
+    assert desk.control("priority", "c", value=5)[0].word == "REFUSED"
+    found = inspect.task("c")
+    assert found is not None
+    assert found.allowed == ("cancel",)
