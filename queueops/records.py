@@ -26,6 +26,7 @@ FIELDS: dict[str, str] = {
     "e": "ended",
     "ef": "fingerprint",
     "er": "error",
+    "ex": "unexpanded",
     "f": "fence",
     "fb": "failed_by",
     "fe": "child_error",

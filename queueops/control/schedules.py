@@ -17,7 +17,7 @@ from queueops.schedule_records import ScheduleDefinition, ScheduleState
 def create_schedule(
     task: Any, schedule: Schedule | str, *, id: str = "", source: str = "api", paused: bool = False, who: str = ""
 ) -> str:
-    """Let a task (or MapReduce class, or its name) run by itself; answers the schedule's id.
+    """Let a task run by itself, a class such as a MapReduce or a Chain, or what has this name; answers the id of that.
 
     Raises UnknownTask, BadSchedule, BadZone, BadOption, BadId, BadArguments, NotEncodable, PayloadTooLarge,
     ScheduleInUse and TooMany.

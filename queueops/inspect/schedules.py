@@ -89,7 +89,7 @@ def schedules(pool: str = "") -> list[ScheduleRow]:
     broker, reader = open_broker(), open_reader()
     found = []
     for name in pools_of(reader, pool):
-        now_ms, _, states = broker.schedules(name)
+        now_ms, _, _, states = broker.schedules(name)
         found += [ScheduleRow(**_facts(state, now_ms)) for state in states]
     return sorted(found, key=lambda row: (row.next_ms is None, row.next_ms, row.id, row.pool))
 

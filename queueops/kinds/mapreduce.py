@@ -5,7 +5,7 @@ Source of the rules: seed 0. The kernel does the bookkeeping (``redis/lua/includ
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, ClassVar
 
 from asgiref.sync import async_to_sync
@@ -14,22 +14,19 @@ from queueops import registry
 from queueops.context import Context
 from queueops.contracts import Push
 from queueops.encoding import decode_result
-from queueops.handle import TaskHandle, TaskStatus, get
+from queueops.handle import TaskStatus, get
 from queueops.ids import check_id
 from queueops.kinds.chunked import ChunkOptions, Results, encoded_batches
+from queueops.kinds.classes import RunClass, options_of, place_of, unique_of
 from queueops.kinds.function import FunctionHandler
-from queueops.kinds.options import UNSET, Options
-from queueops.kinds.parts import Signature
 from queueops.kinds.pushable import Task
 from queueops.kinds.stages import Stages
-from queueops.kinds.task import default_name
-from queueops.kinds.unique import UniqueId
 from queueops.redis import broker as brokers
-from queueops.retry import DEFAULT, Retry
+from queueops.retry import Retry
 from queueops.schedule import Schedule
 
 
-class MapReduce:
+class MapReduce(RunClass, abstract=True):
     """Subclass it and give it ``map``, ``process`` and ``reduce``; ``push`` leaves it to workers.
 
     ``map(*args)`` yields chunks: any number of any encodable values. ``process(chunk)`` is run for each by whichever
@@ -42,17 +39,6 @@ class MapReduce:
     "drop", "drop:20" (up to 20) or "drop:5%". ``cron``: when it runs by itself, a line or a `Schedule`; not inherited.
     """
 
-    name: ClassVar[str] = ""
-    pool: ClassVar[str] = "default"
-    lane: ClassVar[str | None] = None
-    priority: ClassVar[int] = 0
-    tags: ClassVar[Sequence[str]] = ()
-    keep: ClassVar[float | None] = None
-    on_conflict: ClassVar[str] = "ignore"
-    retries: ClassVar[int | None] = None
-    retry: ClassVar[Retry] = DEFAULT
-    retry_on: ClassVar[Sequence[type[BaseException]]] = (Exception,)
-    timeout: ClassVar[Any] = UNSET
     max_parallel: ClassVar[int | None] = None
     chunks_per_worker: ClassVar[int | None] = None
     on_chunk_failure: ClassVar[str] = "fail"
@@ -62,16 +48,7 @@ class MapReduce:
     reduce_retries: ClassVar[int | None] = None
     reduce_retry: ClassVar[Retry | None] = None
     reduce_timeout: ClassVar[float | None] = None
-    cron: ClassVar[str | Schedule | None] = None
-
-    task: ClassVar[Task[Any, Any, Any]]
     dropped: Sequence[int] = ()
-
-    def __init_subclass__(cls, *, abstract: bool = False, **kwargs: Any) -> None:
-        """Register the class under its name, and check its options. Raises BadOption."""
-        super().__init_subclass__(**kwargs)
-        if not abstract:
-            _register(cls)
 
     def map(self, *args: Any, **kwargs: Any) -> Iterable[Any]:
         """The chunks. By default one: the first argument."""
@@ -86,50 +63,21 @@ class MapReduce:
         return None
 
     @classmethod
-    def push(cls, *args: Any, **kwargs: Any) -> TaskHandle[Any]:
-        """Leave this call to workers."""
-        return cls.task.push(*args, **kwargs)
-
-    @classmethod
-    async def apush(cls, *args: Any, **kwargs: Any) -> TaskHandle[Any]:
-        """The same for async code."""
-        return await cls.task.apush(*args, **kwargs)
-
-    @classmethod
-    def postpone(cls, delay: Any, /, *args: Any, **kwargs: Any) -> TaskHandle[Any]:
-        """Leave this call to workers, not before `delay`."""
-        return cls.task.postpone(delay, *args, **kwargs)
-
-    @classmethod
-    def push_many(cls, calls: Iterable[Sequence[Any]]) -> list[TaskHandle[Any]]:
-        """Leave many calls to workers."""
-        return cls.task.push_many(calls)
-
-    @classmethod
-    def push_on_commit(cls, *args: Any, **kwargs: Any) -> TaskHandle[Any]:
-        """Leave this call to workers once the current database transaction is committed."""
-        return cls.task.push_on_commit(*args, **kwargs)
-
-    @classmethod
-    def s(cls, *args: Any, **kwargs: Any) -> Signature:
-        """Make this call a part of a chain or group."""
-        return cls.task.s(*args, **kwargs)
-
-    @classmethod
-    def si(cls, *args: Any, **kwargs: Any) -> Signature:
-        """The same, without the result of the task before it."""
-        return cls.task.si(*args, **kwargs)
-
-    @classmethod
-    def using(cls, **options: Any) -> Task[Any, Any, Any]:
-        """The same with other options for this caller."""
-        return cls.task.using(**options)
-
-    @classmethod
     def status(cls, task_id: str) -> TaskStatus | None:
         """The task of this id now, in whichever pool it is, its chunks counted by state; None when it is gone."""
         found = get(check_id(task_id))
         return None if found is None else found.status()
+
+    @classmethod
+    def _register(cls, name: str, schedule: Schedule | None) -> None:
+        chunk_options = ChunkOptions.of(cls, name)
+        handler = MapReduceHandler(cls, name)
+        task = MapReduceTask(handler, options_of(cls), unique_of(cls), schedule)
+        task.chunk_options = chunk_options
+        handler.task = cls.task = task
+        registry.register(handler, place_of(cls))
+        chunk_handler = AsyncChunkHandler if chunk_options.asynchronous else ChunkHandler
+        registry.register(chunk_handler(cls, name), place_of(cls))
 
 
 class MapReduceTask(Task[Any, Any, Any]):
@@ -225,23 +173,3 @@ def _heeding(chunks: Iterator[Any], context: Context) -> Iterator[Any]:
         yield chunk
         if context.cancelled:
             context.cancel()
-
-
-_PUSHED = ("pool", "lane", "priority", "tags", "keep", "on_conflict", "retries", "retry", "timeout")
-
-
-def _register(cls: type[MapReduce]) -> None:
-    name = check_id(cls.__dict__.get("name") or default_name(cls))
-    chunk_options = ChunkOptions.of(cls, name)
-    given = {option: getattr(cls, option) for option in _PUSHED}
-    options = Options().but(**{o: value for o, value in given.items() if value is not getattr(MapReduce, o)})
-    handler = MapReduceHandler(cls, name)
-    own_id: Callable[..., str] | None = getattr(cls(), "task_id", None)
-    unique = UniqueId(own_id) if own_id else None
-    task = MapReduceTask(handler, options, unique, Schedule.of(cls.__dict__.get("cron")))
-    task.chunk_options = chunk_options
-    handler.task = cls.task = task
-    cls.name = name
-    place = f"{cls.__qualname__} in {cls.__module__}"
-    registry.register(handler, place)
-    registry.register((AsyncChunkHandler if chunk_options.asynchronous else ChunkHandler)(cls, name), place)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 from django.db import transaction
 
 from queueops.composite_errors import EmptyComposite, NoPart
+from queueops.durations import Delay
 from queueops.errors import BadOption, IdInUse, UnknownOption, advice
 from queueops.handle import TaskHandle
 from queueops.kinds.options import Options
@@ -49,6 +50,22 @@ class Part:
         """The same for async code."""
         return await asyncio.to_thread(self.push)
 
+    def si(self) -> Self:
+        """The same, without the result before it."""
+        raise NotImplementedError
+
+    def using(self, **options: Any) -> Self:
+        """The same with other options."""
+        raise NotImplementedError
+
+    def postpone(self, delay: Delay) -> TaskHandle[Any]:
+        """The same, not before `delay`: seconds, a `timedelta`, or an aware datetime."""
+        return self.using(delay=delay).push()
+
+    def push_on_commit(self) -> TaskHandle[Any]:
+        """The same, once the current database transaction is committed; outside of one, at once."""
+        raise NotImplementedError
+
 
 class Signature(Part):
     """One call of a task."""
@@ -76,10 +93,26 @@ class Signature(Part):
         handle: TaskHandle[Any] = self.task.push(*self.args, **self.kwargs)
         return handle
 
-    def using(self, **options: Any) -> Signature:
+    async def apush(self) -> TaskHandle[Any]:
+        """The same for async code."""
+        handle: TaskHandle[Any] = await self.task.apush(*self.args, **self.kwargs)
+        return handle
+
+    def push_on_commit(self) -> TaskHandle[Any]:
+        """The same, once the current database transaction is committed; outside of one, at once."""
+        handle: TaskHandle[Any] = self.task.push_on_commit(*self.args, **self.kwargs)
+        return handle
+
+    def si(self) -> Self:
+        """The same call, without the result before it."""
+        return self._with(self.task, ignores_previous=True)
+
+    def using(self, **options: Any) -> Self:
         """The same call with other options of its task."""
-        task = self.task.using(**options)
-        return Signature(task, self.args, self.kwargs, ignores_previous=self.ignores_previous)
+        return self._with(self.task.using(**options), ignores_previous=self.ignores_previous)
+
+    def _with(self, task: Task[Any, Any, Any], *, ignores_previous: bool) -> Self:
+        return type(self)(task, self.args, self.kwargs, ignores_previous=ignores_previous)
 
 
 class Composite(Part):
@@ -138,10 +171,6 @@ class Composite(Part):
     def push(self) -> TaskHandle[Any]:
         """Leave all of it to workers."""
         return self._send(self.nodes())
-
-    def postpone(self, delay: Any) -> TaskHandle[Any]:
-        """The same, not before `delay`: seconds, a `timedelta`, or an aware datetime."""
-        return self.using(delay=delay).push()
 
     def push_on_commit(self) -> TaskHandle[Any]:
         """The same, once the current database transaction is committed; outside of one, at once."""

@@ -14,6 +14,8 @@ from queueops.kinds.pushable import Task
 from queueops.schedule import Schedule
 from queueops.schedule_records import LONGEST_ARGUMENTS, ScheduleDefinition, check_schedule_id
 
+SORTS = "a task, a class such as a MapReduce, an Iterator or a Chain, or its name"
+
 logger = logging.getLogger("queueops.watchdog")
 
 
@@ -40,7 +42,7 @@ def find_task(named: Any) -> Task[Any, Any, Any]:
     if not isinstance(named, str):
         task = named if isinstance(named, Task) else getattr(named, "task", None)
         if not isinstance(task, Task):
-            raise BadOption(name="task", value=named, expected="a task, a MapReduce class, or its name")
+            raise BadOption(name="task", value=named, expected=SORTS)
         return task
     tasks = {task.name: task for task in _tasks()}
     if named not in tasks:

@@ -9,34 +9,27 @@ from typing import Any, ClassVar
 
 from asgiref.sync import async_to_sync
 
+from queueops import registry
 from queueops.composite_errors import NoPart
-from queueops.handle import TaskHandle
-from queueops.ids import check_id
+from queueops.context import Context
+from queueops.kinds.classes import ClassTask, TaskClass, place_of, unique_of
+from queueops.kinds.function import FunctionHandler
+from queueops.kinds.options import Options
 from queueops.kinds.parts import PART_ADVICE, Composite, Part
-from queueops.kinds.task import default_name
+from queueops.redis import broker as brokers
+from queueops.schedule import Schedule
 
 
-class Template:
+class Template(TaskClass, abstract=True):
     """Subclass `Chain` or `Group` and give it ``init``, which answers its parts; ``push`` leaves it to workers.
 
-    ``task_id`` of the same arguments, if there is one, gives the id: what a second push of it does says
-    ``on_conflict`` ("ignore" or "reject").
+    What a second push of one ``task_id`` does says ``on_conflict`` ("ignore" or "reject"). ``cron``: when it runs by
+    itself; `init` is run by a worker then, as the first step of the task, and tried again as any task is.
     """
 
     kind: ClassVar[str] = ""
-    name: ClassVar[str] = ""
     pool: ClassVar[str | None] = None
-    tags: ClassVar[Sequence[str]] = ()
-    keep: ClassVar[float | None] = None
-    on_conflict: ClassVar[str] = "ignore"
     on_failure: ClassVar[str] = "fail"
-
-    def __init_subclass__(cls, *, abstract: bool = False, **kwargs: Any) -> None:
-        """Check the options of the class. Raises BadOption."""
-        super().__init_subclass__(**kwargs)
-        if not abstract:
-            cls.name = check_id(cls.__dict__.get("name") or default_name(cls), "name of a task")
-            cls.s()
 
     def init(self, *args: Any, **kwargs: Any) -> Any:
         """Answer the parts; may be `async def`. It runs where the push is made."""
@@ -48,29 +41,31 @@ class Template:
         return TemplatePart(cls, args, kwargs)
 
     @classmethod
-    def si(cls, *args: Any, **kwargs: Any) -> TemplatePart:
-        """The same, without the result of what comes before it."""
-        return cls.s(*args, **kwargs).si()
+    def _register(cls, name: str, schedule: Schedule | None) -> None:
+        cls.s()  # checks what the class says
+        given = {"pool": cls.pool or "default", "tags": cls.tags, "keep": cls.keep, "on_conflict": cls.on_conflict}
+        handler = TemplateHandler(cls, name)
+        task = ClassTask(handler, Options().but(**given), unique_of(cls), schedule)
+        task.own = (("ex", 1), ("of", cls.on_failure)) if cls.on_failure != "fail" else (("ex", 1),)
+        handler.task = cls.task = task
+        registry.register(handler, place_of(cls))
 
-    @classmethod
-    def push(cls, *args: Any, **kwargs: Any) -> TaskHandle[Any]:
-        """Leave this call to workers."""
-        return cls.s(*args, **kwargs).push()
 
-    @classmethod
-    async def apush(cls, *args: Any, **kwargs: Any) -> TaskHandle[Any]:
-        """The same for async code."""
-        return await cls.s(*args, **kwargs).apush()
+class TemplateHandler(FunctionHandler):
+    """Runs ``init`` in a worker, for a schedule, and writes the parts: the task waits for them then."""
 
-    @classmethod
-    def postpone(cls, delay: Any, /, *args: Any, **kwargs: Any) -> TaskHandle[Any]:
-        """The same, not before `delay`."""
-        return cls.s(*args, **kwargs).postpone(delay)
+    def __init__(self, cls: type[Template], name: str) -> None:
+        super().__init__(cls().init, name, (Exception,))
+        self.kind = cls.kind
+        self.cls = cls
 
-    @classmethod
-    def push_on_commit(cls, *args: Any, **kwargs: Any) -> TaskHandle[Any]:
-        """The same, once the current database transaction is committed."""
-        return cls.s(*args, **kwargs).push_on_commit()
+    def run(self, context: Context) -> None:
+        """The first step of a chain or a group: its parts."""
+        lease = context.lease
+        args, kwargs = self.plan.decode(lease.args)
+        nodes = TemplatePart(self.cls, args, kwargs).using(id=lease.id, pool=lease.pool).nodes()
+        leaves = sum(node.push.kind not in ("chain", "group") for node in nodes)
+        brokers.get_broker().emit(lease, nodes, "tree", str(leaves).encode())
 
 
 class Chain(Template, abstract=True):

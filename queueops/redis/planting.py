@@ -34,7 +34,7 @@ class Planting(Producing, Storing):
         return answer
 
     def emit(self, lease: Lease, nodes: Sequence[Node], answer: str, state: bytes) -> None:
-        """Write what a running iterator answered. Its tasks, the first node standing for itself, begin when it settles.
+        """Write what a running iterator or template answered, the first node being itself. It begins when it settles.
 
         Raises StaleLease and PartInUse.
         """
@@ -44,7 +44,10 @@ class Planting(Producing, Storing):
             batch = rest[start : start + BATCH]
             last = start + BATCH >= len(rest)
             said = (lease.id, lease.fence, token, answer if last else "", self.rules, state)
-            word, in_use = self._call("emit", lease.pool, *said, *pushwire.node_arguments(batch, nodes))
+            arguments = pushwire.node_arguments(batch, nodes)
+            while (reply := self._call("emit", lease.pool, *said, *arguments))[0] == b"MORE":
+                pass
+            word, in_use = reply
             if word == b"TAKEN":
                 self._refuse(lease.pool, in_use.decode())
             if word != b"OK":

@@ -22,10 +22,14 @@ NEW, ANY = "new", ""
 
 
 class Schedules(NamedTuple):
-    """Schedules at a moment of Redis' clock; `next_ms` is the first tick of any that is still to come."""
+    """Schedules at a moment of Redis' clock; `next_ms` is the first tick of any that is still to come.
+
+    `put_off`: of those that are ripe, how many have runs that wait for the end of another.
+    """
 
     now_ms: int
     next_ms: int | None
+    put_off: int
     rows: list[ScheduleState]
 
 
@@ -122,8 +126,8 @@ class Scheduling(Link):
         return [word.decode() for word in reply]
 
     def _read(self, pool: str, which: str, most: int, id: str = "") -> Schedules:
-        now, first, rows = self._call("schedules", pool, which, most, id)
-        return Schedules(int(now), facts.maybe_whole(first or None), list(_states(pool, rows)))
+        now, first, put_off, rows = self._call("schedules", pool, which, most, id)
+        return Schedules(int(now), facts.maybe_whole(first or None), put_off, list(_states(pool, rows)))
 
 
 def _states(pool: str, rows: Sequence[Any]) -> Iterator[ScheduleState]:

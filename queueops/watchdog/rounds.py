@@ -19,7 +19,7 @@ from queueops.redis.link import BATCH
 from queueops.watchdog.timekeeper import Declared, Timekeeper
 
 PERIOD_S = 1.0
-POOLS_EVERY_S = 10.0
+LANES_EVERY_S = 10.0
 TICKS_A_ROUND = 20
 """Ticks on one pool before the next has its turn: a pool with much to do does not hold up the others."""
 LONGEST_BACKOFF_S = 5.0
@@ -50,7 +50,7 @@ class Watchdog:
         self.name = f"watchdog-{new_id()}"
         self.period_s = period_s
         self._chosen = tuple(pools)
-        self._known: list[str] = list(self._chosen)
+        self._known: list[str] = []
         self._undeclared = set(self._chosen)  # pools whose lanes are to be given what the settings say
         self._looked = 0.0
         self._failures = 0
@@ -122,7 +122,6 @@ class Watchdog:
                 raise
             except Exception:  # whatever stands in the keys of its schedules
                 logger.exception("the schedules of pool %s could not be compared with the code", pool)
-        self._looked = float("-inf")
 
     def _round_of(self, pool: str) -> dict[str, int]:
         """One pool's part of the round. What is wrong with one pool does not hold up the others."""
@@ -150,12 +149,16 @@ class Watchdog:
             return {"schedule_error": 1}
 
     def pools(self) -> list[str]:
-        """The pools to watch over; looked up anew every few seconds."""
-        if not self._chosen and (not self._known or time.monotonic() - self._looked > POOLS_EVERY_S):
-            self._known = self.broker.pools()
-            self._undeclared = set(self._known)
+        """The pools to watch over. What the settings say of their lanes is compared with what is there now and then."""
+        if self._chosen:
+            return list(self._chosen)
+        found = self.broker.pools()
+        self._undeclared |= set(found) - set(self._known)
+        if time.monotonic() - self._looked > LANES_EVERY_S:
+            self._undeclared = set(found)
             self._looked = time.monotonic()
-        return self._known
+        self._known = found
+        return found
 
     def _tick(self, pool: str) -> dict[str, int]:
         acted: dict[str, int] = {}

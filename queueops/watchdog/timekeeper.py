@@ -16,6 +16,8 @@ from queueops.watchdog.catching_up import firing
 Declared = Callable[[], Sequence[ScheduleDefinition]]
 CALLS = 20
 """Batches of one pool before others have their turn."""
+PUT_OFF_S = 0.1
+"""How often it is looked whether a run that was put off can begin, as long as there is any."""
 
 logger = logging.getLogger("queueops.watchdog")
 
@@ -51,8 +53,11 @@ class Timekeeper:
                 acted[word.lower()] = acted.get(word.lower(), 0) + 1
             if not words:
                 break
-        if found.next_ms is not None:
-            self._next[pool] = time.monotonic() + (found.next_ms - found.now_ms + 1) / 1000
+        ahead = [] if found.next_ms is None else [(found.next_ms - found.now_ms + 1) / 1000]
+        if found.put_off:
+            ahead.append(PUT_OFF_S)
+        if ahead:
+            self._next[pool] = time.monotonic() + min(ahead)
         return acted
 
     def _fire(self, row: ScheduleState, now_ms: int) -> list[str]:
@@ -92,7 +97,7 @@ class Timekeeper:
         """Write what the code says into Redis; what it does not say any more stops, and stays to be seen."""
         if self._declared is None:
             return
-        now_ms, _, rows = self._broker.schedules(pool)
+        now_ms, _, _, rows = self._broker.schedules(pool)
         known, names = {row.id: row for row in rows}, set()
         for definition in wanted:
             names.add(definition.id)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
@@ -12,21 +11,10 @@ from queueops.contracts import Outcome
 from queueops.redis.broker import get_broker
 from queueops.testing import eager, run_worker
 from queueops.testing.execution import run
+from tests.composites.channel import CHANNEL
 from tests.composites.work import Count, Mixed, Patient, Wrong, seen, tell
 from tests.kernel import invariants
 from tests.kernel.desk import end
-
-
-class Channel:
-    """A task's channel on which nothing is sent."""
-
-    def progress(self, *_: Any) -> None:
-        """Nobody looks."""
-
-    log = extend = progress
-
-
-CHANNEL = Channel()
 
 pytestmark = pytest.mark.usefixtures("namespace")
 

@@ -233,7 +233,7 @@ def keys(look: Look) -> Problems:
 def families(look: Look) -> Problems:
     """An idle composite has open children, an ended one none; an open child has not ended, and knows its parent."""
     for key, row in look.records.items():
-        if "cc" not in row:
+        if "cc" not in row and "ex" not in row:
             continue
         open_children = look.picture.members(f"task:{key}#open")
         if row["s"] in TERMINAL and open_children and f"~cancel:{key}" not in look.picture.scores("agenda"):

@@ -11,7 +11,9 @@ import pytest
 from queueops.redis.broker import get_broker
 from queueops.redis.scheduling import NEW
 from queueops.schedule_records import ScheduleDefinition, ScheduleState
+from queueops.testing.execution import run
 from queueops.watchdog.timekeeper import Timekeeper
+from tests.composites.channel import CHANNEL
 from tests.kernel.desk import POOL, Desk, make
 
 HOUR_MS = 3_600_000
@@ -53,6 +55,14 @@ class Clock(Desk):
         """The ids of the tasks of a schedule, in order."""
         names = self.client.keys(f"{self.keys.task(id)}@*")
         return sorted(name.decode().rpartition(":task:")[2] for name in names if b"#" not in name)
+
+    def drain_really(self) -> list[str]:
+        """Run everything that is ready with its own code, one at a time; the ids in the order of their starts."""
+        order: list[str] = []
+        while leases := self.claim(1):
+            order.append(leases[0].id)
+            self.exchange(settle=[run(leases[0], CHANNEL)])
+        return order
 
     def words(self, id: str = "s") -> list[str]:
         """What the history of a schedule says, the oldest first."""

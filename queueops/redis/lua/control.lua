@@ -20,6 +20,7 @@
 --@include subtree
 --@include runs
 --@include iterator
+--@include expansion
 --@include chunks
 --@include twins
 --@include chunkends
@@ -38,7 +39,7 @@ end
 
 -- What can't be done to a chain or a group, and why.
 local function refuse_composite(record)
-  if record.k ~= 'chain' and record.k ~= 'group' then return nil end
+  if (record.k ~= 'chain' and record.k ~= 'group') or record.ex then return nil end
   if verb == 'edit' or (verb == 'retry' and ARGV[3] ~= '' and ARGV[3] ~= 'all') then
     return 'the arguments of a ' .. record.k .. ' were used up when it was pushed: push it anew'
   end

@@ -1,10 +1,10 @@
 #!lua
--- emit: a running iterator writes the tasks of its batch, in one call or more, and in the last one what it answered. They
--- begin when it settles; those of a run that did not come so far are erased by the next run.
+-- emit: a running iterator writes the tasks of its batch, or a template its parts, in one call or more, and in the last
+-- one what it answered. They begin when it settles; those of a run that did not come so far are erased by the next run.
 -- KEYS: 1 the pool's prefix
--- ARGV: 1 iterator, 2 fence, 3 token of this run, 4 what it answered ('' = there is more to come, next, idle, done), 5 rules,
---       6 its new state, 7 number of nodes, then each (see nodes.lua).
--- Reply: word (OK STALE GONE TAKEN), the id that is in use.
+-- ARGV: 1 task, 2 fence, 3 token of this run, 4 what it answered ('' = there is more to come, next, idle, done, tree), 5 rules,
+--       6 its new state, of a tree its leaves, 7 number of nodes, then each (see nodes.lua).
+-- Reply: word (OK STALE GONE TAKEN, MORE: to be called again, there was much to erase), the id that is in use.
 -- Transitions: push, discard.
 --@include clock
 --@include core
@@ -20,6 +20,7 @@
 --@include resume
 --@include subtree
 --@include iterator
+--@include expansion
 --@include nodes
 
 local id, fence, token, answer = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
@@ -28,14 +29,15 @@ if not record then return { 'GONE', '' } end
 if record.s ~= 'locked' or record.f ~= fence then return { 'STALE', '' } end
 
 if record.se ~= token then
-  composites().drop_drafts(id)
+  local done = record.k == 'iterator' and (composites().drop_drafts(id) or true) or composites().prune(id)
   flush()
+  if not done then return { 'MORE', '' } end
   call('HSET', task_key(id), 'se', token)
 end
 local nodes = read_nodes(7, tonumber(ARGV[7]))
 local in_use = find_taken(nodes, token)
 if in_use then return { 'TAKEN', in_use } end
-for _, node in ipairs(nodes) do write_node(node, token, id) end
+for _, node in ipairs(nodes) do write_node(node, token, record.k == 'iterator' and id) end
 if answer ~= '' then call('HSET', task_key(id), 'sw', answer, 'sn', ARGV[6]) end
 flush()
 flush_lanes()

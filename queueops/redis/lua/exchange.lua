@@ -23,6 +23,7 @@
 --@include subtree
 --@include runs
 --@include iterator
+--@include expansion
 --@include chunks
 --@include twins
 --@include chunkends

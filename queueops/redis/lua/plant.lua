@@ -21,6 +21,7 @@
 --@include resume
 --@include subtree
 --@include iterator
+--@include expansion
 --@include nodes
 
 local root, token, step, policy = ARGV[1], ARGV[2], ARGV[3], ARGV[4]

@@ -20,6 +20,7 @@
 --@include subtree
 --@include runs
 --@include iterator
+--@include expansion
 --@include chunks
 --@include twins
 --@include redo

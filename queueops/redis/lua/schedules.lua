@@ -3,13 +3,13 @@
 -- was put off until the one before it ended.
 -- KEYS: 1 the pool's prefix
 -- ARGV: 1 which (all, ripe, one), 2 how many at most, 3 the one
--- Reply: time, time of the first tick to come ('' none), rows: id, time of its next tick, runs put off, state of the task
---        that it created last, fields.
+-- Reply: time, time of the first tick to come ('' none), how many schedules have runs put off, rows: id, time of its next
+--        tick, runs put off, state of the task that it created last, fields.
 -- Transitions: none.
 --@include clock
 --@include schedules
 
-local most, rows = tonumber(ARGV[2]), {}
+local most, rows, put_off = tonumber(ARGV[2]), {}, 0
 
 local function add_row(id, score)
   local reply = redis.pcall('HGETALL', schedule_key(id))
@@ -31,8 +31,11 @@ else
   for i = 1, #ids, 2 do add_row(ids[i], ids[i + 1]) end
   for _, id in ipairs(call('SRANDMEMBER', QUEUED, most)) do
     local score, row = call('ZSCORE', SCHEDULES, id), fields_of(schedule_key(id), 'lt', 'pa', 'og')
-    if score and tonumber(score) > now and row and not (row[2] or row[3]) and is_over(row[1]) then add_row(id, score) end
+    if score and row and not (row[2] or row[3]) then
+      put_off = put_off + 1
+      if tonumber(score) > now and is_over(row[1]) then add_row(id, score) end
+    end
   end
 end
 local first = call('ZRANGEBYSCORE', SCHEDULES, '(' .. NOW, '(+inf', 'WITHSCORES', 'LIMIT', 0, 1)
-return { now, first[2] or '', rows }
+return { now, first[2] or '', put_off, rows }

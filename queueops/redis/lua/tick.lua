@@ -22,6 +22,7 @@
 --@include subtree
 --@include runs
 --@include iterator
+--@include expansion
 --@include chunks
 --@include twins
 --@include chunkends

@@ -62,10 +62,13 @@ local function forget_children(id)
   call('DEL', key .. '#children', key .. '#open', key .. '#results', key .. '#planted', key .. '#drafts')
 end
 
+-- Whether a task has children, or may have some.
+local function is_parent(record) return record.cc or record.k == 'iterator' or record.ex end
+
 local function wipe(id, record)
   local key = task_key(id)
   call('DEL', key, key .. '#log', key .. '#next')
-  if record and (record.cc or record.k == 'iterator') then forget_children(id) end
+  if record and is_parent(record) then forget_children(id) end
 end
 
 local function erase(id, record)

@@ -13,7 +13,7 @@ local function finish(id, record, state, ...)
   leave_lease(id, record, state)
   call('HSET', task_key(id), 's', state, 'e', NOW, ...)
   schedule(id, now + (number_of(record.kp) or RULES['keep_' .. state]))
-  if record.k == 'iterator' then composites().cancel_children(id) end
+  if is_parent(record) then composites().cancel_children(id) end
   tell_end(id, record, state)
   if record.nx then start_next(id) end
 end
@@ -118,8 +118,8 @@ local function settle_success(id, row, position)
     nx = row[8], pi = row[9] }
   if record.s == 'mapping' then
     settle_map(id, read_record(id), ARGV[position + 4])
-  elseif record.k == 'iterator' then
-    composites().settle_iterator(id, read_record(id))
+  elseif record.k == 'iterator' or row[10] then
+    composites()[row[10] and 'settle_expansion' or 'settle_iterator'](id, read_record(id))
   else
     finish(id, record, 'succeeded', 're', ARGV[position + 4])
   end
@@ -135,7 +135,7 @@ end
 local function settle(position)
   local id, outcome = ARGV[position + 1], ARGV[position + 3]
   if is_chunk(id) then return settle_chunk(id, ARGV[position + 2], outcome, end_at(position)) end
-  local row = fields_of(task_key(id), 's', 'f', 'n', 'k', 'l', 'kp', 'wt', 'nx', 'pi')
+  local row = fields_of(task_key(id), 's', 'f', 'n', 'k', 'l', 'kp', 'wt', 'nx', 'pi', 'ex')
   if not row or not row[1] then return 'GONE' end
   if row[2] ~= ARGV[position + 2] then return 'STALE' end
   if not LEASED[row[1]] then return 'REPEAT' end

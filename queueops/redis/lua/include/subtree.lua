@@ -12,7 +12,7 @@ local function make_subtrees()
     schedule(id, now + (number_of(record.kp) or RULES.keep_cancelled))
     tell_end(id, record, 'cancelled')
     if record.s == 'aggregating' then turn_lane(id); tell_holders(id) end
-    if record.cc or record.k == 'iterator' then family.cancel_children(id) end
+    if is_parent(record) then family.cancel_children(id) end
     if record.nx then start_next(id) end
   end
 
@@ -137,6 +137,7 @@ function composites()
     make_subtrees()
     make_resumes()
     make_iterators()
+    make_expansions()
   end
   return family
 end

@@ -99,7 +99,7 @@ function verbs.delete(id, record, _, keep)
   flush()
   local key, trash = task_key(id), P .. ':trash:' .. id
   call('RENAME', key, trash)
-  if record.cc or record.k == 'iterator' then forget_children(id); call('HDEL', trash, 'cc') end
+  if is_parent(record) then forget_children(id); call('HDEL', trash, 'cc') end
   if record.ch then call('DEL', key .. '#chunks:by'); touched['#' .. id] = true end
   if call('EXISTS', key .. '#log') == 1 then call('RENAME', key .. '#log', trash .. '#log') end
   call('ZADD', P .. ':trashed', now, id)

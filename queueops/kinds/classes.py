@@ -1,0 +1,138 @@
+"""Classes that are tasks: what each of them can do without an instance, and the options that they say as attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, ClassVar
+
+from queueops.contracts import Push
+from queueops.handle import TaskHandle
+from queueops.ids import check_id
+from queueops.kinds.options import UNSET, Options
+from queueops.kinds.parts import Part, Signature
+from queueops.kinds.pushable import Task
+from queueops.kinds.task import default_name
+from queueops.kinds.unique import UniqueId
+from queueops.retry import DEFAULT, Retry
+from queueops.schedule import Schedule
+
+PUSHED = ("pool", "lane", "priority", "tags", "keep", "on_conflict", "retries", "retry", "timeout")
+"""The attributes that are options of a push."""
+
+
+class TaskClass:
+    """A class whose calls are left to workers. What says otherwise in a subclass is registered when that is defined.
+
+    ``cron``: when it runs by itself, a line or a `Schedule`; not inherited. ``task_id`` of the same arguments, if there
+    is one, gives the id: what a second push of it does says ``on_conflict``.
+    """
+
+    name: ClassVar[str] = ""
+    tags: ClassVar[Sequence[str]] = ()
+    keep: ClassVar[float | None] = None
+    on_conflict: ClassVar[str] = "ignore"
+    cron: ClassVar[str | Schedule | None] = None
+
+    task: ClassVar[Task[Any, Any, Any]]
+
+    def __init_subclass__(cls, *, abstract: bool = False, **kwargs: Any) -> None:
+        """Register the class under its name, and check its options. Raises BadOption."""
+        super().__init_subclass__(**kwargs)
+        if not abstract:
+            cls.name = check_id(cls.__dict__.get("name") or default_name(cls), "name of a task")
+            cls._register(cls.name, Schedule.of(cls.__dict__.get("cron")))
+
+    @classmethod
+    def push(cls, *args: Any, **kwargs: Any) -> TaskHandle[Any]:
+        """Leave this call to workers."""
+        return cls.s(*args, **kwargs).push()
+
+    @classmethod
+    async def apush(cls, *args: Any, **kwargs: Any) -> TaskHandle[Any]:
+        """The same for async code."""
+        return await cls.s(*args, **kwargs).apush()
+
+    @classmethod
+    def postpone(cls, delay: Any, /, *args: Any, **kwargs: Any) -> TaskHandle[Any]:
+        """Leave this call to workers, not before `delay`."""
+        return cls.s(*args, **kwargs).postpone(delay)
+
+    @classmethod
+    def push_on_commit(cls, *args: Any, **kwargs: Any) -> TaskHandle[Any]:
+        """Leave this call to workers once the current database transaction is committed."""
+        return cls.s(*args, **kwargs).push_on_commit()
+
+    @classmethod
+    def s(cls, *args: Any, **kwargs: Any) -> Part:
+        """Make this call a part of a chain or group."""
+        return cls.task.s(*args, **kwargs)
+
+    @classmethod
+    def si(cls, *args: Any, **kwargs: Any) -> Part:
+        """The same, without the result of the task before it."""
+        return cls.s(*args, **kwargs).si()
+
+    @classmethod
+    def _register(cls, name: str, schedule: Schedule | None) -> None:
+        """Make the class known under its name; sets its task."""
+        raise NotImplementedError
+
+
+class ClassTask(Task[Any, Any, Any]):
+    """The task of a class: what is pushed is of the class's kind, and says in its record what only such a one has."""
+
+    own: tuple[tuple[str, str | int], ...] = ()
+
+    def _made(self, args: Sequence[Any], kwargs: dict[str, Any], *, after: bool = False) -> Push:
+        push = super()._made(args, kwargs, after=after)
+        push.kind, push.own = self.handler.kind, self.own
+        return push
+
+
+class RunClass(TaskClass, abstract=True):
+    """A class whose methods workers run: each of its calls is one task, with the options that a task has."""
+
+    pool: ClassVar[str] = "default"
+    lane: ClassVar[str | None] = None
+    priority: ClassVar[int] = 0
+    retries: ClassVar[int | None] = None
+    retry: ClassVar[Retry] = DEFAULT
+    retry_on: ClassVar[Sequence[type[BaseException]]] = (Exception,)
+    timeout: ClassVar[Any] = UNSET
+
+    @classmethod
+    def push_many(cls, calls: Iterable[Sequence[Any]]) -> list[TaskHandle[Any]]:
+        """Leave many calls to workers."""
+        return cls.task.push_many(calls)
+
+    @classmethod
+    def s(cls, *args: Any, **kwargs: Any) -> Signature:
+        """Make this call a part of a chain or group."""
+        return cls.task.s(*args, **kwargs)
+
+    @classmethod
+    def si(cls, *args: Any, **kwargs: Any) -> Signature:
+        """The same, without the result of the task before it."""
+        return cls.task.si(*args, **kwargs)
+
+    @classmethod
+    def using(cls, **options: Any) -> Task[Any, Any, Any]:
+        """The same with other options for this caller."""
+        return cls.task.using(**options)
+
+
+def options_of(cls: type[RunClass]) -> Options:
+    """The options that a class says otherwise than all others. Raises BadOption."""
+    given = {option: getattr(cls, option) for option in PUSHED}
+    return Options().but(**{option: value for option, value in given.items() if value is not getattr(RunClass, option)})
+
+
+def unique_of(cls: type[TaskClass]) -> UniqueId | None:
+    """What gives a call its id, when the class says so."""
+    own_id = getattr(cls(), "task_id", None)
+    return UniqueId(own_id) if own_id else None
+
+
+def place_of(cls: type[TaskClass]) -> str:
+    """Where a class is defined, for those who meet two of one name."""
+    return f"{cls.__qualname__} in {cls.__module__}"
