@@ -144,7 +144,7 @@ TRANSITIONS: tuple[Transition, ...] = (
     Transition(_S.WAITING, None, "discard", (_P, _W, _D)),
     Transition(_S.AGGREGATING, _S.PENDING, "gather", (_W, _D, _O)),
     Transition(_S.AGGREGATING, _S.FAILED, "gather", (_W, _D, _O)),
-    *_each((_S.PENDING, *_RUNNING, _S.POSTPONED, _S.RESTART, _S.AGGREGATING), _S.QUARANTINED, "quarantine", _W, _D),
+    *_each((*_AT_REST, *_RUNNING), _S.QUARANTINED, "quarantine", _W, _D),
     *_each((_S.POSTPONED, _S.RESTART), _S.PENDING, "run_now", _O),
     Transition(_S.POSTPONED, _S.IDLE, "run_now", (_O,)),
     *_each((_S.RESTART, *TERMINAL), _S.PENDING, "retry", _O),

@@ -133,6 +133,7 @@ class TaskDetail(TaskFacts, frozen=True, kw_only=True):
     parent_uid: int = 0
     parent_name: str = ""  # of a parent in the same pool, while it is there
     parent_state: str = ""
+    retried_by: str = ""  # the chain or group that runs this part of it again; it can't be retried by itself
     root: str = ""
     trace: str = ""
     meta: str = ""

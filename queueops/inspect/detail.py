@@ -102,6 +102,7 @@ def _describe(detail: Detail, hide: Redactor) -> TaskDetail:
         log=history.log(lines, hide),
         timeline=history.timeline(lines, record, state, entered),
         allowed=_allowed(detail, state),
+        retried_by=_retried_by(detail, state),
         on_failure=_policy(kind, record),
         phase=field("ph", ""),
         goes_on_at=goes_on_at(record, state),
@@ -122,9 +123,20 @@ def _allowed(detail: Detail, state: str) -> tuple[str, ...]:
     verbs = actions_of(kind, State(state)) if state in CLASSES else ()
     if b"s" not in detail.record or b"n" not in detail.record:
         return tuple(verb for verb in verbs if verb == "discard")
-    if kind in CONTAINERS and b"cc" not in detail.record:  # it comes from the trash, where its parts are gone
+    if _is_without_parts(detail, kind) or _retried_by(detail, state):
         return tuple(verb for verb in verbs if verb != "retry")
     return verbs
+
+
+def _is_without_parts(detail: Detail, kind: str) -> bool:
+    """It comes from the trash, where its parts are gone."""
+    return kind in CONTAINERS and b"cc" not in detail.record and b"ex" not in detail.record
+
+
+def _retried_by(detail: Detail, state: str) -> str:
+    """The chain or group that runs this part again, which is over; '' where it can be retried by itself."""
+    is_over = state in CLASSES and CLASSES[State(state)] is StateClass.TERMINAL
+    return text(detail.record.get(b"pi")) if is_over and detail.parent_kind in CONTAINERS else ""
 
 
 def _policy(kind: str, record: dict[str, str]) -> str:

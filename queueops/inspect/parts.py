@@ -12,7 +12,7 @@ from queueops.inspect.tasks import row_of
 from queueops.redis.facts import ChildRow, may_be_id, maybe_whole
 
 MOST = 200
-_ORDER = re.compile(r"\d{1,15}", re.ASCII)
+_ORDER = re.compile(r"g?\d{1,15}", re.ASCII)
 
 
 def parts(id: str, pool: str, after: str = "", limit: int = 50) -> PartPage:

@@ -25,7 +25,7 @@ TICKS_A_ROUND = 20
 LONGEST_BACKOFF_S = 5.0
 BROKEN = "broken key "
 NO_INDEX = "the key {key} holds something else than it should, and is written to no more until it is deleted"
-TOLD = ("recovered", "broken", "forgotten", "trimmed")
+TOLD = ("recovered", "broken", "forgotten", "trimmed", "lost part", "lost parent")
 
 logger = logging.getLogger("queueops.watchdog")
 

@@ -143,3 +143,45 @@ def test_other_arguments_are_refused_and_so_is_a_composite_without_its_children(
     desk.told("delete", "c")
     desk.told("restore", "c")
     assert desk.told("retry", "c") == "REFUSED"
+
+
+@pytest.mark.parametrize("state", ["failed", "cancelled"])
+def test_a_part_is_run_again_by_what_it_is_part_of_and_not_by_itself(desk: Desk, state: str) -> None:
+    plant(desk, chain_of("c", "a", "b"))
+    if state == "failed":
+        fail(desk, desk.lease())
+    else:
+        desk.told("cancel", "c")
+    before = desk.everything()
+    (row,) = desk.control("retry", "a")
+    assert row.word == "REFUSED"
+    been = "been " if state == "cancelled" else ""
+    assert (
+        row.detail
+        == f"it is part of c, which has {been}{state}: retry that, and what did not succeed in it comes again"
+    )
+    assert desk.everything() == before
+    assert desk.told("retry", "c") == "OK"
+    assert run(desk) == ["a", "b"]
+
+
+def test_a_part_that_failed_in_a_group_that_goes_on_waits_for_the_whole_to_be_run_again(desk: Desk) -> None:
+    plant(desk, group_of("g", "a", "b", of="continue"))
+    fail(desk, desk.lease())
+    (row,) = desk.control("retry", "a")
+    assert (row.word, row.detail) == (
+        "REFUSED",
+        "it is part of g, which goes on without it: retry that when it has ended",
+    )
+    run(desk)
+    desk.told("retry", "g")
+    assert run(desk) == ["a"]
+    assert desk.state("g") == "succeeded"
+
+
+def test_a_part_whose_parent_is_gone_is_run_by_itself(desk: Desk) -> None:
+    plant(desk, chain_of("c", "a", "b"))
+    fail(desk, desk.lease())
+    desk.told("delete", "c")
+    assert desk.told("retry", "a") == "OK"
+    assert run(desk) == ["a"]

@@ -91,6 +91,47 @@ def test_an_iterator_tells_what_it_has_begun_and_what_comes_next() -> None:
     assert lease.id == handle.id
 
 
+@pytest.mark.usefixtures("namespace")
+def test_what_an_iterator_runs_comes_in_pages_the_oldest_first_then_what_it_has_planted() -> None:
+    handle = Count.push(4)
+    desk = Desk(get_broker())
+    lease = desk.lease()
+    key = desk.keys.task(handle.id)
+    uid = desk.client.hget(key, "u")
+    names = [f"t{number * 37 % 101}" for number in range(100)]
+    desk.push(*names)
+    for number, name in enumerate(names):
+        desk.client.hset(desk.keys.task(name), mapping={"pi": handle.id, "pu": uid})
+        if number < 70:
+            desk.client.sadd(f"{key}#open", name)
+        else:
+            desk.client.zadd(f"{key}#planted", {name: number})
+    shown, after = [], ""
+    for size in (30, 30, 30, 10):
+        page = inspect.parts(handle.id, "default", after=after, limit=30)
+        assert (len(page.rows), page.open) == (size, 70)
+        shown += [row.id for row in page.rows]
+        after = page.next
+    assert (shown, after) == (names, "")
+    desk.client.delete(f"{key}#open", f"{key}#planted")
+    assert lease.id == handle.id
+
+
+def test_a_part_that_has_ended_is_retried_by_what_it_is_part_of(desk: Desk) -> None:
+    plant(desk, chain_of("c", "a", "b"))
+    desk.told("cancel", "a")
+    part, whole = inspect.task("a"), inspect.task("c")
+    assert part is not None
+    assert whole is not None
+    assert (part.retried_by, whole.retried_by) == ("c", "")
+    assert "retry" not in part.allowed
+    assert "retry" in whole.allowed
+    desk.told("delete", "c")
+    alone = inspect.task("a")
+    assert alone is not None
+    assert "retry" in alone.allowed
+
+
 def test_why_says_how_many_parts_are_over_and_whose_turn_it_is(desk: Desk) -> None:
     plant(desk, chain_of("c", "a", "b", group_of("g", "x"), "d"))
     for _ in range(2):

@@ -62,7 +62,7 @@ local function control(id)
   end
   if record.ot == token then return answer('REPEAT', record.s) end
   if not allowed[record.s] then return answer('REFUSED', record.s, verb .. ' is not possible while it is ' .. record.s) end
-  local reason = refuse_composite(record)
+  local reason = refuse_composite(record) or verb == 'retry' and refusal_of_part(record)
   if reason then return answer('REFUSED', record.s, reason) end
   if NUMERIC[verb] and not number_of(ARGV[3]) then return answer('REFUSED', record.s, verb .. ' needs a number') end
   local state, detail = verbs[verb](id, record, ARGV[3], ARGV[4])

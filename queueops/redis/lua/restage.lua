@@ -74,7 +74,7 @@ end
 
 if parent.ot == token then return { 'REPEAT', parent.s, '', 0 } end
 if parent.k ~= 'mapreduce' then return { 'REFUSED', parent.s, 'it is no map-reduce task', 0 } end
-local refused = stages[stage]()
+local refused = refusal_of_part(parent) or stages[stage]()
 if not refused then
   call('HSET', task_key(task), 'ot', token)
   log_line(task, { k = 'operator', verb = 'restart from ' .. stage, who = who, from = parent.s, value = states })

@@ -31,6 +31,7 @@
 --@include settle
 --@include outage
 --@include due
+--@include lost
 
 local limit, cap, forget_after, longest = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 
@@ -48,6 +49,7 @@ end
 
 act_on_due(limit)
 for state in pairs(TERMINAL) do trim(state) end
+look_for_lost()
 for _, worker in ipairs(call('ZRANGEBYSCORE', P .. ':workers', '-inf', now - forget_after, 'LIMIT', 0, 100)) do
   call('ZREM', P .. ':workers', worker); call('ZREM', P .. ':idle', worker)
   call('DEL', P .. ':worker:' .. worker, P .. ':wake:' .. worker)

@@ -25,6 +25,16 @@ local function list_failed(id, fingerprint)
   call('EXPIRE', key, 2592000)
 end
 
+-- Why a part that has ended is not run again by itself: nobody would count its end. Nil when it may be.
+local function refusal_of_part(record)
+  if not (record.pi and TERMINAL[record.s]) or record.pp then return nil end
+  local row = fields_of(task_key(record.pi), 'u', 'k', 's')
+  if not row or row[1] ~= record.pu or not (row[2] == 'chain' or row[2] == 'group') then return nil end
+  if not TERMINAL[row[3]] then return 'it is part of ' .. record.pi .. ', which goes on without it: retry that when it has ended' end
+  return 'it is part of ' .. record.pi .. ', which has ' .. (row[3] == 'cancelled' and 'been ' or '') .. row[3]
+    .. ': retry that, and what did not succeed in it comes again'
+end
+
 -- Since when nobody knew the task's name: not since its creation, for it may have been postponed, or retried; but what
 -- says that it was before that is garbage.
 local function unknown_since(record) return max(number_of(record.uk) or now, number_of(record.c) or 0) end

@@ -3,7 +3,9 @@ local RESTING = { pending = true, postponed = true, restart = true }
 
 -- Whether its chunks may be touched: they are all there, and the task waits for them, or is done with them.
 local function may_reopen(parent)
-  return parent.ch and parent.cn and (parent.s == 'aggregating' or TERMINAL[parent.s] or (parent.ph and RESTING[parent.s]))
+  if not (parent.ch and parent.cn) then return false end
+  if TERMINAL[parent.s] then return not refusal_of_part(parent) end
+  return parent.s == 'aggregating' or (parent.ph and RESTING[parent.s])
 end
 
 local function leave_stage(task, parent)

@@ -1,0 +1,55 @@
+-- Parts whose record was lost, by a fault or by hand: nothing tells their parent of their end, so it is looked for them. A
+-- few tasks that wait for others are looked at in each round, and a few of their children, one after the other in turn.
+local LOOKED_AT, SETTLED = 10, 10000 -- tasks in one round; ms after which a task has come to where it is
+
+-- The next few members of a state, by rank: what leaves the state meanwhile is met in the next turn.
+local function next_few(state)
+  local key, field = P .. ':state:' .. state, 'looked_' .. state
+  local size = call('ZCARD', key)
+  if size == 0 then return {} end
+  local first = (number_of(call('HGET', P .. ':clock', field)) or 0) % size
+  call('HSET', P .. ':clock', field, first + LOOKED_AT)
+  local found, old = call('ZRANGE', key, first, first + LOOKED_AT - 1, 'WITHSCORES'), {}
+  for i = 1, #found, 2 do
+    if tonumber(found[i + 1]) < now - SETTLED then old[#old + 1] = found[i] end
+  end
+  return old
+end
+
+local function look_at_child(ref, id, record)
+  if string.find(ref, '#', 1, true) then return end -- it is in another pool
+  local row = fields_of(task_key(ref), 'pi', 'pu')
+  if row and row[1] == id and row[2] == record.u then return end
+  ended_children[#ended_children + 1] = { ref = ref, parent = id, uid = record.u, state = 'failed', re = '', y = 'its record is lost' }
+  act('lost part')
+end
+
+local function look_at_idle(id, most)
+  local record = read_record(id)
+  if not record then return put_aside(id) end
+  if record.s ~= 'idle' or record.rs then return end
+  local refs = call('SRANDMEMBER', composites().open_of(id), most)
+  for _, ref in ipairs(refs) do look_at_child(ref, id, record) end
+  if #refs == 0 and record.cc then
+    act('lost part')
+    composites().fail(id, record, 'the list of its open children is lost')
+  end
+end
+
+-- Whose parent is gone, or another one by now, will never have its turn.
+local function look_at_waiting(id)
+  local record = read_record(id)
+  if not record then return put_aside(id) end
+  if record.s ~= 'waiting' or not record.pi or record.pp or call('ZSCORE', P .. ':agenda', '~planting:' .. id) then return end
+  local row = fields_of(task_key(record.pi), 'u')
+  if row and row[1] == record.pu then return end
+  act('lost parent')
+  composites().cancel(id, record, 'the record of ' .. record.pi .. ' is lost, which it is part of')
+end
+
+local function look_for_lost()
+  local idle = next_few('idle')
+  for _, id in ipairs(idle) do look_at_idle(id, floor(200 / #idle)) end
+  for _, id in ipairs(next_few('waiting')) do look_at_waiting(id) end
+  settle_up()
+end
