@@ -88,7 +88,7 @@ def test_one_id_is_found_in_any_pool(desk: Desk) -> None:
 
 def test_pages_of_several_pools_are_one_list(desk: Desk) -> None:
     for number in range(20):
-        desk.broker.push([Push(id=f"t{number}", name="add", pool=("default", "mail", "slow")[number % 3])])
+        desk.broker.push([Push(id=f"t{number:02}", name="add", pool=("default", "mail", "slow")[number % 3])])
     rows = list(walk(TaskQuery(name="add"), limit=3))
     assert len({row.id for row in rows}) == 20
     assert [row.created_ms for row in rows] == sorted((row.created_ms for row in rows), reverse=True)
