@@ -80,6 +80,7 @@ FIELDS: dict[str, str] = {
     "to": "total",
     "tr": "trace",
     "u": "uid",
+    "uc": "uncounted",
     "uk": "unknown_since",
     "un": "unable_workers",
     "uo": "pushed_uid",
@@ -182,6 +183,8 @@ class Record(msgspec.Struct, kw_only=True):
     answer: str = ""
     emission: str = ""
     iterated: bool = False
+    unexpanded: bool = False
+    uncounted: bool = False
     window: int | None = None
     failed_by: str = ""
     first_failure: str = ""
@@ -215,7 +218,12 @@ _WHOLE = frozenset(
 )
 _REAL = frozenset({"progress", "total"})
 _OPAQUE = frozenset({"args", "result", "error", "meta", "previous", "cursor", "next_cursor", "child_error"})
-_FLAGS = frozenset({"waited_for", "next", "has_chunks", "unable_workers", "ignores_previous", "planting", "iterated"})
+_FLAGS = frozenset(
+    (
+        *("waited_for", "next", "has_chunks", "unable_workers", "ignores_previous", "planting", "iterated"),
+        *("unexpanded", "uncounted"),
+    )
+)
 
 
 class Undecodable(QueueOpsError, ValueError):

@@ -8,7 +8,7 @@ from itertools import permutations
 import pytest
 
 from queueops.contracts import Conflict, Outcome
-from tests.composites.trees import chain_of, group_of, open_children, plant
+from tests.composites.trees import chain_of, group_of, nodes_of, open_children, plant
 from tests.kernel.desk import Desk
 
 ALL = ["g", "a", "c", "x", "y", "b"]
@@ -150,3 +150,37 @@ def test_a_deleted_composite_leaves_no_children_behind(desk: Desk) -> None:
     desk.check()
     assert desk.told("restore", "c") == "OK"
     assert desk.state("c") == "succeeded"
+
+
+@pytest.mark.parametrize("target", ["x", "y"])
+def test_a_part_that_is_cancelled_before_the_chain_around_it_begins_fails_that_when_its_turn_comes(
+    desk: Desk, target: str
+) -> None:
+    plant(desk, chain_of("c", "a", chain_of("d", "x", "y"), "b"))
+    desk.told("cancel", target)
+    desk.check()
+    assert desk.states("c", "d") == ["idle", "waiting"]
+    assert desk.drain() == (["a"] if target == "x" else ["a", "x"])
+    assert desk.states("d", "c", "b") == ["failed", "failed", "cancelled"]
+    assert f"its child {target} was cancelled" in desk.record("d").reason
+
+
+@pytest.mark.parametrize(("policy", "end"), [("fail", "failed"), ("continue", "failed"), ("outcomes", "succeeded")])
+@pytest.mark.parametrize("cancelled", ["x", "x y"])
+def test_a_group_judges_what_was_cancelled_before_it_began(desk: Desk, policy: str, end: str, cancelled: str) -> None:
+    plant(desk, chain_of("c", "a", group_of("g", "x", "y", of=policy)))
+    for task_id in cancelled.split():
+        desk.told("cancel", task_id)
+    desk.drain()
+    assert desk.states("g", "c") == [end, end]
+    assert open_children(desk, "g") == set()
+
+
+def test_a_delayed_composite_judges_what_was_cancelled_before_its_time(desk: Desk) -> None:
+    tree = nodes_of(group_of("g", "x", "y"))
+    tree[0].push.delay_ms = 1_000_000
+    desk.broker.plant(tree)
+    desk.told("cancel", "x")
+    assert desk.states("g", "y") == ["postponed", "waiting"]
+    assert desk.told("run_now", "g") == "OK"
+    assert desk.states("g", "y") == ["failed", "cancelled"]

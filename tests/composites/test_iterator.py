@@ -12,7 +12,7 @@ from queueops.redis.broker import get_broker
 from queueops.testing import eager, run_worker
 from queueops.testing.execution import run
 from tests.composites.channel import CHANNEL
-from tests.composites.work import Count, Mixed, Patient, Wrong, seen, tell
+from tests.composites.work import Burst, Count, Mixed, Patient, Wrong, seen, tell
 from tests.kernel import invariants
 from tests.kernel.desk import end
 
@@ -166,3 +166,32 @@ def test_eagerly_it_runs_within_its_push() -> None:
         assert sorted(seen) == [0, 1, 2, 3, 4]
         assert chain(tell.s(3), Count.s(), tell.si("end")).push().result() == "end"
         assert Count.push(20).state == "failed"
+
+
+def test_a_task_that_is_cancelled_before_its_turn_takes_no_place_in_the_window() -> None:
+    handle = Burst.push(6)
+    broker = get_broker()
+    (lease,) = broker.exchange("default", "w1", want=1).leases
+    broker.exchange("default", "w1", settle=[run(lease, CHANNEL)])
+    (waiting,) = broker.client.zrange(f"{broker.keys('default').task(handle.id)}#planted", 3, 3)
+    broker.control("default", "cancel", [waiting.decode()])
+    run_worker()
+    assert handle.state == "failed"
+    assert len(seen) == 5
+    assert "1 of its 6 tasks failed; the first: its child" in handle.status().reason
+    assert not keys(f"{handle.id}#*")
+
+
+def test_a_cancelled_iterator_ends_as_cancelled_though_tasks_of_it_failed() -> None:
+    handle = Burst.push(14)
+    broker = get_broker()
+    held = []
+    while leases := broker.exchange("default", "w1", want=1).leases:
+        if leases[0].id == handle.id and seen:
+            held += leases  # its second run
+        else:
+            broker.exchange("default", "w1", settle=[run(leases[0], CHANNEL)])
+    assert broker.record("default", handle.id).children_failed == 1
+    assert get(handle.id).cancel("enough")
+    broker.exchange("default", "w1", settle=[run(held[0], CHANNEL)])
+    assert (handle.state, handle.status().reason) == ("cancelled", "enough")

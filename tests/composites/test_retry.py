@@ -185,3 +185,30 @@ def test_a_part_whose_parent_is_gone_is_run_by_itself(desk: Desk) -> None:
     desk.told("delete", "c")
     assert desk.told("retry", "a") == "OK"
     assert run(desk) == ["a"]
+
+
+@pytest.mark.parametrize("policy", ["fail", "continue", "outcomes"])
+def test_the_result_of_a_part_that_succeeds_after_the_end_of_its_group_is_there_after_a_retry(
+    desk: Desk, policy: str
+) -> None:
+    plant(desk, group_of("g", "a", "b", of=policy))
+    a, b = desk.claim(2)
+    desk.told("cancel", "g")
+    desk.settle(a, value=b'"late"')
+    desk.settle(b, Outcome.CANCEL, b"told to")
+    assert desk.states("g", "a", "b") == ["cancelled", "succeeded", "cancelled"]
+    desk.told("retry", "g")
+    assert run(desk) == ["b"]
+    assert b'"late"' in desk.record("g").result
+    assert desk.record("g").progress == desk.record("g").total == 2
+
+
+@pytest.mark.parametrize("by_itself", [True, False])
+def test_progress_comes_to_the_total_after_a_retry_whoever_cancelled_the_part(desk: Desk, by_itself: bool) -> None:
+    plant(desk, group_of("g", "a", "b", "c", of="continue"))
+    desk.settle(desk.lease())
+    desk.told("cancel", "b" if by_itself else "g")
+    run(desk)
+    desk.told("retry", "g")
+    run(desk)
+    assert desk.record("g").progress == desk.record("g").total == 3

@@ -138,3 +138,13 @@ class Wrong(Iterator):
     def iterate(self, state: Any) -> Any:
         """Answer nonsense."""
         return {}
+
+
+class Burst(Iterator):
+    """More tasks in one batch than its window, which go on when one fails."""
+
+    window, on_failure = 2, "continue"
+
+    def iterate(self, state: int | None, n: int) -> Batch | None:
+        """All of them, or the end."""
+        return None if state else Batch(1, [note.s(number) for number in range(n)])

@@ -244,7 +244,7 @@ def families(look: Look) -> Problems:
             found = look.records[child]
             if (found.get("pi"), found.get("pu")) != (key, row["u"]):
                 yield f"{child} is a child of {key}, and does not know it"
-            if found["s"] in TERMINAL:
+            if found["s"] in TERMINAL and row["s"] not in (State.WAITING, State.POSTPONED):
                 yield f"{child} is {found['s']}, but open for {key}"
     for key in {*look.picture.under("task:", sub="open"), *look.picture.under("task:", sub="children")}:
         if key not in look.records and key not in look.broken:

@@ -79,6 +79,10 @@ local function make_family()
     return '{"state":"' .. child.state .. '","error":' .. (child.er or 'null') .. ',"reason":' .. cjson.encode(child.y or '') .. '}'
   end
 
+  function family.collect_success(id, policy, child, result)
+    family.collect(id, child, policy == 'outcomes' and outcome_of({ state = 'succeeded', re = result }) or result)
+  end
+
   local ends = {}
 
   function ends.chain(id, record, child)
@@ -91,10 +95,10 @@ local function make_family()
   end
 
   function ends.group(id, record, child)
-    if record.of == 'outcomes' then
+    if child.state == 'succeeded' then
+      family.collect_success(id, record.of, child.ref, child.re)
+    elseif record.of == 'outcomes' then
       family.collect(id, child.ref, outcome_of(child))
-    elseif child.state == 'succeeded' then
-      family.collect(id, child.ref, child.re)
     elseif record.of ~= 'continue' then
       return family.fail(id, record, family.reason(child), child.er, child.ef)
     elseif call('HINCRBY', task_key(id), 'nf', 1) == 1 then
@@ -109,12 +113,14 @@ local function make_family()
     if root then done[root] = (done[root] or 0) + delta end
   end
 
-  -- A child has come to its end. What it means for a parent that is no more, or of an older generation, is nothing.
+  -- A child has come to its end. What it means for a parent that is no more, or of an older generation, is nothing; for
+  -- one that has not begun it is judged when its turn comes.
   local function child_ended(child)
     local id, fields = child.parent, { 's', 'u', 'k', 'n', 'of', 'kp', 'wt', 'nx', 'pi', 'cc', 'rs' }
     local row, record = fields_of(task_key(id), unpack(fields)), {}
     for i, field in ipairs(fields) do record[field] = row and row[i] or nil end
     if record.u ~= child.uid then return count_minute('cmd|dropped', 1) end
+    if record.s == 'waiting' or (record.s == 'postponed' and record.cc) then return end
     if call('SREM', open_of(id), child.ref) == 0 then return end
     if not CONTAINER[child.kind] then family.count(child.root, 1) end
     if record.k == 'iterator' then return family.iterator_child_ended(id, child) end

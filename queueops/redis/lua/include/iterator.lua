@@ -52,7 +52,7 @@ local function make_iterators()
   local function end_iterator(id, record, state)
     if LEASED[record.s] then free_slot(record.l or 'default', id); unschedule(id) end
     local failed = number_of(record.nf) or 0
-    if failed > 0 and not record.fb then
+    if failed > 0 and not record.fb and state ~= 'cancelled' then
       record.fb = failed .. ' of its ' .. (record.to or '?') .. ' tasks failed; the first: ' .. (record.fr or '')
     end
     if record.fb then return family.fail(id, record, record.fb, record.fe, record.ff) end

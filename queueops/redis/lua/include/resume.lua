@@ -1,6 +1,6 @@
 -- Composites that are run again: what failed and what follows from it, or all. A nested one follows when its turn comes.
 local function make_resumes()
-  local ENDS = { 're', 'er', 'ef', 'y', 'e', 'x', 'd', 'at', 'cr', 'uk', 'rd', 'rw', 'cn', 'pv', 'nf', 'ac' }
+  local ENDS = { 're', 'er', 'ef', 'y', 'e', 'x', 'd', 'at', 'cr', 'uk', 'rd', 'rw', 'cn', 'pv', 'nf', 'ac', 'uc' }
 
   -- A child waits for its turn again. A composite stays the generation that its own children know.
   local function reset(id, child, mode)
@@ -10,20 +10,29 @@ local function make_resumes()
     call('HDEL', task_key(id), unpack(ENDS))
     call('HSET', task_key(id), 's', 'waiting')
     if child.cc then return call('HSET', task_key(id), 'rs', mode) end
-    if child.s ~= 'cancelled' then family.count(child.ro, -1) end
+    if child.uc ~= '1' then family.count(child.ro, -1) end
     if child.k == 'iterator' then family.refresh_iterator(id, mode == 'all') end
     if child.ph or child.mr then back_to_map(id, child) end
     call('HSET', task_key(id), 'u', next_number(), 'uo', child.uo or child.u or 0)
   end
 
+  -- One that succeeded when its parent was over already has not been counted, nor has its result been collected.
+  local function count_in(ref, id, child, record)
+    if child.uc ~= '1' then return end
+    call('HDEL', task_key(ref), 'uc')
+    family.count(child.ro, 1)
+    if record.k == 'group' then family.collect_success(id, record.of, ref, child.re or '') end
+  end
+
   -- What still runs, or waits to, is taken up as it is; what succeeded stays.
-  local function take_up_child(ref, id, mode)
-    local child = read_record(ref)
+  local function take_up_child(ref, id, record)
+    local child, mode = read_record(ref), record.rs
     family.room = family.room - 1
-    if child and child.s == 'succeeded' and mode ~= 'all' then return end
+    if child and (child.pi ~= id or child.pu ~= record.u) then child = nil end -- another task has its id now
+    if child and child.s == 'succeeded' and mode ~= 'all' then return count_in(ref, id, child, record) end
     call('SADD', family.open_of(id), ref)
     if not child then return end
-    if LEASED[child.s] then call('HDEL', task_key(ref), 'x') end
+    if LEASED[child.s] then call('HDEL', task_key(ref), 'x', 'uc') end
     if not TERMINAL[child.s] then return end
     local size = call('HSTRLEN', task_key(id) .. '#results', ref)
     if size > 0 then
@@ -70,7 +79,7 @@ local function make_resumes()
         call('HSET', task_key(id), 'rk', first + i - 1)
         return schedule('~resume:' .. id, now)
       end
-      take_up_child(ref, id, record.rs)
+      take_up_child(ref, id, record)
     end
     if #refs == 500 then
       call('HSET', task_key(id), 'rk', first + 500)

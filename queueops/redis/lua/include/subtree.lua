@@ -4,11 +4,12 @@ local function make_subtrees()
   family.room = ROOM
   local shift, children_of, open_of = family.shift, family.children_of, family.open_of
 
-  -- A task that nobody runs is cancelled at once.
-  function family.cancel(id, record, reason)
+  -- A task that nobody runs is cancelled at once. Its parent's progress does not count it when it is the parent that ends.
+  function family.cancel(id, record, reason, with_parent)
     shift(id, record, 'cancelled')
     leave_place(id, record)
     call('HSET', task_key(id), 's', 'cancelled', 'e', NOW, 'y', reason)
+    if with_parent then call('HSET', task_key(id), 'uc', 1) end
     schedule(id, now + (number_of(record.kp) or RULES.keep_cancelled))
     tell_end(id, record, 'cancelled')
     if record.s == 'aggregating' then turn_lane(id); tell_holders(id) end
@@ -54,6 +55,7 @@ local function make_subtrees()
         y = 'its record is lost' }
       return
     end
+    if TERMINAL[child.s] then return note_child_end(id, parent, child.s) end -- it was cancelled before its turn
     if child.s ~= 'waiting' then return end
     if previous and not child.si then
       call('HSET', task_key(id), 'pv', previous)
@@ -89,10 +91,10 @@ local function make_subtrees()
     local record = read_record(id)
     if not record or record.pi ~= parent or TERMINAL[record.s] or record.s == 'quarantined' then return end
     if LEASED[record.s] then
-      call('HSET', task_key(id), 'x', reason)
+      call('HSET', task_key(id), 'x', reason, 'uc', 1)
       return tell_worker(record.w, id)
     end
-    family.cancel(id, record, reason)
+    family.cancel(id, record, reason, true)
   end
 
   -- The parent is over: so is what it has begun, and what it has not.
