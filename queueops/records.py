@@ -43,6 +43,7 @@ FIELDS: dict[str, str] = {
     "n": "name",
     "nf": "children_failed",
     "nx": "next",
+    "mw": "map_written",
     "mx": "max_parallel",
     "oc": "on_chunk_failure",
     "of": "on_failure",
@@ -160,6 +161,7 @@ class Record(msgspec.Struct, kw_only=True):
     map_retries: str = ""
     map_retry: str = ""
     map_timeout: str = ""
+    map_written: int | None = None
     has_chunks: bool = False
     chunks: int | None = None
     chunks_dropped: int = 0

@@ -22,7 +22,7 @@ SHAPES = {
     r"task:[^#]+#results": "hash",
     r"task:[^#]+#\d+~?": "hash",
     r"task:[^#]+#\d+#log": "list",
-    r"task:[^#]+#chunks:(pending|active|errored|done|failed)": "zset",
+    r"task:[^#]+#chunks:(pending|active|errored|done|failed|stages)": "zset",
     r"task:[^#]+#chunks:(twins|unable)": "set",
     r"task:[^#]+#chunks:by": "hash",
     r"trash:[^#]+": "hash",

@@ -73,15 +73,27 @@ class MapReduceKernel(RuleBasedStateMachine):
         self.model.push(task_id, tolerated, limit)
         self.desk.tick()
 
-    @rule(size=st.integers(0, 6), worker=workers)
-    def map(self, size: int, worker: str) -> None:
-        """Everything that waits for its map is mapped."""
+    @rule(size=st.integers(0, 6), worker=workers, ends=st.sampled_from([True, True, False]))
+    def map(self, size: int, worker: str, ends: bool = True) -> None:
+        """Everything that waits for its map is mapped; or it is only written, and what ends it is yet to come."""
         self.claim(20, worker)
         for lease in [each for each in self.leases if self.model.judge(each) == "OK" and not each.phase]:
             if lease.kind == "mapreduce":
-                self.desk.write(lease, size)
-                self.model.write(lease.id, size)
-                self.settle(lease, Outcome.SUCCESS, 0, False, str(size))
+                self.write(lease, size)
+                if ends:
+                    self.settle(lease, Outcome.SUCCESS, 0, False, str(size))
+
+    def write(self, lease: Lease, size: int) -> None:
+        """A map writes stages of two chunks behind those that stand, unless it makes fewer than those."""
+        broker = self.desk.broker
+        kept = broker.begin_map(POOL, lease.id, lease.fence)
+        assert kept == self.model.begin_map(lease.id)
+        if kept > size:
+            kept = 0
+            broker.make_room(POOL, lease.id, lease.fence)
+        for first in range(kept, size, 2):
+            broker.split(POOL, lease.id, lease.fence, first, [b"1"] * min(2, size - first))
+        self.model.write(lease.id, size)
 
     @rule(want=st.integers(1, 4), worker=workers)
     def claim(self, want: int, worker: str) -> None:

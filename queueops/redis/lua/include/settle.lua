@@ -106,9 +106,9 @@ local function settle_map(id, record, count)
   leave_lease(id, record, 'aggregating')
   unschedule(id)
   call('HSET', task_key(id), 's', 'aggregating', 'cn', count, 'to', count, 'pr', 0, 'at', 0, 'cr', 0)
+  call('HDEL', task_key(id), 'mw'); call('UNLINK', chunk_set(id, 'stages'))
   log_line(id, { k = 'mapped', begun = number_of(record.b), worker = record.w, text = count .. ' chunks' })
-  flush()
-  turn_lane(id)
+  flush(); turn_lane(id)
   chunk_gain['#' .. id] = tonumber(count)
   gathering[id] = false
 end
