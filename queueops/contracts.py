@@ -142,11 +142,42 @@ class Settlement(msgspec.Struct):
     counted: bool = False
 
 
+class Command(msgspec.Struct, frozen=True):
+    """What a transition in ``pool`` means for a task of the pool ``to``. Whoever takes it has it for 5 seconds.
+
+    ``version`` tells it from a later one of the same id; ``fields`` (name, value, ...) are for the script it is for.
+    """
+
+    id: str
+    pool: str
+    to: str
+    version: bytes
+    fields: tuple[bytes, ...]
+
+
+class Told(msgspec.Struct, frozen=True):
+    """How a command went: the word and the detail that its target answered, or FAILED, or LATER with the reason."""
+
+    id: str
+    version: bytes
+    word: str
+    detail: bytes = b""
+
+
+class Posted(msgspec.Struct, frozen=True):
+    """The answer to one call about commands: of each that was applied, what was taken, and whether more are due."""
+
+    answers: list[tuple[str, bytes]]
+    taken: list[Command]
+    more: bool
+
+
 class Exchange(msgspec.Struct):
     """What one round trip brought: new leases, a word for each settlement, and when to come again.
 
     ``lost`` are the extended leases that are no longer ours, ``cancels`` those whose cancellation was asked for,
-    ``sleep_ms`` the time until the agenda has something for this pool, ``ready`` whether more could be claimed now.
+    ``sleep_ms`` the time until the agenda has something for this pool, ``ready`` whether more could be claimed now;
+    ``commands`` were taken.
     """
 
     leases: list[Lease]
@@ -155,6 +186,7 @@ class Exchange(msgspec.Struct):
     cancels: list[tuple[str, str]]
     sleep_ms: int
     ready: bool
+    commands: list[Command] = []
 
 
 class Extend(msgspec.Struct):
@@ -237,6 +269,7 @@ class Exchanges(Protocol):
         want: int = 0,
         idle: bool = False,
         metrics: Mapping[str, int] | None = None,
+        take: int = 0,
     ) -> None:
         """Send one exchange; raises BrokerUnavailable or StoreFull."""
 
@@ -260,8 +293,12 @@ class Broker(Producer, Protocol):
         want: int = 0,
         idle: bool = False,
         metrics: Mapping[str, int] | None = None,
+        take: int = 0,
     ) -> Exchange:
-        """Settle, renew, promote what is due and claim up to ``want`` tasks in one round trip."""
+        """Settle, renew, promote what is due, claim up to ``want`` tasks and take commands in one round trip."""
+
+    def post(self, pool: str, *, told: Sequence[Told] = (), apply: Sequence[Command] = (), take: int = 0) -> Posted:
+        """Say how commands of this pool went, apply those for its tasks, take others. Not repeated by itself."""
 
     def declare_lanes(self, pool: str) -> None:
         """Before the first claim: give the lanes of the settings their limits, where nobody has given them any."""
@@ -347,7 +384,7 @@ class Waker(Protocol):
         """The descriptor to select on."""
 
     def read(self) -> Iterable[str]:
-        """The tokens that have come: ``work``, ``cancel <id>``, ``quiet``, ``stop``."""
+        """The tokens that have come: ``work``, ``commands``, ``cancel <id>``, ``quiet``, ``stop``."""
 
     def arm(self) -> None:
         """Wait for the next ones, after a ``read``: nothing that came in between is lost."""

@@ -52,6 +52,7 @@ FIELDS: dict[str, str] = {
     "pg": "planting",
     "ph": "phase",
     "pi": "parent_id",
+    "po": "parent_round",
     "pp": "parent_pool",
     "pr": "progress",
     "pu": "parent_uid",
@@ -63,6 +64,7 @@ FIELDS: dict[str, str] = {
     "re": "result",
     "ro": "root",
     "rk": "resumed_children",
+    "rn": "round",
     "rp": "retry",
     "rr": "reduce_retries",
     "rs": "resumes",
@@ -79,10 +81,11 @@ FIELDS: dict[str, str] = {
     "tg": "tags",
     "tk": "token",
     "to": "total",
+    "tp": "top",
     "tr": "trace",
     "u": "uid",
-    "uc": "uncounted",
     "uk": "unknown_since",
+    "uc": "uncounted",
     "un": "unable_workers",
     "uo": "pushed_uid",
     "w": "worker",
@@ -179,6 +182,9 @@ class Record(msgspec.Struct, kw_only=True):
     on_failure: str = ""
     planting: bool = False
     root_pool: str = ""
+    top: str = ""
+    round: int = 0
+    parent_round: int = 0
     resumes: str = ""
     cursor: bytes = b""
     next_cursor: bytes = b""
@@ -215,7 +221,8 @@ _WHOLE = frozenset(
         *("fence", "parent_uid", "keep", "crashes"),
         *("max_parallel", "chunks_per_worker", "chunk_retries", "chunk_timeout", "reduce_retries", "reduce_timeout"),
         *("chunks", "chunks_dropped", "longest_chunk", "longest_chunk_ms", "pushed_uid", "unknown_since"),
-        *("delay", "children", "children_failed", "results_size", "activated", "resumed_children", "window"),
+        *("delay", "children", "children_failed", "results_size", "activated", "resumed_children", "window", "round"),
+        "parent_round",
     )
 )
 _REAL = frozenset({"progress", "total"})

@@ -32,6 +32,7 @@ NAMES = (
     "chunks",
     "chunkstrip",
     "chunksummary",
+    "command",
     "control",
     "displace",
     "detail",

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from queueops.outbox import Outbox
 from queueops.worker.bell import Bell
 from queueops.worker.channel import WorkerChannel
 from queueops.worker.desk import SHARES, Desk
@@ -28,7 +29,7 @@ from queueops.worker.windup import FLUSH, Ending, WindUp
 
 LONGEST_PAUSE = 5.0
 CLOSE_WITHIN = 0.5
-"""Seconds for idle threads to end, so that they close their database connections."""
+"""Seconds for idle threads to end, so that they close their database connections, and for commands under way."""
 
 logger = logging.getLogger("queueops.worker")
 _monotonic = time.monotonic
@@ -45,7 +46,9 @@ class Loop:
         prefetch = Prefetch(options.threads, SHARES * options.batch)
         self._executor = Executor(options.threads, table, channel, bell.ring)
         self._watch = Watch(self._executor, prefetch)
-        self._desk = Desk(options, worker, broker, self._executor, self._watch, prefetch, channel)
+        self._bell = bell
+        self._outbox = Outbox(broker, self._arrived)
+        self._desk = Desk(options, worker, broker, self._executor, self._watch, prefetch, channel, self._outbox)
         self._windup = WindUp(self._executor)
         self._heartbeat = Heartbeat(options, self._executor)
         self._selector = selectors.DefaultSelector()
@@ -130,10 +133,16 @@ class Loop:
         connect = partial(self._broker.waker, station.pool, self._worker)
         return WakeLine(connect, self._selector, station.pool, partial(self._token, station)), station
 
+    def _arrived(self, pool: str) -> None:
+        self._desk.arrived(pool)
+        self._bell.ring()
+
     def _token(self, station: Station, token: str) -> None:
         word, _, task_id = token.partition(" ")
         if word == "work":
             station.ready = True
+        elif word == "commands":
+            station.has_commands = True
         elif word == "cancel":
             station.ask_about(task_id)
         elif word == "quiet":
@@ -154,6 +163,7 @@ class Loop:
             line.close()
             station.courier.close()
         self._selector.close()
+        self._outbox.close(CLOSE_WITHIN)
         if clean:
             for station in self._desk.stations:
                 if not station.cut_off:

@@ -43,6 +43,7 @@ class Station:
         self.ready = True
         self.dry = False
         self.next_at = 0.0
+        self.has_commands = False
         self.courier = Courier(pool, worker, broker)
         self.to_settle: list[Settlement] = []
         self._settle_since = 0.0
@@ -105,7 +106,7 @@ class Station:
         """Whether a round trip is worth it now; ``hungry``: little is left to do, so nothing lingers."""
         if now < self.courier.retry_at:
             return False
-        if self._asked or now >= self._extend_at:
+        if self._asked or self.has_commands or now >= self._extend_at:
             return True
         if self.to_settle and (hungry or now - self._settle_since >= LINGER):
             return True
@@ -120,10 +121,11 @@ class Station:
             moments.append(self.next_at)
         return max(self.courier.retry_at, min(moments))
 
-    def send(self, now: float, want: int, *, idle: bool) -> bool:
+    def send(self, now: float, want: int, *, idle: bool, take: int = 0) -> bool:
         """Send one round trip. False when it failed: everything is kept, and ``retry_at`` says when to try again."""
+        self.has_commands = False
         settle, self.to_settle = self.to_settle[: self._at_once], self.to_settle[self._at_once :]
-        flight = Flight(now, settle, self._extensions(now), self.tally.due(now), want, idle)
+        flight = Flight(now, settle, self._extensions(now), self.tally.due(now), want, idle, take)
         known = self._known(settle) if self.courier.failures else ()
         error = self.courier.send(flight, known)
         if error is not None:
@@ -169,6 +171,8 @@ class Station:
             self.held[lease.id] = Held(lease, until)
         if flight.want > 0:
             self._plan(reply, flight.want)
+        if flight.take:
+            self.has_commands = len(reply.commands) >= flight.take
         if not self.to_settle:
             self._at_once = MAX_SETTLE
 

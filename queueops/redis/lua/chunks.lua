@@ -12,16 +12,20 @@
 --@include rates
 --@include lanes
 --@include wake
+--@include outbox
 --@include orphans
 --@include records
 --@include generations
 --@include ending
 --@include composite
+--@include results
 --@include resume
 --@include subtree
 --@include runs
 --@include iterator
 --@include expansion
+--@include distance
+--@include guarding
 --@include chunks
 --@include twins
 --@include chunkends
@@ -47,6 +51,7 @@ else
     if gathering[task] == nil then gathering[task] = false end
   end
   settle_up()
+  close_outbox(0)
   wake(brought)
 end
 local row = fields_of(task_key(task), 's')

@@ -11,16 +11,20 @@
 --@include rates
 --@include lanes
 --@include wake
+--@include outbox
 --@include orphans
 --@include records
 --@include generations
 --@include ending
 --@include composite
+--@include results
 --@include resume
 --@include subtree
 --@include runs
 --@include iterator
 --@include expansion
+--@include distance
+--@include guarding
 --@include chunks
 --@include twins
 --@include redo
@@ -31,7 +35,7 @@ local parent = read_record(task)
 if not parent then return { 'GONE', '', '', 0 } end
 if stage == 'step' then
   local left = redo_step(task, 1000)
-  settle_up(); wake(brought)
+  settle_up(); close_outbox(0); wake(brought)
   return { 'OK', parent.s, '', left }
 end
 
@@ -80,6 +84,7 @@ if not refused then
   log_line(task, { k = 'operator', verb = 'restart from ' .. stage, who = who, from = parent.s, value = states })
 end
 settle_up()
+close_outbox(0)
 wake(brought)
 local row = fields_of(task_key(task), 's', 'rd')
 return { refused and 'REFUSED' or 'OK', row[1], refused or '', row[2] and 1 or 0 }

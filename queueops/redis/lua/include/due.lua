@@ -76,7 +76,8 @@ function specials.redo(id) redo_step(id, 0) end
 function specials.activate(id) composites().go_on(id) end
 function specials.cancel(id) composites().cancel_children(id) end
 function specials.resume(id) composites().resume_children(id) end
-function specials.planting(id) composites().uproot(id) end
+function specials.planting(id) composites().guard(id) end
+function specials.commands() unlock_commands() end
 
 -- The record is missing or unreadable: whichever index still names the task hands it to quarantine, or forgets it when
 -- the task was over.
