@@ -59,10 +59,12 @@ class Reader:
         """One page of each pool's list: see `lua/page.lua`."""
         return {pool: facts.read_page(ROW_FIELDS, reply) for pool, reply in self._ask("page", arguments).items()}
 
-    def children(self, pool: str, task_id: str, rows: int, after: str) -> facts.ChildPage:
-        """Parts of a composite: see `lua/children.lua`."""
-        replies = self._ask("children", {pool: (task_id, rows, after)})
-        return facts.read_children(ROW_FIELDS, replies[pool])
+    def tree(
+        self, pool: str, task_id: str, position: str, show: str, rows: tuple[int, int], opened: Sequence[str]
+    ) -> tuple[facts.BranchFacts | None, list[facts.AboveFacts]]:
+        """Parts of a composite, and what it is part of: see `lua/tree.lua`."""
+        replies = self._ask("tree", {pool: (task_id, position, show, *rows, *opened)})
+        return facts.read_tree(ROW_FIELDS, replies[pool])
 
     def details(self, names: Iterable[str], task_id: str, late_ms: int) -> list[facts.Detail]:
         """What each of these pools knows of an id; usually all but one know nothing."""

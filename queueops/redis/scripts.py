@@ -27,7 +27,6 @@ _FUNCTION = re.compile(r"^local function (\w+)\((?:[^\n]*\bend\n|[^\n]*\n(?:(?!e
 _WORD = re.compile(r"(?<![\w.])\w+")
 NAMES = (
     "beat",
-    "children",
     "chunkpage",
     "chunks",
     "chunkstrip",
@@ -55,6 +54,7 @@ NAMES = (
     "split",
     "tell",
     "tick",
+    "tree",
     "wait",
     "workers",
 )

@@ -17,7 +17,6 @@ FILES = sorted(path.stem for path in LUA.glob("*.lua"))
 INCLUDES = sorted(path.stem for path in LUA.glob("include/*.lua"))
 ADDING = {"enqueue", "displace", "emit", "fire", "plant", "split"}
 READING = {
-    "children",
     "chunkpage",
     "chunkstrip",
     "chunksummary",
@@ -27,6 +26,7 @@ READING = {
     "page",
     "results",
     "schedules",
+    "tree",
     "workers",
 }
 
