@@ -32,6 +32,7 @@ FIELDS: dict[str, str] = {
     "fe": "child_error",
     "ff": "child_fingerprint",
     "fr": "first_failure",
+    "it": "of_iterator",
     "k": "kind",
     "kp": "keep",
     "l": "lane",
@@ -183,6 +184,7 @@ class Record(msgspec.Struct, kw_only=True):
     planting: bool = False
     root_pool: str = ""
     top: str = ""
+    of_iterator: bool = False
     round: int = 0
     parent_round: int = 0
     resumes: str = ""
@@ -230,7 +232,7 @@ _OPAQUE = frozenset({"args", "result", "error", "meta", "previous", "cursor", "n
 _FLAGS = frozenset(
     (
         *("waited_for", "next", "has_chunks", "unable_workers", "ignores_previous", "planting", "iterated"),
-        *("unexpanded", "uncounted"),
+        *("unexpanded", "uncounted", "of_iterator"),
     )
 )
 

@@ -45,13 +45,13 @@ def entries_of(nodes: Sequence[Node]) -> list[Entry]:
     return [Entry(_parent(node, nodes), node.order, node.push.id, node.push) for node in nodes]
 
 
-def stages_of(nodes: Sequence[Node], *, counted: bool = True) -> list[Stage]:
+def stages_of(nodes: Sequence[Node], *, iterator: bool = False) -> list[Stage]:
     """What is written of a tree, in this order. The tasks are told where they belong.
 
-    ``counted`` says that the root shows how many leaves of it have ended.
+    An ``iterator`` neither keeps its tasks nor counts the leaves below them.
     """
     levels, tops = _places(nodes)
-    below = _leaves_below(nodes) if counted else [0] * len(nodes)
+    below = _leaves_below(nodes)
     stages: dict[tuple[int, str], Stage] = {}
     for number, node in enumerate(nodes):
         push, level = node.push, levels[number]
@@ -60,7 +60,9 @@ def stages_of(nodes: Sequence[Node], *, counted: bool = True) -> list[Stage]:
             known = _stage(stages, levels[node.parent], parent.pool)
             known.entries.append(Entry(parent.id, node.order, f"{push.id}#{push.pool}", None))
             push.parent_id, push.parent_pool = parent.id, parent.pool
-            if counted and push.kind in CONTAINERS:
+            if iterator and node.parent == 0:
+                push.own = (*push.own, ("it", 1))
+            if not iterator and push.kind in CONTAINERS:
                 push.own = (*push.own, ("to", below[number]), ("pr", 0))
         elif level:
             push.own = (*push.own, ("tp", nodes[tops[number]].push.id))

@@ -57,17 +57,17 @@ class Planting(Producing, Storing):
             return uids
 
         if len(nodes) and is_mixed(nodes):
-            self._emit_far(lease, nodes, token, write, counted=answer == "tree")
+            self._emit_far(lease, nodes, token, write, iterator=answer != "tree")
             write((), True)
             return
         rest = entries_of(nodes)[1:]
         for start in range(0, max(1, len(rest)), BATCH):
             write(rest[start : start + BATCH], start + BATCH >= len(rest))
 
-    def _emit_far(self, lease: Lease, nodes: Sequence[Node], token: str, write: Write, *, counted: bool) -> None:
+    def _emit_far(self, lease: Lease, nodes: Sequence[Node], token: str, write: Write, *, iterator: bool) -> None:
         for pool in pools_of(nodes):
             self.announce(pool)
-        first, *others = stages_of(nodes, counted=counted)
+        first, *others = stages_of(nodes, iterator=iterator)
         uids = {lease.id: lease.uid} | _written(write, first.entries[1:])
         for stage in others:
             uids |= self._write_stage(lease.id, stage, token, uids)

@@ -122,6 +122,40 @@ def test_a_child_is_taken_up_again_in_whatever_order_its_old_end_comes(pools: Po
     assert (record.state, record.result, record.progress) == ("succeeded", b"[1,1]", 2)
 
 
+def test_the_turn_of_an_earlier_round_is_not_the_turn_of_this_one(pools: Pools) -> None:
+    pools.plant(chain_of("c", "a", "b"), b="north")
+    pools.settle(pools.lease("default"), value=b"1")
+    (old,) = pools.take("default")
+    pools["default"].told("cancel", "c")
+    pools.deliver()
+    pools["default"].told("retry", "c", value="all")
+    pools.deliver()
+    assert pools.states("c", "a", "b") == ["idle", "pending", "waiting"]
+    assert pools.apply(old)[0].word == "OLD"
+    assert pools.state("b") == "waiting"
+    pools.settle(pools.lease("default"), value=b"2")
+    pools.deliver()
+    assert pools.lease("north").previous == b"2"
+    pools.tell("default", Told(old.id, old.version, "OLD"))
+
+
+def test_a_part_that_is_asked_twice_to_come_again_comes_again_once(pools: Pools) -> None:
+    pools.plant(group_of("g", "a", "b", of="continue"), a="north")
+    pools.deliver()
+    pools.settle(pools.lease("north"), Outcome.ERROR, b"{}", delay_ms=-1)
+    pools.settle(pools.lease("default"))
+    pools.deliver()
+    pools["default"].told("retry", "g")
+    (resume,) = pools.take("default")
+    pools.tell("default", *pools.apply(resume))
+    pools.deliver()
+    pools.settle(pools.lease("north"), Outcome.ERROR, b"{}", delay_ms=-1)
+    assert pools.apply(resume)[0].word == "OPEN"
+    assert pools.state("a") == "failed"
+    pools.deliver()
+    assert pools.state("g") == "failed"
+
+
 def test_what_is_told_to_an_older_generation_is_dropped_and_counted(pools: Pools) -> None:
     pools.plant(group_of("g", "a"), a="north")
     pools.deliver()

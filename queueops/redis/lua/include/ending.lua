@@ -27,7 +27,8 @@ end
 
 -- Why a part that has ended is not run again by itself: nobody would count its end. Nil when it may be.
 local function refusal_of_part(record)
-  if not (record.pi and TERMINAL[record.s]) or record.pp then return nil end
+  if not (record.pi and TERMINAL[record.s]) then return nil end
+  if record.pp then return not record.it and 'it is part of ' .. record.pi .. ' in the pool ' .. record.pp .. ': retry that' or nil end
   local row = fields_of(task_key(record.pi), 'u', 'k', 's')
   if not row or row[1] ~= record.pu or not (row[2] == 'chain' or row[2] == 'group') then return nil end
   if not TERMINAL[row[3]] then return 'it is part of ' .. record.pi .. ', which goes on without it: retry that when it has ended' end

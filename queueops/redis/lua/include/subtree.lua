@@ -19,7 +19,7 @@ local function make_subtrees()
 
   -- A child is kept as long as its parent, whatever its own retention says.
   function family.keep(id, record)
-    if record.pp then return family.ask_to_go(id, record) end
+    if record.pp then return not record.it and family.ask_to_go(id, record) end
     local row = fields_of(task_key(record.pi), 's', 'u', 'k')
     if not (row and row[1]) or row[2] ~= record.pu or row[3] == 'iterator' then return false end
     local latest = TERMINAL[row[1]] and tonumber(call('ZSCORE', P .. ':agenda', record.pi) or 0) or 0
