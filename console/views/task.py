@@ -92,6 +92,7 @@ def _context(request: HttpRequest, id: str, tab: str) -> dict[str, Any]:
         "content": content,
         "tree": tree,
         "has_parts": task.kind in COMPOSITES,
+        "composites": COMPOSITES,
         "version": version,
         "deeds": [(deed, deed.form()) for deed in allowed(task, frame.may)],
         "may_edit": "edit" in task.allowed and {Verb.OPERATE, Verb.SEE_ARGUMENTS} <= frame.may,

@@ -70,7 +70,7 @@ class TaskPage(Answer, frozen=True, kw_only=True):
 
 
 class Part(Answer, frozen=True, kw_only=True):
-    """One part of a chain, a group or an iterator; `task` is None where it is gone, or in another pool."""
+    """One part of a chain, a group or an iterator; `task` is None where it is gone."""
 
     id: str
     pool: str

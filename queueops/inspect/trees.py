@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
@@ -15,6 +15,7 @@ from queueops.inspect.redact import Redactor, cut
 from queueops.inspect.source import open_reader, redactor
 from queueops.inspect.tasks import row_of
 from queueops.redis.facts import BranchFacts, PartFacts, may_be_id, maybe_whole
+from queueops.redis.reader import Reader
 from queueops.states import TERMINAL, State
 
 PAGE, ROWS = 50, 100
@@ -38,8 +39,10 @@ def tree(id: str, pool: str, *, after: str = "", show: str = "", opened: Sequenc
     if not may_be_id(id) or not NAME.fullmatch(pool):
         return Tree()
     asked = [each for each in opened if may_be_id(each)][:MOST_OPENED]
-    root, above = open_reader().tree(pool, id, after, show, (PAGE, ROWS), asked)
-    hide = redactor()
+    reader, hide = open_reader(), redactor()
+    root, above = reader.tree(pool, id, after, show, (PAGE, ROWS), asked)
+    if root and (far := list(_far(id, root))):
+        _find(reader, far)
     return Tree(
         root=_branch(pool, root, hide) if root else None,
         above=tuple(
@@ -47,6 +50,25 @@ def tree(id: str, pool: str, *, after: str = "", show: str = "", opened: Sequenc
             for each in above
         ),
     )
+
+
+def _far(id: str, branch: BranchFacts) -> Iterator[tuple[str, PartFacts]]:
+    """Each part that is in another pool, with what it is part of."""
+    for row in branch.rows:
+        if row.pool:
+            yield id, row
+        if row.branch:
+            yield from _far(row.id, row.branch)
+
+
+def _find(reader: Reader, far: Sequence[tuple[str, PartFacts]]) -> None:
+    """Ask the other pools for what is there, in one round trip where they share a server."""
+    wanted: dict[str, list[tuple[str, str]]] = {}
+    for parent, part in far:
+        wanted.setdefault(part.pool, []).append((part.id, parent))
+    found = reader.rows(wanted)
+    for _, part in far:
+        part.row = found.get((part.pool, part.id))
 
 
 def _branch(pool: str, found: BranchFacts, hide: Redactor) -> Branch:
@@ -64,15 +86,17 @@ def _part(pool: str, found: PartFacts, hide: Redactor, *, alone: bool) -> Part:
     """`alone`: it can be run again by itself; a part of a chain or a group is, once it has ended, with that."""
     number = None if found.order is None else found.order + 1
     branch = _branch(pool, found.branch, hide) if found.branch else None
+    place = found.pool or pool
     if found.row is None:
-        return Part(id=found.id, pool=found.pool or pool, number=number, elsewhere=bool(found.pool))
-    field, row = found.row.fields.get, row_of(pool, found.row, hide)
+        return Part(id=found.id, pool=place, number=number)
+    field, row = found.row.fields.get, row_of(place, found.row, hide)
     if row.state in TERMINAL and not alone:
         row = replace(row, allowed=tuple(verb for verb in row.allowed if verb not in RUNNING_AGAIN))
     return Part(
         id=found.id,
-        pool=pool,
+        pool=place,
         number=number,
+        elsewhere=bool(found.pool),
         task=row,
         begun_ms=maybe_whole(field("b")),
         ended_ms=maybe_whole(field("e")),

@@ -163,6 +163,11 @@ def _row(fields: Sequence[str], row: Sequence[Any]) -> PageRow:
     return PageRow(text(task_id), whole(entered), size, known, args, error, text(score))
 
 
+def read_row(fields: Sequence[str], task_id: str, row: Sequence[Any]) -> PageRow:
+    """A row of the reply of `rows`."""
+    return _row(fields, [task_id.encode(), b"", *row])
+
+
 def read_tree(fields: Sequence[str], reply: Sequence[Any]) -> tuple[BranchFacts | None, list[AboveFacts]]:
     """The reply of `tree`."""
     root, above = reply

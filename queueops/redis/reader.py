@@ -66,6 +66,16 @@ class Reader:
         replies = self._ask("tree", {pool: (task_id, position, show, *rows, *opened)})
         return facts.read_tree(ROW_FIELDS, replies[pool])
 
+    def rows(self, wanted: Mapping[str, Sequence[tuple[str, str]]]) -> dict[tuple[str, str], facts.PageRow]:
+        """Tasks of several pools, by pool and id, each with what it is to be part of; what is gone is left out."""
+        replies = self._ask("rows", {pool: [part for pair in pairs for part in pair] for pool, pairs in wanted.items()})
+        return {
+            (pool, id): facts.read_row(ROW_FIELDS, id, row)
+            for pool, pairs in wanted.items()
+            for (id, _), (gone, *row) in zip(pairs, replies[pool], strict=True)
+            if not gone
+        }
+
     def details(self, names: Iterable[str], task_id: str, late_ms: int) -> list[facts.Detail]:
         """What each of these pools knows of an id; usually all but one know nothing."""
         asked = dict.fromkeys(names, (task_id, late_ms))

@@ -48,6 +48,7 @@ NAMES = (
     "recover",
     "restage",
     "results",
+    "rows",
     "sample",
     "schedule",
     "schedules",

@@ -210,7 +210,7 @@ class World:
             replace(leaf, id="task-1", number=11, task=whole, branch=below),
             replace(leaf, id="a/b:c", number=12, task=self.row("a/b:c"), branch=Branch(open=9, next="=x")),
             Part(id=self.text, pool="default", number=13),
-            Part(id=self.text, pool=self.text, number=14, elsewhere=True),
+            replace(leaf, id="a/b:c", pool=self.text, number=14, elsewhere=True, task=self.row("a/b:c")),
         )
         above = Above(id="task-2", pool="default", name=self.text, kind=self.text, state="idle")
         root = Branch(total=1300, open=3, first=10, next="14", counts=counts, rows=rows)

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from queueops import inspect
+from queueops import chain, group, inspect
 from queueops.errors import FilterError
 from queueops.inspect import Branch, Part, Tree
 from queueops.inspect.trees import PAGE, ROWS
 from queueops.redis.broker import get_broker
 from tests.composites.trees import chain_of, group_of, plant
-from tests.composites.work import Count
+from tests.composites.work import Count, note
 from tests.kernel.desk import Desk
 
 
@@ -177,16 +177,27 @@ def test_a_part_whose_record_is_gone_or_another_ones_is_said_to_be_gone(desk: De
     assert read("g").counts == (("pending", 1), ("gone", 2))
 
 
-def test_a_part_in_another_pool_is_named_with_it(desk: Desk) -> None:
-    plant(desk, group_of("g", "a"))
-    desk.client.zadd(f"{desk.keys.task('g')}#children", {"far#mail": 1})
-    (_, far) = read("g").rows
-    assert (far.id, far.pool, far.elsewhere, far.task) == ("far", "mail", True, None)
-    desk.client.zrem(f"{desk.keys.task('g')}#children", "far#mail")
-    desk.client.hset(desk.keys.task("a"), "pp", "mail")
-    (above,) = inspect.tree("a", "default").above
-    assert (above.id, above.pool, above.name) == ("g", "mail", "")
-    desk.client.hdel(desk.keys.task("a"), "pp")
+@pytest.mark.usefixtures("namespace")
+def test_a_part_in_another_pool_is_shown_with_its_state_there() -> None:
+    handle = group(note.s(1), note.using(pool="mail", id="far").s(2), chain(note.using(pool="mail").s(3))).push()
+    (near, far, chained) = read(handle.id).rows
+    assert (near.elsewhere, far.elsewhere, chained.elsewhere) == (False, True, False)
+    assert far.task is not None
+    assert (far.id, far.pool, far.task.pool, far.task.name, far.task.state) == (
+        "far",
+        "mail",
+        "mail",
+        note.name,
+        "waiting",
+    )
+    (above,) = inspect.tree("far", "mail").above
+    assert (above.id, above.pool, above.name) == (handle.id, "default", "")
+    client, keys = get_broker().client, get_broker().keys("mail")
+    client.hset(keys.task("far"), "pi", "another")
+    assert [row.task is None for row in read(handle.id).rows] == [False, True, False]
+    client.delete(keys.task("far"))
+    client.zrem(keys.state("waiting"), "far")
+    assert [row.task is None for row in read(handle.id).rows] == [False, True, False]
 
 
 def test_what_has_no_parts_and_a_key_of_another_type_have_none(desk: Desk) -> None:

@@ -25,6 +25,7 @@ READING = {
     "facets",
     "page",
     "results",
+    "rows",
     "schedules",
     "tree",
     "workers",
