@@ -180,11 +180,12 @@ CHUNK_TRANSITIONS: tuple[tuple[ChunkState, ChunkState, str, tuple[Actor, ...]], 
 CHUNK_ACTIONS: dict[ChunkState, tuple[str, ...]] = {
     ChunkState.PENDING: ("drop", "skip", "edit"),
     ChunkState.ACTIVE: ("release", "speculate"),
-    ChunkState.ERRORED: ("retry", "drop", "skip", "edit", "redo"),
-    ChunkState.DONE: ("retry", "redo"),
-    ChunkState.FAILED: ("retry", "drop", "skip", "edit", "redo"),
+    ChunkState.ERRORED: ("retry", "drop", "skip", "edit", "redo", "set"),
+    ChunkState.DONE: ("retry", "redo", "set"),
+    ChunkState.FAILED: ("retry", "drop", "skip", "edit", "redo", "set"),
 }
-"""What an operator may do to a chunk in each state; ``redo`` is an edit and a retry in one."""
+"""What an operator may do to a chunk in each state; ``redo`` is an edit and a retry in one,
+``set`` the same of some fields of data that is a JSON object."""
 
 CLAIMED_AS: dict[str, State] = {"mapreduce": State.MAPPING, "mapreduce reduce": State.REDUCING}
 """The leased state of a kind's phase, where it is not ``locked``."""

@@ -37,6 +37,7 @@ from queueops.inspect.chunk_answers import (
     Straggler,
     Strip,
 )
+from queueops.inspect.chunk_edits import EditedChunk, preview_edit
 from queueops.inspect.chunk_rows import allowed as chunk_verbs
 from queueops.inspect.chunk_rows import stages
 from queueops.inspect.chunks import chunk, chunks, chunks_named, chunks_of
@@ -76,6 +77,7 @@ __all__ = [
     "ChunkPage",
     "ChunkRow",
     "ChunksView",
+    "EditedChunk",
     "ErrorRow",
     "Event",
     "Failure",
@@ -114,6 +116,7 @@ __all__ = [
     "lanes",
     "next_runs",
     "preview",
+    "preview_edit",
     "raw",
     "schedulable",
     "schedule",

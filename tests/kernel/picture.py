@@ -24,7 +24,7 @@ SHAPES = {
     r"task:[^#]+#\d+#log": "list",
     r"task:[^#]+#chunks:(pending|active|errored|done|failed|stages)": "zset",
     r"task:[^#]+#chunks:(twins|unable)": "set",
-    r"task:[^#]+#chunks:by": "hash",
+    r"task:[^#]+#chunks:(by|edits)": "hash",
     r"trash:[^#]+": "hash",
     r"trash:[^#]+#log": "list",
     r"state:[a-z]+": "zset",

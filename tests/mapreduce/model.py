@@ -325,7 +325,7 @@ class Model:
         task.dropped -= chunk.dropped
         chunk.state, chunk.fence, chunk.attempts, chunk.crashes, chunk.dropped = "pending", None, 0, 0, False
 
-    mend_redo = mend_retry
+    mend_redo = mend_set = mend_retry
 
     def mend_drop(self, task: Task, chunk: Chunk) -> None:
         task.dropped += not chunk.dropped
@@ -353,7 +353,7 @@ class Model:
         found = task.of(state)
         if not found:
             return 0
-        if verb == "retry":
+        if verb in ("retry", "redo", "set"):
             self.redo(task, (state,))
         elif verb == "drop" and state == "failed":
             self.reopen(task)

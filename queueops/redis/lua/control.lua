@@ -29,6 +29,7 @@
 --@include twins
 --@include chunkends
 --@include settle
+--@include members
 --@include redo
 --@include reopen
 --@include verbs

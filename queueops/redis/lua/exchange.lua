@@ -32,6 +32,7 @@
 --@include twins
 --@include chunkends
 --@include purge
+--@include members
 --@include redo
 --@include settle
 --@include outage

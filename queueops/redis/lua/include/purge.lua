@@ -31,7 +31,7 @@ local function purge_chunks(task, from)
     left = left + call('ZCOUNT', key, least, '+inf')
   end
   left = left + call('SCARD', chunk_set(task, 'twins'))
-  if left == 0 then call('DEL', chunk_set(task, 'by'), chunk_set(task, 'unable')) end
+  if left == 0 then call('UNLINK', chunk_set(task, 'by'), chunk_set(task, 'unable'), chunk_set(task, 'edits')) end
   touched['#' .. task] = true
   return left
 end
