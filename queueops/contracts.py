@@ -128,8 +128,8 @@ class Settlement(msgspec.Struct):
     """The end of one lease.
 
     ``value`` is the encoded result (SUCCESS), the encoded error (ERROR, TIMEOUT, CRASH) or a reason in words.
-    ``delay_ms`` is the back-off before the next attempt; -1 says that there is to be none. ``counted`` makes a
-    RESTART cost an attempt.
+    ``delay_ms`` is the back-off before the next attempt; -1 says that there is to be none. Of a CRASH that does not
+    count against the task it is -n, where n is how often that was so. ``counted`` makes a RESTART cost an attempt.
     """
 
     id: str

@@ -149,6 +149,13 @@ def grow(megabytes: int) -> None:
     kept.append(b"x" * (megabytes * 1024 * 1024))
 
 
+@task()
+def grow_at_gate(megabytes: int, name: str) -> None:
+    """Take memory and keep it while the gate is closed."""
+    grow(megabytes)
+    pass_gate(name)
+
+
 kept: list[bytes] = []
 
 

@@ -39,3 +39,13 @@ end
 -- Since when nobody knew the task's name: not since its creation, for it may have been postponed, or retried; but what
 -- says that it was before that is garbage.
 local function unknown_since(record) return max(number_of(record.uk) or now, number_of(record.c) or 0) end
+
+-- Whether a crash counts against the task: if others died with it, its delay is minus how often that was so.
+local function counts(end_) return (end_.delay or 0) >= 0 end
+
+-- After how many ms a task or chunk is run again whose worker died. Those who went down together come back apart, more
+-- so each time and in another order, so that the one who kills its worker is found out.
+local function spread_out(number, crashes, end_)
+  local place = number % 1000 * (now % 99 * 10 + 7) % 1000 -- a factor that ends in 7 gives each number a place of its own
+  return floor((100 + place) * 2 ^ (min(6, max(crashes, -(end_.delay or 0) / 2)) - 1))
+end
