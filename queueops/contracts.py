@@ -83,7 +83,10 @@ class Node(msgspec.Struct):
 
 
 class Lease(msgspec.Struct, kw_only=True):
-    """A task that this worker holds, until its deadline, under a fence that every later write must carry."""
+    """A task that this worker holds, until its deadline, under a fence that every later write must carry.
+
+    ``handed_ms``: when it was handed over, by the broker's time, with a token; 0: it was claimed.
+    """
 
     id: str
     fence: int
@@ -108,6 +111,7 @@ class Lease(msgspec.Struct, kw_only=True):
     previous: bytes | None = None
     cursor: bytes = b""
     wait_ms: int = 0
+    handed_ms: int = 0
 
 
 class Outcome(StrEnum):
@@ -177,7 +181,7 @@ class Exchange(msgspec.Struct):
 
     ``lost`` are the extended leases that are no longer ours, ``cancels`` those whose cancellation was asked for,
     ``sleep_ms`` the time until the agenda has something for this pool, ``ready`` whether more could be claimed now;
-    ``commands`` were taken.
+    ``commands`` were taken; ``now_ms`` is the broker's own time.
     """
 
     leases: list[Lease]
@@ -187,6 +191,7 @@ class Exchange(msgspec.Struct):
     sleep_ms: int
     ready: bool
     commands: list[Command] = []
+    now_ms: int = 0
 
 
 class Extend(msgspec.Struct):
@@ -385,8 +390,8 @@ class Waker(Protocol):
     def fileno(self) -> int:
         """The descriptor to select on."""
 
-    def read(self) -> Iterable[str]:
-        """The tokens that have come: ``work``, ``commands``, ``cancel <id>``, ``quiet``, ``stop``."""
+    def read(self) -> Iterable[str | Lease]:
+        """The tokens that came: ``work``, ``commands``, ``cancel <id>``, ``quiet``, ``stop``, or the work itself."""
 
     def arm(self) -> None:
         """Wait for the next ones, after a ``read``: nothing that came in between is lost."""

@@ -28,6 +28,7 @@ FIELDS: dict[str, str] = {
     "er": "error",
     "ex": "unexpanded",
     "f": "fence",
+    "h": "handed",
     "fb": "failed_by",
     "fe": "child_error",
     "ff": "child_fingerprint",
@@ -110,7 +111,8 @@ class Record(msgspec.Struct, kw_only=True):
 
     ``uid`` is the generation: it changes when the same id is run anew; ``pushed_uid`` is that of the push, once an
     operator had it run again. ``attempt`` counts attempts that ended in an
-    error or a timeout, ``crashes`` starts that were lost with their worker.
+    error or a timeout, ``crashes`` starts that were lost with their worker. ``handed`` is the fence of a lease that
+    came with a wake-up token, until the worker renews it.
     """
 
     id: str
@@ -131,6 +133,7 @@ class Record(msgspec.Struct, kw_only=True):
     retry: str = ""
     timeout: int | None = None
     fence: int = 0
+    handed: int | None = None
     worker: str = ""
     progress: float | None = None
     total: float | None = None
@@ -220,7 +223,7 @@ class Record(msgspec.Struct, kw_only=True):
 _WHOLE = frozenset(
     (
         *("uid", "priority", "created", "begun", "ended", "due", "attempt", "retries", "timeout"),
-        *("fence", "parent_uid", "keep", "crashes"),
+        *("fence", "handed", "parent_uid", "keep", "crashes"),
         *("max_parallel", "chunks_per_worker", "chunk_retries", "chunk_timeout", "reduce_retries", "reduce_timeout"),
         *("chunks", "chunks_dropped", "longest_chunk", "longest_chunk_ms", "pushed_uid", "unknown_since"),
         *("delay", "children", "children_failed", "results_size", "activated", "resumed_children", "window", "round"),

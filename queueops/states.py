@@ -134,7 +134,7 @@ TRANSITIONS: tuple[Transition, ...] = (
     *_each(_RUNNING, _S.CANCELLED, "settle", _W, _D),
     *_each(_RUNNING, _S.RESTART, "settle", _W),
     *_each(_RUNNING, _S.POSTPONED, "settle", _W),
-    *_each(_RUNNING, _S.PENDING, "release", _W, _O),
+    *_each(_RUNNING, _S.PENDING, "release", _W, _D, _O),
     *_each(_RUNNING, _S.RESTART, "recover", _D),
     *_each(_RUNNING, _S.FAILED, "recover", _D),
     *_each((None, *TERMINAL), _S.WAITING, "push", _P),

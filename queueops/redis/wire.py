@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import hiredis
+
 from queueops.conf import Settings
 from queueops.contracts import Command, Exchange, Extend, Lease, Posted, Settlement, Told
 
 Argument = str | int | float | bytes
+_TASK = b"task "
 
 
 def rules(settings: Settings) -> str:
@@ -60,7 +63,7 @@ def settlement_arguments(end: Settlement) -> tuple[Argument, ...]:
 
 def read_exchange(pool: str, reply: Sequence[Any]) -> Exchange:
     """The reply of ``exchange``."""
-    leases, words, lost, cancels, sleep_ms, ready, commands = reply
+    leases, words, lost, cancels, sleep_ms, ready, commands, now_ms = reply
     reasons = iter(_texts(cancels))
     return Exchange(
         leases=[read_lease(pool, *row) for row in leases] if leases else [],
@@ -70,6 +73,7 @@ def read_exchange(pool: str, reply: Sequence[Any]) -> Exchange:
         sleep_ms=int(sleep_ms),
         ready=bool(ready),
         commands=read_commands(pool, commands),
+        now_ms=int(now_ms),
     )
 
 
@@ -99,6 +103,18 @@ def read_commands(pool: str, rows: Sequence[Any]) -> list[Command]:
         to = fields.get(b"to", b"").decode("utf-8", "replace")
         found.append(Command(command_id.decode("utf-8", "replace"), pool, to, fields.get(b"vn", b""), tuple(flat)))
     return found
+
+
+def read_token(pool: str, token: bytes) -> str | Lease:
+    """A wake-up token: a word, or ``task`` and a lease, written as Redis writes a reply."""
+    if not token.startswith(_TASK):
+        return token.decode("utf-8", "replace")
+    reader = hiredis.Reader()
+    reader.feed(token[len(_TASK) :])
+    at_ms, fence, task_id, *fields = reader.gets()
+    lease = read_lease(pool, task_id, int(fence), 0, fields)
+    lease.handed_ms = int(at_ms)
+    return lease
 
 
 def _texts(values: Iterable[bytes]) -> list[str]:

@@ -166,7 +166,7 @@ class Working(Link):
 
     def waker(self, pool: str, worker: str) -> RedisWaker:
         """A blocking wait for the worker's wake-up tokens. Raises redis' own errors: the worker's loop handles them."""
-        return RedisWaker(self.client, self.keys(pool).wake(worker))
+        return RedisWaker(self.client, pool, self.keys(pool).wake(worker))
 
     def tell(self, pool: str, worker: str, token: str) -> None:
         """Send a token to a worker: ``quiet``, ``stop``."""

@@ -83,6 +83,18 @@ class Desk:
         if len(self.stations) > 1:
             self.stations.rotate(1)
 
+    def take(self, station: Station, lease: Lease) -> None:
+        """Take what was handed to this process, or give it back with the next round trip."""
+        now, room = time.monotonic(), self._room(self._prefetch.ahead(self._watch.stuck))
+        self.claimed += 1
+        station.hold(lease, now)
+        if room > 0 and station.trusts(lease, now):
+            self._executor.submit([lease])
+            station.ask_about(lease.id)
+            self._round(station, now, room - 1)
+        else:
+            self.release([lease], now)
+
     def release(self, leases: Iterable[Lease], now: float) -> None:
         """Give leases back."""
         for lease in leases:

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from queueops.contracts import Lease
 from queueops.outbox import Outbox
 from queueops.worker.bell import Bell
 from queueops.worker.channel import WorkerChannel
@@ -143,7 +144,10 @@ class Loop:
         self._desk.arrived(pool)
         self._bell.ring()
 
-    def _token(self, station: Station, token: str) -> None:
+    def _token(self, station: Station, token: str | Lease) -> None:
+        if isinstance(token, Lease):
+            self._desk.take(station, token)
+            return
         word, _, task_id = token.partition(" ")
         if word == "work":
             station.ready = True

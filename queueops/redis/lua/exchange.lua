@@ -6,7 +6,7 @@
 --       settlement: id, fence, outcome, value, delay ms, fingerprint, title, '1' when it costs an attempt;
 --       extension: id, fence, ms left to the task's own limit (-1: none); metric: field, count.
 -- Reply: leases (id, fence, ms waited, fields), words of the settlements, lost ids, cancelled ids with reasons,
---        ms until the agenda has something, '1' when more is ready, commands (id, fields).
+--        ms until the agenda has something, '1' when more is ready, commands (id, fields), Redis' time in ms.
 -- Transitions: claim, settle, release, promote, recover, expire, quarantine.
 --@include clock
 --@include core
@@ -53,10 +53,11 @@ settle_up()
 
 for _ = 1, tonumber(ARGV[7]) do
   local id, fence, left = ARGV[position + 1], ARGV[position + 2], tonumber(ARGV[position + 3])
-  local row = fields_of(task_key(id), 's', 'f', 'x')
+  local row = fields_of(task_key(id), 's', 'f', 'x', 'h')
   if row and row[1] and LEASED[row[1]] and row[2] == fence then
     local ms = left < 0 and RULES.lease or min(RULES.lease, left)
     call('ZADD', P .. ':agenda', 'XX', text(now + ms), id)
+    if row[4] then call('HDEL', task_key(id), 'h') end -- the worker has what it was handed
     local task = is_chunk(id) and split_ref(id)
     local state = task and lane_conf('#' .. task).state
     if task and state ~= 'aggregating' then row[3] = 'its task is ' .. (state or 'gone') end
@@ -84,4 +85,4 @@ if idle and #leases == 0 and not more then
 else
   wake(more and max(brought, 1) or 0)
 end
-return { leases, words, lost, cancels, sleep, more and '1' or '', commands }
+return { leases, words, lost, cancels, sleep, more and '1' or '', commands, NOW }

@@ -14,8 +14,13 @@ end
 
 local function recover_lease(id, record, grace)
   if now < grace then schedule(id, grace); return act('spared') end
+  local begun = record.h ~= record.f -- else it was handed over, and its worker never said a word of it
   record.f = next_number()
   call('HSET', task_key(id), 'f', record.f)
+  if not begun then
+    outcomes.release(id, record)
+    return act('released')
+  end
   count_minute('err|' .. record.n, 1)
   outcomes.crash(id, record, { value = 'its lease ended without a word from worker ' .. (record.w or '?'), fingerprint = '', delay = 0 })
   act('recovered')
