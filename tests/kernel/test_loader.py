@@ -17,6 +17,7 @@ FILES = sorted(path.stem for path in LUA.glob("*.lua"))
 INCLUDES = sorted(path.stem for path in LUA.glob("include/*.lua"))
 ADDING = {"enqueue", "displace", "emit", "fire", "plant", "split"}
 READING = {
+    "children",
     "chunkpage",
     "chunkstrip",
     "chunksummary",
@@ -25,9 +26,7 @@ READING = {
     "facets",
     "page",
     "results",
-    "rows",
     "schedules",
-    "tree",
     "workers",
 }
 
