@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from itertools import islice
 from typing import Any
 
@@ -29,12 +29,18 @@ def perform(request: HttpRequest, verb: str, label: str, choice: ChunkChoice, ca
     return entry
 
 
-def do(request: HttpRequest, verb: str, choice: ChunkChoice, call: Call, *data: str) -> AuditEntry:
-    """The same, for who tells the user in another way; of an edit with the data before and after."""
-    before: dict[str, Any] = {"chunks": list(choice.numbers), "whole": list(choice.whole)}
-    facts = {"before": before, "after": {}}
-    for side, text in zip(facts.values(), data, strict=False):
-        side["data"] = text
+def do(
+    request: HttpRequest,
+    verb: str,
+    choice: ChunkChoice,
+    call: Call,
+    *,
+    before: Mapping[str, str] | None = None,
+    after: Mapping[str, str] | None = None,
+) -> AuditEntry:
+    """The same, for who tells the user in another way; of an edit with what was before and after, masked."""
+    chosen: dict[str, Any] = {"chunks": list(choice.numbers), "whole": list(choice.whole)}
+    facts = {"before": chosen | dict(before or {}), "after": dict(after or {})}
     tasks = ((choice.pool, choice.id),)
     with tolerated(), recorded(request, f"{verb}_chunks", choice.target(), tasks=tasks, **facts) as entry:
         entry.count = choice.count
@@ -46,6 +52,9 @@ def judge(entry: AuditEntry, verb: str, choice: ChunkChoice, answer: ChunkAnswer
     """Take over what the engine answered: how many changed, why others were refused, the task's state now."""
     entry.changed = answer.changed
     whys = [why for _number, why in islice(control.reasons(verb, answer), SHOWN)]
+    if answer.unfit:
+        kept = ngettext("%(n)d keeps its data", "%(n)d keep their data", answer.unfit) % {"n": answer.unfit}
+        whys.append(_("%(kept)s: it has no fields, or would be too long") % {"kept": kept})
     if answer.left:
         whys.append(_("%(left)d are left; do it again") % {"left": answer.left})
     if not answer.changed and not whys:

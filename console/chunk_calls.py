@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from console.chunk_choice import ChunkChoice
@@ -14,15 +14,14 @@ STAGES = {"map": ("map", False), "failed": ("process", False), "all": ("process"
 
 def mend(verb: str, choice: ChunkChoice, who: str) -> ChunkAnswer:
     """Do the verb to the chosen chunks; of whole states one after the other."""
-    if choice.numbers:
-        return _call(verb, choice, who, numbers=choice.numbers)
-    answers = [_call(verb, choice, who, state=state) for state in choice.whole]
-    return ChunkAnswer(
-        changed=sum(answer.changed for answer in answers),
-        left=sum(answer.left for answer in answers),
-        state=answers[-1].state,
-        refused={},
-    )
+    return _each(choice, lambda **chosen: _call(verb, choice, who, **chosen))
+
+
+def change(choice: ChunkChoice, changed: Mapping[str, Any], who: str) -> ChunkAnswer:
+    """Set `fields` in the data of the chosen chunks, or replace it by `data`, and run them again."""
+    verb = control.set_fields if "fields" in changed else control.edit_chunks
+    (value,) = changed.values()
+    return _each(choice, lambda **chosen: verb(choice.id, value, pool=choice.pool, who=who, **chosen))
 
 
 def edit(choice: ChunkChoice, value: Any, who: str, *, again: bool) -> ChunkAnswer:
@@ -34,6 +33,20 @@ def restart(ids: Sequence[str], pool: str, who: str, *, stage: str) -> list[Row]
     """Have a task begin again at a stage."""
     name, every = STAGES[stage]
     return [control.restart_from(id, name, every=every, pool=pool, who=who) for id in ids]
+
+
+def _each(choice: ChunkChoice, call: Callable[..., ChunkAnswer]) -> ChunkAnswer:
+    """By number, or of whole states one after the other."""
+    if choice.numbers:
+        return call(numbers=choice.numbers)
+    answers = [call(state=state) for state in choice.whole]
+    return ChunkAnswer(
+        changed=sum(answer.changed for answer in answers),
+        left=sum(answer.left for answer in answers),
+        state=answers[-1].state,
+        refused={},
+        unfit=sum(answer.unfit for answer in answers),
+    )
 
 
 def _call(verb: str, choice: ChunkChoice, who: str, **chosen: Any) -> ChunkAnswer:

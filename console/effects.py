@@ -8,15 +8,15 @@ from console.choice import Choice
 from console.confirm import AT_ONCE
 from console.deeds import Deed
 from queueops import inspect
-from queueops.inspect import COUNTING, PARTS_COUNT_AS_FAILED
+from queueops.inspect import REACHING
 
 
 def told_before(deed: Deed, choice: Choice) -> tuple[str, ...]:
     """A sentence for each effect on other tasks; of more tasks than are looked at one by one, only the rule."""
-    if deed.verb not in COUNTING:
+    if deed.verb not in REACHING:
         return ()
     if len(choice) > AT_ONCE:
-        return (PARTS_COUNT_AS_FAILED,)
+        return (REACHING[deed.verb],)
     return tuple(dict.fromkeys(_each(deed.verb, choice)))
 
 

@@ -112,6 +112,38 @@ class ChunkForm(forms.Form):
         return _parsed(self.cleaned_data["data"], object, "")  # type: ignore[type-var]  # any value will do
 
 
+class ChunksForm(forms.Form):
+    """Other data for many chunks: fields to be set in what they have, or a JSON value instead of it."""
+
+    FIELDS, WHOLE = "fields", "data"
+    use_required_attribute = False
+    change = forms.ChoiceField(
+        label=_("Change"), choices=((FIELDS, _("Set these fields")), (WHOLE, _("Replace it all")))
+    )
+    value = forms.CharField(label=_("JSON"), max_length=1_000_000)
+
+    def clean(self) -> dict[str, Any]:
+        """The value as JSON: an object with at least one field where fields are to be set."""
+        found = super().clean() or self.cleaned_data
+        if "value" not in found or "change" not in found:
+            return found
+        try:
+            if found["change"] == self.WHOLE:
+                found["value"] = _parsed(found["value"], object, "")  # type: ignore[type-var]  # any value will do
+            else:
+                found["value"] = _parsed(found["value"], dict, _('Write a JSON object, such as {"host": "b"}.'))
+                if not found["value"]:
+                    raise forms.ValidationError(_("Name at least one field."))
+        except forms.ValidationError as error:
+            self.add_error("value", error)
+        return found
+
+    @property
+    def changed(self) -> dict[str, Any]:
+        """What `preview_edit` takes, once the form is valid."""
+        return {self.cleaned_data["change"]: self.cleaned_data["value"]}
+
+
 class LaneForm(forms.Form):
     """A lane's limit of tasks at once (empty: none), of starts a second, and its weight beside other lanes."""
 

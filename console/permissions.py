@@ -61,6 +61,8 @@ TABLE: dict[str, Verb | None] = {
     "task-raw": Verb.SEE_ARGUMENTS,
     "task-edit": Verb.SEE_ARGUMENTS,
     "task-edit-save": Verb.OPERATE,
+    "task-chunks-edit": Verb.SEE_ARGUMENTS,
+    "task-chunks-edit-save": Verb.OPERATE,
     "task-chunk-edit": Verb.SEE_ARGUMENTS,
     "task-chunk-edit-save": Verb.OPERATE,
     "undo": Verb.OPERATE,

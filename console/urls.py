@@ -10,6 +10,7 @@ from console.guard import View, guarded
 from console.views import (
     audit,
     chunk_acts,
+    chunk_edits,
     chunks,
     errors,
     lanes,
@@ -54,6 +55,8 @@ urlpatterns = [
         for verb in chunk_deeds.DEEDS
     ),
     _url("mapreduce/<name:id>/_restart", chunk_acts.restart, "task-chunks-restart"),
+    _url("mapreduce/<name:id>/edit/", chunk_edits.edit, "task-chunks-edit"),
+    _url("mapreduce/<name:id>/_edit", chunk_edits.save, "task-chunks-edit-save"),
     _url("mapreduce/<name:id>/<int:number>/", chunks.one, "task-chunk"),
     _url("mapreduce/<name:id>/<int:number>/_live", chunks.one_live, "task-chunk-live"),
     _url("mapreduce/<name:id>/<int:number>/edit/", chunk_acts.edit, "task-chunk-edit"),

@@ -47,13 +47,6 @@ class IdTwice(QueueOpsError, ValueError):
     name: str
 
 
-class MixedPools(QueueOpsError, ValueError):
-    """The parts of {name} are of the pools {pools}; all parts of a composite must be of one pool."""
-
-    name: str
-    pools: str
-
-
 class BadBatch(QueueOpsError, TypeError):
     """{name}.iterate() must answer a Batch, or None when it is done, but it answered {value}."""
 

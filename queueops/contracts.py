@@ -83,7 +83,10 @@ class Node(msgspec.Struct):
 
 
 class Lease(msgspec.Struct, kw_only=True):
-    """A task that this worker holds, until its deadline, under a fence that every later write must carry."""
+    """A task that this worker holds, until its deadline, under a fence that every later write must carry.
+
+    ``handed_ms``: when it was handed over, by the broker's time, with a token; 0: it was claimed.
+    """
 
     id: str
     fence: int
@@ -108,6 +111,7 @@ class Lease(msgspec.Struct, kw_only=True):
     previous: bytes | None = None
     cursor: bytes = b""
     wait_ms: int = 0
+    handed_ms: int = 0
 
 
 class Outcome(StrEnum):
@@ -128,8 +132,8 @@ class Settlement(msgspec.Struct):
     """The end of one lease.
 
     ``value`` is the encoded result (SUCCESS), the encoded error (ERROR, TIMEOUT, CRASH) or a reason in words.
-    ``delay_ms`` is the back-off before the next attempt; -1 says that there is to be none. ``counted`` makes a
-    RESTART cost an attempt.
+    ``delay_ms`` is the back-off before the next attempt; -1 says that there is to be none. Of a CRASH that does not
+    count against the task it is -n, where n is how often that was so. ``counted`` makes a RESTART cost an attempt.
     """
 
     id: str
@@ -142,11 +146,42 @@ class Settlement(msgspec.Struct):
     counted: bool = False
 
 
+class Command(msgspec.Struct, frozen=True):
+    """What a transition in ``pool`` means for a task of the pool ``to``. Whoever takes it has it for 5 seconds.
+
+    ``version`` tells it from a later one of the same id; ``fields`` (name, value, ...) are for the script it is for.
+    """
+
+    id: str
+    pool: str
+    to: str
+    version: bytes
+    fields: tuple[bytes, ...]
+
+
+class Told(msgspec.Struct, frozen=True):
+    """How a command went: the word and the detail that its target answered, or FAILED, or LATER with the reason."""
+
+    id: str
+    version: bytes
+    word: str
+    detail: bytes = b""
+
+
+class Posted(msgspec.Struct, frozen=True):
+    """The answer to one call about commands: of each that was applied, what was taken, and whether more are due."""
+
+    answers: list[tuple[str, bytes]]
+    taken: list[Command]
+    more: bool
+
+
 class Exchange(msgspec.Struct):
     """What one round trip brought: new leases, a word for each settlement, and when to come again.
 
     ``lost`` are the extended leases that are no longer ours, ``cancels`` those whose cancellation was asked for,
-    ``sleep_ms`` the time until the agenda has something for this pool, ``ready`` whether more could be claimed now.
+    ``sleep_ms`` the time until the agenda has something for this pool, ``ready`` whether more could be claimed now;
+    ``commands`` were taken; ``now_ms`` is the broker's own time.
     """
 
     leases: list[Lease]
@@ -155,6 +190,8 @@ class Exchange(msgspec.Struct):
     cancels: list[tuple[str, str]]
     sleep_ms: int
     ready: bool
+    commands: list[Command] = []
+    now_ms: int = 0
 
 
 class Extend(msgspec.Struct):
@@ -190,14 +227,16 @@ class ChunkRow(msgspec.Struct, frozen=True):
 
 
 class ChunkAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """What mending chunks did: how many changed, how many of a whole state are left, the task's state ('' = gone), and
-    the state of each refused one by its number ('' = gone).
+    """What mending chunks did: how many changed, how many of a whole state are left, the task's state ('' = gone), the
+    state of each refused one by its number ('' = gone), and how many of a whole state kept their data, for it has no
+    fields or would be too long.
     """
 
     changed: int
     left: int
     state: str
     refused: dict[int, str]
+    unfit: int = 0
 
 
 class Pushes(Protocol):
@@ -237,6 +276,7 @@ class Exchanges(Protocol):
         want: int = 0,
         idle: bool = False,
         metrics: Mapping[str, int] | None = None,
+        take: int = 0,
     ) -> None:
         """Send one exchange; raises BrokerUnavailable or StoreFull."""
 
@@ -260,8 +300,12 @@ class Broker(Producer, Protocol):
         want: int = 0,
         idle: bool = False,
         metrics: Mapping[str, int] | None = None,
+        take: int = 0,
     ) -> Exchange:
-        """Settle, renew, promote what is due and claim up to ``want`` tasks in one round trip."""
+        """Settle, renew, promote what is due, claim up to ``want`` tasks and take commands in one round trip."""
+
+    def post(self, pool: str, *, told: Sequence[Told] = (), apply: Sequence[Command] = (), take: int = 0) -> Posted:
+        """Say how commands of this pool went, apply those for its tasks, take others. Not repeated by itself."""
 
     def declare_lanes(self, pool: str) -> None:
         """Before the first claim: give the lanes of the settings their limits, where nobody has given them any."""
@@ -346,8 +390,8 @@ class Waker(Protocol):
     def fileno(self) -> int:
         """The descriptor to select on."""
 
-    def read(self) -> Iterable[str]:
-        """The tokens that have come: ``work``, ``cancel <id>``, ``quiet``, ``stop``."""
+    def read(self) -> Iterable[str | Lease]:
+        """The tokens that came: ``work``, ``commands``, ``cancel <id>``, ``quiet``, ``stop``, or the work itself."""
 
     def arm(self) -> None:
         """Wait for the next ones, after a ``read``: nothing that came in between is lost."""

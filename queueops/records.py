@@ -28,10 +28,12 @@ FIELDS: dict[str, str] = {
     "er": "error",
     "ex": "unexpanded",
     "f": "fence",
+    "h": "handed",
     "fb": "failed_by",
     "fe": "child_error",
     "ff": "child_fingerprint",
     "fr": "first_failure",
+    "it": "of_iterator",
     "k": "kind",
     "kp": "keep",
     "l": "lane",
@@ -43,6 +45,7 @@ FIELDS: dict[str, str] = {
     "n": "name",
     "nf": "children_failed",
     "nx": "next",
+    "mw": "map_written",
     "mx": "max_parallel",
     "oc": "on_chunk_failure",
     "of": "on_failure",
@@ -51,6 +54,7 @@ FIELDS: dict[str, str] = {
     "pg": "planting",
     "ph": "phase",
     "pi": "parent_id",
+    "po": "parent_round",
     "pp": "parent_pool",
     "pr": "progress",
     "pu": "parent_uid",
@@ -62,6 +66,7 @@ FIELDS: dict[str, str] = {
     "re": "result",
     "ro": "root",
     "rk": "resumed_children",
+    "rn": "round",
     "rp": "retry",
     "rr": "reduce_retries",
     "rs": "resumes",
@@ -78,10 +83,11 @@ FIELDS: dict[str, str] = {
     "tg": "tags",
     "tk": "token",
     "to": "total",
+    "tp": "top",
     "tr": "trace",
     "u": "uid",
-    "uc": "uncounted",
     "uk": "unknown_since",
+    "uc": "uncounted",
     "un": "unable_workers",
     "uo": "pushed_uid",
     "w": "worker",
@@ -105,7 +111,8 @@ class Record(msgspec.Struct, kw_only=True):
 
     ``uid`` is the generation: it changes when the same id is run anew; ``pushed_uid`` is that of the push, once an
     operator had it run again. ``attempt`` counts attempts that ended in an
-    error or a timeout, ``crashes`` starts that were lost with their worker.
+    error or a timeout, ``crashes`` starts that were lost with their worker. ``handed`` is the fence of a lease that
+    came with a wake-up token, until the worker renews it.
     """
 
     id: str
@@ -126,6 +133,7 @@ class Record(msgspec.Struct, kw_only=True):
     retry: str = ""
     timeout: int | None = None
     fence: int = 0
+    handed: int | None = None
     worker: str = ""
     progress: float | None = None
     total: float | None = None
@@ -160,6 +168,7 @@ class Record(msgspec.Struct, kw_only=True):
     map_retries: str = ""
     map_retry: str = ""
     map_timeout: str = ""
+    map_written: int | None = None
     has_chunks: bool = False
     chunks: int | None = None
     chunks_dropped: int = 0
@@ -177,6 +186,10 @@ class Record(msgspec.Struct, kw_only=True):
     on_failure: str = ""
     planting: bool = False
     root_pool: str = ""
+    top: str = ""
+    of_iterator: bool = False
+    round: int = 0
+    parent_round: int = 0
     resumes: str = ""
     cursor: bytes = b""
     next_cursor: bytes = b""
@@ -210,10 +223,11 @@ class Record(msgspec.Struct, kw_only=True):
 _WHOLE = frozenset(
     (
         *("uid", "priority", "created", "begun", "ended", "due", "attempt", "retries", "timeout"),
-        *("fence", "parent_uid", "keep", "crashes"),
+        *("fence", "handed", "parent_uid", "keep", "crashes"),
         *("max_parallel", "chunks_per_worker", "chunk_retries", "chunk_timeout", "reduce_retries", "reduce_timeout"),
         *("chunks", "chunks_dropped", "longest_chunk", "longest_chunk_ms", "pushed_uid", "unknown_since"),
-        *("delay", "children", "children_failed", "results_size", "activated", "resumed_children", "window"),
+        *("delay", "children", "children_failed", "results_size", "activated", "resumed_children", "window", "round"),
+        "parent_round",
     )
 )
 _REAL = frozenset({"progress", "total"})
@@ -221,7 +235,7 @@ _OPAQUE = frozenset({"args", "result", "error", "meta", "previous", "cursor", "n
 _FLAGS = frozenset(
     (
         *("waited_for", "next", "has_chunks", "unable_workers", "ignores_previous", "planting", "iterated"),
-        *("unexpanded", "uncounted"),
+        *("unexpanded", "uncounted", "of_iterator"),
     )
 )
 

@@ -48,6 +48,16 @@ def test_only_what_is_past_its_hard_limit_is_overdue() -> None:
     table.close()
 
 
+def test_whether_a_process_began_anything_can_still_be_read_when_nothing_runs() -> None:
+    table = SlotTable(2)
+    assert (table.used, table.retiring) == (False, False)
+    started(table, 1, "ended", 8)
+    table.clear(1)
+    table.retiring = True
+    assert (table.used, table.retiring, table.farewell) == (True, True, Farewell.NONE)
+    table.close()
+
+
 def test_the_offender_times_out_and_bystanders_are_released() -> None:
     table = SlotTable(2)
     started(table, 0, "late", 1, deadline=3.5)
@@ -64,9 +74,13 @@ def test_when_the_process_died_by_itself_everything_that_ran_is_judged_by_the_cr
     table = SlotTable(2)
     started(table, 0, "a", 1)
     started(table, 1, "b", 2)
-    judged = heir.judge(table.running(), (), describe_end(-9), crashed=True)["mail"]
+    judged = heir.judge(
+        table.running(), (), describe_end(-9), crashed=True, company={("mail", "a"): 0, ("mail", "b"): 2}
+    )["mail"]
     assert {end.outcome for end in judged.values()} == {Outcome.CRASH}
-    assert judged["a"].value == b"its worker process died: SIGKILL"
+    assert (judged["a"].value, judged["a"].delay_ms) == (b"its worker process died: SIGKILL", 0)
+    assert b"others ran in it" in judged["b"].value
+    assert judged["b"].delay_ms == -2
     table.close()
 
 

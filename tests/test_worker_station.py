@@ -7,6 +7,7 @@ import time
 import pytest
 
 from queueops.redis.broker import get_broker
+from queueops.redis.wire import read_token
 from queueops.worker.station import Station
 from tests import tasks_for_tests as tasks
 
@@ -46,3 +47,39 @@ def test_asking_about_a_task_that_is_not_held_ends(station):
         send(station)
         station.receive()
     assert not station.due(time.monotonic(), 0, hungry=False)
+
+
+def test_who_asks_for_nothing_while_it_waits_looks_again_soon(station):
+    assert station.send(time.monotonic(), 4, idle=True)
+    send(station)  # takes it off the list of those who wait
+    station.receive()
+    station.receive()
+    assert station.dry
+    assert station.due_at(4) < time.monotonic() + 1
+
+
+def handed(station):
+    """A task that is handed to this worker, as its token says."""
+    assert station.send(time.monotonic(), 4, idle=True)
+    station.receive()
+    tasks.add.push(1)
+    broker = get_broker()
+    (token,) = broker.client.lrange(broker.keys("default").wake("w1"), 0, -1)
+    broker.client.delete(broker.keys("default").wake("w1"))
+    return read_token("default", token)
+
+
+def test_what_was_handed_over_a_moment_ago_is_begun_and_what_is_older_is_not(station):
+    found = handed(station)
+    assert station.trusts(found, time.monotonic()) or station.trusts(handed(station), time.monotonic())
+    assert not station.trusts(found, time.monotonic() + 1.5)
+
+
+def test_what_was_handed_over_before_all_that_is_unknown_was_given_back_is_not_begun(station):
+    found = handed(station)
+    station.courier.failures = 1
+    assert not station.trusts(found, time.monotonic())
+    assert station.send(time.monotonic(), 0, idle=False)
+    station.receive()
+    assert not station.trusts(found, time.monotonic())
+    assert get_broker().record("default", found.id).state == "pending"

@@ -31,7 +31,7 @@ from queueops.inspect.redact import cut
 def act(request: HttpRequest, id: str, verb: str) -> HttpResponse:
     """Do the verb to the chosen chunks; ask first when they are many."""
     task, deed = find(request, id), DEEDS[verb]
-    choice = ChunkChoice.parse(request, task.pool, task.id, _counts(task))
+    choice = ChunkChoice.parse(request, task.pool, task.id, counts_of(task))
     if not choice.count:
         return returning.back(request, "tasks")
     if question := _unanswered(request, deed, choice):
@@ -45,7 +45,7 @@ def restart(request: HttpRequest, id: str) -> HttpResponse:
     task, start = find(request, id), STARTS.get(request.POST.get("stage", ""))
     if start is None:
         raise SuspiciousOperation(_("There is no such stage."))
-    counts = _counts(task)
+    counts = counts_of(task)
     count = counts["failed"] + counts["errored"] if start.stage == "failed" else sum(counts.values())
     choice = ChunkChoice(pool=task.pool, id=task.id, whole=("failed",) if start.stage == "failed" else (), count=count)
     if start.stage != "reduce" and (question := _unanswered(request, start, choice)):
@@ -84,8 +84,8 @@ def _saved(request: HttpRequest, task: TaskDetail, chunk: ChunkDetail, value: An
         "redo" if again else "edit",
         choice,
         lambda who: chunk_calls.edit(choice, value, who, again=again),
-        cut(chunk.data_json, KEPT),
-        masked_data(value),
+        before={"data": cut(chunk.data_json, KEPT)},
+        after={"data": masked_data(value)},
     )
 
 
@@ -97,7 +97,8 @@ def _find(request: HttpRequest, id: str, number: int) -> tuple[TaskDetail, Chunk
     return task, chunk
 
 
-def _counts(task: TaskDetail) -> dict[str, int]:
+def counts_of(task: TaskDetail) -> dict[str, int]:
+    """How many chunks it has, by state."""
     view = inspect.chunks_of(task.id, task.pool, first=0, count=1)
     if view is None:
         raise Http404
@@ -114,7 +115,7 @@ def _unanswered(request: HttpRequest, deed: ChunkDeed | Start, choice: ChunkChoi
     """The page that asks, or None when all is said. Of a whole state there may be fewer now than were confirmed."""
     needed = need(choice.count, irreversible=deed.irreversible)
     sent = request.POST.dict()
-    if is_confirmed(needed, _confirmed(choice, sent.get("confirmed", "")), sent):
+    if is_confirmed(needed, confirmed(choice, sent.get("confirmed", "")), sent):
         return None
     context = {
         "deed": deed,
@@ -129,6 +130,7 @@ def _unanswered(request: HttpRequest, deed: ChunkDeed | Start, choice: ChunkChoi
     return page(request, "mapreduce/confirm.html", context, status=422 if "confirmed" in sent else 200)
 
 
-def _confirmed(choice: ChunkChoice, confirmed: str) -> int:
-    fewer = choice.whole and confirmed.isdecimal() and len(confirmed) < 11 and choice.count <= int(confirmed)
-    return int(confirmed) if fewer else choice.count
+def confirmed(choice: ChunkChoice, sent: str) -> int:
+    """How many a confirmation must name: of a whole state there may be fewer now than there were."""
+    fewer = choice.whole and sent.isdecimal() and len(sent) < 11 and choice.count <= int(sent)
+    return int(sent) if fewer else choice.count

@@ -75,6 +75,7 @@ def _at_a_glance(request: HttpRequest, task: TaskDetail, place: Place) -> dict[s
     shown = (view.counts, view.strip, view.errors, view.stragglers, view.per_second, view.moving, view.paused)
     version = version_of(task, shown)
     amendable = {state: view.counts[state] for state in AMENDABLE if view.counts[state]}
+    may_retry = Verb.OPERATE in frame.may and "retry" in inspect.chunk_verbs("failed", task.state, view.phase)
     return {
         "task": task,
         "tab": "chunks",
@@ -91,7 +92,9 @@ def _at_a_glance(request: HttpRequest, task: TaskDetail, place: Place) -> dict[s
         ],
         "amendable": amendable,
         "retryable": sum(amendable.values()),
-        "may_retry": Verb.OPERATE in frame.may and "retry" in inspect.chunk_verbs("failed", task.state, view.phase),
+        "may_retry": may_retry,
+        "may_edit": may_retry and Verb.SEE_ARGUMENTS in frame.may,
+        "edit_url": "&whole=".join([chunks_url(task.id, task.pool, "task-chunks-edit"), *amendable]),
         "may_let_go": Verb.OPERATE in frame.may and task.state in (State.AGGREGATING, State.FAILED),
         "urgent": task.state in (State.AGGREGATING, State.FAILED),
         "starts": _starts(view) if Verb.OPERATE in frame.may else (),

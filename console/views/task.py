@@ -6,16 +6,18 @@ from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.utils.functional import Promise
+from django.utils.http import urlencode
 from django.utils.translation import gettext_lazy as _
 
 from console import failures
-from console.addresses import tab_url
+from console.addresses import tab_url, task_url
 from console.deeds import allowed
 from console.diagram.machine import draw_task
 from console.diagram.strip import strip
 from console.models import AuditEntry
 from console.page import Frame, fragment, page, version_of
 from console.permissions import Verb
+from console.trees import COMPOSITES, TreePage
 from queueops import inspect
 from queueops.inspect import FilterError, TaskDetail
 
@@ -30,9 +32,6 @@ TABS: dict[str, str | Promise] = {
     "audit": _("Audit"),
 }
 ENTRIES = 100
-PARTS = 50
-COMPOSITES = ("chain", "group", "iterator")
-"""Kinds that have parts."""
 
 
 def show(request: HttpRequest, id: str, tab: str) -> HttpResponse:
@@ -74,22 +73,27 @@ def tabs_of(task: TaskDetail, frame: Frame) -> list[tuple[str, str | Promise]]:
 def _is_shown(tab: str, task: TaskDetail, frame: Frame) -> bool:
     if tab == "children":
         return task.kind in COMPOSITES
+    if tab == "attempts":
+        return task.is_claimed
     return tab != "raw" or frame.sees_arguments
 
 
 def _context(request: HttpRequest, id: str, tab: str) -> dict[str, Any]:
     task, frame = find(request, id), Frame(request)
-    after = request.GET.get("after", "") if tab == "children" else ""
-    content = _content(task, tab, after)
+    tree = TreePage(request, task) if tab == "children" else None
+    content: Any = tree.tree if tree else _content(task, tab)
+    version = version_of(task, content if tab != "audit" else [entry.pk for entry in content])
     return {
         "task": task,
         "tab": tab,
         "tab_template": f"console/task/tab_{tab}.html",
-        "here": tab_url(task.id, task.pool, tab),
+        "here": tree.here if tree else tab_url(task.id, task.pool, tab),
+        "live_url": _live_url(task, tab, version, tree),
         "content": content,
-        "after": after,
+        "tree": tree,
         "has_parts": task.kind in COMPOSITES,
-        "version": version_of(task, content if tab != "audit" else [entry.pk for entry in content]),
+        "composites": COMPOSITES,
+        "version": version,
         "deeds": [(deed, deed.form()) for deed in allowed(task, frame.may)],
         "may_edit": "edit" in task.allowed and {Verb.OPERATE, Verb.SEE_ARGUMENTS} <= frame.may,
         "machine": draw_task(task),
@@ -98,10 +102,15 @@ def _context(request: HttpRequest, id: str, tab: str) -> dict[str, Any]:
     }
 
 
-def _content(task: TaskDetail, tab: str, after: str) -> Any:
+def _live_url(task: TaskDetail, tab: str, version: str, tree: TreePage | None) -> str:
+    """Where the page asks whether anything has changed."""
+    params = {"pool": task.pool, "tab": tab, "v": version} | (tree.live_params if tree else {})
+    given = {name: value for name, value in params.items() if value}
+    return f"{task_url(task.id, '', 'task-live')}?{urlencode(given, doseq=True)}"
+
+
+def _content(task: TaskDetail, tab: str) -> Any:
     """What one tab shows beyond the task itself."""
-    if tab == "children":
-        return inspect.parts(task.id, task.pool, after=after, limit=PARTS)
     if tab == "why":
         return inspect.why(task.id, task.pool)
     if tab == "raw":

@@ -8,10 +8,12 @@ from queueops.control.act import MOST
 from queueops.control.chunks import (
     drop_chunks,
     edit_chunk,
+    edit_chunks,
     reasons,
     release_chunks,
     restart_from,
     retry_chunks,
+    set_fields,
     skip_chunks,
     speculate,
 )
@@ -57,6 +59,7 @@ __all__ = [
     "drop_chunks",
     "edit_and_retry",
     "edit_chunk",
+    "edit_chunks",
     "keep",
     "move",
     "pause_lane",
@@ -75,6 +78,7 @@ __all__ = [
     "retry_chunks",
     "run_now",
     "run_schedule",
+    "set_fields",
     "set_lane",
     "set_priority",
     "skip_chunks",

@@ -1,24 +1,28 @@
 """The verbs on the chunks of a map-reduce task, and beginning the task again at one of its stages.
 
 `numbers` are at most 500 a call. Instead of them `state` names all chunks that are in it: these are done in bounded
-steps, and the answer says how many were done and how many are left; retrying, dropping or skipping a whole state goes
-on by itself when the steps are used up. Which states allow a verb stands in `queueops.states.CHUNK_ACTIONS`; a task
+steps, and the answer says how many were done and how many are left; but for a release it goes on by itself when the
+steps are used up. Which states allow a verb stands in `queueops.states.CHUNK_ACTIONS`; a task
 takes its chunks up again when it has ended, or waits for its reduce. `who` goes into the task's own log.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from queueops import conf
 from queueops.contracts import ChunkAnswer, Row
 from queueops.control.act import GONE, MOST, places
 from queueops.encoding import encode_result
 from queueops.errors import BadOption, TooMany
 from queueops.records import Undecodable
 from queueops.redis.broker import get_broker
-from queueops.states import State, chunks_allowing
+from queueops.states import TERMINAL, State, chunks_allowing
 
+PART = 50
+"""Chunks whose fields are set in one call."""
+TAKEN_UP = (State.AGGREGATING, *TERMINAL)
 STAGES = ("map", "process", "reduce")
 Numbers = Sequence[int]
 
@@ -58,6 +62,38 @@ def edit_chunk(id: str, number: int, data: Any, *, retry: bool = False, pool: st
     return get_broker().mend_chunks(place, id, "redo" if retry else "edit", [wanted], value=value, who=who)
 
 
+def edit_chunks(
+    id: str, data: Any, numbers: Numbers = (), *, state: str = "", pool: str = "", who: str = ""
+) -> ChunkAnswer:
+    """Give chunks that failed, back off or are done the same other data, and run them again.
+
+    Raises NotEncodable and PayloadTooLarge.
+    """
+    place = _place(id, pool)
+    value = encode_result(_name(place, id), data, "data of the chunks")
+    return _mend("redo", id, numbers, state, place or pool, who, value)
+
+
+def set_fields(
+    id: str, fields: Mapping[str, Any], numbers: Numbers = (), *, state: str = "", pool: str = "", who: str = ""
+) -> ChunkAnswer:
+    """Set these fields in the data of chunks that failed, back off or are done, and run them again.
+
+    Other fields stay as they are; one that is an object is replaced as a whole. What is no JSON object has no fields:
+    such chunks are refused, and of a whole state counted as `unfit` and left as they are (those that back off run again
+    without a change). The same holds for data that would be longer than it may. Raises BadOption, NotEncodable and
+    PayloadTooLarge.
+    """
+    if not _has_fields(fields):
+        raise BadOption(name="fields", value=fields, expected='an object with a field or more, such as {"host": "b"}')
+    place = _place(id, pool)
+    value = encode_result(_name(place, id), dict(fields), "fields for the chunks")
+    limited = b"%d:%s" % (conf.current().payload_limit, value)
+    if state:
+        return _mend("set", id, numbers, state, place or pool, who, limited)
+    return _joined([_mend("set", id, part, "", place or pool, who, limited) for part in _parts(_checked(numbers))])
+
+
 def restart_from(id: str, stage: str, *, every: bool = False, pool: str = "", who: str = "") -> Row:
     """Begin a map-reduce task again at `map`, `process` (the failed chunks, or every one) or `reduce`.
 
@@ -79,13 +115,15 @@ def reasons(verb: str, answer: ChunkAnswer) -> Iterator[tuple[int, str]]:
             yield number, f"the task has no chunk {number}, or its record is lost"
         elif state not in chunks_allowing(verb):
             yield number, f"{verb} is not possible while chunk {number} is {state}"
+        elif verb == "set" and answer.state in TAKEN_UP:
+            yield number, f"the data of chunk {number} has no fields, or would be too long"
         elif verb == "speculate" and answer.state == State.AGGREGATING:
             yield number, f"chunk {number} has a second run already"
         else:
             yield number, f"{verb} is not possible while the task is {answer.state}"
 
 
-def _mend(verb: str, id: str, numbers: Numbers, state: str, pool: str, who: str) -> ChunkAnswer:
+def _mend(verb: str, id: str, numbers: Numbers, state: str, pool: str, who: str, value: bytes = b"") -> ChunkAnswer:
     wanted = _checked(numbers)
     allowed = chunks_allowing(verb)
     if state and state not in allowed:
@@ -96,8 +134,24 @@ def _mend(verb: str, id: str, numbers: Numbers, state: str, pool: str, who: str)
     if not place:
         return _gone()
     if state:
-        return get_broker().mend_all(place, id, verb, state, who=who)
-    return get_broker().mend_chunks(place, id, verb, wanted, who=who)
+        return get_broker().mend_all(place, id, verb, state, value=value, who=who)
+    return get_broker().mend_chunks(place, id, verb, wanted, value=value, who=who)
+
+
+def _has_fields(value: object) -> bool:
+    return isinstance(value, Mapping) and bool(value) and all(isinstance(key, str) for key in value)
+
+
+def _parts(numbers: list[int]) -> list[list[int]]:
+    """So few at once that their data is changed in a short call; one part of none, which is refused."""
+    return [numbers[i : i + PART] for i in range(0, len(numbers), PART)] or [[]]
+
+
+def _joined(answers: Sequence[ChunkAnswer]) -> ChunkAnswer:
+    refused = {number: state for answer in answers for number, state in answer.refused.items()}
+    return ChunkAnswer(
+        changed=sum(answer.changed for answer in answers), left=0, state=answers[-1].state, refused=refused
+    )
 
 
 def _checked(numbers: Sequence[Any]) -> list[int]:

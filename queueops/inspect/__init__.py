@@ -2,8 +2,11 @@
 
 from queueops.errors import FilterError
 from queueops.inspect.answers import (
+    Above,
     Alarm,
     Attempt,
+    Beside,
+    Branch,
     ChunkLane,
     ErrorRow,
     Event,
@@ -13,7 +16,6 @@ from queueops.inspect.answers import (
     LogLine,
     Moment,
     Part,
-    PartPage,
     PoolView,
     RedisHealth,
     RunningTask,
@@ -22,6 +24,7 @@ from queueops.inspect.answers import (
     TaskFacts,
     TaskPage,
     TaskRow,
+    Tree,
     WorkerRow,
 )
 from queueops.inspect.chunk_answers import (
@@ -34,16 +37,15 @@ from queueops.inspect.chunk_answers import (
     Straggler,
     Strip,
 )
+from queueops.inspect.chunk_edits import EditedChunk, preview_edit
 from queueops.inspect.chunk_rows import allowed as chunk_verbs
 from queueops.inspect.chunk_rows import stages
 from queueops.inspect.chunks import chunk, chunks, chunks_named, chunks_of
 from queueops.inspect.detail import raw, task
-from queueops.inspect.effects import COUNTING, effects
-from queueops.inspect.effects import GENERAL as PARTS_COUNT_AS_FAILED
+from queueops.inspect.effects import REACHING, effects
 from queueops.inspect.errors import errors
 from queueops.inspect.facets import facets
 from queueops.inspect.lanes import chunk_lanes, lanes
-from queueops.inspect.parts import parts
 from queueops.inspect.query import TaskQuery
 from queueops.inspect.schedules import (
     ScheduleDetail,
@@ -58,20 +60,24 @@ from queueops.inspect.schedules import (
 from queueops.inspect.snapshot import snapshot
 from queueops.inspect.tail import tail
 from queueops.inspect.tasks import tasks
+from queueops.inspect.trees import tree
 from queueops.inspect.why import why
 from queueops.inspect.workers import workers
 
 __all__ = [
-    "COUNTING",
-    "PARTS_COUNT_AS_FAILED",
+    "REACHING",
+    "Above",
     "Alarm",
     "Attempt",
+    "Beside",
+    "Branch",
     "ChunkDetail",
     "ChunkError",
     "ChunkLane",
     "ChunkPage",
     "ChunkRow",
     "ChunksView",
+    "EditedChunk",
     "ErrorRow",
     "Event",
     "Failure",
@@ -81,7 +87,6 @@ __all__ = [
     "LogLine",
     "Moment",
     "Part",
-    "PartPage",
     "PoolView",
     "RedisHealth",
     "RunningTask",
@@ -97,6 +102,7 @@ __all__ = [
     "TaskPage",
     "TaskQuery",
     "TaskRow",
+    "Tree",
     "WorkerRow",
     "chunk",
     "chunk_lanes",
@@ -109,8 +115,8 @@ __all__ = [
     "facets",
     "lanes",
     "next_runs",
-    "parts",
     "preview",
+    "preview_edit",
     "raw",
     "schedulable",
     "schedule",
@@ -120,6 +126,7 @@ __all__ = [
     "tail",
     "task",
     "tasks",
+    "tree",
     "why",
     "workers",
 ]

@@ -73,18 +73,51 @@ class Part(Answer, frozen=True, kw_only=True):
     """One part of a chain, a group or an iterator; `task` is None where it is gone."""
 
     id: str
+    pool: str
     number: int | None = None  # its place from 1 on; an iterator's tasks have none
     task: TaskRow | None = None
     begun_ms: int | None = None
     ended_ms: int | None = None
+    elsewhere: bool = False  # it is in another pool
+    branch: Branch | None = None  # its own parts, if it may have any
 
 
-class PartPage(Answer, frozen=True, kw_only=True):
-    """Parts in their order; `next` continues them, empty at the end."""
+class Branch(Answer, frozen=True, kw_only=True):
+    """The parts of one task, in their order, as far as they are shown."""
 
-    rows: tuple[Part, ...]
-    open: int = 0  # parts that have not ended; of an iterator those that it has begun
-    next: str = ""
+    total: int | None = None  # None of an iterator, which does not know how many there will be
+    open: int = 0  # those that have not ended; of an iterator those that it has begun
+    first: int = 0  # so many stand before the first row
+    next: str = ""  # where those behind the last row begin; empty when there are none
+    counts: tuple[tuple[str, int], ...] = ()  # by state; empty when there are too many to be counted
+    rows: tuple[Part, ...] = ()
+
+    @property
+    def ended(self) -> int:
+        """How many have ended."""
+        return max(0, (self.total or 0) - self.open)
+
+    @property
+    def behind(self) -> int | None:
+        """How many stand behind the last row; None where nobody knows."""
+        return None if self.total is None else max(0, self.total - self.first - len(self.rows))
+
+
+class Above(Answer, frozen=True, kw_only=True):
+    """What a task is part of; without a name where it is in another pool."""
+
+    id: str
+    pool: str
+    name: str = ""
+    kind: str = ""
+    state: str = ""
+
+
+class Tree(Answer, frozen=True, kw_only=True):
+    """A task's parts, with theirs, and what it is part of itself, from near to far."""
+
+    root: Branch | None = None
+    above: tuple[Above, ...] = ()
 
 
 class Attempt(Answer, frozen=True, kw_only=True):
@@ -114,6 +147,14 @@ class Moment(Answer, frozen=True, kw_only=True):
     text: str
 
 
+class Beside(Answer, frozen=True, kw_only=True):
+    """The part of a chain before another one, or behind it."""
+
+    id: str
+    name: str
+    state: str
+
+
 class TaskDetail(TaskFacts, frozen=True, kw_only=True):
     """Everything that is known about one task."""
 
@@ -134,6 +175,10 @@ class TaskDetail(TaskFacts, frozen=True, kw_only=True):
     parent_name: str = ""  # of a parent in the same pool, while it is there
     parent_state: str = ""
     retried_by: str = ""  # the chain or group that runs this part of it again; it can't be retried by itself
+    number: int | None = None  # its place there from 1 on
+    siblings: int | None = None  # how many parts that has
+    before: Beside | None = None  # the part before it in its chain
+    behind: Beside | None = None
     root: str = ""
     trace: str = ""
     meta: str = ""

@@ -18,13 +18,15 @@ from queueops.states import CHUNK_ACTIONS, TERMINAL, ChunkState, State
 PREVIEW = 160
 PAYLOADS = (b"a", b"re", b"er")
 ANYWHERE = ("edit", "release")
+REDOING = ("redo", "set")
+"""An edit and a retry in one."""
 RESTING = (State.PENDING, State.POSTPONED, State.RESTART)
 """A task whose reduce is to come stands in one of these; its chunks can still be taken up again."""
 
 
 def allowed(state: str, task_state: str, phase: str = "") -> tuple[str, ...]:
     """What may be done to a chunk, as the engine sees it: all while its task aggregates, less before and after."""
-    verbs = tuple(verb for verb in CHUNK_ACTIONS.get(state, ()) if verb != "redo")  # type: ignore[call-overload]
+    verbs = tuple(verb for verb in CHUNK_ACTIONS.get(state, ()) if verb not in REDOING)  # type: ignore[call-overload]
     if task_state == State.AGGREGATING:
         return verbs
     if task_state in TERMINAL or (phase and task_state in RESTING):

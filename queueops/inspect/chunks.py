@@ -40,7 +40,7 @@ ANY = 10_000_000
 
 def chunks_of(id: str, pool: str = "", *, first: int = 0, count: int = 0) -> ChunksView | None:
     """All chunks of a task at a glance; the strip shows `count` (0 = all) from `first` on. None: no such task."""
-    found = _reader(id, pool)
+    found = reader_of(id, pool)
     if found is None:
         return None
     place, reader = found
@@ -86,7 +86,7 @@ def chunks(
     """A page of a task's chunks: of one state, or all by number; `error` is a fingerprint. Raises FilterError."""
     if state and state not in STATES:
         raise FilterError(reason=f"there is no state {state!r} of chunks{advice(state, STATES)}")
-    found = _reader(id, pool)
+    found = reader_of(id, pool)
     if found is None:
         return None
     place, reader = found
@@ -106,14 +106,14 @@ def chunks(
 
 def chunks_named(id: str, numbers: Sequence[int], pool: str = "") -> tuple[ChunkRow, ...]:
     """These chunks, in this order, at most 200; one that is gone has no state."""
-    found = _reader(id, pool)
+    found = reader_of(id, pool)
     hide = redactor()
     return () if found is None else tuple(row_of(row, hide) for row in found[1].named(numbers[:MOST_ROWS]))
 
 
 def chunk(id: str, number: int, pool: str = "") -> ChunkDetail | None:
     """One chunk in full; None when there is none."""
-    found = _reader(id, pool)
+    found = reader_of(id, pool)
     if found is None:
         return None
     single = found[1].single(number)
@@ -138,7 +138,7 @@ def _begin(after: str, place: str, index: str) -> tuple[str, str]:
     return score, number
 
 
-def _reader(id: str, pool: str) -> tuple[str, ChunkReader] | None:
+def reader_of(id: str, pool: str) -> tuple[str, ChunkReader] | None:
     """The pool that holds the task, looked for where none is named; in one that is named there may be no such task."""
     if not may_be_id(id) or (pool and not NAME.fullmatch(pool)):
         return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from queueops.inspect import history
-from queueops.inspect.answers import TaskDetail
+from queueops.inspect.answers import Beside, TaskDetail
 from queueops.inspect.ended import goes_on_at
 from queueops.inspect.errors import read_failure
 from queueops.inspect.redact import Redactor, cut, readable
@@ -12,6 +12,8 @@ from queueops.records import FIELDS
 from queueops.redis.facts import Detail, may_be_id, maybe_whole, text, whole
 from queueops.states import CLASSES, CONTAINERS, TIMED, State, StateClass, actions_of
 
+RUNNING_AGAIN = ("retry", "edit")
+"""What is not offered of a part that has ended: what it is part of runs it again."""
 _PAYLOADS = ("a", "re", "er", "me")
 
 
@@ -91,6 +93,10 @@ def _describe(detail: Detail, hide: Redactor) -> TaskDetail:
         parent_uid=whole(field("pu")),
         parent_name=cut(detail.parent_name, 200),
         parent_state=detail.parent_state,
+        number=None if detail.order is None else detail.order + 1,
+        siblings=detail.parent_parts,
+        before=_beside(detail.before),
+        behind=_beside(detail.behind),
         parts=maybe_whole(field("cc")),
         parts_open=detail.open,
         root=field("ro", ""),
@@ -109,6 +115,10 @@ def _describe(detail: Detail, hide: Redactor) -> TaskDetail:
     )
 
 
+def _beside(found: tuple[str, str, str] | None) -> Beside | None:
+    return None if found is None else Beside(id=found[0], name=cut(found[1], 200), state=found[2])
+
+
 def _identity(detail: Detail) -> tuple[str, str]:
     return text(detail.record.get(b"k")) or "task", text(detail.record.get(b"n"))
 
@@ -123,7 +133,9 @@ def _allowed(detail: Detail, state: str) -> tuple[str, ...]:
     verbs = actions_of(kind, State(state)) if state in CLASSES else ()
     if b"s" not in detail.record or b"n" not in detail.record:
         return tuple(verb for verb in verbs if verb == "discard")
-    if _is_without_parts(detail, kind) or _retried_by(detail, state):
+    if _retried_by(detail, state):
+        return tuple(verb for verb in verbs if verb not in RUNNING_AGAIN)
+    if _is_without_parts(detail, kind):
         return tuple(verb for verb in verbs if verb != "retry")
     return verbs
 

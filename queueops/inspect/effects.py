@@ -1,14 +1,18 @@
-"""What a cancelled or discarded task does to what it is part of, in plain words: said before it is done."""
+"""What a verb on a part does, or does not, to what it is part of, in plain words: said before it is done."""
 
 from __future__ import annotations
 
 from queueops.inspect.answers import TaskDetail
 from queueops.inspect.detail import task as find_task
-from queueops.states import TERMINAL
+from queueops.states import CONTAINERS, TERMINAL
 
-COUNTING = ("cancel", "discard")
-"""Verbs after which a part counts as failed."""
-GENERAL = "A part of a chain, a group or an iterator counts as failed there."
+_FAILS = "A part of a chain, a group or an iterator counts as failed there."
+REACHING = {
+    "cancel": _FAILS,
+    "discard": _FAILS,
+    "retry": "A part that runs again alone changes nothing in what it is part of.",
+}
+"""Verbs that mean something else for a part than one may think, and the rule."""
 _POLICIES = {
     ("chain", "fail"): "the chain ends as failed at once, and what was still to come is cancelled",
     ("group", "fail"): "the group ends as failed at once, and its parts that have not ended are cancelled",
@@ -21,9 +25,11 @@ _POLICIES = {
 
 def effects(verb: str, task: TaskDetail) -> tuple[str, ...]:
     """What the verb does beyond the task itself, a sentence each; nothing for a task that stands alone."""
-    if verb not in COUNTING or task.state in TERMINAL:
+    if verb not in REACHING:
         return ()
-    return (*_below(task), *_above(task))
+    if verb == "retry":
+        return _apart(task) if task.state in TERMINAL else ()
+    return () if task.state in TERMINAL else (*_below(task), *_above(task))
 
 
 def _below(task: TaskDetail) -> tuple[str, ...]:
@@ -33,9 +39,21 @@ def _below(task: TaskDetail) -> tuple[str, ...]:
     return (f"Its {task.parts_open:,} {what} not ended: cancelled with it.",)
 
 
-def _above(task: TaskDetail) -> tuple[str, ...]:
+def _parent(task: TaskDetail) -> TaskDetail | None:
     parent = find_task(task.parent, task.parent_pool or task.pool) if task.parent else None
-    if parent is None or parent.uid != task.parent_uid or parent.state in TERMINAL:
+    return parent if parent is not None and parent.uid == task.parent_uid else None
+
+
+def _apart(task: TaskDetail) -> tuple[str, ...]:
+    if (parent := _parent(task)) is None or parent.kind in CONTAINERS:
+        return ()  # the engine says of which retry it is part
+    place = f"{parent.name} ({parent.kind} {parent.id}, {parent.state})"
+    return (f"It runs again alone: {place}, which it is part of, has counted its end already.",)
+
+
+def _above(task: TaskDetail) -> tuple[str, ...]:
+    parent = _parent(task)
+    if parent is None or parent.state in TERMINAL:
         return ()
     means = _POLICIES.get((parent.kind, parent.on_failure), f"{parent.kind} {parent.name} decides what follows")
     policy = "" if parent.kind == "chain" else f', on_failure="{parent.on_failure}"'

@@ -4,22 +4,17 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from time import monotonic
 from typing import Any
 
 from queueops.contracts import Push
 from queueops.durations import to_ms
-from queueops.encoding import decode_result, encode_result, with_article
-from queueops.errors import BadChunks, BadOption, TooManyChunks
+from queueops.encoding import decode_result
+from queueops.errors import BadOption
 from queueops.redis.broker import RedisBroker
 from queueops.retry import Retry
 
-MOST_CHUNKS = 10_000_000
-"""Chunks of one task."""
-BATCH_CHUNKS, BATCH_BYTES, BATCH_SECONDS = 500, 256 * 1024, 1.0
-"""A map's chunks are written in batches: a call of the store stays short, memory flat, and progress is seen."""
 _POLICY = re.compile(r"fail|drop|drop:(\d{1,7})|drop:(\d{1,2}(?:\.\d{1,3})?|100)%")
 _ANY = 10_000_000
 _MOST_DROPPED = 100_000
@@ -107,31 +102,6 @@ class Results:
         return sorted(found)
 
 
-def encoded_batches(name: str, chunks: Iterable[Any]) -> Iterator[list[bytes]]:
-    """The encoded chunks, in batches of bounded number and size, none of which waits much longer than a second.
-
-    Raises NotEncodable, PayloadTooLarge, BadChunks and TooManyChunks.
-    """
-    if isinstance(chunks, (str, bytes, Mapping)) or not isinstance(chunks, Iterable):
-        raise BadChunks(name=name, type=_what(chunks))
-    batch: list[bytes] = []
-    size, begun = 0, monotonic()
-    for number, chunk in enumerate(chunks):
-        if number == MOST_CHUNKS:
-            raise TooManyChunks(name=name, limit=MOST_CHUNKS)
-        data = encode_result(name, chunk, f"chunk {number}")
-        if batch and (len(batch) == BATCH_CHUNKS or size + len(data) > BATCH_BYTES):
-            yield batch
-            batch, size, begun = [], 0, monotonic()
-        batch.append(data)
-        size += len(data)
-        if monotonic() - begun >= BATCH_SECONDS:
-            yield batch
-            batch, size, begun = [], 0, monotonic()
-    if batch:
-        yield batch
-
-
 _SORTS = {
     "map": 'a plain "def" that yields or returns chunks',
     "process": 'a "def" or "async def" that returns the result of a chunk, and no generator',
@@ -152,10 +122,6 @@ def _sort_of(function: Any) -> str:
     if inspect.isasyncgenfunction(function):
         return "an async generator"
     return "a generator" if inspect.isgeneratorfunction(function) else "async def"
-
-
-def _what(value: Any) -> str:
-    return "nothing" if value is None else with_article(type(value).__name__)
 
 
 def _whole(name: str, value: Any, least: int) -> int | None:

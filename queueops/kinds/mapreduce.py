@@ -5,7 +5,7 @@ Source of the rules: seed 0. The kernel does the bookkeeping (``redis/lua/includ
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
 
 from asgiref.sync import async_to_sync
@@ -16,9 +16,10 @@ from queueops.contracts import Push
 from queueops.encoding import decode_result
 from queueops.handle import TaskStatus, get
 from queueops.ids import check_id
-from queueops.kinds.chunked import ChunkOptions, Results, encoded_batches
+from queueops.kinds.chunked import ChunkOptions, Results
 from queueops.kinds.classes import RunClass, options_of, place_of, unique_of
 from queueops.kinds.function import FunctionHandler
+from queueops.kinds.mapping import write_chunks
 from queueops.kinds.pushable import Task
 from queueops.kinds.stages import Stages
 from queueops.redis import broker as brokers
@@ -119,17 +120,9 @@ class MapReduceHandler(FunctionHandler):
         return self._reduce(context) if context.lease.phase == "reduce" else self._map(context)
 
     def _map(self, context: Context) -> int:
-        broker, lease = brokers.get_broker(), context.lease
-        args, kwargs = self.plan.decode(lease.args)
-        broker.make_room(lease.pool, lease.id, lease.fence)
-        count = 0
+        args, kwargs = self.plan.decode(context.lease.args)
         with self.stages.map(args, kwargs) as chunks:
-            for batch in encoded_batches(self.name, _until_cancelled(chunks, context)):
-                broker.split(lease.pool, lease.id, lease.fence, count, batch)
-                count += len(batch)
-                if context.cancelled:
-                    context.cancel()
-        return count
+            return write_chunks(brokers.get_broker(), context, self.name, chunks)
 
     def _reduce(self, context: Context) -> Any:
         results = Results(brokers.get_broker(), context.lease.pool, context.lease.id, self.name)
@@ -161,15 +154,3 @@ class AsyncChunkHandler(ChunkHandler):
     async def run(self, context: Context) -> Any:
         """The result of the chunk."""
         return await self.stages.aprocess(decode_result(self.name, context.lease.args))
-
-
-def _until_cancelled(chunks: Any, context: Context) -> Any:
-    """The chunks as a generator makes them; each is a good moment to be cancelled."""
-    return _heeding(chunks, context) if isinstance(chunks, Iterator) else chunks
-
-
-def _heeding(chunks: Iterator[Any], context: Context) -> Iterator[Any]:
-    for chunk in chunks:
-        yield chunk
-        if context.cancelled:
-            context.cancel()

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from queueops import conf
-from queueops.composite_errors import CompositeTooLarge, Cycle, IdTwice, MixedPools, NoPart
+from queueops.composite_errors import CompositeTooLarge, Cycle, IdTwice, NoPart
 from queueops.contracts import DEFAULT_LANE, Conflict, Node, Push
 from queueops.encoding import encode_arguments
 from queueops.ids import new_id
@@ -34,7 +34,6 @@ def nodes_of(root: Composite) -> list[Node]:
     found = list(_walk(root))
     _fill_in_pools(found)
     first = found[0].push
-    pool = first.pool
     seen: set[str] = set()
     for node in found:
         push = node.push
@@ -43,8 +42,6 @@ def nodes_of(root: Composite) -> list[Node]:
         seen.add(push.id)
         if node.parent >= 0:
             push.root = first.id
-        if push.pool != pool:
-            raise MixedPools(name=root.name, pools=f"{pool} and {push.pool}")
     leaves = sum(node.push.kind not in ("chain", "group") for node in found)
     first.own = (*first.own, ("to", leaves), ("pr", 0))
     return found

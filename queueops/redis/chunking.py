@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
+from hashlib import blake2b
 
 from queueops.contracts import ChunkRow
 from queueops.errors import ChunksLost, StaleLease
@@ -14,23 +16,53 @@ PAGE, PAGE_BYTES = 500, 512 * 1024
 CHUNK_STATES = tuple(str(state) for state in ChunkState)
 
 
+def digest(data: Sequence[bytes]) -> str:
+    """What stands for a stage of chunks, so that the same chunks in the same order are known again."""
+    found = blake2b(digest_size=16)
+    for each in data:
+        found.update(b"%d:" % len(each))
+        found.update(each)
+    return found.hexdigest()
+
+
 class Chunking(Link):
     """What a map, a reduce and a status ask of chunks."""
 
     def split(self, pool: str, task_id: str, fence: int, first: int, data: Sequence[bytes]) -> None:
-        """Write the next chunks of a running map, numbered from ``first``. Raises StaleLease when it is not ours."""
-        self._split(pool, task_id, fence, "add", first, *data)
+        """Write the next stage of a running map, numbered from ``first``. Raises StaleLease when it is not ours."""
+        self._split(pool, task_id, fence, "add", first, digest(data), *data)
 
-    def make_room(self, pool: str, task_id: str, fence: int) -> None:
-        """Delete what an earlier run left, a part at a time. Raises StaleLease."""
-        while self._split(pool, task_id, fence, "purge", 0) == "AGAIN":
-            continue
+    def begin_map(self, pool: str, task_id: str, fence: int) -> int:
+        """How many chunks stand that an earlier attempt of this map wrote; whatever else stood there is deleted.
 
-    def _split(self, pool: str, task_id: str, fence: int, step: str, number: int, *data: bytes) -> str:
-        word: bytes = self._call("split", pool, task_id, fence, step, number, *data)
-        if word in (b"STALE", b"GONE"):
+        A part at a time; whoever dies meanwhile leaves the rest to the next one. Raises StaleLease.
+        """
+        return self._delete(pool, task_id, fence, "begin", 0)
+
+    def make_room(self, pool: str, task_id: str, fence: int, first: int = 0) -> None:
+        """Delete the chunks from number ``first`` on, where a stage begins, a part at a time. Raises StaleLease."""
+        self._delete(pool, task_id, fence, "cut", first)
+
+    def written_stages(self, pool: str, task_id: str) -> Iterator[tuple[int, str]]:
+        """The stages that a map wrote which has not ended: the number behind each one's last chunk, and its digest."""
+        key, start = self.keys(pool).chunks(task_id, "stages"), 0
+        while page := self._repeat(partial(self.client.zrange, key, start, start + BATCH - 1)):
+            for found in page:
+                end, _, told = found.decode().partition(":")
+                yield int(end), told
+            start += len(page)
+
+    def _delete(self, pool: str, task_id: str, fence: int, step: str, first: int) -> int:
+        left = -1
+        while left < 0:
+            left = self._split(pool, task_id, fence, step, first)
+        return left
+
+    def _split(self, pool: str, task_id: str, fence: int, step: str, number: int, *data: str | bytes) -> int:
+        word: bytes | int = self._call("split", pool, task_id, fence, step, number, *data)
+        if isinstance(word, bytes):
             raise StaleLease(id=task_id, fence=fence)
-        return word.decode()
+        return word
 
     def chunk_counts(self, pool: str, task_id: str) -> dict[str, int]:
         """How many chunks a task has, by state."""

@@ -8,7 +8,20 @@ from queueops.redis.keys import Keys
 from queueops.states import ChunkState, State
 
 TYPES = {
-    "zset": ("agenda", "errors", "idle", "lanes", "lanes_ready", "names", "tags", "trashed", "workers"),
+    "zset": (
+        "agenda",
+        "commands",
+        "commands_dead",
+        "commands_locked",
+        "errors",
+        "idle",
+        "lanes",
+        "lanes_ready",
+        "names",
+        "tags",
+        "trashed",
+        "workers",
+    ),
     "hash": ("clock", "counts"),
     "string": ("seq",),
 }

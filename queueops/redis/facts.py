@@ -34,20 +34,35 @@ class Page(msgspec.Struct):
     rows: list[PageRow]
 
 
-class ChildRow(msgspec.Struct):
-    """One part of a composite; `order` is None where its parent keeps none, `row` where the part is gone."""
+class PartFacts(msgspec.Struct):
+    """One part of a composite. `pool` is empty for its parent's own; `row` is None where nothing is known of it."""
 
     id: str
+    pool: str
     order: int | None
     row: PageRow | None
+    branch: BranchFacts | None
 
 
-class ChildPage(msgspec.Struct):
-    """Some parts of a composite, in their order; `next` is where the page behind it begins, empty at the end."""
+class BranchFacts(msgspec.Struct):
+    """Some parts of a composite, in their order; `total` is None where nobody knows it."""
 
+    total: int | None
     open: int
+    first: str
     next: str
-    rows: list[ChildRow]
+    counts: dict[str, int]
+    rows: list[PartFacts]
+
+
+class AboveFacts(msgspec.Struct):
+    """What a task is part of; `pool` is empty for its own."""
+
+    id: str
+    pool: str
+    name: str
+    kind: str
+    state: str
 
 
 class Beat(msgspec.Struct):
@@ -96,6 +111,10 @@ class Detail(msgspec.Struct, kw_only=True):
     parent_name: str = ""
     parent_state: str = ""
     parent_kind: str = ""
+    parent_parts: int | None = None
+    order: int | None = None
+    before: tuple[str, str, str] | None = None
+    behind: tuple[str, str, str] | None = None
 
     @property
     def known(self) -> bool:
@@ -144,15 +163,30 @@ def _row(fields: Sequence[str], row: Sequence[Any]) -> PageRow:
     return PageRow(text(task_id), whole(entered), size, known, args, error, text(score))
 
 
-def read_children(fields: Sequence[str], reply: Sequence[Any]) -> ChildPage:
-    """The reply of `children`."""
-    open_count, further, rows = reply
-    return ChildPage(open_count, text(further), [_child(fields, row) for row in rows])
+def read_row(fields: Sequence[str], task_id: str, row: Sequence[Any]) -> PageRow:
+    """A row of the reply of `rows`."""
+    return _row(fields, [task_id.encode(), b"", *row])
 
 
-def _child(fields: Sequence[str], row: Sequence[Any]) -> ChildRow:
-    task_id, order, gone, *rest = row
-    return ChildRow(text(task_id), maybe_whole(order), None if gone else _row(fields, [task_id, order, *rest]))
+def read_tree(fields: Sequence[str], reply: Sequence[Any]) -> tuple[BranchFacts | None, list[AboveFacts]]:
+    """The reply of `tree`."""
+    root, above = reply
+    return _branch(fields, root), [AboveFacts(*map(text, row)) for row in above]
+
+
+def _branch(fields: Sequence[str], reply: Sequence[Any]) -> BranchFacts | None:
+    if not reply:
+        return None
+    total, open_count, first, further, counts, rows = reply
+    numbers = {text(counts[i]): whole(counts[i + 1]) for i in range(0, len(counts), 2)}
+    parts = [_part(fields, row) for row in rows]
+    return BranchFacts(maybe_whole(total), whole(open_count), text(first), text(further), numbers, parts)
+
+
+def _part(fields: Sequence[str], row: Sequence[Any]) -> PartFacts:
+    task_id, pool, order, gone, *rest, branch = row
+    known = None if gone or pool else _row(fields, [task_id, order, *rest])
+    return PartFacts(text(task_id), text(pool), maybe_whole(order), known, _branch(fields, branch))
 
 
 def read_beats(rows: Iterable[Sequence[Any]]) -> list[Beat]:
@@ -195,4 +229,12 @@ def read_detail(pool: str, task_id: str, reply: Sequence[Any]) -> Detail:
         parent_name=text(found.get("parent_name")),
         parent_state=text(found.get("parent_state")),
         parent_kind=text(found.get("parent_kind")),
+        parent_parts=maybe_whole(found.get("parent_parts")),
+        order=maybe_whole(found.get("order")),
+        before=_beside(found.get("before")),
+        behind=_beside(found.get("behind")),
     )
+
+
+def _beside(row: Sequence[bytes] | None) -> tuple[str, str, str] | None:
+    return None if row is None else (text(row[0]), text(row[1]), text(row[2]))

@@ -100,6 +100,10 @@ class Keys:
         """What a schedule did, the last 100 lines."""
         return f"{self.prefix}:schedule:{schedule}#log"
 
+    def command(self, command: str) -> str:
+        """What is known of a command to another pool."""
+        return f"{self.prefix}:command:{command}"
+
     def worker(self, worker: str) -> str:
         """What a worker says of itself."""
         return f"{self.prefix}:worker:{worker}"
@@ -112,6 +116,9 @@ class Keys:
 _PLAIN = {
     "agenda": "agenda",
     "clock": "clock",
+    "commands": "commands",
+    "commands_dead": "commands:dead",
+    "commands_locked": "commands_locked",
     "counts": "counts",
     "errors": "errors",
     "events": "events",

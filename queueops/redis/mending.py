@@ -12,7 +12,7 @@ STEPS = 40
 """Calls that one action makes at most, each for 500 chunks. What is to be moved then is moved by whoever comes next."""
 
 
-STEPWISE = ("retry", "drop", "skip")
+STEPWISE = ("retry", "drop", "skip", "redo", "set")
 """What is done to all of a state goes on by itself."""
 
 
@@ -30,33 +30,38 @@ class Mending(Link):
         value: bytes = b"",
         who: str = "",
     ) -> ChunkAnswer:
-        """retry, drop, skip, edit, redo, release or speculate: chunks by number, or the first of a ``whole`` state.
+        """retry, drop, skip, edit, redo, set, release, speculate: chunks by number, or the first of a ``whole`` state.
 
         At most 500 in a call; ``left`` says how many of the state there are after it. ``value`` is the data for edit
-        and redo. Retrying, dropping or skipping a whole state closes the task's chunks to workers until all of it was
-        met: `restage` with ``step`` goes on with that, and so does the agenda.
+        and redo; for set the most bytes of data, a colon and the fields. All but a release of a whole state closes the
+        task's chunks to workers until all of it was met: `restage` with ``step`` goes on, and so does the agenda.
         """
         token = new_id()
         reply = self._call("chunks", pool, task_id, verb, value, whole, self.rules, who[:100], token, *numbers)
-        rest = iter(reply[3:])
+        rest = iter(reply[4:])
         refused = {int(number): state.decode() for number, state in zip(rest, rest, strict=True)}
-        return ChunkAnswer(changed=int(reply[0]), left=int(reply[1]), state=reply[2].decode(), refused=refused)
+        changed, left, state, unfit = reply[:4]
+        return ChunkAnswer(changed=changed, left=left, state=state.decode(), refused=refused, unfit=unfit)
 
-    def mend_all(self, pool: str, task_id: str, verb: str, state: str, *, who: str = "") -> ChunkAnswer:
+    def mend_all(
+        self, pool: str, task_id: str, verb: str, state: str, *, value: bytes = b"", who: str = ""
+    ) -> ChunkAnswer:
         """The same for all that are in a state now, in bounded steps; ``left`` are those that were not reached."""
-        answer = self.mend_chunks(pool, task_id, verb, whole=state, who=who)
-        changed, left = answer.changed, answer.left
-        wanted = changed + left
+        answer = self.mend_chunks(pool, task_id, verb, whole=state, value=value, who=who)
+        changed, left, unfit = answer.changed, answer.left, answer.unfit
+        wanted = changed + left + unfit
         for _ in range(STEPS):
-            if not left or not answer.changed or changed >= wanted:
+            if not left or not answer.changed + answer.unfit or changed + unfit >= wanted:
                 break
             if verb in STEPWISE:
-                left = self._step(pool, task_id)
-                changed = wanted - left
+                left, kept = self._step(pool, task_id)
+                unfit += kept
+                changed = wanted - left - unfit
             else:
                 answer = self.mend_chunks(pool, task_id, verb, whole=state, who=who)
                 changed, left = changed + answer.changed, answer.left
-        return ChunkAnswer(changed=changed, left=max(0, min(left, wanted - changed)), state=answer.state, refused={})
+        left = max(0, min(left, wanted - changed - unfit))
+        return ChunkAnswer(changed=changed, left=left, state=answer.state, refused={}, unfit=unfit)
 
     def restart_from(
         self, pool: str, task_id: str, stage: str, *, states: Sequence[str] = ("failed", "errored"), who: str = ""
@@ -65,17 +70,18 @@ class Mending(Link):
 
         In bounded steps; what is not moved when they are used up is moved by whoever comes next.
         """
-        word, state, detail, left = self._restage(pool, task_id, stage, ",".join(states), who)
+        word, state, detail, left, _unfit = self._restage(pool, task_id, stage, ",".join(states), who)
         for _ in range(STEPS):
             if not left:
                 break
-            left = self._step(pool, task_id)
+            left, _unfit = self._step(pool, task_id)
         return Row(task_id, word, state, detail)
 
-    def _step(self, pool: str, task_id: str) -> int:
-        return self._restage(pool, task_id, "step", "", "")[3]
+    def _step(self, pool: str, task_id: str) -> tuple[int, int]:
+        """How many are left, and how many of those that were met kept their data."""
+        return self._restage(pool, task_id, "step", "", "")[3:]
 
-    def _restage(self, pool: str, task_id: str, stage: str, states: str, who: str) -> tuple[str, str, str, int]:
+    def _restage(self, pool: str, task_id: str, stage: str, states: str, who: str) -> tuple[str, str, str, int, int]:
         reply = self._call("restage", pool, task_id, stage, states, new_id(), self.rules, who[:100])
         word, state, detail = (part.decode("utf-8", "replace") for part in reply[:3])
-        return word, state, detail, int(reply[3])
+        return word, state, detail, int(reply[3]), int(reply[4])

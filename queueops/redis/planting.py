@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from typing import NoReturn
 
 from queueops.composite_errors import PartInUse, PlantingLost
-from queueops.contracts import Lease, Node, Pushed
+from queueops.contracts import Lease, Node, Push, Pushed
 from queueops.errors import StaleLease
 from queueops.redis import pushwire
+from queueops.redis.fragments import Entry, Stage, entries_of, is_mixed, pools_of, stages_of
 from queueops.redis.link import BATCH
 from queueops.redis.producing import Producing
 from queueops.redis.storing import Storing
+
+Write = Callable[[Sequence[Entry]], Sequence[bytes]]
+"""Writes some entries, and answers the generation of each."""
 
 
 class Planting(Producing, Storing):
@@ -24,13 +29,12 @@ class Planting(Producing, Storing):
         Raises BrokerUnavailable, StoreFull, NotDurable, PartInUse, and PlantingLost; then all that was
         written is erased.
         """
-        root = nodes[0].push
-        token = root.token or os.urandom(6).hex()
-        self.announce(root.pool)
-        small = len(nodes) <= BATCH
-        answer = self._plant(nodes, "whole", token, nodes) if small else self._plant_batches(nodes, token)
+        for pool in pools_of(nodes):
+            self.announce(pool)
+        answer = _Planter(self, nodes).plant()
         if durable:
-            self._confirm(root.pool)
+            for pool in pools_of(nodes):
+                self._confirm(pool)
         return answer
 
     def emit(self, lease: Lease, nodes: Sequence[Node], answer: str, state: bytes) -> None:
@@ -39,44 +43,118 @@ class Planting(Producing, Storing):
         Raises StaleLease and PartInUse.
         """
         token = os.urandom(6).hex()
-        rest = nodes[1:]
-        for start in range(0, max(1, len(rest)), BATCH):
-            batch = rest[start : start + BATCH]
-            last = start + BATCH >= len(rest)
+
+        def write(entries: Sequence[Entry], last: bool = False) -> Sequence[bytes]:
             said = (lease.id, lease.fence, token, answer if last else "", self.rules, state)
-            arguments = pushwire.node_arguments(batch, nodes)
+            arguments = pushwire.entry_arguments(entries)
             while (reply := self._call("emit", lease.pool, *said, *arguments))[0] == b"MORE":
                 pass
-            word, in_use = reply
-            if word == b"TAKEN":
-                self._refuse(lease.pool, in_use.decode())
-            if word != b"OK":
+            if reply[0] == b"TAKEN":
+                self._refuse(lease.pool, reply[1].decode())
+            if reply[0] != b"OK":
                 raise StaleLease(id=lease.id, fence=lease.fence)
+            uids: Sequence[bytes] = reply[2]
+            return uids
+
+        if len(nodes) and is_mixed(nodes):
+            self._emit_far(lease, nodes, token, write, iterator=answer != "tree")
+            write((), True)
+            return
+        rest = entries_of(nodes)[1:]
+        for start in range(0, max(1, len(rest)), BATCH):
+            write(rest[start : start + BATCH], start + BATCH >= len(rest))
+
+    def _emit_far(self, lease: Lease, nodes: Sequence[Node], token: str, write: Write, *, iterator: bool) -> None:
+        for pool in pools_of(nodes):
+            self.announce(pool)
+        first, *others = stages_of(nodes, iterator=iterator)
+        uids = {lease.id: lease.uid} | _written(write, first.entries[1:])
+        for stage in others:
+            uids |= self._write_stage(lease.id, stage, token, uids)
+
+    def _write_stage(self, root: str, stage: Stage, token: str, uids: dict[str, int]) -> dict[str, int]:
+        """Write a part of a tree whose root is in another pool; the generations of what was written."""
+        for push, parent in stage.parents:
+            push.parent_uid = uids[parent.id]
+
+        def write(entries: Sequence[Entry]) -> Sequence[bytes]:
+            arguments = pushwire.entry_arguments(entries)
+            word, _, in_use, found = self._call("plant", stage.pool, root, token, "part", "", self.rules, *arguments)
+            if word == b"TAKEN":
+                self._refuse(stage.pool, in_use.decode())
+            uids: Sequence[bytes] = found
+            return uids
+
+        return _written(write, stage.entries)
 
     def _refuse(self, pool: str, in_use: str) -> NoReturn:
         record = self.record(pool, in_use)
         raise PartInUse(id=in_use, state=record.state if record else "gone")
 
-    def _plant_batches(self, nodes: Sequence[Node], token: str) -> Pushed:
-        answer = self._plant(nodes, "begin", token, nodes[:BATCH])
+
+class _Planter:
+    """One push of a composite."""
+
+    def __init__(self, broker: Planting, nodes: Sequence[Node]) -> None:
+        self.broker = broker
+        self.nodes = nodes
+        self.root: Push = nodes[0].push
+        self.token = self.root.token or os.urandom(6).hex()
+        self._alive = 0.0
+
+    def plant(self) -> Pushed:
+        if not is_mixed(self.nodes):
+            entries = entries_of(self.nodes)
+            return self._plant_whole(entries) if len(entries) <= BATCH else self._plant_stages([Stage("", 0, entries)])
+        return self._plant_stages(stages_of(self.nodes))
+
+    def _plant_whole(self, entries: Sequence[Entry]) -> Pushed:
+        return self._step("whole", entries)[0]
+
+    def _plant_stages(self, stages: Sequence[Stage]) -> Pushed:
+        first, *others = stages
+        answer, found = self._step("begin", first.entries[:BATCH])
         if answer.word != "OK":
             return answer
         try:
-            for start in range(BATCH, len(nodes), BATCH):
-                self._plant(nodes, "more", token, nodes[start : start + BATCH])
-            self._plant(nodes, "start", token, ())
+            uids = _paired(first.entries, found) | _written(self._more, first.entries[BATCH:])
+            for stage in others:
+                uids |= self.broker._write_stage(self.root.id, stage, self.token, uids)
+                self._stay_alive()
+            self._step("start", ())
         except BaseException:
-            self._plant(nodes, "uproot", token, ())
+            self._step("uproot", ())
             raise
         return answer
 
-    def _plant(self, nodes: Sequence[Node], step: str, token: str, batch: Sequence[Node]) -> Pushed:
-        root = nodes[0].push
-        arguments = pushwire.node_arguments(batch, nodes)
-        reply = self._call("plant", root.pool, root.id, token, step, root.conflict, self.rules, *arguments)
+    def _more(self, entries: Sequence[Entry]) -> Sequence[bytes]:
+        return self._step("more", entries)[1]
+
+    def _stay_alive(self) -> None:
+        """Writing in other pools takes time, too: what stands in the root's is not erased meanwhile."""
+        if time.monotonic() - self._alive > self.broker.settings.lease / 4:
+            self._step("more", ())
+
+    def _step(self, step: str, entries: Sequence[Entry]) -> tuple[Pushed, Sequence[bytes]]:
+        root = self.root
+        self._alive = time.monotonic()
+        said = (root.id, self.token, step, root.conflict, self.broker.rules)
+        reply = self.broker._call("plant", root.pool, *said, *pushwire.entry_arguments(entries))
         word, uid, in_use = reply[0].decode(), int(reply[1]), reply[2].decode()
         if word == "TAKEN":
-            self._refuse(root.pool, in_use)
+            self.broker._refuse(root.pool, in_use)
         if word == "GONE" and step != "uproot":
-            raise PlantingLost(id=root.id, count=len(nodes))
-        return Pushed(root.id, uid, word)
+            raise PlantingLost(id=root.id, count=len(self.nodes))
+        return Pushed(root.id, uid, word), reply[3]
+
+
+def _written(write: Write, entries: Sequence[Entry]) -> dict[str, int]:
+    uids: dict[str, int] = {}
+    for start in range(0, len(entries), BATCH):
+        batch = entries[start : start + BATCH]
+        uids |= _paired(batch, write(batch))
+    return uids
+
+
+def _paired(entries: Sequence[Entry], uids: Sequence[bytes]) -> dict[str, int]:
+    return {entry.id: int(uid) for entry, uid in zip(entries, uids, strict=False) if entry.push is not None}

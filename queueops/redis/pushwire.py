@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from itertools import count, groupby
 from typing import Any
 
-from queueops.contracts import DEFAULT_LANE, Node, Push, Pushed
+from queueops.contracts import DEFAULT_LANE, Push, Pushed
+from queueops.redis.fragments import Entry
 
 Argument = str | int | float | bytes
 
@@ -65,22 +66,25 @@ def read_displaced(pushes: Sequence[Push], reply: Sequence[Any]) -> list[Pushed]
     return [Pushed(push.id, int(uid), word.decode()) for push, word, uid in zip(pushes, parts, parts, strict=True)]
 
 
-def node_arguments(nodes: Sequence[Node], everyone: Sequence[Node]) -> list[Argument]:
-    """Some nodes of a tree, as ``plant`` takes them."""
-    arguments: list[Argument] = [len(nodes)]
-    for node in nodes:
-        push = node.push
-        fields = _shared(push)
-        if push.args:
-            fields += ("a", push.args)
-        if push.due is not None:
-            fields += ("d", push.due)
-        if push.delay_ms is not None:
-            fields += ("dl", push.delay_ms)
-        parent = everyone[node.parent].push.id if node.parent >= 0 else ""
-        arguments += (parent, node.order, push.id, len(fields))
+def entry_arguments(entries: Sequence[Entry]) -> list[Argument]:
+    """Some tasks of a tree, as ``plant`` takes them."""
+    arguments: list[Argument] = [len(entries)]
+    for entry in entries:
+        fields = [] if entry.push is None else _node_fields(entry.push)
+        arguments += (entry.parent, entry.order, entry.id, len(fields))
         arguments += fields
     return arguments
+
+
+def _node_fields(push: Push) -> list[Argument]:
+    fields = _shared(push)
+    if push.args:
+        fields += ("a", push.args)
+    if push.due is not None:
+        fields += ("d", push.due)
+    if push.delay_ms is not None:
+        fields += ("dl", push.delay_ms)
+    return fields
 
 
 def _head(push: Push) -> list[Argument]:

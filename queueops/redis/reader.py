@@ -59,10 +59,22 @@ class Reader:
         """One page of each pool's list: see `lua/page.lua`."""
         return {pool: facts.read_page(ROW_FIELDS, reply) for pool, reply in self._ask("page", arguments).items()}
 
-    def children(self, pool: str, task_id: str, rows: int, after: str) -> facts.ChildPage:
-        """Parts of a composite: see `lua/children.lua`."""
-        replies = self._ask("children", {pool: (task_id, rows, after)})
-        return facts.read_children(ROW_FIELDS, replies[pool])
+    def tree(
+        self, pool: str, task_id: str, position: str, show: str, rows: tuple[int, int], opened: Sequence[str]
+    ) -> tuple[facts.BranchFacts | None, list[facts.AboveFacts]]:
+        """Parts of a composite, and what it is part of: see `lua/tree.lua`."""
+        replies = self._ask("tree", {pool: (task_id, position, show, *rows, *opened)})
+        return facts.read_tree(ROW_FIELDS, replies[pool])
+
+    def rows(self, wanted: Mapping[str, Sequence[tuple[str, str]]]) -> dict[tuple[str, str], facts.PageRow]:
+        """Tasks of several pools, by pool and id, each with what it is to be part of; what is gone is left out."""
+        replies = self._ask("rows", {pool: [part for pair in pairs for part in pair] for pool, pairs in wanted.items()})
+        return {
+            (pool, id): facts.read_row(ROW_FIELDS, id, row)
+            for pool, pairs in wanted.items()
+            for (id, _), (gone, *row) in zip(pairs, replies[pool], strict=True)
+            if not gone
+        }
 
     def details(self, names: Iterable[str], task_id: str, late_ms: int) -> list[facts.Detail]:
         """What each of these pools knows of an id; usually all but one know nothing."""

@@ -27,11 +27,11 @@ _FUNCTION = re.compile(r"^local function (\w+)\((?:[^\n]*\bend\n|[^\n]*\n(?:(?!e
 _WORD = re.compile(r"(?<![\w.])\w+")
 NAMES = (
     "beat",
-    "children",
     "chunkpage",
     "chunks",
     "chunkstrip",
     "chunksummary",
+    "command",
     "control",
     "displace",
     "detail",
@@ -48,12 +48,14 @@ NAMES = (
     "recover",
     "restage",
     "results",
+    "rows",
     "sample",
     "schedule",
     "schedules",
     "split",
     "tell",
     "tick",
+    "tree",
     "wait",
     "workers",
 )

@@ -11,7 +11,8 @@ from typing import Any
 
 import redis
 
-from queueops.redis import patience
+from queueops.contracts import Lease
+from queueops.redis import patience, wire
 
 PATIENCE_S = 20
 
@@ -19,8 +20,9 @@ PATIENCE_S = 20
 class RedisWaker:
     """One outstanding wait. Not for several threads."""
 
-    def __init__(self, client: Any, key: str) -> None:
+    def __init__(self, client: Any, pool: str, key: str) -> None:
         """Open a connection to the node that holds ``key`` and begin to wait."""
+        self._pool = pool
         self._key = key
         self._connection = connection_for(client, key)
         with patience.Waiting():
@@ -31,10 +33,10 @@ class RedisWaker:
         """The descriptor to select on."""
         return int(self._connection._sock.fileno())
 
-    def read(self) -> list[str]:
+    def read(self) -> list[str | Lease]:
         """The token that has come. For a readable descriptor; raises on a lost connection."""
         reply = self._connection.read_response()
-        return [] if reply is None else [reply[1].decode("utf-8", "replace")]
+        return [] if reply is None else [wire.read_token(self._pool, reply[1])]
 
     def arm(self) -> None:
         """Wait again, after a ``read``: what has come in between is in the list. Raises on a lost connection."""

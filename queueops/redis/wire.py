@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import hiredis
+
 from queueops.conf import Settings
-from queueops.contracts import Exchange, Extend, Lease, Settlement
+from queueops.contracts import Command, Exchange, Extend, Lease, Posted, Settlement, Told
 
 Argument = str | int | float | bytes
+_TASK = b"task "
 
 
 def rules(settings: Settings) -> str:
@@ -29,6 +32,7 @@ def exchange_arguments(
     settle: Sequence[Settlement],
     extend: Sequence[Extend],
     metrics: Mapping[str, int],
+    take: int = 0,
 ) -> list[Argument]:
     """The arguments of ``exchange``."""
     arguments: list[Argument] = [
@@ -40,6 +44,7 @@ def exchange_arguments(
         len(settle),
         len(extend),
         len(metrics),
+        take,
     ]
     for end in settle:
         arguments += settlement_arguments(end)
@@ -58,7 +63,7 @@ def settlement_arguments(end: Settlement) -> tuple[Argument, ...]:
 
 def read_exchange(pool: str, reply: Sequence[Any]) -> Exchange:
     """The reply of ``exchange``."""
-    leases, words, lost, cancels, sleep_ms, ready = reply
+    leases, words, lost, cancels, sleep_ms, ready, commands, now_ms = reply
     reasons = iter(_texts(cancels))
     return Exchange(
         leases=[read_lease(pool, *row) for row in leases] if leases else [],
@@ -67,7 +72,49 @@ def read_exchange(pool: str, reply: Sequence[Any]) -> Exchange:
         cancels=list(zip(reasons, reasons, strict=True)),
         sleep_ms=int(sleep_ms),
         ready=bool(ready),
+        commands=read_commands(pool, commands),
+        now_ms=int(now_ms),
     )
+
+
+def command_arguments(rule_text: str, told: Sequence[Told], apply: Sequence[Command], take: int) -> list[Argument]:
+    """The arguments of ``command``."""
+    arguments: list[Argument] = [take, len(told), len(apply), "", rule_text]
+    for each in told:
+        arguments += (each.id, each.version, each.word, each.detail)
+    for command in apply:
+        arguments += (command.pool, len(command.fields), *command.fields)
+    return arguments
+
+
+def read_posted(pool: str, reply: Sequence[Any]) -> Posted:
+    """The reply of ``command``."""
+    words, taken, more = reply
+    parts = iter(words)
+    answers = [(word.decode("utf-8", "replace"), detail) for word, detail in zip(parts, parts, strict=True)]
+    return Posted(answers, read_commands(pool, taken), bool(more))
+
+
+def read_commands(pool: str, rows: Sequence[Any]) -> list[Command]:
+    """Commands that were taken from the outbox of a pool."""
+    found = []
+    for command_id, flat in rows:
+        fields = dict(zip(flat[::2], flat[1::2], strict=True))
+        to = fields.get(b"to", b"").decode("utf-8", "replace")
+        found.append(Command(command_id.decode("utf-8", "replace"), pool, to, fields.get(b"vn", b""), tuple(flat)))
+    return found
+
+
+def read_token(pool: str, token: bytes) -> str | Lease:
+    """A wake-up token: a word, or ``task`` and a lease, written as Redis writes a reply."""
+    if not token.startswith(_TASK):
+        return token.decode("utf-8", "replace")
+    reader = hiredis.Reader()
+    reader.feed(token[len(_TASK) :])
+    at_ms, fence, task_id, *fields = reader.gets()
+    lease = read_lease(pool, task_id, int(fence), 0, fields)
+    lease.handed_ms = int(at_ms)
+    return lease
 
 
 def _texts(values: Iterable[bytes]) -> list[str]:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from redis.exceptions import ResponseError
 
 from queueops import conf, states
-from queueops.contracts import Exchange, Extend, Settlement
+from queueops.contracts import Command, Exchange, Extend, Posted, Settlement, Told
 from queueops.redis import wire
 from queueops.redis.link import FORGET_WORKER_MS, Link
 from queueops.redis.replies import repeat
@@ -39,11 +39,12 @@ class RedisExchanges:
         want: int = 0,
         idle: bool = False,
         metrics: Mapping[str, int] | None = None,
+        take: int = 0,
     ) -> None:
         """Send one exchange."""
         link = self._link
         arguments = wire.exchange_arguments(
-            self._worker, want, idle, link.longest_ms, link.rules, settle, extend, metrics or {}
+            self._worker, want, idle, link.longest_ms, link.rules, settle, extend, metrics or {}, take
         )
         self._once(lambda: self._line.send(self._prefix, *arguments))
 
@@ -75,10 +76,11 @@ class Working(Link):
         want: int = 0,
         idle: bool = False,
         metrics: Mapping[str, int] | None = None,
+        take: int = 0,
     ) -> Exchange:
         """One round trip of a worker. Not repeated by itself: after a lost reply the worker calls ``recover``."""
         arguments = wire.exchange_arguments(
-            worker, want, idle, self.longest_ms, self.rules, settle, extend, metrics or {}
+            worker, want, idle, self.longest_ms, self.rules, settle, extend, metrics or {}, take
         )
         prefix = self.keys(pool).prefix
         try:
@@ -86,6 +88,16 @@ class Working(Link):
         except ResponseError as error:
             raise self.explained(pool, error) from error
         return wire.read_exchange(pool, reply)
+
+    def post(self, pool: str, *, told: Sequence[Told] = (), apply: Sequence[Command] = (), take: int = 0) -> Posted:
+        """Say how commands of this pool went, apply those for its tasks, take others. Not repeated by itself."""
+        arguments = wire.command_arguments(self.rules, told, apply, take)
+        prefix = self.keys(pool).prefix
+        try:
+            reply = repeat(lambda: self.scripts.call("command", prefix, *arguments), self.settings.url, ONCE)
+        except ResponseError as error:
+            raise self.explained(pool, error) from error
+        return wire.read_posted(pool, reply)
 
     def exchanges(self, pool: str, worker: str) -> RedisExchanges:
         """The same, for a worker that sends one while another is under way."""
@@ -154,7 +166,7 @@ class Working(Link):
 
     def waker(self, pool: str, worker: str) -> RedisWaker:
         """A blocking wait for the worker's wake-up tokens. Raises redis' own errors: the worker's loop handles them."""
-        return RedisWaker(self.client, self.keys(pool).wake(worker))
+        return RedisWaker(self.client, pool, self.keys(pool).wake(worker))
 
     def tell(self, pool: str, worker: str, token: str) -> None:
         """Send a token to a worker: ``quiet``, ``stop``."""

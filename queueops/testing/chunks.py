@@ -27,9 +27,14 @@ class EagerChunks:
     def __init__(self) -> None:
         self._chunks: dict[tuple[str, str], list[Chunk]] = {}
 
-    def make_room(self, pool: str, task_id: str, fence: int) -> None:
-        """Forget what an earlier run left."""
+    def begin_map(self, pool: str, task_id: str, fence: int) -> int:
+        """Forget what an earlier run left: nothing stands."""
         self._chunks[pool, task_id] = []
+        return 0
+
+    def make_room(self, pool: str, task_id: str, fence: int, first: int = 0) -> None:
+        """Forget the chunks from this number on."""
+        del self._of(pool, task_id)[first:]
 
     def split(self, pool: str, task_id: str, fence: int, first: int, data: Sequence[bytes]) -> None:
         """Take the next chunks of a map."""

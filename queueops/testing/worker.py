@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable
 
-from queueops.contracts import Lease, Settlement
+from queueops.contracts import Command, Exchange, Lease, Settlement, Told
 from queueops.redis.broker import RedisBroker, get_broker
 from queueops.testing.execution import run
 from queueops.worker.channel import WorkerChannel
 from queueops.worker.options import worker_id
 
 AT_MOST = 10_000
+MOST_COMMANDS = 100
 
 
 def run_worker(until_idle: bool = True, *, pools: Iterable[str] | None = None, at_most: int = AT_MOST) -> int:
@@ -28,23 +30,37 @@ def run_worker(until_idle: bool = True, *, pools: Iterable[str] | None = None, a
     for pool in names:
         broker.declare_lanes(pool)
     starts = 0
-    while any(_one(broker, pool, worker, channel) for pool in names):
-        starts += 1
-        if not until_idle:
+    while found := next(filter(None, (_one(broker, pool, worker, channel) for pool in names)), None):
+        starts += len(found.leases)
+        if found.leases and not until_idle:
             break
         if starts >= at_most:
             raise AssertionError(f"the worker is still busy after {starts} starts: does a task push itself?")
     return starts
 
 
-def _one(broker: RedisBroker, pool: str, worker: str, channel: WorkerChannel) -> bool:
-    """Run one task of a pool, if there is any."""
-    leases = broker.exchange(pool, worker, want=1).leases
-    for lease in leases:
+def _one(broker: RedisBroker, pool: str, worker: str, channel: WorkerChannel) -> Exchange | None:
+    """Run one task of a pool, and bring its commands; None when there is nothing of either."""
+    reply = broker.exchange(pool, worker, want=1, take=MOST_COMMANDS)
+    _deliver(broker, reply.commands)
+    for lease in reply.leases:
         _settle(broker, lease, worker, run(lease, channel), channel)
-    return bool(leases)
+    return reply if reply.leases or reply.commands else None
 
 
 def _settle(broker: RedisBroker, lease: Lease, worker: str, settlement: Settlement, channel: WorkerChannel) -> None:
     channel.send()
-    broker.exchange(lease.pool, worker, settle=[settlement])
+    reply = broker.exchange(lease.pool, worker, settle=[settlement], take=MOST_COMMANDS)
+    _deliver(broker, reply.commands)
+
+
+def _deliver(broker: RedisBroker, commands: Iterable[Command]) -> None:
+    """Bring what this means for tasks of other pools there, and what that means in its turn."""
+    waiting = deque(commands)
+    while waiting:
+        command = waiting.popleft()
+        posted = broker.post(command.to, apply=[command], take=MOST_COMMANDS)
+        ((word, detail),) = posted.answers
+        told = Told(command.id, command.version, word, detail)
+        waiting += posted.taken
+        waiting += broker.post(command.pool, told=[told], take=MOST_COMMANDS).taken

@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from queueops.contracts import TickReport
 from queueops.errors import BrokerUnavailable, StoreFull
 from queueops.ids import new_id
+from queueops.outbox import Outbox
 from queueops.redis.broker import RedisBroker
 from queueops.redis.link import BATCH
 from queueops.watchdog.timekeeper import Declared, Timekeeper
@@ -23,6 +24,8 @@ LANES_EVERY_S = 10.0
 TICKS_A_ROUND = 20
 """Ticks on one pool before the next has its turn: a pool with much to do does not hold up the others."""
 LONGEST_BACKOFF_S = 5.0
+CLOSE_WITHIN_S = 0.5
+"""For commands that are under way at the end."""
 BROKEN = "broken key "
 NO_INDEX = "the key {key} holds something else than it should, and is written to no more until it is deleted"
 TOLD = ("recovered", "broken", "forgotten", "trimmed", "lost part", "lost parent")
@@ -55,6 +58,7 @@ class Watchdog:
         self._looked = 0.0
         self._failures = 0
         self._declared = False
+        self._outbox = Outbox(broker)
         self._timekeeper = Timekeeper(broker, declared, origin)
         self._stopped = False
 
@@ -67,6 +71,7 @@ class Watchdog:
         logger.info("watchdog started")
         while not self._stopped:
             self._rest(self._guarded_round())
+        self._outbox.close(CLOSE_WITHIN_S)
         logger.info("watchdog stopped")
 
     def _rest(self, seconds: float) -> None:
@@ -168,6 +173,8 @@ class Watchdog:
                 acted[word] = acted.get(word, 0) + count
             if not _more(report) or self._stopped:
                 break
+        if "commands" in acted:
+            self._outbox.look(pool)
         for word in acted:
             if word.startswith(BROKEN):
                 logger.error("pool %s: %s", pool, NO_INDEX.format(key=word.removeprefix(BROKEN)))

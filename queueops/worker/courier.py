@@ -29,6 +29,7 @@ class Flight(NamedTuple):
     metrics: dict[str, int] | None
     want: int
     idle: bool
+    take: int = 0
 
 
 class Courier:
@@ -54,7 +55,12 @@ class Courier:
             if self.failures:
                 self._broker.recover(self._pool, self._worker, {}, known)
             self._open().send(
-                settle=flight.settle, extend=flight.extend, want=flight.want, idle=flight.idle, metrics=flight.metrics
+                settle=flight.settle,
+                extend=flight.extend,
+                want=flight.want,
+                idle=flight.idle,
+                metrics=flight.metrics,
+                take=flight.take,
             )
         except Exception as error:  # the loop lives through everything that a round trip may meet
             return self._failed(error)

@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Iterable
 
 from queueops.contracts import Broker, Exchange, Lease
+from queueops.outbox import Outbox
 from queueops.worker import outcome
 from queueops.worker.channel import EVERY as NOTES_EVERY
 from queueops.worker.channel import WorkerChannel
@@ -29,7 +30,7 @@ class Desk:
 
     def __init__(
         self, options: WorkerOptions, worker: str, broker: Broker, executor: Executor, watch: Watch,
-        prefetch: Prefetch, channel: WorkerChannel,
+        prefetch: Prefetch, channel: WorkerChannel, outbox: Outbox,
     ) -> None:  # fmt: skip
         self.finished = 0
         self.claimed = 0
@@ -39,6 +40,8 @@ class Desk:
         self._watch = watch
         self._prefetch = prefetch
         self._channel = channel
+        self._outbox = outbox
+        self._arrived: deque[str] = deque()
         self._notes_at = 0.0
         self.stations = deque(Station(pool, worker, broker, options.lease, watch.left_ms) for pool in options.pools)
         self._by_pool = {station.pool: station for station in self.stations}
@@ -56,8 +59,15 @@ class Desk:
             self.finished += count
             self._prefetch.ran(total, count)
 
+    def arrived(self, pool: str) -> None:
+        """Commands came for tasks of this pool: some may be ready. Called by any thread."""
+        self._arrived.append(pool)
+
     def exchange(self, now: float) -> None:
         """Make the round trips that are worth it now."""
+        while self._arrived:
+            if (station := self._by_pool.get(self._arrived.popleft())) is not None:
+                station.ready, station.dry = True, False
         executor = self._executor
         ahead = self._prefetch.ahead(self._watch.stuck)
         executor.low = ahead // SHARES
@@ -72,6 +82,18 @@ class Desk:
                 self._cancel(station.overstayed(now), CUT_OFF)
         if len(self.stations) > 1:
             self.stations.rotate(1)
+
+    def take(self, station: Station, lease: Lease) -> None:
+        """Take what was handed to this process, or give it back with the next round trip."""
+        now, room = time.monotonic(), self._room(self._prefetch.ahead(self._watch.stuck))
+        self.claimed += 1
+        station.hold(lease, now)
+        if room > 0 and station.trusts(lease, now):
+            self._executor.submit([lease])
+            station.ask_about(lease.id)
+            self._round(station, now, room - 1)
+        else:
+            self.release([lease], now)
 
     def release(self, leases: Iterable[Lease], now: float) -> None:
         """Give leases back."""
@@ -93,6 +115,8 @@ class Desk:
 
     def is_dry(self) -> bool:
         """Whether nothing was left at the last look, and nothing is under way here."""
+        if self._outbox.busy or self._arrived:
+            return False
         return self.is_empty() and all(station.dry and not station.to_settle for station in self.stations)
 
     def is_empty(self) -> bool:
@@ -131,7 +155,8 @@ class Desk:
     def _round(self, station: Station, now: float, want: int) -> None:
         """One round trip; while work flows, what comes back is that of the one before, and this one is under way."""
         self.send_notes(now, before_settling=bool(station.to_settle))
-        station.send(now, want, idle=want > 0 and not self._options.burst)
+        take = 0 if self.closed else self._outbox.room
+        station.send(now, want, idle=want > 0 and not self._options.burst, take=take)
         self._receive(station, leave=1 if want > 0 and station.flows else 0)
 
     def _receive(self, station: Station, leave: int = 0) -> None:
@@ -144,6 +169,8 @@ class Desk:
         if reply.leases:
             self.claimed += len(reply.leases)
             self._executor.submit(reply.leases)
+        if reply.commands:
+            self._outbox.take(reply.commands)
         for task_id, reason in reply.cancels:
             self._cancel(station.lease_of(task_id), reason)
         for task_id in reply.lost:

@@ -29,15 +29,25 @@ Judgement = Mapping[str, Mapping[str, Settlement]]
 """Pool -> id -> how a started task of the dead process ends."""
 
 
-def judge(running: Iterable[Running], offenders: Iterable[Running], reason: str, *, crashed: bool) -> Judgement:
-    """How each started task ends: offenders by a timeout, the others by the crash rule or free."""
+def judge(
+    running: Iterable[Running],
+    offenders: Iterable[Running],
+    reason: str,
+    *,
+    crashed: bool,
+    company: Mapping[tuple[str, str], int] | None = None,
+) -> Judgement:
+    """How each started task ends: offenders by a timeout, the others by the crash rule or free.
+
+    ``company`` says by pool and id of whom the crash does not count, and how often it was among several that died.
+    """
     guilty = {(running.pool, running.fence) for running in offenders}
     judged: dict[str, dict[str, Settlement]] = {}
     for task in running:
         if (task.pool, task.fence) in guilty:
             settlement = _timeout(task)
         elif crashed:
-            settlement = Settlement(task.id, task.fence, Outcome.CRASH, f"its worker process died: {reason}".encode())
+            settlement = _crash(task, reason, (company or {}).get((task.pool, task.id), 0))
         else:
             settlement = Settlement(task.id, task.fence, Outcome.RELEASE, reason.encode())
         judged.setdefault(task.pool, {})[task.id] = settlement
@@ -72,6 +82,12 @@ def _set_delays(broker: Store, pool: str, ends: Iterable[Settlement]) -> None:
         if end.outcome is Outcome.TIMEOUT:
             policy, attempts = broker.retry_policy(pool, end.id)
             end.delay_ms = retry.parse(policy).delay_ms(attempts + 1)
+
+
+def _crash(task: Running, reason: str, deaths: int) -> Settlement:
+    others = "; others ran in it too, and nothing says that this one was the cause" if deaths else ""
+    said = f"its worker process died: {reason}{others}"
+    return Settlement(task.id, task.fence, Outcome.CRASH, said.encode(), delay_ms=-deaths)
 
 
 def _timeout(task: Running) -> Settlement:

@@ -13,6 +13,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from queueops.contracts import Lease
+from queueops.outbox import Outbox
 from queueops.worker.bell import Bell
 from queueops.worker.channel import WorkerChannel
 from queueops.worker.desk import SHARES, Desk
@@ -24,11 +26,11 @@ from queueops.worker.slots import SlotTable
 from queueops.worker.station import Station
 from queueops.worker.wakeline import WakeLine
 from queueops.worker.watch import Watch
-from queueops.worker.windup import FLUSH, Ending, WindUp
+from queueops.worker.windup import FLUSH, NEVER, Ending, WindUp
 
 LONGEST_PAUSE = 5.0
 CLOSE_WITHIN = 0.5
-"""Seconds for idle threads to end, so that they close their database connections."""
+"""Seconds for idle threads to end, so that they close their database connections, and for commands under way."""
 
 logger = logging.getLogger("queueops.worker")
 _monotonic = time.monotonic
@@ -40,12 +42,15 @@ class Loop:
     def __init__(self, options: WorkerOptions, worker: str, broker: Any, table: SlotTable, bell: Bell) -> None:
         self._options = options
         self._worker = worker
+        self._table = table
         self._broker = broker
         channel = WorkerChannel(broker, lambda lease, seconds: self._watch.extend(lease, seconds))
         prefetch = Prefetch(options.threads, SHARES * options.batch)
         self._executor = Executor(options.threads, table, channel, bell.ring)
         self._watch = Watch(self._executor, prefetch)
-        self._desk = Desk(options, worker, broker, self._executor, self._watch, prefetch, channel)
+        self._bell = bell
+        self._outbox = Outbox(broker, self._arrived)
+        self._desk = Desk(options, worker, broker, self._executor, self._watch, prefetch, channel, self._outbox)
         self._windup = WindUp(self._executor)
         self._heartbeat = Heartbeat(options, self._executor)
         self._selector = selectors.DefaultSelector()
@@ -67,7 +72,7 @@ class Loop:
         """
         while not self._is_over():
             times = asked()
-            if times > 1 or (times and self._windup.ending is None):
+            if times > 1 or (times and self._windup.at == NEVER):
                 self.stop("told to by a signal", grace=None if times == 1 else 0.0, retired=True)
             self._turn(_monotonic())
             self._pause()
@@ -79,13 +84,18 @@ class Loop:
         self._desk.closed = True
         self._windup.begin(Ending(reason, retired), _monotonic() + grace)
 
+    def retire(self, reason: str) -> None:
+        """Claim nothing more, and end when all that was claimed has ended; the supervisor starts the next one now."""
+        self._desk.closed = self._table.retiring = True
+        self._windup.begin(Ending(reason, retired=True), NEVER)
+
     def _turn(self, now: float) -> None:
         desk, executor = self._desk, self._executor
         desk.collect(now)
         if now >= self._watch.look_at:
             self._watch.look(now)
         desk.send_notes(now)
-        if self._windup.ending is not None:
+        if self._windup.at < NEVER:
             desk.release(self._windup.step(now, desk.held()), now)
         elif self._watch.stuck >= self._options.threads and executor.queued():
             desk.release(executor.take_back(), now)
@@ -100,9 +110,9 @@ class Loop:
         self._stop_if_done()
 
     def _stop_if_done(self) -> None:
-        limit, finished = self._options.max_tasks, self._desk.finished
-        if limit is not None and finished >= limit:
-            self.stop(f"it ran {finished} tasks", retired=True)
+        limit, claimed = self._options.max_tasks, self._desk.claimed
+        if limit is not None and claimed >= limit:
+            self.retire(f"it took {claimed} tasks")
         if self._options.burst and self._desk.is_dry():
             self.stop("nothing is left to do")
 
@@ -112,7 +122,7 @@ class Loop:
         rss = self._heartbeat.send(self._broker, self._worker, pools, state, self._desk.finished)
         limit = self._options.max_memory
         if limit is not None and rss > limit * 1024 * 1024:
-            self.stop(f"it takes {rss // (1024 * 1024)} MB of memory", retired=True)
+            self.retire(f"it takes {rss // (1024 * 1024)} MB of memory")
 
     def _pause(self) -> None:
         """Sleep until something happens. A task that ends from here on rings, when there is little left to do."""
@@ -130,10 +140,19 @@ class Loop:
         connect = partial(self._broker.waker, station.pool, self._worker)
         return WakeLine(connect, self._selector, station.pool, partial(self._token, station)), station
 
-    def _token(self, station: Station, token: str) -> None:
+    def _arrived(self, pool: str) -> None:
+        self._desk.arrived(pool)
+        self._bell.ring()
+
+    def _token(self, station: Station, token: str | Lease) -> None:
+        if isinstance(token, Lease):
+            self._desk.take(station, token)
+            return
         word, _, task_id = token.partition(" ")
         if word == "work":
             station.ready = True
+        elif word == "commands":
+            station.has_commands = True
         elif word == "cancel":
             station.ask_about(task_id)
         elif word == "quiet":
@@ -154,6 +173,7 @@ class Loop:
             line.close()
             station.courier.close()
         self._selector.close()
+        self._outbox.close(CLOSE_WITHIN)
         if clean:
             for station in self._desk.stations:
                 if not station.cut_off:

@@ -32,6 +32,7 @@ class Process:
     overdue: dict[int, Running] = field(default_factory=dict)
     killed_for: tuple[Running, ...] = ()
     killed: bool = False
+    relieved: bool = False
 
     def start(self, main: Callable[[], int]) -> None:
         """Fork; the child runs ``main`` and ends with its status, whatever happens."""

@@ -44,7 +44,7 @@ class SlotTable:
 
     def __init__(self, size: int) -> None:
         self.size = size
-        self._memory = mmap.mmap(-1, size * _RECORD.size + 1)
+        self._memory = mmap.mmap(-1, size * _RECORD.size + 2)
         self._flags = [slot * _RECORD.size + _FLAG for slot in range(size)]
 
     def start(
@@ -66,6 +66,20 @@ class SlotTable:
     def overdue(self, now: float) -> list[Running]:
         """The tasks whose hard limit has passed."""
         return [running for running in self.running() if running.deadline < now]
+
+    @property
+    def used(self) -> bool:
+        """Whether the process began any task."""
+        return any(self._memory[flag - MAX_POOL] for flag in self._flags)
+
+    @property
+    def retiring(self) -> bool:
+        """Whether the process claims nothing more, and ends when what it runs has ended."""
+        return bool(self._memory[-2])
+
+    @retiring.setter
+    def retiring(self, retiring: bool) -> None:
+        self._memory[-2] = retiring
 
     @property
     def farewell(self) -> Farewell:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 
 from queueops.contracts import Broker, Exchange, Extend, Lease, Settlement
 from queueops.errors import QueueOpsError
@@ -13,6 +13,8 @@ from queueops.worker.tally import Tally
 
 LINGER = 0.005
 """Seconds that a settlement may wait for company while there is other work to do."""
+TRUSTED_S = 1.0
+"""Seconds for which a lease that was handed to us surely is ours; the store ends it after twice as many."""
 LOOK_AGAIN = 0.002
 """Seconds after which a worker that got less than it wanted looks again: only one that found nothing is woken."""
 MAX_SETTLE = 128
@@ -43,6 +45,7 @@ class Station:
         self.ready = True
         self.dry = False
         self.next_at = 0.0
+        self.has_commands = False
         self.courier = Courier(pool, worker, broker)
         self.to_settle: list[Settlement] = []
         self._settle_since = 0.0
@@ -51,12 +54,23 @@ class Station:
         self._extend_at = time.monotonic() + lease_seconds / 3
         self._asked: dict[str, int] = {}
         self._at_once = MAX_SETTLE
+        self._clock_ahead = 0.0
+        self._given_back_at = 0.0
 
     def ended(self, lease: Lease, settlement: Settlement, run_ms: float, now: float) -> None:
         """A task of this pool ended; its settlement goes with the next round trip."""
         self.forget(lease)
         self.settle(settlement, now)
         self.tally.add(lease, settlement, run_ms)
+
+    def hold(self, lease: Lease, now: float) -> None:
+        """Hold a lease that nobody has renewed yet."""
+        self.held[lease.id] = Held(lease, now + TRUSTED_S)
+
+    def trusts(self, lease: Lease, now: float) -> bool:
+        """Whether a lease is fresh enough to begin: it may have been frozen with us, or been given back."""
+        at = lease.handed_ms / 1000 - self._clock_ahead
+        return at > self._given_back_at and now - at < TRUSTED_S and not self.cut_off
 
     def forget(self, lease: Lease) -> bool:
         """Hold this lease no longer; False when it is not held, or the task's next lease is."""
@@ -105,7 +119,7 @@ class Station:
         """Whether a round trip is worth it now; ``hungry``: little is left to do, so nothing lingers."""
         if now < self.courier.retry_at:
             return False
-        if self._asked or now >= self._extend_at:
+        if self._asked or self.has_commands or now >= self._extend_at:
             return True
         if self.to_settle and (hungry or now - self._settle_since >= LINGER):
             return True
@@ -120,11 +134,14 @@ class Station:
             moments.append(self.next_at)
         return max(self.courier.retry_at, min(moments))
 
-    def send(self, now: float, want: int, *, idle: bool) -> bool:
+    def send(self, now: float, want: int, *, idle: bool, take: int = 0) -> bool:
         """Send one round trip. False when it failed: everything is kept, and ``retry_at`` says when to try again."""
+        self.has_commands = False
         settle, self.to_settle = self.to_settle[: self._at_once], self.to_settle[self._at_once :]
-        flight = Flight(now, settle, self._extensions(now), self.tally.due(now), want, idle)
-        known = self._known(settle) if self.courier.failures else ()
+        flight = Flight(now, settle, self._extensions(now), self.tally.due(now), want, idle, take)
+        known: Collection[tuple[str, int]] = ()
+        if self.courier.failures:
+            known, self._given_back_at = self._known(settle), now
         error = self.courier.send(flight, known)
         if error is not None:
             self._take_back(error)
@@ -161,6 +178,7 @@ class Station:
         for settlement, word in zip(flight.settle, reply.settled, strict=True):
             if word in ("STALE", "GONE"):
                 logger.warning("The outcome of %s came too late (%s): its lease is no longer ours", settlement.id, word)
+        self._clock_ahead = reply.now_ms / 1000 - flight.at
         until = flight.at + self._lease
         for renewed in flight.extend:
             if (held := self.held.get(renewed.id)) is not None:
@@ -169,6 +187,10 @@ class Station:
             self.held[lease.id] = Held(lease, until)
         if flight.want > 0:
             self._plan(reply, flight.want)
+        else:  # who asks for nothing is not among those who wait any more, whatever was asked before
+            self.next_at = min(self.next_at, time.monotonic() + LOOK_AGAIN)
+        if flight.take:
+            self.has_commands = len(reply.commands) >= flight.take
         if not self.to_settle:
             self._at_once = MAX_SETTLE
 

@@ -15,6 +15,7 @@ from functools import partial
 
 from queueops.worker import heir
 from queueops.worker.bell import Bell
+from queueops.worker.blame import Blame
 from queueops.worker.lifeline import Lifeline
 from queueops.worker.options import WorkerOptions, worker_id
 from queueops.worker.process import Process, describe_end, fork, settle_memory
@@ -25,7 +26,7 @@ TICK = 0.25
 KILL_AFTER = 5.0
 """Seconds beyond the grace time after which a process that still is there is killed."""
 HEALTHY_AFTER = 10.0
-"""A process that lived this long did not fail at its start: the next one starts without delay."""
+"""A process that lived this long, or began a task, did not fail at its start: the next one starts without delay."""
 MAX_DELAY = 30.0
 
 logger = logging.getLogger("queueops.worker")
@@ -52,6 +53,7 @@ class Supervisor:
         self._due: dict[int, float] = {}
         self._deaths: dict[int, int] = {}
         self._heirs: set[int] = set()
+        self._blame = Blame()
         self._bell = Bell()
         self._told = 0
         self._kill_at = float("inf")
@@ -71,6 +73,7 @@ class Supervisor:
                 self._start_due()
                 self._bell.wait(min([TICK, *(when - time.monotonic() for when in self._due.values())]))
                 self._bury()
+                self._relieve()
                 self._enforce_limits()
                 self._obey(signals.count(*END))
         finally:
@@ -119,18 +122,34 @@ class Supervisor:
                    process.pid, process.worker, describe_end(status))  # fmt: skip
         if self._told or process.table.farewell is Farewell.DONE:
             self._status = self._status or int(not orderly)
-        else:
+        elif not process.relieved:
             self._due[process.number] = time.monotonic() + self._delay(process, orderly)
+
+    def _relieve(self) -> None:
+        """Start the successors of processes that only end what they run: a long task is no reason to run no others.
+
+        As many may be ending as there are to be processes; then the next one is relieved when it has ended.
+        """
+        if self._told:
+            return
+        ending = [process for process in self._processes.values() if process.table.retiring]
+        room = self._options.processes - sum(process.relieved for process in ending)
+        for process in [process for process in ending if not process.relieved][: max(0, room)]:
+            process.relieved = True
+            self._start(process.number)
 
     def _give_back(self, process: Process, status: int) -> None:
         reason = "it ran past a hard limit" if process.killed_for else describe_end(status)
-        judged = heir.judge(process.table.running(), process.killed_for, reason, crashed=not process.killed)
+        running, crashed = process.table.running(), not process.killed
+        company = self._blame.judge(running) if crashed else {}
+        judged = heir.judge(running, process.killed_for, reason, crashed=crashed, company=company)
         main = partial(heir.give_back, self._connect, process.worker, self._options.pools, judged)
         self._heirs.add(fork(partial(self._apart, main)))
 
     def _delay(self, process: Process, orderly: bool) -> float:
         """How long to wait before a replacement: not at all at first, longer when it keeps dying at its start."""
-        if orderly or process.killed or time.monotonic() - process.born > HEALTHY_AFTER:
+        lived = process.table.used or time.monotonic() - process.born > HEALTHY_AFTER
+        if orderly or process.killed or lived:
             self._deaths[process.number] = 0
             return 0.0
         deaths = self._deaths[process.number] = self._deaths.get(process.number, 0) + 1

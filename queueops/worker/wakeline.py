@@ -7,7 +7,7 @@ import selectors
 import time
 from collections.abc import Callable
 
-from queueops.contracts import Waker
+from queueops.contracts import Lease, Waker
 
 RETRY_AFTER = 1.0
 logger = logging.getLogger("queueops.worker")
@@ -17,7 +17,11 @@ class WakeLine:
     """Registers a pool's waker with the selector. Without one, the loop comes by itself, only later."""
 
     def __init__(
-        self, connect: Callable[[], Waker], selector: selectors.BaseSelector, pool: str, take: Callable[[str], None]
+        self,
+        connect: Callable[[], Waker],
+        selector: selectors.BaseSelector,
+        pool: str,
+        take: Callable[[str | Lease], None],
     ) -> None:
         self._connect = connect
         self._selector = selector

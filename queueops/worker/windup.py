@@ -10,6 +10,7 @@ from queueops.contracts import Lease
 from queueops.errors import Shutdown
 from queueops.worker.executor import Executor
 
+NEVER = float("inf")
 LAST_WORD = 0.5
 """Seconds that an interrupted task has for its ``finally``, before it is released whether it ended or not."""
 FLUSH = 5.0
@@ -31,13 +32,16 @@ class WindUp:
 
     def __init__(self, executor: Executor) -> None:
         self.ending: Ending | None = None
-        self.at = float("inf")
+        self.at = NEVER
         self._executor = executor
         self._interrupted = False
         self.released_all = False
 
     def begin(self, ending: Ending, at: float) -> None:
-        """End by the moment ``at`` of the monotonic clock; a second call can only bring that forward."""
+        """End by the moment ``at`` of the monotonic clock; a second call can only bring that forward.
+
+        NEVER: what runs here has all the time it takes, and what was claimed is begun here.
+        """
         if self.ending is None:
             self.ending = ending
             logger.info("Winding up: %s", ending.reason)
@@ -45,7 +49,7 @@ class WindUp:
 
     def step(self, now: float, held: Iterable[Lease]) -> list[Lease]:
         """What goes back in this turn."""
-        if self.ending is None:
+        if self.ending is None or self.at == NEVER:
             return []
         back = self._executor.take_back()
         if now < self.at:

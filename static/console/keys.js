@@ -1,11 +1,11 @@
 // Keys: `/` find, `?` help, `g` and a letter to go, `j` `k` to move, `x` to tick, Enter to open, `r` for live updates.
 (() => {
   const help = document.getElementById("help");
-  const rows = () => [...document.querySelectorAll("tr[data-row]")];
+  const rows = () => [...document.querySelectorAll("[data-row]")].filter((row) => row.checkVisibility?.() ?? true);
   let going = false;
 
   const typing = (target) => target.closest?.("input:not([type=checkbox]), textarea, select, [contenteditable]");
-  const here = () => document.activeElement?.closest?.("tr[data-row]");
+  const here = () => document.activeElement?.closest?.("[data-row]");
   const move = (step) => {
     const list = rows(), at = list.indexOf(here());
     const row = list[at < 0 ? (step > 0 ? 0 : list.length - 1) : Math.max(0, Math.min(list.length - 1, at + step))];

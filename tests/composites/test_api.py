@@ -140,3 +140,20 @@ def test_what_is_wrong_is_said_at_the_push_and_nothing_is_written(redis_client) 
     with pytest.raises(BadArguments, match="its id"):
         chain(add.s(1), mail.s("x")).push()
     assert not redis_client.keys("*:task:*")
+
+
+def test_parts_may_be_in_any_pool() -> None:
+    north, south = add.using(pool="north"), tell.using(pool="south")
+    tree = chain(add.s(1), north.s(2), group(south.s(), chain(north.s(3), south.s())), tell.s()).using(pool="home")
+    handle = tree.push()
+    run_worker()
+    assert handle.result(timeout=60) == [4, 7]
+    assert (handle.progress.done, handle.progress.total) == (6, 6)
+
+
+def test_cancelling_reaches_the_parts_in_other_pools() -> None:
+    parts = [tell.using(pool=pool, id=f"in-{pool}").s(1) for pool in ("north", "south")]
+    handle = group(*parts).using(pool="home").push()
+    assert handle.cancel("enough")
+    run_worker()
+    assert [get(f"in-{pool}").state for pool in ("north", "south")] == ["cancelled", "cancelled"]

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from queueops import control, inspect
 from queueops.contracts import Row
 from queueops.errors import BrokerUnavailable
 from queueops.inspect import (
+    Above,
     Alarm,
     Attempt,
+    Beside,
+    Branch,
     ChunkLane,
     ErrorRow,
     Failure,
@@ -21,7 +26,6 @@ from queueops.inspect import (
     LogLine,
     Moment,
     Part,
-    PartPage,
     PoolView,
     RedisHealth,
     RunningTask,
@@ -30,13 +34,27 @@ from queueops.inspect import (
     TaskPage,
     TaskQuery,
     TaskRow,
+    Tree,
     WorkerRow,
 )
 from queueops.states import ACTIONS, State
 from tests.console.standin_chunks import ChunkWorld
 from tests.console.standin_schedules import ScheduleWorld
 
-QUESTIONS = ("snapshot", "tasks", "task", "raw", "why", "parts", "facets", "lanes", "chunk_lanes", "workers", "errors")
+QUESTIONS = (
+    "snapshot",
+    "tasks",
+    "task",
+    "raw",
+    "why",
+    "tree",
+    "effects",
+    "facets",
+    "lanes",
+    "chunk_lanes",
+    "workers",
+    "errors",
+)
 TASK_VERBS = (
     "retry",
     "run_now",
@@ -139,6 +157,10 @@ class World:
             parent_pool="default",
             parent_name=self.text,
             parent_state="idle",
+            number=2,
+            siblings=3,
+            before=Beside(id="task-2", name=self.text, state="succeeded"),
+            behind=Beside(id="a/b:c", name=self.text, state="waiting"),
             root="task-2",
             trace=self.text,
             meta=self.text,
@@ -162,7 +184,6 @@ class World:
                 Moment(t=self.now - 900, state="locked", text=self.text),
                 Moment(t=self.now - 500, state=self.state_of(id), text=self.text),
             ),
-            allowed=ACTIONS[State(self.state_of(id))],
         )
 
     def raw(self, id: str, pool: str = "") -> dict[str, str]:
@@ -177,13 +198,26 @@ class World:
             Finding(ok=True, text="All is well.", value=self.text),
         ]
 
-    def parts(self, id: str, pool: str = "", after: str = "", limit: int = 50) -> PartPage:
+    def tree(self, id: str, pool: str, *, after: str = "", show: str = "", opened: Sequence[str] = ()) -> Tree:
         self._ask()
-        rows = (
-            Part(id="task-2", number=1, task=self.row("task-2"), begun_ms=self.now - 900, ended_ms=self.now - 500),
-            Part(id=self.text, number=2),
+        counts = (("failed", 2), ("pending", 1200), (self.text, 1))
+        leaf = Part(
+            id="task-2", pool="default", number=1, task=self.row("task-2"), begun_ms=self.now - 900, ended_ms=self.now
         )
-        return PartPage(rows=rows, open=1, next="" if after else "1")
+        below = Branch(total=1203, open=7, first=12, next="13", counts=counts, rows=(leaf,))
+        whole = replace(self.row("task-1"), kind="chain")
+        rows = (
+            replace(leaf, id="task-1", number=11, task=whole, branch=below),
+            replace(leaf, id="a/b:c", number=12, task=self.row("a/b:c"), branch=Branch(open=9, next="=x")),
+            Part(id=self.text, pool="default", number=13),
+            replace(leaf, id="a/b:c", pool=self.text, number=14, elsewhere=True, task=self.row("a/b:c")),
+        )
+        above = Above(id="task-2", pool="default", name=self.text, kind=self.text, state="idle")
+        root = Branch(total=1300, open=3, first=10, next="14", counts=counts, rows=rows)
+        return Tree(root=root, above=(above, Above(id=self.text, pool=self.text)))
+
+    def effects(self, verb: str, task: TaskDetail) -> tuple[str, ...]:
+        return ()
 
     def facets(self, query: TaskQuery) -> dict[str, list[tuple[str, int]]]:
         self._ask()
@@ -319,6 +353,7 @@ class World:
             "total": 10.0,
             "tags": (self.text,),
             "reason": self.text,
+            "allowed": ACTIONS[State(state)] if state in ACTIONS else (),
         }
 
     def _traceback(self) -> str:

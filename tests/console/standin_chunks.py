@@ -15,6 +15,7 @@ from queueops.inspect import (
     ChunkPage,
     ChunkRow,
     ChunksView,
+    EditedChunk,
     Failure,
     LogLine,
     Skew,
@@ -133,6 +134,13 @@ class ChunkWorld:
             allowed=("retry", "edit", "drop", "release", "speculate"),
         )
 
+    def preview_edit(self, id: str, states: Any, pool: str = "", **_: Any) -> tuple[EditedChunk, ...]:
+        self.world._ask()
+        return (
+            EditedChunk(number=6, state="failed", before=self.text, after=self.text),
+            EditedChunk(number=7, state="errored", before=self.text, after=""),
+        )
+
     def restart(self, id: str, stage: str, *, every: bool = False, pool: str = "", who: str = "") -> Row:
         self.world._act("restart_from", (id, stage, every))
         return Row(id=id, word="OK", state="aggregating", detail="")
@@ -146,10 +154,11 @@ class ChunkWorld:
 
     def install(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Answer and act in the engine's place."""
-        for name in ("chunks_of", "chunks", "chunks_named", "chunk"):
+        for name in ("chunks_of", "chunks", "chunks_named", "chunk", "preview_edit"):
             monkeypatch.setattr(inspect, name, getattr(self, name))
         for verb in ("retry", "drop", "skip", "release"):
             monkeypatch.setattr(control, f"{verb}_chunks", self._verb(verb))
         monkeypatch.setattr(control, "speculate", self._verb("speculate"))
-        monkeypatch.setattr(control, "edit_chunk", self._verb("edit_chunk"))
+        for verb in ("edit_chunk", "edit_chunks", "set_fields"):
+            monkeypatch.setattr(control, verb, self._verb(verb))
         monkeypatch.setattr(control, "restart_from", self.restart)

@@ -91,6 +91,43 @@ def test_what_is_open_stays_open_while_a_task_lives(open_page: Open, world: Worl
     expect(page.locator("#deed-keep input[type=number]")).to_have_value("33")
 
 
+def test_a_branch_that_was_opened_or_shut_stays_so_while_the_tree_lives(open_page: Open, world: World) -> None:
+    page = open_page("tasks/task-1/children/")
+    branch = page.locator("details.branch").first
+    summary = branch.locator("summary").first
+    expect(branch).not_to_have_attribute("open", "")  # it is a large one
+    summary.focus()
+    page.keyboard.press("Enter")
+    for number in range(3):
+        world.text = f"name-{number}"
+        tick(page)
+    expect(branch).to_have_attribute("open", "")
+    expect(branch.locator(".node-name a").first).to_have_text("name-2")
+    expect(summary).to_be_focused()
+    page.keyboard.press("Enter")
+    world.text = "name-3"
+    tick(page)
+    expect(branch).not_to_have_attribute("open", "")
+
+
+@pytest.mark.parametrize("scripts", [True, False])
+def test_a_part_is_acted_on_from_the_tree(scripts: bool, open_page: Open, world: World) -> None:
+    page = open_page("tasks/task-1/children/", java_script_enabled=scripts)
+    page.locator(".tree-top > li > .node > .node-menu > summary").nth(1).click()
+    page.locator(".node-menu[open]").get_by_role("button", name="Run now").click()
+    expect(page.locator("[data-flash]")).to_contain_text("Run now: 1 task.")
+    assert page.url.endswith("/ops/tasks/task-1/children/?pool=default")
+    assert [(verb, what[0]) for verb, what in world.calls] == [("run_now", ["a/b:c"])]
+
+
+def test_keys_move_through_a_tree(open_page: Open, world: World) -> None:
+    page = open_page("tasks/task-1/children/")
+    for key in ("j", "j", "j", "k"):
+        page.keyboard.press(key)
+    address = page.evaluate("document.activeElement.getAttribute('href')")
+    assert address == "/ops/tasks/a~b:c/?pool=default"
+
+
 def requests(page: Page) -> list[str]:
     found: list[str] = []
     page.on("request", lambda request: found.append(request.url) if "/_" in request.url else None)

@@ -40,6 +40,7 @@ FORMS: dict[str, dict[str, object]] = {
     "schedule-edit-save": SCHEDULE | {"task": "demo.task", "version": "7"},
     "schedule-delete": {"confirmed": "1", "typed": "1", "reason": "not needed"},
     "task-chunks-restart": {"stage": "reduce"},
+    "task-chunks-edit-save": {"change": "fields", "value": '{"host": "b"}', "confirmed": "1"},
     "task-chunk-edit-save": {"data": '{"path": "a"}'},
 }
 

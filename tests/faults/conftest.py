@@ -50,7 +50,7 @@ class Bench:
         return watchdog
 
     def record(self, handle: TaskHandle[Any]) -> Record:
-        found = self.broker.record("default", handle.id)
+        found = self.broker.record(handle.pool, handle.id)
         assert found is not None, f"{handle.id} is gone"
         return found
 
@@ -71,7 +71,8 @@ class Bench:
             worker.end()
         if not self.finished:
             self.finished = True
-            invariants.check(self.broker)
+            for pool in self.broker.pools():
+                invariants.check(self.broker, pool)
 
     def say(self) -> str:
         states = self.broker.client.hgetall(self.broker.keys("default").counts)

@@ -37,6 +37,28 @@ class Count(MapReduce):
         return found
 
 
+class Steady(MapReduce):
+    """Each map yields the same chunks in the same order, or from one of them on others, when it comes back."""
+
+    retries = 0
+
+    def map(self, count, gates, other_from=None):
+        note("map")
+        again = noted("map") > 1
+        for number in range(count):
+            if number in gates:
+                note(f"map{number}")
+                pass_gate(f"map{number}")
+            yield -number if again and other_from is not None and number >= other_from else number
+
+    def process(self, chunk):
+        note("chunk")
+        return chunk
+
+    def reduce(self, results):
+        return list(results)
+
+
 class Shared(Count):
     """A worker may have two chunks at once; they wait for each other."""
 

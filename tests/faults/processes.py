@@ -97,6 +97,13 @@ class Worker:
     def signal_all(self, number: int) -> None:
         os.killpg(self.pid, number)
 
+    def freeze(self) -> None:
+        """Stop all of it where it is; every thread stands still when this returns."""
+        self.signal_all(signal.SIGSTOP)
+        for pid in [self.pid, *self.children()]:
+            threads = Path(f"/proc/{pid}/task")
+            wait_until(lambda threads=threads: all(_stands_still(thread) for thread in threads.iterdir()))
+
     def stop(self, timeout: float = 60) -> int:
         """SIGTERM, and the exit status."""
         self.signal(signal.SIGTERM)
@@ -124,3 +131,11 @@ class Worker:
         for child in children:
             if child.is_running():
                 child.kill()
+
+
+def _stands_still(thread: Path) -> bool:
+    """Whether it is stopped, or was gone before it could be."""
+    try:
+        return (thread / "stat").read_text().rpartition(")")[2].split()[0] in "tTZX"
+    except FileNotFoundError:
+        return True

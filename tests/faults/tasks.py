@@ -8,7 +8,7 @@ import os
 import signal
 import time
 
-from queueops import Retry, current, task
+from queueops import Batch, Iterator, Retry, current, task
 from queueops.errors import SoftTimeout
 from tests.faults import counts
 from tests.faults.ledger import note, pass_gate
@@ -22,6 +22,23 @@ def work(seconds: float = 0.0) -> int:
     time.sleep(seconds)
     note("end")
     return os.getpid()
+
+
+@task()
+def echo(value: object = None) -> object:
+    return value
+
+
+class Pages(Iterator):
+    """As many batches as it is told, in each a task for each pool."""
+
+    window = 4
+
+    def iterate(self, state: int | None, count: int, pools: list[str]) -> Batch | None:
+        page = state or 0
+        if page == count:
+            return None
+        return Batch(state=page + 1, tasks=[work.using(pool=pool).s() for pool in pools])
 
 
 @task()
@@ -130,6 +147,13 @@ def grow(megabytes: int) -> None:
     """Take memory and keep it."""
     note("start")
     kept.append(b"x" * (megabytes * 1024 * 1024))
+
+
+@task()
+def grow_at_gate(megabytes: int, name: str) -> None:
+    """Take memory and keep it while the gate is closed."""
+    grow(megabytes)
+    pass_gate(name)
 
 
 kept: list[bytes] = []

@@ -56,8 +56,17 @@ def test_poison_fails_and_its_neighbours_succeed(bench: Bench) -> None:
     neighbours += tasks.work.push_many([(0.01,)] * 30)
     (record,) = bench.wait([poison], "failed")
     assert record.crashes == 3
-    assert bench.ledger.starts()[poison.id] == 3
+    assert bench.ledger.starts()[poison.id] >= 3  # not each counts: beside others it may be the fault of any of them
     bench.wait(neighbours)
+
+
+def test_neighbours_that_run_long_are_not_charged_with_what_poison_does(bench: Bench) -> None:
+    bench.worker("--processes", "2", LEASE=60)  # who takes the tasks back may be slow, and is not to be overtaken
+    neighbours = tasks.work.push_many([(1.0,)] * 12)
+    poison = [tasks.poison.push(), tasks.poison.push()]
+    assert max(record.crashes for record in bench.wait(neighbours)) < 3
+    bench.wait(poison, "failed")
+    assert "in a row" not in bench.workers[0].text()
 
 
 def test_when_supervisor_and_children_are_killed_others_take_over_after_the_lease(bench: Bench) -> None:

@@ -65,6 +65,35 @@ def test_a_process_that_grew_too_large_is_replaced(bench: Bench) -> None:
     assert "MB of memory" in worker.text()
 
 
+def test_a_process_that_ran_so_many_tasks_is_relieved_while_a_long_one_ends_in_it(bench: Bench) -> None:
+    worker = bench.worker("--max-tasks", "5")
+    bench.ledger.close("end")
+    long = tasks.wait_at_gate.push("end")
+    first = bench.started(long)
+    bench.wait(tasks.work.push_many([()] * 10))
+    assert bench.record(long).state == "locked"
+    bench.ledger.open("end")
+    bench.wait([long])
+    assert bench.ledger.starts()[long.id] == 1
+    wait_until(lambda: first.pid not in worker.children())
+    assert worker.stop() == 0
+
+
+def test_a_task_in_a_process_that_grew_too_large_runs_to_its_end_though_longer_than_the_grace_time(
+    bench: Bench,
+) -> None:
+    worker = bench.worker("--max-memory", "150", GRACE=0.2)
+    bench.ledger.close("end")
+    long = tasks.grow_at_gate.push(150, "end")
+    first = bench.started(long)
+    wait_until(lambda: len(worker.children()) == 2, 30, worker.text)
+    bench.wait(tasks.work.push_many([()] * 20))
+    assert first.pid not in {line.pid for line in bench.ledger.lines("end")}
+    bench.ledger.open("end")
+    bench.wait([long])
+    assert bench.ledger.starts()[long.id] == 1
+
+
 @pytest.mark.parametrize(
     ("name", "text"), [("returns_an_object", "cannot be stored"), ("returns_too_much", "the limit is 1048576")]
 )

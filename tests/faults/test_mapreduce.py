@@ -12,7 +12,7 @@ import pytest
 from queueops import control
 from queueops.handle import TaskHandle
 from tests.faults.conftest import LEASE, Bench
-from tests.faults.counts import Count
+from tests.faults.counts import Count, Steady
 from tests.faults.processes import Line
 from tests.waiting import wait_until
 
@@ -43,13 +43,81 @@ def test_a_map_whose_process_is_killed_half_way_leaves_no_double_chunks(bench: B
     bench.ledger.close("map")
     handle = Count.push(1700, 700)
     at(bench, "map")
-    wait_until(lambda: counts(handle) == {"pending": 1500}, say=bench.say)
+    wait_until(lambda: counts(handle).get("pending", 0) > 1200, say=bench.say)
     os.kill(worker.child(), signal.SIGKILL)
     bench.ledger.open("map")
     bench.wait([handle])
     assert_each_counted_once(handle, 700)
     assert len(bench.ledger.lines("map")) == 2
     assert set(Counter(line.id for line in bench.ledger.lines("chunk")).values()) == {1}
+
+
+def stand_at(bench: Bench, handle: TaskHandle[Any], gate: int) -> list[bytes | None]:
+    """A map waits at this chunk: when each of those that it has written was written. Less than a stage is not yet."""
+    at(bench, f"map{gate}")
+    stand = counts(handle)["pending"]
+    assert gate - 500 < stand <= gate
+    return written(bench, handle, stand)
+
+
+def written(bench: Bench, handle: TaskHandle[Any], count: int) -> list[bytes | None]:
+    """When each of the first chunks was written."""
+    found: list[bytes | None] = []
+    for first in range(0, count, 500):
+        rows = bench.broker.chunk_rows("default", handle.id, range(first, min(first + 500, count)), "c")
+        found += [row.fields["c"] for row in rows]
+    return found
+
+
+def test_a_map_that_is_killed_again_and_again_writes_no_chunk_twice_and_goes_on_where_it_was(bench: Bench) -> None:
+    worker = bench.worker(LEASE=30.0)
+    gates = (2600, 4700)
+    for gate in gates:
+        bench.ledger.close(f"map{gate}")
+    handle = Steady.push(5200, gates)
+    for gate in gates:
+        stand = stand_at(bench, handle, gate)
+        os.kill(worker.child(), signal.SIGKILL)
+        bench.ledger.open(f"map{gate}")
+    bench.wait([handle])
+    assert written(bench, handle, len(stand)) == stand
+    assert handle.result() == list(range(5200))
+    assert counts(handle) == {"done": 5200}
+    assert len(bench.ledger.lines("map")) == 3
+    assert set(Counter(line.id for line in bench.ledger.lines("chunk")).values()) == {1}
+
+
+def test_a_killed_map_that_yields_other_chunks_when_it_comes_back_keeps_only_what_is_the_same(bench: Bench) -> None:
+    worker = bench.worker(LEASE=30.0)
+    bench.ledger.close("map3100")
+    handle = Steady.push(3200, [3100], other_from=1250)
+    before = stand_at(bench, handle, 3100)
+    os.kill(worker.child(), signal.SIGKILL)
+    bench.ledger.open("map3100")
+    bench.wait([handle])
+    after = written(bench, handle, len(before))
+    kept = next(number for number, (one, other) in enumerate(zip(before, after, strict=True)) if one != other)
+    assert 1250 - 500 < kept <= 1250
+    assert not set(after[kept:]) & set(before)
+    assert handle.result() == [*range(1250), *range(-1250, -3200, -1)]
+    assert counts(handle) == {"done": 3200}
+
+
+def test_a_map_that_was_frozen_and_comes_back_late_writes_and_deletes_nothing(bench: Bench) -> None:
+    frozen = bench.worker()
+    bench.ledger.close("map1100")
+    handle = Steady.push(2300, [1100])
+    at(bench, "map1100")
+    frozen.freeze()
+    bench.ledger.open("map1100")
+    bench.worker(LEASE=30.0)
+    bench.wait([handle], timeout=LEASE + 60)
+    before = bench.record(handle)
+    frozen.signal_all(signal.SIGCONT)
+    wait_until(lambda: "no longer ours" in frozen.text(), 30, bench.say)
+    assert bench.record(handle) == before
+    assert handle.result() == list(range(2300))
+    assert counts(handle) == {"done": 2300}
 
 
 def test_chunks_whose_process_is_killed_run_again_and_those_that_had_ended_do_not(bench: Bench) -> None:
@@ -140,7 +208,7 @@ def test_a_frozen_worker_that_comes_back_late_counts_nothing(bench: Bench) -> No
     frozen = bench.worker()
     handle = Count.push(40)
     at(bench, "chunk", 4)
-    frozen.signal_all(signal.SIGSTOP)
+    frozen.freeze()
     for number in range(4):
         bench.ledger.open(f"chunk{number}")
     bench.worker(LEASE=30.0)
@@ -161,7 +229,7 @@ def test_a_late_chunk_of_an_older_run_does_not_count_for_the_newer_one(bench: Be
     handle = Count.push(4)
     (first,) = at(bench, "map")
     at(bench, "chunk", 4)
-    frozen.signal_all(signal.SIGSTOP)
+    frozen.freeze()
     assert control.restart_from(handle.id, "map").word == "OK"
     bench.worker(LEASE=30.0)
     at(bench, "map", 2)

@@ -52,7 +52,7 @@ def test_a_frozen_worker_cannot_settle_after_its_lease_was_taken(bench: Bench) -
     frozen = bench.worker()
     handle = tasks.work.push(LEASE)
     late = bench.started(handle)
-    frozen.signal_all(signal.SIGSTOP)
+    frozen.freeze()
     other = bench.worker()
     (record,) = bench.wait([handle], timeout=LEASE + 20)
     frozen.signal_all(signal.SIGCONT)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import queueops
-from queueops import TaskCancelled, TaskFailed, inspect, waiting
+from queueops import TaskCancelled, TaskFailed, chain, group, inspect, waiting
 from queueops.errors import BrokerUnavailable
 from queueops.redis.broker import close_brokers
 from tests.faults import tasks, topology
@@ -79,6 +79,29 @@ def test_a_cluster_serves_pools_on_all_of_its_servers(bench: Bench, nodes: list[
             running.result(60)
     assert queueops.get(handles[0].id) == handles[0]
     assert tasks.work.using(durable=True).push().result(60)
+
+
+def test_a_composite_goes_over_all_servers_of_a_cluster(bench: Bench, nodes: list[topology.Node]) -> None:
+    home, north, south = pools_apart(bench)
+    for pool in (home, north, south):
+        bench.worker("--pool", pool, "--threads", "2")
+    echo, page = tasks.echo, tasks.Pages
+    tree = chain(
+        echo.using(pool=home).s(1),
+        group(echo.using(pool=north).s(), chain(echo.using(pool=south).s(), echo.using(pool=home).s()), echo.s()),
+        page.using(pool=south).si(4, [home, north, south]),
+        echo.using(pool=north).si("end"),
+    )
+    handles = [tree.push() for _ in range(5)]
+    assert [handle.result(60) for handle in handles] == ["end"] * 5
+    assert all(handle.progress.done == handle.progress.total == 7 for handle in handles)
+    lists = [row.task.id for handle in handles for row in inspect.parts(handle.id, handle.pool).rows if row.task]
+    assert lists
+    stuck = chain(echo.using(pool=south).s(1), tasks.patient_later.using(pool=north).si(60)).using(pool=home).push()
+    wait_until(lambda: bench.ledger.lines("start"), 60, bench.say)
+    assert stuck.cancel("enough")
+    with pytest.raises(TaskCancelled, match="enough"):
+        stuck.result(60)
 
 
 def test_a_worker_finds_its_pool_again_when_its_slot_has_moved(bench: Bench, nodes: list[topology.Node]) -> None:

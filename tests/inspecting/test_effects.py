@@ -80,7 +80,7 @@ def test_nothing_is_said_of_what_reaches_nobody(desk: Desk) -> None:
     desk.push("alone")
     plant(desk, chain_of("c", "a", "b"))
     assert said("cancel", "alone") == ()
-    assert said("retry", "a") == ()
+    assert said("postpone", "a") == ()
     desk.settle(desk.lease())  # alone
     desk.settle(desk.lease())
     assert said("cancel", "a") == ()  # it has ended
@@ -147,3 +147,17 @@ def test_a_chain_has_no_attempts_no_lane_and_no_priority(desk: Desk) -> None:
     found = inspect.task("c")
     assert found is not None
     assert found.allowed == ("cancel",)
+
+
+@pytest.mark.usefixtures("namespace")
+def test_a_task_of_an_iterator_that_is_retried_alone_changes_nothing_above_and_that_is_said() -> None:
+    desk, handle = Desk(get_broker()), Count.push(4)
+    key = desk.keys.task(handle.id)
+    desk.push("own")
+    desk.client.hset(desk.keys.task("own"), mapping={"pi": handle.id, "pu": desk.client.hget(key, "u")})
+    iterator, own = sorted(desk.claim(2), key=lambda lease: lease.id == "own")
+    desk.settle(own)
+    (sentence,) = said("retry", "own")
+    assert sentence.startswith("It runs again alone: ")
+    assert sentence.endswith(f"(iterator {handle.id}, locked), which it is part of, has counted its end already.")
+    assert iterator.id == handle.id

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
+from console.models import AuditEntry
 from queueops import inspect
 from queueops.redis.broker import get_broker
 from tests.chunkwork import ChunkWork
@@ -67,6 +69,48 @@ def test_chunks_are_mended_by_number_or_by_state(work: ChunkWork, monkeypatch: p
 def test_a_refused_chunk_makes_the_command_fail_and_is_told(work: ChunkWork, capsys: Any) -> None:
     assert failing("mend", "count", "retry", "0", "9")[0] == 1
     assert counts()["failed"] == 1
+
+
+def data_of(number: int) -> Any:
+    found = inspect.chunk("count", number)
+    assert found is not None
+    return json.loads(found.data_json)
+
+
+def test_fields_are_set_in_all_failed_chunks_after_a_look_at_the_first(
+    work: ChunkWork, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr("builtins.input", lambda question: asked.append(question) or "y")
+    answer = queue_json("edit-chunks", "count", "--state", "failed", "--fields", '{"n": [], "host": "b"}')
+    assert (answer["changed"], answer["unfit"], counts()["failed"]) == (2, 0, 0)
+    lines = asked[0].splitlines()
+    assert lines[0].startswith('chunk 1: {"n": 1, "token": "')
+    assert lines[0].endswith(', "host": "b"}')
+    assert lines[2] == "Change the data of 2 chunks, and run them again? [y/N] "
+    assert "hunter2" not in asked[0]
+    assert data_of(0)["host"] == "b"
+    assert b"hunter2" in (work.broker.chunk_rows("default", "count", [0], "a")[0].fields["a"] or b"")
+    entry = AuditEntry.objects.get(verb="set_chunks")
+    assert (entry.changed, entry.target) == (2, "count: failed")
+    assert json.loads(entry.after["fields"]) == {"n": [], "host": "b"}
+
+
+def test_chunks_get_other_data_by_number_and_what_keeps_its_data_is_told(work: ChunkWork) -> None:
+    assert queue("edit-chunks", "count", "1", "--data", "[7]") == "1 chunks changed; the task is aggregating\n"
+    assert data_of(1) == [7]
+    work.fail(work.claim(1), delay_ms=3_600_000)
+    assert failing("edit-chunks", "count", "0", "1", "--fields", '{"n": 1}')[0] == 1
+    assert failing("edit-chunks", "count", "--state", "errored", "--yes", "--fields", '{"n": 1}')[0] == 1
+    assert AuditEntry.objects.latest("pk").detail.startswith("1 keep their data")
+    for wrong in (
+        ["--fields", "[1]"],
+        ["--fields", "{", "--state", "failed"],
+        [],
+        ["--data", "1", "--fields", "{}"],
+        ["--fields", "{}", "0"],
+    ):
+        assert failing("edit-chunks", "count", *wrong)[0]
 
 
 def test_a_task_begins_again_at_a_stage(work: ChunkWork) -> None:

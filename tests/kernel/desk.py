@@ -18,9 +18,10 @@ NEVER_MS = 10_000_000
 class Desk:
     """A broker; the ids whose record the test destroyed, now or ever (haunted); lanes limited below what runs."""
 
-    def __init__(self, broker: RedisBroker) -> None:
+    def __init__(self, broker: RedisBroker, pool: str = POOL) -> None:
         self.broker = broker
-        self.keys = broker.keys(POOL)
+        self.pool = pool
+        self.keys = broker.keys(pool)
         self.client = broker.client
         self.broken: set[str] = set()
         self.haunted: set[str] = set()
@@ -29,14 +30,14 @@ class Desk:
     def check(self) -> Picture:
         """Assert all invariants."""
         return invariants.check(
-            self.broker, POOL, broken=self.broken, haunted=self.haunted | self.broken, lowered=self.lowered
+            self.broker, self.pool, broken=self.broken, haunted=self.haunted | self.broken, lowered=self.lowered
         )
 
     # Producing
 
     def push(self, *ids: str, **fields: Any) -> list[Pushed]:
         """Push a task under each id."""
-        return self.broker.push([make(task_id, **fields) for task_id in ids])
+        return self.broker.push([make(task_id, pool=self.pool, **fields) for task_id in ids])
 
     def word(self, task_id: str, conflict: Conflict, **fields: Any) -> str:
         """Push one id with a conflict policy; what was answered."""
@@ -46,7 +47,7 @@ class Desk:
 
     def exchange(self, worker: str = "w1", **values: Any) -> Exchange:
         """One round trip."""
-        return self.broker.exchange(POOL, worker, **values)
+        return self.broker.exchange(self.pool, worker, **values)
 
     def claim(self, want: int = 1, worker: str = "w1") -> list[Lease]:
         """Claim up to ``want`` tasks."""
@@ -84,7 +85,7 @@ class Desk:
 
     def control(self, verb: str, *ids: str, **values: Any) -> list[Row]:
         """An operator's action."""
-        return self.broker.control(POOL, verb, ids, **values)
+        return self.broker.control(self.pool, verb, ids, **values)
 
     def told(self, verb: str, task_id: str, **values: Any) -> str:
         """An operator's action on one task; the word that was answered."""
@@ -111,7 +112,7 @@ class Desk:
 
     def tick(self, limit: int = 500) -> dict[str, int]:
         """One round of the watchdog; what it did, how often."""
-        return self.broker.tick(POOL, limit).acted
+        return self.broker.tick(self.pool, limit).acted
 
     def expire(self, *ids: str) -> None:
         """The leases of these tasks end without a word, and they are ready again."""
@@ -124,7 +125,7 @@ class Desk:
 
     def record(self, task_id: str) -> Record | None:
         """The record, or None."""
-        return self.broker.record(POOL, task_id)
+        return self.broker.record(self.pool, task_id)
 
     def state(self, task_id: str) -> str:
         """The state that the record has; empty when there is none."""
@@ -137,7 +138,7 @@ class Desk:
 
     def counted(self, field: str) -> int:
         """A counter of this pool's metrics, of all minutes."""
-        picture = Picture(self.broker, POOL)
+        picture = Picture(self.broker, self.pool)
         return sum(int(picture.hash(f"metrics:{minute}").get(field, 0)) for minute in picture.under("metrics:"))
 
     def everything(self) -> dict[str, bytes]:

@@ -160,8 +160,6 @@ def _latest(look: Look, row: dict[str, str]) -> float:
     if kind is StateClass.TIMED:
         return int(row["d"])
     kept = int(row["kp"]) if "kp" in row else look.settings.retention[row["s"]] * 1000
-    if "pi" in row:  # a part is kept as long as what it is part of
-        kept = max(kept, *(seconds * 1000 for seconds in look.settings.retention.values()))
     return look.picture.now + kept + SLACK_MS
 
 
@@ -233,29 +231,43 @@ def keys(look: Look) -> Problems:
 
 
 def families(look: Look) -> Problems:
-    """An idle composite has open children, an ended one none; an open child has not ended, and knows its parent."""
+    """An idle composite has open children, an ended one none; an open child has not ended, and knows its parent.
+
+    Of those in another pool nothing is known here.
+    """
     for key, row in look.records.items():
         if "cc" not in row and "ex" not in row:
             continue
         open_children = look.picture.members(f"task:{key}#open")
         if row["s"] in TERMINAL and open_children and f"~cancel:{key}" not in look.picture.scores("agenda"):
             yield f"{key} is {row['s']}, but open are {sorted(open_children)}"
-        if row["s"] == State.IDLE and not open_children:
+        if row["s"] == State.IDLE and not open_children and "rs" not in row:
             yield f"{key} is idle, but no child of it is open"
         for child in open_children & set(look.records):
             found = look.records[child]
             if (found.get("pi"), found.get("pu")) != (key, row["u"]):
                 yield f"{child} is a child of {key}, and does not know it"
-            if found["s"] in TERMINAL and not _is_before_its_turn(row, found):
+            if found["s"] in TERMINAL and row["s"] not in (State.WAITING, State.POSTPONED):
                 yield f"{child} is {found['s']}, but open for {key}"
-    for key in {*look.picture.under("task:", sub="open"), *look.picture.under("task:", sub="children")}:
-        if key not in look.records and key not in look.broken:
-            yield f"the children of {key} are left behind"
+    for sub in ("open", "children", "asked", "far"):
+        for key in look.picture.under("task:", sub=sub):
+            if key not in look.records and key not in look.broken:
+                yield f"the {sub} of {key} are left behind"
 
 
-def _is_before_its_turn(parent: dict[str, str], child: dict[str, str]) -> bool:
-    """Whether a child was cancelled before it had its turn: it is judged when that comes."""
-    return child["s"] == State.CANCELLED and (parent["s"] in (State.WAITING, State.POSTPONED) or parent["k"] == "chain")
+def commands(look: Look) -> Problems:
+    """A command is due, or taken, or dead, and the agenda knows when to look again."""
+    places = [set(look.picture.scores(name)) for name in ("commands", "commands_locked", "commands:dead")]
+    known, placed = set(look.picture.under("command:")), set().union(*places)
+    if known != placed:
+        yield f"commands without a place: {sorted(known - placed)}; places without a command: {sorted(placed - known)}"
+    yield from (f"the command {key} is dead, and not" for key in places[2] & (places[0] | places[1]))
+    due = [at for name in ("commands", "commands_locked") for at in look.picture.scores(name).values()]
+    at = look.picture.scores("agenda").get("~commands:")
+    if (at is None) != (not due):
+        yield f"commands are due at {due}, on the agenda is {at}"
+    elif due and at is not None and at > max(min(due), look.picture.now) + SLACK_MS:
+        yield f"the first command is due at {min(due)}, the agenda looks at {at}"
 
 
 CHECKS: tuple[Callable[[Look], Problems], ...] = (
@@ -267,6 +279,7 @@ CHECKS: tuple[Callable[[Look], Problems], ...] = (
     counts,
     facets,
     families,
+    commands,
     flows,
     keys,
 )

@@ -29,6 +29,7 @@ class Task:
     worker: str = ""
     cancel: str = ""
     next: Push | None = None
+    handed: bool = False
     token: str = ""
 
     @property
@@ -108,6 +109,19 @@ class Model:
 
     # Working
 
+    def may_be_handed(self, push: Push) -> bool:
+        """Whether a push goes straight to a worker that waits, if one does."""
+        plain = push.kind == "task" and not push.tags and not push.delay_ms
+        free = push.id not in self.tasks and push.id not in self.broken
+        lanes = {task.lane for task in self.tasks.values()}
+        return plain and free and self.lanes.get(push.lane, Lane()) == Lane() and not any(map(self.claimable, lanes))
+
+    def hand(self, lease: Lease, worker: str) -> None:
+        """It was claimed for a worker when it was pushed."""
+        task = self.tasks[lease.id]
+        assert (lease.attempt, lease.crashes, lease.name) == (1, 0, task.push.name)
+        task.state, task.fence, task.worker, task.handed = "locked", lease.fence, worker, True
+
     def judge(self, task_id: str, fence: int) -> str:
         """What a write under this fence is answered; OK when the lease is good."""
         task = self.tasks.get(task_id)
@@ -185,7 +199,7 @@ class Model:
                 self.ready(self.tasks[task_id])
             elif self.tasks[task_id].state == "locked":
                 self.tasks[task_id].fence = None
-                self.end(self.tasks[task_id], Outcome.CRASH)
+                self.end(self.tasks[task_id], Outcome.RELEASE if self.tasks[task_id].handed else Outcome.CRASH)
             else:
                 del self.tasks[task_id]
 
@@ -215,7 +229,7 @@ class Model:
         for lease in leases:
             task = self.tasks[lease.id]
             assert (lease.attempt, lease.crashes) == (task.attempts + 1, task.crashes)
-            task.state, task.fence, task.worker = "locked", lease.fence, worker
+            task.state, task.fence, task.worker, task.handed = "locked", lease.fence, worker, False
             if (found := self.lanes.get(task.lane)) and found.tokens is not None:
                 found.tokens -= 1
 

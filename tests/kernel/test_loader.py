@@ -17,7 +17,6 @@ FILES = sorted(path.stem for path in LUA.glob("*.lua"))
 INCLUDES = sorted(path.stem for path in LUA.glob("include/*.lua"))
 ADDING = {"enqueue", "displace", "emit", "fire", "plant", "split"}
 READING = {
-    "children",
     "chunkpage",
     "chunkstrip",
     "chunksummary",
@@ -26,7 +25,9 @@ READING = {
     "facets",
     "page",
     "results",
+    "rows",
     "schedules",
+    "tree",
     "workers",
 }
 

@@ -18,19 +18,20 @@ from hypothesis.stateful import (
 
 from queueops.conf import Settings
 from queueops.contracts import Conflict, Extend, Lease, Outcome, Push, Settlement
-from queueops.redis import embedded
+from queueops.redis import embedded, wire
 from queueops.redis.broker import RedisBroker
 from queueops.states import ACTIONS, State
 from tests.kernel.desk import NEVER_MS, POOL, Desk
 from tests.kernel.model import MAX_CRASHES, TERMINAL, Lane, Model
 
+HANDED = [f"h{n}" for n in range(3)]
 IDS, LANES, WORKERS = [f"t{n}" for n in range(5)], ["default", "one", "two"], ["w1", "w2"]
 VERBS = sorted({verb for verbs in ACTIONS.values() for verb in verbs} | {"restore"})
 
 PHASES = [Phase.generate, Phase.shrink] if "SHRINK" in os.environ else [Phase.generate]
 """A failure is told as it was found; with SHRINK in the environment the shortest way to it is sought, for minutes."""
 
-task_ids, lane_names, workers = st.sampled_from(IDS), st.sampled_from(LANES), st.sampled_from(WORKERS)
+task_ids, lane_names, workers = st.sampled_from(IDS + HANDED), st.sampled_from(LANES), st.sampled_from(WORKERS)
 pushes = st.builds(
     Push,
     id=task_ids,
@@ -84,7 +85,7 @@ class Kernel(RuleBasedStateMachine):
 
     def action_at(self, pick: int, choice: int) -> tuple[str, str]:
         """A task and a verb: mostly one that its state allows."""
-        task_id = IDS[pick % len(IDS)]
+        task_id = (IDS + HANDED)[pick % len(IDS + HANDED)]
         task, broken = self.model.tasks.get(task_id), task_id in self.model.broken
         found = ACTIONS[State(task.state)] if task else ("discard",) if broken else ("restore",)
         among = found if choice % 4 else VERBS
@@ -107,9 +108,37 @@ class Kernel(RuleBasedStateMachine):
         """Push several. An id without a record is left alone until it was found out (see `create` in the model)."""
         lost = [key for key, task in self.model.broken.items() if task.state != "quarantined"]
         batch = [push for push in batch if push.id not in lost or push.id in self.model.garbage]
+        may = len(batch) == 1 and self.model.may_be_handed(batch[0])
+        waiting = self.desk.client.zrange(self.desk.keys.idle, -1, -1)
         answers = self.desk.broker.push(batch)
         expected = self.model.push(batch)
         assert [answer.word for answer in answers] == expected, f"{answers}, expected {expected}"
+        for worker in waiting:
+            self.take_token(worker.decode(), may)
+
+    def take_token(self, worker: str, may: bool) -> None:
+        """What the push woke a worker with. Where a record was lost, something else may be ready, or put aside."""
+        key = self.desk.keys.wake(worker)
+        tokens = [wire.read_token(POOL, token) for token in self.desk.client.lrange(key, 0, -1)]
+        self.desk.client.delete(key)
+        handed = [token for token in tokens if isinstance(token, Lease)]
+        aside = self.model.broken or any(task.state == "quarantined" for task in self.model.tasks.values())
+        assert len(handed) == may or (may and aside and not handed), (tokens, may, aside)
+        for lease in handed:
+            self.model.hand(lease, worker)
+        self.leases += handed
+
+    @rule(worker=workers, push=pushes, plain=st.integers(0, 3))
+    def push_to_one_who_waits(self, worker: str, push: Push, plain: int) -> None:
+        """A worker takes all there is, waits for more, and one more task is pushed."""
+        for _ in range(3):
+            self.exchange(worker, 4, False, [], [])
+        self.exchange(worker, 1, True, [], [])
+        self.agree()
+        push.id = next((key for key in HANDED if key not in self.model.tasks | self.model.broken), push.id)
+        if plain:
+            push.kind, push.tags, push.delay_ms = "task", (), None
+        self.push_many([push])
 
     # Working
 
@@ -148,6 +177,8 @@ class Kernel(RuleBasedStateMachine):
         """What is held is kept, what is not is told."""
         held = [each.id for each in extensions if self.model.judge(each.id, each.fence) == "OK"]
         self.model.due -= set(held)
+        for key in held:
+            self.model.tasks[key].handed = False
         assert lost == [e.id for e in extensions if self.model.judge(e.id, e.fence) != "OK"]
         assert cancels == [(key, self.model.tasks[key].cancel) for key in held if self.model.tasks[key].cancel]
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from queueops.contracts import Conflict, Outcome
+from queueops.contracts import Conflict, Lease, Outcome
 from queueops.redis.waker import RedisWaker
 from tests.kernel.desk import POOL, Desk, make
 from tests.waiting import wait_until
@@ -22,8 +22,9 @@ def idle(desk: Desk, *workers: str) -> None:
 
 
 def woken(desk: Desk) -> list[str]:
-    """The workers that have a token."""
-    return [name for name in ("w1", "w2", "w3", "w4") if desk.client.lrange(desk.keys.wake(name), 0, -1) == [b"work"]]
+    """The workers that have a token: the word, or the work itself."""
+    found = {name: desk.client.lrange(desk.keys.wake(name), 0, -1) for name in ("w1", "w2", "w3", "w4")}
+    return [name for name, tokens in found.items() if len(tokens) == 1 and tokens[0].startswith((b"work", b"task "))]
 
 
 def sleeping(desk: Desk) -> list[str]:
@@ -62,7 +63,7 @@ def test_a_worker_that_leaves_something_wakes_another_one(desk: Desk) -> None:
 
 def test_a_tick_makes_good_a_wake_up_that_died_with_its_worker(desk: Desk) -> None:
     idle(desk, "w1", "w2")
-    desk.push("a")
+    desk.push("a", tags=("red",))  # so that it is not handed over
     (dead,) = woken(desk)
     desk.client.delete(desk.keys.wake(dead))
     desk.tick()
@@ -145,7 +146,7 @@ def waker(desk: Desk) -> Iterator[RedisWaker]:
     waker.close()
 
 
-def token(waker: RedisWaker, seconds: float = 10) -> list[str]:
+def token(waker: RedisWaker, seconds: float = 10) -> list[str | Lease]:
     """The next token, as a worker's loop takes it; none when none comes in time."""
     if not select.select([waker], [], [], seconds)[0]:
         return []
@@ -155,11 +156,16 @@ def token(waker: RedisWaker, seconds: float = 10) -> list[str]:
 
 
 def test_each_push_reaches_a_blocked_worker(desk: Desk, waker: RedisWaker) -> None:
-    for number in range(20):
+    for number in range(10):
         idle(desk, "w1")
-        desk.push(f"t{number}")
+        desk.push(f"lane{number}", tags=("red",))
         assert token(waker, 30) == ["work"]
         desk.drain()
+        idle(desk, "w1")
+        desk.push(f"hand{number}")
+        (handed,) = token(waker, 30)
+        assert isinstance(handed, Lease)
+        assert (handed.id, desk.settle(handed)) == (f"hand{number}", "OK")
 
 
 def test_a_postponed_task_starts_at_its_time_without_a_watchdog(desk: Desk, waker: RedisWaker) -> None:

@@ -34,11 +34,15 @@ class Chunk(Held):
 
 @dataclass
 class Task(Held):
-    """A task. ``chunks`` None: none under its id belong to it. ``size``: how many the map gave."""
+    """A task. ``chunks`` None: none under its id belong to it. ``size``: how many the map gave.
+
+    ``written``: how many a map wrote that has not ended.
+    """
 
     id: str = ""
     chunks: dict[int, Chunk] | None = None
     size: int | None = None
+    written: int = 0
     tolerated: int = 0
     limit: int | None = None
     dropped: int = 0

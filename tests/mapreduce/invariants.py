@@ -28,6 +28,7 @@ class Parts:
         self.twins = picture.members(f"task:{task_id}#chunks:twins")
         self.by = {worker: int(count) for worker, count in picture.hash(f"task:{task_id}#chunks:by").items()}
         self.task = picture.hash(f"task:{task_id}")
+        self.stages = picture.scores(f"task:{task_id}#chunks:stages")
         self.waiting = f"~chunks:{task_id}" in picture.scores("agenda")
 
     def record(self, number: str) -> dict[str, str]:
@@ -147,6 +148,17 @@ def stage(parts: Parts, lost: set[str]) -> Problems:
         yield "nobody goes on with moving its chunks back"
 
 
+def unfinished_map(parts: Parts, lost: set[str]) -> Problems:
+    """What a map wrote is known by stages for as long as it has not ended; all of it is there, and waits."""
+    written = int(parts.task.get("mw", 0))
+    if "cn" in parts.task and (parts.stages or "mw" in parts.task):
+        yield f"its map has ended, but the stages {sorted(parts.stages)} are still known"
+    if written and max(parts.stages.values(), default=0) == written:
+        there = {int(number) for number, score in parts.sets["pending"].items() if score < written}
+        if there != set(range(written)):
+            yield f"its map wrote {written} chunks, but {len(there)} of them wait"
+
+
 def owner(parts: Parts, lost: set[str]) -> Problems:
     """Chunks belong to a record, in its place or in the trash; else they are about to be deleted."""
     trashed = parts.picture.hash(f"trash:{parts.id}")
@@ -201,5 +213,6 @@ CHECKS: tuple[Callable[[Parts, set[str]], Problems], ...] = (
     by_worker,
     second_runs,
     stage,
+    unfinished_map,
     owner,
 )

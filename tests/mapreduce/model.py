@@ -95,13 +95,21 @@ class Model:
                 assert (lease.attempt, lease.crashes) == (held.attempts + 1, held.crashes)
             held.fence, held.worker = lease.fence, worker
 
-    def write(self, task_id: str, size: int) -> None:
-        """A map makes room and writes."""
+    def begin_map(self, task_id: str) -> int:
+        """How many chunks stand when a map begins."""
         task = self.tasks[task_id]
         if task_id in self.trash:
-            self.trash[task_id].chunks = None
-        task.chunks = {number: Chunk(number=number) for number in range(size)}
+            self.trash[task_id].chunks, self.trash[task_id].written = None, 0
+        task.chunks = {number: chunk for number, chunk in (task.chunks or {}).items() if number < task.written}
         task.size, task.dropped = None, 0
+        return task.written
+
+    def write(self, task_id: str, size: int) -> None:
+        """So many chunks stand."""
+        task = self.tasks[task_id]
+        known = task.chunks or {}
+        task.chunks = {number: known.get(number) or Chunk(number=number) for number in range(size)}
+        task.written = size
 
     def end(self, lease_id: str, outcome: Outcome, delay_ms: int = 0, counted: bool = False) -> None:
         """What follows from the end of a valid lease."""
@@ -134,6 +142,7 @@ class Model:
             task.state = "cancelled"
         else:
             task.state, task.size, task.attempts, task.crashes = "aggregating", len(task.chunks or {}), 0, 0
+            task.written = 0
             self.gather(task)
 
     def try_again(self, task: Task, was_last: bool) -> None:
@@ -316,7 +325,7 @@ class Model:
         task.dropped -= chunk.dropped
         chunk.state, chunk.fence, chunk.attempts, chunk.crashes, chunk.dropped = "pending", None, 0, 0, False
 
-    mend_redo = mend_retry
+    mend_redo = mend_set = mend_retry
 
     def mend_drop(self, task: Task, chunk: Chunk) -> None:
         task.dropped += not chunk.dropped
@@ -344,7 +353,7 @@ class Model:
         found = task.of(state)
         if not found:
             return 0
-        if verb == "retry":
+        if verb in ("retry", "redo", "set"):
             self.redo(task, (state,))
         elif verb == "drop" and state == "failed":
             self.reopen(task)
@@ -371,6 +380,7 @@ class Model:
                 task.reduces or task.state in ("aggregating", "restart") or task.state in TERMINAL
             ):
                 return "REFUSED"
+            task.written = 0
             self.map_anew(task)
             return "OK"
         if not task.may_be_mended:

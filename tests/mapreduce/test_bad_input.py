@@ -9,7 +9,7 @@ import pytest
 from queueops import MapReduce, Retry, TaskFailed, control, inspect
 from queueops.errors import BadOption, TooManyChunks
 from queueops.handle import TaskHandle
-from queueops.kinds import chunked
+from queueops.kinds import mapping
 from queueops.redis.broker import get_broker
 from queueops.states import State
 from queueops.testing import run_worker
@@ -82,7 +82,7 @@ def test_chunks_that_cannot_be_stored_fail_the_map_at_once_with_the_number_of_th
 
 
 def test_more_chunks_than_a_task_may_have_fail_the_map(given: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(chunked, "MOST_CHUNKS", 3)
+    monkeypatch.setattr(mapping, "MOST_CHUNKS", 3)
     given(range(4))
     handle = Given.push()
     run_worker()

@@ -17,7 +17,7 @@ VERBS = sorted({verb for verbs in states.CHUNK_ACTIONS.values() for verb in verb
 
 def with_one_of_each(desk: ChunkDesk, **own: object) -> None:
     """Chunk 0 is active, 1 errored, 2 done, 3 failed, 4 and 5 pending; the task gathers."""
-    desk.push_mapped(chunks=6, **({"drop": "5"} | own))
+    desk.push_mapped(chunks=[b'{"n":%d}' % number for number in range(6)], **({"drop": "5"} | own))
     _, errored, done, failed = desk.claim(4)
     desk.fail(errored, delay_ms=LATER)
     desk.settle(done, value=b"2")
@@ -34,7 +34,7 @@ def test_a_verb_does_what_the_table_of_states_says(desk: ChunkDesk, verb: str, s
     with_one_of_each(desk)
     number = NUMBER[state]
     before = desk.everything()
-    answer = desk.broker.mend_chunks(POOL, "m", verb, [number], value=b"9")
+    answer = desk.broker.mend_chunks(POOL, "m", verb, [number], value=b'99:{"n":9}' if verb == "set" else b"9")
     if state in states.chunks_allowing(verb):
         assert (answer.changed, answer.refused) == (1, {})
         return

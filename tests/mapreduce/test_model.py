@@ -28,7 +28,15 @@ OUTCOMES = [
     Outcome.CANCEL,
     Outcome.RESTART,
 ]
-MENDING = ["retry", "drop", "skip", "edit", "redo", "release", "speculate"]
+MENDING = ["retry", "drop", "skip", "edit", "redo", "set", "release", "speculate"]
+DATA = b'{"n":7}'
+
+
+def value_for(verb: str) -> bytes:
+    """What is to become of the data."""
+    return b"100:" + DATA if verb == "set" else DATA
+
+
 STATES = [str(state) for state in ChunkState]
 
 task_ids, workers, picks = st.sampled_from(IDS), st.sampled_from(WORKERS), st.integers(0, 40)
@@ -73,15 +81,27 @@ class MapReduceKernel(RuleBasedStateMachine):
         self.model.push(task_id, tolerated, limit)
         self.desk.tick()
 
-    @rule(size=st.integers(0, 6), worker=workers)
-    def map(self, size: int, worker: str) -> None:
-        """Everything that waits for its map is mapped."""
+    @rule(size=st.integers(0, 6), worker=workers, ends=st.sampled_from([True, True, False]))
+    def map(self, size: int, worker: str, ends: bool = True) -> None:
+        """Everything that waits for its map is mapped; or it is only written, and what ends it is yet to come."""
         self.claim(20, worker)
         for lease in [each for each in self.leases if self.model.judge(each) == "OK" and not each.phase]:
             if lease.kind == "mapreduce":
-                self.desk.write(lease, size)
-                self.model.write(lease.id, size)
-                self.settle(lease, Outcome.SUCCESS, 0, False, str(size))
+                self.write(lease, size)
+                if ends:
+                    self.settle(lease, Outcome.SUCCESS, 0, False, str(size))
+
+    def write(self, lease: Lease, size: int) -> None:
+        """A map writes stages of two chunks behind those that stand, unless it makes fewer than those."""
+        broker = self.desk.broker
+        kept = broker.begin_map(POOL, lease.id, lease.fence)
+        assert kept == self.model.begin_map(lease.id)
+        if kept > size:
+            kept = 0
+            broker.make_room(POOL, lease.id, lease.fence)
+        for first in range(kept, size, 2):
+            broker.split(POOL, lease.id, lease.fence, first, [DATA] * min(2, size - first))
+        self.model.write(lease.id, size)
 
     @rule(want=st.integers(1, 4), worker=workers)
     def claim(self, want: int, worker: str) -> None:
@@ -121,6 +141,7 @@ class MapReduceKernel(RuleBasedStateMachine):
         assert word == self.model.judge(lease), (lease.id, word)
         if word == "OK":
             self.model.end(lease.id, outcome, delay_ms, counted)
+            self.put_off()
 
     @rule(worker=workers, judged=st.dictionaries(picks, st.sampled_from([Outcome.CRASH, Outcome.ERROR]), max_size=2))
     def recover(self, worker: str, judged: dict[int, Outcome]) -> None:
@@ -141,6 +162,7 @@ class MapReduceKernel(RuleBasedStateMachine):
             self.desk.make_due(member)
             self.desk.tick()
             self.model.act_on_due([member])
+            self.put_off()
 
     @rule(verb=st.sampled_from(["cancel", "release", "retry", "delete", "restore"]), task_id=task_ids)
     def control(self, verb: str, task_id: str) -> None:
@@ -152,17 +174,21 @@ class MapReduceKernel(RuleBasedStateMachine):
     @rule(verb=st.sampled_from(MENDING), task_id=task_ids, numbers=st.sets(st.integers(0, 7), min_size=1, max_size=4))
     def mend(self, verb: str, task_id: str, numbers: set[int]) -> None:
         """An operator's action on chunks."""
-        answer = self.desk.broker.mend_chunks(POOL, task_id, verb, sorted(numbers), value=b"7")
+        answer = self.desk.broker.mend_chunks(POOL, task_id, verb, sorted(numbers), value=value_for(verb))
         changed = self.model.mend(task_id, verb, sorted(numbers))
         if task_id in self.model.tasks:
             assert set(answer.refused) == numbers - changed
         assert answer.changed == len(changed)
 
-    @rule(verb=st.sampled_from(["retry", "drop", "skip", "release"]), state=st.sampled_from(STATES), task_id=task_ids)
+    @rule(
+        verb=st.sampled_from(["retry", "drop", "skip", "redo", "set", "release"]),
+        state=st.sampled_from(STATES),
+        task_id=task_ids,
+    )
     def mend_all(self, verb: str, state: str, task_id: str) -> None:
         """The same on all of a state."""
         if state in chunks_allowing(verb):
-            answer = self.desk.broker.mend_all(POOL, task_id, verb, state)
+            answer = self.desk.broker.mend_all(POOL, task_id, verb, state, value=value_for(verb))
             assert answer.changed == self.model.mend_all(task_id, verb, state)
 
     @rule(stage=st.sampled_from(["map", "process", "reduce"]), every=st.booleans(), task_id=task_ids)

@@ -139,8 +139,8 @@ def _act(verb: str, call: Verb, given: dict[str, Any]) -> Iterator[str]:
 def _effects(verb: str, chosen: Chosen) -> tuple[str, ...]:
     """What it does to other tasks; of more tasks than are looked at one by one, the rule."""
     ids = [(id, pool) for pool, there in chosen.items() for id in there]
-    if verb not in inspect.COUNTING or len(ids) > MOST_LOOKED_AT:
-        return (inspect.PARTS_COUNT_AS_FAILED,) if verb in inspect.COUNTING else ()
+    if verb not in inspect.REACHING or len(ids) > MOST_LOOKED_AT:
+        return (inspect.REACHING[verb],) if verb in inspect.REACHING else ()
     found = (inspect.task(id, pool) for id, pool in ids)
     told = [printable(text) for task in found if task is not None for text in inspect.effects(verb, task)]
     return tuple(dict.fromkeys(told))

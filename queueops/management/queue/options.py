@@ -8,7 +8,7 @@ from typing import Any
 from queueops.inspect.chunk_answers import STATES
 from queueops.inspect.query import FACETS
 from queueops.management.arguments import positive, seconds
-from queueops.management.queue import acting, asking, chunks, editing, lanes, schedules, workers
+from queueops.management.queue import acting, asking, chunks, editing, lanes, mass_edit, schedules, workers
 
 QUESTIONS = {
     "status": (asking.status, "all figures at a glance"),
@@ -39,6 +39,7 @@ VERBS = {
 EDITS = {
     "edit": (editing.edit, "give a task other arguments; one that has ended runs again with them"),
     "edit-chunk": (editing.edit_chunk, "give a chunk other data"),
+    "edit-chunks": (mass_edit.edit_chunks, "give many chunks other data, or set fields in it, and run them again"),
 }
 LANES = {
     "pause": (lanes.pause, "claim nothing from a lane any more"),
@@ -89,6 +90,7 @@ def add_subcommands(parser: ArgumentParser) -> None:
     found["priority"].add_argument("--to", type=int, required=True, metavar="NUMBER", help="-100 to 100, higher first")
     found["move"].add_argument("--to", required=True, metavar="LANE", help="the lane that they go to")
     _edit_options(found["edit"], found["edit-chunk"])
+    _mass_edit_options(found["edit-chunks"])
     found["errors"].add_argument("--limit", type=positive, default=50, help="rows, at most 200")
     for name in WORKERS:
         found[name].add_argument("id", help="the worker, as `queue workers` names it")
@@ -156,6 +158,15 @@ def _edit_options(task: ArgumentParser, chunk: ArgumentParser) -> None:
     chunk.add_argument("number", type=int)
     chunk.add_argument("--data", type=editing.any_json, required=True, metavar="JSON")
     chunk.add_argument("--retry", action="store_true", help="run it again")
+
+
+def _mass_edit_options(parser: ArgumentParser) -> None:
+    parser.add_argument("numbers", nargs="*", type=int, metavar="NUMBER", help="the chunks; or name them by --state")
+    parser.add_argument("--state", default="", help="all chunks of this state: errored, failed or done")
+    change = parser.add_mutually_exclusive_group(required=True)
+    change.add_argument("--data", type=editing.any_json, metavar="JSON", help="instead of all that they have")
+    change.add_argument("--fields", type=editing.json_object, metavar="JSON", help="to be set in what they have")
+    parser.add_argument("--yes", action="store_true", help="do not ask")
 
 
 def _number_or_none(text: str) -> int:

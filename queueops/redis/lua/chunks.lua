@@ -1,10 +1,11 @@
 #!lua flags=allow-oom
 -- chunks: an operator mends the chunks of one map-reduce task: compare and set, at most 500 at a time.
 -- KEYS: 1 the pool's prefix
--- ARGV: 1 task, 2 verb (retry, drop, skip, edit, redo, release, speculate), 3 value (edit, redo: the data), 4 whole set
+-- ARGV: 1 task, 2 verb (retry, drop, skip, edit, redo, set, release, speculate), 3 value (edit, redo: the data; set: most
+--       bytes of data, a colon, the fields as an object), 4 whole set
 --       ('' = the numbers below, else a state of which the first 500 are meant), 5 rules, 6 who, 7 token, 8.. numbers
--- Reply: how many were changed, how many of the whole set are left, state of the task ('' = gone); then for each refused
---        one its number and its state ('' = gone).
+-- Reply: how many were changed, how many of the whole set are left, state of the task ('' = gone), how many of the whole
+--        set kept their data; then for each refused one its number and its state ('' = gone).
 -- Transitions: retry, drop, skip, release of chunks; reprocess, gather of the task.
 --@include clock
 --@include core
@@ -12,25 +13,30 @@
 --@include rates
 --@include lanes
 --@include wake
+--@include outbox
 --@include orphans
 --@include records
 --@include generations
 --@include ending
 --@include composite
+--@include results
 --@include resume
 --@include subtree
 --@include runs
 --@include iterator
 --@include expansion
+--@include distance
+--@include guarding
 --@include chunks
 --@include twins
 --@include chunkends
+--@include members
 --@include redo
 --@include reopen
 --@include mending
 
 local token = ARGV[7]
-if not parent then return { 0, 0, '' } end
+if not parent then return { 0, 0, '', 0 } end
 local changed, left, refused = 0, 0, {}
 if parent.ot == token then
   changed = #ARGV - 7
@@ -47,9 +53,10 @@ else
     if gathering[task] == nil then gathering[task] = false end
   end
   settle_up()
+  close_outbox(0)
   wake(brought)
 end
 local row = fields_of(task_key(task), 's')
-local reply = { changed, left, row and row[1] or '' }
+local reply = { changed, left, row and row[1] or '', unfit }
 for _, part in ipairs(refused) do reply[#reply + 1] = part end
 return reply

@@ -11,20 +11,25 @@
 --@include rates
 --@include lanes
 --@include wake
+--@include outbox
 --@include orphans
 --@include records
 --@include generations
 --@include ending
 --@include composite
+--@include results
 --@include resume
 --@include subtree
 --@include runs
 --@include iterator
 --@include expansion
+--@include distance
+--@include guarding
 --@include chunks
 --@include twins
 --@include chunkends
 --@include settle
+--@include members
 --@include redo
 --@include reopen
 --@include verbs
@@ -75,5 +80,6 @@ end
 
 for i = 8, #ARGV do control(ARGV[i]) end
 settle_up()
+close_outbox(0)
 wake(brought)
 return reply

@@ -7,7 +7,8 @@
 --        (where the lane's rate allows no start before that); beat
 --        and host of its worker; tick (the last watchdog); grace; started (claims of this minute and the one before);
 --        workers (id, beat, fields flat) that are alive, at most 100; alive; open (parts of it that have not ended);
---        parent_name, parent_state, parent_kind (of the same pool, while it is there).
+--        parent_name, parent_state, parent_kind, parent_parts (of the same pool, while it is there); order (its own there),
+--        before and behind (in a chain: id, name, state).
 -- Transitions: none.
 --@include clock
 --@include core
@@ -73,10 +74,29 @@ put('alive', call('ZCOUNT', P .. ':workers', now - late, '+inf'))
 
 local open = redis.pcall('SCARD', task_key(id) .. '#open')
 if type(open) == 'number' then put('open', open) end
-local parent = record.pi and not record.pp and fields_of(task_key(record.pi), 'n', 's', 'k', 'u')
+
+-- The part before it in its chain, or the one behind it.
+local function put_beside(name, ...)
+  local found = redis.pcall(...)
+  if found.err or not found[1] then return end
+  local beside = fields_of(task_key(found[1]), 'n', 's') or {}
+  put(name, { found[1], beside[1] or '', beside[2] or '' })
+end
+
+local parent = record.pi and not record.pp and fields_of(task_key(record.pi), 'n', 's', 'k', 'u', 'cc')
 if parent and parent[4] == record.pu then
   put('parent_name', parent[1])
   put('parent_state', parent[2])
   put('parent_kind', parent[3])
+  put('parent_parts', parent[5])
+  local key = task_key(record.pi) .. '#children'
+  local order = redis.pcall('ZSCORE', key, id)
+  if type(order) == 'string' then
+    put('order', order)
+    if parent[3] == 'chain' then
+      put_beside('before', 'ZREVRANGEBYSCORE', key, '(' .. order, '-inf', 'LIMIT', 0, 1)
+      put_beside('behind', 'ZRANGEBYSCORE', key, '(' .. order, '+inf', 'LIMIT', 0, 1)
+    end
+  end
 end
 return reply

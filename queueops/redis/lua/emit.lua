@@ -4,7 +4,8 @@
 -- KEYS: 1 the pool's prefix
 -- ARGV: 1 task, 2 fence, 3 token of this run, 4 what it answered ('' = there is more to come, next, idle, done, tree), 5 rules,
 --       6 its new state, of a tree its leaves, 7 number of nodes, then each (see nodes.lua).
--- Reply: word (OK STALE GONE TAKEN, MORE: to be called again, there was much to erase), the id that is in use.
+-- Reply: word (OK STALE GONE TAKEN, MORE: to be called again, there was much to erase), the id that is in use,
+--        the uids of the nodes.
 -- Transitions: push, discard.
 --@include clock
 --@include core
@@ -12,15 +13,19 @@
 --@include rates
 --@include lanes
 --@include wake
+--@include outbox
 --@include orphans
 --@include records
 --@include generations
 --@include ending
 --@include composite
+--@include results
 --@include resume
 --@include subtree
 --@include iterator
 --@include expansion
+--@include distance
+--@include guarding
 --@include nodes
 
 local id, fence, token, answer = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
@@ -41,4 +46,5 @@ for _, node in ipairs(nodes) do write_node(node, token, record.k == 'iterator' a
 if answer ~= '' then call('HSET', task_key(id), 'sw', answer, 'sn', ARGV[6]) end
 flush()
 flush_lanes()
-return { 'OK', '' }
+close_outbox(0)
+return { 'OK', '', uids_of(nodes) }

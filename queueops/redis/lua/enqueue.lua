@@ -8,6 +8,11 @@
 -- Reply: the uid of the first task that was created (each next one's is one more), then the numbers, from 0, of those TAKEN.
 -- Transitions: push, postpone.
 --@include clock
+--@include handover
+
+local handed = hand_over()
+if handed then return { handed } end
+
 --@include rates
 --@include lanes
 --@include wake

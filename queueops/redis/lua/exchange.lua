@@ -2,11 +2,11 @@
 -- exchange: the worker's one round trip: settle what ended, renew what is held, promote what is due, claim the next.
 -- KEYS: 1 the pool's prefix
 -- ARGV: 1 worker, 2 want, 3 '1' when the worker has nothing else to do, 4 longest sleep in ms, 5 rules (see rules.lua),
---       6..8 how many settlements, extensions and metrics follow;
+--       6..8 how many settlements, extensions and metrics follow, 9 how many commands it takes;
 --       settlement: id, fence, outcome, value, delay ms, fingerprint, title, '1' when it costs an attempt;
 --       extension: id, fence, ms left to the task's own limit (-1: none); metric: field, count.
 -- Reply: leases (id, fence, ms waited, fields), words of the settlements, lost ids, cancelled ids with reasons,
---        ms until the agenda has something, '1' when more is ready.
+--        ms until the agenda has something, '1' when more is ready, commands (id, fields), Redis' time in ms.
 -- Transitions: claim, settle, release, promote, recover, expire, quarantine.
 --@include clock
 --@include core
@@ -14,20 +14,25 @@
 --@include rates
 --@include lanes
 --@include wake
+--@include outbox
 --@include orphans
 --@include records
 --@include generations
 --@include ending
 --@include composite
+--@include results
 --@include resume
 --@include subtree
 --@include runs
 --@include iterator
 --@include expansion
+--@include distance
+--@include guarding
 --@include chunks
 --@include twins
 --@include chunkends
 --@include purge
+--@include members
 --@include redo
 --@include settle
 --@include outage
@@ -35,7 +40,7 @@
 --@include claim
 
 local worker, want, idle, longest = ARGV[1], tonumber(ARGV[2]), ARGV[3] == '1', tonumber(ARGV[4])
-local position = 8
+local position = 9
 local words, lost, cancels = {}, {}, {}
 
 call('ZREM', P .. ':idle', worker)
@@ -48,10 +53,11 @@ settle_up()
 
 for _ = 1, tonumber(ARGV[7]) do
   local id, fence, left = ARGV[position + 1], ARGV[position + 2], tonumber(ARGV[position + 3])
-  local row = fields_of(task_key(id), 's', 'f', 'x')
+  local row = fields_of(task_key(id), 's', 'f', 'x', 'h')
   if row and row[1] and LEASED[row[1]] and row[2] == fence then
     local ms = left < 0 and RULES.lease or min(RULES.lease, left)
     call('ZADD', P .. ':agenda', 'XX', text(now + ms), id)
+    if row[4] then call('HDEL', task_key(id), 'h') end -- the worker has what it was handed
     local task = is_chunk(id) and split_ref(id)
     local state = task and lane_conf('#' .. task).state
     if task and state ~= 'aggregating' then row[3] = 'its task is ' .. (state or 'gone') end
@@ -70,6 +76,7 @@ end
 
 act_on_due(max(16, want))
 local leases = want > 0 and claim(want, worker, RULES.lease) or {}
+local commands = close_outbox(tonumber(ARGV[9]))
 local more = call('ZCARD', P .. ':lanes:ready') > passed
 local sleep = until_due(longest)
 if idle and #leases == 0 and not more then
@@ -78,4 +85,4 @@ if idle and #leases == 0 and not more then
 else
   wake(more and max(brought, 1) or 0)
 end
-return { leases, words, lost, cancels, sleep, more and '1' or '' }
+return { leases, words, lost, cancels, sleep, more and '1' or '', commands, NOW }

@@ -2,10 +2,11 @@
 -- plant: write the tree of a composite, from its root down, in one call or more; the last one starts it. A tree whose
 -- producer died before that is erased by the agenda, a lease later.
 -- KEYS: 1 the pool's prefix
--- ARGV: 1 root, 2 token of this push, 3 step (whole, begin, more, start, uproot), 4 conflict policy of the root, 5 rules,
---       6 number of nodes; then for each: parent ('' = it is the root), order among its siblings, id, number of field
---       values, and the fields of the record (name, value, ...), the name first.
--- Reply: word (OK REPEAT EXISTS REJECTED TAKEN GONE), uid of the root, the id that is in use.
+-- ARGV: 1 root, 2 token of this push, 3 step (whole, begin, more, start, uproot; part: its root is in another pool),
+--       4 conflict policy of the root, 5 rules, 6 number of nodes; then for each: parent ('' = it is the root, or its
+--       parent is in another pool), order among its siblings, id, number of field values, and the fields of the record
+--       (name, value, ...), the name first.
+-- Reply: word (OK REPEAT EXISTS REJECTED TAKEN GONE), uid of the root, the id that is in use, the uids of the nodes.
 -- Transitions: push, activate.
 --@include clock
 --@include core
@@ -13,38 +14,43 @@
 --@include rates
 --@include lanes
 --@include wake
+--@include outbox
 --@include orphans
 --@include records
 --@include generations
 --@include ending
 --@include composite
+--@include results
 --@include resume
 --@include subtree
 --@include iterator
 --@include expansion
+--@include distance
+--@include guarding
 --@include nodes
 
 local root, token, step, policy = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local creates = step == 'whole' or step == 'begin'
 -- The word for this call, and whether to go on.
 local function judge_root(record)
+  if step == 'part' then return 'OK', true end
   if not creates then
     local ours = record and record.tk == token
     return ours and 'OK' or 'GONE', ours and record.s == 'waiting' and record.pg
   end
   if record == false then return 'REJECTED', false end
   if not record then return 'OK', true end
-  if record.tk == token then return 'REPEAT', false end
+  if record.tk == token then return record.pg and 'OK' or 'REPEAT', record.pg end
   if TERMINAL[record.s] then return 'OK', true end
   return policy == 'reject' and 'REJECTED' or 'EXISTS', false
 end
 
 local record = read_record(root)
 local word, wanted = judge_root(record)
-if not wanted then return { word, record and record.u or 0, '' } end
+if not wanted then return { word, record and record.u or 0, '', {} } end
 local nodes = read_nodes(6, tonumber(ARGV[6]))
 local in_use = find_taken(nodes, token)
-if in_use then return { 'TAKEN', 0, in_use } end
+if in_use then return { 'TAKEN', 0, in_use, {} } end
 
 if step == 'uproot' then
   composites().uproot(root)
@@ -55,12 +61,14 @@ else
     call('HDEL', task_key(root), 'pg')
     unschedule('~planting:' .. root)
     composites().begin(root, read_record(root))
-  else
+    composites().settle()
+  elseif step ~= 'part' then
     call('HSET', task_key(root), 'pg', 1)
     schedule('~planting:' .. root, now + RULES.lease)
   end
 end
 flush()
 flush_lanes()
+close_outbox(0)
 wake(brought)
-return { word, uid_of(root) or 0, '' }
+return { word, step ~= 'part' and uid_of(root) or 0, '', uids_of(nodes) }

@@ -12,16 +12,20 @@
 --@include rates
 --@include lanes
 --@include wake
+--@include outbox
 --@include orphans
 --@include records
 --@include generations
 --@include ending
 --@include composite
+--@include results
 --@include resume
 --@include subtree
 --@include runs
 --@include iterator
 --@include expansion
+--@include distance
+--@include guarding
 --@include chunks
 --@include twins
 --@include chunkends
@@ -70,6 +74,7 @@ for i = 1, #found, 2 do
   if row and row[1] == worker and row[3] == state then taken = taken + take_back(id, row[2]) end
 end
 settle_up()
+close_outbox(0)
 call('ZREM', P .. ':idle', worker)
 wake(brought)
 return { taken, more }

@@ -3,7 +3,8 @@
 -- KEYS: 1 the pool's prefix
 -- ARGV: 1 task, 2 stage (map, process, reduce; step: go on with moving chunks), 3 process: states of the chunks to run
 --       again, separated by commas, 4 token, 5 rules, 6 who
--- Reply: word (OK REPEAT REFUSED GONE), state of the task now, a detail, how many chunks are left to be moved (`step`).
+-- Reply: word (OK REPEAT REFUSED GONE), state of the task now, a detail, how many chunks are left to be moved (`step`),
+--        how many of those that were met kept their data.
 -- Transitions: retry, reprocess, remap.
 --@include clock
 --@include core
@@ -11,28 +12,33 @@
 --@include rates
 --@include lanes
 --@include wake
+--@include outbox
 --@include orphans
 --@include records
 --@include generations
 --@include ending
 --@include composite
+--@include results
 --@include resume
 --@include subtree
 --@include runs
 --@include iterator
 --@include expansion
+--@include distance
+--@include guarding
 --@include chunks
 --@include twins
+--@include members
 --@include redo
 --@include reopen
 
 local task, stage, states, token, who = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[6]
 local parent = read_record(task)
-if not parent then return { 'GONE', '', '', 0 } end
+if not parent then return { 'GONE', '', '', 0, 0 } end
 if stage == 'step' then
   local left = redo_step(task, 1000)
-  settle_up(); wake(brought)
-  return { 'OK', parent.s, '', left }
+  settle_up(); close_outbox(0); wake(brought)
+  return { 'OK', parent.s, '', left, unfit }
 end
 
 local stages = {}
@@ -45,7 +51,7 @@ function stages.map()
   if parent.s == 'aggregating' then tell_holders(task) end
   move(task, parent.s, 'pending', parent.n, parent.k)
   turn_lane(task)
-  call('HDEL', task_key(task), 'pr', 'to', 'rd', 'rw', 'cn')
+  call('HDEL', task_key(task), 'pr', 'to', 'rd', 'rw', 'cn', 'mw')
   if parent.ph or parent.mr then back_to_map(task, parent) end
   call('HSET', task_key(task), 's', 'pending')
   enter_lane(parent.l or 'default', task, parent.p, next_number())
@@ -72,14 +78,15 @@ function stages.reduce()
   reduce_again(task, parent)
 end
 
-if parent.ot == token then return { 'REPEAT', parent.s, '', 0 } end
-if parent.k ~= 'mapreduce' then return { 'REFUSED', parent.s, 'it is no map-reduce task', 0 } end
+if parent.ot == token then return { 'REPEAT', parent.s, '', 0, 0 } end
+if parent.k ~= 'mapreduce' then return { 'REFUSED', parent.s, 'it is no map-reduce task', 0, 0 } end
 local refused = refusal_of_part(parent) or stages[stage]()
 if not refused then
   call('HSET', task_key(task), 'ot', token)
   log_line(task, { k = 'operator', verb = 'restart from ' .. stage, who = who, from = parent.s, value = states })
 end
 settle_up()
+close_outbox(0)
 wake(brought)
 local row = fields_of(task_key(task), 's', 'rd')
-return { refused and 'REFUSED' or 'OK', row[1], refused or '', row[2] and 1 or 0 }
+return { refused and 'REFUSED' or 'OK', row[1], refused or '', row[2] and 1 or 0, 0 }

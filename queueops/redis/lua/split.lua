@@ -1,9 +1,10 @@
 #!lua
--- split: a running map makes room, for an earlier run may have left chunks, and writes its own, a batch at a time. What
--- is written twice has the same number; a map that is run again begins with making room.
+-- split: a running map writes its chunks, a stage at a time. What an earlier attempt of the same map wrote stays until
+-- this one is seen to make other chunks: of each stage it is known where it ends, and what it was (its digest).
 -- KEYS: 1 the pool's prefix
--- ARGV: 1 task, 2 fence, 3 step (purge, add), 4 number of the first chunk, 5.. data of each
--- Reply: OK, AGAIN (there is more to purge), STALE, GONE
+-- ARGV: 1 task, 2 fence, 3 step (begin: keep what an attempt wrote, and nothing else; cut: delete what stands from the
+--       number on; add), 4 number of the first chunk, 5 digest of the data (add), 6.. data of each
+-- Reply: how many chunks stand; -1: call again, there is more to delete; or STALE, GONE
 -- Transitions: none of the task; chunks become pending.
 --@include clock
 --@include core
@@ -20,26 +21,49 @@
 --@include purge
 
 local task, fence, step, first = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
-local row = fields_of(task_key(task), 's', 'f')
+local row = fields_of(task_key(task), 's', 'f', 'mw')
 if not row or not row[1] then return 'GONE' end
 if row[1] ~= 'mapping' or row[2] ~= fence then return 'STALE' end
+local stages, pending = chunk_set(task, 'stages'), chunk_set(task, 'pending')
 
-if step == 'purge' then
-  local left = purge_chunks(task)
-  flush(); flush_lanes()
-  if left > 0 then return 'AGAIN' end
-  if has_chunks(P .. ':trash:' .. task) then call('HDEL', P .. ':trash:' .. task, 'ch') end
-  call('HDEL', task_key(task), 'cn', 'xd', 'rd', 'un', 'to', 'xm', 'xn')
-  call('HSET', task_key(task), 'ch', 1, 'pr', 0)
-  return 'OK'
+-- The end of the last stage at or before a number; 0 when there is none.
+local function stage_end(number)
+  return tonumber(call('ZREVRANGEBYSCORE', stages, number, 0, 'WITHSCORES', 'LIMIT', 0, 1)[2] or 0)
 end
 
-local entries = {}
-for i = 5, #ARGV do
-  local number = text(first + i - 5)
+-- How many chunks an unfinished map has written: the record says so, the stages, and the chunks themselves.
+local function written()
+  local count = number_of(row[3])
+  if not count or stage_end(count) ~= count then return 0 end
+  return call('ZCOUNT', pending, 0, '(' .. text(count)) == count and count or 0
+end
+
+local function cut(from)
+  local over = call('ZCOUNT', stages, '(' .. text(from), '+inf')
+  if over > 0 then call('ZREMRANGEBYRANK', stages, -min(over, 1000), -1) end
+  call('HSET', task_key(task), 'ch', 1, 'pr', text(from), 'mw', text(from))
+  local left = purge_chunks(task, from) + max(0, over - 1000)
+  flush(); flush_lanes()
+  if left > 0 then return -1 end
+  if has_chunks(P .. ':trash:' .. task) then call('HDEL', P .. ':trash:' .. task, 'ch', 'mw') end
+  call('HDEL', task_key(task), 'cn', 'xd', 'rd', 'un', 'to', 'xm', 'xn')
+  return from
+end
+
+if step ~= 'add' then return cut(step == 'begin' and written() or first) end
+
+local entries, size, last = {}, first + #ARGV - 5, stage_end('+inf')
+for i = 6, #ARGV do
+  local number = text(first + i - 6)
   call('HSET', TASK .. task .. '#' .. number, 's', 'pending', 'a', ARGV[i], 'c', NOW)
   entries[#entries + 1] = number; entries[#entries + 1] = number
 end
-call_sliced('ZADD', chunk_set(task, 'pending'), entries)
-call('HSET', task_key(task), 'ch', 1, 'pr', first + #ARGV - 4)
-return 'OK'
+call_sliced('ZADD', pending, entries)
+call('HSET', task_key(task), 'ch', 1, 'pr', size)
+if last == first or last == size then
+  call('ZADD', stages, size, text(size) .. ':' .. ARGV[5])
+  call('HSET', task_key(task), 'mw', size)
+else
+  call('HDEL', task_key(task), 'mw') -- nobody knows what was before: the next attempt starts over
+end
+return size

@@ -13,20 +13,25 @@
 --@include rates
 --@include lanes
 --@include wake
+--@include outbox
 --@include orphans
 --@include records
 --@include generations
 --@include ending
 --@include composite
+--@include results
 --@include resume
 --@include subtree
 --@include runs
 --@include iterator
 --@include expansion
+--@include distance
+--@include guarding
 --@include chunks
 --@include twins
 --@include chunkends
 --@include purge
+--@include members
 --@include redo
 --@include settle
 --@include outage
@@ -61,6 +66,7 @@ for _, fingerprint in ipairs(try('ZRANGE', P .. ':errors', 0, (try('ZCARD', P ..
 end
 call('ZREMRANGEBYSCORE', P .. ':idle', '-inf', now - 60000)
 for _, index in ipairs({ ':names', ':tags', ':lanes' }) do try('ZREMRANGEBYRANK', P .. index, 0, -10001) end
+close_outbox(0)
 wake(call('EXISTS', P .. ':lanes:ready') == 1 and max(brought, 1) or 0)
 call('HSET', P .. ':clock', 'tick', now)
 local broken = call('HGET', P .. ':clock', 'broken')

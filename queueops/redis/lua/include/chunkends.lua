@@ -35,14 +35,13 @@ end
 chunk_outcomes.timeout = chunk_outcomes.error
 
 function chunk_outcomes.crash(ref, chunk, end_)
-  local crashes = (number_of(chunk.cr) or 0) + 1
+  local crashes = (number_of(chunk.cr) or 0) + (counts(end_) and 1 or 0)
   log_line(ref, { k = 'crash', crash = crashes, begun = number_of(chunk.b), worker = chunk.w, text = end_.value })
   if crashes >= RULES.max_crashes then
     finish_chunk(ref, chunk, 'failed', 'cr', crashes, 'y', 'lost its worker ' .. crashes .. ' times: ' .. end_.value)
   else
     local _, number = split_ref(ref)
-    local spread = (tonumber(number) * 7919 + crashes * 104729) % 1000
-    delay_chunk(ref, chunk, floor((100 + spread) * 2 ^ (crashes - 1)), 'cr', crashes, 'y', end_.value)
+    delay_chunk(ref, chunk, spread_out(tonumber(number), crashes, end_), 'cr', crashes, 'y', end_.value)
   end
 end
 

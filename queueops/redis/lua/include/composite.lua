@@ -1,6 +1,5 @@
 -- Composites: chains and groups. A parent knows its children by `#children` (in order) and by `#open` those that have not
 -- ended: taking a child out of it is the event, the empty set is the end. A child of another pool is known as `<id>#<pool>`.
--- The functions are made when the first one is needed: most calls of a script need none.
 local family = {}
 local composites
 
@@ -22,6 +21,7 @@ local function make_family()
     family.shift(id, record, state)
     call('HSET', task_key(id), 's', state, 'e', NOW, ...)
     if state == 'succeeded' then call('DEL', task_key(id) .. '#results') end
+    if record.pp then family.write_progress(id) end
     schedule(id, now + (number_of(record.kp) or RULES['keep_' .. state]))
     tell_end(id, record, state)
     if record.nx then start_next(id) end
@@ -33,32 +33,10 @@ local function make_family()
   end
 
   function family.fail(id, record, reason, error, fingerprint)
-    if error and error ~= '' then call('HSET', task_key(id), 'er', error, 'ef', fingerprint or '') end
+    if error then call('HSET', task_key(id), 'er', error, 'ef', fingerprint or '') end
     list_failed(id, fingerprint)
     family.finish(id, record, 'failed', 'y', reason)
     family.cancel_children(id)
-  end
-
-  -- Results are collected as they come; over the limit of a payload none is kept, and the group can't succeed.
-  function family.collect(id, child, piece)
-    local size = call('HINCRBY', task_key(id), 'sz', #piece + 1)
-    if size > RULES.payload_limit then
-      call('DEL', task_key(id) .. '#results')
-    elseif piece ~= '' then
-      call('HSET', task_key(id) .. '#results', child, piece)
-    end
-  end
-
-  -- The encoded list of the results, in the order of the children.
-  function family.joined(id)
-    local pieces, refs, first = {}, call('ZRANGE', children_of(id), 0, 499), 0
-    while #refs > 0 do
-      local values = call('HMGET', task_key(id) .. '#results', unpack(refs))
-      for i = 1, #refs do pieces[#pieces + 1] = values[i] or 'null' end
-      first = first + 500
-      refs = call('ZRANGE', children_of(id), first, first + 499)
-    end
-    return '[' .. table.concat(pieces, ',') .. ']'
   end
 
   function family.end_group(id, record)
@@ -74,18 +52,10 @@ local function make_family()
     end
   end
 
-  local function outcome_of(child)
-    if child.state == 'succeeded' then return '{"state":"succeeded","result":' .. (child.re ~= '' and child.re or 'null') .. '}' end
-    return '{"state":"' .. child.state .. '","error":' .. (child.er or 'null') .. ',"reason":' .. cjson.encode(child.y or '') .. '}'
-  end
-
-  function family.collect_success(id, policy, child, result)
-    family.collect(id, child, policy == 'outcomes' and outcome_of({ state = 'succeeded', re = result }) or result)
-  end
-
   local ends = {}
 
   function ends.chain(id, record, child)
+    if child.far then family.keep_result(id, child) end
     if child.state ~= 'succeeded' then return family.fail(id, record, family.reason(child), child.er, child.ef) end
     if record.rs then return end -- it is being taken up again, and goes on when that is done
     local order = call('ZSCORE', children_of(id), child.ref)
@@ -98,7 +68,7 @@ local function make_family()
     if child.state == 'succeeded' then
       family.collect_success(id, record.of, child.ref, child.re)
     elseif record.of == 'outcomes' then
-      family.collect(id, child.ref, outcome_of(child))
+      family.collect(id, child.ref, family.outcome_of(child))
     elseif record.of ~= 'continue' then
       return family.fail(id, record, family.reason(child), child.er, child.ef)
     elseif call('HINCRBY', task_key(id), 'nf', 1) == 1 then
@@ -108,7 +78,7 @@ local function make_family()
     if call('EXISTS', open_of(id)) == 0 and not record.rs then family.end_group(id, read_record(id)) end
   end
 
-  -- Leaves of a tree that have ended: its progress.
+  -- Leaves of a tree that have ended: its progress. One that ends when its parent is over is not among them (`uc`).
   function family.count(root, delta)
     if root then done[root] = (done[root] or 0) + delta end
   end
@@ -116,13 +86,15 @@ local function make_family()
   -- A child has come to its end. What it means for a parent that is no more, or of an older generation, is nothing; for
   -- one that has not begun it is judged when its turn comes.
   local function child_ended(child)
-    local id, fields = child.parent, { 's', 'u', 'k', 'n', 'of', 'kp', 'wt', 'nx', 'pi', 'cc', 'rs' }
+    if child.pool then return family.tell_parent(child) end
+    local id, fields = child.parent, { 's', 'u', 'k', 'n', 'of', 'kp', 'wt', 'nx', 'pi', 'cc', 'rs', 'rn', 'tp', 'ro', 'pp' }
     local row, record = fields_of(task_key(id), unpack(fields)), {}
     for i, field in ipairs(fields) do record[field] = row and row[i] or nil end
-    if record.u ~= child.uid then return count_minute('cmd|dropped', 1) end
+    local is_old = record.u ~= child.uid or (child.far and family.hear_last(id, record, child))
+    if is_old then return count_minute('cmd|dropped', 1) end
     if record.s == 'waiting' or (record.s == 'postponed' and record.cc) then return end
     if call('SREM', open_of(id), child.ref) == 0 then return end
-    if not CONTAINER[child.kind] then family.count(child.root, 1) end
+    if not CONTAINER[child.kind] then family.count_leaf(id, record, child) end
     if record.k == 'iterator' then return family.iterator_child_ended(id, child) end
     if record.s == 'idle' then ends[record.k](id, record, child) end
   end
@@ -138,9 +110,12 @@ local function make_family()
     family.write_progress()
   end
 
-  function family.write_progress()
+  function family.write_progress(ended)
     for root, count in pairs(done) do
-      if call('HEXISTS', task_key(root), 'cc') == 1 then call('HINCRBY', task_key(root), 'pr', count) end
+      if call('HEXISTS', task_key(root), 'cc') == 1 then
+        local sum = call('HINCRBY', task_key(root), 'pr', count)
+        if root ~= ended then family.tell_progress(root, sum) end
+      end
     end
     done = {}
   end

@@ -14,8 +14,13 @@ end
 
 local function recover_lease(id, record, grace)
   if now < grace then schedule(id, grace); return act('spared') end
+  local begun = record.h ~= record.f -- else it was handed over, and its worker never said a word of it
   record.f = next_number()
   call('HSET', task_key(id), 'f', record.f)
+  if not begun then
+    outcomes.release(id, record)
+    return act('released')
+  end
   count_minute('err|' .. record.n, 1)
   outcomes.crash(id, record, { value = 'its lease ended without a word from worker ' .. (record.w or '?'), fingerprint = '', delay = 0 })
   act('recovered')
@@ -76,7 +81,8 @@ function specials.redo(id) redo_step(id, 0) end
 function specials.activate(id) composites().go_on(id) end
 function specials.cancel(id) composites().cancel_children(id) end
 function specials.resume(id) composites().resume_children(id) end
-function specials.planting(id) composites().uproot(id) end
+function specials.planting(id) composites().guard(id) end
+function specials.commands() unlock_commands() end
 
 -- The record is missing or unreadable: whichever index still names the task hands it to quarantine, or forgets it when
 -- the task was over.

@@ -27,7 +27,8 @@ end
 
 -- Why a part that has ended is not run again by itself: nobody would count its end. Nil when it may be.
 local function refusal_of_part(record)
-  if not (record.pi and TERMINAL[record.s]) or record.pp then return nil end
+  if not (record.pi and TERMINAL[record.s]) then return nil end
+  if record.pp then return not record.it and 'it is part of ' .. record.pi .. ' in the pool ' .. record.pp .. ': retry that' or nil end
   local row = fields_of(task_key(record.pi), 'u', 'k', 's')
   if not row or row[1] ~= record.pu or not (row[2] == 'chain' or row[2] == 'group') then return nil end
   if not TERMINAL[row[3]] then return 'it is part of ' .. record.pi .. ', which goes on without it: retry that when it has ended' end
@@ -38,3 +39,13 @@ end
 -- Since when nobody knew the task's name: not since its creation, for it may have been postponed, or retried; but what
 -- says that it was before that is garbage.
 local function unknown_since(record) return max(number_of(record.uk) or now, number_of(record.c) or 0) end
+
+-- Whether a crash counts against the task: if others died with it, its delay is minus how often that was so.
+local function counts(end_) return (end_.delay or 0) >= 0 end
+
+-- After how many ms a task or chunk is run again whose worker died. Those who went down together come back apart, more
+-- so each time and in another order, so that the one who kills its worker is found out.
+local function spread_out(number, crashes, end_)
+  local place = number % 1000 * (now % 99 * 10 + 7) % 1000 -- a factor that ends in 7 gives each number a place of its own
+  return floor((100 + place) * 2 ^ (min(6, max(crashes, -(end_.delay or 0) / 2)) - 1))
+end

@@ -3,21 +3,14 @@
 local function make_expansions()
   -- What a run wrote that did not come to its end goes; whether all of it is gone.
   function family.prune(id)
+    local uid = call('HGET', task_key(id), 'u')
     while family.room > 0 do
       local refs = call('SPOP', family.open_of(id), min(family.room, 100))
       if #refs == 0 then
         call('DEL', family.children_of(id))
         return true
       end
-      for _, ref in ipairs(refs) do
-        family.room = family.room - 1
-        local child = read_record(ref)
-        if child and child.cc then
-          schedule('~planting:' .. ref, now)
-        elseif child and child.s == 'waiting' and child.pi == id then
-          erase(ref, child)
-        end
-      end
+      for _, ref in ipairs(refs) do family.discard(ref, id, uid) end
     end
     return false
   end

@@ -6,13 +6,10 @@ local function make_iterators()
 
   -- What a run wrote that did not come to its end.
   function family.drop_drafts(id)
-    for _, ref in ipairs(call('ZRANGE', drafts_of(id), 0, -1)) do
-      local child = read_record(ref)
-      if child and child.cc then
-        schedule('~planting:' .. ref, now)
-      elseif child and child.s == 'waiting' and child.pi == id then
-        erase(ref, child)
-      end
+    local refs = call('ZRANGE', drafts_of(id), 0, -1)
+    if refs[1] then
+      local uid = call('HGET', task_key(id), 'u')
+      for _, ref in ipairs(refs) do family.discard(ref, id, uid) end
     end
     call('DEL', drafts_of(id))
   end

@@ -1,8 +1,10 @@
--- What an operator may do to a chunk, by verb: `retry`, `redo` (with other data), `drop` (without a result), `skip` (its
--- result is None), `edit`, `release`, `speculate` (a second run beside the first).
+-- What an operator may do to a chunk, by verb: `retry`, `redo` (with other data), `set` (with other fields in it), `drop`
+-- (without a result), `skip` (its result is None), `edit`, `release`, `speculate` (a second run beside the first).
 local task, verb, value, whole, who = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[6]
 local parent = read_record(task)
 local dropped = 0 -- how many more were let go by this call than taken up again
+local CHANGES = { edit = true, redo = true, set = true }
+local edit -- what is to be made of the data
 local ANYWHERE = { edit = true, release = true } -- these take up nothing
 local verbs = {}
 
@@ -32,12 +34,12 @@ function verbs.skip(ref, chunk)
 end
 
 function verbs.edit(ref, chunk)
-  local was = chunk.a or ''
-  log_line(ref, { k = 'edit', who = who, size = #was, was = #was <= 4096 and was or nil })
-  call('HSET', TASK .. ref, 'a', value)
+  note_edit(ref, chunk.a or '', who)
+  call('HSET', TASK .. ref, 'a', chunk.new)
 end
 
 function verbs.redo(ref, chunk) verbs.edit(ref, chunk); verbs.retry(ref, chunk) end
+function verbs.set(ref, chunk) verbs.redo(ref, chunk) end
 
 function verbs.release(ref, chunk) make_chunk_pending(ref, chunk, 'f', next_number()) end
 
@@ -47,6 +49,11 @@ local function state_fits() return may_reopen(parent) or (ANYWHERE[verb] and par
 
 local function fits(chunk)
   if not (chunk and CHUNK_ALLOWED[verb][chunk.s]) then return false end
+  if CHANGES[verb] then
+    edit = edit or read_edit(verb, value)
+    chunk.new = edited(edit, chunk.a or '')
+    return chunk.new ~= nil
+  end
   return verb ~= 'speculate' or (parent.s == 'aggregating' and not chunk.tw)
 end
 
@@ -77,8 +84,8 @@ local function mend_whole()
     local size = call('ZCOUNT', chunk_set(task, whole), meant(verb, whole, NOW))
     if size == 0 then return 0, 0 end -- a task that is over is not taken up for nothing
     reopen(task, parent)
-    local left = begin_redo(task, whole, verb, who)
-    return size - left, left
+    local left = begin_redo(task, whole, verb, who, CHANGES[verb] and value)
+    return size - left - unfit, left
   end
   local changed = mend(call('ZRANGE', chunk_set(task, whole), 0, 499))
   return changed, call('ZCARD', chunk_set(task, whole)) - changed

@@ -1,4 +1,5 @@
--- Nodes of a tree as they are sent: parent ('' = none), order, id, number of field values, fields (name, value, ...).
+-- Nodes of a tree as they are sent: parent ('' = none here), order, id, number of field values, fields (name, value, ...).
+-- A node `<id>#<pool>` is one of another pool, whose parent is here.
 local node_uids = {}
 
 local function read_nodes(position, count)
@@ -16,7 +17,7 @@ end
 -- The first id that belongs to another task which has not ended.
 local function find_taken(nodes, token)
   for _, node in ipairs(nodes) do
-    node.old = read_record(node.id)
+    if not far(node.id) then node.old = read_record(node.id) end
     node.is_there = node.old and node.old.tk == token
     if node.old == false or (node.old and not node.is_there and not TERMINAL[node.old.s]) then return node.id end
   end
@@ -27,9 +28,17 @@ local function uid_of(id)
   return node_uids[id]
 end
 
--- What is written twice is written once. The children of `emitter` wait until it settles.
+-- The children of `emitter` wait until it settles.
+local function join_parent(node, emitter)
+  if node.parent == emitter then return call('ZADD', task_key(emitter) .. '#drafts', node.order, node.id) end
+  call('ZADD', composites().children_of(node.parent), node.order, node.id)
+  call('SADD', composites().open_of(node.parent), node.id)
+end
+
+-- What is written twice is written once.
 local function write_node(node, token, emitter)
   local id, old, values = node.id, node.old, node.values
+  if far(id) then return join_parent(node, emitter) end
   if node.is_there then return end
   if old then
     make_way(id, old, values)
@@ -41,14 +50,19 @@ local function write_node(node, token, emitter)
   call('HSET', task_key(id), 's', 'waiting', 'c', NOW, 'u', number, 'tk', token, unpack(ARGV, node.first, node.last))
   if node.parent ~= '' then
     call('HSET', task_key(id), 'pi', node.parent, 'pu', uid_of(node.parent))
-    if node.parent == emitter then
-      call('ZADD', task_key(emitter) .. '#drafts', node.order, id)
-    else
-      call('ZADD', composites().children_of(node.parent), node.order, id)
-      call('SADD', composites().open_of(node.parent), id)
-    end
+    join_parent(node, emitter)
+  elseif values.pp then
+    call('HSET', task_key(id), 'pg', 1)
+    schedule('~planting:' .. id, now + RULES.lease)
   end
   move(id, old and old.s or '', 'waiting', values.n, values.k)
   list(id, values.n, values.tg, number)
   if count_minute('in|' .. values.n, 1) then call('ZADD', P .. ':names', NOW, values.n) end
+end
+
+-- The generations of those that were written here.
+local function uids_of(nodes)
+  local uids = {}
+  for i, node in ipairs(nodes) do uids[i] = not far(node.id) and uid_of(node.id) or '' end
+  return uids
 end

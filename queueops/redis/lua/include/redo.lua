@@ -1,9 +1,12 @@
--- Doing one thing to all chunks of some states, a part at a time: `retry` makes them pending again, `drop` lets them go,
--- `skip` counts them as done. While a task's `rd` names states that are not through yet (verb:state:from when, with commas
--- between), its lane is closed, so that no chunk is met twice; whoever comes goes on with it, the agenda too.
+-- Doing one thing to all chunks of some states, a part at a time: `retry` makes them pending again, `redo` with other data,
+-- `set` with other fields in it, `drop` lets them go, `skip` counts them as done. While a task's `rd` names states that
+-- are not through yet (verb:state:from when, with commas between), its lane is closed, so that no chunk is met twice;
+-- whoever comes goes on with it, the agenda too.
 -- `xd` is how many of the failed ones were let go. One without a record can't say so: its score is -1 then, and not 0.
 local redo_room = 500 -- chunks in one call of a script
 local redone = {}
+local unfit = 0 -- how many were not given other data, for theirs has no fields
+local edits = {} -- what is to be made of the data, by task and state
 
 function redone.retry(task, number, state)
   local ref = task .. '#' .. number
@@ -42,16 +45,41 @@ function redone.skip(task, number, _, _, who)
   return chunk.dr and -1
 end
 
--- The scores of those that are meant: without the lost ones, but for a drop of what failed; that leaves them where they
--- are, so it ends with what had failed when it began.
+local function edit_of(task, verb, state)
+  local key = task .. '#' .. state
+  if not edits[key] then edits[key] = read_edit(verb, call('HGET', chunk_set(task, 'edits'), state) or '') end
+  return edits[key]
+end
+
+-- Where data can't be changed a chunk runs again as it is, if it would anyway; else it is left, behind those to come.
+local function change(verb, task, number, state, since, who)
+  local ref = task .. '#' .. number
+  local was = call('HGET', TASK .. ref, 'a') or ''
+  local data = edited(edit_of(task, verb, state), was)
+  redo_room = redo_room - 1 - floor(max(#was, #(data or '')) / 256) -- so much longer it takes
+  if not data then
+    unfit = unfit + 1
+    if state ~= 'errored' then return move_chunk(task, number, { s = state }, state, text(since + 1)) end
+  elseif call('EXISTS', TASK .. ref) == 1 then
+    note_edit(ref, was, who)
+    call('HSET', TASK .. ref, 'a', data)
+  end
+  return redone.retry(task, number, state)
+end
+
+function redone.redo(...) return change('redo', ...) end
+function redone.set(...) return change('set', ...) end
+
+-- The scores of those that are meant: without the lost ones, but for a drop of what failed. What may leave chunks in
+-- their state ends with those that were in it when it began.
 local function meant(verb, state, since)
   if state == 'pending' then return '-inf', '+inf' end
-  if verb == 'drop' and state == 'failed' then return '0', since end
-  return '(0', '+inf'
+  local stays = (verb == 'drop' and state == 'failed') or (verb == 'set' and state ~= 'errored')
+  return verb == 'drop' and stays and '0' or '(0', stays and since or '+inf'
 end
 
 local function end_redo(task)
-  call('HDEL', TASK .. task, 'rd', 'rw')
+  call('HDEL', TASK .. task, 'rd', 'rw'); call('UNLINK', chunk_set(task, 'edits'))
   unschedule('~redo:' .. task)
   turn_lane(task)
   gathering[task] = false
@@ -61,9 +89,12 @@ local function redo_part(task, verb, state, since, who)
   local key, dropped = chunk_set(task, state), 0
   local low, high = meant(verb, state, since)
   local numbers = redo_room > 0 and call('ZRANGEBYSCORE', key, low, high, 'LIMIT', 0, redo_room) or {}
-  for _, number in ipairs(numbers) do dropped = dropped + (redone[verb](task, number, state, tonumber(since), who) or 0) end
+  for _, number in ipairs(numbers) do
+    if redo_room <= 0 then break end
+    redo_room = redo_room - 1
+    dropped = dropped + (redone[verb](task, number, state, tonumber(since), who) or 0)
+  end
   if dropped ~= 0 then call('HINCRBY', TASK .. task, 'xd', dropped) end
-  redo_room = redo_room - #numbers
   flush_chunks()
   return call('ZCOUNT', key, low, high)
 end
@@ -72,17 +103,23 @@ end
 local function redo_step(task, pause)
   local row = fields_of(TASK .. task, 's', 'rd', 'rw')
   if not (row and row[2]) then return 0 end
-  if row[1] ~= 'aggregating' then call('HDEL', TASK .. task, 'rd', 'rw'); return 0 end
-  local left = 0
+  if row[1] ~= 'aggregating' then
+    call('HDEL', TASK .. task, 'rd', 'rw'); call('UNLINK', chunk_set(task, 'edits'))
+    return 0
+  end
+  local left, before = 0, unfit
   for verb, state, since in string.gmatch(row[2], '(%a+):(%a+):(%d+)') do
     left = left + redo_part(task, verb, state, since, row[3] or '')
   end
+  local kept = unfit - before
+  if kept > 0 then log_line(task, { k = 'log', text = kept .. ' chunks keep their data: it has no fields, or would be too long' }) end
   if left == 0 then end_redo(task) else schedule('~redo:' .. task, now + pause) end
   return left
 end
 
 -- What was begun before goes on; of two verbs for one state the later one counts.
-local function begin_redo(task, states, verb, who)
+local function begin_redo(task, states, verb, who, value)
+  if value then call('HSET', chunk_set(task, 'edits'), states, value) end
   local row = fields_of(TASK .. task, 'rd')
   local parts = {}
   for before, state, since in string.gmatch(row and row[1] or '', '(%a+):(%a+):(%d+)') do

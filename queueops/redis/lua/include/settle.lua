@@ -59,7 +59,7 @@ end
 outcomes.timeout = outcomes.error
 
 function outcomes.crash(id, record, end_)
-  local crashes = (number_of(record.cr) or 0) + 1
+  local crashes = (number_of(record.cr) or 0) + (counts(end_) and 1 or 0)
   log_line(id, { k = 'crash', crash = crashes, phase = record.ph, begun = number_of(record.b), worker = record.w, text = end_.value })
   if crashes >= RULES.max_crashes then
     local reason = 'lost its worker ' .. crashes .. ' times: ' .. end_.value
@@ -67,9 +67,7 @@ function outcomes.crash(id, record, end_)
   elseif record.x then
     finish(id, record, 'cancelled', 'cr', crashes, 'y', record.x)
   else
-    -- Those who went down together come back apart, so that the one who kills its worker is found out.
-    local spread = ((number_of(record.u) or 0) * 7919 + crashes * 104729) % 1000
-    delay(id, record, 'restart', floor((100 + spread) * 2 ^ (crashes - 1)), 'cr', crashes, 'y', end_.value)
+    delay(id, record, 'restart', spread_out(number_of(record.u) or 0, crashes, end_), 'cr', crashes, 'y', end_.value)
   end
 end
 
@@ -106,9 +104,9 @@ local function settle_map(id, record, count)
   leave_lease(id, record, 'aggregating')
   unschedule(id)
   call('HSET', task_key(id), 's', 'aggregating', 'cn', count, 'to', count, 'pr', 0, 'at', 0, 'cr', 0)
+  call('HDEL', task_key(id), 'mw'); call('UNLINK', chunk_set(id, 'stages'))
   log_line(id, { k = 'mapped', begun = number_of(record.b), worker = record.w, text = count .. ' chunks' })
-  flush()
-  turn_lane(id)
+  flush(); turn_lane(id)
   chunk_gain['#' .. id] = tonumber(count)
   gathering[id] = false
 end

@@ -19,8 +19,9 @@ local function make_subtrees()
 
   -- A child is kept as long as its parent, whatever its own retention says.
   function family.keep(id, record)
+    if record.pp then return not record.it and family.ask_to_go(id, record) end
     local row = fields_of(task_key(record.pi), 's', 'u', 'k')
-    if record.pp or not (row and row[1]) or row[2] ~= record.pu or row[3] == 'iterator' then return false end
+    if not (row and row[1]) or row[2] ~= record.pu or row[3] == 'iterator' then return false end
     local latest = TERMINAL[row[1]] and tonumber(call('ZSCORE', P .. ':agenda', record.pi) or 0) or 0
     schedule(id, latest > now and latest + 1 or now + (number_of(record.kp) or RULES['keep_' .. record.s]))
     return true
@@ -31,37 +32,46 @@ local function make_subtrees()
     family.room = family.room - 1
     local due = record.dl and now + (number_of(record.dl) or 0) or number_of(record.d) or 0
     if record.s == 'waiting' and due > now then
+      if record.pg then family.unguard(id) end
       shift(id, record, 'postponed')
       call('HSET', task_key(id), 's', 'postponed', 'd', text(due))
       return schedule(id, due)
     end
     if record.s == 'postponed' then unschedule(id) end
+    if record.pg then family.unguard(id) end
     shift(id, record, record.cc and 'idle' or 'pending')
     if record.cc then
       call('HSET', task_key(id), 's', 'idle', 'b', NOW)
       record.s = 'idle'
-      if record.rs then return family.resume_children(id) end
+      if record.rs then return family.take_up(id) end
       return family.open(id, record)
     end
     call('HSET', task_key(id), 's', 'pending')
     enter_lane(record.l or 'default', id, record.p, next_number())
   end
 
-  -- A child's turn has come. `previous` is what it is given, nil for nothing.
-  function family.activate(id, parent, record, previous)
-    local child = read_record(id)
-    if not (child and child.pi == parent and child.pu == record.u) then
-      ended_children[#ended_children + 1] = { ref = id, parent = parent, uid = record.u, state = 'failed', re = '',
-        y = 'its record is lost' }
-      return
+  -- A child's turn has come. `previous` is what it is given, nil for nothing. One that has ended before says so again.
+  function family.turn_of(id, child, previous)
+    if TERMINAL[child.s] and (child.pp or call('SISMEMBER', open_of(child.pi), id) == 1) then
+      return note_child_end(id, child.pi, child.s)
     end
-    if TERMINAL[child.s] then return note_child_end(id, parent, child.s) end -- it was cancelled before its turn
     if child.s ~= 'waiting' then return end
     if previous and not child.si then
       call('HSET', task_key(id), 'pv', previous)
       child.pv = previous
     end
     family.begin(id, child)
+  end
+
+  function family.activate(ref, parent, record, previous)
+    if far(ref) then return family.activate_far(ref, parent, record, previous) end
+    local child = read_record(ref)
+    if not (child and child.pi == parent and child.pu == record.u) then
+      ended_children[#ended_children + 1] = { ref = ref, parent = parent, uid = record.u, state = 'failed', re = '',
+        y = 'its record is lost' }
+      return
+    end
+    family.turn_of(ref, child, previous)
   end
 
   -- A chain opens its first child, a group all of them.
@@ -86,61 +96,51 @@ local function make_subtrees()
     if record and record.s == 'idle' then family.open(id, record) end
   end
 
-  local function cancel_child(id, parent, reason)
-    family.room = family.room - 1
-    local record = read_record(id)
-    if not record or record.pi ~= parent or record.s == 'quarantined' then return end
-    if TERMINAL[record.s] then return call('HSET', task_key(id), 'uc', 1) end -- it was cancelled before its turn
+  function family.cancel_child(id, record, reason)
+    if TERMINAL[record.s] or record.s == 'quarantined' then return end
     if LEASED[record.s] then
       call('HSET', task_key(id), 'x', reason, 'uc', 1)
       return tell_worker(record.w, id)
     end
+    if record.pg then family.unguard(id) end
     family.cancel(id, record, reason, true)
+  end
+
+  local function cancel_ref(ref, parent, uid, round, reason)
+    family.room = family.room - 1
+    local child, pool = far(ref)
+    if pool then return send('cancel', pool, child, parent, uid, round, 'y', reason) end
+    local record = read_record(ref)
+    if record and record.pi == parent then family.cancel_child(ref, record, reason) end
   end
 
   -- The parent is over: so is what it has begun, and what it has not.
   function family.cancel_children(id)
-    local row = fields_of(task_key(id), 's', 'y', 'k')
+    local row = fields_of(task_key(id), 's', 'y', 'k', 'u', 'rn')
     if not (row and TERMINAL[row[1]]) then return end
     if row[3] == 'iterator' then family.open_all(id) end
+    call('DEL', task_key(id) .. '#asked')
     local reason = string.sub(id .. ' ' .. (row[1] == 'failed' and 'failed' or 'was cancelled')
       .. (row[2] and row[2] ~= '' and ': ' .. row[2] or ''), 1, 500)
     while family.room > 0 do
       local refs = call('SPOP', open_of(id), min(family.room, 100))
       if #refs == 0 then return end
-      for _, ref in ipairs(refs) do cancel_child(ref, id, reason) end
+      for _, ref in ipairs(refs) do cancel_ref(ref, id, row[4], row[5], reason) end
     end
     if call('EXISTS', open_of(id)) == 1 then schedule('~cancel:' .. id, now) end
-  end
-
-  -- Its producer died before all of the tree was planted: it goes, from its root down.
-  function family.uproot(id)
-    local record = read_record(id)
-    if not record or record.s ~= 'waiting' then return end
-    while family.room > 0 do
-      local refs = call('SPOP', open_of(id), min(family.room, 100))
-      if #refs == 0 then return erase(id, record) end
-      for _, ref in ipairs(refs) do
-        family.room = family.room - 1
-        local child = read_record(ref)
-        if child and child.cc then
-          schedule('~planting:' .. ref, now)
-        elseif child and child.s == 'waiting' and child.pi == id then
-          erase(ref, child)
-        end
-      end
-    end
-    schedule('~planting:' .. id, now)
   end
 end
 
 function composites()
   if not family.settle then
     make_family()
+    make_results()
     make_subtrees()
     make_resumes()
     make_iterators()
     make_expansions()
+    make_distance()
+    make_guards()
   end
   return family
 end

@@ -15,7 +15,7 @@ end
 function verbs.retry(id, record, arguments)
   local everything = arguments == 'all'
   if record.cc then return composites().resume(id, record, everything and 'all' or 'failed') end
-  if everything then arguments = '' end
+  if everything then arguments = ''; call('HDEL', task_key(id), 'mw') end
   if record.k == 'iterator' and TERMINAL[record.s] then composites().refresh_iterator(id, everything) end
   if arguments ~= '' then verbs.edit(id, record, arguments) end
   if not TERMINAL[record.s] then return to_pending(id, record) end
@@ -67,6 +67,7 @@ end
 
 function verbs.edit(id, record, arguments)
   log_line(id, { k = 'edit', was = string.sub(record.a or '', 1, 20000) })
+  call('HDEL', task_key(id), 'mw') -- what an unfinished map has written is of another one
   if arguments == '-' then call('HDEL', task_key(id), 'a') else call('HSET', task_key(id), 'a', arguments) end
   return record.s
 end

@@ -1,0 +1,68 @@
+"""What the templates of a tree need: the look of its branches, and what can be done to each part."""
+
+from __future__ import annotations
+
+import hashlib
+
+from django import template
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+
+from console import looks
+from console.deeds import DEEDS, Deed, named_for, verbs_of
+from console.spelling import count
+from console.templatetags.console import icon
+from console.trees import TreePage
+from queueops.inspect import Branch, Part, TaskRow
+
+register = template.Library()
+
+OFFERED = ("retry", "rerun", "run_now", "requeue", "cancel", "release")
+"""The verbs that are offered in a tree; the others need a form, and stand on the part's own page."""
+SMALL = 20
+"""A branch of more parts is shut at first."""
+
+
+@register.filter
+def node_key(part: Part) -> str:
+    """A name of a part that is safe as an element's id."""
+    return hashlib.blake2b(f"{part.pool} {part.id}".encode(), digest_size=5).hexdigest()
+
+
+@register.filter
+def deeds_of(row: TaskRow, may: frozenset[str]) -> list[Deed]:
+    """What can be done to a part at once."""
+    return [named_for(DEEDS[verb], row) for verb in verbs_of(row) if verb in OFFERED and DEEDS[verb].permission in may]
+
+
+@register.simple_tag
+def branch_counts(branch: Branch) -> SafeString:
+    """How many parts are in each state; of very many only how many have ended."""
+    if not branch.counts:
+        return SafeString("")
+    return format_html_join(
+        " ",
+        '<span class="tally {}">{}{} {}</span>',
+        (
+            (looks.css_class(state), icon(looks.look(state).icon), count(number), state)
+            for state, number in branch.counts
+        ),
+    )
+
+
+@register.simple_tag
+def opening(tree: TreePage, part: Part) -> str:
+    """The address at which this part is shown with its own."""
+    return format_html("{}#n-{}", tree.opening(part.id), node_key(part))
+
+
+@register.filter
+def is_small(branch: Branch) -> bool:
+    """Whether a branch is open from the start."""
+    return (branch.total or len(branch.rows)) <= SMALL
+
+
+@register.filter
+def was_opened(part: Part, tree: TreePage) -> bool:
+    """Whether somebody asked for its parts."""
+    return part.id in tree.opened

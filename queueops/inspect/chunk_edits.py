@@ -1,0 +1,82 @@
+"""What a change of the data of many chunks would make of the first few: for a look before it is done."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from queueops.inspect.answers import Answer
+from queueops.inspect.chunks import LATEST_FIRST, reader_of
+from queueops.inspect.redact import Redactor, cut, readable
+from queueops.inspect.source import open_broker, redactor
+
+SHOWN = 2000
+"""Characters of each side."""
+
+
+class EditedChunk(Answer, frozen=True, kw_only=True):
+    """The data of a chunk, redacted, and what would become of it; no `after`: it has no fields, and stays as it is."""
+
+    number: int
+    state: str
+    before: str
+    after: str
+
+
+def preview_edit(
+    id: str,
+    states: Sequence[str],
+    pool: str = "",
+    *,
+    numbers: Sequence[int] = (),
+    fields: Mapping[str, Any] | None = None,
+    data: Any = None,
+    count: int = 3,
+) -> tuple[EditedChunk, ...]:
+    """Some chunks, and what `set_fields` or `edit_chunks` makes of them: those with these numbers, or else the first
+    ones in these states; `count` of them, at most 20.
+    """
+    found = reader_of(id, pool)
+    if found is None:
+        return ()
+    place, reader = found
+    most = max(1, min(count, 20))
+    if not numbers:
+        pages = (reader.page(state, most, latest=state in LATEST_FIRST) for state in states)
+        numbers = [row.number for found in pages for row in found.rows]
+    broker, hide = open_broker(), redactor()
+    return tuple(
+        _edited(row.number, row.state, row.fields["a"] or b"", hide, fields, data)
+        for row in broker.chunk_rows(place, id, numbers[:most], "a")
+    )
+
+
+def _edited(
+    number: int, state: str, was: bytes, hide: Redactor, fields: Mapping[str, Any] | None, data: Any
+) -> EditedChunk:
+    before = _shown(was, hide)
+    after = ""
+    if fields is None:
+        after = _shown(_encoded(data), hide)
+    elif isinstance(value := _read(was), dict):
+        after = _shown(_encoded(value | dict(fields)), hide)
+    return EditedChunk(number=number, state=state, before=before, after=after)
+
+
+def _read(data: bytes) -> Any:
+    try:
+        return json.loads(data) if data else None
+    except (ValueError, RecursionError):
+        return None
+
+
+def _shown(data: bytes, hide: Redactor) -> str:
+    try:
+        return cut(json.dumps(hide.value(json.loads(data or b"null")), ensure_ascii=False), SHOWN)
+    except (ValueError, RecursionError):
+        return cut(hide.text(readable(data)), SHOWN)
+
+
+def _encoded(value: Any) -> bytes:
+    return json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")

@@ -1,0 +1,104 @@
+"""The parts of a chain, a group or an iterator, and theirs, as a tree: as much of it as one page holds."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from msgspec.structs import replace
+
+from queueops.ids import NAME
+from queueops.inspect import cursor
+from queueops.inspect.answers import Above, Branch, Part, Tree
+from queueops.inspect.detail import RUNNING_AGAIN
+from queueops.inspect.redact import Redactor, cut
+from queueops.inspect.source import open_reader, redactor
+from queueops.inspect.tasks import row_of
+from queueops.redis.facts import BranchFacts, PartFacts, may_be_id, maybe_whole
+from queueops.redis.reader import Reader
+from queueops.states import TERMINAL, State
+
+PAGE, ROWS = 50, 100
+"""Parts of the task itself on one page, and rows in all."""
+MOST_OPENED = 20
+SHOWN = ("", "failed", "open")
+"""Which parts: all, those that failed or were cancelled, those that have not ended."""
+_POSITION = re.compile(r"g?\d{1,15}", re.ASCII)
+_ORDER = {str(state): number for number, state in enumerate(State)}
+
+
+def tree(id: str, pool: str, *, after: str = "", show: str = "", opened: Sequence[str] = ()) -> Tree:
+    """The parts of this task, and what it is part of. Raises FilterError.
+
+    `after` is the `next` of the page before; empty for the usual beginning, in a long chain near the part whose turn it
+    is. `opened` names parts that are to be shown with their own, at most MOST_OPENED; those of few parts are anyhow. A
+    chain and a group keep all of theirs; an iterator knows those that it has begun and those that come next.
+    """
+    if show not in SHOWN or (after and not _POSITION.fullmatch(after)):
+        raise cursor.broken()
+    if not may_be_id(id) or not NAME.fullmatch(pool):
+        return Tree()
+    asked = [each for each in opened if may_be_id(each)][:MOST_OPENED]
+    reader, hide = open_reader(), redactor()
+    root, above = reader.tree(pool, id, after, show, (PAGE, ROWS), asked)
+    if root and (far := list(_far(id, root))):
+        _find(reader, far)
+    return Tree(
+        root=_branch(pool, root, hide) if root else None,
+        above=tuple(
+            Above(id=each.id, pool=each.pool or pool, name=cut(each.name, 200), kind=each.kind, state=each.state)
+            for each in above
+        ),
+    )
+
+
+def _far(id: str, branch: BranchFacts) -> Iterator[tuple[str, PartFacts]]:
+    """Each part that is in another pool, with what it is part of."""
+    for row in branch.rows:
+        if row.pool:
+            yield id, row
+        if row.branch:
+            yield from _far(row.id, row.branch)
+
+
+def _find(reader: Reader, far: Sequence[tuple[str, PartFacts]]) -> None:
+    """Ask the other pools for what is there, in one round trip where they share a server."""
+    wanted: dict[str, list[tuple[str, str]]] = {}
+    for parent, part in far:
+        wanted.setdefault(part.pool, []).append((part.id, parent))
+    found = reader.rows(wanted)
+    for _, part in far:
+        part.row = found.get((part.pool, part.id))
+
+
+def _branch(pool: str, found: BranchFacts, hide: Redactor) -> Branch:
+    return Branch(
+        total=found.total,
+        open=found.open,
+        first=maybe_whole(found.first) or 0,
+        next=found.next,
+        counts=tuple(sorted(found.counts.items(), key=lambda item: _ORDER.get(item[0], len(_ORDER)))),
+        rows=tuple(_part(pool, row, hide, alone=found.total is None) for row in found.rows),
+    )
+
+
+def _part(pool: str, found: PartFacts, hide: Redactor, *, alone: bool) -> Part:
+    """`alone`: it can be run again by itself; a part of a chain or a group is, once it has ended, with that."""
+    number = None if found.order is None else found.order + 1
+    branch = _branch(pool, found.branch, hide) if found.branch else None
+    place = found.pool or pool
+    if found.row is None:
+        return Part(id=found.id, pool=place, number=number)
+    field, row = found.row.fields.get, row_of(place, found.row, hide)
+    if row.state in TERMINAL and not alone:
+        row = replace(row, allowed=tuple(verb for verb in row.allowed if verb not in RUNNING_AGAIN))
+    return Part(
+        id=found.id,
+        pool=place,
+        number=number,
+        elsewhere=bool(found.pool),
+        task=row,
+        begun_ms=maybe_whole(field("b")),
+        ended_ms=maybe_whole(field("e")),
+        branch=branch,
+    )

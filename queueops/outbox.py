@@ -1,0 +1,164 @@
+"""Commands on their way: what a transition in one pool means for a task of another is brought there, and told back.
+
+Whoever takes commands from a pool's outbox gives them to an ``Outbox``. A pool that can't be reached holds up only
+itself: each has a line of its own.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from queueops.contracts import Broker, Command, Told
+from queueops.errors import BrokerUnavailable, StoreFull
+
+ROOM = 400
+"""Commands that a process has taken at once."""
+BATCH = 100
+"""Commands in one call: it takes a millisecond or two."""
+LINES = 8
+"""Pools that are called at the same time."""
+
+logger = logging.getLogger("queueops.outbox")
+
+
+class Line:
+    """What is to be said to one pool: how its own commands went, and those for its tasks."""
+
+    def __init__(self, pool: str) -> None:
+        self.pool = pool
+        self.told: deque[Told] = deque()
+        self.apply: deque[Command] = deque()
+        self.looks = False
+        self.busy = False
+        self.one_by_one = 0
+
+    def next(self) -> tuple[list[Told], list[Command]]:
+        """The next batch. After one that broke the script its commands come one by one."""
+        size = 1 if self.one_by_one > 0 else BATCH
+        self.one_by_one -= min(self.one_by_one, size)
+        told = [self.told.popleft() for _ in range(min(BATCH, len(self.told)))]
+        return told, [self.apply.popleft() for _ in range(min(size, len(self.apply)))]
+
+
+class Outbox:
+    """Applies commands, in threads that exist as long as there is something to do. Safe for threads."""
+
+    def __init__(self, broker: Broker, arrived: Callable[[str], object] = lambda pool: None) -> None:
+        """``arrived`` is called, in a thread, with a pool whose tasks got commands: some may be ready now."""
+        self._broker = broker
+        self._arrived = arrived
+        self._lock = threading.Lock()
+        self._lines: dict[str, Line] = {}
+        self._threads: ThreadPoolExecutor | None = None
+        self._taken = 0
+        self._closed = False
+
+    @property
+    def room(self) -> int:
+        """How many commands may be taken now."""
+        return 0 if self._closed else max(0, min(BATCH, ROOM - self._taken))
+
+    @property
+    def busy(self) -> bool:
+        """Whether something is under way."""
+        with self._lock:
+            return any(line.busy for line in self._lines.values())
+
+    def take(self, commands: Iterable[Command]) -> None:
+        """Bring these where they belong."""
+        with self._lock:
+            for command in commands:
+                self._taken += 1
+                self._line(command.to).apply.append(command)
+
+    def look(self, pool: str) -> None:
+        """Take what is due in the outbox of a pool."""
+        with self._lock:
+            self._line(pool).looks = True
+
+    def close(self, within: float = 0.0) -> None:
+        """End, after so many seconds at most. What was not brought is taken by somebody else, a few seconds later."""
+        deadline = time.monotonic() + within
+        while self.busy and time.monotonic() < deadline:
+            time.sleep(0.005)
+        with self._lock:
+            self._closed = True
+            threads, self._threads = self._threads, None
+        if threads is not None:
+            threads.shutdown(wait=False, cancel_futures=True)
+
+    def _line(self, pool: str) -> Line:
+        """The line of a pool, which has something to do now."""
+        line = self._lines.get(pool)
+        if line is None:
+            line = self._lines[pool] = Line(pool)
+        if not line.busy and not self._closed:
+            line.busy = True
+            if self._threads is None:
+                self._threads = ThreadPoolExecutor(LINES, "queueops-outbox")
+            self._threads.submit(self._run, line)
+        return line
+
+    def _run(self, line: Line) -> None:
+        try:
+            while self._step(line):
+                pass
+        except Exception:  # the line must not stand still for ever
+            logger.exception("Commands for pool %s were given up for now", line.pool)
+            with self._lock:
+                line.busy = False
+
+    def _step(self, line: Line) -> bool:
+        """One call; False when there was nothing to say."""
+        with self._lock:
+            told, apply = line.next()
+            if self._closed or not (told or apply or line.looks):
+                line.busy = False
+                return False
+            line.looks = False
+            self._taken -= len(told)
+            room = self.room
+        try:
+            posted = self._broker.post(line.pool, told=told, apply=apply, take=room)
+        except Exception as error:  # whatever a call may meet: the commands are tried again later
+            self._failed(line, apply, error)
+            return True
+        self._tell(apply, [_told(command, *answer) for command, answer in zip(apply, posted.answers, strict=True)])
+        self.take(posted.taken)
+        if apply:
+            self._arrived(line.pool)
+        if posted.more:
+            line.looks = True
+        return True
+
+    def _failed(self, line: Line, apply: list[Command], error: Exception) -> None:
+        unreachable = isinstance(error, (BrokerUnavailable, StoreFull))
+        logger.log(logging.DEBUG if unreachable else logging.ERROR, "Pool %s took no commands: %s", line.pool, error)
+        with self._lock:
+            if unreachable:  # the others would wait as long for the same answer
+                apply += line.apply
+                line.apply.clear()
+                self._taken -= len(line.told)
+                line.told.clear()
+            elif len(apply) > 1:
+                line.apply.extendleft(reversed(apply))
+                line.one_by_one = len(apply)
+                return
+        word, reason = "LATER" if unreachable else "FAILED", str(error).encode()[:500]
+        self._tell(apply, [Told(command.id, command.version, word, reason) for command in apply])
+
+    def _tell(self, commands: Sequence[Command], answers: Sequence[Told]) -> None:
+        with self._lock:
+            for command, told in zip(commands, answers, strict=True):
+                self._line(command.pool).told.append(told)
+
+
+def _told(command: Command, word: str, detail: bytes) -> Told:
+    if word == "UNKNOWN":
+        return Told(command.id, command.version, "FAILED", b"nobody here knows what it asks for")
+    return Told(command.id, command.version, word, detail)

@@ -1,0 +1,74 @@
+#!lua flags=allow-oom
+-- command: everything about commands in one call on a pool: how those went that were taken here; those that are for tasks of
+-- this pool are applied; others that are due here are taken. Each is known by its id: the same again changes nothing.
+-- KEYS: 1 the pool's prefix
+-- ARGV: 1 how many to take, 2 how many results, 3 how many to apply, 4 '' , 5 rules; result: id, version, word (a command's
+--       own, FAILED, LATER), detail; to apply: the pool that it comes from, number of field values, fields (name, value, ...).
+-- Reply: for each that was applied its word (OK GONE OLD OPEN DONE KEPT UNKNOWN) and a detail; those that were taken (id,
+--        fields); '1' when more are due.
+-- Transitions: activate, gather, cancel, retry, discard.
+--@include clock
+--@include core
+--@include rules
+--@include rates
+--@include lanes
+--@include wake
+--@include outbox
+--@include orphans
+--@include records
+--@include generations
+--@include ending
+--@include composite
+--@include results
+--@include resume
+--@include subtree
+--@include runs
+--@include iterator
+--@include expansion
+--@include distance
+--@include guarding
+--@include chunks
+--@include twins
+--@include chunkends
+--@include settle
+--@include hearing
+
+local position = 5
+
+-- Another one with the same id may have been written since: it is not the one that is meant.
+local function conclude(cid, version, word, detail)
+  local command = read_command(cid)
+  if not command or command.vn ~= version then return end
+  if word == 'FAILED' or word == 'LATER' then return defer_command(command, detail, word == 'LATER') end
+  if word == 'GONE' or word == 'OLD' then count_minute('cmd|dropped', 1) end
+  forget_command(cid)
+  if heard[command.v] then heard[command.v](command, word, detail) end
+  settle_up()
+end
+
+local function read_argument()
+  local command, last = { from = ARGV[position + 1] }, position + 2 + tonumber(ARGV[position + 2])
+  for i = position + 3, last, 2 do command[ARGV[i]] = ARGV[i + 1] end
+  position = last
+  return command
+end
+
+for _ = 1, tonumber(ARGV[2]) do
+  conclude(ARGV[position + 1], ARGV[position + 2], ARGV[position + 3], ARGV[position + 4])
+  position = position + 4
+end
+
+local words = {}
+for _ = 1, tonumber(ARGV[3]) do
+  local command = read_argument()
+  local word, detail = 'UNKNOWN', ''
+  if effects[command.v] then word, detail = effects[command.v](command) end
+  settle_up()
+  words[#words + 1] = word
+  words[#words + 1] = detail or ''
+end
+count_minute('cmd|applied', tonumber(ARGV[3]))
+local most = tonumber(ARGV[1])
+local taken = close_outbox(most)
+wake(brought)
+return { words, taken, most > 0 and #taken >= most and '1' or '' }

@@ -1,0 +1,59 @@
+-- A task that is pushed alone, where nothing else is ready, goes straight to a worker that waits: it is created as claimed,
+-- and the token that wakes the worker carries it. Such a lease is short. Until the worker has renewed it, `h` is its
+-- fence, and its end costs the task nothing: the worker was frozen, or the token was lost with its connection.
+local HANDED_MS, HANDED_BYTES = 2000, 16384
+
+-- The worker that a task may be handed to; nil when it is to go through its lane.
+local function waiting_worker(key, lane, size)
+  local worker = call('ZRANGE', P .. ':idle', -1, -1)[1]
+  if not worker or size > HANDED_BYTES then return end
+  if call('EXISTS', P .. ':lanes:ready', P .. ':state:quarantined', key) > 0 then return end
+  local conf = call('HMGET', P .. ':lane:' .. lane .. '#conf', 'limit', 'paused', 'rate')
+  if not (conf[1] or conf[2] or conf[3]) then return worker end
+end
+
+local function index_handed(id, name, lane, number)
+  try('ZADD', P .. ':state:locked', NOW, id)
+  try('ZADD', P .. ':name:' .. name, number, id)
+  try('ZADD', P .. ':agenda', text(now + HANDED_MS), id)
+  try('ZADD', P .. ':lanes', NOW, lane)
+  try('HINCRBY', P .. ':counts', 'n|' .. name .. '|locked', 1)
+  try('HINCRBY', P .. ':counts', 'l|' .. lane .. '|active', 1)
+  count_minute('tr|>pending', 1)
+  count_minute('tr|pending>locked', 1)
+  if count_minute('in|' .. name, 1) then try('ZADD', P .. ':names', NOW, name) end
+end
+
+-- The token says, written as a reply of Redis: the time, the fence, the id, the fields of the record.
+local function hand_to(worker, id, record)
+  local parts = { NOW, record[4], id, unpack(record, 3) }
+  for i, part in ipairs(parts) do parts[i] = '$' .. #part .. '\r\n' .. part .. '\r\n' end
+  local key = P .. ':wake:' .. worker
+  call('ZREM', P .. ':idle', worker)
+  call('LPUSH', key, 'task *' .. #parts .. '\r\n' .. table.concat(parts))
+  call('EXPIRE', key, 60)
+end
+
+-- Hand over the one task of this call, if it is to be; its uid, which is its fence, too.
+local function hand_over()
+  if ARGV[1] ~= '1' or ARGV[3] ~= '' then return end
+  local last, name, lane = 4 + ARGV[4], ARGV[6], 'default'
+  for i = 7, last, 2 do
+    if ARGV[i] == 'l' then lane = ARGV[i + 1] elseif ARGV[i] == 'k' or ARGV[i] == 'tg' then return end
+  end
+  local own = tonumber(ARGV[last + 1])
+  local place = last + own + 2
+  local id = ARGV[place]
+  local worker = waiting_worker(TASK .. id, lane, #ARGV[place + 1])
+  if not worker then return end
+  local number = text(call('INCR', P .. ':seq'))
+  local record = { 'HSET', TASK .. id, 'u', number, 's', 'locked', 'f', number, 'h', number, 'w', worker, 'b', NOW, 'c', NOW,
+    unpack(ARGV, 5, last) }
+  for i = 1, own do
+    if ARGV[place + i] ~= '' then record[#record + 1] = ARGV[last + 1 + i]; record[#record + 1] = ARGV[place + i] end
+  end
+  call(unpack(record))
+  index_handed(id, name, lane, number)
+  hand_to(worker, id, record)
+  return tonumber(number)
+end

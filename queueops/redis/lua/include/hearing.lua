@@ -1,0 +1,82 @@
+-- What a command does where its target is, by verb: the same functions as in one pool. Each is given the command (`from` is
+-- the pool that it comes from) and answers a word and a detail. `heard` has what the answer means for the one who sent it.
+local effects = {}
+local heard = {}
+
+-- The child that the command is for, if it is still one of that parent; whether the command is of the round that it is in.
+local function child_of(command)
+  local child = read_record(command.i)
+  if not (child and child.pi == command.me and child.pp == command.from and child.pu == command.u) then return nil end
+  return child, (number_of(child.po) or 0) == (number_of(command.rn) or 0)
+end
+
+local function sender_of(command) return command.me .. '#' .. command.from end
+
+function effects.activate(command)
+  local child, in_round = child_of(command)
+  if not child then return 'GONE' end
+  if not in_round then return 'OLD' end
+  composites().turn_of(command.i, child, command.pv)
+  return 'OK'
+end
+
+function effects.cancel(command)
+  local child, in_round = child_of(command)
+  if not child then return 'GONE' end
+  if not in_round then return 'OLD' end
+  composites().cancel_child(command.i, child, command.y)
+  return 'OK'
+end
+
+function effects.uproot(command)
+  local child = child_of(command)
+  if not (child and child.s == 'waiting') then return 'GONE' end
+  composites().unguard(command.i)
+  composites().uproot(command.i)
+  return 'OK'
+end
+
+-- A round of retries begins. What was taken up in it before stays as it is.
+function effects.resume(command)
+  local child = child_of(command)
+  if not child then return 'GONE' end
+  local known, round = number_of(child.po) or 0, number_of(command.rn) or 0
+  if known >= round then return known == round and 'OPEN' or 'OLD' end
+  if child.s == 'succeeded' and command.mode ~= 'all' then
+    return 'DONE', (child.cc and 'c' or 'l') .. (command.lacks == '1' and child.re or '')
+  end
+  call('HSET', task_key(command.i), 'po', round)
+  if LEASED[child.s] then call('HDEL', task_key(command.i), 'x', 'uc') end
+  if TERMINAL[child.s] then composites().reset(command.i, child, command.mode) end
+  return 'OPEN', TERMINAL[child.s] and not child.cc and 'leaf' or ''
+end
+
+function effects.ended(command)
+  ended_children[#ended_children + 1] = { far = true, ref = sender_of(command), parent = command.i, uid = command.u,
+    round = command.rn, kind = command.k, state = command.s, re = command.re or '', er = command.er, ef = command.ef, y = command.y,
+    done = command.pr, number = command.vn }
+  return 'OK'
+end
+
+function effects.progress(command)
+  local id, record = command.i, read_record(command.i)
+  if not (record and record.u == command.u) then return 'GONE' end
+  composites().hear_progress(id, record, sender_of(command), command.pr, command.vn)
+  return 'OK'
+end
+
+function effects.ask(command)
+  local row = fields_of(task_key(command.i), 'u', 'k')
+  local is_there = row and row[1] == command.u and (command.s == 'waiting' or row[2] ~= 'iterator')
+  return is_there and 'KEPT' or 'GONE'
+end
+
+function heard.activate(command, word)
+  if word ~= 'GONE' then return end
+  ended_children[#ended_children + 1] = { far = true, ref = command.i .. '#' .. command.to, parent = command.me, uid = command.u,
+    round = command.rn, state = 'failed', re = '', y = 'its record is lost' }
+end
+
+function heard.resume(command, word, detail) composites().hear_resumed(command, word, detail) end
+
+function heard.ask(command, word) composites().hear_answer(command, word) end

@@ -1,0 +1,19 @@
+#!lua flags=no-writes
+-- rows: some tasks, as a list shows them: parts of tasks that are in other pools.
+-- KEYS: 1 the pool's prefix
+-- ARGV: for each: id, what it is part of ('' = does not matter)
+-- Reply: for each: '1' where it is gone (or part of something else), time of its state, length of its arguments, its
+--        fields, the start of its arguments and of its error.
+-- Transitions: none.
+--@include clock
+--@include core
+--@include rows
+
+local rows = {}
+for i = 1, #ARGV, 2 do
+  local own = ARGV[i + 1] ~= '' and fields_of(task_key(ARGV[i]), 'pi')
+  local row = row_of(ARGV[i], '')
+  local gone = not row[5][1] or (own and own[1] ~= ARGV[i + 1])
+  rows[#rows + 1] = { gone and '1' or '', row[3], row[4], row[5], row[6], row[7] }
+end
+return rows

@@ -1,0 +1,98 @@
+#!lua flags=no-writes
+-- tree: the parts of a composite, and theirs, as far as a budget of rows goes; and what it is part of itself.
+-- KEYS: 1 the pool's prefix
+-- ARGV: 1 id, 2 position of its first part that is wanted ('' = the usual one), 3 which parts ('' all, failed, open), 4 rows
+--       of its own, 5 rows in all, 6.. ids of parts that are to be opened
+-- Reply: the tree (a branch, or nothing), then what it is part of, from near to far: id, pool ('' = this one), name, kind,
+--        state. A branch: parts in all ('' of an iterator), parts that have not ended, first, next, counts (state, number,
+--        ...; none when there are too many), rows. A row: id, pool ('' = this one), order ('' of an iterator's), '1'
+--        where it is gone, time of its state, length of its arguments, its fields, the start of its arguments and of its
+--        error, its own branch (or nothing).
+-- Transitions: none.
+--@include clock
+--@include core
+--@include rows
+--@include branches
+
+local SHOW, PAGE, room = ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
+local DEEPEST, UNASKED = 8, 3 -- levels that can be opened, and those that are open without being asked for
+local LEAST, MOST, SPARE = 4, 20, 2 -- rows of a branch that nobody asked for; so few more are not left out
+local FAR = 8 -- what it is part of is told so far up
+local opened = {}
+for i = 6, #ARGV do opened[ARGV[i]] = true end
+
+local function grow(branch, position, wanted)
+  fill(branch, position, wanted, SHOW)
+  room = room - #branch.rows
+end
+
+-- The branches of a level: first those that were asked for, then those in which something goes on or has failed.
+local function branches_in(level)
+  local found = { {}, {}, {} }
+  for _, part in ipairs(level) do
+    part.branch = not (part.gone or part.pool) and part.kind ~= 'task' and branch_of(part.id) or nil
+    if part.branch then
+      local rank = opened[part.id] and 1 or (part.state == 'succeeded' or part.state == 'waiting') and 3 or 2
+      table.insert(found[rank], part.branch)
+    end
+  end
+  local all = {}
+  for _, some in ipairs(found) do
+    for _, branch in ipairs(some) do all[#all + 1] = branch end
+  end
+  return all
+end
+
+local function grow_level(level, depth)
+  local branches, below = branches_in(level), {}
+  local share = max(LEAST, min(MOST, floor(room / max(1, #branches))))
+  for _, branch in ipairs(branches) do
+    local wanted = opened[branch.id] and PAGE or depth <= UNASKED and share or 0
+    if wanted > 0 and branch.listed <= wanted + SPARE then wanted = branch.listed end
+    wanted = depth <= DEEPEST and min(wanted, room) or 0
+    grow(branch, '', wanted >= min(LEAST, branch.listed) and wanted or 0)
+    for _, part in ipairs(branch.rows) do below[#below + 1] = part end
+  end
+  return below
+end
+
+local shown -- a branch as it is answered
+
+local function row_shown(branch, part)
+  local known = part.pool or part.gone
+  local row = known and { part.id, '', 0, 0, {}, '', '' } or row_of(part.id, '')
+  local gone = part.gone or not part.pool and not row[5][1]
+  return { part.id, part.pool or '', branch.size and part.order or '', gone and '1' or '', row[3], row[4], row[5], row[6], row[7],
+    part.branch and shown(part.branch) or {} }
+end
+
+function shown(branch)
+  local counts, rows = {}, {}
+  for state, count in pairs(branch.counts) do counts[#counts + 1] = state; counts[#counts + 1] = count end
+  for i, part in ipairs(branch.rows) do rows[i] = row_shown(branch, part) end
+  return { branch.size or '', branch.open, branch.first, branch.next, counts, rows }
+end
+
+local function line_above(id)
+  local line = {}
+  for _ = 1, FAR do
+    local own = fields_of(task_key(id), 'pi', 'pu', 'pp')
+    if not (own and own[1]) then return line end
+    if own[3] then line[#line + 1] = { own[1], own[3], '', '', '' }; return line end
+    local row = fields_of(task_key(own[1]), 'n', 'k', 's', 'u')
+    if not row or row[4] ~= own[2] then return line end
+    line[#line + 1] = { own[1], '', row[1] or '', row[2] or 'task', row[3] or '' }
+    id = own[1]
+  end
+  return line
+end
+
+local root, depth = branch_of(ARGV[1]), 1
+if not root then return { {}, line_above(ARGV[1]) } end
+grow(root, ARGV[2], min(PAGE, room))
+local level = root.rows
+while #level > 0 do
+  level = grow_level(level, depth)
+  depth = depth + 1
+end
+return { shown(root), line_above(ARGV[1]) }

@@ -1,0 +1,227 @@
+"""A command is applied once in effect, in any order, however often it comes; one that can't be stops no other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import permutations
+
+import pytest
+
+from queueops.contracts import Command, Outcome, Told
+from queueops.outbox import Outbox
+from tests.composites.pools import Pools
+from tests.composites.trees import chain_of, group_of, open_children
+from tests.kernel.conftest import MakeDesk
+from tests.waiting import wait_until
+
+GONE = 10_000
+
+
+@pytest.fixture
+def pools(make_desk: MakeDesk) -> Iterator[Pools]:
+    """Two pools beside the default one; all are checked at the end."""
+    pools = Pools(make_desk().broker, "north", "south")
+    yield pools
+    pools.check()
+
+
+def fill_with_dead(pools: Pools) -> None:
+    """Ten thousand commands in the north, each for a task that is gone."""
+    keys, now = pools["north"].keys, pools["north"].now()
+    with pools.broker.client.pipeline(transaction=False) as pipe:
+        for number in range(GONE):
+            fields = {"v": "activate", "to": "south", "i": f"x{number}", "me": "g", "u": 1, "rn": 0, "t": now, "vn": 1}
+            pipe.hset(keys.command(f"gone{number}"), mapping=fields)
+            pipe.zadd(keys.commands, {f"gone{number}": now - GONE + number})
+        pipe.zadd(keys.agenda, {"~commands:": now})
+        pipe.execute()
+
+
+def verbs(commands: list[Command]) -> list[str]:
+    """What the commands ask for."""
+    return sorted(command.fields[command.fields.index(b"v") + 1].decode() for command in commands)
+
+
+def test_one_hop_across_pools_is_an_exchange_and_a_call(pools: Pools) -> None:
+    pools.plant(chain_of("c", "a", "b"), b="north")
+    lease = pools.lease("default")
+    settled = pools["default"].exchange(settle=[pools.end(lease, b"5")], take=10)
+    assert verbs(settled.commands) == ["activate"]
+    pools.apply(*settled.commands)
+    assert pools.lease("north").previous == b"5"
+    pools.tell("default", *[Told(each.id, each.version, "OK") for each in settled.commands])
+
+
+def test_a_command_that_came_twice_does_what_it_does_once(pools: Pools) -> None:
+    pools.plant(group_of("g", "a", "b", of="outcomes"), a="north", b="north")
+    activations = pools.take("default")
+    for _ in range(2):
+        pools.tell("default", *pools.apply(*activations))
+    pools.settle(pools.lease("north"), value=b"1")
+    (end,) = pools.take("north")
+    assert [pools.apply(end)[0].word for _ in range(3)] == ["OK"] * 3
+    record = pools["default"].record("g")
+    assert record is not None
+    assert record.progress == 1
+    assert open_children(pools["default"], "g") == {"b#north"}
+    pools.tell("north", *pools.apply(end))
+    pools.tell("north", *pools.apply(end))
+    pools.drain()
+    assert pools.state("g") == "succeeded"
+
+
+def test_a_command_that_nobody_spoke_of_again_is_taken_by_another(pools: Pools) -> None:
+    pools.plant(group_of("g", "a"), a="north")
+    assert len(pools.take("default")) == 1
+    assert pools.take("default") == []
+    pools.unlock("default")
+    (again,) = pools.take("default")
+    pools.tell("default", *pools.apply(again))
+    assert pools.state("a") == "pending"
+    assert pools.commands() == 0
+
+
+@pytest.mark.parametrize("order", [*permutations(("activate", "cancel", "again"))], ids=" ".join)
+def test_a_cancelled_child_stays_cancelled_in_whatever_order_it_is_told(pools: Pools, order: tuple[str, ...]) -> None:
+    pools.plant(group_of("g", "a"), a="north")
+    told = {"activate": pools.take("default")[0]}
+    assert pools["default"].told("cancel", "g") == "OK"
+    told["cancel"] = told["again"] = pools.take("default")[0]
+    for step in order:
+        pools.tell("default", *pools.apply(told[step]))
+        pools.check()
+    pools.deliver()
+    assert pools.states("g", "a") == ["cancelled", "cancelled"]
+    assert pools.commands() == 0
+
+
+@pytest.mark.parametrize("order", [*permutations(("end", "cancel", "resume", "answer"))], ids=" ".join)
+def test_a_child_is_taken_up_again_in_whatever_order_its_old_end_comes(pools: Pools, order: tuple[str, ...]) -> None:
+    """`a` has failed; before that is heard the group is cancelled and retried; so `a` runs again, and once."""
+    pools.plant(group_of("g", "a", "b"), a="north")
+    pools.deliver()
+    pools.settle(pools.lease("north"), Outcome.ERROR, b"{}", delay_ms=-1)
+    told = {"end": pools.take("north")[0]}
+    pools["default"].told("cancel", "g")
+    told["cancel"] = pools.take("default")[0]
+    pools["default"].told("retry", "g")
+    told["resume"] = pools.take("default")[0]
+    answers: list[Told] = []
+    for step in order:
+        if step == "answer":
+            pools.tell("default", *answers)
+        else:
+            answers += pools.apply(told[step])
+        pools.check()
+    pools.tell("default", *answers)
+    pools.tell("north", *answers)
+    pools.unlock("default", "north")
+    assert sorted(pools.drain()) == ["a", "b"]
+    record = pools["default"].record("g")
+    assert record is not None
+    assert (record.state, record.result, record.progress) == ("succeeded", b"[1,1]", 2)
+
+
+def test_the_turn_of_an_earlier_round_is_not_the_turn_of_this_one(pools: Pools) -> None:
+    pools.plant(chain_of("c", "a", "b"), b="north")
+    pools.settle(pools.lease("default"), value=b"1")
+    (old,) = pools.take("default")
+    pools["default"].told("cancel", "c")
+    pools.deliver()
+    pools["default"].told("retry", "c", value="all")
+    pools.deliver()
+    assert pools.states("c", "a", "b") == ["idle", "pending", "waiting"]
+    assert pools.apply(old)[0].word == "OLD"
+    assert pools.state("b") == "waiting"
+    pools.settle(pools.lease("default"), value=b"2")
+    pools.deliver()
+    assert pools.lease("north").previous == b"2"
+    pools.tell("default", Told(old.id, old.version, "OLD"))
+
+
+def test_a_part_that_is_asked_twice_to_come_again_comes_again_once(pools: Pools) -> None:
+    pools.plant(group_of("g", "a", "b", of="continue"), a="north")
+    pools.deliver()
+    pools.settle(pools.lease("north"), Outcome.ERROR, b"{}", delay_ms=-1)
+    pools.settle(pools.lease("default"))
+    pools.deliver()
+    pools["default"].told("retry", "g")
+    (resume,) = pools.take("default")
+    pools.tell("default", *pools.apply(resume))
+    pools.deliver()
+    pools.settle(pools.lease("north"), Outcome.ERROR, b"{}", delay_ms=-1)
+    assert pools.apply(resume)[0].word == "OPEN"
+    assert pools.state("a") == "failed"
+    pools.deliver()
+    assert pools.state("g") == "failed"
+
+
+def test_what_is_told_to_an_older_generation_is_dropped_and_counted(pools: Pools) -> None:
+    pools.plant(group_of("g", "a"), a="north")
+    pools.deliver()
+    old = pools.lease("north")
+    pools["default"].told("cancel", "g")
+    pools.plant(group_of("g", "x"))
+    pools.settle(old)
+    pools.deliver()
+    assert pools["default"].counted("cmd|dropped") == 1
+    assert pools.states("g", "x") == ["idle", "pending"]
+
+
+def test_a_child_whose_record_is_lost_fails_its_parent(pools: Pools) -> None:
+    pools.plant(group_of("g", "a"), a="north")
+    pools["default"].client.hset(pools["north"].keys.task("a"), "pi", "another")
+    pools.deliver()
+    record = pools["default"].record("g")
+    assert record is not None
+    assert (record.state, record.reason) == ("failed", "its child a#north failed: its record is lost")
+
+
+def test_what_can_not_be_applied_is_tried_again_later_and_then_lies_with_the_dead(pools: Pools) -> None:
+    pools.plant(group_of("g", "a"), a="north")
+    waits = []
+    for _ in range(20):
+        pools.make_due("default")
+        (command,) = pools.take("default")
+        pools.tell("default", Told(command.id, command.version, "FAILED", b"no"))
+        pools.check()
+        waits.append(pools.waits("default"))
+    assert waits[-1] == {}
+    first, tenth = (next(iter(found.values())) for found in (waits[0], waits[10]))
+    assert 0 < first <= 250
+    assert 25_000 < tenth <= 60_000
+    assert pools["default"].client.zcard(pools["default"].keys.commands_dead) == 1
+    assert pools.take("default") == []
+
+
+def test_a_pool_that_is_out_of_reach_is_tried_for_a_day(pools: Pools) -> None:
+    pools.plant(group_of("g", "a"), a="north")
+    for _ in range(40):
+        pools.make_due("default")
+        (command,) = pools.take("default")
+        pools.tell("default", Told(command.id, command.version, "LATER", b"no answer"))
+    assert pools.commands() == 1
+    pools.make_due("default")
+    pools.deliver()
+    assert pools.state("a") == "pending"
+
+
+def test_a_live_command_does_not_wait_behind_ten_thousand_whose_target_is_gone(pools: Pools) -> None:
+    fill_with_dead(pools)
+    pools.plant(chain_of("c", "live"), c="north", live="default")
+    assert "live" in [command.fields[command.fields.index(b"i") + 1].decode() for command in pools.take("north")]
+
+
+def test_the_outbox_of_a_process_brings_commands_and_tells_how_they_went(pools: Pools) -> None:
+    pools.plant(chain_of("c", "a", "b"), a="north", b="south")
+    arrived: list[str] = []
+    outbox = Outbox(pools.broker, arrived.append)
+    outbox.look("default")
+    wait_until(lambda: not outbox.busy, 20)
+    assert (arrived, pools.state("a"), pools.commands()) == (["north"], "pending", 0)
+    pools.settle(pools.lease("north"))
+    outbox.look("north")
+    wait_until(lambda: not outbox.busy, 20)
+    outbox.close()
+    assert pools.state("b") == "pending"
+    assert pools.commands() == 0

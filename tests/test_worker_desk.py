@@ -1,0 +1,81 @@
+"""What a process does with a task that it was handed."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from queueops.contracts import Lease
+from queueops.outbox import Outbox
+from queueops.redis.broker import get_broker
+from queueops.redis.wire import read_token
+from queueops.worker.channel import WorkerChannel
+from queueops.worker.desk import Desk
+from queueops.worker.executor import Executor
+from queueops.worker.options import WorkerOptions
+from queueops.worker.prefetch import Prefetch
+from queueops.worker.slots import SlotTable
+from queueops.worker.watch import Watch
+from tests import tasks_for_tests as tasks
+from tests.waiting import wait_until
+
+pytestmark = pytest.mark.usefixtures("namespace")
+
+
+@pytest.fixture
+def desk():
+    broker, table = get_broker(), SlotTable(2)
+    channel = WorkerChannel(broker, lambda lease, seconds: None)
+    prefetch = Prefetch(1, 64)
+    executor = Executor(1, table, channel, lambda: None)
+    watch, outbox = Watch(executor, prefetch), Outbox(broker, lambda pool: None)
+    desk = Desk(WorkerOptions(threads=1), "w1", broker, executor, watch, prefetch, channel, outbox)
+    yield desk
+    outbox.close(10)
+    desk.stations[0].courier.close()
+    assert executor.close(10)
+    table.close()
+
+
+def handed(desk):
+    """A task that this process is handed while it waits, and its token."""
+    broker = get_broker()
+    keys = broker.keys("default")
+
+    def waits():
+        desk.exchange(time.monotonic())
+        return desk.is_empty() and broker.client.zcard(keys.idle)
+
+    wait_until(waits)
+    handle = tasks.add.push(1)
+    (token,) = broker.client.lrange(keys.wake("w1"), 0, -1)
+    return handle, read_token("default", token)
+
+
+def test_it_is_begun_and_its_lease_is_renewed_at_once(desk):
+    handle, token = handed(desk)
+    desk.take(desk.stations[0], token)
+    record = get_broker().record("default", handle.id)
+    assert (record.state, record.handed) == ("locked", None)
+
+    def settled():
+        desk.collect(time.monotonic())
+        return desk.flush(time.monotonic() + 10) and handle.state == "succeeded"
+
+    wait_until(settled)
+
+
+def test_one_that_begins_nothing_more_gives_it_back(desk):
+    handle, token = handed(desk)
+    desk.closed = True
+    desk.take(desk.stations[0], token)
+    desk.exchange(time.monotonic())
+    assert (handle.state, desk.claimed, desk.held()) == ("pending", 0, [])
+
+
+def test_one_whose_slots_are_taken_gives_it_back(desk):
+    _, token = handed(desk)
+    desk.take(desk.stations[0], token)
+    desk.take(desk.stations[0], Lease(id="other", fence=9, handed_ms=token.handed_ms))
+    assert [(end.id, end.outcome) for end in desk.stations[0].to_settle] == [("other", "release")]
