@@ -1,0 +1,98 @@
+"""A worker of a project with DEBUG on takes up what is saved, and lives through what can't be loaded."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from queueops import registry, task
+from queueops.worker.reload import ChangedFiles
+from tests.waiting import wait_until
+
+pytestmark = pytest.mark.faults
+
+ROOT = Path(__file__).parents[2]
+NAME = "reloaded.speak"
+SETTINGS = """
+from tests.settings import *
+DEBUG = True
+INSTALLED_APPS = [*INSTALLED_APPS, "reloaded"]
+"""
+CODE = """
+from queueops import task
+
+@task(name="reloaded.speak")
+def speak():
+    return {answer!r}
+"""
+
+
+class Project:
+    """A project on disk whose worker runs."""
+
+    def __init__(self, directory: Path) -> None:
+        self.log = directory / "log"
+        self.code = directory / "reloaded" / "tasks.py"
+        self.code.parent.mkdir()
+        (directory / "reloaded" / "__init__.py").touch()
+        (directory / "reloaded_settings.py").write_text(SETTINGS)
+        self.save(CODE.format(answer="one"))
+        environment = os.environ | {
+            "DJANGO_SETTINGS_MODULE": "reloaded_settings",
+            "PYTHONPATH": f"{directory}{os.pathsep}{ROOT}",
+            "PYTHONDONTWRITEBYTECODE": "1",
+        }
+        with self.log.open("ab") as output:
+            self.worker = subprocess.Popen(
+                [sys.executable, "-m", "django", "runworker"],
+                cwd=directory,
+                env=environment,
+                stdout=output,
+                stderr=output,
+            )
+
+    def save(self, text: str) -> None:
+        """Write the code; its time differs from the one before, however coarse the clock of the disk is."""
+        later = self.code.stat().st_mtime + 2 if self.code.exists() else None
+        self.code.write_text(text)
+        if later is not None:
+            os.utime(self.code, (later, later))
+
+    def text(self) -> str:
+        return self.log.read_text()
+
+
+@pytest.fixture
+def project(namespace: str, tmp_path: Path) -> Iterator[Project]:
+    project = Project(tmp_path)
+    yield project
+    project.worker.terminate()
+    project.worker.wait(60)
+
+
+def test_a_saved_change_is_taken_up_and_one_that_cannot_be_loaded_harms_nobody(project: Project) -> None:
+    @task(name=NAME)
+    def speak() -> str:
+        return "here"
+
+    try:
+        assert speak.push().result(timeout=120) == "one"
+        project.save("a slip of the pen(")
+        wait_until(lambda: "the old code goes on: SyntaxError" in project.text(), 120, project.text)
+        assert speak.push().result(timeout=120) == "one"
+        project.save(CODE.format(answer="two"))
+        wait_until(lambda: speak.push().result(timeout=120) == "two", 120, project.text)
+    finally:
+        registry.unregister("task", NAME)
+    assert project.worker.poll() is None
+
+
+def test_nothing_changed_is_no_reason_to_reload() -> None:
+    changed = ChangedFiles()
+    changed._look_at = 0.0
+    assert changed() == ""
