@@ -38,8 +38,6 @@ def deeds_of(row: TaskRow, may: frozenset[str]) -> list[Deed]:
 @register.simple_tag
 def branch_counts(branch: Branch) -> SafeString:
     """How many parts are in each state; of very many only how many have ended."""
-    if not branch.counts:
-        return SafeString("")
     return format_html_join(
         " ",
         '<span class="tally {}">{}{} {}</span>',
