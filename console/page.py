@@ -7,6 +7,7 @@ from time import monotonic
 from typing import Any
 
 import msgspec
+from django.conf import settings
 from django.contrib.messages import get_messages
 from django.contrib.messages.storage.base import Message
 from django.http import HttpRequest, HttpResponse
@@ -32,6 +33,9 @@ NAVIGATION = (
 )
 
 
+# The setting CONSOLE_PAGES adds pages of other apps: (name of the URL, key, icon, label).
+
+
 class Frame:
     """What every page needs around its own content."""
 
@@ -51,9 +55,10 @@ class Frame:
     def navigation(self) -> list[dict[str, Any]]:
         """The pages at the left; `here` is where the user is."""
         here = getattr(request_match(self.request), "url_name", "") or ""
+        pages = ((f"console:{name}", *rest) for name, *rest in NAVIGATION)
         return [
-            {"url": reverse(f"console:{name}"), "key": key, "icon": icon, "label": label, "here": _inside(here, name)}
-            for name, key, icon, label in NAVIGATION
+            {"url": reverse(name), "key": key, "icon": icon, "label": label, "here": _inside(here, name.split(":")[-1])}
+            for name, key, icon, label in (*pages, *getattr(settings, "CONSOLE_PAGES", ()))
         ]
 
     @property

@@ -10,7 +10,7 @@ from django.contrib.auth.models import Group, User
 from django.test import Client
 
 from console.demo.account import ensure_operator
-from console.demo.models import Pace
+from console.demo.models import Digest, Pace, Report
 from console.models import AuditEntry
 
 in_the_demo = pytest.mark.urls("console.demo.addresses")
@@ -76,3 +76,20 @@ def test_the_operator_is_an_administrator_of_the_console_and_no_superuser(db: No
     assert (user.username, user.is_superuser, user.is_staff, user.is_active) == ("operator", False, False, True)
     assert user.check_password((tmp_path / "password").read_text().strip())
     assert (tmp_path / "password").stat().st_mode & 0o777 == 0o600
+
+
+@in_the_demo
+@pytest.mark.parametrize("visitor", ["operators"], indirect=True)
+def test_the_page_leads_to_reports_and_to_the_runs_that_made_them(
+    visitor: Client, namespace: str, settings: Any
+) -> None:
+    report = Report.objects.create(task="t", root="chain-1", text="<b>bars</b>")
+    Digest.objects.create(first=1, last=10, verbs={"retry": 3}, people=1)
+    settings.CONSOLE_PAGES = (("demo:demo", "d", "flame", "Demo"),)
+    assert 'href="/ops/demo/"' in visitor.get("/ops/tasks/").content.decode()
+    page = visitor.get("/ops/demo/").content.decode()
+    assert f"/ops/demo/reports/{report.pk}/" in page
+    assert "/ops/tasks/chain-1/children/" in page
+    assert "Entries 1 to 10" in page
+    assert "&lt;b&gt;bars" in visitor.get(f"/ops/demo/reports/{report.pk}/").content.decode()
+    assert visitor.get("/ops/demo/reports/999/").status_code == 404

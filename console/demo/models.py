@@ -23,6 +23,37 @@ class Reading(models.Model):
         return f"{self.path}: {self.words} words"
 
 
+class Report(models.Model):
+    """What a nightly report came to. One run of its last part writes one row, however often it is run."""
+
+    task = models.CharField(max_length=200, unique=True)
+    root = models.CharField(max_length=200)
+    text = models.TextField()
+    at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return f"report {self.pk}"
+
+
+class Digest(models.Model):
+    """What was done in one page of the audit log."""
+
+    first = models.PositiveBigIntegerField(unique=True)
+    last = models.PositiveBigIntegerField()
+    verbs = models.JSONField(default=dict)
+    people = models.PositiveIntegerField()
+    at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return f"entries {self.first} to {self.last}"
+
+
 class Pace(models.Model):
     """One row: how many tasks a second the feeder pushes."""
 

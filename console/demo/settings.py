@@ -7,6 +7,7 @@ from console.project.settings import INSTALLED_APPS, QUEUEOPS
 
 INSTALLED_APPS = list(dict.fromkeys([*INSTALLED_APPS, "console.demo"]))
 DEMO_SCHEDULES = True  # elsewhere, as in tests, the sample tasks are there and nobody wants them to run by themselves
+CONSOLE_PAGES = (("demo:demo", "d", "flame", "Demo"),)
 ROOT_URLCONF = "console.demo.addresses"
 QUEUEOPS = QUEUEOPS | {
     "GRACE": 5,  # whoever ends a demo does not want to wait

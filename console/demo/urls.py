@@ -8,11 +8,12 @@ from console.demo import views
 from console.guard import guarded
 from console.permissions import TABLE, Verb
 
-TABLE.update({"demo": Verb.VIEW, "demo-pace": Verb.CONFIGURE})
+TABLE.update({"demo": Verb.VIEW, "demo-report": Verb.SEE_ARGUMENTS, "demo-pace": Verb.CONFIGURE})
 
 app_name = "demo"
 
 urlpatterns = [
     path("", guarded("demo", views.show), name="demo"),
+    path("reports/<int:pk>/", guarded("demo-report", views.report), name="demo-report"),
     path("_pace", guarded("demo-pace", views.set_pace), name="demo-pace"),
 ]

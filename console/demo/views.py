@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect
+from django.shortcuts import get_object_or_404, redirect
 from django.utils.translation import gettext as _
 
 from console.audit import recorded
 from console.demo.forms import PaceForm
-from console.demo.models import Pace
+from console.demo.models import Digest, Pace, Report
 from console.page import page
 
+SHOWN = 10
 MARKS = (0, 1, 4, 10, 25, 50, 100)
 
 
@@ -32,6 +33,12 @@ def set_pace(request: HttpRequest) -> HttpResponse:
     return redirect("demo:demo")
 
 
+def report(request: HttpRequest, pk: int) -> HttpResponse:
+    """One nightly report."""
+    return page(request, "demo/report.html", {"report": get_object_or_404(Report, pk=pk)})
+
+
 def _page(request: HttpRequest, form: PaceForm, status: int = 200) -> HttpResponse:
-    context = {"form": form, "rate": Pace.now(), "marks": MARKS}
+    reports, digests = Report.objects.order_by("-pk")[:SHOWN], Digest.objects.order_by("-first")[:SHOWN]
+    context = {"form": form, "rate": Pace.now(), "marks": MARKS, "reports": reports, "digests": digests}
     return page(request, "demo/pace.html", context, status=status)

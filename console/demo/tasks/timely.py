@@ -16,11 +16,12 @@ from queueops import Schedule, inspect, task
 LONGEST_ROUND_S = 14
 
 
-def _in_demo(schedule: Schedule) -> Schedule | None:
+def in_demo(schedule: Schedule) -> Schedule | None:
+    """The schedule, or none where this is no running demo."""
     return schedule if getattr(settings, "DEMO_SCHEDULES", False) else None
 
 
-@task(name="demo.weigh_the_store", cron=_in_demo(Schedule("*/10 * * * * *")), tags=["timely"])
+@task(name="demo.weigh_the_store", cron=in_demo(Schedule("*/10 * * * * *")), tags=["timely"])
 def weigh_the_store() -> dict[str, int]:
     """Note how much memory the store uses, and how many tasks it holds."""
     found = inspect.snapshot()
@@ -29,7 +30,7 @@ def weigh_the_store() -> dict[str, int]:
 
 @task(
     name="demo.minute_report",
-    cron=_in_demo(Schedule("* * * * *", zone="Europe/Berlin", jitter=10, args=["reading"])),
+    cron=in_demo(Schedule("* * * * *", zone="Europe/Berlin", jitter=10, args=["reading"])),
     tags=["timely"],
 )
 def minute_report(subject: str) -> dict[str, int | str]:
@@ -39,7 +40,7 @@ def minute_report(subject: str) -> dict[str, int | str]:
     return {"subject": subject, "files": found["files"], "words": found["words"] or 0}
 
 
-@task(name="demo.walk_around", cron=_in_demo(Schedule("@every 5s", overlap="skip", catch_up="skip")), tags=["timely"])
+@task(name="demo.walk_around", cron=in_demo(Schedule("@every 5s", overlap="skip", catch_up="skip")), tags=["timely"])
 def walk_around() -> float:
     """Take longer than the time between two ticks, now and then: the ticks meanwhile are skipped."""
     seconds = random.uniform(1, LONGEST_ROUND_S)

@@ -1,0 +1,94 @@
+"""The audit log as a table that work is done on: a night shift writes rows, an iterator goes through its pages."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from django.conf import settings
+
+from console.audit import judge, written
+from console.demo.models import Digest
+from console.demo.tasks.timely import in_demo
+from console.models import AuditEntry
+from queueops import Batch, Iterator, Schedule, control, current, inspect, task
+from queueops.inspect import TaskQuery, TaskRow
+
+NAME = "night shift"
+MOST_ENTRIES = 2000
+"""Entries of the audit log stay for ever: when there are so many, the night shift has the day off."""
+AT_ONCE = 2
+PATIENCE_MS = 60_000
+"""What failed is left alone for so long: somebody may want to mend it by hand."""
+PAGE, KEPT_S = 10, 600
+
+
+Habit = tuple[str, Callable[[TaskRow], Sequence[Any]]]
+
+
+def _edited(*args: Any) -> Habit:
+    return "edit", lambda row: [control.edit_and_retry(row.id, args, {}, pool=row.pool, who=NAME)]
+
+
+HABITS: dict[str, Habit] = {
+    "demo.share_out": _edited(100, 4),
+    "demo.order": _edited("teapot", 1, "ada"),
+    "demo.look_up_price": ("delete", lambda row: control.delete([row.id], pool=row.pool, who=NAME)),
+}
+"""What the night shift does to failed tasks, by their names."""
+
+
+@task(name="demo.night_shift", cron=in_demo(Schedule("@every 15s", overlap="skip", catch_up="skip")), tags=["auditing"])
+def night_shift() -> dict[str, int]:
+    """Mend some of what has failed a while ago, or throw it away; each act is in the audit log."""
+    done: Counter[str] = Counter()
+    if AuditEntry.objects.count() >= MOST_ENTRIES:
+        return {}
+    too_new = time.time() * 1000 - PATIENCE_MS
+    for name, habit in HABITS.items():
+        failed = inspect.tasks(TaskQuery(state="failed", name=name), limit=200).rows
+        for row in [row for row in failed if row.entered_ms < too_new][-AT_ONCE:]:
+            done[_act(row, habit)] += 1
+    return dict(done)
+
+
+def _act(row: TaskRow, habit: Habit) -> str:
+    verb, act = habit
+    before = {f"{row.pool} {row.id}": {"state": row.state}}
+    with written(verb, row.id, [(row.pool, row.id)], actor_name=NAME, before=before) as entry:
+        judge(entry, row.pool, act(row))
+    return verb
+
+
+@task(name="demo.digest_page", tags=["auditing"])
+def digest_page(first: int, last: int) -> dict[str, int]:
+    """Count what was done in one page of the audit log, and write it down: again and again the same row."""
+    entries = AuditEntry.objects.filter(pk__gte=first, pk__lte=last)
+    verbs = Counter(entries.values_list("verb", flat=True))
+    for step in range(4):
+        current().progress(step, 4)
+        time.sleep(getattr(settings, "DEMO_STEP", 0.5))
+    people = entries.values("actor_name").distinct().count()
+    Digest.objects.update_or_create(first=first, defaults={"last": last, "verbs": dict(verbs), "people": people})
+    return dict(verbs)
+
+
+class AuditDigest(Iterator):
+    """All pages of the audit log, three at a time, however many there are."""
+
+    name = "demo.audit_digest"
+    tags = ("auditing",)
+    keep = KEPT_S
+    window, on_failure = 3, "continue"
+    cron = in_demo(Schedule("@every 1m", overlap="skip", catch_up="skip"))
+
+    def iterate(self, state: int | None) -> Batch | None:
+        """The next pages of the table; `state` is the last row that was seen."""
+        ahead = AuditEntry.objects.filter(pk__gt=state or 0).order_by("pk")
+        rows = list(ahead.values_list("pk", flat=True)[: 3 * PAGE])
+        if not rows:
+            return None
+        pages = [rows[start : start + PAGE] for start in range(0, len(rows), PAGE)]
+        return Batch(rows[-1], [digest_page.using(keep=KEPT_S).s(page[0], page[-1]) for page in pages])
