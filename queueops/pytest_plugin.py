@@ -1,10 +1,13 @@
 """The pytest plugin, which pytest finds by itself: a namespace for each test that asks for one, and a worker for it.
 
+A project whose store is the embedded server gets one of its own for the tests, which ends with them.
+
 It is loaded in every run of pytest beside this package, so all that it stands on is imported by the fixtures.
 """
 
 from __future__ import annotations
 
+import os
 import uuid
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -12,16 +15,31 @@ from typing import Any
 import pytest
 
 
+@pytest.fixture(scope="session")
+def queueops_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The URL of the store: the settings' own, or instead of their embedded server one for this run of tests alone."""
+    from queueops import conf
+    from queueops.redis import embedded
+
+    url = conf.current().url
+    if not url.startswith("embedded:") or "QUEUEOPS_URL" in os.environ:
+        yield url
+        return
+    home = tmp_path_factory.mktemp("queueops")
+    yield f"embedded:{home}"
+    embedded.stop(home)
+
+
 @pytest.fixture
-def queueops() -> Iterator[str]:
-    """A clean namespace on the store of the settings, for this test alone; gives its name, removes it at the end."""
+def queueops(queueops_store: str) -> Iterator[str]:
+    """A clean namespace on the store, for this test alone; gives its name, removes it at the end."""
     from django.conf import settings
     from django.test import override_settings
 
     from queueops import waiting
 
     name = f"test-{uuid.uuid4().hex[:12]}"
-    with override_settings(QUEUEOPS={**getattr(settings, "QUEUEOPS", {}), "NAMESPACE": name}):
+    with override_settings(QUEUEOPS={**getattr(settings, "QUEUEOPS", {}), "URL": queueops_store, "NAMESPACE": name}):
         yield name
         waiting.close()
         _remove(name)

@@ -15,6 +15,7 @@ from urllib.request import urlopen
 
 import pytest
 
+from queueops.redis import embedded
 from tests.waiting import wait_until
 
 ROOT = Path(__file__).parents[1]
@@ -51,6 +52,25 @@ STATIC_URL = "/assets/"
 URLS = """
 from django.urls import include, path
 urlpatterns = [path("ops/", include("console.urls"))]
+"""
+
+THEIR_TEST = """
+import os
+import django
+django.setup()
+from pathlib import Path
+from queueops import task
+
+@task(name="theirs.double")
+def double(number: int) -> int:
+    return 2 * number
+
+def test_double(queueops_worker, queueops_store):
+    handle = double.push(4)
+    assert queueops_worker() == 1
+    assert handle.result(timeout=5) == 8
+    assert queueops_store.startswith("embedded:")
+    Path(os.environ["THEIR_NOTE"]).write_text(queueops_store)
 """
 
 
@@ -146,6 +166,16 @@ def test_pytest_finds_the_fixtures_by_itself(project: Path) -> None:
     assert "1 test collected" in run(["-m", "pytest", "--collect-only", *quiet], project, environment(project))
     fixtures = run(["-m", "pytest", "--fixtures", *quiet], project, environment(project))
     assert "queueops_worker" in fixtures
+
+
+def test_a_run_of_tests_has_a_store_of_its_own_that_ends_with_it(project: Path, tmp_path: Path) -> None:
+    (project / "test_their_task.py").write_text(THEIR_TEST)
+    quiet = ["-q", "-p", "no:cacheprovider", "-p", "no:randomly", "-p", "no:django"]
+    env = environment(project) | {"THEIR_NOTE": str(tmp_path / "note")}
+    assert "1 passed" in run(["-m", "pytest", *quiet, "test_their_task.py"], project, env)
+    url = (tmp_path / "note").read_text()
+    assert embedded.status(url.removeprefix("embedded:")).running is False
+    assert not (project / "var").exists()
 
 
 def test_the_project_passes_its_checks_and_misses_no_migration(project: Path) -> None:

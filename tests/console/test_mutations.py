@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from django.test import Client
@@ -42,6 +43,19 @@ def test_a_post_without_the_token_is_refused(address: Address, world: World, cli
     assert client.post(address.path, address.form).status_code == 403
     assert world.calls == []
     assert new_entries() == []
+
+
+def test_a_project_without_the_middleware_is_protected_all_the_same(
+    world: World, client_of: Callable[..., Client], settings: Any
+) -> None:
+    settings.MIDDLEWARE = [each for each in settings.MIDDLEWARE if not each.endswith("CsrfViewMiddleware")]
+    client = client_of("administrators", enforce_csrf_checks=True)
+    assert client.post("/ops/lanes/default/slow/_pause").status_code == 403
+    assert world.calls == []
+    client.get("/ops/lanes/")
+    form = {"csrfmiddlewaretoken": client.cookies["csrftoken"].value}
+    assert client.post("/ops/lanes/default/slow/_pause", form).status_code == 302
+    assert [verb for verb, _ in world.calls] == ["pause_lane"]
 
 
 def test_a_post_from_another_site_is_refused(world: World, client_of: Callable[..., Client]) -> None:

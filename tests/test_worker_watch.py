@@ -1,0 +1,37 @@
+"""For how long a lease is renewed: not past the task's own limit, for a process may hang with all that is in it."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from queueops.contracts import Lease
+from queueops.worker.slots import NEVER
+from queueops.worker.watch import SPARE_MS, Watch
+
+
+def left_ms(timeout_ms: int | None, slot: Any = None) -> int:
+    executor: Any = SimpleNamespace(slot_of=lambda lease: slot)
+    lease = Lease(id="t", fence=1, pool="default", timeout_ms=timeout_ms)
+    return Watch(executor, prefetch=None).left_ms(lease)  # type: ignore[arg-type]
+
+
+def running(seconds: float, hard_limit: float) -> Any:
+    return SimpleNamespace(started=100.0, hard_limit=hard_limit, seconds=lambda: seconds)
+
+
+@pytest.mark.parametrize(
+    ("timeout_ms", "slot", "left"),
+    [
+        (None, running(5.0, NEVER), -1),
+        (3000, None, 3000 + SPARE_MS),
+        (3000, running(1.0, 104.0), 3000 + SPARE_MS),
+        (3000, running(3.9, 104.0), 100 + SPARE_MS),
+        (3000, running(60.0, 104.0), SPARE_MS),
+    ],
+    ids=["without a limit", "not begun", "begun", "near its end", "past it"],
+)
+def test_a_lease_is_renewed_to_the_hard_limit_and_a_little_more(timeout_ms: int | None, slot: Any, left: int) -> None:
+    assert left_ms(timeout_ms, slot) == left
