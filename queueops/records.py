@@ -15,6 +15,7 @@ FIELDS: dict[str, str] = {
     "ac": "activated",
     "at": "attempt",
     "b": "begun",
+    "bm": "map_begun",
     "c": "created",
     "cc": "children",
     "ch": "has_chunks",
@@ -169,6 +170,7 @@ class Record(msgspec.Struct, kw_only=True):
     map_retry: str = ""
     map_timeout: str = ""
     map_written: int | None = None
+    map_begun: int | None = None
     has_chunks: bool = False
     chunks: int | None = None
     chunks_dropped: int = 0

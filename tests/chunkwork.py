@@ -32,6 +32,7 @@ class ChunkWork:
     def map(self, data: Sequence[Any]) -> None:
         """Run the map: these are the chunks."""
         (lease,) = self.exchange(want=1).leases
+        self.broker.begin_map(self.pool, self.id, lease.fence)
         for start in range(0, len(data), 500):
             part = [json.dumps(value).encode() for value in data[start : start + 500]]
             self.broker.split(self.pool, self.id, lease.fence, start, part)

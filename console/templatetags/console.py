@@ -203,8 +203,9 @@ def running(pool: PoolView) -> int:
 
 @register.filter
 def ran_ms(run: Attempt | TaskDetail | Part) -> int:
-    """How long a run took; as far as it is known."""
-    return max(0, (run.ended_ms or 0) - (run.begun_ms or 0))
+    """How long a run took, as far as it is known; of a map-reduce task from its map on."""
+    begun = getattr(run, "first_begun_ms", None) or run.begun_ms
+    return max(0, (run.ended_ms or 0) - (begun or 0))
 
 
 @register.filter

@@ -162,6 +162,7 @@ class TaskDetail(TaskFacts, frozen=True, kw_only=True):
     result_json: str
     error: Failure | None = None
     begun_ms: int | None = None
+    first_begun_ms: int | None = None  # of a map-reduce task: when its map began for the first time
     ended_ms: int | None = None
     deadline_ms: int | None = None  # the lease's end, or the end of retention
     fence: int = 0

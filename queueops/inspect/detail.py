@@ -81,6 +81,7 @@ def _describe(detail: Detail, hide: Redactor) -> TaskDetail:
         tags=tuple(filter(None, field("tg", "").split(","))),
         reason=field("y", ""),
         begun_ms=maybe_whole(field("b")),
+        first_begun_ms=maybe_whole(field("bm")),
         ended_ms=maybe_whole(field("e")),
         deadline_ms=detail.due if leased_or_over else None,
         fence=whole(field("f")),

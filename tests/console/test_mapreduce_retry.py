@@ -8,7 +8,8 @@ import pytest
 from django.test import Client
 
 from console.models import AuditEntry, Outcome
-from queueops import contracts, inspect
+from console.templatetags.console import ran_ms
+from queueops import contracts, control, inspect
 from queueops.redis.broker import get_broker
 from tests.chunkwork import ChunkWork
 
@@ -64,6 +65,22 @@ def test_one_click_takes_the_failed_chunks_up_and_keeps_those_that_are_done(
 def test_a_bulk_retry_does_the_same(failed: ChunkWork, operator: Client) -> None:
     operator.post("/ops/tasks/_retry", {"task": ["default count"]})
     assert state_and_done() == ("aggregating", 2)
+
+
+def test_it_ran_from_the_first_start_of_its_map_to_its_end(reduced: ChunkWork, operator: Client) -> None:
+    key = reduced.broker.keys("default").task("count")
+    reduced.broker.client.hincrby(key, "bm", -90_000)
+    task = inspect.task("count")
+    assert task is not None
+    assert ran_ms(task) >= 90_000
+    facts = re.sub(r"\s+", " ", re.sub("<[^>]+>", " ", operator.get(TASK).content.decode()))
+    assert "First start" in facts
+    assert "Last start (reduce)" in facts
+    assert re.search(r"Ran for 1:3\d|Ran for 1 ?m", facts), facts[facts.index("Ran for") :][:60]
+    operator.post(f"{TASK}_retry", {"pool": "default"})
+    assert reduced.broker.client.hexists(key, "bm")
+    control.restart_from("count", "map")
+    assert not reduced.broker.client.hexists(key, "bm")
 
 
 def test_a_succeeded_one_is_offered_its_reduce(reduced: ChunkWork, operator: Client) -> None:

@@ -141,9 +141,11 @@ def stage(parts: Parts, lost: set[str]) -> Problems:
         yield f"it has {parts.number} chunks, there were {task['cn']}"
     if gathers and "rd" not in task and int(task["pr"]) != int(task["cn"]) - len(parts.open):
         yield f"its progress is {task['pr']} of {task['cn']}, open are {len(parts.open)}"
-    dropped = sum(score == -1 or "dr" in parts.record(number) for number, score in parts.sets["failed"].items())
-    if not lost and int(task.get("xd", 0)) != dropped:
-        yield f"{task['xd']} chunks were let go, {dropped} say so"
+    dropped = {number for number, score in parts.sets["failed"].items() if score < 0 or score % 1}
+    if int(task.get("xd", 0)) != len(dropped):
+        yield f"{task['xd']} chunks were let go, of {len(dropped)} the score says so"
+    if not lost and dropped != {number for number in parts.sets["failed"] if "dr" in parts.record(number)}:
+        yield f"{sorted(dropped)} were let go by their score, but not by their record"
     if gathers and "rd" in task and f"~redo:{parts.id}" not in parts.picture.scores("agenda"):
         yield "nobody goes on with moving its chunks back"
 

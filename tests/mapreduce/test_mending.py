@@ -157,18 +157,6 @@ def test_a_chunk_that_nobody_let_go_is_never_left_out(desk: ChunkDesk) -> None:
     assert (desk.state("m"), desk.counts()) == ("failed", (0, 0, 0, 3, 1))
 
 
-def test_a_lost_chunk_is_let_go_once_however_often_and_in_which_way(desk: ChunkDesk) -> None:
-    desk.push_mapped(chunks=3)
-    desk.client.delete(f"{desk.keys.task('m')}#0")
-    desk.lost.add("m#0")
-    desk.lease()
-    assert (desk.state("m"), desk.counts()) == ("failed", (1, 1, 0, 0, 1))
-    desk.broker.mend_all(POOL, "m", "drop", "failed")
-    desk.mend("drop", 0)
-    desk.broker.mend_all(POOL, "m", "drop", "failed")
-    assert desk.field("xd") == "1"
-
-
 @pytest.mark.parametrize(
     ("verb", "state", "counts"),
     [
@@ -217,6 +205,23 @@ def test_letting_all_go_that_failed_marks_each_however_many_there_are(desk: Chun
     assert desk.state("m") == "aggregating"
     assert desk.field("xd") == str(desk.counts()[4])
     assert desk.chunk(0)["dr"] == "1"
+
+
+def test_the_longest_run_is_forgotten_when_it_is_run_again(desk: ChunkDesk) -> None:
+    desk.push_mapped(chunks=3)
+    leases = desk.claim(3)
+    for number in range(3):
+        desk.client.hincrby(desk.keys.chunk("m", number), "b", -(3 - number) * 1000)
+    desk.end_all(leases)
+    assert desk.field("xn") == "0"
+    desk.mend("retry", 1)
+    assert desk.field("xn") == "0"
+    desk.mend("retry", 0)
+    assert desk.field("xn") == ""
+    desk.end_all(desk.claim(2))
+    assert desk.field("xn") in ("0", "1")
+    desk.restart("process", states=("done",))
+    assert desk.field("xn") == ""
 
 
 def test_a_skipped_chunk_has_none_as_its_result(desk: ChunkDesk) -> None:

@@ -51,7 +51,7 @@ function stages.map()
   if parent.s == 'aggregating' then tell_holders(task) end
   move(task, parent.s, 'pending', parent.n, parent.k)
   turn_lane(task)
-  call('HDEL', task_key(task), 'pr', 'to', 'rd', 'rw', 'cn', 'mw')
+  call('HDEL', task_key(task), 'pr', 'to', 'rd', 'rw', 'cn', 'mw', 'bm')
   if parent.ph or parent.mr then back_to_map(task, parent) end
   call('HSET', task_key(task), 's', 'pending')
   enter_lane(parent.l or 'default', task, parent.p, next_number())

@@ -21,7 +21,7 @@
 --@include purge
 
 local task, fence, step, first = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
-local row = fields_of(task_key(task), 's', 'f', 'mw')
+local row = fields_of(task_key(task), 's', 'f', 'mw', 'b')
 if not row or not row[1] then return 'GONE' end
 if row[1] ~= 'mapping' or row[2] ~= fence then return 'STALE' end
 local stages, pending = chunk_set(task, 'stages'), chunk_set(task, 'pending')
@@ -50,7 +50,11 @@ local function cut(from)
   return from
 end
 
-if step ~= 'add' then return cut(step == 'begin' and written() or first) end
+if step == 'begin' then
+  call('HSETNX', task_key(task), 'bm', row[4] or NOW) -- the first start; that of the reduce will not hide it
+  return cut(written())
+end
+if step == 'cut' then return cut(first) end
 
 local entries, size, last = {}, first + #ARGV - 5, stage_end('+inf')
 for i = 6, #ARGV do

@@ -16,6 +16,7 @@ end
 
 function verbs.retry(ref, chunk)
   undrop(chunk)
+  if ref == task .. '#' .. (parent.xn or '') then call('HDEL', task_key(task), 'xm', 'xn') end -- the longest run is none any more
   clear(ref)
   make_chunk_pending(ref, chunk, 'f', next_number())
 end
@@ -23,7 +24,8 @@ end
 function verbs.drop(ref, chunk)
   if not chunk.dr then dropped = dropped + 1 end
   finish_chunk(ref, chunk, 'failed', 'y', 'dropped by ' .. who, 'dr', 1)
-  local name = split_ref(ref)
+  local name, number = split_ref(ref)
+  move_chunk(name, number, { s = 'failed' }, 'failed', NOW .. '.5')
   gathering[name] = false
 end
 
@@ -68,7 +70,7 @@ local function mend(numbers)
       changed = changed + 1
     elseif verb == 'drop' and not chunk and state_fits() and call('ZSCORE', chunk_set(task, 'failed'), number) then
       reopen(task, parent)
-      if call('ZADD', chunk_set(task, 'failed'), 'CH', -1, number) == 1 then dropped = dropped + 1 end -- its record is lost
+      dropped = dropped + lose(task, number, 'failed', true)
       changed = changed + 1
     else
       refused[#refused + 1] = number; refused[#refused + 1] = chunk and chunk.s or ''

@@ -2,17 +2,31 @@
 -- `set` with other fields in it, `drop` lets them go, `skip` counts them as done. While a task's `rd` names states that
 -- are not through yet (verb:state:from when, with commas between), its lane is closed, so that no chunk is met twice;
 -- whoever comes goes on with it, the agenda too.
--- `xd` is how many of the failed ones were let go. One without a record can't say so: its score is -1 then, and not 0.
+-- `xd` is how many of the failed ones were let go. So that it is known without their record, the score of such a one is a
+-- time and a half; of one without a record it is -1, and 0 where it was not let go.
 local redo_room = 500 -- chunks in one call of a script
 local redone = {}
 local unfit = 0 -- how many were not given other data, for theirs has no fields
 local edits = {} -- what is to be made of the data, by task and state
 
+local function let_go(task, number)
+  local score = tonumber(call('ZSCORE', chunk_set(task, 'failed'), number) or 0)
+  return score < 0 or score % 1 ~= 0
+end
+
+-- Its record is lost, so it has failed, whatever is wanted. How many more are let go.
+local function lose(task, number, state, drop)
+  local gone = let_go(task, number)
+  unschedule(task .. '#' .. number)
+  move_chunk(task, number, { s = state }, 'failed', (drop or gone) and -1 or 0)
+  return drop and not gone and 1 or 0
+end
+
 function redone.retry(task, number, state)
   local ref = task .. '#' .. number
   local row = fields_of(TASK .. ref, 's', 'dr')
   if state == 'errored' then unschedule(ref) end
-  if not (row and row[1]) then return move_chunk(task, number, { s = state }, 'failed', 0) end
+  if not (row and row[1]) then return lose(task, number, state) end
   call('HDEL', TASK .. ref, 're', 'er', 'ef', 'y', 'e', 'd', 'at', 'cr', 'dr', 'uk')
   call('HSET', TASK .. ref, 's', 'pending', 'q', NOW)
   move_chunk(task, number, { s = state }, 'pending', number)
@@ -24,22 +38,19 @@ local function to_close(ref)
   return row and row[1] and { s = row[1], dr = row[2], tw = row[3], w = row[4] }
 end
 
-function redone.drop(task, number, _, since, who)
+function redone.drop(task, number, state, since, who)
   local ref = task .. '#' .. number
   local chunk = to_close(ref)
-  if not chunk then
-    call('ZADD', chunk_set(task, 'failed'), -1, number)
-    return 1
-  end
+  if not chunk then return lose(task, number, state, true) end
   finish_chunk(ref, chunk, 'failed', 'y', 'dropped by ' .. who, 'dr', 1)
-  move_chunk(task, number, { s = 'failed' }, 'failed', text(since + 1)) -- behind those that are still to come
+  move_chunk(task, number, { s = 'failed' }, 'failed', text(since + 1) .. '.5') -- behind those that are still to come
   return not chunk.dr and 1
 end
 
-function redone.skip(task, number, _, _, who)
+function redone.skip(task, number, state, _, who)
   local ref = task .. '#' .. number
   local chunk = to_close(ref)
-  if not chunk then return end
+  if not chunk then return lose(task, number, state) end
   call('HDEL', TASK .. ref, 're', 'er', 'ef', 'd', 'at', 'cr', 'dr', 'uk')
   finish_chunk(ref, chunk, 'done', 'y', 'skipped by ' .. who)
   return chunk.dr and -1
@@ -59,7 +70,8 @@ local function change(verb, task, number, state, since, who)
   redo_room = redo_room - 1 - floor(max(#was, #(data or '')) / 256) -- so much longer it takes
   if not data then
     unfit = unfit + 1
-    if state ~= 'errored' then return move_chunk(task, number, { s = state }, state, text(since + 1)) end
+    local behind = text(since + 1) .. (let_go(task, number) and '.5' or '')
+    if state ~= 'errored' then return move_chunk(task, number, { s = state }, state, behind) end
   elseif call('EXISTS', TASK .. ref) == 1 then
     note_edit(ref, was, who)
     call('HSET', TASK .. ref, 'a', data)
@@ -127,6 +139,7 @@ local function begin_redo(task, states, verb, who, value)
       parts[#parts + 1] = before .. ':' .. state .. ':' .. since
     end
   end
+  if string.find(states, 'done', 1, true) then call('HDEL', TASK .. task, 'xm', 'xn') end -- the longest run is none any more
   for state in string.gmatch(states, '[^,]+') do parts[#parts + 1] = verb .. ':' .. state .. ':' .. NOW end
   call('HSET', TASK .. task, 'rd', table.concat(parts, ','), 'rw', who)
   turn_lane(task)

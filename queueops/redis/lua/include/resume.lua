@@ -1,6 +1,6 @@
 -- Composites that are run again: what failed and what follows from it, or all. A nested one follows when its turn comes.
 local function make_resumes()
-  local ENDS = { 're', 'er', 'ef', 'y', 'e', 'x', 'd', 'at', 'cr', 'uk', 'rd', 'rw', 'cn', 'pv', 'nf', 'ac', 'uc' }
+  local ENDS = { 're', 'er', 'ef', 'y', 'e', 'x', 'd', 'at', 'cr', 'uk', 'rd', 'rw', 'cn', 'bm', 'pv', 'nf', 'ac', 'uc' }
 
   -- A child waits for its turn again. A composite stays the generation that its own children know.
   function family.reset(id, child, mode)

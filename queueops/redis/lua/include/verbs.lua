@@ -24,7 +24,7 @@ function verbs.retry(id, record, arguments)
     if state then return state, detail end
   end
   forget_error(id, record)
-  call('HDEL', task_key(id), 're', 'er', 'ef', 'y', 'e', 'x', 'at', 'cr', 'pr', 'to', 'd', 'uk', 'rd', 'rw', 'cn')
+  call('HDEL', task_key(id), 're', 'er', 'ef', 'y', 'e', 'x', 'at', 'cr', 'pr', 'to', 'd', 'uk', 'rd', 'rw', 'cn', 'bm')
   if record.ph or record.mr then back_to_map(id, record) end
   return to_pending(id, record, 'u', next_number(), 'uo', record.uo or record.u or 0)
 end

@@ -1,0 +1,63 @@
+"""Chunks whose record is lost: they have failed, can be let go, and hold nothing up."""
+
+from __future__ import annotations
+
+import pytest
+
+from queueops import states
+from tests.kernel.desk import POOL
+from tests.mapreduce.bench import ChunkDesk
+
+LATER = 10**7
+
+
+def test_a_lost_chunk_is_let_go_once_however_often_and_in_which_way(desk: ChunkDesk) -> None:
+    desk.push_mapped(chunks=3)
+    desk.client.delete(f"{desk.keys.task('m')}#0")
+    desk.lost.add("m#0")
+    desk.lease()
+    assert (desk.state("m"), desk.counts()) == ("failed", (1, 1, 0, 0, 1))
+    desk.broker.mend_all(POOL, "m", "drop", "failed")
+    desk.mend("drop", 0)
+    desk.broker.mend_all(POOL, "m", "drop", "failed")
+    assert desk.field("xd") == "1"
+
+
+@pytest.mark.parametrize("again", ["by number", "all", "retried", "skipped"])
+def test_a_chunk_that_was_let_go_and_whose_record_is_lost_then_is_let_go_once(desk: ChunkDesk, again: str) -> None:
+    desk.push_mapped(chunks=4)
+    desk.fail(desk.lease())
+    desk.mend("drop", 0)
+    desk.client.delete(desk.keys.chunk("m", 0))
+    desk.lost.add("m#0")
+    if again == "by number":
+        assert desk.mend("drop", 0) == 1
+    else:
+        desk.broker.mend_all(POOL, "m", {"all": "drop", "retried": "retry", "skipped": "skip"}[again], "failed")
+    assert (desk.field("xd"), desk.field("rd")) == ("1", "")
+    desk.fail(desk.lease())
+    assert desk.state("m") == "failed"
+
+
+WHOLE = [
+    (verb, state)
+    for verb in ("retry", "drop", "skip", "redo", "set")
+    for state in ("pending", "errored", "failed")
+    if state in states.chunks_allowing(verb)
+]
+
+
+@pytest.mark.parametrize(("verb", "state"), WHOLE)
+def test_a_chunk_whose_record_is_lost_does_not_keep_what_is_done_to_all_from_ending(
+    desk: ChunkDesk, verb: str, state: str
+) -> None:
+    desk.push_mapped(chunks=3, drop="3")
+    if state != "pending":
+        for lease in desk.claim(3):
+            desk.fail(lease, delay_ms=LATER if state == "errored" else -1)
+    desk.client.delete(desk.keys.chunk("m", 1))
+    desk.lost.add("m#1")
+    answer = desk.broker.mend_all(POOL, "m", verb, state, value=b'99:{"n":1}' if verb == "set" else b"1")
+    assert (answer.left, desk.field("rd")) == (0, "")
+    assert sum(desk.counts()) == 3
+    assert desk.client.zscore(desk.keys.chunks("m", "failed"), 1) is not None
