@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from queueops import TaskFailed, chain, get
+from queueops import TaskFailed, chain, get, group
 from queueops.contracts import Outcome
 from queueops.redis.broker import get_broker
 from queueops.testing import eager, run_worker
@@ -195,3 +195,17 @@ def test_a_cancelled_iterator_ends_as_cancelled_though_tasks_of_it_failed() -> N
     assert get(handle.id).cancel("enough")
     broker.exchange("default", "w1", settle=[run(held[0], CHANNEL)])
     assert (handle.state, handle.status().reason) == ("cancelled", "enough")
+
+
+def test_an_iterator_that_fails_for_a_cancelled_task_is_an_outcome_of_its_group() -> None:
+    handle = group(Burst.s(2), tell.s(1), on_failure="outcomes").push()
+    broker = get_broker()
+    leases = broker.exchange("default", "w1", want=2).leases
+    broker.exchange("default", "w1", settle=[run(lease, CHANNEL) for lease in leases])
+    (task, *_) = broker.exchange("default", "w1", want=1).leases
+    broker.control("default", "cancel", [task.id], value="no")
+    broker.exchange("default", "w1", settle=[end(task, Outcome.CANCEL, b"no")])
+    run_worker()
+    first, second = handle.result(timeout=60)
+    assert (first["state"], first["error"]) == ("failed", None)
+    assert second == {"state": "succeeded", "result": 1}

@@ -160,6 +160,8 @@ def _latest(look: Look, row: dict[str, str]) -> float:
     if kind is StateClass.TIMED:
         return int(row["d"])
     kept = int(row["kp"]) if "kp" in row else look.settings.retention[row["s"]] * 1000
+    if "pi" in row:  # a part is kept as long as what it is part of
+        kept = max(kept, *(seconds * 1000 for seconds in look.settings.retention.values()))
     return look.picture.now + kept + SLACK_MS
 
 
@@ -247,7 +249,7 @@ def families(look: Look) -> Problems:
             found = look.records[child]
             if (found.get("pi"), found.get("pu")) != (key, row["u"]):
                 yield f"{child} is a child of {key}, and does not know it"
-            if found["s"] in TERMINAL and row["s"] not in (State.WAITING, State.POSTPONED):
+            if found["s"] in TERMINAL and not _is_before_its_turn(row, found):
                 yield f"{child} is {found['s']}, but open for {key}"
     for sub in ("open", "children", "asked", "far"):
         for key in look.picture.under("task:", sub=sub):
@@ -268,6 +270,11 @@ def commands(look: Look) -> Problems:
         yield f"commands are due at {due}, on the agenda is {at}"
     elif due and at is not None and at > max(min(due), look.picture.now) + SLACK_MS:
         yield f"the first command is due at {min(due)}, the agenda looks at {at}"
+
+
+def _is_before_its_turn(parent: dict[str, str], child: dict[str, str]) -> bool:
+    """Whether a child was cancelled before it had its turn: it is judged when that comes."""
+    return child["s"] == State.CANCELLED and (parent["s"] in (State.WAITING, State.POSTPONED) or parent["k"] == "chain")
 
 
 CHECKS: tuple[Callable[[Look], Problems], ...] = (

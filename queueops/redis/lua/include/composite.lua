@@ -33,7 +33,7 @@ local function make_family()
   end
 
   function family.fail(id, record, reason, error, fingerprint)
-    if error then call('HSET', task_key(id), 'er', error, 'ef', fingerprint or '') end
+    if error and error ~= '' then call('HSET', task_key(id), 'er', error, 'ef', fingerprint or '') end
     list_failed(id, fingerprint)
     family.finish(id, record, 'failed', 'y', reason)
     family.cancel_children(id)

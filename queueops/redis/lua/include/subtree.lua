@@ -97,7 +97,8 @@ local function make_subtrees()
   end
 
   function family.cancel_child(id, record, reason)
-    if TERMINAL[record.s] or record.s == 'quarantined' then return end
+    if record.s == 'quarantined' then return end
+    if TERMINAL[record.s] then return not record.pp and call('HSET', task_key(id), 'uc', 1) end -- it was cancelled before its turn
     if LEASED[record.s] then
       call('HSET', task_key(id), 'x', reason, 'uc', 1)
       return tell_worker(record.w, id)

@@ -1,0 +1,297 @@
+"""Composites in plain Python: what each call must leave behind. Time moves only where a test says so."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+TERMINAL = ("succeeded", "failed", "cancelled")
+LEASED = ("locked", "mapping", "reducing")
+TIMED = ("postponed", "restart")
+CONTAINERS = ("chain", "group")
+MAX_CRASHES = 2
+RETRIES = 1
+
+
+@dataclass(kw_only=True)
+class Node:
+    """A task, or a composite, as the model knows it. ``fence`` None: no lease that was ever given is valid."""
+
+    id: str
+    kind: str
+    uid: int
+    parent: str = ""
+    parent_uid: int = 0
+    root: str = ""
+    policy: str = "fail"
+    delayed: bool = False
+    state: str = "waiting"
+    attempts: int = 0
+    crashes: int = 0
+    fence: int | None = None
+    cancel: bool = False
+    reduces: bool = False
+    previous: Any = None
+    result: Any = None
+    mode: str = ""
+    counted: bool = False
+    token: str = ""
+    kids: list[str] = field(default_factory=list)
+    open: set[str] = field(default_factory=set)
+    results: dict[str, Any] = field(default_factory=dict)
+    failures: int = 0
+    total: int = 0
+    done: int = 0
+    window: int = 1
+    drafts: list[str] = field(default_factory=list)
+    planted: list[str] = field(default_factory=list)
+    answer: str = ""
+    is_done: bool = False
+    failed_by: bool = False
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it has ended."""
+        return self.state in TERMINAL
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether its root counts it."""
+        return self.kind not in CONTAINERS
+
+
+class Model:
+    """All tasks. An end is told to the parent once what caused it is done, as the scripts do."""
+
+    def __init__(self) -> None:
+        self.nodes: dict[str, Node] = {}
+        self.count = 0
+        self.ended: list[tuple[Node, str, Any]] = []
+
+    # Planting
+
+    def plant(self, tree: list[Node]) -> str:
+        """A tree from its root down, in state waiting: the word for it."""
+        root = tree[0]
+        if (old := self.nodes.get(root.id)) and not old.is_over:
+            return "EXISTS"
+        if any(node.id in self.nodes and not self.nodes[node.id].is_over for node in tree):
+            return "IN USE"
+        self.write(tree)
+        root.total = sum(node.is_leaf for node in tree)
+        self.begin(root)
+        self.settle_up()
+        return "OK"
+
+    def write(self, tree: list[Node]) -> None:
+        """New records, known to their parents."""
+        for node in tree:
+            self.count += 1
+            node.uid = self.count
+            self.nodes[node.id] = node
+            if parent := self.nodes.get(node.parent):
+                node.parent_uid = parent.uid
+                if parent.kind != "iterator":
+                    parent.kids.append(node.id)
+                    parent.open.add(node.id)
+
+    def emit(self, iterator: Node, parts: list[Node], answer: str) -> None:
+        """A run of an iterator writes its tasks; those of a run that came to nothing go."""
+        self.erase_drafts(iterator)
+        self.write(parts)
+        iterator.drafts = [part.id for part in parts if part.parent == iterator.id]
+        iterator.answer = answer
+
+    def erase_drafts(self, iterator: Node) -> None:
+        """What waits in them goes, and what waits below."""
+        for task_id in iterator.drafts:
+            self.erase_waiting(task_id, iterator.id)
+        iterator.drafts = []
+
+    def erase_waiting(self, task_id: str, parent: str) -> None:
+        """From a task down: what still waits for its turn."""
+        node = self.nodes.get(task_id)
+        if node and node.state == "waiting" and node.parent == parent:
+            del self.nodes[task_id]
+            for kid in node.open:
+                self.erase_waiting(kid, task_id)
+
+    # Downwards
+
+    def begin(self, node: Node) -> None:
+        """Its turn has come, or its time."""
+        if node.delayed and node.state == "waiting":
+            node.state = "postponed"
+        elif node.is_leaf:
+            node.state = "pending"
+        else:
+            node.state = "idle"
+            self.resume(node) if node.mode else self.start(node)
+
+    def start(self, node: Node) -> None:
+        """A chain begins its first child, a group all."""
+        for task_id in node.kids[:1] if node.kind == "chain" else node.kids:
+            self.activate(task_id, node, node.previous)
+
+    def activate(self, task_id: str, parent: Node, previous: Any = None) -> None:
+        """A child's turn has come."""
+        child = self.child(task_id, parent)
+        if child is None:
+            self.ended.append(
+                (Node(id=task_id, kind="task", uid=0, parent=parent.id, parent_uid=parent.uid), "failed", None)
+            )
+        elif child.is_over:
+            self.tell(child)
+        elif child.state == "waiting":
+            child.previous = previous
+            self.begin(child)
+
+    def child(self, task_id: str, parent: Node) -> Node | None:
+        """The child of this id, if it is this parent's."""
+        found = self.nodes.get(task_id)
+        return found if found and (found.parent, found.parent_uid) == (parent.id, parent.uid) else None
+
+    def cancel(self, node: Node) -> None:
+        """At once, or a wish to its worker."""
+        if node.state in LEASED:
+            node.cancel = True
+        else:
+            self.finish(node, "cancelled")
+
+    def cancel_children(self, node: Node) -> None:
+        """What it has begun, and what it has not."""
+        below = [*node.open, *node.planted, *node.drafts]
+        node.open, node.planted, node.drafts = set(), [], []
+        for task_id in below:
+            found = self.nodes.get(task_id)
+            if found and found.parent == node.id and not found.is_over:
+                self.cancel(found)
+
+    # Upwards
+
+    def finish(self, node: Node, state: str, result: Any = None) -> None:
+        """The end of a node; what it has not ended goes with it."""
+        node.state, node.result = state, result
+        self.tell(node)
+        if state != "succeeded":
+            self.cancel_children(node)
+
+    def tell(self, node: Node) -> None:
+        """Its parent will hear of it."""
+        if node.parent:
+            self.ended.append((node, node.state, node.result))
+
+    def settle_up(self) -> None:
+        """All that has ended is told, the first first."""
+        while self.ended:
+            self.child_ended(*self.ended.pop(0))
+
+    def child_ended(self, child: Node, state: str, result: Any) -> None:
+        """What an end means for the parent; nothing for one that is gone, and not before it has begun."""
+        parent = self.nodes.get(child.parent)
+        if parent is None or parent.uid != child.parent_uid:
+            return
+        if parent.state == "waiting" or (parent.state == "postponed" and not parent.is_leaf):
+            return
+        if child.id not in parent.open:
+            return
+        parent.open.discard(child.id)
+        self.count_in(child, 1)
+        if parent.kind == "iterator":
+            self.iterator_child_ended(parent, state)
+        elif parent.state == "idle":
+            getattr(self, f"{parent.kind}_child_ended")(parent, child.id, state, result)
+
+    def count_in(self, leaf: Node, delta: int) -> None:
+        """The progress of its root."""
+        leaf.counted = delta > 0
+        root = self.nodes.get(leaf.root)
+        if leaf.is_leaf and root and not root.is_leaf:
+            root.done += delta
+
+    def chain_child_ended(self, parent: Node, task_id: str, state: str, result: Any) -> None:
+        """The next one's turn, or the end."""
+        if state != "succeeded":
+            return self.finish(parent, "failed")
+        later = parent.kids[parent.kids.index(task_id) + 1 :]
+        if later:
+            return self.activate(later[0], parent, result)
+        return self.finish(parent, "succeeded", result)
+
+    def group_child_ended(self, parent: Node, task_id: str, state: str, result: Any) -> None:
+        """Its policy decides; the last one is the end."""
+        if state == "succeeded" or parent.policy == "outcomes":
+            parent.results[task_id] = outcome(parent, state, result)
+        elif parent.policy == "fail":
+            return self.finish(parent, "failed")
+        else:
+            parent.failures += 1
+        if not parent.open:
+            self.end_group(parent)
+        return None
+
+    def end_group(self, node: Node) -> None:
+        """All of them have ended."""
+        if node.failures:
+            self.finish(node, "failed")
+        else:
+            self.finish(node, "succeeded", [node.results.get(task_id) for task_id in node.kids])
+
+    # Iterators
+
+    def iterator_child_ended(self, node: Node, state: str) -> None:
+        """One of its tasks has ended; while it runs, that is all that is noted."""
+        if state != "succeeded":
+            node.failures += 1
+            node.failed_by = node.failed_by or node.policy == "fail"
+        if node.state != "idle":
+            return
+        if node.failed_by:
+            return self.finish(node, "failed")
+        room = self.let_in(node)
+        if node.is_done:
+            if not node.open and not node.planted:
+                self.end_iterator(node)
+        elif room:
+            node.state = "pending"
+
+    def let_in(self, node: Node) -> bool:
+        """Tasks begin as far as the window allows; whether there is room for more."""
+        free = node.window - len(node.open)
+        batch, node.planted = node.planted[: max(0, free)], node.planted[max(0, free) :]
+        for task_id in batch:
+            node.open.add(task_id)
+            self.activate(task_id, node)
+        return free > len(batch)
+
+    def end_iterator(self, node: Node) -> None:
+        """Its tasks are over."""
+        self.finish(node, "failed" if node.failures else "succeeded")
+
+    def settle_iterator(self, node: Node) -> None:
+        """A run has ended well."""
+        if node.failed_by:
+            return self.finish(node, "failed")
+        if node.cancel:
+            return self.finish(node, "cancelled")
+        node.attempts = node.crashes = 0
+        node.planted, node.drafts = node.planted + node.drafts, []
+        node.is_done = node.is_done or node.answer == "done"
+        room = self.let_in(node)
+        is_empty = not node.open and not node.planted
+        if node.answer == "done" and is_empty:
+            self.end_iterator(node)
+        elif node.answer == "next" and room:
+            node.state = "pending"
+        elif node.answer == "idle" and is_empty:
+            node.state = "postponed"
+        else:
+            node.state = "idle"
+        return None
+
+
+def outcome(group: Node, state: str, result: Any) -> Any:
+    """What a group keeps of a child."""
+    if group.policy != "outcomes":
+        return result
+    return {"state": state, "result": result} if state == "succeeded" else {"state": state}

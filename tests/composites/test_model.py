@@ -1,0 +1,383 @@
+"""Random trees of chains, groups, iterators and map-reduce tasks, and random operations on them, beside a plain model.
+
+Commands across pools are to join here: a rule for each that is applied late, twice or never.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+from typing import Any
+
+import hypothesis.strategies as st
+import pytest
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
+
+from queueops.composite_errors import PartInUse
+from queueops.conf import Settings
+from queueops.contracts import Lease, Node, Outcome
+from queueops.errors import StaleLease
+from queueops.redis.broker import RedisBroker
+from tests.composites import model as models
+from tests.composites.model import CONTAINERS, LEASED, MAX_CRASHES, RETRIES, TIMED
+from tests.composites.model_of_work import WorkedModel
+from tests.kernel.desk import NEVER_MS, Desk, make
+
+ROOTS, WORKERS = ["r0", "r1", "r2"], ["w1", "w2"]
+PHASES = [Phase.generate, Phase.shrink] if "SHRINK" in os.environ else [Phase.generate]
+EXAMPLES = int(os.environ.get("QUEUEOPS_TESTS_EXAMPLES", "40"))
+
+policies = st.sampled_from(["fail", "continue", "outcomes"])
+leaves = st.one_of(
+    st.just(("task", "", ())),
+    st.just(("task", "", ())),
+    st.just(("mapreduce", "", ())),
+    st.tuples(st.just("iterator"), st.sampled_from(["fail", "continue"]), st.just(())),
+    st.tuples(st.just("iterator"), st.sampled_from(["fail", "continue"]), st.just(())),
+)
+trees = st.recursive(
+    leaves,
+    lambda part: st.one_of(
+        st.tuples(st.just("chain"), st.just("fail"), st.lists(part, min_size=1, max_size=4)),
+        st.tuples(st.just("group"), policies, st.lists(part, min_size=1, max_size=4)),
+    ),
+    max_leaves=10,
+).filter(lambda tree: tree[0] in CONTAINERS)
+emitted = st.one_of(st.just(("task", "", ())), st.just(("chain", "fail", (("task", "", ()), ("task", "", ())))))
+picks = st.integers(0, 999)
+outcomes = st.sampled_from([Outcome.SUCCESS] * 6 + [Outcome.ERROR, Outcome.ERROR, Outcome.RELEASE, Outcome.CANCEL])
+ends = st.tuples(picks, outcomes, st.booleans(), st.lists(emitted, max_size=3), st.sampled_from([1, 1, 2]))
+
+
+def grown(tree: Any, task_id: str, root: str = "", parent: str = "", delayed: bool = False) -> list[models.Node]:
+    """The nodes of a tree for the model, from its root down, a level at a time."""
+    level, found, numbers = [(tree, task_id, parent)], [], itertools.count()
+    while level:
+        (kind, policy, parts), own_id, above = level.pop(0)
+        is_root = own_id == task_id and not parent
+        found.append(models.Node(id=own_id, kind=kind, uid=0, parent=above, root="" if is_root else root or task_id))
+        found[-1].policy, found[-1].window, found[-1].delayed = policy or "fail", 2, delayed and is_root
+        level += [(part, f"{task_id}.{next(numbers)}", own_id) for part in parts]
+    return found
+
+
+def pushed(nodes: list[models.Node], token: str = "", first: int = 0) -> list[Node]:
+    """The same for the broker."""
+    places = {node.id: number for number, node in enumerate(nodes, first)}
+    orders: dict[str, itertools.count[int]] = {}
+    found = []
+    for node in nodes:
+        size = sum(other.parent == node.id for other in nodes)
+        own = {"cc": size, "of": node.policy} if node.kind in CONTAINERS else {}
+        if node.kind == "iterator":
+            own = {"wi": node.window, "of": node.policy}
+        push = make(node.id, f"tests.{node.kind}", kind=node.kind, root=node.root, retries=RETRIES)
+        if not node.root and not node.parent:
+            own |= {"to": sum(other.is_leaf for other in nodes), "pr": 0}
+            push.token, push.delay_ms = token, NEVER_MS if node.delayed else None
+        push.own = tuple(own.items())
+        order = next(orders.setdefault(node.parent, itertools.count()))
+        found.append(Node(push, places.get(node.parent, first - 1 if first else -1), order))
+    return found
+
+
+def plain(value: bytes | None) -> Any:
+    """A result as the model knows it: of an outcome the state, and the result where there is one."""
+    return _stripped(json.loads(value)) if value else None
+
+
+def _stripped(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _stripped(part) for name, part in value.items() if name in ("state", "result")}
+    return [_stripped(part) for part in value] if isinstance(value, list) else value
+
+
+class Composites(RuleBasedStateMachine):
+    """Every operation on every node, in every state; after each, the store and the model are compared."""
+
+    url = ""
+
+    def __init__(self) -> None:
+        super().__init__()
+        config = Settings(url=self.url, namespace="composites", lease=1000.0, max_crashes=MAX_CRASHES)
+        self.desk = Desk(RedisBroker(config))
+        self.desk.client.flushall()
+        self.model = WorkedModel()
+        self.leases: list[Lease] = []
+        self.sent: list[tuple[list[Node], str]] = []
+        self.put_off: set[str] = set()
+        self.numbers = itertools.count(1)
+
+    def teardown(self) -> None:
+        """Whatever is left comes to its end, once nothing goes wrong any more."""
+        try:
+            self.finish()
+        finally:
+            self.desk.broker.close()
+
+    def of(self, pick: int, *states: str) -> models.Node | None:
+        """A node, mostly one in these states."""
+        found = [node for node in self.model.nodes.values() if node.state in states or pick % 7 == 0]
+        return found[pick // 7 % len(found)] if found else None
+
+    # Producing
+
+    @initialize(tree=trees)
+    def begin(self, tree: Any) -> None:
+        """There is something to do."""
+        self.plant(tree, "r0", False)
+
+    @rule(tree=trees, root=st.sampled_from(ROOTS), delayed=st.sampled_from([False, False, False, True]))
+    def plant(self, tree: Any, root: str, delayed: bool) -> None:
+        """Push a tree; an id that is in use keeps all of it away."""
+        token = f"token {next(self.numbers)}"
+        nodes = grown(tree, root, delayed=delayed)
+        sent = pushed(nodes, token)
+        expected = self.model.plant(nodes)
+        if expected == "IN USE":
+            with pytest.raises(PartInUse):
+                self.desk.broker.plant(sent)
+        else:
+            assert self.desk.broker.plant(sent).word == expected
+        if expected == "OK":
+            nodes[0].token = token
+            self.sent.append((sent, token))
+        self.agree()
+
+    @precondition(lambda self: self.sent)
+    @rule(pick=picks)
+    def plant_the_same_again(self, pick: int) -> None:
+        """The reply of a push was lost, and it is made again."""
+        sent, token = self.sent[pick % len(self.sent)]
+        found = self.model.nodes.get(sent[0].push.id)
+        if found and found.token == token:
+            before = self.desk.everything()
+            assert self.desk.broker.plant(sent).word == "REPEAT"
+            assert self.desk.everything() == before
+
+    # Working
+
+    @rule(want=st.integers(1, 4), worker=st.sampled_from(WORKERS))
+    def claim(self, want: int, worker: str) -> None:
+        """A worker takes what is ready; each is given the result before it."""
+        leases = self.desk.claim(want, worker)
+        for lease, previous in self.model.claim(leases, want):
+            assert plain(lease.previous) == previous, lease
+            self.model.nodes[lease.id].answer = ""
+        self.leases += leases
+        self.agree()
+
+    @precondition(lambda self: self.leases)
+    @rule(several=st.lists(ends, min_size=1, max_size=4))
+    def settle_several(self, several: list[tuple[Any, ...]]) -> None:
+        """Leases end, good ones or old ones, some of them told twice."""
+        for end in several:
+            self.settle(*end)
+        self.agree()
+
+    def settle(self, pick: int, outcome: Outcome, again: bool, parts: list[Any], times: int) -> None:
+        """One lease ends; an iterator has written its tasks before."""
+        lease = self.lease_at(pick)
+        node = self.model.nodes.get(lease.id)
+        if lease.kind == "iterator" and outcome is Outcome.SUCCESS:
+            self.iterate(lease, parts, ("next", "idle", "done")[pick % 3] if not parts else "next")
+        result = f"{lease.id} {lease.fence}"
+        value = b"0" if node and node.state == "mapping" else json.dumps(result).encode()
+        values = {"delay_ms": NEVER_MS if again else -1} if outcome is Outcome.ERROR else {}
+        for _ in range(times):
+            expected = self.model.settle(lease, outcome, result, again=again)
+            assert self.desk.settle(lease, outcome, value, **values) == expected
+            self.stop_the_clock()
+
+    def lease_at(self, pick: int) -> Lease:
+        """A lease that was given once: mostly a good one."""
+        nodes = self.model.nodes
+        good = [
+            each
+            for each in self.leases
+            if (node := nodes.get(each.id)) and node.state in LEASED and node.fence == each.fence
+        ]
+        among = good if pick % 5 and good else self.leases
+        return among[pick // 5 % len(among)]
+
+    @precondition(lambda self: self.leases)
+    @rule(pick=picks, parts=st.lists(emitted, max_size=3))
+    def iterate_and_die(self, pick: int, parts: list[Any]) -> None:
+        """What a run has written counts for nothing until it settles."""
+        iterating = [each for each in self.leases if each.kind == "iterator"]
+        if iterating:
+            self.iterate(iterating[pick % len(iterating)], parts, "next")
+            self.agree()
+
+    def iterate(self, lease: Lease, parts: list[Any], answer: str) -> None:
+        """Write the tasks of a batch."""
+        node = self.model.nodes.get(lease.id)
+        nodes: list[models.Node] = []
+        for part in parts:
+            nodes += grown(part, f"{lease.id}.e{next(self.numbers)}", lease.id, lease.id)
+        everyone = [Node(make(lease.id), -1, 0), *pushed(nodes, first=1)]
+        answer = answer if parts or answer != "next" else "idle"
+        if node and node.state == "locked" and node.fence == lease.fence:
+            self.desk.broker.emit(lease, everyone, answer, b"")
+            self.model.emit(node, nodes, answer)
+        else:
+            with pytest.raises(StaleLease):
+                self.desk.broker.emit(lease, everyone, answer, b"")
+
+    # Time
+
+    @rule(pick=picks)
+    def lose_a_worker(self, pick: int) -> None:
+        """A lease ends without a word."""
+        node = self.of(pick - pick % 7 + 1, *LEASED)
+        if node:
+            self.desk.make_due(node.id)
+            self.desk.tick()
+            self.model.lose_lease(node)
+            self.agree()
+
+    @rule(pick=picks)
+    def let_a_delay_end(self, pick: int) -> None:
+        """What was put off comes."""
+        node = self.of(pick - pick % 7 + 1, *TIMED)
+        if node:
+            self.put_off.discard(node.id)
+            self.desk.make_due(node.id)
+            self.desk.tick()
+            self.model.come_due(node)
+            self.agree()
+
+    @rule(pick=picks)
+    def let_a_retention_end(self, pick: int) -> None:
+        """What is over goes, but parts stay as long as what they are part of."""
+        node = self.of(pick - pick % 7 + 1, *models.TERMINAL)
+        if node and pick % 3 == 0:
+            self.desk.make_due(node.id)
+            self.desk.tick()
+            self.model.expire(node)
+            self.agree()
+
+    # Controlling
+
+    @rule(pick=picks)
+    def cancel(self, pick: int) -> None:
+        """Any node, its subtree with it."""
+        node = self.of(pick, "idle", "pending", "waiting", *TIMED, *LEASED)
+        if node and pick % 2:
+            assert self.desk.told("cancel", node.id) == ("REFUSED" if node.is_over else "OK")
+            if not node.is_over:
+                self.model.cancel(node)
+                self.model.settle_up()
+            self.agree()
+
+    @rule(pick=picks, everything=st.booleans())
+    def retry(self, pick: int, everything: bool) -> None:
+        """What failed and what follows from it, or all; a part only by what it is part of."""
+        node = self.of(pick - pick % 7 + 1, *models.TERMINAL)
+        if node:
+            may = self.model.may_retry(node)
+            assert self.desk.told("retry", node.id, value="all" if everything else "") == ("OK" if may else "REFUSED")
+            if may:
+                self.model.retry(node, everything)
+            self.agree()
+
+    @rule(several=st.lists(ends, max_size=4), everything=st.sampled_from([False, False, True]))
+    def come_again_while_parts_of_it_run(self, several: list[tuple[Any, ...]], everything: bool) -> None:
+        """A tree is cancelled, some of what runs in it ends in its own way, and an operator has it come again."""
+        root = next((each for each in self.model.nodes.values() if each.state == "idle" and not each.root), None)
+        if root:
+            self.claim(3, "w1")
+            assert self.desk.told("cancel", root.id) == "OK"
+            self.model.cancel(root)
+            self.model.settle_up()
+            for pick, *end in several:
+                if self.leases:
+                    self.settle(pick - pick % 5 + 1, *end)
+            assert self.desk.told("retry", root.id, value="all" if everything else "") == "OK"
+            self.model.retry(root, everything)
+            self.agree()
+
+    @rule(pick=picks)
+    def delete(self, pick: int) -> None:
+        """What is over."""
+        node = self.of(pick - pick % 7 + 1, *models.TERMINAL)
+        if node and pick % 3 == 0:
+            assert self.desk.told("delete", node.id) == "OK"
+            self.model.delete(node)
+            self.agree()
+
+    # Comparing
+
+    def agree(self) -> None:
+        """The store is sound, and every node is where the model has it."""
+        self.stop_the_clock()
+        self.desk.tick()  # what the agenda erases
+        picture = self.desk.check()
+        records = picture.records()
+        assert {key: row["s"] for key, row in records.items()} == {
+            node.id: node.state for node in self.model.nodes.values()
+        }
+        for node in self.model.nodes.values():
+            opened = picture.members(f"task:{node.id}#open")
+            assert opened == (node.open if not node.is_leaf or node.kind == "iterator" else set()), node
+            row = records[node.id]
+            if not node.is_leaf and not node.root:
+                assert (int(row["pr"]), int(row["to"])) == (node.done, node.total), node
+            if node.state == "succeeded":
+                assert plain(row.get("re", "").encode()) == node.result, node
+
+    def stop_the_clock(self) -> None:
+        """Nothing comes due by itself."""
+        timed = {node.id for node in self.model.nodes.values() if node.state in TIMED}
+        self.desk.put_off(*(timed - self.put_off))
+        self.put_off = timed
+
+    def finish(self) -> None:
+        """All leases are lost or settled, all delays end: every composite ends, and nothing of it is open."""
+        for _ in range(400):
+            for node in list(self.model.nodes.values()):
+                if node.state in TIMED:
+                    self.desk.make_due(node.id)
+                    self.desk.tick()
+                    self.model.come_due(node)
+            leases = [each for each in self.leases if self.is_good(each)] or self.desk.claim(4)
+            fresh = [lease for lease in leases if lease not in self.leases]
+            self.model.claim(fresh, 4) if fresh else None
+            if not leases and not any(node.state in TIMED for node in self.model.nodes.values()):
+                break
+            self.leases += fresh
+            for lease in leases:
+                self.settle_well(lease)
+        assert all(node.is_over for node in self.model.nodes.values()), self.model.nodes
+        self.agree()
+
+    def is_good(self, lease: Lease) -> bool:
+        """Whether it still stands."""
+        node = self.model.nodes.get(lease.id)
+        return node is not None and node.state in LEASED and node.fence == lease.fence
+
+    def settle_well(self, lease: Lease) -> None:
+        """With success."""
+        if self.is_good(lease):
+            node = self.model.nodes[lease.id]
+            if lease.kind == "iterator":
+                self.iterate(lease, [], "done")
+            value = b"0" if node.state == "mapping" else json.dumps(lease.id).encode()
+            assert self.model.settle(lease, Outcome.SUCCESS, lease.id) == self.desk.settle(lease, value=value) == "OK"
+
+
+def test_composites_and_a_model_of_them_agree_whatever_happens(redis_url: str, namespace: str) -> None:
+    Composites.url = redis_url
+    bounds = settings(
+        max_examples=EXAMPLES,
+        stateful_step_count=30,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+        database=None,
+        derandomize="CI" in os.environ,  # a run that judges a change must judge the same each time
+        phases=PHASES,
+        print_blob=True,
+    )
+    run_state_machine_as_test(Composites, settings=bounds)
