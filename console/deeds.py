@@ -146,6 +146,8 @@ OTHER_LABELS: dict[str, str | Promise] = {
     "resume_schedule": _("Resume the schedule"),
     "run_schedule": _("Run the schedule now"),
     "delete_schedule": _("Delete the schedule"),
+    "requeue_commands": _("Try commands again"),
+    "drop_commands": _("Drop commands"),
     "quiet": _("Quiet"),
     "stop": _("Stop"),
     "retry_chunks": _("Retry chunks"),

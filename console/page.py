@@ -26,6 +26,7 @@ NAVIGATION = (
     ("tasks", "t", "list-details", _("Tasks")),
     ("errors", "e", "bug", _("Errors")),
     ("lanes", "l", "arrows-right", _("Lanes")),
+    ("commands", "m", "route", _("Commands")),
     ("schedules", "c", "clock", _("Schedules")),
     ("workers", "w", "cpu", _("Workers")),
     ("audit", "a", "history", _("Audit log")),

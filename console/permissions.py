@@ -39,7 +39,7 @@ ANYONE = None
 _VIEWED = (
     "overview overview-live tasks tasks-rows task task-attempts task-timeline task-log task-why task-audit task-live "
     "task-children "
-    "errors errors-rows error lanes lanes-rows workers workers-rows audit audit-entry "
+    "errors errors-rows error lanes lanes-rows commands commands-rows workers workers-rows audit audit-entry "
     "schedules schedules-rows schedule schedule-live "
     "settings settings-save help missing"
 )
@@ -66,6 +66,8 @@ TABLE: dict[str, Verb | None] = {
     "task-chunk-edit": Verb.SEE_ARGUMENTS,
     "task-chunk-edit-save": Verb.OPERATE,
     "undo": Verb.OPERATE,
+    **dict.fromkeys(("commands-requeue", "commands-requeue-dead"), Verb.OPERATE),
+    **dict.fromkeys(("commands-drop", "commands-drop-dead"), Verb.DESTROY),
     "lane-pause": Verb.CONFIGURE,
     "lane-resume": Verb.CONFIGURE,
     "lane-set": Verb.CONFIGURE,

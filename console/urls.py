@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import URLPattern, path, re_path
 
-from console import chunk_deeds, converters
+from console import chunk_deeds, command_deeds, converters
 from console.deeds import BULK, DEEDS
 from console.guard import View, guarded
 from console.views import (
@@ -12,6 +12,7 @@ from console.views import (
     chunk_acts,
     chunk_edits,
     chunks,
+    commands,
     errors,
     lanes,
     overview,
@@ -69,6 +70,13 @@ urlpatterns = [
     _url("lanes/<name:pool>/<name:lane>/_pause", lanes.pause, "lane-pause"),
     _url("lanes/<name:pool>/<name:lane>/_resume", lanes.resume, "lane-resume"),
     _url("lanes/<name:pool>/<name:lane>/_set", lanes.change, "lane-set"),
+    _url("commands/", commands.index, "commands"),
+    _url("commands/_rows", commands.rows, "commands-rows"),
+    *(_url(f"commands/_{verb}", commands.act, f"commands-{verb}", verb=verb) for verb in command_deeds.DEEDS),
+    *(
+        _url(f"commands/_{verb}_dead", commands.act_on_dead, f"commands-{verb}-dead", verb=verb)
+        for verb in command_deeds.DEEDS
+    ),
     _url("schedules/", schedules.index, "schedules"),
     _url("schedules/_rows", schedules.rows, "schedules-rows"),
     _url("schedules/new/", schedule_forms.new, "schedule-new"),

@@ -18,7 +18,17 @@ from django.utils.formats import date_format
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from console import addresses, arguments, facets, json_colours, looks, schedule_looks, spelling, traceback
+from console import (
+    addresses,
+    arguments,
+    command_looks,
+    facets,
+    json_colours,
+    looks,
+    schedule_looks,
+    spelling,
+    traceback,
+)
 from console.deeds import label
 from console.remedies import remedy
 from queueops.inspect import (
@@ -54,6 +64,7 @@ register.filter("arguments", arguments.shown)
 register.filter("coloured", json_colours.coloured)
 register.filter("frames", traceback.grouped)
 register.filter("state_class", looks.css_class)
+register.filter("command_says", command_looks.says)
 register.filter("schedule_url", schedule_looks.address)
 register.simple_tag(schedule_looks.address, name="schedule_page")
 register.filter("told_of", schedule_looks.told_of)

@@ -17,6 +17,12 @@ from queueops.control.chunks import (
     skip_chunks,
     speculate,
 )
+from queueops.control.commands import (
+    drop_commands,
+    drop_dead_commands,
+    requeue_commands,
+    requeue_dead_commands,
+)
 from queueops.control.edit import edit_and_retry
 from queueops.control.lanes import pause_lane, resume_lane, set_lane
 from queueops.control.schedules import (
@@ -57,6 +63,8 @@ __all__ = [
     "delete_schedule",
     "discard",
     "drop_chunks",
+    "drop_commands",
+    "drop_dead_commands",
     "edit_and_retry",
     "edit_chunk",
     "edit_chunks",
@@ -70,6 +78,8 @@ __all__ = [
     "release",
     "release_chunks",
     "requeue",
+    "requeue_commands",
+    "requeue_dead_commands",
     "restart_from",
     "restore",
     "resume_lane",

@@ -8,6 +8,8 @@ from queueops.inspect.answers import (
     Beside,
     Branch,
     ChunkLane,
+    CommandPage,
+    CommandRow,
     ErrorRow,
     Event,
     Failure,
@@ -41,6 +43,7 @@ from queueops.inspect.chunk_edits import EditedChunk, preview_edit
 from queueops.inspect.chunk_rows import allowed as chunk_verbs
 from queueops.inspect.chunk_rows import stages
 from queueops.inspect.chunks import chunk, chunks, chunks_named, chunks_of
+from queueops.inspect.commands import commands, dead_commands
 from queueops.inspect.detail import raw, task
 from queueops.inspect.effects import REACHING, effects
 from queueops.inspect.errors import errors
@@ -77,6 +80,8 @@ __all__ = [
     "ChunkPage",
     "ChunkRow",
     "ChunksView",
+    "CommandPage",
+    "CommandRow",
     "EditedChunk",
     "ErrorRow",
     "Event",
@@ -110,6 +115,8 @@ __all__ = [
     "chunks",
     "chunks_named",
     "chunks_of",
+    "commands",
+    "dead_commands",
     "effects",
     "errors",
     "facets",

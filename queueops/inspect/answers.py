@@ -120,6 +120,34 @@ class Tree(Answer, frozen=True, kw_only=True):
     above: tuple[Above, ...] = ()
 
 
+class CommandRow(Answer, frozen=True, kw_only=True):
+    """What a transition in `pool` means for the task `target` of the pool `to`, and is not told there yet."""
+
+    id: str
+    pool: str
+    verb: str
+    sender: str
+    to: str
+    target: str
+    generation: str  # of the parent of the two
+    round: int  # of its retries
+    tries: int
+    created_ms: int
+    at_ms: int  # when it is due, when its lock ends, or when it was given up
+    error: str = ""  # why it could not be applied the last time
+    size: int = 0  # bytes of results and errors that it carries
+
+
+class CommandPage(Answer, frozen=True, kw_only=True):
+    """Commands, the oldest first, and how many there are in all; `next` continues them, empty at the end."""
+
+    rows: tuple[CommandRow, ...]
+    due: int = 0
+    locked: int = 0
+    dead: int = 0
+    next: str = ""
+
+
 class Attempt(Answer, frozen=True, kw_only=True):
     """One run of a task that has ended, or the one that runs now (`ended_ms` is None)."""
 

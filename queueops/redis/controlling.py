@@ -10,6 +10,8 @@ from queueops.errors import BadReply
 from queueops.ids import new_id
 from queueops.redis.link import Link
 
+MOST_AT_ONCE = 500
+"""Rows in one call."""
 TRASH_MS = 86_400_000
 """How long a deleted task can be brought back."""
 
@@ -40,6 +42,15 @@ class Controlling(Link):
         if len(texts) != 3 * len(ids):
             raise BadReply(script="control", reply=texts[:6])
         return [Row(task_id, *texts[3 * i : 3 * i + 3]) for i, task_id in enumerate(ids)]
+
+    def redeliver(self, pool: str, verb: str, ids: Sequence[str], *, dead: int = 0) -> tuple[list[Row], int]:
+        """Try commands of a pool again at once (requeue), or drop them, at most 500; without ids so many of the dead.
+
+        Answers each row, its state being where it was (due, locked, dead), and how many dead are left.
+        """
+        left, *parts = self._call("redeliver", pool, verb, dead, *ids)
+        texts = [part.decode("utf-8", "replace") for part in parts]
+        return [Row(*texts[i : i + 3]) for i in range(0, len(texts), 3)], int(left)
 
     def lane(self, pool: str, lane: str, **values: str | float | None) -> dict[str, str]:
         """Change a lane's ``paused``, ``limit``, ``rate`` or ``weight`` (None removes it); answers what was before."""

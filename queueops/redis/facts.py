@@ -65,6 +65,35 @@ class AboveFacts(msgspec.Struct):
     state: str
 
 
+class CommandRow(msgspec.Struct):
+    """One command, and when it is due, its lock ends, or it was given up; times in ms."""
+
+    id: str
+    score: str
+    at: int
+    verb: str
+    to: str
+    target: str
+    sender: str
+    uid: str
+    round: int
+    tries: int
+    created: int
+    error: str
+    size: int
+
+
+class CommandPage(msgspec.Struct):
+    """Some commands of a pool, and how many it has."""
+
+    now: int
+    due: int
+    locked: int
+    dead: int
+    more: bool
+    rows: list[CommandRow]
+
+
 class Beat(msgspec.Struct):
     """A worker's last word."""
 
@@ -187,6 +216,20 @@ def _part(fields: Sequence[str], row: Sequence[Any]) -> PartFacts:
     task_id, pool, order, gone, *rest, branch = row
     known = None if gone or pool else _row(fields, [task_id, order, *rest])
     return PartFacts(text(task_id), text(pool), maybe_whole(order), known, _branch(fields, branch))
+
+
+def read_commands(reply: Sequence[Any]) -> CommandPage:
+    """The reply of `commands`."""
+    now, due, locked, dead, more, rows = reply
+    return CommandPage(int(now), due, locked, dead, bool(more), [_command(row) for row in rows])
+
+
+def _command(row: Sequence[Any]) -> CommandRow:
+    name, score, verb, to, target, sender, uid, number, tries, created, error, size = row
+    return CommandRow(
+        text(name), text(score), round(float(score)), text(verb), text(to), text(target), text(sender), text(uid),
+        whole(number), whole(tries), whole(created), text(error), int(size),
+    )  # fmt: skip
 
 
 def read_beats(rows: Iterable[Sequence[Any]]) -> list[Beat]:

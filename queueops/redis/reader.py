@@ -76,6 +76,10 @@ class Reader:
             if not gone
         }
 
+    def commands(self, arguments: Mapping[str, Sequence[Argument]]) -> dict[str, facts.CommandPage]:
+        """For each pool one page of its outbox: see `lua/commands.lua`."""
+        return {pool: facts.read_commands(reply) for pool, reply in self._ask("commands", arguments).items()}
+
     def details(self, names: Iterable[str], task_id: str, late_ms: int) -> list[facts.Detail]:
         """What each of these pools knows of an id; usually all but one know nothing."""
         asked = dict.fromkeys(names, (task_id, late_ms))

@@ -39,6 +39,7 @@ from queueops.inspect import (
 )
 from queueops.states import ACTIONS, State
 from tests.console.standin_chunks import ChunkWorld
+from tests.console.standin_commands import CommandWorld
 from tests.console.standin_schedules import ScheduleWorld
 
 QUESTIONS = (
@@ -317,6 +318,7 @@ class World:
         monkeypatch.setattr(control, "edit_and_retry", self.edit_and_retry)
         ChunkWorld(self).install(monkeypatch)
         ScheduleWorld(self).install(monkeypatch)
+        CommandWorld(self).install(monkeypatch)
 
     def _verb(self, call: Any, name: str) -> Any:
         return lambda *values, **named: call(name, *values, **named)

@@ -41,6 +41,8 @@ FORMS: dict[str, dict[str, object]] = {
     "schedule-delete": {"confirmed": "1", "typed": "1", "reason": "not needed"},
     "task-chunks-restart": {"stage": "reduce"},
     "task-chunks-edit-save": {"change": "fields", "value": '{"host": "b"}', "confirmed": "1"},
+    "commands-drop": {"confirmed": "1", "typed": "1", "reason": "not needed"},
+    "commands-drop-dead": {"confirmed": "3", "typed": "3", "reason": "not needed"},
     "task-chunk-edit-save": {"data": '{"path": "a"}'},
 }
 

@@ -20,6 +20,7 @@ READING = {
     "chunkpage",
     "chunkstrip",
     "chunksummary",
+    "commands",
     "detail",
     "errors",
     "facets",

@@ -6,9 +6,20 @@ from argparse import ArgumentParser, ArgumentTypeError
 from typing import Any
 
 from queueops.inspect.chunk_answers import STATES
+from queueops.inspect.commands import PLACES
 from queueops.inspect.query import FACETS
 from queueops.management.arguments import positive, seconds
-from queueops.management.queue import acting, asking, chunks, editing, lanes, mass_edit, schedules, workers
+from queueops.management.queue import (
+    acting,
+    asking,
+    chunks,
+    commands,
+    editing,
+    lanes,
+    mass_edit,
+    schedules,
+    workers,
+)
 
 QUESTIONS = {
     "status": (asking.status, "all figures at a glance"),
@@ -62,16 +73,21 @@ SCHEDULES = {
     "schedules": (schedules.list_schedules, "all schedules, and when each fires next"),
     "schedule": (schedules.act, "show, pause, resume, run or delete a schedule"),
 }
+COMMANDS = {
+    "requeue-command": (commands.requeue, "have commands between pools tried again at once"),
+    "drop-command": (commands.drop, "drop commands between pools, for good"),
+}
+OUTBOX = {"commands": (commands.list_commands, "what is on its way from pool to pool")}
 
 
-ALL = QUESTIONS | VERBS | EDITS | LANES | WORKERS | CHUNKS | SCHEDULES
+ALL = QUESTIONS | VERBS | EDITS | LANES | WORKERS | CHUNKS | SCHEDULES | OUTBOX | COMMANDS
 
 
 def add_subcommands(parser: ArgumentParser) -> None:
     """All subcommands, each with `--json`."""
-    commands = parser.add_subparsers(dest="subcommand", required=True, metavar="SUBCOMMAND")
+    subcommands = parser.add_subparsers(dest="subcommand", required=True, metavar="SUBCOMMAND")
     found = {
-        name: _add(commands, name, run, text)
+        name: _add(subcommands, name, run, text)
         for name, (run, text) in ALL.items()
     }  # fmt: skip
     _list_options(found["list"])
@@ -101,6 +117,7 @@ def add_subcommands(parser: ArgumentParser) -> None:
     for name in SCHEDULES:
         found[name].add_argument("--pool", default="", help="only this pool; else all are looked at")
     _schedule_options(found["schedule"])
+    _outbox_options(found)
     for name in LANES:
         found[name].add_argument("lane", help="the lane's name, such as default")
         found[name].add_argument("--pool", default="default")
@@ -191,6 +208,19 @@ def _schedule_options(parser: ArgumentParser) -> None:
     parser.add_argument("id", help="the schedule")
     parser.add_argument("verb", nargs="?", choices=schedules.VERBS, default="show", help="what to do (show)")
     parser.add_argument("--yes", action="store_true", help="do not ask")
+
+
+def _outbox_options(found: dict[str, ArgumentParser]) -> None:
+    listed = found["commands"]
+    listed.add_argument("--place", choices=PLACES, default="due", help="where they are (due)")
+    listed.add_argument("--pool", default="", help="only this pool; else all are looked at")
+    listed.add_argument("--limit", type=positive, default=50, help="rows, at most 200")
+    listed.add_argument("--after", default="", metavar="POSITION", help="go on where a list ended (its `next`)")
+    for name in COMMANDS:
+        found[name].add_argument("ids", nargs="*", metavar="ID", help="the commands; or all by --dead")
+        found[name].add_argument("--pool", default="default", help="the pool that they come from")
+        found[name].add_argument("--dead", action="store_true", help="all that were given up")
+        found[name].add_argument("--yes", action="store_true", help="do not ask")
 
 
 def _tail_options(parser: ArgumentParser) -> None:

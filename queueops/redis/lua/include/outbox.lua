@@ -28,7 +28,7 @@ end
 
 -- The same where only the latest counts: it takes the place of the one before.
 local function send_latest(verb, pool, id, sender, uid, round, ...)
-  put_command(verb .. ':' .. sender, verb, pool, id, sender, uid, round, ...)
+  put_command(verb .. ':' .. (#sender > 150 and redis.sha1hex(sender) or sender), verb, pool, id, sender, uid, round, ...)
 end
 
 local function read_command(cid)
@@ -48,7 +48,7 @@ end
 local function defer_command(command, reason, later)
   local cid, tries = command.cid, call('HINCRBY', COMMAND .. command.cid, 'n', 1)
   outbox.touched = true
-  call('HSET', COMMAND .. cid, 'er', string.sub(reason, 1, 500))
+  call('HSET', COMMAND .. cid, 'le', string.sub(reason, 1, 500))
   call('ZREM', COMMANDS_LOCKED, cid)
   local is_old = not later or now - (number_of(command.t) or 0) > UNREACHED_MS
   if tries >= MOST_TRIES and is_old and call('ZCARD', COMMANDS_DEAD) < MOST_DEAD then
@@ -73,7 +73,7 @@ end
 
 -- Those that have waited longest, and a tenth from the other end: a new one doesn't wait behind thousands.
 local function due_commands(most)
-  local share = math.ceil(most / 10)
+  local share = floor(most / 10)
   local found = try('ZRANGEBYSCORE', COMMANDS, '-inf', now, 'LIMIT', 0, most) or {}
   if #found < most then return found end
   local newest, seen = try('ZREVRANGEBYSCORE', COMMANDS, now, '-inf', 'LIMIT', 0, share) or {}, {}

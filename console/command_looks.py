@@ -1,0 +1,21 @@
+"""What a command says, in words."""
+
+from __future__ import annotations
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+WORDS: dict[str, str | Promise] = {
+    "activate": _("its turn has come"),
+    "cancel": _("what it is part of is over"),
+    "uproot": _("what it is part of was not pushed after all"),
+    "resume": _("what it is part of runs again"),
+    "ended": _("a part of it has ended"),
+    "progress": _("how far a part of it is"),
+    "ask": _("a part asks whether it is still there"),
+}
+
+
+def says(verb: str) -> str:
+    """The words for a verb; an unknown one is its own."""
+    return str(WORDS.get(verb, verb))

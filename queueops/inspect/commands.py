@@ -1,0 +1,87 @@
+"""The outboxes: what transitions mean for tasks of other pools, due, taken by somebody, or given up."""
+
+from __future__ import annotations
+
+from queueops.errors import FilterError
+from queueops.inspect import cursor
+from queueops.inspect.answers import CommandPage, CommandRow
+from queueops.inspect.redact import cut
+from queueops.inspect.source import open_reader, pools_of
+from queueops.redis import facts
+
+PLACES = ("due", "locked", "dead")
+MOST = 200
+
+
+def commands(place: str = "due", pool: str = "", *, after: str = "", limit: int = 50) -> CommandPage:
+    """The commands of a pool, or of all, that are `due` (now or later), `locked` or `dead`. Raises FilterError.
+
+    Those of several pools are merged by their time. `after` is the `next` of the page before.
+    """
+    if place not in PLACES:
+        raise FilterError(reason=f"commands are {', '.join(PLACES)}, and not {place!r}.")
+    reader = open_reader()
+    pools = pools_of(reader, pool)
+    if not pools:
+        return CommandPage(rows=())
+    limit = max(1, min(limit, MOST))
+    places = cursor.read(after, pools, (place,)) if after else {}
+    asked = {name: (place, limit if not after or name in places else 0, *_start(places, name)) for name in pools}
+    found = reader.commands(asked)
+    merged = sorted(((row.at, name, row) for name, page in found.items() for row in page.rows), key=_order)
+    shown = merged[:limit]
+    return CommandPage(
+        rows=tuple(_row(name, row) for _, name, row in shown),
+        due=sum(page.due for page in found.values()),
+        locked=sum(page.locked for page in found.values()),
+        dead=sum(page.dead for page in found.values()),
+        next=cursor.write(_next(place, places, {name: found[name] for name in places or found}, shown)),
+    )
+
+
+def dead_commands() -> dict[str, int]:
+    """How many commands were given up, by pool."""
+    reader = open_reader()
+    asked = dict.fromkeys(reader.pools(), ("dead", 0, "", ""))
+    return {name: page.dead for name, page in reader.commands(asked).items()}
+
+
+def _start(places: cursor.Places, pool: str) -> tuple[str, str]:
+    _, score, command = places.get(pool, ("", "", ""))
+    return score, command
+
+
+def _order(found: tuple[int, str, facts.CommandRow]) -> tuple[int, str, str]:
+    return found[0], found[1], found[2].id
+
+
+def _next(
+    place: str,
+    places: cursor.Places,
+    found: dict[str, facts.CommandPage],
+    shown: list[tuple[int, str, facts.CommandRow]],
+) -> cursor.Places:
+    """Where each pool goes on that has more than was shown of it."""
+    last = {name: row for _, name, row in shown}
+    counts = {name: sum(each == name for _, each, _ in shown) for name in found}
+    left = {name: page for name, page in found.items() if page.more or counts[name] < len(page.rows)}
+    return {name: (place, last[name].score, last[name].id) if name in last else places.get(name, (place, "", ""))
+            for name in left}  # fmt: skip
+
+
+def _row(pool: str, found: facts.CommandRow) -> CommandRow:
+    return CommandRow(
+        id=cut(found.id, 250),
+        pool=pool,
+        verb=cut(found.verb, 50),
+        sender=cut(found.sender, 200),
+        to=cut(found.to, 100),
+        target=cut(found.target, 200),
+        generation=cut(found.uid, 50),
+        round=found.round,
+        tries=found.tries,
+        created_ms=found.created,
+        at_ms=found.at,
+        error=cut(found.error, 500),
+        size=found.size,
+    )

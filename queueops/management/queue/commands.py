@@ -1,0 +1,73 @@
+"""Commands between pools: seen, tried again, dropped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from django.core.management.base import CommandError
+
+from queueops import control, inspect
+from queueops.inspect import CommandRow
+from queueops.management.queue import journal
+from queueops.management.queue.acting import confirm
+from queueops.management.queue.screen import moment, printable, table, to_json
+
+HEAD = ("COMMAND", "POOL", "SAYS", "FROM", "TO", "IN", "GENERATION", "TRIES", "AT", "LAST ERROR")
+DONE = {"requeue": "tried again", "drop": "dropped"}
+LOST = "What they would have told is never heard: whoever waits for it must be cancelled, or retried."
+
+
+def list_commands(*, place: str, pool: str, as_json: bool, **given: Any) -> Iterator[str]:
+    """One page of those that are due, locked or dead, and how many there are."""
+    page = inspect.commands(place, pool, after=given["after"], limit=given["limit"])
+    if as_json:
+        yield to_json(page)
+        return
+    yield f"{page.due:,} due, {page.locked:,} locked, {page.dead:,} dead"
+    if page.rows:
+        yield table(HEAD, map(_line, page.rows))
+    if page.next:
+        yield f"There are more: --after {page.next}"
+
+
+def requeue(**given: Any) -> Iterator[str]:
+    """Try them again at once."""
+    return _act("requeue", given)
+
+
+def drop(**given: Any) -> Iterator[str]:
+    """Drop them for good."""
+    return _act("drop", given)
+
+
+def _act(verb: str, given: dict[str, Any]) -> Iterator[str]:
+    ids, pool = given["ids"], given["pool"]
+    if bool(ids) == given["dead"]:
+        raise CommandError("Which? Name commands, or give --dead for all that were given up.", returncode=2)
+    if verb == "drop" and not given["yes"]:
+        many = f"{len(ids)} commands" if ids else f"all {inspect.commands('dead', pool).dead:,} dead commands"
+        confirm(f"Drop {many} of the pool {printable(pool)}? {LOST}")
+    target = f"{pool}/{','.join(ids) if ids else 'dead'}"[:200]
+    with journal.recorded(verb=f"{verb}_commands", target=target, before={"pool": pool, "commands": ids}) as act:
+        if ids:
+            act.rows = getattr(control, f"{verb}_commands")(ids, pool)
+            done = sum(row.word == "OK" for row in act.rows)
+        else:
+            done = getattr(control, f"{verb}_dead_commands")(pool)
+        act.changed = done
+        rows = list(act.rows)
+    if given["as_json"]:
+        yield to_json({"pool": pool, "changed": done, "rows": rows})
+    else:
+        for row in rows:
+            if row.word != "OK":
+                yield f"{printable(row.id)}: {'somebody is applying it' if row.state == 'locked' else 'there is none'}"
+        yield f"{done:,} commands of the pool {printable(pool)} were {DONE[verb]}."
+    if done < len(ids):
+        raise SystemExit(1)
+
+
+def _line(row: CommandRow) -> tuple[object, ...]:
+    at, generation = moment(row.at_ms), f"{row.generation}{f' round {row.round}' if row.round else ''}"
+    return row.id, row.pool, row.verb, row.sender, row.target, row.to, generation, row.tries, at, row.error

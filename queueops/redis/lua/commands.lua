@@ -1,0 +1,42 @@
+#!lua flags=no-writes
+-- commands: one page of the outbox: what is due, what somebody has taken, or what failed too often; the oldest first.
+-- KEYS: 1 the pool's prefix
+-- ARGV: 1 which (due, locked, dead), 2 rows, 3 and 4 score and id behind which the page begins ('' at the beginning)
+-- Reply: time; how many are due, locked, dead; '1' when there are more; rows: id, score, verb, pool of its target, target,
+--        sender, generation, round, tries, time of its creation, last error, bytes of what it carries.
+-- Transitions: none.
+--@include clock
+--@include core
+
+local PLACES = { due = P .. ':commands', locked = P .. ':commands_locked', dead = P .. ':commands:dead' }
+local FIELDS = { 'v', 'to', 'i', 'me', 'u', 'rn', 'n', 't', 'le' }
+local key, most, rows = PLACES[ARGV[1]], tonumber(ARGV[2]), {}
+
+local function size_of(place)
+  local size = redis.pcall('ZCARD', place)
+  return type(size) == 'number' and size or 0
+end
+
+-- Behind the last row of the page before; where that one has gone meanwhile, behind all of its time.
+local function next_rows()
+  local rank = ARGV[4] ~= '' and redis.pcall('ZRANK', key, ARGV[4])
+  if type(rank) == 'number' then return redis.pcall('ZRANGE', key, rank + 1, rank + 1 + most, 'WITHSCORES') end
+  local from = ARGV[3] == '' and '-inf' or '(' .. ARGV[3]
+  return redis.pcall('ZRANGEBYSCORE', key, from, '+inf', 'WITHSCORES', 'LIMIT', 0, most + 1)
+end
+
+local found = next_rows()
+if found.err then found = {} end
+for i = 1, min(#found, 2 * most), 2 do
+  local name = P .. ':command:' .. found[i]
+  local row, size = fields_of(name, unpack(FIELDS)) or {}, 0
+  for _, field in ipairs({ 'pv', 're', 'er' }) do
+    local length = redis.pcall('HSTRLEN', name, field)
+    if type(length) == 'number' then size = size + length end
+  end
+  local line = { found[i], found[i + 1] }
+  for number = 1, #FIELDS do line[#line + 1] = row[number] or '' end
+  line[#line + 1] = size
+  rows[#rows + 1] = line
+end
+return { now, size_of(PLACES.due), size_of(PLACES.locked), size_of(PLACES.dead), #found > 2 * most and '1' or '', rows }

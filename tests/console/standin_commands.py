@@ -1,0 +1,70 @@
+"""Commands of the stand-in: some in each place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import pytest
+
+from queueops import control, inspect
+from queueops.contracts import Row
+from queueops.inspect import CommandPage, CommandRow
+
+if TYPE_CHECKING:
+    from tests.console.standin import World
+
+
+class CommandWorld:
+    """Answers for `inspect.commands`; what is done is taken down by the world."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.dead = 3
+
+    def commands(self, place: str = "due", pool: str = "", *, after: str = "", limit: int = 50) -> CommandPage:
+        self.world._ask()
+        verbs = ("activate", "ended", "cancel", "progress", self.world.text)
+        rows = tuple(self._row(number, verb) for number, verb in enumerate(verbs))
+        return CommandPage(rows=rows, due=5, locked=1, dead=self.dead, next="more")
+
+    def dead_commands(self) -> dict[str, int]:
+        self.world._ask()
+        return {"default": self.dead, "empty": 0}
+
+    def act(self, verb: str, ids: Sequence[str], pool: str) -> list[Row]:
+        self.world._act(verb, (ids, pool))
+        return [Row(id=each, word="OK", state="dead") for each in ids]
+
+    def act_on_dead(self, verb: str, pool: str) -> int:
+        self.world._act(verb, pool)
+        return self.dead
+
+    def install(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(inspect, "commands", self.commands)
+        monkeypatch.setattr(inspect, "dead_commands", self.dead_commands)
+        for verb in ("requeue", "drop"):
+            monkeypatch.setattr(control, f"{verb}_commands", self._named(self.act, f"{verb}_commands"))
+            monkeypatch.setattr(
+                control, f"{verb}_dead_commands", self._named(self.act_on_dead, f"{verb}_dead_commands")
+            )
+
+    def _named(self, call, name: str):
+        return lambda *values: call(name, *values)
+
+    def _row(self, number: int, verb: str) -> CommandRow:
+        text, now = self.world.text, self.world.now
+        return CommandRow(
+            id=f"000{number}",
+            pool="default",
+            verb=verb,
+            sender=text,
+            to="north",
+            target=text,
+            generation=text,
+            round=number % 2,
+            tries=number,
+            created_ms=now - 9000,
+            at_ms=now + 500,
+            error=text if number else "",
+        )
