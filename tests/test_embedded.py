@@ -39,6 +39,19 @@ def test_it_answers_as_soon_as_start_returns(server: embedded.Server) -> None:
         assert client.ping()
 
 
+def test_it_is_told_to_keep_freed_memory_at_hand_unless_the_environment_says_otherwise(
+    empty_directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for own in ("", "glibc.malloc.tcache_count=7"):
+        if own:
+            monkeypatch.setenv("GLIBC_TUNABLES", own)
+        else:
+            monkeypatch.delenv("GLIBC_TUNABLES", raising=False)
+        found = psutil.Process(embedded.start(empty_directory).pid).environ()["GLIBC_TUNABLES"]
+        assert found == (own or embedded.ENVIRONMENT["GLIBC_TUNABLES"])
+        embedded.stop(empty_directory)
+
+
 def test_a_second_start_finds_the_first_one(server: embedded.Server) -> None:
     assert embedded.start(server.directory) == server
 

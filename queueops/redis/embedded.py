@@ -45,6 +45,10 @@ CONFIG = {
     "pidfile": "valkey.pid",
     "logfile": "valkey.log",
 }
+ENVIRONMENT = {"GLIBC_TUNABLES": "glibc.malloc.tcache_count=500"}
+"""What one script takes and frees by the hundred is kept at hand: nearly a tenth of the server's time in a drain. The
+environment's own value wins; where the C library is another one, it means nothing.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,6 +172,7 @@ def _launch(home: Path, lock: int, options: Mapping[str, str]) -> None:
         [binary, "-"],
         input=config.encode(),
         cwd=home,
+        env=ENVIRONMENT | os.environ,
         pass_fds=[lock],
         capture_output=True,
         check=False,

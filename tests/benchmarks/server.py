@@ -1,6 +1,7 @@
 """The one server that all systems are measured on, over TCP: Valkey as the embedded one, or this machine's Redis."""
 
 import importlib.util
+import os
 import shutil
 import socket
 import subprocess
@@ -12,6 +13,8 @@ from typing import Any
 
 from redis import Redis
 from redis.exceptions import RedisError
+
+from queueops.redis import embedded
 
 START_SECONDS = 10
 
@@ -60,7 +63,7 @@ def running(kind: str, append_only: bool, folder: Path) -> Iterator[Server]:
     }
     command = [binary(kind), *(text for name, value in options.items() for text in (f"--{name}", str(value)))]
     with (folder / "server.log").open("wb") as log:
-        process = subprocess.Popen(command, stdout=log, stderr=log)
+        process = subprocess.Popen(command, stdout=log, stderr=log, env=embedded.ENVIRONMENT | os.environ)
     server = Server(port)
     try:
         _wait_until_it_answers(server, process)
