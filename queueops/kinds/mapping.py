@@ -15,7 +15,7 @@ from queueops.redis.chunking import digest
 
 MOST_CHUNKS = 10_000_000
 """Chunks of one task."""
-BATCH_CHUNKS, BATCH_BYTES, BATCH_SECONDS = 500, 256 * 1024, 1.0
+BATCH_CHUNKS, BATCH_BYTES, BATCH_SECONDS = 250, 256 * 1024, 1.0
 """A stage is a batch of chunks: a call of the store stays short, memory flat, and progress is seen."""
 
 

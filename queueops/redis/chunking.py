@@ -11,7 +11,7 @@ from queueops.errors import ChunksLost, StaleLease
 from queueops.redis.link import BATCH, Link
 from queueops.states import ChunkState
 
-PAGE, PAGE_BYTES = 500, 512 * 1024
+PAGE, PAGE_BYTES = 250, 256 * 1024
 """Results in one round trip of the reduce: at most so many, and little more than so many bytes."""
 CHUNK_STATES = tuple(str(state) for state in ChunkState)
 

@@ -50,6 +50,8 @@ def written(namespace: str, monkeypatch: pytest.MonkeyPatch) -> list[int]:
         split(self, pool, task_id, fence, first, data)
 
     monkeypatch.setattr(RedisBroker, "split", noted)
+    monkeypatch.setattr(mapping, "BATCH_CHUNKS", 500)
+    monkeypatch.setattr(mapping, "BATCH_SECONDS", 1e9)
     return found
 
 
