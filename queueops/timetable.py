@@ -21,6 +21,7 @@ LONGEST_LINE, LONGEST_ZONE = 100, 64
 MOST_S = 366 * 86400
 EVERY = re.compile(r"@every ((?:\d{1,9}[smhd])+)")
 PART = re.compile(r"(\d+)([smhd])")
+NAMES = ("second", "minute", "hour", "day of month", "month", "day of week")
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 NICKNAMES = {
     "@hourly": "0 * * * *",
@@ -99,11 +100,24 @@ class Timetable:
         try:
             read = CronSim(self._cron, datetime.fromtimestamp(0, UTC))
         except (CronSimError, ValueError, AssertionError) as error:
-            raise BadSchedule(line=self.line, reason=f"{str(error) or 'it is no cron line'}. {FORMS}") from error
+            raise BadSchedule(line=self.line, reason=f"{_reason(str(error), self.line)}. {FORMS}") from error
         fields = self._cron.split()
         if len(fields) == 6 and not fields[1].startswith("*") and not fields[2].startswith("*"):
             self._cron = " ".join(fields[1:])
             self._fixed_seconds = tuple(sorted(read.seconds))
+
+
+def _reason(error: str, line: str) -> str:
+    """What the parser says, with the value that it is about."""
+    fields, name = line.split(), error.removeprefix("Bad ").replace("-", " ")
+    if line.startswith("@"):
+        return f"there is no {fields[0]}, but {', '.join(NICKNAMES)} and @every"
+    if len(fields) not in (5, 6):
+        return f"it has {len(fields)} field{'s' if len(fields) > 1 else ''}"
+    if name not in NAMES:
+        return error or "it is no cron line"
+    never = " that ever comes" if name == "day of month" else ""
+    return f"{fields[NAMES.index(name) - len(NAMES)]!r} is no {name}{never}"
 
 
 @lru_cache(maxsize=1024)
@@ -114,7 +128,7 @@ def read_timetable(line: str, zone: str) -> Timetable:
 
 def _tidy(line: object) -> str:
     if not isinstance(line, str) or not line.strip():
-        raise BadSchedule(line=line, reason=f"it is empty. {FORMS}")
+        raise BadSchedule(line=line, reason=f"it is {'empty' if isinstance(line, str) else 'no text'}. {FORMS}")
     if len(line) > LONGEST_LINE:
         raise BadSchedule(line=line[:LONGEST_LINE], reason=f"it is longer than {LONGEST_LINE} characters.")
     return " ".join(line.split())

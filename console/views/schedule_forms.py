@@ -37,6 +37,8 @@ def new(request: HttpRequest) -> HttpResponse:
 
 def create(request: HttpRequest) -> HttpResponse:
     """Make the schedule; where it is refused, the page shows again what was written, and why."""
+    if "preview" in request.POST:
+        return _form(request, _unsent(request))
     form = _sent(request)
     if not form.is_valid():
         return _form(request, form, status=422)
@@ -59,6 +61,8 @@ def edit(request: HttpRequest, id: str) -> HttpResponse:
 def save(request: HttpRequest, id: str) -> HttpResponse:
     """Put the new version in the place of the one that was seen."""
     schedule = find(request, id)
+    if "preview" in request.POST:
+        return _form(request, _unsent(request, schedule))
     form = _sent(request, schedule)
     if not form.is_valid():
         return _form(request, form, status=422)
@@ -86,6 +90,13 @@ def _sent(request: HttpRequest, edited: ScheduleDetail | None = None) -> Schedul
     if not Frame(request).sees_arguments:
         raise PermissionDenied
     return ScheduleForm(request.POST, edited=edited)
+
+
+def _unsent(request: HttpRequest, edited: ScheduleDetail | None = None) -> ScheduleForm:
+    """What was written so far, kept while a line is tried: nothing else of it is judged."""
+    if not Frame(request).sees_arguments:
+        raise PermissionDenied
+    return ScheduleForm(initial=request.POST.dict(), edited=edited)
 
 
 def _form(request: HttpRequest, form: ScheduleForm, *, status: int = 200, told: bool = False) -> HttpResponse:

@@ -115,11 +115,11 @@ def facts(schedule: ScheduleDetail) -> dict[str, Any]:
 
 
 def _list() -> dict[str, Any]:
-    found = inspect.schedules()
-    version = version_of(found)
+    found, unkept = inspect.schedules(), inspect.unkept_schedules()
+    version = version_of(found, unkept)
     address = f"{reverse('console:schedules-rows')}?v={version}"
     late = any(row.condition == "late" for row in found)
-    return {"schedules": found, "late": late, "version": version, "live_url": address}
+    return {"schedules": found, "unkept": unkept, "late": late, "version": version, "live_url": address}
 
 
 def _one(request: HttpRequest, id: str) -> dict[str, Any]:

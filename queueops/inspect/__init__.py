@@ -59,6 +59,7 @@ from queueops.inspect.schedules import (
     schedulable,
     schedule,
     schedules,
+    unkept_schedules,
 )
 from queueops.inspect.snapshot import snapshot
 from queueops.inspect.tail import tail
@@ -134,6 +135,7 @@ __all__ = [
     "task",
     "tasks",
     "tree",
+    "unkept_schedules",
     "why",
     "workers",
 ]

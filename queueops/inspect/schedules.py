@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo
 
 import msgspec
 
+from queueops.inspect.code_schedules import in_code, known_names, note_on, unkept
 from queueops.inspect.source import open_broker, open_reader, parameters, pools_of, redactor
 from queueops.kinds.scheduled import task_names
 from queueops.schedule_records import ScheduleState
@@ -65,6 +66,7 @@ class ScheduleRow(msgspec.Struct, frozen=True, kw_only=True):
     paused_by: str = ""
     removed_ms: int | None = None
     broken: str = ""
+    note: str = ""  # what the code says of it that the store does not know
 
 
 class ScheduleDetail(ScheduleRow, frozen=True, kw_only=True):
@@ -86,12 +88,22 @@ class ScheduleDetail(ScheduleRow, frozen=True, kw_only=True):
 
 def schedules(pool: str = "") -> list[ScheduleRow]:
     """The schedules of a pool or of all: what fires next comes first, what does not fire at all last."""
+    code, names = in_code(), known_names()
+    found = [ScheduleRow(**_facts(state, now_ms), note=note_on(state, code, names)) for now_ms, state in _states(pool)]
+    return sorted(found, key=lambda row: (row.next_ms is None, row.next_ms, row.id, row.pool))
+
+
+def unkept_schedules() -> tuple[str, ...]:
+    """The ids of schedules in the code of this process that no watchdog has taken over yet."""
+    return unkept([state for _, state in _states("")], in_code())
+
+
+def _states(pool: str) -> Iterator[tuple[int, ScheduleState]]:
     broker, reader = open_broker(), open_reader()
-    found = []
     for name in pools_of(reader, pool):
         now_ms, _, _, states = broker.schedules(name)
-        found += [ScheduleRow(**_facts(state, now_ms)) for state in states]
-    return sorted(found, key=lambda row: (row.next_ms is None, row.next_ms, row.id, row.pool))
+        for state in states:
+            yield now_ms, state
 
 
 def schedule(id: str, pool: str = "", *, runs: int = 5) -> ScheduleDetail | None:
@@ -105,6 +117,7 @@ def schedule(id: str, pool: str = "", *, runs: int = 5) -> ScheduleDetail | None
     return ScheduleDetail(
         **_facts(state, now_ms),
         **_more(state),
+        note=note_on(state, in_code(), known_names()),
         runs=_runs(state, now_ms, runs),
         history=tuple(_history(state.pool, broker.schedule_log(state.pool, state.id))),
     )

@@ -50,6 +50,9 @@ class ScheduleWorld:
             history=history,
         )
 
+    def unkept_schedules(self) -> tuple[str, ...]:
+        return (self.world.text,)
+
     def next_runs(self, line: str, zone: str, count: int = 5) -> tuple[int, ...]:
         self.world._ask()
         return tuple(self.world.now + 60_000 * n for n in range(1, count + 1))
@@ -63,7 +66,7 @@ class ScheduleWorld:
 
     def install(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Answer and act in the engine's place; what a form says is judged by nobody."""
-        for name in ("schedules", "schedule", "next_runs", "schedulable"):
+        for name in ("schedules", "schedule", "next_runs", "schedulable", "unkept_schedules"):
             monkeypatch.setattr(inspect, name, getattr(self, name))
         monkeypatch.setattr(control, "check_schedule", lambda *values, **named: None)
         monkeypatch.setattr(control, "create_schedule", self.create)
@@ -102,4 +105,5 @@ class ScheduleWorld:
             "queued": 2,
             "source": "code" if id == "from/code" else "console",
             "args": text,
+            "note": text,
         }

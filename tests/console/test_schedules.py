@@ -210,3 +210,37 @@ def test_no_such_schedule(clock: Clock, administrator: Client) -> None:
     text(administrator, "nothing/", 404)
     posted: Any = administrator.post("/ops/schedules/nothing/_pause")
     assert posted.status_code == 404
+
+
+def test_a_line_is_tried_and_what_was_written_stays(clock: Clock, administrator: Client) -> None:
+    unfinished = FORM | {"preview": "1", "args": "[", "task": "tests.rep", "line": "30 2 * * *"}
+    page = administrator.post("/ops/schedules/_create", unfinished)
+    shown = page.content.decode()
+    assert page.status_code == 200
+    assert len(re.findall(r'class="moment"', shown)) == 5
+    assert 'value="tests.rep"' in shown
+    assert "is no JSON" not in shown
+    wrong = administrator.post("/ops/schedules/_create", unfinished | {"line": "now"}).content.decode()
+    assert wrong.count('role="alert"') == 1
+    assert inspect.schedules() == []
+    assert not AuditEntry.objects.exists()
+
+
+def test_an_edit_is_tried_before_it_is_saved(clock: Clock, administrator: Client) -> None:
+    schedules.create(report, Schedule(FAR, args=["x"]), id="weekly")
+    made = inspect.schedule("weekly")
+    assert made is not None
+    sent = FORM | {"preview": "1", "line": "15 4 * * *", "version": made.version, "pool": "default"}
+    shown = administrator.post("/ops/schedules/weekly/_edit", sent).content.decode()
+    assert len(re.findall(r'class="moment"', shown)) == 5
+    assert f'name="version" value="{made.version}"' in shown
+    assert inspect.schedule("weekly") == made
+
+
+def test_a_schedule_that_is_not_as_in_the_code_says_so(clock: Clock, viewer: Client) -> None:
+    schedules.create(report, Schedule(FAR, args=["x"]), id="weekly")
+    definition = clock.broker.schedule("default", "weekly").definition
+    definition.push.name = "tests.gone"
+    clock.broker.put_schedule("default", definition, None, seen=inspect.schedule("weekly").version, who="x")
+    assert "not as in the code" in text(viewer, "")
+    assert "The code of this console has no task tests.gone." in text(viewer, "weekly/")

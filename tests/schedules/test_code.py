@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -9,12 +10,15 @@ import pytest
 
 from queueops import MapReduce, Schedule, inspect, registry, schedules, task
 from queueops.errors import BadOption, BadSchedule
+from queueops.inspect import code_schedules
 from queueops.kinds import scheduled
 from queueops.schedule_records import ScheduleDefinition
 from queueops.watchdog import Watchdog
 from tests.kernel.desk import POOL
 from tests.schedules.conftest import FAR, Clock
 from tests.schedules.jobs import report
+
+inspect_schedules = sys.modules["queueops.inspect.schedules"]  # the package has a function of this name
 
 Deploy = Callable[..., None]
 
@@ -166,3 +170,51 @@ def test_a_watchdog_without_the_code_touches_nothing(clock: Clock, deploy: Deplo
     Watchdog(clock.broker).round()
     assert conditions() == {"tests.report": "active"}
     assert clock.broker.schedule(POOL, "tests.report") is not None
+
+
+def notes() -> dict[str, str]:
+    """What the code says of each schedule that the store does not know."""
+    return {row.id: row.note for row in inspect.schedules()}
+
+
+def in_the_code(monkeypatch: pytest.MonkeyPatch, *definitions: ScheduleDefinition) -> None:
+    """The code of this process declares these, and its settings are those of the shop."""
+    code = {definition.id: definition for definition in definitions}
+    monkeypatch.setattr(inspect_schedules, "in_code", lambda: code)
+    monkeypatch.setattr(code_schedules.settings, "SETTINGS_MODULE", "shop.settings")
+
+
+def test_what_the_code_says_and_no_watchdog_has_taken_over_is_told(
+    deploy: Deploy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deploy(stated())
+    in_the_code(monkeypatch, stated())
+    assert notes() == {"tests.report": ""}
+    in_the_code(monkeypatch, stated("@every 5m", zone="UTC", jitter=2))
+    (note,) = notes().values()
+    assert note.startswith("The code says something else by now (line @every 5m, ")
+    assert note.endswith("jitter 2000); a watchdog takes that over when it starts.")
+    in_the_code(monkeypatch, stated(day="y"))
+    assert "other options or arguments" in notes()["tests.report"]
+    in_the_code(monkeypatch)
+    assert notes() == {"tests.report": "It is gone from the code; it stops when a watchdog starts."}
+    in_the_code(monkeypatch, stated(), stated(id="new"))
+    assert inspect.unkept_schedules() == ("new",)
+    detail = inspect.schedule("tests.report")
+    assert detail is not None
+    assert detail.note == ""
+
+
+def test_of_another_project_s_schedules_nothing_is_said(deploy: Deploy, monkeypatch: pytest.MonkeyPatch) -> None:
+    deploy(stated("@every 7m"))
+    in_the_code(monkeypatch, stated())
+    monkeypatch.setattr(code_schedules.settings, "SETTINGS_MODULE", "another.settings")
+    assert notes() == {"tests.report": ""}
+
+
+def test_a_schedule_of_a_task_that_is_not_in_the_code_is_told(deploy: Deploy, monkeypatch: pytest.MonkeyPatch) -> None:
+    deploy(stated())
+    monkeypatch.setattr(inspect_schedules, "known_names", lambda: frozenset({"another"}))
+    assert notes()["tests.report"].startswith("The code of this console has no task tests.report.")
+    monkeypatch.setattr(inspect_schedules, "known_names", frozenset)
+    assert "has no task" not in notes()["tests.report"]  # a console without the project's code knows no task at all

@@ -117,3 +117,21 @@ def test_any_text_is_a_timetable_or_refused(text: str) -> None:
         return
     first = table.after(10**12)
     assert first is None or first > 10**12
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("60 * * * *", "'60' is no minute."),
+        ("61 0 3 * * *", "'61' is no second."),
+        ("0 0 30 2 *", "'30' is no day of month that ever comes."),
+        ("0 0 * * 8", "'8' is no day of week."),
+        ("* * * *", "it has 4 fields."),
+        ("@reboot", "there is no @reboot, but @hourly, @daily"),
+        (5, "it is no text."),
+    ],
+)
+def test_what_is_wrong_with_a_line_is_named(line: str, reason: str) -> None:
+    with pytest.raises(BadSchedule) as raised:
+        Timetable(line, "UTC")
+    assert reason in str(raised.value)

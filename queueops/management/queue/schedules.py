@@ -65,6 +65,7 @@ def _shown(row: ScheduleDetail) -> str:
         (
             ("schedule", row.id),
             ("condition", row.broken or row.condition),
+            ("note", row.note),
             ("task", f"{row.task} ({row.kind})"),
             ("pool, lane", f"{row.pool}, {row.lane}"),
             ("when", f"{row.line}, in {row.zone}"),

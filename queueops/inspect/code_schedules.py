@@ -1,0 +1,63 @@
+"""What stands between the code and the schedules that are kept: a watchdog takes the code's over when it starts."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from django.conf import settings
+
+from queueops.errors import QueueOpsError
+from queueops.kinds.scheduled import define_code, scheduled_tasks, task_names
+from queueops.schedule_records import ScheduleDefinition, ScheduleState
+
+Code = Mapping[str, ScheduleDefinition]
+
+
+def in_code() -> dict[str, ScheduleDefinition]:
+    """The schedules that the code of this process declares; one that can't be kept is told of by the system check."""
+    found = {}
+    for task, schedule in scheduled_tasks():
+        try:
+            found[task.name] = define_code(task, schedule)
+        except QueueOpsError:
+            continue
+    return found
+
+
+def known_names() -> frozenset[str]:
+    """The names of all tasks of this process; none where it is a console that runs without the project's code."""
+    return frozenset(task_names())
+
+
+def note_on(state: ScheduleState, code: Code, names: Collection[str]) -> str:
+    """What the code says of a schedule that the store does not know yet; empty when they agree."""
+    definition = state.definition
+    if definition is None or state.orphaned_ms is not None:
+        return ""
+    if names and definition.push.name not in names:
+        return (
+            f"The code of this console has no task {definition.push.name}. "
+            "Where that of the workers has none either, its runs wait for one that has, and are quarantined in the end."
+        )
+    if definition.source != "code" or definition.origin != str(settings.SETTINGS_MODULE or ""):
+        return ""
+    if state.id not in code:
+        return "It is gone from the code; it stops when a watchdog starts."
+    return "" if code[state.id] == definition else _difference(definition, code[state.id])
+
+
+def unkept(states: Collection[ScheduleState], code: Code) -> tuple[str, ...]:
+    """The schedules of the code that nobody keeps yet."""
+    kept = {state.id for state in states}
+    return tuple(sorted(id for id in code if id not in kept))
+
+
+def _difference(kept: ScheduleDefinition, code: ScheduleDefinition) -> str:
+    names = ("line", "zone", "jitter_ms", "catch_up", "overlap")
+    said = [
+        f"{name.removesuffix('_ms')} {getattr(code, name)}"
+        for name in names
+        if getattr(code, name) != getattr(kept, name)
+    ]
+    what = ", ".join(said) or "other options or arguments"
+    return f"The code says something else by now ({what}); a watchdog takes that over when it starts."
