@@ -40,6 +40,10 @@
   document.querySelector("[data-help]")?.addEventListener("click", (event) => { event.preventDefault(); help?.showModal(); });
   document.querySelector("[data-flash]")?.focus({ preventScroll: true });
 
+  // On a phone the navigation is a strip: the page that one is on is in sight.
+  const side = document.querySelector("nav.side"), page = side?.querySelector("[aria-current]");
+  if (page) side.scrollLeft = page.offsetLeft - (side.clientWidth - page.offsetWidth) / 2;
+
   // A menu closes when one clicks elsewhere or presses Escape.
   const menus = () => document.querySelectorAll("details.menu[open]");
   document.addEventListener("click", (event) => { for (const menu of menus()) if (!menu.contains(event.target)) menu.open = false; });

@@ -313,6 +313,13 @@ def test_nothing_is_cut_off_on_a_phone(open_page: Open, world: World) -> None:
         assert page.evaluate(TOUCHING) == [], path
 
 
+def test_on_a_phone_the_navigation_shows_where_one_is(open_page: Open, world: World) -> None:
+    page = open_page("settings/", viewport={"width": 360, "height": 740})
+    here = page.locator("nav.side [aria-current]")
+    expect(here).to_have_text("Settings")
+    expect(here).to_be_in_viewport(ratio=1)
+
+
 CUT_OFF = """() => [...document.querySelectorAll("main :is(.cards, .tasks, .facts) :is(th, td, dd, input, button)")]
     .filter((part) => part.getClientRects().length && !part.closest("thead"))
     .filter((part) => part.getBoundingClientRect().right > part.closest(".card").getBoundingClientRect().right

@@ -7,6 +7,7 @@ import pytest
 from queueops import inspect
 from queueops.contracts import Outcome, Push
 from queueops.inspect.store import store_alarms
+from tests.composites.trees import chain_of, group_of, plant
 from tests.inspecting.errors import stored
 from tests.kernel.desk import Desk
 
@@ -95,6 +96,14 @@ def test_unknown_names_late_workers_and_quarantine_are_alarms(desk: Desk) -> Non
     assert "Pool default: 1 of 2 workers have not beaten for 15 s." in alarms()
     desk.settle(desk.lease(), Outcome.QUARANTINE, value=b"broken")
     assert "Pool default: 1 tasks are quarantined." in alarms()
+
+
+def test_nobody_needs_to_know_the_name_of_a_chain(desk: Desk) -> None:
+    desk.tick()
+    plant(desk, chain_of("c", "a", group_of("g", "b")))
+    desk.broker.beat("default", "w1", {"names": "tests.noop", "slots": 1})
+    assert alarms() == ""
+    assert {name for name, _ in inspect.facets(inspect.TaskQuery())["name"]} == {"chain", "group", "tests.noop"}
 
 
 def test_what_is_overdue_paused_or_growing_is_an_alarm(desk: Desk) -> None:

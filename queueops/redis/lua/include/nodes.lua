@@ -57,7 +57,8 @@ local function write_node(node, token, emitter)
   end
   move(id, old and old.s or '', 'waiting', values.n, values.k)
   list(id, values.n, values.tg, number)
-  if count_minute('in|' .. values.n, 1) then call('ZADD', P .. ':names', NOW, values.n) end
+  -- What was pushed needs somebody who knows its name, but for what no worker runs.
+  if values.cc or count_minute('in|' .. values.n, 1) then call('ZADD', P .. ':names', NOW, values.n) end
 end
 
 -- The generations of those that were written here.
