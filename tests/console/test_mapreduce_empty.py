@@ -1,0 +1,31 @@
+"""The page of a map-reduce task that has no chunks says why it has none."""
+
+from __future__ import annotations
+
+import pytest
+from django.test import Client
+
+from queueops import control
+from queueops.contracts import Outcome, Settlement
+from queueops.redis.broker import get_broker
+from tests.chunkwork import ChunkWork
+
+pytestmark = pytest.mark.django_db
+
+
+def test_without_chunks_it_is_told_why(namespace: str, operator: Client) -> None:
+    def page() -> str:
+        return operator.get("/ops/mapreduce/count/").content.decode()
+
+    work = ChunkWork(get_broker())
+    assert "The map has not run yet" in page()
+    (lease,) = work.exchange(want=1).leases
+    assert "The map runs; no chunk has been written yet." in page()
+    work.exchange(settle=[Settlement("count", lease.fence, Outcome.ERROR, b"{}", delay_ms=-1)])
+    assert "The map did not end, and wrote no chunk." in page()
+    control.retry(["count"])
+    work.map([])
+    assert page().count("The map made no chunks.") == 2
+    (lease,) = work.exchange(want=1).leases
+    work.exchange(settle=[Settlement("count", lease.fence, Outcome.SUCCESS, b"0")])
+    assert page().count("The map made no chunks.") == 2
