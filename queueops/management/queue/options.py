@@ -18,6 +18,7 @@ from queueops.management.queue import (
     lanes,
     mass_edit,
     schedules,
+    trees,
     workers,
 )
 
@@ -26,6 +27,7 @@ QUESTIONS = {
     "list": (asking.list_tasks, "tasks, newest first"),
     "show": (asking.show, "one task in full"),
     "why": (asking.explain, "why a task is not running"),
+    "tree": (trees.show_tree, "the parts of a chain, a group or an iterator, and theirs"),
     "tail": (asking.follow, "what happens, as it happens"),
     "errors": (asking.list_errors, "failures grouped by their fingerprint"),
     "workers": (workers.list_workers, "the worker processes"),
@@ -91,9 +93,10 @@ def add_subcommands(parser: ArgumentParser) -> None:
         for name, (run, text) in ALL.items()
     }  # fmt: skip
     _list_options(found["list"])
-    for name in ("show", "why", *EDITS):
+    for name in ("show", "why", "tree", *EDITS):
         found[name].add_argument("id", help="the task's id")
         found[name].add_argument("--pool", default="", help="the pool that holds it; else all are looked at")
+    _tree_options(found["tree"])
     _tail_options(found["tail"])
     for name in VERBS:
         _verb_options(found[name])
@@ -221,6 +224,12 @@ def _outbox_options(found: dict[str, ArgumentParser]) -> None:
         found[name].add_argument("--pool", default="default", help="the pool that they come from")
         found[name].add_argument("--dead", action="store_true", help="all that were given up")
         found[name].add_argument("--yes", action="store_true", help="do not ask")
+
+
+def _tree_options(parser: ArgumentParser) -> None:
+    parser.add_argument("--only", default="", choices=("failed", "open"), help="parts that failed, or have not ended")
+    parser.add_argument("--after", default="", metavar="POSITION", help="go on where a tree ended")
+    parser.add_argument("--open", nargs="*", default=[], metavar="ID", dest="open_parts", help="show theirs, too")
 
 
 def _tail_options(parser: ArgumentParser) -> None:

@@ -1,0 +1,70 @@
+"""The tree of a chain, a group or an iterator on a screen: a line for each part."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from django.core.management.base import CommandError
+
+from queueops import inspect
+from queueops.errors import FilterError
+from queueops.inspect import Branch, Part
+from queueops.inspect.spans import span
+from queueops.management.queue.screen import cell, to_json
+
+INDENT = "   "
+
+
+def show_tree(
+    *, id: str, pool: str, only: str, after: str, open_parts: Sequence[str], as_json: bool, **_: Any
+) -> Iterator[str]:
+    """A task's parts, with theirs, as much as a page holds."""
+    task = inspect.task(id, pool)
+    if task is None:
+        raise CommandError(f"There is no task {id!r}{f' in the pool {pool!r}' if pool else ''}.")
+    try:
+        found = inspect.tree(task.id, task.pool, after=after, show=only, opened=open_parts)
+    except FilterError as error:
+        raise CommandError(str(error), returncode=2) from error
+    if as_json:
+        yield to_json(found)
+        return
+    for depth, above in enumerate(reversed(found.above)):
+        yield f"{INDENT * depth}in {cell(above.name or above.id)} {above.kind} {above.state} {cell(above.id)}"
+    yield f"{cell(task.name)} {task.kind} {task.state} {cell(task.id)}{_tally(found.root)}"
+    yield from _lines(found.root, 1)
+
+
+def _lines(branch: Branch | None, depth: int) -> Iterator[str]:
+    if branch is None:
+        return
+    if branch.first:
+        yield f"{INDENT * depth}... {branch.first:,} before"
+    for part in branch.rows:
+        yield f"{INDENT * depth}{_line(part)}"
+        yield from _lines(part.branch, depth + 1)
+    if branch.next and branch.rows:
+        behind = "more" if branch.behind is None else f"{branch.behind:,} more"
+        yield f"{INDENT * depth}... {behind}; go on with --after {branch.next}"
+
+
+def _line(part: Part) -> str:
+    number = "-" if part.number is None else f"{part.number}."
+    row = part.task
+    if row is None:
+        return f"{number} gone {cell(part.id)}"
+    took = f" {span(part.ended_ms - part.begun_ms)}" if part.begun_ms and part.ended_ms else ""
+    done = f" {row.progress or 0:g} of {row.total:g}" if row.total and not part.ended_ms else ""
+    place = f" in the pool {cell(part.pool)}" if part.elsewhere else ""
+    error = f"  {cell(row.error, 120)}" if row.error else ""
+    return f"{number} {cell(row.name)} {row.state}{took}{done}{place} {cell(part.id)}{_tally(part.branch)}{error}"
+
+
+def _tally(branch: Branch | None) -> str:
+    """How many parts it has, by state; of very many how many have ended."""
+    if branch is None:
+        return ""
+    if branch.counts:
+        return f" ({', '.join(f'{number:,} {state}' for state, number in branch.counts)})"
+    return "" if branch.total is None else f" ({branch.ended:,} of {branch.total:,} have ended)"
