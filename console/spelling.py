@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import math
+
 from django.utils.translation import gettext as _
 
 NARROW = "\N{NARROW NO-BREAK SPACE}"
 NOTHING = "–"
+GREATEST = 1e15
+"""Numbers from here on are written with an exponent."""
 UNITS = ((86_400_000.0, "d"), (3_600_000.0, "h"), (60_000.0, "min"), (1000.0, "s"))
 
 
 def count(number: float | None) -> str:
     """12 345."""
-    return NOTHING if number is None else f"{int(number):,}".replace(",", NARROW)
+    if number is None or not math.isfinite(number):
+        return NOTHING
+    return f"{int(number):,}".replace(",", NARROW) if abs(number) < GREATEST else f"{number:.3g}"
 
 
 def short(number: float | None) -> str:

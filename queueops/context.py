@@ -12,9 +12,13 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 from queueops.contracts import Handler, Lease
 from queueops.durations import to_ms
 from queueops.errors import BadOption, Cancelled, OutsideTask, Restart
+from queueops.reasons import kept
 
 if TYPE_CHECKING:
     from queueops.handle import TaskHandle
+
+
+_MOST = 1e18
 
 
 class Channel(Protocol):
@@ -77,10 +81,13 @@ class Context:
         return self._reason or ""
 
     def progress(self, done: float, total: float | None = None) -> None:
-        """Show how far the task is; of many calls in a short time only the last one is stored."""
-        for name, value in (("done", done), ("total", total)):
-            if value is not None and (isinstance(value, bool) or not isinstance(value, (int, float))):
-                raise BadOption(name=name, value=value, expected="a number")
+        """Show how far the task is; of many calls in a short time only the last one is stored.
+
+        Both are numbers of at least 0; a `total` that is not known is None. Raises BadOption.
+        """
+        _check_amount("done", done)
+        if total is not None:
+            _check_amount("total", total)
         self._channel.progress(self.lease, done, total)
 
     def log(self, text: object) -> None:
@@ -96,8 +103,8 @@ class Context:
         raise Restart(seconds=to_ms("delay", delay) / 1000, counted=count_attempt)
 
     def cancel(self, reason: str = "") -> NoReturn:
-        """End this task here as cancelled."""
-        raise Cancelled(reason=reason or self.cancel_reason)
+        """End this task here as cancelled; of the reason 500 characters are kept."""
+        raise Cancelled(reason=kept(reason or self.cancel_reason))
 
     def push(self, task: Any, /, *args: Any, **kwargs: Any) -> TaskHandle[Any]:
         """Push another task that has this one's root as its root."""
@@ -107,6 +114,11 @@ class Context:
     def ask_to_cancel(self, reason: str) -> None:
         """Set `cancelled`: called by the worker, from any thread."""
         self._reason = reason
+
+
+def _check_amount(name: str, value: object) -> None:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= _MOST:
+        raise BadOption(name=name, value=value, expected="a number from 0 to 1e18, and no infinity")
 
 
 _running: ContextVar[Context] = ContextVar("queueops_context")

@@ -13,6 +13,7 @@ from queueops.encoding import decode_result
 from queueops.errors import TaskGone, TaskSuperseded
 from queueops.failures import error_of, raised_by
 from queueops.ids import check_id, check_lane
+from queueops.reasons import kept
 from queueops.records import Record
 from queueops.redis import broker as brokers
 from queueops.states import State
@@ -141,8 +142,11 @@ class TaskHandle(Generic[Result]):
     # Acting
 
     def cancel(self, reason: str = "") -> bool:
-        """Cancel the task; a running one is asked to stop. False when there was nothing to cancel any more."""
-        return self._control("cancel", reason)
+        """Cancel the task; a running one is asked to stop. False when there was nothing to cancel any more.
+
+        Of the reason 500 characters are kept.
+        """
+        return self._control("cancel", kept(reason))
 
     def retry(self, everything: bool = False) -> bool:
         """Run an ended task again, or one that waits for its next attempt at once. False when its state forbids it.

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
 
 from queueops.errors import QueueOpsError
-from queueops.states import State
+from queueops.states import CLASSES, State
 
 FIELDS: dict[str, str] = {
     "a": "args",
@@ -255,6 +256,8 @@ def decode(task_id: str, pool: str, raw: Mapping[bytes, bytes]) -> Record:
             values[full] = _read(full, value)
     if "name" not in values or "state" not in values:
         raise Undecodable(f"task {task_id} has no {'name' if 'name' not in values else 'state'}")
+    if values["state"] not in CLASSES:
+        raise Undecodable(f"task {task_id} has the state {values['state'][:40]!r}, which is none")
     return Record(id=task_id, pool=pool, **values)
 
 
@@ -265,13 +268,22 @@ def _read(field: str, value: bytes) -> Any:
         if field in _WHOLE:
             return int(value)
         if field in _REAL:
-            return float(value)
+            return _real(value)
         if field in _FLAGS:
             return value == b"1"
         text = value.decode()
         return tuple(text.split(",")) if field == "tags" else text
     except ValueError as error:
         raise Undecodable(f"field {field} holds {value[:40]!r}") from error
+
+
+def _real(value: bytes) -> float | None:
+    """How far a task is must not hide its outcome: what is no finite number was never said."""
+    try:
+        number = float(value)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
 
 
 def pairs(flat: Iterable[bytes]) -> dict[bytes, bytes]:

@@ -9,7 +9,9 @@ import pytest
 from queueops.context import Context, current, enter, leave, running
 from queueops.contracts import Lease
 from queueops.errors import BadOption, Cancelled, Interrupt, Restart
+from queueops.reasons import LONGEST_REASON
 from queueops.states import State
+from queueops.worker import outcome
 from tests import tasks_for_tests as tasks
 
 
@@ -60,10 +62,16 @@ def test_what_it_tells_goes_through_the_channel(context, channel):
     ]
 
 
-@pytest.mark.parametrize("wrong", [("1",), (True,), (1, "2")])
-def test_progress_is_a_number(context, wrong):
-    with pytest.raises(BadOption):
+INF, NAN = float("inf"), float("nan")
+
+
+@pytest.mark.parametrize(
+    "wrong", [("1",), (True,), (1, "2"), (None,), (NAN,), (INF,), (-1,), (1, INF), (1, NAN), (10**400,), (1, 10**400)]
+)
+def test_progress_is_a_number_that_has_an_end(context, channel, wrong):
+    with pytest.raises(BadOption, match="a number from 0 to 1e18"):
         context.progress(*wrong)
+    assert channel.told == []
 
 
 def test_asking_to_cancel_is_seen_and_its_reason_kept(context):
@@ -74,6 +82,17 @@ def test_asking_to_cancel_is_seen_and_its_reason_kept(context):
         context.cancel()
     with pytest.raises(Cancelled, match="my own"):
         context.cancel("my own")
+
+
+def test_of_a_reason_to_cancel_a_bounded_part_is_kept(context):
+    with pytest.raises(Cancelled) as caught:
+        context.cancel("r" * 3_000_000)
+    assert caught.value.reason == "r" * LONGEST_REASON
+    with pytest.raises(Cancelled) as caught:
+        context.cancel("a lone \ud800")
+    assert caught.value.reason == "a lone ?"
+    ended = outcome.raised(context, Cancelled(reason="r" * 3_000_000))
+    assert ended.value == b"r" * LONGEST_REASON
 
 
 def test_an_interrupt_is_not_caught_by_what_catches_exceptions(context):

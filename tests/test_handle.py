@@ -13,8 +13,9 @@ import pytest
 
 import queueops.contracts
 from queueops import TaskCancelled, TaskFailed, TaskGone, ear, waiting
-from queueops.errors import BadId, BadOption, ResultTimeout, TaskSuperseded
+from queueops.errors import BadId, BadOption, QueueOpsError, ResultTimeout, TaskSuperseded
 from queueops.handle import TaskHandle
+from queueops.reasons import LONGEST_REASON
 from queueops.redis.broker import get_broker
 from queueops.states import State
 from queueops.testing import run_worker
@@ -53,6 +54,31 @@ def test_a_task_is_found_by_its_id_in_any_pool(namespace):
     handle = tasks.add.using(pool="mail").push(1)
     assert queueops.get(handle.id) == handle
     assert queueops.get("nothing") is None
+
+
+@pytest.mark.parametrize("reason", ["r" * 3_000_000, "\ud800" + "r" * 600])
+def test_of_a_reason_to_cancel_a_bounded_part_is_kept(namespace, reason):
+    handle = tasks.add.push(1)
+    assert handle.cancel(reason)
+    assert handle.status().reason.replace("?", "r") == "r" * LONGEST_REASON
+
+
+def test_a_record_with_a_state_that_is_none_is_an_error_of_our_own(namespace):
+    handle = tasks.add.push(1)
+    broker = get_broker()
+    broker.client.hset(broker.keys("default").task(handle.id), "s", "bogus")
+    for use in (TaskHandle.status, lambda handle: handle.state, lambda handle: handle.progress):
+        with pytest.raises(QueueOpsError, match="the state 'bogus', which is none"):
+            use(handle)
+
+
+@pytest.mark.parametrize("said", ["nan", "inf", "1e400", "none"])
+def test_what_a_record_says_of_progress_never_hides_the_result(namespace, said):
+    handle = tasks.add.push(1)
+    run_worker()
+    broker = get_broker()
+    broker.client.hset(broker.keys("default").task(handle.id), mapping={"pr": said, "to": said})
+    assert (handle.progress, handle.result(timeout=0)) == (None, 2)
 
 
 @pytest.mark.parametrize("id", ["a b", "", None, 5, "a#1", "x" * 201])

@@ -9,13 +9,13 @@ from queueops.contracts import Row
 from queueops.control.act import act
 from queueops.errors import BadOption
 from queueops.ids import check_lane
+from queueops.reasons import kept
 from queueops.redis.broker import get_broker
 from queueops.redis.reader import Reader
 
 LONGEST_S = 10 * 366 * 86400
 """Ten years: nobody means to postpone or keep a task for longer."""
 PRIORITIES = range(-100, 101)
-LONGEST_REASON = 500
 
 
 def retry(ids: Sequence[str], pool: str = "", *, everything: bool = False, who: str = "") -> list[Row]:
@@ -56,7 +56,7 @@ def cancel(ids: Sequence[str], reason: str = "", pool: str = "", *, who: str = "
     """Cancel tasks that have not ended; those that run are asked to stop. Raises BadOption for what is no reason."""
     if not _is(str, reason):
         raise BadOption(name="reason", value=reason, expected="a text")
-    return act("cancel", ids, pool, value=reason[:LONGEST_REASON], who=who)
+    return act("cancel", ids, pool, value=kept(reason), who=who)
 
 
 def release(ids: Sequence[str], pool: str = "", *, who: str = "") -> list[Row]:

@@ -9,7 +9,7 @@ from queueops.inspect.errors import read_failure
 from queueops.inspect.redact import Redactor, cut, readable
 from queueops.inspect.source import LATE_MS, open_reader, parameters, pools_of, redactor
 from queueops.records import FIELDS
-from queueops.redis.facts import Detail, may_be_id, maybe_whole, text, whole
+from queueops.redis.facts import Detail, may_be_id, maybe_real, maybe_whole, text, whole
 from queueops.states import CLASSES, CONTAINERS, TIMED, State, StateClass, actions_of
 
 RUNNING_AGAIN = ("retry", "edit")
@@ -42,8 +42,11 @@ def find(id: str, pool: str = "") -> Detail | None:
 
 
 def state_of(detail: Detail) -> str:
-    """The state that the record says; without one, that of the index which names the task."""
-    return text(detail.record.get(b"s")) or next(iter(detail.states), "")
+    """The state that the record says; of one that says none, or was put aside, that of the index which names it."""
+    said = text(detail.record.get(b"s"))
+    if State.QUARANTINED in detail.states:
+        return State.QUARANTINED
+    return said if said in CLASSES or not detail.states else next(iter(detail.states))
 
 
 def fields_of(detail: Detail) -> dict[str, str]:
@@ -76,8 +79,8 @@ def _describe(detail: Detail, hide: Redactor) -> TaskDetail:
         result_json=hide.document(result) if result else "",
         error=read_failure(error),
         worker=field("w", ""),
-        progress=_real(field("pr")),
-        total=_real(field("to")),
+        progress=maybe_real(field("pr")),
+        total=maybe_real(field("to")),
         tags=tuple(filter(None, field("tg", "").split(","))),
         reason=field("y", ""),
         begun_ms=maybe_whole(field("b")),
@@ -155,13 +158,6 @@ def _retried_by(detail: Detail, state: str) -> str:
 def _policy(kind: str, record: dict[str, str]) -> str:
     """What happens to it when one of its parts fails; a chain ends with its first that does."""
     return record.get("of", "fail") if kind in (*CONTAINERS, "iterator") else ""
-
-
-def _real(value: str | None) -> float | None:
-    try:
-        return None if value is None else float(value)
-    except ValueError:
-        return None
 
 
 def _sorted(detail: Detail) -> list[tuple[str, bytes]]:

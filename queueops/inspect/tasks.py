@@ -10,7 +10,7 @@ from queueops.inspect.errors import read_failure, title
 from queueops.inspect.query import TaskQuery
 from queueops.inspect.redact import Redactor, cut
 from queueops.inspect.source import LATE_MS, open_reader, parameters, pools_of, redactor
-from queueops.redis.facts import Detail, Page, PageRow, maybe_whole, text, whole
+from queueops.redis.facts import Detail, Page, PageRow, maybe_real, maybe_whole, text, whole
 from queueops.redis.reader import Argument, Reader
 from queueops.states import CLASSES, TIMED, State, actions_of
 
@@ -62,8 +62,8 @@ def row_of(pool: str, row: PageRow, hide: Redactor) -> TaskRow:
         args=preview,
         error=title(read_failure(row.error)),
         worker=field("w", ""),
-        progress=_real(field("pr")),
-        total=_real(field("to")),
+        progress=maybe_real(field("pr")),
+        total=maybe_real(field("to")),
         tags=tuple(filter(None, field("tg", "").split(","))),
         reason=cut(field("y", ""), 200),
         allowed=actions_of(kind, State(state)) if state in CLASSES else (),
@@ -77,13 +77,6 @@ def _preview(row: PageRow, names: tuple[str, ...], hide: Redactor) -> str:
     if any(hide.hides(name) for name in names):
         return f"({row.args_size:,} bytes)"
     return f"{cut(hide.text(text(row.args)), 80)} ({row.args_size:,} bytes)"
-
-
-def _real(value: str | None) -> float | None:
-    try:
-        return None if value is None else float(value)
-    except ValueError:
-        return None
 
 
 # Which index is walked

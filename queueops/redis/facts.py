@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
 
 from queueops.records import pairs
+
+_MOST = 2**53
+"""No number that the engine writes is greater; a greater one is garbage."""
 
 
 class PageRow(msgspec.Struct):
@@ -170,9 +174,19 @@ def whole(value: bytes | str | int | None, default: int = 0) -> int:
 def maybe_whole(value: bytes | str | int | None) -> int | None:
     """A number, or None where there is none."""
     try:
-        return None if value is None else int(float(value)) if not isinstance(value, int) else value
+        found = None if value is None else int(float(value)) if not isinstance(value, int) else value
     except (ValueError, OverflowError):
         return None
+    return found if found is not None and abs(found) < _MOST else None
+
+
+def maybe_real(value: bytes | str | None) -> float | None:
+    """A finite number, or None where there is none."""
+    try:
+        found = None if value is None else float(value)
+    except ValueError:
+        return None
+    return found if found is not None and math.isfinite(found) else None
 
 
 def texts(flat: Iterable[bytes]) -> dict[str, str]:

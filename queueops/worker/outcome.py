@@ -20,6 +20,7 @@ from queueops.errors import (
     SoftTimeout,
     TooManyChunks,
 )
+from queueops.reasons import kept
 from queueops.worker import failure
 
 UNKNOWN_DELAY_MS = 5_000
@@ -45,7 +46,7 @@ def raised(context: Context, error: BaseException) -> Settlement:
             return Settlement(lease.id, lease.fence, Outcome.RESTART, b"", delay, counted=error.counted)
         case Cancelled():
             reason = getattr(error, "reason", "") or context.cancel_reason
-            return Settlement(lease.id, lease.fence, Outcome.CANCEL, reason.encode("utf-8", "replace"))
+            return Settlement(lease.id, lease.fence, Outcome.CANCEL, kept(reason).encode())
         case Shutdown():
             return released(lease, "the worker stopped")
         case SoftTimeout():

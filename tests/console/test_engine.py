@@ -53,6 +53,15 @@ def test_a_failed_task_is_found_understood_and_run_again(desk: Desk, operator: C
     desk.check()
 
 
+@pytest.mark.parametrize("said", ["nan", "inf", "-inf", "1e400", "1e300", "-5", "quite", "", "9" * 15])
+def test_whatever_a_record_says_its_page_is_there(desk: Desk, operator: Client, said: str) -> None:
+    desk.push("a")
+    fields = ("pr", "to", "c", "b", "d", "e", "p", "at", "r", "cr", "u", "f")
+    desk.client.hset(desk.keys.task("a"), mapping=dict.fromkeys(fields, said))
+    for path in ("", "a/", "a/attempts/", "a/timeline/", "a/log/", "a/why/", "a/raw/"):
+        assert operator.get(f"/ops/tasks/{path}").status_code == 200
+
+
 def test_many_are_deleted_and_come_back(desk: Desk, administrator: Client) -> None:
     failed(desk, *(f"t{number}" for number in range(5)))
     administrator.post("/ops/tasks/_delete", {"task": [f"default t{number}" for number in range(5)]})

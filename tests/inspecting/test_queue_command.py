@@ -26,7 +26,7 @@ def queue(*words: str) -> str:
 
 
 def queue_json(*words: str) -> Any:
-    return json.loads(queue(*words, "--json"))
+    return json.loads(queue(*words, "--json"), parse_constant=lambda word: pytest.fail(f"{word} is no JSON"))
 
 
 def failing(*words: str) -> tuple[int, str]:
@@ -85,6 +85,19 @@ def test_show_and_why_tell_one_task(desk: Desk) -> None:
     assert "mend it: manage.py queue run-now a" in queue("why", "a")
     assert queue_json("why", "a")[0]["verb"] == "run_now"
     assert queue_json("show", "a")["error"]["message"] == "boom \x1b[31m"
+
+
+@pytest.mark.parametrize("said", ["nan", "inf", "-inf", "1e400", "quite", ""])
+def test_whatever_a_record_says_of_progress_and_time_is_shown_as_json(desk: Desk, said: str) -> None:
+    desk.push("a")
+    desk.client.hset(desk.keys.task("a"), mapping=dict.fromkeys(("pr", "to", "c", "b", "d", "p", "at"), said))
+    (row,) = queue_json("list")["rows"]
+    assert (row["progress"], row["total"]) == (None, None)
+    assert queue_json("show", "a")["progress"] is None
+    desk.client.hset(desk.keys.task("a"), mapping={"b": "9" * 15, "pr": 1e300})
+    assert "999999999999999 ms, which is no time" in queue("show", "a")
+    assert queue("list")
+    desk.broken.add("a")
 
 
 def test_what_is_not_there_is_status_1(desk: Desk) -> None:

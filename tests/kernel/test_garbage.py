@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from queueops import inspect
 from queueops.contracts import Conflict, Outcome
 from queueops.records import FIELDS
 from tests.kernel.desk import NEVER_MS, POOL, Desk, end, ids_of
@@ -141,6 +142,29 @@ def test_a_record_with_an_unknown_state_is_put_aside_or_forgotten(desk: Desk, st
     desk.check()
     assert desk.told("discard", "a") == ("GONE" if state == "failed" else "OK")
     assert not desk.client.exists(desk.keys.task("a"))
+
+
+@pytest.mark.parametrize("destroyed", [None, {"s": "bogus"}, {"s": "pending", "n": None}])
+def test_a_quarantined_task_that_cannot_be_read_is_said_to_be_there_and_only_discarded(
+    desk: Desk, destroyed: dict[str, str | None] | None
+) -> None:
+    desk.push("a")
+    key = desk.keys.task("a")
+    if destroyed is None:
+        destroy(desk, "a")
+    for field, value in (destroyed or {}).items():
+        desk.client.hdel(key, field) if value is None else desk.client.hset(key, field, value)
+    assert desk.drain() == []
+    (row,) = desk.control("requeue", "a")
+    assert (row.word, row.state) == ("REFUSED", "quarantined")
+    assert "can only be discarded" in row.detail
+    (listed,) = inspect.tasks(inspect.TaskQuery()).rows
+    assert (listed.id, listed.state) == ("a", "quarantined")
+    shown = inspect.task("a")
+    assert shown is not None
+    assert shown.state == "quarantined"
+    assert desk.told("discard", "a") == "OK"
+    assert desk.told("requeue", "a") == "GONE"
 
 
 @pytest.mark.parametrize("verb", ["postpone", "priority", "keep"])

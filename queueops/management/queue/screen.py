@@ -48,7 +48,10 @@ def moment(ms: int | None) -> str:
     """An epoch time in the time zone of the settings, with its offset."""
     if not ms:
         return ""
-    return datetime.fromtimestamp(ms / 1000, timezone.get_current_timezone()).isoformat(" ", "milliseconds")
+    try:
+        return datetime.fromtimestamp(ms / 1000, timezone.get_current_timezone()).isoformat(" ", "milliseconds")
+    except (ValueError, OverflowError, OSError):
+        return f"{ms} ms, which is no time"
 
 
 def _escaped(sign: str) -> str:

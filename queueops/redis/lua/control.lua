@@ -58,11 +58,14 @@ local function control(id)
   local record = read_record(id)
   if verb == 'restore' then return answer(restore(id, record, token)) end
   if not (record and CLASS[record.s]) then
-    if verb == 'discard' and call('ZSCORE', P .. ':state:quarantined', id) then
+    local aside = call('ZSCORE', P .. ':state:quarantined', id)
+    if verb == 'discard' and aside then
       forget(id, 'quarantined')
       return answer('OK', '')
     end
     if verb == 'delete' and call('EXISTS', P .. ':trash:' .. id) == 1 then return answer('REPEAT', '') end
+    if aside then return answer('REFUSED', 'quarantined', 'its record cannot be read: it can only be discarded') end
+    if record then return answer('REFUSED', '', 'its record has an unknown state, and it is about to be quarantined') end
     return answer('GONE', '')
   end
   if record.ot == token then return answer('REPEAT', record.s) end

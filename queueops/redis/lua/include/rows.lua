@@ -25,14 +25,15 @@ local function start_of(id, field)
   return row and row[1] and string.sub(row[1], 1, LONGEST) or ''
 end
 
--- A task without a record still has a place: the index that names it says its state.
+-- A task whose record says no state, or another one, still has a place: the index that names it says its state.
 local function state_of(id, fields)
-  if fields[1] then return fields[1], call('ZSCORE', P .. ':state:' .. fields[1], id) end
+  local since = CLASS[fields[1]] and call('ZSCORE', P .. ':state:' .. fields[1], id)
+  if since then return fields[1], since end
   for state in pairs(CLASS) do
     local entered = call('ZSCORE', P .. ':state:' .. state, id)
     if entered then return state, entered end
   end
-  return false, false
+  return fields[1], false
 end
 
 local function row_of(id, score)
