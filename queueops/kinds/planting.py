@@ -11,10 +11,12 @@ from queueops import conf
 from queueops.composite_errors import CompositeTooLarge, Cycle, IdTwice, NoPart
 from queueops.contracts import DEFAULT_LANE, Conflict, Node, Push
 from queueops.encoding import encode_arguments
+from queueops.errors import NotEncodable, PayloadTooLarge
 from queueops.ids import new_id
 from queueops.kinds.parts import PART_ADVICE, Composite, Part, Signature
 
 MOST_NODES, DEEPEST = 10_000, 1_000
+LONGEST_SHOWN = 4096  # bytes
 
 
 @dataclass(slots=True)
@@ -57,7 +59,7 @@ def _walk(root: Composite) -> Iterator[Node]:
         after = place.after and not place.part.ignores_previous
         if isinstance(place.part, Composite):
             composite, above = _expanded(place, place.part)
-            push = _composite_push(composite)
+            push = _composite_push(composite, _to_show(place.part))
             waiting.extend(
                 _Place(part, count, order, after or (composite.kind == "chain" and order > 0), place.depth + 1, above)
                 for order, part in enumerate(composite.parts)
@@ -82,8 +84,17 @@ def _expanded(place: _Place, part: Composite) -> tuple[Composite, frozenset[Any]
     return part.expanded(), place.above | {key}
 
 
-def _composite_push(part: Composite) -> Push:
+def _to_show(part: Composite) -> bytes:
+    """What a template was called with. `init` has used it up: where it is no data, or long, nobody misses it."""
     args, kwargs = part.arguments()
+    try:
+        data = encode_arguments(part.name, args, kwargs)
+    except (NotEncodable, PayloadTooLarge):
+        return b""
+    return data if len(data) <= LONGEST_SHOWN else b""
+
+
+def _composite_push(part: Composite, args: bytes) -> Push:
     options = part.options
     fields = options.push_fields(conf.current())
     fields = {name: value for name, value in fields.items() if name not in ("retries", "retry", "timeout_ms", "lane")}
@@ -93,7 +104,7 @@ def _composite_push(part: Composite) -> Push:
         own.append(("of", part.on_failure))
     push = Push(
         id=options.id or new_id(), name=part.name, kind=part.kind, own=tuple(own),
-        args=encode_arguments(part.name, args, kwargs), **fields,
+        args=args, **fields,
     )  # fmt: skip
     if options.id is None:
         push.conflict = Conflict.NEW

@@ -6,11 +6,11 @@ import asyncio
 
 import pytest
 
-from queueops import IdInUse, TaskCancelled, TaskFailed, chain, get, group
+from queueops import IdInUse, TaskCancelled, TaskFailed, chain, get, group, inspect
 from queueops.composite_errors import CompositeTooLarge, Cycle, EmptyComposite, IdTwice, NoPart
 from queueops.errors import BadArguments, BadOption, UnknownOption
 from queueops.testing import eager, run_worker
-from tests.composites.work import Endless, Later, Nothing, Squares, Steps, push_pair, refuse, tell
+from tests.composites.work import Anything, Endless, Later, Nothing, Squares, Steps, push_pair, refuse, tell
 from tests.tasks_for_tests import add, mail
 
 pytestmark = pytest.mark.usefixtures("namespace")
@@ -157,3 +157,12 @@ def test_cancelling_reaches_the_parts_in_other_pools() -> None:
     assert handle.cancel("enough")
     run_worker()
     assert [get(f"in-{pool}").state for pool in ("north", "south")] == ["cancelled", "cancelled"]
+
+
+def test_a_template_tells_what_it_was_called_with_where_that_is_short_data() -> None:
+    shown = {
+        value: inspect.task(Later.push(*given).id).args  # type: ignore[union-attr]
+        for value, given in (("data", (1, 2)), ("long", tuple(range(2000))))
+    }
+    assert shown == {"data": "1, 2", "long": ""}
+    assert inspect.task(Anything.push(object()).id).args == ""  # type: ignore[union-attr]

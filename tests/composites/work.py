@@ -66,6 +66,14 @@ class Later(Group):
         return [tell.s(number) for number in numbers]
 
 
+class Anything(Chain):
+    """Its argument need not be data."""
+
+    def init(self, thing: object):
+        """Tell its type."""
+        return [tell.s(type(thing).__name__)]
+
+
 class Endless(Chain):
     """It contains itself."""
 
