@@ -38,6 +38,7 @@ FIELDS: dict[str, str] = {
     "it": "of_iterator",
     "k": "kind",
     "kp": "keep",
+    "kt": "keep_tasks",
     "l": "lane",
     "ln": "last_line",
     "mb": "map_retry",
@@ -149,6 +150,7 @@ class Record(msgspec.Struct, kw_only=True):
     root: str = ""
     tags: tuple[str, ...] = ()
     keep: int | None = None
+    keep_tasks: int | None = None
     crashes: int = 0
     trace: str = ""
     meta: bytes = b""
@@ -226,7 +228,7 @@ class Record(msgspec.Struct, kw_only=True):
 _WHOLE = frozenset(
     (
         *("uid", "priority", "created", "begun", "ended", "due", "attempt", "retries", "timeout"),
-        *("fence", "handed", "parent_uid", "keep", "crashes"),
+        *("fence", "handed", "parent_uid", "keep", "keep_tasks", "crashes"),
         *("max_parallel", "chunks_per_worker", "chunk_retries", "chunk_timeout", "reduce_retries", "reduce_timeout"),
         *("chunks", "chunks_dropped", "longest_chunk", "longest_chunk_ms", "pushed_uid", "unknown_since"),
         *("delay", "children", "children_failed", "results_size", "activated", "resumed_children", "window", "round"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections import abc
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -12,6 +13,7 @@ from queueops import registry
 from queueops.composite_errors import BadBatch, CompositeTooLarge
 from queueops.context import Context
 from queueops.contracts import Node
+from queueops.durations import to_ms
 from queueops.encoding import decode_result, encode_result
 from queueops.errors import BadOption
 from queueops.kinds.classes import ClassTask, RunClass, options_of, place_of, unique_of
@@ -39,10 +41,12 @@ class Iterator(RunClass, abstract=True):
     for more tasks: at most ``window`` of them run or wait at a time. It answers a ``Batch`` or, when there is no more,
     None; the iterator ends when its tasks have. An attempt that fails is tried again as any task's is.
     ``on_failure``: "fail" ends it and cancels the rest when one of its tasks fails; "continue" fails at the end.
-    ``cron``: when it runs by itself, a line or a `Schedule`; not inherited.
+    ``keep_tasks``: seconds that its tasks are kept when they have succeeded (None: as they say themselves); those that
+    fail are kept as they say. ``cron``: when it runs by itself, a line or a `Schedule`; not inherited.
     """
 
     window: ClassVar[int] = 100
+    keep_tasks: ClassVar[float | None] = None
     on_failure: ClassVar[str] = "fail"
 
     def iterate(self, state: Any, *args: Any, **kwargs: Any) -> Batch | None:
@@ -54,7 +58,7 @@ class Iterator(RunClass, abstract=True):
         _check(cls, name)
         handler = IteratorHandler(cls, name)
         task = ClassTask(handler, options_of(cls), unique_of(cls), schedule)
-        task.own = (("wi", cls.window), ("of", cls.on_failure)) if cls.on_failure != "fail" else (("wi", cls.window),)
+        task.own = tuple(_own(cls))
         handler.task = cls.task = task
         registry.register(handler, place_of(cls))
 
@@ -89,6 +93,15 @@ class IteratorHandler(FunctionHandler):
         if not tasks:
             return []
         return nodes_of(Composite("group", tasks, name=self.name).using(id=context.lease.id, pool=context.lease.pool))
+
+
+def _own(cls: type[Iterator]) -> abc.Iterator[tuple[str, str | int]]:
+    """What only an iterator's record says."""
+    yield "wi", cls.window
+    if cls.on_failure != "fail":
+        yield "of", cls.on_failure
+    if cls.keep_tasks is not None:
+        yield "kt", to_ms("keep_tasks", cls.keep_tasks)
 
 
 def _check(cls: type[Iterator], name: str) -> None:

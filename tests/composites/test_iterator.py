@@ -12,7 +12,7 @@ from queueops.redis.broker import get_broker
 from queueops.testing import eager, run_worker
 from queueops.testing.execution import run
 from tests.composites.channel import CHANNEL
-from tests.composites.work import Burst, Count, Mixed, Patient, Wrong, seen, tell
+from tests.composites.work import Brief, Burst, Count, Mixed, Patient, Wrong, seen, tell
 from tests.kernel import invariants
 from tests.kernel.desk import end
 
@@ -209,3 +209,16 @@ def test_an_iterator_that_fails_for_a_cancelled_task_is_an_outcome_of_its_group(
     first, second = handle.result(timeout=60)
     assert (first["state"], first["error"]) == ("failed", None)
     assert second == {"state": "succeeded", "result": 1}
+
+
+def test_tasks_that_succeeded_may_go_at_once_and_those_that_failed_stay() -> None:
+    handle = Brief.push(14)
+    run_worker()
+    assert handle.state == "failed"
+    broker = get_broker()
+    for _ in range(3):
+        broker.tick("default")
+    kept = {key.decode().rpartition(":task:")[2] for key in keys("*") if b"#" not in key}
+    (failed,) = kept - {handle.id}
+    assert get(failed).state == "failed"
+    assert (handle.progress.done, handle.progress.total) == (14, 14)

@@ -156,3 +156,9 @@ class Burst(Iterator):
     def iterate(self, state: int | None, n: int) -> Batch | None:
         """All of them, or the end."""
         return None if state else Batch(1, [note.s(number) for number in range(n)])
+
+
+class Brief(Burst):
+    """What succeeds goes at once."""
+
+    keep_tasks = 0

@@ -3,10 +3,12 @@
 from tests.benchmarks.benchmark import Benchmark
 from tests.benchmarks.measures import (
     bare,
+    chains,
     chunks,
     chunks_large,
     drain,
     idle,
+    iterator_large,
     latency,
     memory,
     profile,
@@ -32,6 +34,8 @@ BENCHMARKS: dict[str, Benchmark] = {
         chunks.CHUNKS,
         chunks.SHARES,
         chunks_large.CHUNKS_LARGE,
+        chains.CHAINS,
+        iterator_large.ITERATOR_LARGE,
         profile.PROFILE,
     )
 }

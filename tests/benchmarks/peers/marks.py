@@ -9,6 +9,7 @@ from time import monotonic_ns, sleep
 
 MARK = struct.Struct("<IIqq")  # number, process id, begun and ended on the machine-wide monotonic clock
 MAP, REDUCE = 1_000_000_000, 2_000_000_000  # numbers of the marks of a map and of a reduce
+LAST = 3_000_000_000  # and of the last task of a chain
 
 _file = os.open(os.environ["BENCH_MARKS"], os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
 

@@ -1,4 +1,4 @@
-"""The producer of every Python system: `produce.py MODULE push|push_many|latency TASK COUNT BUDGET_SECONDS`.
+"""The producer of every Python system: `produce.py MODULE push|push_many|latency|alone TASK COUNT BUDGET_SECONDS`.
 
 It answers with one line of JSON. MODULE offers `push(task, number)` and, if its system has a bulk call,
 `push_many(task, numbers)`; the tasks are `noop` and `nap`.
@@ -45,9 +45,19 @@ def latency(system: ModuleType, task: str, count: int, budget: float) -> dict[st
     return {"pushed": count, "begun": begun}
 
 
+def alone(system: ModuleType, task: str, count: int, budget: float) -> dict[str, Any]:
+    """The same with half a second between two, for what takes longer."""
+    begun = []
+    for number in range(count):
+        sleep(random.uniform(0.4, 0.6))
+        begun.append(monotonic_ns())
+        system.push(task, number)
+    return {"pushed": count, "begun": begun}
+
+
 def main() -> None:
     module, verb, task, count, budget = sys.argv[1:]
-    act = {"push": push, "push_many": push_many, "latency": latency}[verb]
+    act = {"push": push, "push_many": push_many, "latency": latency, "alone": alone}[verb]
     print(json.dumps(act(importlib.import_module(module), task, int(count), float(budget))))
 
 

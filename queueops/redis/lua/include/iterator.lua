@@ -102,6 +102,8 @@ local function make_iterators()
     if child.state ~= 'succeeded' then
       note_failure(id, record, child)
       record = read_record(id)
+    elseif record.kt and not child.far then
+      schedule(child.ref, now + (number_of(record.kt) or 0))
     end
     if record.s ~= 'idle' then return end
     if record.fb then return end_iterator(id, record) end

@@ -4,7 +4,7 @@ import os
 
 import marks
 
-from queueops import MapReduce, Retry, current, task
+from queueops import Batch, Chain, Group, Iterator, MapReduce, Retry, current, task
 
 
 @task()
@@ -65,6 +65,36 @@ class Chunks(MapReduce):
         count = sum(1 for _ in results)
         marks.ended(marks.REDUCE, begun)
         return count
+
+
+class Ten(Chain):
+    """Ten tasks, one after the other; the last one says so."""
+
+    def init(self, number):
+        """Nine, and one more."""
+        return [*[noop.si(number) for _ in range(9)], noop.si(marks.LAST + number)]
+
+
+class Thousand(Group):
+    """A thousand tasks side by side."""
+
+    def init(self, number):
+        """They all have its number."""
+        return [noop.si(number) for _ in range(1000)]
+
+
+class Pages(Iterator):
+    """As many no-op tasks as the benchmark says, a thousand at a time; those that succeeded go a second later."""
+
+    window, keep_tasks = 500, 1
+
+    def iterate(self, state, number):
+        """The next page."""
+        first = state or 0
+        if first >= CHUNKS:
+            return None
+        last = min(CHUNKS, first + 1000)
+        return Batch(state=last, tasks=[noop.s(each) for each in range(first, last)])
 
 
 class Shares(MapReduce):
