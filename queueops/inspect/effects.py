@@ -47,8 +47,15 @@ def _parent(task: TaskDetail) -> TaskDetail | None:
 def _apart(task: TaskDetail) -> tuple[str, ...]:
     if (parent := _parent(task)) is None or parent.kind in CONTAINERS:
         return ()  # the engine says of which retry it is part
-    place = f"{parent.name} ({parent.kind} {parent.id}, {parent.state})"
-    return (f"It runs again alone: {place}, which it is part of, has counted its end already.",)
+    return (f"It runs again alone: {_named(parent, parent.state)}, which it is part of, has counted its end already.",)
+
+
+def _named(parent: TaskDetail, *more: str) -> str:
+    """`the group g (idle)`, or `shop.Report (chain c)` for one that has a name of its own."""
+    own = parent.name != parent.kind
+    facts = ", ".join((f"{parent.kind} {parent.id}", *more) if own else more)
+    name = parent.name if own else f"the {parent.kind} {parent.id}"
+    return f"{name} ({facts})" if facts else name
 
 
 def _above(task: TaskDetail) -> tuple[str, ...]:
@@ -56,8 +63,8 @@ def _above(task: TaskDetail) -> tuple[str, ...]:
     if parent is None or parent.state in TERMINAL:
         return ()
     means = _POLICIES.get((parent.kind, parent.on_failure), f"{parent.kind} {parent.name} decides what follows")
-    policy = "" if parent.kind == "chain" else f', on_failure="{parent.on_failure}"'
-    first = f"It is part of {parent.name} ({parent.kind} {parent.id}{policy}), where it counts as failed: {means}."
+    place = _named(parent) if parent.kind == "chain" else _named(parent, f'on_failure="{parent.on_failure}"')
+    first = f"It is part of {place}, where it counts as failed: {means}."
     if not parent.parent or parent.on_failure == "outcomes":
         return (first,)
     return first, f"When that fails, it counts as failed in what it is part of itself, {parent.parent}."

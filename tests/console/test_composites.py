@@ -44,7 +44,7 @@ def test_a_part_is_cancelled_after_a_question_that_names_its_parent_and_the_poli
     question = operator.post("/ops/tasks/a/_cancel", {"pool": "default"})
     text = question.content.decode()
     assert question.status_code == 200
-    assert "It is part of group (group g, on_failure=&quot;continue&quot;), where it counts as failed" in text
+    assert "It is part of the group g (on_failure=&quot;continue&quot;), where it counts as failed" in text
     assert desk.state("a") == "pending"
     answer = operator.post("/ops/tasks/a/_cancel", {"pool": "default", "confirmed": "1", "reason": "no need"})
     assert answer.status_code == 302

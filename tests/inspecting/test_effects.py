@@ -34,8 +34,7 @@ def test_what_is_said_of_a_group_is_what_happens(desk: Desk, policy: str) -> Non
     plant(desk, group_of("g", "a", "b", **({} if policy == "fail" else {"of": policy})))
     (sentence,) = said("cancel", "a")
     assert (
-        f'It is part of group (group g, on_failure="{policy}"), where it counts as failed: the group {words}.'
-        == sentence
+        f'It is part of the group g (on_failure="{policy}"), where it counts as failed: the group {words}.' == sentence
     )
     control.cancel(["a"], "by hand")
     assert desk.states("a", "g", "b") == ["cancelled", group_after, other_after]
@@ -49,7 +48,7 @@ def test_what_is_said_of_a_group_is_what_happens(desk: Desk, policy: str) -> Non
 def test_what_is_said_of_a_chain_is_what_happens_whether_the_part_has_begun_or_not(desk: Desk, part: str) -> None:
     plant(desk, chain_of("c", "a", "b", "z"))
     (sentence,) = said("cancel", part)
-    assert "chain (chain c)" in sentence
+    assert sentence.startswith("It is part of the chain c, where")
     assert "the chain ends as failed at once, and what was still to come is cancelled" in sentence
     control.cancel([part], "by hand")
     assert desk.states("c", "a", "b", "z") == ["failed", "cancelled", "cancelled", "cancelled"]
@@ -70,7 +69,7 @@ def test_what_is_above_the_parent_and_what_is_below_the_task_is_said_too(desk: D
     plant(desk, chain_of("root", group_of("g", chain_of("c", "a", "b"), "x"), "z"))
     below, above, further = said("cancel", "c")
     assert below == "Its 2 parts that have not ended: cancelled with it."
-    assert "group (group g" in above
+    assert "the group g (" in above
     assert further == "When that fails, it counts as failed in what it is part of itself, root."
     control.cancel(["c"])
     assert desk.states("root", "g", "c", "a", "b", "x", "z") == ["failed", "failed"] + ["cancelled"] * 5
@@ -106,6 +105,7 @@ def test_what_is_said_of_an_iterator_is_what_happens(policy: str, monkeypatch: p
     assert (goes_on if policy == "continue" else ends) in second
     control.cancel(["own"])
     assert desk.client.hget(key, "nf" if policy == "continue" else "fb")
+    assert f"It is part of {Count.name} (iterator {handle.id}, on_failure=" in second
     assert lease.id == handle.id
 
 
@@ -114,7 +114,7 @@ def test_the_terminal_says_it_and_asks(desk: Desk, monkeypatch: pytest.MonkeyPat
     asked: list[str] = []
     monkeypatch.setattr("builtins.input", lambda text: asked.append(text) or "n")
     assert failing("cancel", "a") == (1, "Nothing was done.")
-    assert 'It is part of group (group g, on_failure="fail"), where it counts as failed' in asked[0]
+    assert 'It is part of the group g (on_failure="fail"), where it counts as failed' in asked[0]
     assert asked[0].endswith("Cancel 1 task? [y/N] ")
     assert desk.states("g", "a") == ["idle", "pending"]
     queue("cancel", "a", "--yes")
