@@ -45,6 +45,13 @@ def unavailable(request: HttpRequest, error: QueueOpsError) -> HttpResponse:
     return response
 
 
+def broken(request: HttpRequest, error: QueueOpsError) -> HttpResponse:
+    """503: somebody else wrote to a key of the pool that this is about."""
+    if request.headers.get("HX-Request"):
+        return HttpResponse(str(error), status=503, content_type="text/plain; charset=utf-8")
+    return _failure(request, 503, _("A pool is broken"), scrub(str(error)))
+
+
 def server_error(request: HttpRequest) -> HttpResponseBase:
     """500, as the project's `handler500`: without the database, the session or Redis."""
     return protect(HttpResponse(render_to_string("console/failure/500.html"), status=500))

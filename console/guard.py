@@ -21,7 +21,7 @@ from console import failures
 from console.headers import protect
 from console.permissions import TABLE, changes, granted
 from console.preferences import Preferences
-from queueops.errors import BrokerUnavailable, EmbeddedFailed, StoreFull
+from queueops.errors import BrokenPool, BrokerUnavailable, EmbeddedFailed, StoreFull
 
 View = Callable[..., HttpResponseBase]
 
@@ -62,6 +62,8 @@ def _run(view: View, request: HttpRequest, kwargs: dict[str, Any]) -> HttpRespon
         return view(request, **kwargs)
     except (BrokerUnavailable, EmbeddedFailed, StoreFull) as error:
         return failures.unavailable(request, error)
+    except BrokenPool as error:
+        return failures.broken(request, error)
     except Http404:
         return failures.not_found(request)
     except PermissionDenied:

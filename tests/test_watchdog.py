@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import subprocess
@@ -97,3 +98,31 @@ def test_two_watchdogs_one_killed_one_frozen_and_thawed_lose_nothing_and_do_noth
         assert second.wait(60) == 0
     assert broker.client.zcard(broker.keys("default").state("pending")) == 100
     assert all(get(handle.id) is not None for handle in handles + more)
+
+
+def test_what_is_wrong_with_a_pool_is_logged_once_and_so_is_its_end(caplog: pytest.LogCaptureFixture) -> None:
+    broker = get_broker()
+    add.using(pool="aaa").push(1, 2)
+    key = broker.keys("aaa").agenda
+    broker.client.set(key, "garbage")
+    watchdog = Watchdog(broker)
+    caplog.set_level(logging.INFO, "queueops.watchdog")
+    for _ in range(3):
+        assert "error" in watchdog.round()["aaa"]
+    (said,) = [record for record in caplog.records if "could not tick pool aaa" in record.message]
+    assert f"{key} is a string, not a zset" in said.message
+    assert said.exc_info is None
+    broker.client.delete(key)
+    for _ in range(2):
+        watchdog.round()
+    assert caplog.text.count("the watchdog can tick pool aaa again") == 1
+
+
+def test_a_key_that_is_written_to_no_more_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    broker = get_broker()
+    broker.client.set(broker.keys("default").counts, "garbage")
+    watchdog = Watchdog(broker)
+    for number in range(3):
+        add.push(number, 2)
+        watchdog.round()
+    assert caplog.text.count("counts holds something else than it should") == 1

@@ -47,5 +47,5 @@ def _sample(group: ErrorRow) -> TaskDetail | ChunkDetail | None:
 
 def _context() -> dict[str, Any]:
     groups = inspect.errors(LIMIT)
-    version = version_of(groups)
+    version = version_of(groups, groups.broken)
     return {"groups": groups, "version": version, "live_url": f"{reverse('console:errors-rows')}?v={version}"}

@@ -66,6 +66,6 @@ def _facts(row: LaneRow) -> dict[str, Any]:
 
 def _context() -> dict[str, Any]:
     lanes, chunk_lanes = inspect.lanes(), inspect.chunk_lanes()
-    version = version_of(lanes, chunk_lanes)
+    version = version_of(lanes, chunk_lanes, lanes.broken)
     live_url = f"{reverse('console:lanes-rows')}?v={version}"
     return {"lanes": lanes, "chunk_lanes": chunk_lanes, "version": version, "live_url": live_url}

@@ -116,7 +116,7 @@ def facts(schedule: ScheduleDetail) -> dict[str, Any]:
 
 def _list() -> dict[str, Any]:
     found, unkept = inspect.schedules(), inspect.unkept_schedules()
-    version = version_of(found, unkept)
+    version = version_of(found, unkept, found.broken)
     address = f"{reverse('console:schedules-rows')}?v={version}"
     late = any(row.condition == "late" for row in found)
     return {"schedules": found, "unkept": unkept, "late": late, "version": version, "live_url": address}

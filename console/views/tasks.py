@@ -71,7 +71,7 @@ def _context(
 ) -> dict[str, Any]:
     after = request.GET.get("after", "")
     place = query.params() | ({"after": after} if after else {})
-    version = version_of(found.rows, found.total, lines.new)
+    version = version_of(found.rows, found.total, lines.new, found.broken)
     live = place | {"since": str(since), "v": version, "shown": lines.keys}
     return {
         "query": query,

@@ -47,7 +47,7 @@ def _act(request: HttpRequest, verb: str, id: str, call: Callable[[str], Any]) -
 
 def _context() -> dict[str, Any]:
     workers = inspect.workers()
-    version = version_of(workers)
+    version = version_of(workers, workers.broken)
     return {
         "workers": workers,
         "versions": {worker.version for worker in workers},

@@ -29,6 +29,7 @@ from queueops.inspect.answers import (
     Tree,
     WorkerRow,
 )
+from queueops.inspect.broken import Broken, Listing
 from queueops.inspect.chunk_answers import (
     ChunkDetail,
     ChunkError,
@@ -75,6 +76,7 @@ __all__ = [
     "Attempt",
     "Beside",
     "Branch",
+    "Broken",
     "ChunkDetail",
     "ChunkError",
     "ChunkLane",
@@ -90,6 +92,7 @@ __all__ = [
     "FilterError",
     "Finding",
     "LaneRow",
+    "Listing",
     "LogLine",
     "Moment",
     "Part",

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from queueops.inspect.answers import Alarm, LaneRow, PoolView
+from queueops.inspect.broken import Broken
 from queueops.inspect.rates import pushed_names
 from queueops.inspect.source import LATE_MS
 from queueops.inspect.spans import span
@@ -32,6 +33,12 @@ def pool_alarms(view: PoolView, sampled: Mapping[str, Any], beats: Sequence[Beat
     if count := view.states.get(State.QUARANTINED, 0):
         hint = f"tasks/?state=quarantined&pool={view.name}"
         yield _warning(f"Pool {view.name}: {count:,} tasks are quarantined.", hint)
+
+
+def broken_alarms(pools: Iterable[Broken]) -> Iterator[Alarm]:
+    """Pools in which somebody else wrote."""
+    for broken in pools:
+        yield _danger(str(broken), f"tasks/?pool={broken.pool}")
 
 
 def lane_alarms(rows: Sequence[LaneRow]) -> Iterator[Alarm]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import msgspec
 
+from queueops.inspect.broken import Broken
 from queueops.states import CONTAINERS
 
 
@@ -67,6 +68,7 @@ class TaskPage(Answer, frozen=True, kw_only=True):
     next: str = ""
     total: int = 0  # of the index that was walked: exact for one facet, an upper bound for several
     partial: bool = False  # the budget ended before the page was full; `next` goes on from there
+    broken: tuple[Broken, ...] = ()  # pools that could not be read in full
 
 
 class Part(Answer, frozen=True, kw_only=True):
@@ -146,6 +148,7 @@ class CommandPage(Answer, frozen=True, kw_only=True):
     locked: int = 0
     dead: int = 0
     next: str = ""
+    broken: tuple[Broken, ...] = ()  # pools that could not be read in full
 
 
 class Attempt(Answer, frozen=True, kw_only=True):
@@ -221,6 +224,7 @@ class TaskDetail(TaskFacts, frozen=True, kw_only=True):
     phase: str = ""  # of a map-reduce task: `reduce` once its chunks are through
     on_failure: str = ""  # of what has parts: fail, continue, outcomes
     goes_on_at: str = ""  # where a retry takes up a map-reduce task that is over: `map`, `process` or `reduce`
+    broken: tuple[Broken, ...] = ()  # its pool, when not all that is told of it could be read
 
     @property
     def parts_ended(self) -> int:
@@ -379,3 +383,4 @@ class Snapshot(Answer, frozen=True, kw_only=True):
     errors: tuple[ErrorRow, ...]
     alarms: tuple[Alarm, ...]
     redis: RedisHealth
+    broken: tuple[Broken, ...] = ()  # pools that could not be read in full; each is an alarm, too

@@ -5,6 +5,7 @@ from __future__ import annotations
 from queueops.errors import FilterError
 from queueops.inspect import cursor
 from queueops.inspect.answers import CommandPage, CommandRow
+from queueops.inspect.broken import broken_pools
 from queueops.inspect.redact import cut
 from queueops.inspect.source import open_reader, pools_of
 from queueops.redis import facts
@@ -36,6 +37,7 @@ def commands(place: str = "due", pool: str = "", *, after: str = "", limit: int 
         locked=sum(page.locked for page in found.values()),
         dead=sum(page.dead for page in found.values()),
         next=cursor.write(_next(place, places, {name: found[name] for name in places or found}, shown)),
+        broken=broken_pools(reader.broken),
     )
 
 

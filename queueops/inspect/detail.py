@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from queueops.inspect import history
 from queueops.inspect.answers import Beside, TaskDetail
+from queueops.inspect.broken import broken_pools
 from queueops.inspect.ended import goes_on_at
 from queueops.inspect.errors import read_failure
 from queueops.inspect.redact import Redactor, cut, readable
@@ -116,6 +117,7 @@ def _describe(detail: Detail, hide: Redactor) -> TaskDetail:
         on_failure=_policy(kind, record),
         phase=field("ph", ""),
         goes_on_at=goes_on_at(record, state),
+        broken=broken_pools({detail.pool: detail.broken}),
     )
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from operator import attrgetter
 
 from queueops.inspect.answers import ErrorRow, Failure
+from queueops.inspect.broken import Listing, broken_pools
 from queueops.inspect.source import open_reader
 from queueops.redis.facts import ErrorFacts, maybe_whole, text, whole
 
@@ -16,11 +17,12 @@ _TYPE = re.compile(r'"type":\s*"((?:[^"\\]|\\.)*)"')
 _MESSAGE = re.compile(r'"message":\s*"((?:[^"\\]|\\.)*)')
 
 
-def errors(limit: int = 50) -> list[ErrorRow]:
+def errors(limit: int = 50) -> Listing[ErrorRow]:
     """The kinds of error, the one seen last first, of all pools."""
     reader = open_reader()
     limit = max(1, min(limit, MOST))
-    return error_rows(reader.errors(reader.pools(), limit), limit)
+    rows = error_rows(reader.errors(reader.pools(), limit), limit)
+    return Listing(rows, broken_pools(reader.broken))
 
 
 def error_rows(found: Iterable[tuple[str, ErrorFacts]], limit: int) -> list[ErrorRow]:

@@ -7,16 +7,18 @@ from collections.abc import Iterable
 from typing import Any
 
 from queueops.inspect.answers import ChunkLane, LaneRow
+from queueops.inspect.broken import Listing, broken_pools
 from queueops.inspect.source import open_reader, pools_of
 
 MOST, MOST_CHUNK_LANES = 200, 50
 
 
-def lanes(pool: str = "") -> list[LaneRow]:
+def lanes(pool: str = "") -> Listing[LaneRow]:
     """The lanes of a pool or of all, by pool, the latest used first; at most 200 of each."""
     reader = open_reader()
-    samples = reader.samples(pools_of(reader, pool), MOST)
-    return [row for name, sampled in samples.items() for row in lane_rows(name, json.loads(sampled))]
+    samples = {name: json.loads(data) for name, data in reader.samples(pools_of(reader, pool), MOST).items()}
+    broken = broken_pools({name: sampled.get("broken") or () for name, sampled in samples.items()})
+    return Listing((row for name, sampled in samples.items() for row in lane_rows(name, sampled)), broken)
 
 
 def chunk_lanes(pool: str = "") -> list[ChunkLane]:

@@ -10,6 +10,8 @@ from zoneinfo import ZoneInfo
 
 import msgspec
 
+from queueops.errors import BrokenPool
+from queueops.inspect.broken import Listing, broken_pools
 from queueops.inspect.code_schedules import in_code, known_names, note_on, unkept
 from queueops.inspect.source import open_broker, open_reader, parameters, pools_of, redactor
 from queueops.kinds.scheduled import task_names
@@ -86,31 +88,52 @@ class ScheduleDetail(ScheduleRow, frozen=True, kw_only=True):
     history: tuple[ScheduleEvent, ...] = ()
 
 
-def schedules(pool: str = "") -> list[ScheduleRow]:
+def schedules(pool: str = "") -> Listing[ScheduleRow]:
     """The schedules of a pool or of all: what fires next comes first, what does not fire at all last."""
     code, names = in_code(), known_names()
-    found = [ScheduleRow(**_facts(state, now_ms), note=note_on(state, code, names)) for now_ms, state in _states(pool)]
-    return sorted(found, key=lambda row: (row.next_ms is None, row.next_ms, row.id, row.pool))
+    broken: dict[str, tuple[str, ...]] = {}
+    found = [
+        ScheduleRow(**_facts(state, now_ms), note=note_on(state, code, names))
+        for now_ms, state in _states(pool, broken)
+    ]
+    rows = sorted(found, key=lambda row: (row.next_ms is None, row.next_ms, row.id, row.pool))
+    return Listing(rows, broken_pools(broken))
 
 
 def unkept_schedules() -> tuple[str, ...]:
     """The ids of schedules in the code of this process that no watchdog has taken over yet."""
-    return unkept([state for _, state in _states("")], in_code())
+    return unkept([state for _, state in _states("", {})], in_code())
 
 
-def _states(pool: str) -> Iterator[tuple[int, ScheduleState]]:
+def _states(pool: str, broken: dict[str, tuple[str, ...]]) -> Iterator[tuple[int, ScheduleState]]:
+    """Each with the time; pools that can't be looked through are put into `broken`, with why."""
     broker, reader = open_broker(), open_reader()
     for name in pools_of(reader, pool):
-        now_ms, _, _, states = broker.schedules(name)
+        try:
+            now_ms, _, _, states = broker.schedules(name)
+        except BrokenPool as error:  # the others have schedules, too
+            broken[name] = (error.keys,)
+            continue
         for state in states:
             yield now_ms, state
 
 
 def schedule(id: str, pool: str = "", *, runs: int = 5) -> ScheduleDetail | None:
-    """One schedule with its next runs and its history, the newest first; None when there is none of this id."""
+    """One schedule with its next runs and its history, the newest first; None when there is none of this id.
+
+    Raises BrokenPool when it is not found, and one of the pools can't be looked through.
+    """
     broker, reader = open_broker(), open_reader()
-    states = [state for name in pools_of(reader, pool) if (state := broker.schedule(name, id)) is not None]
+    states, broken = [], None
+    for name in pools_of(reader, pool):
+        try:
+            if (found := broker.schedule(name, id)) is not None:
+                states.append(found)
+        except BrokenPool as error:  # it may be in another one
+            broken = error
     if not states:
+        if broken is not None:
+            raise broken
         return None
     state = next((state for state in states if state.orphaned_ms is None), states[0])
     now_ms = reader.now_ms()

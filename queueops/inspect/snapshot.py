@@ -14,8 +14,9 @@ from typing import Any
 
 import msgspec
 
-from queueops.inspect.alarms import lane_alarms, pool_alarms
+from queueops.inspect.alarms import broken_alarms, lane_alarms, pool_alarms
 from queueops.inspect.answers import Alarm, ChunkLane, ErrorRow, LaneRow, PoolView, Snapshot
+from queueops.inspect.broken import Broken, broken_pools
 from queueops.inspect.errors import error_rows
 from queueops.inspect.lanes import chunk_rows, lane_rows, most_ready
 from queueops.inspect.rates import flows, pool_view
@@ -38,13 +39,14 @@ def snapshot() -> Snapshot:
     now = server_ms(info) or int(time.time() * 1000)
     samples, computed = _samples(reader, names, now)
     beats = _by_pool(reader.workers(names, WORKERS)[1])
+    known = error_rows(reader.errors(names, ERRORS), ERRORS)
+    broken = _broken(samples, reader)
     views = tuple(pool_view(pool, sampled, len(beats.get(pool, ()))) for pool, sampled in samples.items())
     lanes = tuple(row for pool, sampled in samples.items() for row in lane_rows(pool, sampled))
     chunks = tuple(most_ready(row for pool, sampled in samples.items() for row in chunk_rows(pool, sampled)))
-    found = tuple(error_rows(reader.errors(names, ERRORS), ERRORS))
-    alarms = _alarms(views, samples, beats, lanes, info)
+    alarms = _alarms(views, samples, beats, lanes, info, broken)
     return Snapshot(
-        version=_version(views, lanes, chunks, found, alarms, samples),
+        version=_version(views, lanes, chunks, known, alarms, samples),
         taken_ms=max((int(sampled["taken"]) for sampled in samples.values()), default=now),
         computed=computed,
         states=_sum(view.states for view in views),
@@ -52,19 +54,34 @@ def snapshot() -> Snapshot:
         pools=views,
         lanes=lanes,
         chunk_lanes=chunks,
-        errors=found,
+        errors=tuple(known),
         alarms=alarms,
         redis=redis_health(info),
+        broken=broken,
     )
 
 
 def _samples(reader: Reader, names: Sequence[str], now: int) -> tuple[Samples, bool]:
     """Each pool's figures, and whether any had to be counted now."""
-    written = {pool: json.loads(data) for pool, data in open_broker().snapshots(names).items() if data}
-    fresh = {pool: sampled for pool, sampled in written.items() if now - sampled["taken"] <= STALE_MS}
+    fresh = {pool: found for pool, data in open_broker().snapshots(names).items() if (found := _fresh(data, now))}
     missing = [pool for pool in names if pool not in fresh]
     counted = {pool: json.loads(data) for pool, data in reader.samples(missing, LANES).items()} if missing else {}
     return {pool: fresh.get(pool) or counted[pool] for pool in names}, bool(missing)
+
+
+def _fresh(data: bytes | None, now: int) -> dict[str, Any]:
+    """What a sampler wrote of late; nothing when it was somebody else who wrote there."""
+    try:
+        found = json.loads(data or b"{}")
+        return found if now - found["taken"] <= STALE_MS and {"states", "lanes"} <= found.keys() else {}
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        return {}
+
+
+def _broken(samples: Samples, reader: Reader) -> tuple[Broken, ...]:
+    """What the samples found, and what was found since; a key that is well again by now is told until the next."""
+    told = {pool: sampled.get("broken") or () for pool, sampled in samples.items()}
+    return broken_pools({pool: dict.fromkeys((*told[pool], *reader.broken.get(pool, ()))) for pool in told})
 
 
 def _by_pool(rows: Sequence[tuple[str, Beat]]) -> dict[str, list[Beat]]:
@@ -80,8 +97,9 @@ def _alarms(
     beats: Mapping[str, Sequence[Beat]],
     lanes: Sequence[LaneRow],
     info: Mapping[str, Any],
+    broken: Sequence[Broken],
 ) -> tuple[Alarm, ...]:
-    found = list(store_alarms(info))
+    found = [*store_alarms(info), *broken_alarms(broken)]
     for view in views:
         found += pool_alarms(view, samples[view.name], beats.get(view.name, ()))
     found += lane_alarms(lanes)

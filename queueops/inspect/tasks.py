@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from queueops.inspect import cursor
 from queueops.inspect.answers import TaskPage, TaskRow
+from queueops.inspect.broken import broken_pools
 from queueops.inspect.errors import read_failure, title
 from queueops.inspect.query import TaskQuery
 from queueops.inspect.redact import Redactor, cut
@@ -37,6 +38,7 @@ def tasks(query: TaskQuery, after: str = "", limit: int = 50) -> TaskPage:
         next=cursor.write(places),
         total=sum(page.size for page in pages.values()),
         partial=bool(places) and len(taken) < limit,
+        broken=broken_pools(reader.broken),
     )
 
 
@@ -150,7 +152,7 @@ def _one(reader: Reader, pools: Sequence[str], query: TaskQuery) -> TaskPage:
     hide = redactor()
     found = [row_of(detail.pool, _as_row(detail), hide) for detail in _known(reader, pools, query.id)]
     rows = tuple(row for row in found if _matches(row, query))
-    return TaskPage(rows=rows, total=len(rows))
+    return TaskPage(rows=rows, total=len(rows), broken=broken_pools(reader.broken))
 
 
 def _known(reader: Reader, pools: Sequence[str], task_id: str) -> list[Detail]:

@@ -32,6 +32,9 @@ def why(id: str, pool: str = "") -> list[Finding]:
 
 
 def _findings(detail: Detail) -> Iterator[Finding]:
+    if detail.broken:
+        reason = "Somebody else wrote to keys of its pool, which count as empty here: delete them, or restore them."
+        yield bad(reason, value="; ".join(detail.broken))
     yield from _indexes(detail)
     state = state_of(detail)
     if state not in CLASSES:

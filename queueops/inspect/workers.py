@@ -6,17 +6,18 @@ import json
 from collections.abc import Iterable
 
 from queueops.inspect.answers import RunningTask, WorkerRow
+from queueops.inspect.broken import Listing, broken_pools
 from queueops.inspect.source import LATE_MS, open_reader
 from queueops.redis.facts import Beat, whole
 
 MOST = 500
 
 
-def workers() -> list[WorkerRow]:
+def workers() -> Listing[WorkerRow]:
     """Every process in the registry, by host and start; at most 500 of each pool."""
     reader = open_reader()
     now, beats = reader.workers(reader.pools(), MOST)
-    return worker_rows(now, (beat for _, beat in beats))
+    return Listing(worker_rows(now, (beat for _, beat in beats)), broken_pools(reader.broken))
 
 
 def worker_rows(now: int, beats: Iterable[Beat]) -> list[WorkerRow]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
+from redis.exceptions import ResponseError
 
 from queueops.records import pairs
 from queueops.redis.broker import RedisBroker
@@ -157,18 +158,20 @@ class ChunkReader:
                 pipe.hmget(keys.task(self._id), PARENT)
                 return list(pipe.execute())
 
-        record, failed, second, log, due, parent = repeat(read, self._broker.settings.url, self._broker.settings.retry)
+        record, failed, second, log, due, parent = self._repeat(read)
         known = {field: text(value) for field, value in zip(PARENT, parent, strict=True) if value is not None}
         lost = not record and failed is not None
         return Single(record=record, lost=lost, second=second, log=log, due=maybe_whole(due), parent=known)
 
     def _call(self, script: str, *values: str | int) -> Any:
-        broker = self._broker
-        return repeat(
-            lambda: broker.scripts.call(script, self._keys.prefix, self._id, *values),
-            broker.settings.url,
-            broker.settings.retry,
-        )
+        return self._repeat(lambda: self._broker.scripts.call(script, self._keys.prefix, self._id, *values))
+
+    def _repeat(self, call: Callable[[], Any]) -> Any:
+        """Raises BrokerUnavailable and BrokenPool."""
+        try:
+            return repeat(call, self._broker.settings.url, self._broker.settings.retry)
+        except ResponseError as error:
+            raise self._broker.explained(self._keys.pool, error) from error
 
 
 PARENT = ("s", "n", "ph", "xr", "xt", "xp", "oc", "mx", "cn")

@@ -1,7 +1,8 @@
-"""What is wrong with a pool whose script met a key of another type than it should be."""
+"""What is wrong with a pool whose script met a key of another type than it should be, or one that holds no number."""
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 from queueops.redis.keys import Keys
@@ -18,23 +19,48 @@ TYPES = {
         "lanes",
         "lanes_ready",
         "names",
+        "schedules",
         "tags",
         "trashed",
         "workers",
     ),
     "hash": ("clock", "counts"),
-    "string": ("seq",),
+    "string": ("seq", "snapshot", "sampler", "tail"),
 }
+MOST = 200
+"""So many lanes and workers are looked at, those used last."""
+SIGNS = ("WRONGTYPE", "not an integer", "not a valid float")
+"""What the error of a script says when a key of the pool is to blame."""
 
 
 def foreign_keys(client: Any, keys: Keys) -> list[str]:
     """The pool's own keys that hold something else than they should, each with what it holds."""
     expected = {getattr(keys, name): kind for kind, names in TYPES.items() for name in names}
     expected |= {keys.state(state): "zset" for state in (*State, ChunkState.ACTIVE)}
-    expected[keys.lane("default")] = "zset"
+    expected |= {keys.metrics(int(time.time() // 60) - ago): "hash" for ago in (-1, 0, 1)}
+    for lane in ["default", *_members(client, keys.lanes)]:
+        expected |= {keys.lane(lane): "zset", keys.lane_conf(lane): "hash", keys.lane_active(lane): "set"}
+    for worker in _members(client, keys.workers):
+        expected |= {keys.worker(worker): "hash", keys.wake(worker): "list"}
     with client.pipeline(transaction=False) as pipe:
         for key in expected:
             pipe.type(key)
         found = [kind.decode() for kind in pipe.execute()]
     pairs = zip(expected.items(), found, strict=True)
-    return [f"{key} is a {kind}, not a {wanted}" for (key, wanted), kind in pairs if kind not in (wanted, "none")]
+    wrong = [f"{key} is a {kind}, not a {wanted}" for (key, wanted), kind in pairs if kind not in (wanted, "none")]
+    return wrong or _no_number(client, keys.seq)
+
+
+def _members(client: Any, key: str) -> list[str]:
+    if client.type(key) != b"zset":
+        return []
+    return [member.decode("utf-8", "replace") for member in client.zrevrange(key, 0, MOST - 1)]
+
+
+def _no_number(client: Any, key: str) -> list[str]:
+    value = client.get(key) or b"0"
+    try:
+        int(value)
+    except ValueError:
+        return [f"{key} holds {value[:50]!r}, which is no whole number"]
+    return []

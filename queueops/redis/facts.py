@@ -148,6 +148,8 @@ class Detail(msgspec.Struct, kw_only=True):
     order: int | None = None
     before: tuple[str, str, str] | None = None
     behind: tuple[str, str, str] | None = None
+    broken: tuple[str, ...] = ()
+    """Keys that hold something else than they should; they count as empty."""
 
     @property
     def known(self) -> bool:

@@ -13,7 +13,7 @@ from queueops.errors import BrokenPool, StoreFull
 from queueops.ids import lane_or_none
 from queueops.redis import wire
 from queueops.redis.connection import connect
-from queueops.redis.diagnosis import foreign_keys
+from queueops.redis.diagnosis import SIGNS, foreign_keys
 from queueops.redis.keys import Keys, pools
 from queueops.redis.replies import repeat
 from queueops.redis.scripts import Scripts
@@ -85,7 +85,11 @@ class Link:
 
     def pools(self) -> list[str]:
         """Every pool that was ever used or is declared, by name."""
-        found = self._repeat(lambda: self.client.smembers(pools(self.settings.namespace)))
+        key = pools(self.settings.namespace)
+        try:
+            found = self._repeat(lambda: self.client.smembers(key))
+        except ResponseError as error:
+            raise BrokenPool(pool="*", keys=f"{key} is no set of names") from error
         return pool_names(found, self.settings)
 
     def _repeat(self, call: Callable[[], T]) -> T:
@@ -100,7 +104,7 @@ class Link:
 
     def explained(self, pool: str, error: ResponseError) -> Exception:
         """The error of a script, or BrokenPool when a key of the pool is to blame."""
-        if "WRONGTYPE" not in str(error):
+        if not any(sign in str(error) for sign in SIGNS):
             return error
         found = self._repeat(lambda: foreign_keys(self.client, self.keys(pool)))
-        return BrokenPool(pool=pool, keys="; ".join(found)) if found else error
+        return BrokenPool(pool=pool, keys="; ".join(found) or f"one of its keys is not what it should be ({error})")

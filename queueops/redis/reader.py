@@ -9,8 +9,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import redis
-from redis.exceptions import NoScriptError
+from redis.exceptions import NoScriptError, ResponseError
 
+from queueops.errors import BrokenPool
 from queueops.redis import facts
 from queueops.redis.broker import RedisBroker
 from queueops.redis.keys import Keys, pools
@@ -33,11 +34,16 @@ class Reader:
         """Use a broker's connection and settings."""
         self._broker = broker.hasty()
         self.settings = self._broker.settings
+        self.broken: dict[str, tuple[str, ...]] = {}
+        """Of what was asked so far: keys that hold something else than they should, by pool. They count as empty."""
 
     def pools(self) -> list[str]:
         """The pools that were ever used or are declared, by name."""
         key = pools(self.settings.namespace)
-        found = self._repeat(lambda: self._broker.client.srandmember(key, MOST_POOLS))
+        try:
+            found = self._repeat(lambda: self._broker.client.srandmember(key, MOST_POOLS))
+        except ResponseError as error:
+            raise BrokenPool(pool="*", keys=f"{key} is no set of names") from error
         return pool_names(found, self.settings)
 
     def has_lane(self, pool: str, lane: str) -> bool:
@@ -45,15 +51,15 @@ class Reader:
         and those that hold something.
         """
         key = Keys(self.settings.namespace, pool)
-        known = self._repeat(lambda: self._broker.client.zscore(key.lanes, lane)) is not None
-        return known or bool(self._repeat(lambda: self._broker.client.exists(key.lane_conf(lane), key.lane(lane))))
+        client = self._broker.client
+        known = self._explained(pool, lambda: client.zscore(key.lanes, lane)) is not None
+        return known or bool(self._repeat(lambda: client.exists(key.lane_conf(lane), key.lane(lane))))
 
     def lanes(self, pool: str, most: int) -> list[str]:
         """The lanes of a pool that were used last."""
         key = Keys(self.settings.namespace, pool)
-        return [
-            facts.text(lane) for lane in self._repeat(lambda: self._broker.client.zrevrange(key.lanes, 0, most - 1))
-        ]
+        found = self._explained(pool, lambda: self._broker.client.zrevrange(key.lanes, 0, most - 1))
+        return [facts.text(lane) for lane in found]
 
     def pages(self, arguments: Mapping[str, Sequence[Argument]]) -> dict[str, facts.Page]:
         """One page of each pool's list: see `lua/page.lua`."""
@@ -83,7 +89,10 @@ class Reader:
     def details(self, names: Iterable[str], task_id: str, late_ms: int) -> list[facts.Detail]:
         """What each of these pools knows of an id; usually all but one know nothing."""
         asked = dict.fromkeys(names, (task_id, late_ms))
-        return [facts.read_detail(pool, task_id, reply) for pool, reply in self._ask("detail", asked).items()]
+        found = [facts.read_detail(pool, task_id, reply) for pool, reply in self._ask("detail", asked).items()]
+        for detail in found:
+            detail.broken = self.broken.get(detail.pool, ())
+        return found
 
     def facets(self, names: Iterable[str], arguments: Sequence[Argument]) -> dict[str, Facets]:
         """For each pool: facet to values with their counts: see `lua/facets.lua`."""
@@ -105,7 +114,7 @@ class Reader:
 
     def samples(self, names: Iterable[str], lanes: int) -> dict[str, bytes]:
         """The figures of each pool, counted at this moment: see `lua/sample.lua`."""
-        return self._ask("sample", dict.fromkeys(names, (lanes, "", 0)))
+        return self._answers("sample", dict.fromkeys(names, (lanes, "", 0)))
 
     def locate(self, names: Sequence[str], ids: Sequence[str]) -> dict[str, str]:
         """Which pool holds each id: its record, a place in quarantine, or the trash; unknown ids are left out."""
@@ -118,7 +127,7 @@ class Reader:
                         pipe.exists(key.task(task_id))
                         pipe.zscore(key.state(State.QUARANTINED), task_id)
                         pipe.exists(key.trash(task_id))
-                return list(pipe.execute())
+                return [_if_right(reply) for reply in pipe.execute(raise_on_error=False)]
 
         answers = iter(self._repeat(ask))
         found: dict[str, str] = {}
@@ -141,6 +150,15 @@ class Reader:
         return dict(self._repeat(lambda: client.info(target_nodes=client.get_default_node())))
 
     def _ask(self, script: str, arguments: Mapping[str, Sequence[Argument]]) -> dict[str, Any]:
+        """What a script answers for each pool; the keys that it found wrong are remembered."""
+        replies = self._answers(script, arguments)
+        for pool, (wrong, _) in replies.items():
+            if wrong:
+                known = (*self.broken.get(pool, ()), *map(facts.text, wrong))
+                self.broken[pool] = tuple(dict.fromkeys(known))
+        return {pool: reply for pool, (_, reply) in replies.items()}
+
+    def _answers(self, script: str, arguments: Mapping[str, Sequence[Argument]]) -> dict[str, Any]:
         """Run a script once for each pool: one round trip, but on a cluster or when the server forgot the script."""
         calls = [(Keys(self.settings.namespace, pool).prefix, values) for pool, values in arguments.items()]
         return dict(zip(arguments, self._repeat(lambda: self._run(script, calls)), strict=True))
@@ -158,8 +176,23 @@ class Reader:
                 pass  # the calls one by one load it
         return [scripts.call(script, prefix, *values) for prefix, values in calls]
 
+    def _explained(self, pool: str, call: Any) -> Any:
+        try:
+            return self._repeat(call)
+        except ResponseError as error:
+            raise self._broker.explained(pool, error) from error
+
     def _repeat(self, call: Any) -> Any:
         return repeat(call, self.settings.url, self.settings.retry)
+
+
+def _if_right(reply: Any) -> Any:
+    """A reply of a pipeline; None in place of what a key of another type would have answered."""
+    if not isinstance(reply, Exception):
+        return reply
+    if "WRONGTYPE" in str(reply):
+        return None
+    raise reply
 
 
 def _facets(reply: Sequence[Any]) -> Facets:

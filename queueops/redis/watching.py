@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from queueops.contracts import TickReport
 from queueops.redis.link import BATCH, FORGET_WORKER_MS, LONGEST_SLEEP_MS, Link
@@ -31,13 +32,20 @@ class Watching(Link):
         return bool(self._call("sample", pool, LANES_SHOWN, holder, max(1, ms)))
 
     def snapshots(self, names: Iterable[str]) -> dict[str, bytes | None]:
-        """The snapshots of pools, in one round trip where they share a server."""
+        """The snapshots of pools, in one round trip where they share a server; None where there is none to be read."""
         names = list(names)
 
         def read() -> list[bytes | None]:
             with self.client.pipeline(transaction=False) as pipe:
                 for pool in names:
                     pipe.get(self.keys(pool).snapshot)
-                return list(pipe.execute())
+                return [_if_text(reply) for reply in pipe.execute(raise_on_error=False)]
 
         return dict(zip(names, self._repeat(read), strict=True))
+
+
+def _if_text(reply: Any) -> bytes | None:
+    """A reply of a pipeline; None in place of what a key of another type would have answered."""
+    if isinstance(reply, Exception) and "WRONGTYPE" not in str(reply):
+        raise reply
+    return reply if isinstance(reply, bytes) else None

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import random
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from queueops.contracts import TickReport
 from queueops.errors import BrokerUnavailable, StoreFull
@@ -17,6 +17,7 @@ from queueops.ids import new_id
 from queueops.outbox import Outbox
 from queueops.redis.broker import RedisBroker
 from queueops.redis.link import BATCH
+from queueops.watchdog.complaints import Complaints
 from queueops.watchdog.timekeeper import Declared, Timekeeper
 
 PERIOD_S = 1.0
@@ -27,7 +28,6 @@ LONGEST_BACKOFF_S = 5.0
 CLOSE_WITHIN_S = 0.5
 """For commands that are under way at the end."""
 BROKEN = "broken key "
-NO_INDEX = "the key {key} holds something else than it should, and is written to no more until it is deleted"
 TOLD = ("recovered", "broken", "forgotten", "trimmed", "lost part", "lost parent")
 
 logger = logging.getLogger("queueops.watchdog")
@@ -59,6 +59,7 @@ class Watchdog:
         self._failures = 0
         self._declared = False
         self._outbox = Outbox(broker)
+        self._complaints = Complaints()
         self._timekeeper = Timekeeper(broker, declared, origin)
         self._stopped = False
 
@@ -91,7 +92,7 @@ class Watchdog:
     def _fire_between_rounds(self) -> None:
         for pool in self._timekeeper.due_pools():
             try:
-                self._fire(pool)
+                self._guarded(pool, "fire the schedules of", self._timekeeper.fire)
             except BrokerUnavailable:
                 logger.debug("the schedules of pool %s wait for the next round", pool)
 
@@ -125,33 +126,35 @@ class Watchdog:
                 self._timekeeper.synchronise(pool, wanted.get(pool, ()))
             except (BrokerUnavailable, StoreFull):
                 raise
-            except Exception:  # whatever stands in the keys of its schedules
-                logger.exception("the schedules of pool %s could not be compared with the code", pool)
+            except Exception as error:  # whatever stands in the keys of its schedules
+                self._complaints.error(pool, "compare with the code the schedules of", error)
 
     def _round_of(self, pool: str) -> dict[str, int]:
         """One pool's part of the round. What is wrong with one pool does not hold up the others."""
+        acted = self._guarded(pool, "tick", self._tick_whole)
+        acted |= self._guarded(pool, "fire the schedules of", self._timekeeper.fire)
+        return acted | self._guarded(pool, "sample", self._draw)
+
+    def _guarded(self, pool: str, doing: str, call: Callable[[str], dict[str, int]]) -> dict[str, int]:
         try:
-            if pool in self._undeclared:
-                self.broker.declare_lanes(pool)
-                self._undeclared.discard(pool)
-            acted = self._tick(pool) | self._fire(pool)
-            self.broker.draw(pool, self.name, round(self.period_s * 900))
+            acted = call(pool)
         except (BrokerUnavailable, StoreFull):
             raise
-        except Exception:  # whatever stands in this pool's keys: the log tells, and the next round tries again
-            logger.exception("the watchdog could not tick pool %s", pool)
+        except Exception as error:  # whatever stands in this pool's keys: the log tells, and the next round tries again
+            self._complaints.error(pool, doing, error)
             return {"error": 1}
+        self._complaints.well(pool, doing)
         return acted
 
-    def _fire(self, pool: str) -> dict[str, int]:
-        """Fire the schedules of a pool that are due. What is wrong with them does not hold up anything else."""
-        try:
-            return self._timekeeper.fire(pool)
-        except (BrokerUnavailable, StoreFull):
-            raise
-        except Exception:  # whatever stands in the keys of its schedules
-            logger.exception("the watchdog could not look after the schedules of pool %s", pool)
-            return {"schedule_error": 1}
+    def _tick_whole(self, pool: str) -> dict[str, int]:
+        if pool in self._undeclared:
+            self.broker.declare_lanes(pool)
+            self._undeclared.discard(pool)
+        return self._tick(pool)
+
+    def _draw(self, pool: str) -> dict[str, int]:
+        self.broker.draw(pool, self.name, round(self.period_s * 900))
+        return {}
 
     def pools(self) -> list[str]:
         """The pools to watch over. What the settings say of their lanes is compared with what is there now and then."""
@@ -177,7 +180,7 @@ class Watchdog:
             self._outbox.look(pool)
         for word in acted:
             if word.startswith(BROKEN):
-                logger.error("pool %s: %s", pool, NO_INDEX.format(key=word.removeprefix(BROKEN)))
+                self._complaints.key(pool, word.removeprefix(BROKEN))
         told = {word: acted[word] for word in TOLD if word in acted}
         if told:
             logger.info("pool %s: %s", pool, ", ".join(f"{count} {word}" for word, count in told.items()))

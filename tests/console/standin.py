@@ -231,12 +231,14 @@ class World:
             "tag": [(self.text, 1)],
         }
 
-    def lanes(self) -> list[LaneRow]:
+    def lanes(self) -> inspect.Listing[LaneRow]:
         self._ask()
-        return [
-            LaneRow(pool="default", lane="default", ready=3, active=1, oldest_ms=self.now - 5000),
-            LaneRow(pool="default", lane="slow", ready=0, active=1, limit=2, paused=True, weight=3),
-        ]
+        return inspect.Listing(
+            [
+                LaneRow(pool="default", lane="default", ready=3, active=1, oldest_ms=self.now - 5000),
+                LaneRow(pool="default", lane="slow", ready=0, active=1, limit=2, paused=True, weight=3),
+            ]
+        )
 
     def chunk_lanes(self) -> list[ChunkLane]:
         self._ask()
@@ -253,41 +255,45 @@ class World:
         )
         return [lane]
 
-    def workers(self) -> list[WorkerRow]:
+    def workers(self) -> inspect.Listing[WorkerRow]:
         self._ask()
         running = (RunningTask(id="task-2", name=self.text, pool="default", since_ms=self.now - 4000),)
-        return [
-            WorkerRow(
-                id="host:1",
-                host=self.text,
-                pid=1,
-                version=self.text,
-                pools=(self.text,),
-                slots=8,
-                busy=1,
-                beat_ms=self.now - 1000,
-                started_ms=self.now - 60_000,
-                rss=50_000_000,
-                running=running,
-            )
-        ]
+        return inspect.Listing(
+            [
+                WorkerRow(
+                    id="host:1",
+                    host=self.text,
+                    pid=1,
+                    version=self.text,
+                    pools=(self.text,),
+                    slots=8,
+                    busy=1,
+                    beat_ms=self.now - 1000,
+                    started_ms=self.now - 60_000,
+                    rss=50_000_000,
+                    running=running,
+                )
+            ]
+        )
 
-    def errors(self, limit: int = 100) -> list[ErrorRow]:
+    def errors(self, limit: int = 100) -> inspect.Listing[ErrorRow]:
         self._ask()
-        return [
-            ErrorRow(
-                fingerprint="f00",
-                type=self.text,
-                message=self.text,
-                name=self.text,
-                pool="default",
-                count=3,
-                failed=2,
-                first_ms=self.now - 10_000,
-                last_ms=self.now,
-                sample_id="task-1",
-            )
-        ]
+        return inspect.Listing(
+            [
+                ErrorRow(
+                    fingerprint="f00",
+                    type=self.text,
+                    message=self.text,
+                    name=self.text,
+                    pool="default",
+                    count=3,
+                    failed=2,
+                    first_ms=self.now - 10_000,
+                    last_ms=self.now,
+                    sample_id="task-1",
+                )
+            ]
+        )
 
     def act(self, verb: str, ids: list[str], *values: Any, pool: str = "", who: str = "", **named: Any) -> list[Row]:
         self._act(verb, (ids, values, named))

@@ -22,9 +22,9 @@ class ScheduleWorld:
         self.world = world
         self.conditions = dict(CONDITIONS) | {"resting": "paused"}
 
-    def schedules(self, pool: str = "") -> list[ScheduleRow]:
+    def schedules(self, pool: str = "") -> inspect.Listing[ScheduleRow]:
         self.world._ask()
-        return [ScheduleRow(**self._facts(id)) for id in self.conditions]
+        return inspect.Listing(ScheduleRow(**self._facts(id)) for id in self.conditions)
 
     def schedule(self, id: str, pool: str = "", *, runs: int = 5) -> ScheduleDetail | None:
         self.world._ask()

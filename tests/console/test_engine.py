@@ -185,5 +185,5 @@ def test_a_store_that_does_not_answer_is_a_page_that_says_so(
         assert "hunter2" not in answer.content.decode()
     assert administrator.get("/ops/audit/").status_code == 200
     assert administrator.get("/ops/_overview", headers={"HX-Request": "true"}).status_code == 503
-    assert administrator.post("/ops/tasks/x/_retry", {"pool": "default"}).status_code == 503
+    assert administrator.post("/ops/tasks/x/_run_now", {"pool": "default"}).status_code == 503
     assert AuditEntry.objects.get().outcome == "failed"

@@ -11,6 +11,7 @@ import pytest
 from django.test import Client
 
 from console.models import AuditEntry
+from queueops import inspect
 from tests.console.standin import World
 from tests.console.walk import PAGES, Address
 
@@ -154,7 +155,7 @@ def test_a_hostile_name_in_an_address_gives_birth_to_nothing(
         named = [
             struct.replace(row, **{"lane" if question == "lanes" else "id": text}) for row in getattr(world, question)()
         ]
-        monkeypatch.setattr(world, question, lambda named=named: named)
+        monkeypatch.setattr(world, question, lambda named=named: inspect.Listing(named))
     world.install(monkeypatch)
     answer = administrator.get(path)
     assert answer.status_code == 200

@@ -67,8 +67,8 @@ def test_foreign_keys_hold_up_nothing_else(clock: Clock, caplog: pytest.LogCaptu
     clock.push("a", delay_ms=1)
     clock.make_due("a")
     watchdog = Watchdog(clock.broker, declared=lambda: [])
-    assert watchdog.round()["default"] == {"promoted": 1, "schedule_error": 1}
-    assert "could not look after the schedules" in caplog.text
+    assert watchdog.round()["default"] == {"promoted": 1, "error": 1}
+    assert "could not fire the schedules" in caplog.text
     clock.client.delete(clock.keys.schedules)
 
 

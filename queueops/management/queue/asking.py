@@ -11,7 +11,7 @@ from queueops import inspect
 from queueops.inspect import ErrorRow, Finding, TaskQuery, TaskRow
 from queueops.inspect.query import FACETS
 from queueops.management.queue.screen import cell, moment, table, to_json
-from queueops.management.queue.shown import shown_status, shown_task
+from queueops.management.queue.shown import shown_broken, shown_status, shown_task
 
 HEAD = ("ID", "STATE", "NAME", "POOL", "LANE", "FAILED", "SINCE", "ARGUMENTS", "ERROR")
 
@@ -30,6 +30,7 @@ def list_tasks(*, as_json: bool, limit: int, after: str, **given: Any) -> Iterat
     if as_json:
         yield to_json(page)
         return
+    yield from shown_broken(page.broken)
     yield table(HEAD, map(_line, page.rows))
     yield f"{len(page.rows)} of {'at most ' if len(query_of(given).params()) > 1 else ''}{page.total:,}"
     if page.next:
@@ -41,6 +42,8 @@ def show(*, id: str, pool: str, as_json: bool, **_: Any) -> Iterator[str]:
     found = inspect.task(id, pool)
     if found is None:
         raise CommandError(f"There is no task {id!r}{f' in the pool {pool!r}' if pool else ''}.")
+    if not as_json:
+        yield from shown_broken(found.broken)
     yield to_json(found) if as_json else shown_task(found)
 
 
@@ -59,6 +62,7 @@ def explain(*, id: str, pool: str, as_json: bool, **_: Any) -> Iterator[str]:
 def list_errors(*, as_json: bool, limit: int, **_: Any) -> Iterator[str]:
     """The kinds of error, the one seen last first."""
     rows = inspect.errors(limit)
+    yield from shown_broken(rows.broken, aside=as_json)
     lines = ((row.fingerprint, row.count, row.failed, moment(row.last_ms), row.name, _title(row)) for row in rows)
     yield to_json(rows) if as_json else table(ERRORS_HEAD, lines) if rows else "No error is known."
 

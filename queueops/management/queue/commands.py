@@ -12,6 +12,7 @@ from queueops.inspect import CommandRow
 from queueops.management.queue import journal
 from queueops.management.queue.acting import confirm
 from queueops.management.queue.screen import moment, printable, table, to_json
+from queueops.management.queue.shown import shown_broken
 
 HEAD = ("COMMAND", "POOL", "SAYS", "FROM", "TO", "IN", "GENERATION", "TRIES", "AT", "LAST ERROR")
 DONE = {"requeue": "tried again", "drop": "dropped"}
@@ -21,6 +22,8 @@ LOST = "What they would have told is never heard: whoever waits for it must be c
 def list_commands(*, place: str, pool: str, as_json: bool, **given: Any) -> Iterator[str]:
     """One page of those that are due, locked or dead, and how many there are."""
     page = inspect.commands(place, pool, after=given["after"], limit=given["limit"])
+    if not as_json:
+        yield from shown_broken(page.broken)
     if as_json:
         yield to_json(page)
         return

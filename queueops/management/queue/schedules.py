@@ -12,6 +12,7 @@ from queueops.inspect import ScheduleDetail, ScheduleEvent, ScheduleRow
 from queueops.management.queue import journal
 from queueops.management.queue.acting import confirm
 from queueops.management.queue.screen import moment, pairs, printable, table, to_json
+from queueops.management.queue.shown import shown_broken
 
 HEAD = ("SCHEDULE", "TASK", "WHEN", "ZONE", "NEXT", "CONDITION", "LAST RUN", "STATE", "POOL")
 VERBS = ("show", "pause", "resume", "run", "delete")
@@ -21,6 +22,7 @@ DONE = {"pause": "paused", "resume": "resumed", "run": "run", "delete": "deleted
 def list_schedules(*, pool: str, as_json: bool, **_: Any) -> Iterator[str]:
     """All of them, what fires next first."""
     rows = inspect.schedules(pool)
+    yield from shown_broken(rows.broken, aside=as_json)
     yield to_json(rows) if as_json else table(HEAD, map(_line, rows)) if rows else "There is no schedule."
 
 

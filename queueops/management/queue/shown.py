@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
-from queueops.inspect import LaneRow, PoolView, Snapshot, TaskDetail
+import sys
+from collections.abc import Iterable, Iterator
+
+from queueops.inspect import Broken, LaneRow, PoolView, Snapshot, TaskDetail
 from queueops.management.queue.screen import moment, pairs, printable, table
 
 POOLS = ("POOL", "WAITING", "CHUNKS WAITING", "IN/S", "OUT/S", "FAILED", "WAIT P95", "RUN P95", "DRAINED IN", "WORKERS")
+
+
+def shown_broken(pools: Iterable[Broken], *, aside: bool = False) -> Iterator[str]:
+    """What could not be read; `aside`, where the answer itself has no place for it, on the other stream."""
+    for broken in pools:
+        line = f"DANGER: {printable(str(broken))}"
+        if aside:
+            print(line, file=sys.stderr)
+        else:
+            yield line
 
 
 def shown_task(task: TaskDetail) -> str:

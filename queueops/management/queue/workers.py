@@ -11,6 +11,7 @@ from queueops import control, inspect
 from queueops.inspect import WorkerRow
 from queueops.management.queue import journal
 from queueops.management.queue.screen import moment, printable, table, to_json
+from queueops.management.queue.shown import shown_broken
 
 HEAD = ("WORKER", "STATE", "POOLS", "SLOTS", "BUSY", "MB", "VERSION", "STARTED", "BEAT")
 
@@ -18,6 +19,7 @@ HEAD = ("WORKER", "STATE", "POOLS", "SLOTS", "BUSY", "MB", "VERSION", "STARTED",
 def list_workers(*, as_json: bool, **_: Any) -> Iterator[str]:
     """Every process."""
     rows = inspect.workers()
+    yield from shown_broken(rows.broken, aside=as_json)
     yield to_json(rows) if as_json else table(HEAD, map(_line, rows)) if rows else "There is no worker."
 
 

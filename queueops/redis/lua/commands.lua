@@ -6,27 +6,22 @@
 --        sender, generation, round, tries, time of its creation, last error, bytes of what it carries.
 -- Transitions: none.
 --@include clock
+--@include looking
 --@include core
 
 local PLACES = { due = P .. ':commands', locked = P .. ':commands_locked', dead = P .. ':commands:dead' }
 local FIELDS = { 'v', 'to', 'i', 'me', 'u', 'rn', 'n', 't', 'le' }
 local key, most, rows = PLACES[ARGV[1]], tonumber(ARGV[2]), {}
 
-local function size_of(place)
-  local size = redis.pcall('ZCARD', place)
-  return type(size) == 'number' and size or 0
-end
-
 -- Behind the last row of the page before; where that one has gone meanwhile, behind all of its time.
 local function next_rows()
-  local rank = ARGV[4] ~= '' and redis.pcall('ZRANK', key, ARGV[4])
-  if type(rank) == 'number' then return redis.pcall('ZRANGE', key, rank + 1, rank + 1 + most, 'WITHSCORES') end
+  local rank = ARGV[4] ~= '' and call('ZRANK', key, ARGV[4])
+  if type(rank) == 'number' then return call('ZRANGE', key, rank + 1, rank + 1 + most, 'WITHSCORES') end
   local from = ARGV[3] == '' and '-inf' or '(' .. ARGV[3]
-  return redis.pcall('ZRANGEBYSCORE', key, from, '+inf', 'WITHSCORES', 'LIMIT', 0, most + 1)
+  return call('ZRANGEBYSCORE', key, from, '+inf', 'WITHSCORES', 'LIMIT', 0, most + 1)
 end
 
 local found = next_rows()
-if found.err then found = {} end
 for i = 1, min(#found, 2 * most), 2 do
   local name = P .. ':command:' .. found[i]
   local row, size = fields_of(name, unpack(FIELDS)) or {}, 0
@@ -39,4 +34,5 @@ for i = 1, min(#found, 2 * most), 2 do
   line[#line + 1] = size
   rows[#rows + 1] = line
 end
-return { now, size_of(PLACES.due), size_of(PLACES.locked), size_of(PLACES.dead), #found > 2 * most and '1' or '', rows }
+local due, locked, dead = call('ZCARD', PLACES.due), call('ZCARD', PLACES.locked), call('ZCARD', PLACES.dead)
+return told({ now, due, locked, dead, #found > 2 * most and '1' or '', rows })

@@ -11,6 +11,7 @@
 --        before and behind (in a chain: id, name, state).
 -- Transitions: none.
 --@include clock
+--@include looking
 --@include core
 --@include rates
 
@@ -99,4 +100,4 @@ if parent and parent[4] == record.pu then
     end
   end
 end
-return reply
+return told(reply)

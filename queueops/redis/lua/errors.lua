@@ -5,6 +5,7 @@
 -- Reply: for each: fingerprint, ms of its last occurrence, its fields (flat), how many failed tasks it has now.
 -- Transitions: none.
 --@include clock
+--@include looking
 --@include core
 
 local reply = {}
@@ -13,4 +14,4 @@ for i = 1, #found, 2 do
   local key = P .. ':error:' .. found[i]
   reply[#reply + 1] = { found[i], found[i + 1], call('HGETALL', key), call('ZCARD', key .. '#tasks') }
 end
-return reply
+return told(reply)

@@ -5,11 +5,12 @@
 -- Reply: flat pairs: facet, list of value, count, ...
 -- Transitions: none.
 --@include clock
+--@include looking
 --@include core
 
 local most, state, name = tonumber(ARGV[1]) - 1, ARGV[2], ARGV[3]
 
-local function counted(field) return max(0, tonumber(call('HGET', P .. ':counts', field) or 0) or 0) end
+local function counted(field) return max(0, number_of(call('HGET', P .. ':counts', field)) or 0) end
 
 local function in_states(prefix)
   if state ~= '' then return counted(prefix .. state) end
@@ -35,11 +36,11 @@ for i = 4, #ARGV do
   kinds[#kinds + 1] = ARGV[i]; kinds[#kinds + 1] = in_states('k|' .. ARGV[i] .. '|')
 end
 
-return {
+return told({
   'state', states,
   'kind', kinds,
   'name', latest('names', function(value) return in_states('n|' .. value .. '|') end),
   'lane', latest('lanes', function(value) return call('ZCARD', P .. ':lane:' .. value) end),
   'tag', latest('tags', function(value) return call('ZCARD', P .. ':tag:' .. value) end),
   'error', latest('errors', function(value) return call('ZCARD', P .. ':error:' .. value .. '#tasks') end),
-}
+})

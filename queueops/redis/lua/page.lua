@@ -8,6 +8,7 @@
 --        the last one seen, and for each row: id, score, time of its state, length of its arguments, its fields.
 -- Transitions: none.
 --@include clock
+--@include looking
 --@include core
 --@include rows
 
@@ -102,4 +103,4 @@ while #rows < wanted and seen < budget do
   seen, cursor_id, cursor_score = seen + 1, id, score
   if matches(id, fields, values) then rows[#rows + 1] = row_of(id, score) end
 end
-return { index, size, ended and '1' or '', seen, cursor_score, cursor_id, rows }
+return told({ index, size, ended and '1' or '', seen, cursor_score, cursor_id, rows })

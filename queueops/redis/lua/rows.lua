@@ -6,6 +6,7 @@
 --        fields, the start of its arguments and of its error.
 -- Transitions: none.
 --@include clock
+--@include looking
 --@include core
 --@include rows
 
@@ -16,4 +17,4 @@ for i = 1, #ARGV, 2 do
   local gone = not row[5][1] or (own and own[1] ~= ARGV[i + 1])
   rows[#rows + 1] = { gone and '1' or '', row[3], row[4], row[5], row[6], row[7] }
 end
-return rows
+return told(rows)

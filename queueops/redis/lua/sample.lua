@@ -6,21 +6,25 @@
 -- Reply: '' when it is another watchdog's turn; else JSON:
 --        taken, states, oldest (entry time by state), lanes, chunks (of how many tasks that gather, how many were
 --        looked at; sums of those: pending, active, errored; the lanes of those with most pending), workers, idle,
---        overdue, clock, minute, before.
+--        overdue, clock, minute, before, broken (the keys that are of another type than they should be).
 -- Transitions: none.
 --@include clock
+--@include looking
 --@include core
 --@include rates
 --@include lanes
 --@include wake
 
-if ARGV[2] ~= '' and not call('SET', P .. ':sampler', ARGV[2], 'NX', 'PX', ARGV[3]) then return '' end
+if ARGV[2] ~= '' and not call('SET', P .. ':sampler', ARGV[2], 'NX', 'PX', ARGV[3]) then
+  if call('PTTL', P .. ':sampler') >= 0 then return '' end
+  call('SET', P .. ':sampler', ARGV[2], 'PX', ARGV[3]) -- what has no end is nobody's turn
+end
 
 local states, oldest = {}, {}
 for state in pairs(CLASS) do
   states[state] = call('ZCARD', P .. ':state:' .. state)
   local first = call('ZRANGE', P .. ':state:' .. state, 0, 0, 'WITHSCORES')
-  if first[2] then oldest[state] = tonumber(first[2]) end
+  oldest[state] = number_of(first[2])
 end
 
 local lanes = {}
@@ -30,8 +34,8 @@ for _, lane in ipairs(call('ZREVRANGE', P .. ':lanes', 0, tonumber(ARGV[1]) - 1)
   local entered = first[1] and call('ZSCORE', P .. ':state:pending', first[1])
   lanes[#lanes + 1] = { lane = lane, ready = call('ZCARD', lane_key(lane)), limit = conf.limit, paused = conf.paused,
     weight = conf.weight, rate = conf.rate, spent = conf.rate and tokens_of(conf) == 0,
-    active = max(0, tonumber(call('HGET', P .. ':counts', 'l|' .. lane .. '|active') or 0) or 0),
-    oldest = entered and tonumber(entered) or nil }
+    active = max(0, number_of(call('HGET', P .. ':counts', 'l|' .. lane .. '|active')) or 0),
+    oldest = number_of(entered) }
 end
 
 -- What waits in the lanes of tasks that gather is work that waits, too. Of very many such tasks the first are looked at.
@@ -62,17 +66,22 @@ end
 local function minute(ago)
   local reply = call('HGETALL', P .. ':metrics:' .. string.format('%.0f', floor(now / 60000) - ago))
   local fields = {}
-  for i = 1, #reply, 2 do fields[reply[i]] = tonumber(reply[i + 1]) end
+  for i = 1, #reply, 2 do fields[reply[i]] = number_of(reply[i + 1]) end
   return fields
 end
+
+-- What the figures don't need is looked at, too, for nobody else looks before it is needed.
+local UNREAD = { 'lanes:ready', 'names', 'tags', 'errors', 'trashed', 'schedules', 'commands', 'commands_locked', 'commands:dead' }
+for _, index in ipairs(UNREAD) do call('ZCARD', P .. ':' .. index) end
+if not number_of(call('GET', P .. ':seq') or 0) then wrong[#wrong + 1] = P .. ':seq holds no number' end
 
 local clock = call('HMGET', P .. ':clock', 'beat', 'grace', 'tick')
 local figures = cjson.encode({
   taken = now, states = states, oldest = oldest, lanes = lanes, chunks = chunk_lanes(),
   workers = call('ZCARD', P .. ':workers'), idle = call('ZCARD', P .. ':idle'),
   overdue = call('ZCOUNT', P .. ':agenda', '-inf', now - 5000),
-  clock = { beat = tonumber(clock[1] or nil), grace = tonumber(clock[2] or nil), tick = tonumber(clock[3] or nil) },
-  minute = minute(0), before = minute(1),
+  clock = { beat = number_of(clock[1]), grace = number_of(clock[2]), tick = number_of(clock[3]) },
+  minute = minute(0), before = minute(1), broken = wrong,
 })
 if ARGV[2] ~= '' then call('SET', P .. ':snapshot', figures, 'EX', 600) end
 return figures

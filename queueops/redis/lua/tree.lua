@@ -10,6 +10,7 @@
 --        error, its own branch (or nothing).
 -- Transitions: none.
 --@include clock
+--@include looking
 --@include core
 --@include rows
 --@include branches
@@ -88,11 +89,11 @@ local function line_above(id)
 end
 
 local root, depth = branch_of(ARGV[1]), 1
-if not root then return { {}, line_above(ARGV[1]) } end
+if not root then return told({ {}, line_above(ARGV[1]) }) end
 grow(root, ARGV[2], min(PAGE, room))
 local level = root.rows
 while #level > 0 do
   level = grow_level(level, depth)
   depth = depth + 1
 end
-return { shown(root), line_above(ARGV[1]) }
+return told({ shown(root), line_above(ARGV[1]) })

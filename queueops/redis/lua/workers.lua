@@ -5,6 +5,7 @@
 -- Reply: Redis' time in ms; for each worker: id, ms of its last beat, its fields (flat).
 -- Transitions: none.
 --@include clock
+--@include looking
 --@include core
 
 local rows = {}
@@ -12,4 +13,4 @@ local found = call('ZREVRANGE', P .. ':workers', 0, tonumber(ARGV[1]) - 1, 'WITH
 for i = 1, #found, 2 do
   rows[#rows + 1] = { found[i], found[i + 1], call('HGETALL', P .. ':worker:' .. found[i]) }
 end
-return { string.format('%.0f', now), rows }
+return told({ string.format('%.0f', now), rows })

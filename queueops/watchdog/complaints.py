@@ -1,0 +1,46 @@
+"""What is wrong with a pool is logged when it begins, when it changes and when it ends, and not each second between."""
+
+from __future__ import annotations
+
+import logging
+import time
+
+from queueops.errors import BrokenPool
+
+AGAIN_AFTER_S = 600.0
+"""What lasts is told again after so long."""
+
+logger = logging.getLogger("queueops.watchdog")
+
+
+class Complaints:
+    """By pool and subject: what was said of it, and when."""
+
+    def __init__(self) -> None:
+        """Nothing is wrong yet."""
+        self._said: dict[tuple[str, str], tuple[str, float]] = {}
+
+    def error(self, pool: str, doing: str, error: Exception) -> None:
+        """Log an error that stopped something; a traceback goes with one that nobody thought of."""
+        if self._is_new(pool, doing, str(error)):
+            trace = None if isinstance(error, BrokenPool) else error
+            logger.error("the watchdog could not %s pool %s: %s", doing, pool, error, exc_info=trace)
+
+    def key(self, pool: str, key: str) -> None:
+        """Log a key that could not be written to."""
+        text = f"the key {key} holds something else than it should, and is written to no more until it is deleted"
+        if self._is_new(pool, f"write {key}", text):
+            logger.error("pool %s: %s", pool, text)
+
+    def well(self, pool: str, doing: str) -> None:
+        """What was stopped goes on; said if it was said that it was."""
+        if self._said.pop((pool, doing), None) is not None:
+            logger.info("the watchdog can %s pool %s again", doing, pool)
+
+    def _is_new(self, pool: str, subject: str, text: str) -> bool:
+        said, at = self._said.get((pool, subject), ("", 0.0))
+        now = time.monotonic()
+        if said == text and now - at < AGAIN_AFTER_S:
+            return False
+        self._said[pool, subject] = (text, now)
+        return True

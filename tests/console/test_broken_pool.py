@@ -1,0 +1,133 @@
+"""Somebody else wrote to one key of one pool: every page and every question names it, and shows all else."""
+
+from __future__ import annotations
+
+import json
+from io import StringIO
+
+import pytest
+from django.core.management import call_command
+from django.test import Client
+
+from queueops import inspect
+from queueops.contracts import Outcome, Push
+from queueops.redis.broker import get_broker
+from queueops.schedule_records import ScheduleDefinition
+from queueops.states import State
+from tests.kernel.desk import Desk
+
+pytestmark = pytest.mark.django_db
+WATCHED = [
+    *("agenda", "clock", "counts", "errors", "idle", "lanes", "lanes:ready", "names", "schedules", "seq", "tags"),
+    *("trashed", "workers", "commands", "commands_locked", "commands:dead", "lane:default", "lane:default#conf"),
+    *(f"state:{state}" for state in (State.PENDING, State.LOCKED, State.FAILED, State.QUARANTINED, State.AGGREGATING)),
+    "metrics",
+]
+"""The overview names these."""
+ELSEWHERE = [
+    "snapshot sampler schedules:queued worker:w1",
+    "error:f1 error:f1#tasks name:add tag:red lane:default#active",
+    "task:s#log task:s#open task:s#children",
+    "task:s",
+]
+PAGES = (
+    *("", "_overview", "tasks/", "tasks/_rows", "tasks/?pool=sick", "tasks/?pool=sick&state=pending", "tasks/?id=s"),
+    *("tasks/?name=add&tag=red", "errors/", "errors/f1/", "lanes/", "workers/", "schedules/", "commands/?place=dead"),
+)
+TABS = ("", "attempts/", "timeline/", "log/", "why/", "raw/")
+QUESTIONS = (
+    ["status"],
+    ["commands"],
+    ["list"],
+    ["list", "--pool", "sick"],
+    ["errors"],
+    ["workers"],
+    ["schedules"],
+    ["why", "s"],
+)
+
+
+@pytest.fixture
+def sick(namespace: str) -> Desk:
+    """A pool with something of everything, beside one that is well."""
+    desk = Desk(get_broker(), "sick")
+    desk.broker.push([Push(id="well", name="add", pool="default")])
+    desk.push("f", name="add", tags="red")
+    desk.settle(desk.lease(), Outcome.ERROR, b"{}", delay_ms=-1, fingerprint="f1", title="ValueError: bad")
+    desk.push("s", name="add", tags="red")
+    desk.broker.beat("sick", "w1", {"names": "add", "slots": 1, "pools": "sick"})
+    made = ScheduleDefinition(id="hourly", push=Push(id="", name="add", pool="sick"), line="0 * * * *", zone="UTC")
+    desk.broker.put_schedule("sick", made, desk.now() + 10_000_000)
+    return desk
+
+
+def spoil(desk: Desk, name: str) -> str:
+    """Another type than it should be, under the key."""
+    minute = desk.now() // 60_000
+    names = [f"metrics:{minute + ahead}" for ahead in (0, 1)] if name == "metrics" else [name]
+    for each in names:
+        key = f"{desk.keys.prefix}:{each}"
+        desk.client.delete(key)
+        desk.client.geoadd(key, (1, 1, "x")) if name in ("snapshot", "sampler", "seq") else desk.client.set(key, "x")
+    return f"{desk.keys.prefix}:{name}"
+
+
+@pytest.mark.parametrize("name", [*WATCHED, *ELSEWHERE])
+def test_a_key_of_another_type_takes_no_page_and_no_question_down(sick: Desk, administrator: Client, name: str) -> None:
+    keys = [spoil(sick, each) for each in name.split()]
+    for page in (*PAGES, *(f"tasks/s/{tab}?pool=sick" for tab in TABS)):
+        answer = administrator.get(f"/ops/{page}")
+        gone = name in ("task:s", "state:pending") and page.startswith("tasks/s/")
+        assert answer.status_code in ((200, 404) if gone else (200,)), page
+    assert "well" in administrator.get("/ops/tasks/").content.decode()
+    for words in QUESTIONS:
+        for as_json in ([], ["--json"]):
+            out = StringIO()
+            call_command("queue", *words, *as_json, stdout=out, stderr=StringIO())
+            assert out.getvalue()
+    if name in WATCHED:
+        assert f"Pool sick is broken: {keys[0]}" in administrator.get("/ops/").content.decode()
+    sick.client.flushall()
+
+
+@pytest.mark.parametrize("name", WATCHED)
+def test_the_status_names_the_key_and_counts_what_is_well(sick: Desk, name: str) -> None:
+    key = spoil(sick, name)
+    out = StringIO()
+    call_command("queue", "status", "--json", stdout=out)
+    found = json.loads(out.getvalue())
+    (broken,) = found["broken"]
+    assert broken["pool"] == "sick"
+    assert broken["keys"][0].startswith(key)
+    assert [pool["states"]["pending"] for pool in found["pools"] if pool["name"] == "default"] == [1]
+    assert any(alarm["level"] == "danger" and key in alarm["text"] for alarm in found["alarms"])
+    sick.client.flushall()
+
+
+@pytest.mark.parametrize(
+    ("page", "name"),
+    [
+        ("tasks/", "state:pending"),
+        ("tasks/s/?pool=sick", "agenda"),
+        ("errors/", "errors"),
+        ("lanes/", "lanes"),
+        ("workers/", "workers"),
+        ("schedules/", "schedules"),
+        ("commands/", "commands"),
+    ],
+)
+def test_the_page_that_needs_the_key_names_it(sick: Desk, administrator: Client, page: str, name: str) -> None:
+    key = spoil(sick, name)
+    shown = administrator.get(f"/ops/{page}").content.decode()
+    assert f"Pool sick is broken: {key} is a string, not a zset" in shown
+    sick.client.delete(key)
+    assert "is broken" not in administrator.get(f"/ops/{page}").content.decode()
+    sick.client.flushall()
+
+
+def test_garbage_in_a_snapshot_is_counted_anew(sick: Desk) -> None:
+    for garbage in (b"", b"{", b"[1]", b'{"taken": "x"}', b'{"taken": 9e15}', b"\xff", b'{"taken": null}'):
+        sick.client.set(sick.keys.snapshot, garbage)
+        found = inspect.snapshot()
+        assert found.computed
+        assert found.states["pending"] == 2
