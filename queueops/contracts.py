@@ -12,6 +12,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
+from queueops.command_data import Command as Command
+from queueops.command_data import Posted as Posted
+from queueops.command_data import Told as Told
+
 if TYPE_CHECKING:
     from queueops.records import Record
 
@@ -146,36 +150,6 @@ class Settlement(msgspec.Struct):
     counted: bool = False
 
 
-class Command(msgspec.Struct, frozen=True):
-    """What a transition in ``pool`` means for a task of the pool ``to``. Whoever takes it has it for 5 seconds.
-
-    ``version`` tells it from a later one of the same id; ``fields`` (name, value, ...) are for the script it is for.
-    """
-
-    id: str
-    pool: str
-    to: str
-    version: bytes
-    fields: tuple[bytes, ...]
-
-
-class Told(msgspec.Struct, frozen=True):
-    """How a command went: the word and the detail that its target answered, or FAILED, or LATER with the reason."""
-
-    id: str
-    version: bytes
-    word: str
-    detail: bytes = b""
-
-
-class Posted(msgspec.Struct, frozen=True):
-    """The answer to one call about commands: of each that was applied, what was taken, and whether more are due."""
-
-    answers: list[tuple[str, bytes]]
-    taken: list[Command]
-    more: bool
-
-
 class Exchange(msgspec.Struct):
     """What one round trip brought: new leases, a word for each settlement, and when to come again.
 
@@ -276,7 +250,7 @@ class Exchanges(Protocol):
         want: int = 0,
         idle: bool = False,
         metrics: Mapping[str, int] | None = None,
-        take: int = 0,
+        take: int = -1,
     ) -> None:
         """Send one exchange; raises BrokerUnavailable or StoreFull."""
 
@@ -300,12 +274,15 @@ class Broker(Producer, Protocol):
         want: int = 0,
         idle: bool = False,
         metrics: Mapping[str, int] | None = None,
-        take: int = 0,
+        take: int = -1,
     ) -> Exchange:
-        """Settle, renew, promote what is due, claim up to ``want`` tasks and take commands in one round trip."""
+        """Settle, renew, promote what is due and claim up to ``want`` tasks in one round trip.
 
-    def post(self, pool: str, *, told: Sequence[Told] = (), apply: Sequence[Command] = (), take: int = 0) -> Posted:
-        """Say how commands of this pool went, apply those for its tasks, take others. Not repeated by itself."""
+        Takes the commands that this means for other pools, and ``take`` others; with -1 none at all.
+        """
+
+    def post(self, pool: str, *, told: Sequence[Told] = (), apply: Sequence[Command] = (), take: int = -1) -> Posted:
+        """Say how commands of this pool went, apply those for its tasks, take others as `exchange` does."""
 
     def declare_lanes(self, pool: str) -> None:
         """Before the first claim: give the lanes of the settings their limits, where nobody has given them any."""

@@ -16,10 +16,13 @@ from concurrent.futures import ThreadPoolExecutor
 from queueops.contracts import Broker, Command, Told
 from queueops.errors import BrokerUnavailable, StoreFull
 
-ROOM = 400
-"""Commands that a process has taken at once."""
-BATCH = 100
-"""Commands in one call: it takes a millisecond or two."""
+ROOM = 50
+"""Commands that a process has taken at once: more would only wait here, where nobody else may take them."""
+BATCH = 25
+"""Commands in one call: it takes less than a millisecond."""
+REST = 0.05
+"""Seconds between two looks into an outbox where most had no target any more: others need the server, too."""
+USELESS = ("GONE", "OLD", "FAILED", "LATER")
 LINES = 8
 """Pools that are called at the same time."""
 
@@ -34,6 +37,7 @@ class Line:
         self.told: deque[Told] = deque()
         self.apply: deque[Command] = deque()
         self.looks = False
+        self.look_at = 0.0
         self.busy = False
         self.one_by_one = 0
 
@@ -42,7 +46,21 @@ class Line:
         size = 1 if self.one_by_one > 0 else BATCH
         self.one_by_one -= min(self.one_by_one, size)
         told = [self.told.popleft() for _ in range(min(BATCH, len(self.told)))]
-        return told, [self.apply.popleft() for _ in range(min(size, len(self.apply)))]
+        return told, self._some(size)
+
+    def is_waiting(self) -> bool:
+        """Whether there is something to say now."""
+        return bool(self.told or self.apply or self.looks)
+
+    def _some(self, size: int) -> list[Command]:
+        """All, or those that wait longest and, as many, those that came last: none waits behind a crowd."""
+        apply = self.apply
+        if len(apply) <= size:
+            found = list(apply)
+            apply.clear()
+            return found
+        oldest = [apply.popleft() for _ in range(size - size // 2)]
+        return oldest + [apply.pop() for _ in range(size // 2)][::-1]
 
 
 class Outbox:
@@ -52,7 +70,7 @@ class Outbox:
         """``arrived`` is called, in a thread, with a pool whose tasks got commands: some may be ready now."""
         self._broker = broker
         self._arrived = arrived
-        self._lock = threading.Lock()
+        self._lock = threading.Condition()
         self._lines: dict[str, Line] = {}
         self._threads: ThreadPoolExecutor | None = None
         self._taken = 0
@@ -60,8 +78,11 @@ class Outbox:
 
     @property
     def room(self) -> int:
-        """How many commands may be taken now."""
-        return 0 if self._closed else max(0, min(BATCH, ROOM - self._taken))
+        """How many commands may be taken now, beside those that are brought about now; none while a line rests."""
+        now = time.monotonic()
+        if self._closed or any(line.look_at > now for line in list(self._lines.values())):
+            return 0
+        return max(0, min(BATCH, ROOM - self._taken))
 
     @property
     def busy(self) -> bool:
@@ -88,6 +109,7 @@ class Outbox:
             time.sleep(0.005)
         with self._lock:
             self._closed = True
+            self._lock.notify_all()
             threads, self._threads = self._threads, None
         if threads is not None:
             threads.shutdown(wait=False, cancel_futures=True)
@@ -97,6 +119,7 @@ class Outbox:
         line = self._lines.get(pool)
         if line is None:
             line = self._lines[pool] = Line(pool)
+        self._lock.notify_all()
         if not line.busy and not self._closed:
             line.busy = True
             if self._threads is None:
@@ -116,11 +139,15 @@ class Outbox:
     def _step(self, line: Line) -> bool:
         """One call; False when there was nothing to say."""
         with self._lock:
+            rest = line.look_at - time.monotonic()
+            if rest > 0 and not line.is_waiting():
+                self._lock.wait_for(lambda: line.is_waiting() or self._closed, rest)
+            rests = line.look_at > time.monotonic()
             told, apply = line.next()
-            if self._closed or not (told or apply or line.looks):
+            if self._closed or not (told or apply or line.looks or line.look_at):
                 line.busy = False
                 return False
-            line.looks = False
+            line.looks, line.look_at = False, line.look_at if rests else 0.0
             self._taken -= len(told)
             room = self.room
         try:
@@ -133,7 +160,8 @@ class Outbox:
         if apply:
             self._arrived(line.pool)
         if posted.more:
-            line.looks = True
+            useless = sum(each.word in USELESS for each in told)
+            line.look_at = time.monotonic() + (REST if useless > len(told) / 2 else 0.0)
         return True
 
     def _failed(self, line: Line, apply: list[Command], error: Exception) -> None:

@@ -32,7 +32,7 @@ def exchange_arguments(
     settle: Sequence[Settlement],
     extend: Sequence[Extend],
     metrics: Mapping[str, int],
-    take: int = 0,
+    take: int = -1,
 ) -> list[Argument]:
     """The arguments of ``exchange``."""
     arguments: list[Argument] = [

@@ -39,7 +39,7 @@ class RedisExchanges:
         want: int = 0,
         idle: bool = False,
         metrics: Mapping[str, int] | None = None,
-        take: int = 0,
+        take: int = -1,
     ) -> None:
         """Send one exchange."""
         link = self._link
@@ -76,7 +76,7 @@ class Working(Link):
         want: int = 0,
         idle: bool = False,
         metrics: Mapping[str, int] | None = None,
-        take: int = 0,
+        take: int = -1,
     ) -> Exchange:
         """One round trip of a worker. Not repeated by itself: after a lost reply the worker calls ``recover``."""
         arguments = wire.exchange_arguments(
@@ -89,7 +89,7 @@ class Working(Link):
             raise self.explained(pool, error) from error
         return wire.read_exchange(pool, reply)
 
-    def post(self, pool: str, *, told: Sequence[Told] = (), apply: Sequence[Command] = (), take: int = 0) -> Posted:
+    def post(self, pool: str, *, told: Sequence[Told] = (), apply: Sequence[Command] = (), take: int = -1) -> Posted:
         """Say how commands of this pool went, apply those for its tasks, take others. Not repeated by itself."""
         arguments = wire.command_arguments(self.rules, told, apply, take)
         prefix = self.keys(pool).prefix

@@ -29,7 +29,7 @@ class Flight(NamedTuple):
     metrics: dict[str, int] | None
     want: int
     idle: bool
-    take: int = 0
+    take: int = -1
 
 
 class Courier:

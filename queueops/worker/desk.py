@@ -155,7 +155,7 @@ class Desk:
     def _round(self, station: Station, now: float, want: int) -> None:
         """One round trip; while work flows, what comes back is that of the one before, and this one is under way."""
         self.send_notes(now, before_settling=bool(station.to_settle))
-        take = 0 if self.closed else self._outbox.room
+        take = -1 if self.closed else self._outbox.room
         station.send(now, want, idle=want > 0 and not self._options.burst, take=take)
         self._receive(station, leave=1 if want > 0 and station.flows else 0)
 

@@ -134,7 +134,7 @@ class Station:
             moments.append(self.next_at)
         return max(self.courier.retry_at, min(moments))
 
-    def send(self, now: float, want: int, *, idle: bool, take: int = 0) -> bool:
+    def send(self, now: float, want: int, *, idle: bool, take: int = -1) -> bool:
         """Send one round trip. False when it failed: everything is kept, and ``retry_at`` says when to try again."""
         self.has_commands = False
         settle, self.to_settle = self.to_settle[: self._at_once], self.to_settle[self._at_once :]
@@ -189,8 +189,6 @@ class Station:
             self._plan(reply, flight.want)
         else:  # who asks for nothing is not among those who wait any more, whatever was asked before
             self.next_at = min(self.next_at, time.monotonic() + LOOK_AGAIN)
-        if flight.take:
-            self.has_commands = len(reply.commands) >= flight.take
         if not self.to_settle:
             self._at_once = MAX_SETTLE
 

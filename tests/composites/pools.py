@@ -96,6 +96,12 @@ class Pools:
         now = desk.now()
         return {key.decode(): at - now for key, at in desk.client.zrange(desk.keys.commands, 0, -1, withscores=True)}
 
+    def errors(self, pool: str) -> list[bytes]:
+        """Why commands of a pool could not be applied."""
+        keys, client = self.broker.keys(pool), self.broker.client
+        names = [name.decode() for name in client.zrange(keys.commands, 0, -1)]
+        return [error for name in names if (error := client.hget(keys.command(name), "le"))]
+
     # Working
 
     def lease(self, pool: str, worker: str = "w1") -> Lease:

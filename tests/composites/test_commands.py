@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import permutations
+from typing import Any
 
 import pytest
+from redis.exceptions import ResponseError
 
 from queueops.contracts import Command, Outcome, Told
+from queueops.errors import BrokerUnavailable
 from queueops.outbox import Outbox
 from tests.composites.pools import Pools
 from tests.composites.trees import chain_of, group_of, open_children
@@ -35,6 +38,14 @@ def fill_with_dead(pools: Pools) -> None:
             pipe.zadd(keys.commands, {f"gone{number}": now - GONE + number})
         pipe.zadd(keys.agenda, {"~commands:": now})
         pipe.execute()
+
+
+def bring(pools: Pools, pool: str) -> None:
+    """A process brings what is due in a pool's outbox."""
+    outbox = Outbox(pools.broker)
+    outbox.look(pool)
+    wait_until(lambda: not outbox.busy, 20)
+    outbox.close()
 
 
 def verbs(commands: list[Command]) -> list[str]:
@@ -210,6 +221,65 @@ def test_a_live_command_does_not_wait_behind_ten_thousand_whose_target_is_gone(p
     fill_with_dead(pools)
     pools.plant(chain_of("c", "live"), c="north", live="default")
     assert "live" in [command.fields[command.fields.index(b"i") + 1].decode() for command in pools.take("north")]
+
+
+def test_whoever_brings_a_command_about_takes_it_however_many_wait(pools: Pools) -> None:
+    pools.plant(chain_of("c", "a", "b"), c="north", b="south")
+    lease = pools.lease("north")
+    fill_with_dead(pools)
+    settled = pools["north"].exchange(settle=[pools.end(lease)], take=0)
+    assert verbs(settled.commands) == ["activate"]
+    pools.tell("north", *pools.apply(*settled.commands))
+    assert pools.state("b") == "pending"
+    pools.settle(pools.lease("south"))
+    (end,) = pools.take("south")
+    assert verbs(pools.broker.post("north", apply=[end], take=0).taken) == []
+    assert pools.state("c") == "succeeded"
+
+
+def test_a_process_that_closes_takes_nothing(pools: Pools) -> None:
+    pools.plant(chain_of("c", "a", "b"), b="north")
+    assert pools["default"].exchange(settle=[pools.end(pools.lease("default"))]).commands == []
+    assert verbs(pools.take("default")) == ["activate"]
+    pools.unlock("default")
+    pools.deliver()
+
+
+def test_what_breaks_the_script_is_found_out_and_the_others_arrive(
+    pools: Pools, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pools.plant(group_of("g", "a", "b", "d"), g="default", a="north", b="north", d="north")
+    real = pools.broker.post
+
+    def post(pool: str, **values: Any) -> Any:
+        if any(b"b" in command.fields for command in values.get("apply", ())):
+            raise ResponseError("WRONG")
+        return real(pool, **values)
+
+    monkeypatch.setattr(pools.broker, "post", post)
+    bring(pools, "default")
+    monkeypatch.undo()
+    assert pools.states("a", "b", "d") == ["pending", "waiting", "pending"]
+    assert [command.decode() for command in pools.errors("default")] == ["WRONG"]
+
+
+def test_a_pool_out_of_reach_holds_up_no_other(pools: Pools, monkeypatch: pytest.MonkeyPatch) -> None:
+    pools.plant(group_of("g", "a", "b"), a="north", b="south")
+    real = pools.broker.post
+
+    def post(pool: str, **values: Any) -> Any:
+        if pool == "north":
+            raise BrokerUnavailable(url="redis://north", attempts=1, reason="refused")
+        return real(pool, **values)
+
+    monkeypatch.setattr(pools.broker, "post", post)
+    bring(pools, "default")
+    monkeypatch.undo()
+    assert pools.states("a", "b") == ["waiting", "pending"]
+    assert b"did not answer" in pools.errors("default")[0]
+    pools.make_due("default")
+    pools.deliver()
+    assert pools.state("a") == "pending"
 
 
 def test_the_outbox_of_a_process_brings_commands_and_tells_how_they_went(pools: Pools) -> None:

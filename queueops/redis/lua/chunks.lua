@@ -53,7 +53,7 @@ else
     if gathering[task] == nil then gathering[task] = false end
   end
   settle_up()
-  close_outbox(0)
+  close_outbox(-1)
   wake(brought)
 end
 local row = fields_of(task_key(task), 's')

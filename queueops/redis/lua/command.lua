@@ -2,8 +2,9 @@
 -- command: everything about commands in one call on a pool: how those went that were taken here; those that are for tasks of
 -- this pool are applied; others that are due here are taken. Each is known by its id: the same again changes nothing.
 -- KEYS: 1 the pool's prefix
--- ARGV: 1 how many to take, 2 how many results, 3 how many to apply, 4 '' , 5 rules; result: id, version, word (a command's
---       own, FAILED, LATER), detail; to apply: the pool that it comes from, number of field values, fields (name, value, ...).
+-- ARGV: 1 how many to take beside those that this call brings about (-1: none at all), 2 how many results, 3 how many to
+--       apply, 4 '' , 5 rules; result: id, version, word (a command's own, FAILED, LATER), detail; to apply: the pool that
+--       it comes from, number of field values, fields (name, value, ...).
 -- Reply: for each that was applied its word (OK GONE OLD OPEN DONE KEPT UNKNOWN) and a detail; those that were taken (id,
 --        fields); '1' when more are due.
 -- Transitions: activate, gather, cancel, retry, discard.

@@ -83,6 +83,6 @@ end
 
 for i = 8, #ARGV do control(ARGV[i]) end
 settle_up()
-close_outbox(0)
+close_outbox(-1)
 wake(brought)
 return reply

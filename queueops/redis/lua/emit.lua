@@ -46,5 +46,5 @@ for _, node in ipairs(nodes) do write_node(node, token, record.k == 'iterator' a
 if answer ~= '' then call('HSET', task_key(id), 'sw', answer, 'sn', ARGV[6]) end
 flush()
 flush_lanes()
-close_outbox(0)
+close_outbox(-1)
 return { 'OK', '', uids_of(nodes) }

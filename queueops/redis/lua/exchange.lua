@@ -2,7 +2,8 @@
 -- exchange: the worker's one round trip: settle what ended, renew what is held, promote what is due, claim the next.
 -- KEYS: 1 the pool's prefix
 -- ARGV: 1 worker, 2 want, 3 '1' when the worker has nothing else to do, 4 longest sleep in ms, 5 rules (see rules.lua),
---       6..8 how many settlements, extensions and metrics follow, 9 how many commands it takes;
+--       6..8 how many settlements, extensions and metrics follow, 9 how many commands it takes beside those that
+--       it brings about (-1: none at all);
 --       settlement: id, fence, outcome, value, delay ms, fingerprint, title, '1' when it costs an attempt;
 --       extension: id, fence, ms left to the task's own limit (-1: none); metric: field, count.
 -- Reply: leases (id, fence, ms waited, fields), words of the settlements, lost ids, cancelled ids with reasons,

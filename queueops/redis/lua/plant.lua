@@ -69,6 +69,6 @@ else
 end
 flush()
 flush_lanes()
-close_outbox(0)
+close_outbox(-1)
 wake(brought)
 return { word, step ~= 'part' and uid_of(root) or 0, '', uids_of(nodes) }

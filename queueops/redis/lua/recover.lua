@@ -74,7 +74,7 @@ for i = 1, #found, 2 do
   if row and row[1] == worker and row[3] == state then taken = taken + take_back(id, row[2]) end
 end
 settle_up()
-close_outbox(0)
+close_outbox(-1)
 call('ZREM', P .. ':idle', worker)
 wake(brought)
 return { taken, more }

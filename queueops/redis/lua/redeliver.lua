@@ -34,10 +34,11 @@ for _, cid in ipairs(ids) do
     call('HSET', COMMAND .. cid, 'n', 0)
     call('ZREM', COMMANDS_DEAD, cid)
     call('ZADD', COMMANDS, NOW, cid)
-    outbox.fresh, outbox.touched = outbox.fresh + 1, true
+    outbox.fresh[#outbox.fresh + 1] = cid
+    outbox.touched = true
   end
   for _, part in ipairs({ cid, word, place or '' }) do reply[#reply + 1] = part end
 end
-close_outbox(0)
+close_outbox(-1)
 reply[1] = call('ZCARD', COMMANDS_DEAD)
 return reply

@@ -37,7 +37,7 @@ local parent = read_record(task)
 if not parent then return { 'GONE', '', '', 0, 0 } end
 if stage == 'step' then
   local left = redo_step(task, 1000)
-  settle_up(); close_outbox(0); wake(brought)
+  settle_up(); close_outbox(-1); wake(brought)
   return { 'OK', parent.s, '', left, unfit }
 end
 
@@ -86,7 +86,7 @@ if not refused then
   log_line(task, { k = 'operator', verb = 'restart from ' .. stage, who = who, from = parent.s, value = states })
 end
 settle_up()
-close_outbox(0)
+close_outbox(-1)
 wake(brought)
 local row = fields_of(task_key(task), 's', 'rd')
 return { refused and 'REFUSED' or 'OK', row[1], refused or '', row[2] and 1 or 0, 0 }

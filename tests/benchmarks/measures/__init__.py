@@ -6,6 +6,7 @@ from tests.benchmarks.measures import (
     chains,
     chunks,
     chunks_large,
+    commands,
     drain,
     idle,
     iterator_large,
@@ -36,6 +37,7 @@ BENCHMARKS: dict[str, Benchmark] = {
         chunks_large.CHUNKS_LARGE,
         chains.CHAINS,
         iterator_large.ITERATOR_LARGE,
+        commands.COMMANDS,
         profile.PROFILE,
     )
 }

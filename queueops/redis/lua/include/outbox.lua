@@ -4,7 +4,7 @@ local COMMAND = P .. ':command:'
 local COMMANDS, COMMANDS_LOCKED, COMMANDS_DEAD = P .. ':commands', P .. ':commands_locked', P .. ':commands:dead'
 local MOST_TRIES, MOST_DEAD, UNREACHED_MS = 20, 10000, 86400000
 local COMMAND_LOCK_MS, COMMAND_BYTES = 5000, 4194304
-local outbox = { fresh = 0, touched = false } -- fresh: written by this call, and not taken by it
+local outbox = { fresh = {}, touched = false } -- fresh: those that this call has written
 
 -- The id and the pool of a task that is known as `<id>#<pool>`, for it is in another pool; nil when it is in this one.
 local function far(ref)
@@ -18,7 +18,8 @@ local function put_command(cid, verb, pool, id, sender, uid, round, ...)
   try('ZADD', COMMANDS, NOW, cid)
   try('ZREM', COMMANDS_DEAD, cid)
   count_minute('cmd|sent', 1)
-  outbox.fresh, outbox.touched = outbox.fresh + 1, true
+  outbox.fresh[#outbox.fresh + 1] = cid
+  outbox.touched = true
 end
 
 -- A command of `sender` for the task `id` of `pool`: both know the generation `uid` of the parent of the two, and its round.
@@ -83,17 +84,20 @@ local function due_commands(most)
   return found
 end
 
--- At most so many commands that are due, for the caller to apply: id, fields.
+-- Those that this call has written, and at most so many others that are due, for the caller to apply: id, fields.
 local function take_commands(most)
-  local taken, bytes = {}, 0
-  for _, cid in ipairs(due_commands(most)) do
+  local taken, bytes, wanted, seen = {}, 0, {}, {}
+  for i = 1, min(500, #outbox.fresh) do wanted[i] = outbox.fresh[i] end
+  for _, cid in ipairs(most > 0 and due_commands(most) or {}) do wanted[#wanted + 1] = cid end
+  for _, cid in ipairs(wanted) do
     local command, flat = read_command(cid)
     if not command then
       forget_command(cid)
-    else
+    elseif not seen[cid] then
       call('ZREM', COMMANDS, cid)
       call('ZADD', COMMANDS_LOCKED, text(now + COMMAND_LOCK_MS), cid)
       taken[#taken + 1] = { cid, flat }
+      seen[cid] = true
       for i = 2, #flat, 2 do bytes = bytes + #flat[i] end
       if bytes > COMMAND_BYTES then break end
     end
@@ -120,11 +124,12 @@ local function announce_commands()
   call('LPUSH', key, 'commands'); call('LTRIM', key, 0, 99); call('EXPIRE', key, 60)
 end
 
--- The last thing that a script does which may have written commands. The caller takes at most so many of those due.
+-- The last thing that a script does which may have written commands. The caller takes those, and at most so many others
+-- (-1: none at all).
 local function close_outbox(most)
-  local taken = {}
-  if most > 0 and (outbox.fresh > 0 or call('EXISTS', COMMANDS) == 1) then taken = take_commands(most) end
-  if outbox.fresh > #taken then announce_commands() end
+  local fresh, taken = #outbox.fresh, {}
+  if most >= 0 and (fresh > 0 or (most > 0 and call('EXISTS', COMMANDS) == 1)) then taken = take_commands(most) end
+  if fresh > #taken then announce_commands() end
   if outbox.touched then remind_of_commands() end
   return taken
 end
