@@ -5,19 +5,28 @@ from __future__ import annotations
 from django.http import HttpRequest, HttpResponse
 
 from console import returning
+from console.audit import recorded
 from console.choice import Choice
 from console.confirm import is_confirmed, need
 from console.deeds import Deed
 from console.effects import told_before
 from console.forms import DeedForm
 from console.page import page
+from queueops.errors import QueueOpsError
 
 
 def unanswered(
     request: HttpRequest, deed: Deed, choice: Choice, form: DeedForm, otherwise: str = "tasks"
 ) -> HttpResponse | None:
-    """The page that asks, or None when all is said and the deed may be done."""
-    effects = told_before(deed, choice)
+    """The page that asks, or None when all is said and the deed may be done.
+
+    A store that cannot say what else the deed would do ends it here, which is in the audit log, too.
+    """
+    try:
+        effects = told_before(deed, choice)
+    except QueueOpsError:
+        with recorded(request, deed.verb, choice.title(), tasks=choice.tasks):
+            raise
     needed = need(len(choice), irreversible=deed.irreversible, far_reaching=deed.asks_first or bool(effects))
     confirmed, valid = is_confirmed(needed, len(choice), request.POST.dict()), form.is_valid()
     if confirmed and valid:
