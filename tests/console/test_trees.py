@@ -10,6 +10,7 @@ from django.test import Client
 from queueops.contracts import Outcome
 from queueops.redis.broker import get_broker
 from tests.composites.trees import chain_of, group_of, plant
+from tests.inspecting.errors import stored
 from tests.kernel.desk import Desk
 
 
@@ -156,3 +157,12 @@ def test_a_tree_costs_two_scripts_and_looks_at_so_many_parts_however_large_it_is
         calls = {name: row["calls"] - before.get(name, {"calls": 0})["calls"] for name, row in after.items()}
         assert calls["cmdstat_evalsha"] == 2
         assert sum(calls.values()) < (4000 if query == "show=failed" else 600)
+
+
+def test_the_head_of_a_chain_that_failed_tells_the_error_and_leads_to_what_failed(desk: Desk, viewer: Client) -> None:
+    plant(desk, chain_of("c", "a", "b"))
+    desk.settle(desk.lease(), Outcome.ERROR, delay_ms=-1, **stored(message="boom"))
+    page = viewer.get("/ops/tasks/c/timeline/").content.decode()
+    assert re.search(r'class="under bad">[^<]*boom', page)
+    assert "/ops/tasks/c/children/?pool=default&amp;show=failed" in page
+    assert "show=failed" not in viewer.get("/ops/tasks/a/").content.decode()
