@@ -105,8 +105,9 @@ def _own(cls: type[Iterator]) -> abc.Iterator[tuple[str, str | int]]:
 
 
 def _check(cls: type[Iterator], name: str) -> None:
-    if inspect.iscoroutinefunction(cls.iterate) or inspect.isgeneratorfunction(cls.iterate):
-        raise BadOption(name=f"{name}.iterate", value=cls.iterate, expected='a plain "def" that answers a Batch')
+    iterate: Any = cls.iterate
+    if not callable(iterate) or inspect.iscoroutinefunction(iterate) or inspect.isgeneratorfunction(iterate):
+        raise BadOption(name=f"{name}.iterate", value=iterate, expected='a plain "def" that answers a Batch')
     if type(cls.window) is not int or not 1 <= cls.window <= WIDEST:
         raise BadOption(name="window", value=cls.window, expected=f"a whole number from 1 to {WIDEST}")
     if cls.on_failure not in ("fail", "continue"):

@@ -114,6 +114,10 @@ local function make_family()
     for root, count in pairs(done) do
       if call('HEXISTS', task_key(root), 'cc') == 1 then
         local sum = call('HINCRBY', task_key(root), 'pr', count)
+        if LISTENED then
+          local total = call('HGET', task_key(root), 'to') or ''
+          call('PUBLISH', P .. ':events', cjson.encode({ t = now, id = root, done = text(sum), total = total }))
+        end
         if root ~= ended then family.tell_progress(root, sum) end
       end
     end
