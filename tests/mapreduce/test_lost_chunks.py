@@ -61,3 +61,30 @@ def test_a_chunk_whose_record_is_lost_does_not_keep_what_is_done_to_all_from_end
     assert (answer.left, desk.field("rd")) == (0, "")
     assert sum(desk.counts()) == 3
     assert desk.client.zscore(desk.keys.chunks("m", "failed"), 1) is not None
+
+
+@pytest.mark.parametrize("state", ["pending", "done"])
+def test_a_reduce_does_not_begin_when_chunks_have_vanished(desk: ChunkDesk, state: str) -> None:
+    desk.push_mapped(chunks=5)
+    desk.end_all(desk.claim(2))
+    last = desk.lease()
+    if state == "done":
+        desk.process()
+    desk.client.delete(desk.keys.chunks("m", state))
+    for number in range(5):
+        if number != 2:
+            desk.client.delete(desk.keys.chunk("m", number))
+    desk.end_all([last])
+    kept = {"pending": 3, "done": 1}[state]
+    record = desk.record("m")
+    assert (record.state, record.reason) == (
+        "failed",
+        f"only {kept} of its 5 chunks are still there: restart it from its map",
+    )
+    if state == "pending":
+        desk.lost.update({"m#0", "m#1"})
+    assert desk.restart("map") == "OK"
+    desk.map("m", 5)
+    desk.lost.clear()
+    desk.process()
+    desk.reduce()

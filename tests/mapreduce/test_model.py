@@ -148,7 +148,10 @@ class MapReduceKernel(RuleBasedStateMachine):
         """A worker died."""
         good = {lease.id: lease for lease in map(self.lease_at, judged) if self.model.judge(lease) == "OK"}
         ends = dict(zip(good, judged.values(), strict=False))
-        running = {key: Settlement(key, good[key].fence, outcome, b"{}", -1) for key, outcome in ends.items()}
+        delay = {Outcome.CRASH: 0, Outcome.ERROR: -1}  # a crash without a delay counts against the one it hit
+        running = {
+            key: Settlement(key, good[key].fence, outcome, b"{}", delay[outcome]) for key, outcome in ends.items()
+        }
         mine = {key: outcome for key, outcome in ends.items() if self.model.held(key).worker == worker}
         self.desk.broker.recover(POOL, worker, running)
         self.model.take_back(worker, mine)

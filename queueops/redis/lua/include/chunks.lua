@@ -88,10 +88,12 @@ local function to_reduce(task, parent)
 end
 
 local function fail_over_chunk(task, parent, number)
-  local chunk = read_chunk(task .. '#' .. number) or { y = 'its record is lost' }
+  local chunk = number and (read_chunk(task .. '#' .. number) or { y = 'its record is lost' }) or {}
+  local reason = number and 'chunk ' .. number .. ' failed' .. (chunk.y and ': ' .. chunk.y or '')
+    or 'only ' .. all_chunks(task) .. ' of its ' .. parent.cn .. ' chunks are still there: restart it from its map'
   move(task, parent.s, 'failed', parent.n, parent.k)
   turn_lane(task)
-  call('HSET', task_key(task), 's', 'failed', 'e', NOW, 'y', 'chunk ' .. number .. ' failed' .. (chunk.y and ': ' .. chunk.y or ''))
+  call('HSET', task_key(task), 's', 'failed', 'e', NOW, 'y', reason)
   if chunk.er then call('HSET', task_key(task), 'er', chunk.er, 'ef', chunk.ef or '') end
   list_failed(task, chunk.ef)
   schedule(task, now + (number_of(parent.kp) or RULES.keep_failed))
@@ -113,6 +115,8 @@ local function gather(task, failed)
   if row[5] or not (failed or open == 0) then return end
   if too_many_failed(task, row[2], row[3], row[4]) > 0 then
     fail_over_chunk(task, read_record(task), failed or call('ZRANGE', chunk_set(task, 'failed'), 0, 0)[1])
+  elseif open == 0 and all_chunks(task) ~= number_of(row[3]) then
+    fail_over_chunk(task, read_record(task), nil)
   elseif open == 0 then
     log_line(task, { k = 'gathered', text = 'all chunks have ended' })
     to_reduce(task, read_record(task))
