@@ -56,7 +56,8 @@ def judge(entry: AuditEntry, verb: str, choice: ChunkChoice, answer: ChunkAnswer
         kept = ngettext("%(n)d keeps its data", "%(n)d keep their data", answer.unfit) % {"n": answer.unfit}
         whys.append(_("%(kept)s: it has no fields, or would be too long") % {"kept": kept})
     if answer.left:
-        whys.append(_("%(left)d are left; do it again") % {"left": answer.left})
+        again = _("%(left)d are left; do it again") if verb == "release" else _("%(left)d are still to come, by itself")
+        whys.append(again % {"left": answer.left})
     if not answer.changed and not whys:
         whys.append(_("the task is %(state)s") % {"state": answer.state or _("gone")})
     if whys:
@@ -76,5 +77,5 @@ def tell(request: HttpRequest, entry: AuditEntry, label: str) -> None:
         "n": entry.changed,
     }
     if entry.detail:
-        text = f"{text} {_('The others were left as they are: %(why)s.') % {'why': entry.detail}}"
+        text = f"{text} {_('Of the others: %(why)s.') % {'why': entry.detail}}"
     messages.add_message(request, messages.SUCCESS if entry.outcome == Outcome.DONE else messages.WARNING, text)

@@ -8,8 +8,8 @@ from queueops.contracts import ChunkAnswer, Row
 from queueops.ids import new_id
 from queueops.redis.link import Link
 
-STEPS = 40
-"""Calls that one action makes at most, each for 500 chunks. What is to be moved then is moved by whoever comes next."""
+STEPS = 150
+"""Calls that one action makes at most, each for up to 200 chunks. What is left then is done by whoever comes next."""
 
 
 STEPWISE = ("retry", "drop", "skip", "redo", "set")

@@ -11,6 +11,7 @@ from django.test import Client
 
 from console.models import AuditEntry, Outcome
 from queueops import inspect
+from queueops.redis import mending
 from queueops.redis.broker import get_broker
 from tests.chunkwork import ChunkWork
 
@@ -109,3 +110,15 @@ def test_who_may_not_see_data_is_not_offered_to_edit_it(work: ChunkWork, client_
     assert client.get(f"{PAGE}edit/").status_code == 403
     assert client.post(f"{PAGE}_edit", FIELDS | {"confirmed": "3"}).status_code == 403
     assert counts()["failed"] == 2
+
+
+def test_what_is_still_to_come_is_told(namespace: str, operator: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mending, "STEPS", 0)
+    many = ChunkWork(get_broker())
+    many.map([{"n": number} for number in range(150)])
+    many.fail(many.claim(150))
+    form = FIELDS | {"whole": "failed", "confirmed": "150"}
+    page = operator.post(f"{PAGE}_edit", form, follow=True).content.decode()
+    found = entry()
+    assert (found.outcome, 0 < found.changed < 150) == (Outcome.PARTLY, True)
+    assert f"{150 - found.changed} are still to come, by itself" in page

@@ -90,7 +90,7 @@ def test_a_mass_edit_goes_on_by_itself_and_nobody_claims_until_it_is_through(des
     assert 0 < answer.changed < 600
     assert (answer.changed + answer.left, desk.claim(5)) == (600, [])
     desk.broker.mend_chunks(POOL, "m", "redo", whole="errored", value=b"7")  # with data of its own
-    for _ in range(12):
+    for _ in range(40):
         desk.make_due("~redo:m")
         desk.tick()
     assert (desk.counts(), desk.field("rd")) == ((1300, 0, 0, 0, 0), "")

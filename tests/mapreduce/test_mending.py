@@ -167,8 +167,8 @@ def test_a_chunk_that_nobody_let_go_is_never_left_out(desk: ChunkDesk) -> None:
 def test_what_is_done_to_all_goes_on_by_itself(desk: ChunkDesk, verb: str, state: str, counts: tuple[int, ...]) -> None:
     errored(desk, 1300)
     answer = desk.broker.mend_chunks(POOL, "m", verb, whole=state, who="anna")
-    assert (answer.changed, answer.left, desk.claim(5)) == (500, 800, [])
-    for _ in range(3):
+    assert (answer.changed, answer.left, desk.claim(5)) == (200, 1100, [])
+    for _ in range(6):
         desk.make_due("~redo:m")
         desk.tick()
     assert (desk.counts(), desk.field("rd")) == (counts, "")
@@ -288,11 +288,11 @@ def errored(desk: ChunkDesk, chunks: int) -> None:
 def test_retrying_all_goes_on_in_bounded_steps_and_closes_the_lane_meanwhile(desk: ChunkDesk) -> None:
     errored(desk, 1300)
     answer = desk.broker.mend_chunks(POOL, "m", "retry", whole="errored")
-    assert (answer.changed, answer.left) == (500, 800)
+    assert (answer.changed, answer.left) == (200, 1100)
     assert desk.claim(5) == []
     desk.make_due("~redo:m")
     assert desk.tick()["redo"] == 1
-    assert desk.counts() == (1000, 0, 300, 0, 0)
+    assert desk.counts() == (400, 0, 900, 0, 0)
     assert desk.broker.mend_all(POOL, "m", "retry", "errored").left == 0
     assert desk.counts() == (1300, 0, 0, 0, 0)
     assert len(desk.claim(5)) == 5
@@ -302,7 +302,7 @@ def test_a_caller_that_dies_half_way_leaves_the_rest_to_others(desk: ChunkDesk) 
     errored(desk, 1300)
     desk.broker.mend_chunks(POOL, "m", "retry", whole="errored")
     desk.make_due("~redo:m")
-    for _ in range(3):
+    for _ in range(8):
         desk.tick()
     assert (desk.counts(), desk.field("rd")) == ((1300, 0, 0, 0, 0), "")
 
@@ -319,7 +319,7 @@ def test_chunks_that_end_meanwhile_do_not_end_the_task(desk: ChunkDesk) -> None:
         desk.end_all(desk.claim(100))
     assert desk.counts() == (0, 1, 0, 600, 0)
     desk.broker.mend_chunks(POOL, "m", "retry", whole="done")
-    assert desk.counts() == (500, 1, 0, 100, 0)
+    assert desk.counts() == (200, 1, 0, 400, 0)
     desk.end_all([one])
     assert (desk.state("m"), desk.claim(5)) == ("aggregating", [])
     desk.broker.mend_all(POOL, "m", "retry", "done")

@@ -118,9 +118,9 @@ def test_many_tasks_with_many_failed_chunks_are_taken_up_in_bounded_steps(desk: 
             desk.fail(lease)
     assert desk.states(*names) == ["failed"] * 4
     assert {row.word for row in desk.broker.control(POOL, "retry", names)} == {"OK"}
-    assert sum(desk.counts(name)[0] for name in names) == 500
+    assert sum(desk.counts(name)[0] for name in names) == 200
     desk.make_due(*[f"~redo:{name}" for name in names])
-    for _ in range(8):
+    for _ in range(12):
         desk.tick()
     assert [desk.counts(name)[0] for name in names] == [300] * 4
     assert desk.states(*names) == ["aggregating"] * 4

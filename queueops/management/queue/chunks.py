@@ -59,7 +59,8 @@ def mend(*, id: str, verb: str, numbers: list[int], as_json: bool, **given: Any)
         yield to_json(answer)
     else:
         yield from whys
-        left = f", {answer.left:,} are left" if answer.left else ""
+        goes_on = " and are done by themselves" if verb != "release" else ""
+        left = f", {answer.left:,} are left{goes_on}" if answer.left else ""
         yield f"{answer.changed:,} chunks done{left}; the task is {answer.state or 'gone'}"
     if answer.refused or answer.left or not answer.changed:
         raise SystemExit(1)

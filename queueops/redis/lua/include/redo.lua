@@ -4,7 +4,7 @@
 -- whoever comes goes on with it, the agenda too.
 -- `xd` is how many of the failed ones were let go. So that it is known without their record, the score of such a one is a
 -- time and a half; of one without a record it is -1, and 0 where it was not let go.
-local redo_room = 500 -- chunks in one call of a script
+local redo_room = 200 -- chunks in one call of a script; one that is edited counts for four
 local redone = {}
 local unfit = 0 -- how many were not given other data, for theirs has no fields
 local edits = {} -- what is to be made of the data, by task and state
@@ -67,7 +67,7 @@ local function change(verb, task, number, state, since, who)
   local ref = task .. '#' .. number
   local was = call('HGET', TASK .. ref, 'a') or ''
   local data = edited(edit_of(task, verb, state), was)
-  redo_room = redo_room - 1 - floor(max(#was, #(data or '')) / 256) -- so much longer it takes
+  redo_room = redo_room - 3 - floor(max(#was, #(data or '')) / 256) -- so much longer it takes
   if not data then
     unfit = unfit + 1
     local behind = text(since + 1) .. (let_go(task, number) and '.5' or '')
