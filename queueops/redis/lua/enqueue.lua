@@ -10,7 +10,8 @@
 --@include clock
 --@include handover
 
-local handed = hand_over()
+local waiting = call('ZRANGE', P .. ':idle', -1, -1)[1] -- the worker that began to wait last
+local handed = waiting and hand_over(waiting)
 if handed then return { handed } end
 
 --@include rates
@@ -109,5 +110,5 @@ while seen < total do
   local named, entered, places = write_records(group)
   if named[1] then write_indexes(group, named, entered, places) end
 end
-if wake_workers(brought) or timed or lanes_await then wake_early() end
+if waiting and (wake_workers(brought) or timed or lanes_await) then wake_early() end
 return reply

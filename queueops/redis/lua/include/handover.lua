@@ -3,13 +3,12 @@
 -- fence, and its end costs the task nothing: the worker was frozen, or the token was lost with its connection.
 local HANDED_MS, HANDED_BYTES = 2000, 16384
 
--- The worker that a task may be handed to; nil when it is to go through its lane.
-local function waiting_worker(key, lane, size)
-  local worker = call('ZRANGE', P .. ':idle', -1, -1)[1]
-  if not worker or size > HANDED_BYTES then return end
-  if call('EXISTS', P .. ':lanes:ready', P .. ':state:quarantined', key) > 0 then return end
+-- Whether a task may be handed over, or is to go through its lane.
+local function goes_by_hand(key, lane, size)
+  if size > HANDED_BYTES then return false end
+  if call('EXISTS', P .. ':lanes:ready', P .. ':state:quarantined', key) > 0 then return false end
   local conf = call('HMGET', P .. ':lane:' .. lane .. '#conf', 'limit', 'paused', 'rate')
-  if not (conf[1] or conf[2] or conf[3]) then return worker end
+  return not (conf[1] or conf[2] or conf[3])
 end
 
 local function index_handed(id, name, lane, number)
@@ -35,7 +34,7 @@ local function hand_to(worker, id, record)
 end
 
 -- Hand over the one task of this call, if it is to be; its uid, which is its fence, too.
-local function hand_over()
+local function hand_over(worker)
   if ARGV[1] ~= '1' or ARGV[3] ~= '' then return end
   local last, name, lane = 4 + ARGV[4], ARGV[6], 'default'
   for i = 7, last, 2 do
@@ -44,8 +43,7 @@ local function hand_over()
   local own = tonumber(ARGV[last + 1])
   local place = last + own + 2
   local id = ARGV[place]
-  local worker = waiting_worker(TASK .. id, lane, #ARGV[place + 1])
-  if not worker then return end
+  if not goes_by_hand(TASK .. id, lane, #ARGV[place + 1]) then return end
   local number = text(call('INCR', P .. ':seq'))
   local record = { 'HSET', TASK .. id, 'u', number, 's', 'locked', 'f', number, 'h', number, 'w', worker, 'b', NOW, 'c', NOW,
     unpack(ARGV, 5, last) }
