@@ -8,10 +8,11 @@ from typing import Any
 import hiredis
 
 from queueops.conf import Settings
-from queueops.contracts import Command, Exchange, Extend, Lease, Posted, Settlement, Told
+from queueops.contracts import Command, Exchange, Extend, Lease, Outcome, Posted, Settlement, Told
 
 Argument = str | int | float | bytes
 _TASK = b"task "
+_SUCCESS = Outcome.SUCCESS
 
 
 def rules(settings: Settings) -> str:
@@ -47,8 +48,11 @@ def exchange_arguments(
         take,
     ]
     for end in settle:
-        arguments += settlement_arguments(end)
-        arguments.append("1" if end.counted else "")
+        if end.outcome == _SUCCESS:
+            arguments += (end.id, end.fence, _SUCCESS, end.value)
+        else:
+            arguments += settlement_arguments(end)
+            arguments.append("1" if end.counted else "")
     for held in extend:
         arguments += (held.id, held.fence, held.left_ms)
     for field, count in metrics.items():

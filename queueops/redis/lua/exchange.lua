@@ -4,7 +4,8 @@
 -- ARGV: 1 worker, 2 want, 3 '1' when the worker has nothing else to do, 4 longest sleep in ms, 5 rules (see rules.lua),
 --       6..8 how many settlements, extensions and metrics follow, 9 how many commands it takes beside those that
 --       it brings about (-1: none at all);
---       settlement: id, fence, outcome, value, delay ms, fingerprint, title, '1' when it costs an attempt;
+--       settlement: id, fence, outcome, value, and for all but a success: delay ms, fingerprint, title, '1' when it
+--       costs an attempt;
 --       extension: id, fence, ms left to the task's own limit (-1: none); metric: field, count.
 -- Reply: leases (id, fence, ms waited, fields), words of the settlements, lost ids, cancelled ids with reasons,
 --        ms until the agenda has something, '1' when more is ready, commands (id, fields), Redis' time in ms.
@@ -48,7 +49,7 @@ call('ZREM', P .. ':idle', worker)
 for i = 1, tonumber(ARGV[6]) do
   words[i] = settle(position)
   if words[i] == 'STALE' then count_minute('stale', 1) end
-  position = position + 8
+  position = position + (ARGV[position + 3] == 'success' and 4 or 8)
 end
 settle_up()
 

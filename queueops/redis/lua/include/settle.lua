@@ -124,12 +124,13 @@ local function settle_success(id, row, position)
 end
 
 local function end_at(position)
+  if ARGV[position + 3] == 'success' then return { value = ARGV[position + 4] } end
   return { value = ARGV[position + 4], delay = tonumber(ARGV[position + 5]), fingerprint = ARGV[position + 6],
     title = ARGV[position + 7], counted = ARGV[position + 8] == '1' }
 end
 
 -- Settle one lease and answer OK, REPEAT (this very settlement came before), STALE or GONE. The arguments stand in
--- ARGV behind `position`: id, fence, outcome, value, delay ms, fingerprint, title, counted.
+-- ARGV behind `position`: id, fence, outcome, value, and for all but a success delay ms, fingerprint, title, counted.
 local function settle(position)
   local id, outcome = ARGV[position + 1], ARGV[position + 3]
   if is_chunk(id) then return settle_chunk(id, ARGV[position + 2], outcome, end_at(position)) end
