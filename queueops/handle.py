@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any, Generic, TypeVar, cast
 
 import msgspec
@@ -163,8 +162,7 @@ class TaskHandle(Generic[Result]):
     def postpone(self, delay: Delay) -> bool:
         """Let a task that has not begun wait so many seconds, or until a moment. False when its state forbids it."""
         moment = when("delay", delay)
-        due = moment.due_ms if moment.due_ms is not None else int(time.time() * 1000) + (moment.delay_ms or 0)
-        return self._control("postpone", due)
+        return self._control("postpone", f"+{moment.delay_ms or 0}" if moment.due_ms is None else moment.due_ms)
 
     def _control(self, verb: str, value: str | int = "") -> bool:
         self._check()

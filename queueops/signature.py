@@ -128,7 +128,7 @@ class Plan:
             if name in filled and not (name in self._unnamed and self._open_named):
                 raise BadArguments(name=self.name, reason=f"{name!r} is given twice.")
             if self._open_named is None and (name not in self._decoders or name in self._unnamed):
-                known = advice(name, set(self._decoders) - set(filled) - self._unnamed)
+                known = advice(name, set(self._decoders) - self._unnamed)
                 raise BadArguments(name=self.name, reason=f"there is no parameter {name!r}{known}")
         if missing := self._required.difference(filled).difference(kwargs):
             names = ", ".join(repr(name) for name in self.signature.parameters if name in missing)

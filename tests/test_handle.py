@@ -17,6 +17,7 @@ from queueops.errors import BadId, BadOption, QueueOpsError, ResultTimeout, Task
 from queueops.handle import TaskHandle
 from queueops.reasons import LONGEST_REASON
 from queueops.redis.broker import get_broker
+from queueops.redis.reader import Reader
 from queueops.states import State
 from queueops.testing import run_worker
 from tests import tasks_for_tests as tasks
@@ -79,6 +80,15 @@ def test_what_a_record_says_of_progress_never_hides_the_result(namespace, said):
     broker = get_broker()
     broker.client.hset(broker.keys("default").task(handle.id), mapping={"pr": said, "to": said})
     assert (handle.progress, handle.result(timeout=0)) == (None, 2)
+
+
+def test_a_handle_postpones_by_the_clock_of_the_store(namespace, monkeypatch):
+    handle, broker = tasks.add.push(1), get_broker()
+    monkeypatch.setattr(time, "time", lambda real=time.time: real() + 86_400)
+    before = Reader(broker).now_ms()
+    assert handle.postpone(60)
+    due = handle.status().due_ms
+    assert before + 60_000 <= due <= Reader(broker).now_ms() + 60_000
 
 
 @pytest.mark.parametrize("id", ["a b", "", None, 5, "a#1", "x" * 201])

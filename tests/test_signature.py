@@ -40,6 +40,7 @@ def anything(first, *more, **named): ...
     [
         ((), {}, "'user_id' must be given."),
         ((1, "a", 3), {}, "it takes at most 2 positional arguments, but 3 were given."),
+        ((1,), {"zzz": 3}, "there is no parameter 'zzz'; known are: at, template, user_id"),
         ((1,), {"templat": "a"}, "there is no parameter 'templat'; did you mean 'template'?"),
         ((1,), {"user_id": 2}, "'user_id' is given twice."),
         (("x",), {}, "user_id: Expected `int`, got `str`."),

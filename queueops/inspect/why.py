@@ -215,7 +215,11 @@ def _leased(detail: Detail) -> Iterator[Finding]:
     else:
         yield good(f"Its lease lasts {span(left)} more unless it is extended.", value=clock(detail.due or 0))
     if reason := record.get("x"):
-        yield bad("It was asked to stop, and has not yet.", value=reason, verb="release", target=detail.id)
+        text = (
+            "It was asked to stop, and has not yet: a function that is not async has to look at current().cancelled."
+            " It can be released, which takes it from its worker; what it does goes on there, and counts no more."
+        )
+        yield bad(text, value=reason, verb="release", target=detail.id)
 
 
 def _holder(detail: Detail, worker: str) -> Finding:

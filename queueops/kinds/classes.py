@@ -43,12 +43,12 @@ class TaskClass:
             cls._register(cls.name, Schedule.of(cls.__dict__.get("cron")))
 
     @classmethod
-    def push(cls, *args: Any, **kwargs: Any) -> TaskHandle[Any]:
+    def push(cls, /, *args: Any, **kwargs: Any) -> TaskHandle[Any]:
         """Leave this call to workers."""
         return cls.s(*args, **kwargs).push()
 
     @classmethod
-    async def apush(cls, *args: Any, **kwargs: Any) -> TaskHandle[Any]:
+    async def apush(cls, /, *args: Any, **kwargs: Any) -> TaskHandle[Any]:
         """The same for async code."""
         return await cls.s(*args, **kwargs).apush()
 
@@ -58,17 +58,22 @@ class TaskClass:
         return cls.s(*args, **kwargs).postpone(delay)
 
     @classmethod
-    def push_on_commit(cls, *args: Any, **kwargs: Any) -> TaskHandle[Any]:
+    def push_on_commit(cls, /, *args: Any, **kwargs: Any) -> TaskHandle[Any]:
         """Leave this call to workers once the current database transaction is committed."""
         return cls.s(*args, **kwargs).push_on_commit()
 
     @classmethod
-    def s(cls, *args: Any, **kwargs: Any) -> Part:
+    async def apush_on_commit(cls, /, *args: Any, **kwargs: Any) -> TaskHandle[Any]:
+        """The same for async code."""
+        return await cls.s(*args, **kwargs).apush_on_commit()
+
+    @classmethod
+    def s(cls, /, *args: Any, **kwargs: Any) -> Part:
         """Make this call a part of a chain or group."""
         return cls.task.s(*args, **kwargs)
 
     @classmethod
-    def si(cls, *args: Any, **kwargs: Any) -> Part:
+    def si(cls, /, *args: Any, **kwargs: Any) -> Part:
         """The same, without the result of the task before it."""
         return cls.s(*args, **kwargs).si()
 
@@ -106,12 +111,12 @@ class RunClass(TaskClass, abstract=True):
         return cls.task.push_many(calls)
 
     @classmethod
-    def s(cls, *args: Any, **kwargs: Any) -> Signature:
+    def s(cls, /, *args: Any, **kwargs: Any) -> Signature:
         """Make this call a part of a chain or group."""
         return cls.task.s(*args, **kwargs)
 
     @classmethod
-    def si(cls, *args: Any, **kwargs: Any) -> Signature:
+    def si(cls, /, *args: Any, **kwargs: Any) -> Signature:
         """The same, without the result of the task before it."""
         return cls.task.si(*args, **kwargs)
 

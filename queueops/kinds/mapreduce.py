@@ -86,7 +86,7 @@ class MapReduceTask(Task[Any, Any, Any]):
 
     chunk_options: ChunkOptions
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Map, process and reduce here and now, one chunk after the other."""
         stages: Stages = self.handler.stages  # type: ignore[attr-defined]
         process = async_to_sync(stages.aprocess) if self.chunk_options.asynchronous else stages.process

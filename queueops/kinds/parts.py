@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
+from asgiref.sync import sync_to_async
 from django.db import transaction
 
 from queueops.composite_errors import EmptyComposite, NoPart
@@ -65,6 +66,10 @@ class Part:
     def push_on_commit(self) -> TaskHandle[Any]:
         """The same, once the current database transaction is committed; outside of one, at once."""
         raise NotImplementedError
+
+    async def apush_on_commit(self) -> TaskHandle[Any]:
+        """The same for async code."""
+        return await sync_to_async(self.push_on_commit)()
 
 
 class Signature(Part):

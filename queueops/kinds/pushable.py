@@ -8,6 +8,7 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import Any, Generic, ParamSpec, TypeVar, Unpack
 
+from asgiref.sync import sync_to_async
 from django.db import transaction
 
 from queueops import conf
@@ -57,16 +58,16 @@ class Task(Generic[Params, Returned, Result]):
     def __repr__(self) -> str:
         return f"<Task {self.name}>"
 
-    def __call__(self, *args: Params.args, **kwargs: Params.kwargs) -> Returned:
+    def __call__(self, /, *args: Params.args, **kwargs: Params.kwargs) -> Returned:
         """Run the function here and now; its dependencies are given to it."""
         returned: Returned = self.handler.call(*args, **kwargs)
         return returned
 
-    def push(self, *args: Params.args, **kwargs: Params.kwargs) -> TaskHandle[Result]:
+    def push(self, /, *args: Params.args, **kwargs: Params.kwargs) -> TaskHandle[Result]:
         """Leave this call to a worker."""
         return self._send(self._made(args, kwargs))
 
-    async def apush(self, *args: Params.args, **kwargs: Params.kwargs) -> TaskHandle[Result]:
+    async def apush(self, /, *args: Params.args, **kwargs: Params.kwargs) -> TaskHandle[Result]:
         """The same for async code."""
         return await asyncio.to_thread(self._send, self._made(args, kwargs))
 
@@ -88,6 +89,8 @@ class Task(Generic[Params, Returned, Result]):
             raise BadOption(
                 name="id", value=self.options.id, expected="left out of push_many; unique= gives each its own"
             )
+        if not isinstance(calls, Iterable):
+            raise BadOption(name="calls", value=calls, expected="calls, such as [(1,), (2,)]")
         handles: list[TaskHandle[Result]] = []
         made = 0
         with Flights(self.options.pool, self.options.durable) as flights:
@@ -102,7 +105,7 @@ class Task(Generic[Params, Returned, Result]):
                 raise
         return handles
 
-    def push_on_commit(self, *args: Params.args, **kwargs: Params.kwargs) -> TaskHandle[Result]:
+    def push_on_commit(self, /, *args: Params.args, **kwargs: Params.kwargs) -> TaskHandle[Result]:
         """Leave this call to a worker once the current database transaction is committed; outside of one, at once.
 
         The arguments are taken as they are now. Until the commit, and for ever after a rollback, the handle has no
@@ -112,11 +115,15 @@ class Task(Generic[Params, Returned, Result]):
         transaction.on_commit(functools.partial(self._send, push))
         return TaskHandle(push.id, push.pool)
 
-    def s(self, *args: Any, **kwargs: Any) -> Signature:
+    async def apush_on_commit(self, /, *args: Params.args, **kwargs: Params.kwargs) -> TaskHandle[Result]:
+        """The same for async code."""
+        return await sync_to_async(self.push_on_commit)(*args, **kwargs)
+
+    def s(self, /, *args: Any, **kwargs: Any) -> Signature:
         """Make this call a part of a chain or group: in a chain, its first argument is the result before it."""
         return Signature(self, args, kwargs)
 
-    def si(self, *args: Any, **kwargs: Any) -> Signature:
+    def si(self, /, *args: Any, **kwargs: Any) -> Signature:
         """The same, but without that result."""
         return Signature(self, args, kwargs, ignores_previous=True)
 

@@ -72,9 +72,9 @@ def task(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     name: by default the function's module and name. pool, lane, priority (-100..100, higher first), tags. retries: how
     many more attempts after the first one failed (the pool's setting, or 2). retry: a `Retry`, the delays between them.
     retry_on: the exceptions that are worth another attempt. timeout: seconds for one attempt. unique: a function of the
-    arguments, or a template such as "mail:{user_id}", that gives the id; what a second push of the same id does says
-    on_conflict. keep: seconds that the ended task is kept. durable: wait until the store has it on disk. cron: when it
-    runs by itself, a line such as "0 3 * * *" or a `Schedule`; a watchdog sees to that.
+    arguments, or a template such as "mail:{user_id}", that gives the id (None: one of its own); what a second push of
+    the same id does says on_conflict. keep: seconds that the ended task is kept. durable: wait until the store has it
+    on disk. cron: when it runs by itself, a line such as "0 3 * * *" or a `Schedule`; a watchdog sees to that.
     """
     if function is not None:
         return _made_task(function, options)

@@ -36,7 +36,7 @@ class Template(TaskClass, abstract=True):
         raise NotImplementedError(f"{self.name} has no init()")
 
     @classmethod
-    def s(cls, *args: Any, **kwargs: Any) -> TemplatePart:
+    def s(cls, /, *args: Any, **kwargs: Any) -> TemplatePart:
         """Make this call a part of a chain or group."""
         return TemplatePart(cls, args, kwargs)
 

@@ -13,7 +13,7 @@ from queueops.errors import BadOption
 from queueops.ids import check_id
 from queueops.signature import Plan
 
-Unique = str | Callable[..., str]
+Unique = str | Callable[..., str | None]
 _EXAMPLE = '"mail:{user_id}"'
 
 
@@ -34,16 +34,18 @@ class UniqueId:
         self._names = [p.name for p in taken if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
         self._fits = not any(p.kind in (p.POSITIONAL_ONLY, p.VAR_POSITIONAL) for p in taken)
 
-    def of(self, plan: Plan, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
-        """The id of a call. Raises BadId and BadOption."""
+    def of(self, plan: Plan, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str | None:
+        """The id of a call; None when the function of it gives None. Raises BadId and BadOption."""
         given = plan.bind(args, kwargs).arguments
         if isinstance(self._unique, str):
             return check_id(_filled(self._unique, given))
         if plan.rest_name in given:
             given |= given[plan.rest_name]
         if not self._fits or not given.keys() >= set(self._names):
-            return check_id(self._unique(*args, **kwargs))  # it names things its own way: call it as the task is called
-        return check_id(self._unique(**(given if self._takes_all else {name: given[name] for name in self._names})))
+            found = self._unique(*args, **kwargs)  # it names things its own way: call it as the task is called
+        else:
+            found = self._unique(**(given if self._takes_all else {name: given[name] for name in self._names}))
+        return None if found is None else check_id(found)
 
 
 def _check(template: str, function: Callable[..., Any]) -> None:

@@ -31,8 +31,8 @@ class Controlling(Link):
     ) -> list[Row]:
         """An operator's action on at most 500 tasks; each row is answered. ``value`` is what the verb takes:
 
-        postpone: due in epoch ms; cancel: the reason; retry and edit: new arguments as JSON ('-' = none); priority: the
-        number; move: the lane; keep: ms.
+        postpone: due in epoch ms, or "+ms" from now; cancel: the reason; retry and edit: new arguments as JSON
+        ('-' = none); priority: the number; move: the lane; keep: ms.
         """
         allowed = ",".join(states.states_allowing(verb))
         reply = self._call(

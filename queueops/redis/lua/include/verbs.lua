@@ -47,7 +47,9 @@ function verbs.release(id, record)
   return 'cancelled'
 end
 
+-- `due` is a time, or with a + before it so many ms from now.
 function verbs.postpone(id, record, due)
+  if string.sub(due, 1, 1) == '+' then due = text(now + tonumber(due)) end
   move(id, record.s, 'postponed', record.n, record.k)
   leave_place(id, record)
   call('HSET', task_key(id), 's', 'postponed', 'd', due)
