@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from msgspec.structs import replace
 
@@ -20,6 +20,8 @@ from queueops.states import TERMINAL, State
 
 PAGE, ROWS = 50, 100
 """Parts of the task itself on one page, and rows in all."""
+SEARCHES = 4
+"""Calls in which a filtered tree looks through its parts, 500 each."""
 MOST_OPENED = 20
 SHOWN = ("", "failed", "open")
 """Which parts: all, those that failed or were cancelled, those that have not ended."""
@@ -41,6 +43,8 @@ def tree(id: str, pool: str, *, after: str = "", show: str = "", opened: Sequenc
     asked = [each for each in opened if may_be_id(each)][:MOST_OPENED]
     reader, hide = open_reader(), redactor()
     root, above = reader.tree(pool, id, after, show, (PAGE, ROWS), asked)
+    if root and show:
+        _search_on(root, lambda at, taken: reader.tree(pool, id, at, show, (PAGE - taken, ROWS - taken), asked)[0])
     if root and (far := list(_far(id, root))):
         _find(reader, far)
     return Tree(
@@ -50,6 +54,16 @@ def tree(id: str, pool: str, *, after: str = "", show: str = "", opened: Sequenc
             for each in above
         ),
     )
+
+
+def _search_on(root: BranchFacts, read: Callable[[str, int], BranchFacts | None]) -> None:
+    """Look through more parts: in several calls, so that none takes the store long."""
+    for _ in range(SEARCHES - 1):
+        found = read(root.next, len(root.rows)) if root.next and len(root.rows) < PAGE else None
+        if found is None:
+            return
+        root.rows += found.rows
+        root.next = found.next
 
 
 def _far(id: str, branch: BranchFacts) -> Iterator[tuple[str, PartFacts]]:

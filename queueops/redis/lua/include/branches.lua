@@ -1,9 +1,8 @@
 -- The parts of chains, groups and iterators, as they are shown: within a budget of parts that are looked at in one call.
 -- A position is the order of a part or, of an iterator, `g` and the generation of a task that it has begun: those come
 -- first, the oldest before the others.
-local looked = 0
-local LOOK = 2000 -- parts in one call of a script
-local COUNTED = 500 -- a branch of so many is counted by state
+local to_look, to_count = 500, 500 -- parts in one call of a script: that are looked through, that are counted by state
+local COUNTED = 200 -- a branch of so many is counted
 local WIDEST = 1000 -- no window of an iterator is wider
 local AROUND = 3 -- a long chain is shown from so many before the one whose turn it is
 
@@ -28,7 +27,6 @@ end
 -- Another task may have its id by now: a part is what knows this parent, in its present generation. One of another pool
 -- is known by its name alone.
 local function part_of(branch, ref, order)
-  looked = looked + 1
   local at = string.find(ref, '#', 1, true)
   if at then return { id = string.sub(ref, 1, at - 1), pool = string.sub(ref, at + 1), order = order } end
   local row = fields_of(task_key(ref), 's', 'k', 'pi', 'pu', 'nf')
@@ -98,10 +96,13 @@ end
 local function fill(branch, position, wanted, show)
   if position == '' and show == '' then position = start_of_page(branch, wanted) end
   branch.rows, branch.next, branch.first, branch.counts = {}, '', position, {}
-  local counts = branch.listed <= min(COUNTED, LOOK - looked)
-  if not counts and wanted == 0 then return end
+  local counts = branch.listed <= min(COUNTED, to_count)
+  if counts then to_count = to_count - branch.listed end
   each_part(branch, counts and '' or position, function(ref, order, at)
-    if looked >= LOOK then branch.next = at; return false end
+    if not counts then
+      if wanted == 0 or to_look == 0 then branch.next = at; return false end
+      to_look = to_look - 1
+    end
     local part = part_of(branch, ref, order)
     if counts then
       local state = part.state or 'gone'
