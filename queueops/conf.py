@@ -111,9 +111,13 @@ POOL = read.table(
 KEPT = read.table(dict.fromkeys(RETENTION, read.seconds(0)))
 CONNECT: dict[str, read.Reader[Any]] = (
     dict.fromkeys(("username", "password", "client_name"), read.text)
-    | dict.fromkeys(("socket_timeout", "socket_connect_timeout"), read.optional(read.seconds(0.001)))
+    | dict.fromkeys(("socket_timeout", "socket_connect_timeout"), read.optional(read.seconds(0.001, read.DAY)))
     | {"db": read.whole(0), "max_connections": read.whole(1), "socket_read_size": read.whole(1)}
-    | {"health_check_interval": read.seconds(0), "socket_keepalive": read.flag, "ssl_check_hostname": read.flag}
+    | {
+        "health_check_interval": read.seconds(0, read.DAY),
+        "socket_keepalive": read.flag,
+        "ssl_check_hostname": read.flag,
+    }
     | dict.fromkeys(("credential_provider", "redis_connect_func", "socket_keepalive_options"), read.given)
     | dict.fromkeys(("ssl_keyfile", "ssl_certfile", "ssl_ca_certs", "ssl_ca_path", "ssl_ca_data"), read.given)
     | dict.fromkeys(("ssl_password", "ssl_cert_reqs", "ssl_min_version", "ssl_ciphers"), read.given)
@@ -126,7 +130,9 @@ OURS: dict[str, read.Reader[Any]] = dict.fromkeys(
     ("retry", "retry_on_timeout", "retry_on_error"),
     read.reserved("QUEUEOPS['RETRY'] says how often a call is repeated"),
 )
-RETRY = read.table({"attempts": read.whole(1, 100)} | dict.fromkeys(("base", "cap", "budget"), read.seconds(0.001)))
+RETRY = read.table(
+    {"attempts": read.whole(1, 100)} | dict.fromkeys(("base", "cap", "budget"), read.seconds(0.001, read.DAY))
+)
 
 READERS: dict[str, read.Reader[Any]] = {
     "URL": read.url,
@@ -136,13 +142,13 @@ READERS: dict[str, read.Reader[Any]] = {
     "RETENTION": _retention,
     "RETENTION_CAP": read.whole(0),
     "MIDDLEWARE": read.texts,
-    "LEASE": read.seconds(0.1),
+    "LEASE": read.seconds(0.1, read.DAY),
     "MAX_CRASHES": read.whole(1),
-    "GRACE": read.seconds(0),
+    "GRACE": read.seconds(0, read.DAY),
     "UNKNOWN_AFTER": read.seconds(1),
     "REDACT": read.texts,
     "READ_ONLY": read.flag,
-    "CONNECT": read.table(CONNECT | OURS),
+    "CONNECT": read.table(CONNECT, refused=OURS),
     "RETRY": _retry,
 }
 

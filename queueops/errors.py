@@ -79,7 +79,7 @@ class BadUrl(QueueOpsError, ValueError):
 
 
 class BrokerUnavailable(QueueOpsError):
-    """Redis at {url} did not answer after {attempts} attempts: {reason}. Is it running, and is QUEUEOPS_URL right?"""
+    """Redis at {url} did not answer (attempts: {attempts}): {reason}. Is it running, and is QUEUEOPS_URL right?"""
 
     url: str
     attempts: int
@@ -393,7 +393,7 @@ class Shutdown(Interrupt):
 def advice(word: str, known: Iterable[str]) -> str:
     """The end of a message about an unknown word: the nearest known one, or all of them."""
     names = sorted(known)
-    near = difflib.get_close_matches(word, names, n=1)
+    near = difflib.get_close_matches(word.lower(), by_lower := {name.lower(): name for name in names}, n=1)
     if near:
-        return f"; did you mean {near[0]!r}?"
+        return f"; did you mean {by_lower[near[0]]!r}?"
     return f"; known are: {', '.join(names)}" if names else "; there are none"

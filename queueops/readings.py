@@ -14,6 +14,8 @@ from typing import Any, TypeVar
 from queueops.errors import BadId, advice
 from queueops.ids import check_lane
 
+DAY, TEN_YEARS = 86_400, 10 * 366 * 86_400
+"""The most seconds of a duration while which somebody waits, and of any other."""
 Value = TypeVar("Value")
 Reader = Callable[[Any], Value]
 
@@ -73,13 +75,13 @@ def number(least: float, most: float) -> Reader[float]:
     return read
 
 
-def seconds(least: float) -> Reader[float]:
-    """A duration in seconds, or a timedelta, of at least `least` seconds."""
+def seconds(least: float, most: float = TEN_YEARS) -> Reader[float]:
+    """A duration in seconds, or a timedelta, from `least` to `most` seconds."""
 
     def read(value: Any) -> float:
         number = value.total_seconds() if isinstance(value, timedelta) else value
-        if isinstance(number, bool) or not isinstance(number, int | float) or not least <= number < float("inf"):
-            raise Unfit(f"a number of seconds or a timedelta, at least {least:g}")
+        if isinstance(number, bool) or not isinstance(number, int | float) or not least <= number <= most:
+            raise Unfit(f"a number of seconds or a timedelta, from {least:g} to {most:,.0f}")
         return float(number)
 
     return read
@@ -128,6 +130,9 @@ def url(value: Any) -> str:
         raise Unfit('"embedded:" and the directory of its data, such as "embedded:var/queueops"')
     if scheme != "embedded" and not rest.removeprefix("//").strip("/"):
         raise Unfit(f'"{scheme}://" and an address')
+    host = re.split("[/?#]", rest.removeprefix("//"), maxsplit=1)[0].rpartition("@")[2]
+    if scheme in ("redis", "rediss") and not host.partition(":")[0]:
+        raise Unfit(f'"{scheme}://" and a host, such as "{scheme}://127.0.0.1:6379/0"')
     return value
 
 
@@ -168,11 +173,16 @@ def anything(value: Any) -> dict[str, Any]:
     return dict(value)
 
 
-def table(readers: Mapping[str, Reader[Any]]) -> Reader[dict[str, Any]]:
-    """A dict with these keys only."""
+def table(
+    readers: Mapping[str, Reader[Any]], refused: Mapping[str, Reader[Any]] | None = None
+) -> Reader[dict[str, Any]]:
+    """A dict with these keys only; the readers of those that are `refused` say why."""
 
     def read(value: Any) -> dict[str, Any]:
-        return {key: _item(readers, key, item) for key, item in anything(value).items()}
+        return {
+            key: _item(refused if refused and key in refused else readers, key, item)
+            for key, item in anything(value).items()
+        }
 
     return read
 

@@ -50,6 +50,7 @@ def test_the_hint_lists_the_settings_for_a_wrong_setting_only(settings: Any) -> 
         ("redis://h/abc", "the database is 'abc', but it must be a number"),
         ("redis://h/1/2", "the database is '1/2'"),
         ("redis://h?db=x", "db"),
+        ("redis://h?bogus=1", "a connection has no option 'bogus'"),
         ("redis+sentinel://h1,h2", "the name of the sentinels' master is missing"),
         ("redis+sentinel://h1/mine/x", "the database is 'x'"),
         ("redis+cluster://h:port", "Port could not be cast"),
@@ -79,12 +80,30 @@ def test_a_url_that_is_well_formed_passes_though_nobody_is_there(settings: Any, 
 
 
 def test_options_of_tls_without_tls_are_an_error(settings: Any) -> None:
-    settings.QUEUEOPS = {"URL": "redis://h", "CONNECT": {"ssl_ca_certs": "/ca.pem"}}
+    settings.QUEUEOPS = {"URL": "redis://h", "CONNECT": {"ssl_ca_certs": __file__}}
     (message,) = check_environment()
     assert message.id == "queueops.E004"
     assert "ssl_ca_certs" in message.msg
-    settings.QUEUEOPS = {"URL": "rediss://h", "CONNECT": {"ssl_ca_certs": "/ca.pem"}}
+    settings.QUEUEOPS = {"URL": "rediss://h", "CONNECT": {"ssl_ca_certs": __file__}}
     assert check_environment() == []
+
+
+@pytest.mark.parametrize(
+    ("url", "name", "value", "expected"),
+    [
+        ("rediss://h", "ssl_ca_certs", "/nowhere/ca.pem", "a file that is there"),
+        ("rediss://h", "ssl_ca_path", __file__, "a directory that is there"),
+        ("redis://h/0", "db", 3, "left out: the URL names the database"),
+    ],
+)
+def test_what_a_connection_could_not_use_is_an_error(
+    settings: Any, url: str, name: str, value: object, expected: str
+) -> None:
+    settings.QUEUEOPS = {"URL": url, "CONNECT": {name: value}}
+    (message,) = check_environment()
+    assert message.id == "queueops.E004"
+    assert f"QUEUEOPS['CONNECT']['{name}'] is" in message.msg
+    assert expected in message.msg
 
 
 def test_every_wrong_setting_is_an_error_of_its_own(settings: Any) -> None:

@@ -75,7 +75,19 @@ def test_a_pool_that_is_not_declared_has_the_defaults() -> None:
         ),
         (
             {"LEASE": "long"},
-            "The setting QUEUEOPS['LEASE'] is 'long', but it must be a number of seconds or a timedelta, at least 0.1.",
+            "The setting QUEUEOPS['LEASE'] is 'long', but it must be "
+            "a number of seconds or a timedelta, from 0.1 to 86,400.",
+        ),
+        (
+            {"RETENTION": {"failed": 1e300}},
+            "The setting QUEUEOPS['RETENTION']['failed'] is 1e+300, but it must be "
+            "a number of seconds or a timedelta, from 0 to 316,224,000.",
+        ),
+        ({"url": "redis://h"}, "There is no setting QUEUEOPS['url']; did you mean 'URL'?"),
+        (
+            {"URL": "redis://:6379/0"},
+            "The setting QUEUEOPS['URL'] is 'redis://:6379/0', but it must be "
+            '"redis://" and a host, such as "redis://127.0.0.1:6379/0".',
         ),
         (
             {"RETENTION": {"done": 3}},
@@ -98,7 +110,7 @@ def test_a_pool_that_is_not_declared_has_the_defaults() -> None:
         (
             {"CONNECT": {"socket_timeout": "1"}},
             "The setting QUEUEOPS['CONNECT']['socket_timeout'] is '1', but it must be "
-            "a number of seconds or a timedelta, at least 0.001.",
+            "a number of seconds or a timedelta, from 0.001 to 86,400.",
         ),
         ({"READ_ONLY": "no"}, "The setting QUEUEOPS['READ_ONLY'] is 'no', but it must be True or False."),
         ({"MIDDLEWARE": "a.B"}, "The setting QUEUEOPS['MIDDLEWARE'] is 'a.B', but it must be a list of texts."),
@@ -117,8 +129,26 @@ def test_a_mistake_is_told_with_what_to_write_instead(raw: dict[str, Any], messa
     assert complaint(**raw) == message
 
 
-def test_a_wrong_url_is_told_without_its_password() -> None:
-    assert "hunter2" not in complaint(URL="redi://user:hunter2@host")
+@pytest.mark.parametrize("url", ["redi://user:hunter2@host", "redis://:hunter2@", "rediss://user:hunter2@:6379/1"])
+def test_a_wrong_url_is_told_without_its_password(url: str) -> None:
+    assert "hunter2" not in complaint(URL=url)
+
+
+@pytest.mark.parametrize("url", ["redis://h", "redis://:pw@h/1", "redis://u:p@[::1]:6379?db=1", "rediss://h:1"])
+def test_a_url_with_a_host_is_taken(url: str) -> None:
+    assert read(URL=url).url == url
+
+
+@pytest.mark.parametrize("key", ["LEASE", "GRACE", "UNKNOWN_AFTER"])
+def test_no_duration_is_without_an_end(key: str) -> None:
+    assert "seconds" in complaint(**{key: 1e300})
+    assert "seconds" in complaint(**{key: float("nan")})
+
+
+def test_an_option_that_must_be_left_out_is_not_offered() -> None:
+    offered = complaint(CONNECT={"zzzzz": 1})
+    assert "known are: client_name, credential_provider" in offered
+    assert "decode_responses" not in offered
 
 
 def test_true_is_no_number() -> None:

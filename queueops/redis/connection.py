@@ -6,6 +6,8 @@ idempotent calls instead.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import SplitResult, unquote, urlsplit
@@ -63,7 +65,11 @@ def connect(url: str, **options: Any) -> redis.Redis:
 
 def check(url: str, **options: Any) -> None:
     """Read the URL and the options as `connect` does, and ask nobody. Raises BadUrl and BadSetting."""
+    _check_files(options)
     try:
+        if "db" in options and url.startswith(("redis:", "rediss:")) and urlsplit(url).path.strip("/"):
+            expected = "left out: the URL names the database"
+            raise BadSetting(place="QUEUEOPS['CONNECT']['db']", value=str(options["db"]), expected=expected)
         if url.partition(":")[0].endswith("+cluster"):
             _read_cluster(urlsplit(url))
             return
@@ -72,8 +78,22 @@ def check(url: str, **options: Any) -> None:
     except ValueError as error:
         raise BadUrl.unwrap(error) or BadUrl(url=scrub(url), reason=str(error)) from error
     except (TypeError, redis.exceptions.RedisError) as error:
+        unknown = re.search(r"unexpected keyword argument '(\w+)'", str(error))
+        if unknown and unknown[1] not in options:
+            raise BadUrl(url=scrub(url), reason=f"a connection has no option {unknown[1]!r}") from error
         place, names = "QUEUEOPS['CONNECT']", ", ".join(options) or "empty"
         raise BadSetting(place=place, value=names, expected=f"what this URL's connections take: {error}") from error
+
+
+def _check_files(options: Mapping[str, Any]) -> None:
+    for name, is_there, what in (
+        *((name, Path.is_file, "file") for name in ("ssl_ca_certs", "ssl_certfile", "ssl_keyfile")),
+        ("ssl_ca_path", Path.is_dir, "directory"),
+    ):
+        if (value := options.get(name)) is not None and not is_there(Path(value)):
+            raise BadSetting(
+                place=f"QUEUEOPS['CONNECT']['{name}']", value=repr(value), expected=f"a {what} that is there"
+            )
 
 
 class EmbeddedConnection(UnixDomainSocketConnection):

@@ -9,8 +9,8 @@ import redis
 
 from queueops.errors import BrokerUnavailable
 from queueops.redis.broker import RedisBroker
+from queueops.redis.replies import unavailable
 from queueops.redis.waker import connection_for
-from queueops.scrub import scrub
 
 
 class RedisListener:
@@ -62,4 +62,4 @@ class RedisListener:
             raise self._lost(error) from error
 
     def _lost(self, error: Any) -> BrokerUnavailable:
-        return BrokerUnavailable(url=scrub(self._broker.settings.url), attempts=1, reason=str(error))
+        return unavailable(error, self._broker.settings.url)

@@ -12,6 +12,7 @@ from redis import exceptions
 from queueops.conf import BrokerRetry
 from queueops.errors import BrokerUnavailable, QueueOpsError, StoreFull
 from queueops.redis import patience
+from queueops.refusals import StoreRefuses, advice_about
 from queueops.scrub import scrub
 
 LATER = (
@@ -67,9 +68,16 @@ def translate(error: Exception, url: str, attempts: int = 1) -> QueueOpsError | 
     if is_full(error):
         return StoreFull(reason=str(error)[:200])
     if not _is_fault(error):
-        reason = f"{type(error).__name__}: {scrub(str(error))[:200]}"
-        return BrokerUnavailable(url=scrub(url), attempts=attempts, reason=reason)
+        return unavailable(error, url, attempts)
     return None
+
+
+def unavailable(error: Exception, url: str, attempts: int = 1) -> BrokerUnavailable:
+    """That the store did not answer, or that it refuses us."""
+    reason = f"{type(error).__name__}: {scrub(str(error))[:200]}".rstrip(". ")
+    if advice := advice_about(str(error)):
+        return StoreRefuses(url=scrub(url), attempts=attempts, reason=reason, advice=advice)
+    return BrokerUnavailable(url=scrub(url), attempts=attempts, reason=reason)
 
 
 def repeat(call: Callable[[], T], url: str, retry: BrokerRetry) -> T:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from redis import exceptions
 
 from queueops.conf import Settings
 from queueops.contracts import Outcome, Settlement
@@ -13,6 +14,8 @@ from queueops.errors import BrokerUnavailable, StoreFull
 from queueops.ids import new_id
 from queueops.redis import embedded
 from queueops.redis.broker import RedisBroker
+from queueops.redis.replies import translate
+from queueops.refusals import StoreRefuses
 from tests.kernel.desk import POOL, Desk, end, make
 
 QUEUED = 20_000
@@ -117,7 +120,33 @@ def test_a_call_to_a_server_that_is_gone_says_so(tmp_path: Path) -> None:
     from queueops.conf import BrokerRetry
 
     broker = RedisBroker(Settings(url=f"unix://{tmp_path}/none.sock", retry=BrokerRetry(attempts=2, base=0.001)))
-    with pytest.raises(BrokerUnavailable, match="after 2 attempts"):
+    with pytest.raises(BrokerUnavailable, match="attempts: 2"):
         broker.push([make("a")])
     with pytest.raises(BrokerUnavailable):
         broker.exchange(POOL, "w1", want=1)
+
+
+@pytest.mark.parametrize(
+    ("answer", "advice"),
+    [
+        (exceptions.AuthenticationError("Authentication required."), "Name a user and a password in the URL"),
+        (exceptions.AuthenticationError("WRONGPASS invalid username-password pair"), "password is wrong"),
+        (exceptions.NoPermissionError("this user has no permissions to run 'hget'"), "Give the user of the URL all"),
+        (exceptions.ReadOnlyError("READONLY You can't write against a read only replica."), "name the primary"),
+    ],
+)
+def test_a_store_that_refuses_us_is_not_one_that_is_away(answer: Exception, advice: str) -> None:
+    error = translate(answer, "redis://user:hunter2@h", 3)
+    assert isinstance(error, StoreRefuses)
+    assert advice in str(error)
+    assert "refuses to work for us" in str(error)
+    assert "hunter2" not in str(error)
+    assert ".." not in str(error)
+
+
+def test_a_store_that_is_away_says_how_often_it_was_asked() -> None:
+    error = translate(exceptions.ConnectionError("Connection refused."), "redis://h", 1)
+    assert str(error) == (
+        "Redis at redis://h did not answer (attempts: 1): ConnectionError: Connection refused."
+        " Is it running, and is QUEUEOPS_URL right?"
+    )
