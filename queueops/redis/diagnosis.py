@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from typing import Any
 
 from queueops.redis.keys import Keys
@@ -33,12 +34,12 @@ SIGNS = ("WRONGTYPE", "not an integer", "not a valid float")
 """What the error of a script says when a key of the pool is to blame."""
 
 
-def foreign_keys(client: Any, keys: Keys) -> list[str]:
-    """The pool's own keys that hold something else than they should, each with what it holds."""
+def foreign_keys(client: Any, keys: Keys, lanes: Iterable[str] = ()) -> list[str]:
+    """The pool's own keys that hold something else than they should, each with what it holds; those of `lanes`, too."""
     expected = {getattr(keys, name): kind for kind, names in TYPES.items() for name in names}
     expected |= {keys.state(state): "zset" for state in (*State, ChunkState.ACTIVE)}
     expected |= {keys.metrics(int(time.time() // 60) - ago): "hash" for ago in (-1, 0, 1)}
-    for lane in ["default", *_members(client, keys.lanes)]:
+    for lane in ["default", *lanes, *_members(client, keys.lanes)]:
         expected |= {keys.lane(lane): "zset", keys.lane_conf(lane): "hash", keys.lane_active(lane): "set"}
     for worker in _members(client, keys.workers):
         expected |= {keys.worker(worker): "hash", keys.wake(worker): "list"}

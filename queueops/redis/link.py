@@ -102,9 +102,9 @@ class Link:
         except ResponseError as error:
             raise self.explained(pool, error) from error
 
-    def explained(self, pool: str, error: ResponseError) -> Exception:
-        """The error of a script, or BrokenPool when a key of the pool is to blame."""
+    def explained(self, pool: str, error: ResponseError, lanes: Iterable[str] = ()) -> Exception:
+        """The error of a script, or BrokenPool when a key of the pool is to blame; `lanes` are those it was about."""
         if not any(sign in str(error) for sign in SIGNS):
             return error
-        found = self._repeat(lambda: foreign_keys(self.client, self.keys(pool)))
+        found = self._repeat(lambda: foreign_keys(self.client, self.keys(pool), lanes))
         return BrokenPool(pool=pool, keys="; ".join(found) or f"one of its keys is not what it should be ({error})")

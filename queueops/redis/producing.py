@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from functools import partial
 
 import redis
+from redis.exceptions import ResponseError
 
 from queueops.contracts import Push, Pushed
-from queueops.errors import NotDurable
+from queueops.errors import BrokenPool, NotDurable
 from queueops.redis import pushwire
 from queueops.redis.link import BATCH, Link
 from queueops.redis.pushline import RedisPushes
@@ -57,7 +58,12 @@ class Producing(Link):
 
     def _push_batch(self, pool: str, batch: Sequence[Push]) -> list[Pushed]:
         self.announce(pool)
-        return self._displaced(pool, batch, self._call("enqueue", pool, *pushwire.enqueue_arguments(batch)))
+        try:
+            return self._displaced(pool, batch, self._call("enqueue", pool, *pushwire.enqueue_arguments(batch)))
+        except BrokenPool as error:
+            if isinstance(error.__cause__, ResponseError):  # a lane that is new is known to nobody else
+                raise self.explained(pool, error.__cause__, {push.lane or "default" for push in batch}) from error
+            raise
 
     def _displaced(self, pool: str, batch: Sequence[Push], reply: Sequence[int]) -> list[Pushed]:
         """The answers of ``enqueue``, where an id was in use those of ``displace``."""

@@ -6,9 +6,10 @@ import json
 from io import StringIO
 
 import pytest
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 from django.test import Client
 
+from console.models import AuditEntry
 from queueops import inspect
 from queueops.contracts import Outcome, Push
 from queueops.redis.broker import get_broker
@@ -131,3 +132,14 @@ def test_garbage_in_a_snapshot_is_counted_anew(sick: Desk) -> None:
         found = inspect.snapshot()
         assert found.computed
         assert found.states["pending"] == 2
+
+
+def test_an_action_on_a_broken_pool_is_answered_with_the_key(sick: Desk, administrator: Client) -> None:
+    key = spoil(sick, "agenda")
+    administrator.post("/ops/tasks/s/_postpone", {"pool": "sick", "delay": "60"})
+    assert f"{key} is a string, not a zset" in AuditEntry.objects.get().detail
+    assert "is a string, not a zset" in administrator.get("/ops/tasks/").content.decode()
+    assert sick.state("s") == "pending"
+    with pytest.raises(CommandError, match=r"agenda is a string, not a zset"):
+        call_command("queue", "postpone", "s", "--delay", "60", "--yes", "--pool", "sick", stdout=StringIO())
+    sick.client.flushall()

@@ -29,6 +29,19 @@ def test_a_frozen_worker_cannot_settle_after_its_lease_was_taken(desk: Desk, sta
     assert desk.counted("stale") == 1
 
 
+@pytest.mark.parametrize("outcome", Outcome)
+def test_a_lease_that_was_recovered_is_stale_before_anybody_claims_it_anew(desk: Desk, outcome: Outcome) -> None:
+    desk.push("a", retries=5)
+    old = desk.lease("w1")
+    desk.make_due("a")
+    assert desk.tick()["recovered"] == 1
+    before = desk.everything()
+    assert desk.settle(old, outcome, fingerprint="f1") == "STALE"
+    assert desk.everything() == before
+    assert desk.counted("stale") == 1
+    assert desk.client.hget(desk.keys.task("a"), "f") != str(old.fence).encode()
+
+
 def test_a_frozen_worker_cannot_extend_what_it_lost(desk: Desk, stale: Lease) -> None:
     before = desk.everything()
     assert desk.extend(stale).lost == ["a"]

@@ -127,3 +127,18 @@ def test_a_waiter_is_told_of_the_end(desk: Desk) -> None:
         desk.drain()
         assert ear.get_message(timeout=2)["data"] == b"succeeded"
     assert desk.broker.wait(POOL, "a") == "succeeded"
+
+
+def test_of_the_kinds_of_error_the_newest_thousand_are_known(desk: Desk) -> None:
+    now = desk.now()
+    names = [f"f{number}" for number in range(1003)]
+    with desk.client.pipeline() as pipe:
+        for age, name in enumerate(names):
+            pipe.zadd(desk.keys.errors, {name: now - age})
+            pipe.hset(desk.keys.error(name), mapping={"title": "x", "count": 1, "first": 1, "name": "n", "sample": "a"})
+        pipe.execute()
+    desk.tick()
+    assert desk.client.zcard(desk.keys.errors) == 1000
+    assert desk.client.exists(*map(desk.keys.error, names[1000:])) == 0
+    assert desk.client.exists(*map(desk.keys.error, names[:1000])) == 1000
+    desk.client.flushall()

@@ -35,6 +35,8 @@
 --@include reopen
 --@include mending
 
+need_agenda()
+
 local token = ARGV[7]
 if not parent then return { 0, 0, '', 0 } end
 local changed, left, refused = 0, 0, {}

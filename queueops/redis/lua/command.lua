@@ -34,6 +34,8 @@
 --@include settle
 --@include hearing
 
+need_agenda()
+
 local position = 5
 
 -- Another one with the same id may have been written since: it is not the one that is meant.

@@ -81,6 +81,7 @@ local function control(id)
   answer('OK', state, detail)
 end
 
+need_agenda()
 for i = 8, #ARGV do control(ARGV[i]) end
 settle_up()
 close_outbox(-1)

@@ -52,8 +52,15 @@ local function judge(spec, record)
 end
 
 local reply, pushed, created = {}, {}, {} -- created: ids whose moves are not written yet
-for _ = 1, tonumber(ARGV[1]) do
-  local spec = read_spec()
+local specs = {}
+for i = 1, tonumber(ARGV[1]) do
+  specs[i] = read_spec()
+  local lane = specs[i].values.l or 'default'
+  if not lane_confs[lane] and lane_conf(lane).limit then free_slots(lane) end
+  call('ZCARD', lane_key(lane)) -- where a task can't be placed, nothing is written
+end
+need_agenda(); next_number(0); call('ZCARD', P .. ':lanes:ready')
+for _, spec in ipairs(specs) do
   local record = read_record(spec.id)
   local word, wanted = judge(spec, record)
   local uid = record and (record.uo or record.u) or 0

@@ -28,6 +28,8 @@
 --@include guarding
 --@include nodes
 
+need_agenda()
+
 local id, fence, token, answer = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local record = read_record(id)
 if not record then return { 'GONE', '' } end

@@ -48,6 +48,19 @@ local function read_group()
   return group
 end
 
+-- Fails where the group's lane can't be used: no more is asked about it behind the writes.
+local function check_lane(group)
+  group.resting = not call('ZSCORE', P .. ':lanes:ready', group.lane)
+  if group.resting and lane_conf(group.lane).limit then free_slots(group.lane) end
+end
+
+-- The first task of a group is placed before its record is written: what can fail comes first.
+local function place_first(group, place, id)
+  if group.due then return call('ZADD', P .. ':agenda', text(group.due), id) end
+  check_lane(group)
+  call('ZADD', P .. ':lane:' .. group.lane, place, id)
+end
+
 -- Write the records of a group. Answers the ids that were free: by number, by time of entry, and by place in the lane.
 local function write_records(group)
   local record, own, named, entered, places = group.record, group.own, {}, {}, {}
@@ -65,6 +78,7 @@ local function write_records(group)
       end
       number = number + 1
       record[2], record[4] = key, number
+      if size == 0 then place_first(group, base + number, id) end
       call(unpack(record, 1, last))
       named[size + 1] = number; named[size + 2] = id
       entered[size + 1] = NOW; entered[size + 2] = id
@@ -93,18 +107,30 @@ local function write_indexes(group, named, entered, places)
   end
   if group.due then
     for i = 1, #entered, 2 do entered[i] = text(group.due) end
-    call_sliced('ZADD', P .. ':agenda', entered)
+    if count > 1 then call_sliced('ZADD', P .. ':agenda', entered) end
     try('ZADD', P .. ':lanes', 'NX', NOW, group.lane) -- it can be paused before anything is ready there
     timed = true
-  elseif call('ZSCORE', P .. ':lanes:ready', group.lane) then
-    call_sliced('ZADD', P .. ':lane:' .. group.lane, places)
+  elseif not group.resting then
+    if count > 1 then call_sliced('ZADD', P .. ':lane:' .. group.lane, places) end
     brought = brought + count
   else
     lane_entries[group.lane] = places
-    flush_lanes()
+    flush_lanes(count == 1 and group.lane)
   end
 end
 
+-- Of several groups all are looked at before one is written.
+local function check_groups()
+  local first, left = position, total
+  while left > 0 do
+    local group = read_group()
+    if group.due then call('ZCARD', P .. ':agenda') else check_lane(group); call('ZCARD', P .. ':lane:' .. group.lane) end
+    position, left = position + group.count * (1 + #group.own), left - group.count
+  end
+  position = first
+end
+
+if tonumber(ARGV[2]) < total then check_groups() end
 while seen < total do
   local group = read_group()
   local named, entered, places = write_records(group)

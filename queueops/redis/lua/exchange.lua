@@ -46,6 +46,7 @@ local position = 9
 local words, lost, cancels = {}, {}, {}
 
 call('ZREM', P .. ':idle', worker)
+if ARGV[6] ~= '0' then need_agenda() end
 for i = 1, tonumber(ARGV[6]) do
   words[i] = settle(position)
   if words[i] == 'STALE' then count_minute('stale', 1) end

@@ -16,6 +16,8 @@
 --@include records
 --@include schedules
 
+need_agenda()
+
 local MOST_QUEUED, MOST_LINES = 100, 100
 local id, tick, overlap, who = ARGV[1], ARGV[3], ARGV[5], ARGV[7]
 local key, count = schedule_key(id), tonumber(ARGV[8])

@@ -29,6 +29,8 @@
 --@include guarding
 --@include nodes
 
+need_agenda()
+
 local root, token, step, policy = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local creates = step == 'whole' or step == 'begin'
 -- The word for this call, and whether to go on.

@@ -31,6 +31,8 @@
 --@include chunkends
 --@include settle
 
+need_agenda()
+
 local worker, state, from, running = ARGV[1], ARGV[2], ARGV[3], {}
 local index = P .. ':state:' .. state
 local position = 5

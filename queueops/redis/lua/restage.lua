@@ -32,6 +32,8 @@
 --@include redo
 --@include reopen
 
+need_agenda()
+
 local task, stage, states, token, who = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[6]
 local parent = read_record(task)
 if not parent then return { 'GONE', '', '', 0, 0 } end

@@ -34,9 +34,12 @@ local function try(command, key, ...)
   redis.pcall('HSET', P .. ':clock', 'broken', key)
 end
 
--- Call in slices that no limit of Lua's unpack is reached by.
+-- Call in slices that no limit of Lua's unpack is reached by. Whether it could be done.
 local function call_sliced(command, key, list)
-  for i = 1, #list, 1000 do try(command, key, unpack(list, i, min(i + 999, #list))) end
+  for i = 1, #list, 1000 do
+    if not try(command, key, unpack(list, i, min(i + 999, #list))) then return false end
+  end
+  return true
 end
 
 local function fields_of(key, ...)

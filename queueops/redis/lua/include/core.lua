@@ -28,6 +28,9 @@ local function move(id, from, to, name, kind)
   end
 end
 
+-- Where nothing can be put on the agenda, nothing is begun that would have to be there: this fails first.
+local function need_agenda() call('ZCARD', P .. ':agenda') end
+
 local function schedule(member, at) append_scored(agenda_in, 1, text(at), member) end
 local function unschedule(member) append(agenda_out, 1, member) end
 

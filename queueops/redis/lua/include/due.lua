@@ -96,8 +96,11 @@ local function put_aside(id)
   act('broken')
 end
 
--- The task has no business on the agenda: its record was lost once, and its id pushed again meanwhile.
+-- The task has no business on the agenda: its record was lost once, and its id pushed again meanwhile; or it waits there
+-- until its lane, which was of another type, is one again.
 local function drop_stray(id, record)
+  local lane = record.l or 'default'
+  if record.s == 'pending' and not try('ZSCORE', lane_key(lane), id) then enter_lane(lane, id, record.p, next_number()) end
   for state in pairs(CLASS) do
     if state ~= record.s and call('ZREM', P .. ':state:' .. state, id) == 1 then
       write_tally('n|', { [record.n] = { [state] = -1 } })

@@ -14,7 +14,6 @@ end
 local function index_handed(id, name, lane, number)
   try('ZADD', P .. ':state:locked', NOW, id)
   try('ZADD', P .. ':name:' .. name, number, id)
-  try('ZADD', P .. ':agenda', text(now + HANDED_MS), id)
   try('ZADD', P .. ':lanes', NOW, lane)
   try('HINCRBY', P .. ':counts', 'n|' .. name .. '|locked', 1)
   try('HINCRBY', P .. ':counts', 'l|' .. lane .. '|active', 1)
@@ -29,7 +28,7 @@ local function hand_to(worker, id, record)
   for i, part in ipairs(parts) do parts[i] = '$' .. #part .. '\r\n' .. part .. '\r\n' end
   local key = P .. ':wake:' .. worker
   call('ZREM', P .. ':idle', worker)
-  call('LPUSH', key, 'task *' .. #parts .. '\r\n' .. table.concat(parts))
+  try('LPUSH', key, 'task *' .. #parts .. '\r\n' .. table.concat(parts))
   call('EXPIRE', key, 60)
 end
 
@@ -50,6 +49,7 @@ local function hand_over(worker)
   for i = 1, own do
     if ARGV[place + i] ~= '' then record[#record + 1] = ARGV[last + 1 + i]; record[#record + 1] = ARGV[place + i] end
   end
+  call('ZADD', P .. ':agenda', text(now + HANDED_MS), id) -- where this can't be done, nothing is
   call(unpack(record))
   index_handed(id, name, lane, number)
   hand_to(worker, id, record)

@@ -93,10 +93,16 @@ local function refresh_lane(lane)
   return ready
 end
 
+-- The lane is of another type than it should be: its tasks come back by the agenda when it may be one again.
+local function come_back(entries)
+  for i = 2, #entries, 2 do try('ZADD', P .. ':agenda', text(now + 1000), entries[i]) end
+end
+
+-- `placed` is a lane whose entries are written already.
 -- `brought` counts what workers may be woken for: not what goes to a lane that nobody may claim from.
-local function flush_lanes()
+local function flush_lanes(placed)
   for lane, entries in pairs(lane_entries) do
-    call_sliced('ZADD', lane_key(lane), entries)
+    if lane ~= placed and not call_sliced('ZADD', lane_key(lane), entries) then come_back(entries) end
     if touched[lane] or not call('ZSCORE', P .. ':lanes:ready', lane) then
       touched[lane] = true
       try('ZADD', P .. ':lanes', NOW, lane)

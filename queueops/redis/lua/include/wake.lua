@@ -1,9 +1,9 @@
 -- The idle workers that are woken for what has come.
 local function wake_one()
-  local idle = call('ZPOPMAX', P .. ':idle')
-  if not idle[1] then return false end
+  local idle = try('ZPOPMAX', P .. ':idle')
+  if not (idle and idle[1]) then return false end
   local key = P .. ':wake:' .. idle[1]
-  if call('LPUSH', key, 'work') == 1 then call('EXPIRE', key, 60) else call('LTRIM', key, 0, 99) end
+  if try('LPUSH', key, 'work') == 1 then call('EXPIRE', key, 60) else try('LTRIM', key, 0, 99) end
   return true
 end
 
