@@ -12,6 +12,7 @@ WORDS: dict[str, str | Promise] = {
     "resume": _("what it is part of runs again"),
     "ended": _("a part of it has ended"),
     "progress": _("how far a part of it is"),
+    "look": _("what it is part of asks whether it has ended"),
     "ask": _("a part asks whether it is still there"),
 }
 

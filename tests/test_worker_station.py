@@ -50,6 +50,17 @@ def test_asking_about_a_task_that_is_not_held_ends(station):
     assert not station.due(time.monotonic(), 0, hungry=False)
 
 
+def test_a_word_of_commands_is_worth_a_round_trip_of_its_own(station):
+    send(station)
+    station.receive()
+    assert not station.due(time.monotonic(), 0, hungry=False)
+    station.has_commands = True
+    assert station.due(time.monotonic(), 0, hungry=False)
+    send(station)
+    assert station.receive().commands == []
+    assert not station.due(time.monotonic(), 0, hungry=False)
+
+
 def test_who_asks_for_nothing_while_it_waits_looks_again_soon(station):
     assert station.send(time.monotonic(), 4, idle=True)
     send(station)  # takes it off the list of those who wait

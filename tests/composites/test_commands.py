@@ -237,6 +237,17 @@ def test_whoever_brings_a_command_about_takes_it_however_many_wait(pools: Pools)
     assert pools.state("c") == "succeeded"
 
 
+def test_what_no_worker_brought_about_wakes_an_idle_one_or_tells_a_busy_one(pools: Pools) -> None:
+    home, client = pools["default"], pools.broker.client
+    home.exchange("idle", want=1, idle=True)
+    pools.plant(group_of("g", "a"), a="north")
+    assert client.lrange(home.keys.wake("idle"), 0, -1) == [b"work"]
+    pools.broker.beat("default", "busy", {"host": "h"})
+    pools.plant(group_of("h", "b"), b="north")
+    assert client.lrange(home.keys.wake("busy"), 0, -1) == [b"commands"]
+    pools.deliver()
+
+
 def test_a_process_that_closes_takes_nothing(pools: Pools) -> None:
     pools.plant(chain_of("c", "a", "b"), b="north")
     assert pools["default"].exchange(settle=[pools.end(pools.lease("default"))]).commands == []

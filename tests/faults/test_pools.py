@@ -9,7 +9,7 @@ import pytest
 from queueops import chain, group
 from queueops.kinds.parts import Composite
 from tests.faults.conftest import Bench
-from tests.faults.tasks import Pages, echo, work
+from tests.faults.tasks import Pages, echo, patient_later, work
 from tests.kernel.desk import end
 from tests.waiting import wait_until
 
@@ -68,6 +68,18 @@ def test_without_a_worker_of_their_pool_commands_are_brought_by_the_watchdog(ben
     bench.watchdog()
     bench.worker("--pool", "north", "--pool", "south")
     assert handle.result(60) == 1
+
+
+def test_a_busy_worker_takes_commands_between_two_tasks(bench: Bench) -> None:
+    bench.worker("--pool", "default", "--threads", "1")
+    bench.worker("--pool", "north")
+    long = patient_later.push(60)
+    bench.started(long)
+    handle = chain(echo.using(pool="north").s(1), echo.using(pool="north").s()).using(pool="default").push()
+    assert handle.result(60) == 1
+    assert bench.record(long).state == "locked"
+    assert long.cancel()
+    bench.wait([long], state="cancelled")
 
 
 def test_a_worker_that_ends_when_nothing_is_left_waits_for_what_is_on_its_way(bench: Bench) -> None:

@@ -2,12 +2,12 @@
 -- it was planted and nothing was heard of it for a lease. What was planted in vain goes.
 local function make_guards()
   -- Whether the parent is still there: before the end of its own retention, and when nothing was heard since it was planted.
-  local function ask(id, record) send_latest('ask', record.pp, record.pi, id, record.pu, record.po, 's', record.s) end
+  function family.ask(id, record) send_latest('ask', record.pp, record.pi, id, record.pu, record.po, 's', record.s) end
 
   function family.ask_to_go(id, record)
     local due = tonumber(call('ZSCORE', P .. ':agenda', id) or 0)
     if due > now then return true end -- it is over a cap; its parent decides
-    ask(id, record)
+    family.ask(id, record)
     schedule(id, now + max(2000, number_of(record.kp) or RULES['keep_' .. record.s]))
     return true
   end
@@ -15,7 +15,7 @@ local function make_guards()
   function family.guard(id)
     local record = read_record(id)
     if not (record and record.pp and record.pg) then return family.uproot(id) end
-    ask(id, record)
+    family.ask(id, record)
     schedule('~planting:' .. id, now + RULES.lease)
   end
 
@@ -30,6 +30,8 @@ local function make_guards()
     if record.s == 'waiting' and record.pg then
       family.unguard(id)
       if word == 'GONE' then family.uproot(id) end
+    elseif record.s == 'waiting' and word == 'GONE' then
+      family.cancel(id, record, 'the record of ' .. record.pi .. ' is lost, which it is part of')
     elseif TERMINAL[record.s] and word == 'GONE' then
       call('HDEL', task_key(id), 'pi', 'pu', 'pp')
       schedule(id, now)

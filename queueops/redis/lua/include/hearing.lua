@@ -71,11 +71,21 @@ function effects.ask(command)
   return is_there and 'KEPT' or 'GONE'
 end
 
+-- A parent asks after one that it waits for: an end that was not heard is told again.
+function effects.look(command)
+  local child, in_round = child_of(command)
+  if not child then return 'GONE' end
+  if TERMINAL[child.s] and in_round then note_child_end(command.i, command.me, child.s) end
+  return 'OK'
+end
+
 function heard.activate(command, word)
   if word ~= 'GONE' then return end
   ended_children[#ended_children + 1] = { far = true, ref = command.i .. '#' .. command.to, parent = command.me, uid = command.u,
     round = command.rn, state = 'failed', re = '', y = 'its record is lost' }
 end
+
+function heard.look(command, word) heard.activate(command, word) end
 
 function heard.resume(command, word, detail) composites().hear_resumed(command, word, detail) end
 

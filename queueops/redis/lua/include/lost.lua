@@ -1,6 +1,8 @@
 -- Parts whose record was lost, by a fault or by hand: nothing tells their parent of their end, so it is looked for them. A
 -- few tasks that wait for others are looked at in each round, and a few of their children, one after the other in turn.
 local LOOKED_AT, SETTLED = 10, 10000 -- tasks in one round; ms after which a task has come to where it is
+local FAR_EVERY = 30000 -- ms between two rounds in which those in other pools are asked about
+local asks_far = false
 
 -- The next few members of a state, by rank: what leaves the state meanwhile is met in the next turn.
 local function next_few(state)
@@ -17,7 +19,11 @@ local function next_few(state)
 end
 
 local function look_at_child(ref, id, record)
-  if string.find(ref, '#', 1, true) then return end -- it is in another pool
+  local far_id, pool = far(ref)
+  if pool then
+    if asks_far then send_latest('look', pool, far_id, id, record.u, record.rn) end -- one of each parent
+    return
+  end
   local row = fields_of(task_key(ref), 'pi', 'pu')
   if row and row[1] == id and row[2] == record.u then return end
   ended_children[#ended_children + 1] = { ref = ref, parent = id, uid = record.u, state = 'failed', re = '', y = 'its record is lost' }
@@ -40,7 +46,8 @@ end
 local function look_at_waiting(id)
   local record = read_record(id)
   if not record then return put_aside(id) end
-  if record.s ~= 'waiting' or not record.pi or record.pp or call('ZSCORE', P .. ':agenda', '~planting:' .. id) then return end
+  if record.s ~= 'waiting' or not record.pi or call('ZSCORE', P .. ':agenda', '~planting:' .. id) then return end
+  if record.pp then return asks_far and composites().ask(id, record) end
   local row = fields_of(task_key(record.pi), 'u')
   if row and row[1] == record.pu then return end
   act('lost parent')
@@ -48,6 +55,8 @@ local function look_at_waiting(id)
 end
 
 local function look_for_lost()
+  asks_far = now - (number_of(call('HGET', P .. ':clock', 'asked_far')) or 0) > FAR_EVERY
+  if asks_far then call('HSET', P .. ':clock', 'asked_far', now) end
   local idle = next_few('idle')
   for _, id in ipairs(idle) do look_at_idle(id, floor(200 / #idle)) end
   for _, id in ipairs(next_few('waiting')) do look_at_waiting(id) end
