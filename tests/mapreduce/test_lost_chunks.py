@@ -88,3 +88,11 @@ def test_a_reduce_does_not_begin_when_chunks_have_vanished(desk: ChunkDesk, stat
     desk.lost.clear()
     desk.process()
     desk.reduce()
+
+
+def test_what_failed_before_the_clock_was_set_back_is_dropped_too(desk: ChunkDesk) -> None:
+    desk.push_mapped(chunks=2, drop="2")
+    desk.fail(desk.lease())
+    desk.client.zadd(desk.keys.chunks("m", "failed"), {"0": desk.now() + 60_000}, xx=True)
+    assert [desk.broker.mend_all(POOL, "m", "drop", "failed").changed for _ in range(2)] == [1, 1]
+    assert (desk.field("xd"), desk.field("rd")) == ("1", "")

@@ -83,7 +83,7 @@ end
 local function mend_whole()
   if not (state_fits() and CHUNK_ALLOWED[verb][whole]) then return 0, call('ZCARD', chunk_set(task, whole)) end
   if redone[verb] then
-    local size = call('ZCOUNT', chunk_set(task, whole), meant(verb, whole, NOW))
+    local size = call('ZCOUNT', chunk_set(task, whole), meant(verb, whole, begin_of(task, whole)))
     if size == 0 then return 0, 0 end -- a task that is over is not taken up for nothing
     reopen(task, parent)
     local left = begin_redo(task, whole, verb, who, CHANGES[verb] and value)

@@ -1,9 +1,7 @@
 -- Doing one thing to all chunks of some states, a part at a time: `retry` makes them pending again, `redo` with other data,
 -- `set` with other fields in it, `drop` lets them go, `skip` counts them as done. While a task's `rd` names states that
--- are not through yet (verb:state:from when, with commas between), its lane is closed, so that no chunk is met twice;
--- whoever comes goes on with it, the agenda too.
--- `xd` is how many of the failed ones were let go. So that it is known without their record, the score of such a one is a
--- time and a half; of one without a record it is -1, and 0 where it was not let go.
+-- are not through yet (verb:state:from when, with commas between), its lane is closed; whoever comes goes on, the agenda
+-- too. `xd` is how many failed ones were let go: their score is a time and a half, or -1 where their record is lost.
 local redo_room = 200 -- chunks in one call of a script; one that is edited counts for four
 local redone = {}
 local unfit = 0 -- how many were not given other data, for theirs has no fields
@@ -90,8 +88,16 @@ local function meant(verb, state, since)
   return verb == 'drop' and stays and '0' or '(0', stays and since or '+inf'
 end
 
+-- Now, or when the last of them ended: the clock may have been set back since.
+local function begin_of(task, state)
+  local last = (state == 'failed' or state == 'done') and call('ZREVRANGE', chunk_set(task, state), 0, 0, 'WITHSCORES')[2]
+  return text(max(now, math.ceil(tonumber(last or 0))))
+end
+
+local function forget_redo(task) call('HDEL', TASK .. task, 'rd', 'rw'); call('UNLINK', chunk_set(task, 'edits')) end
+
 local function end_redo(task)
-  call('HDEL', TASK .. task, 'rd', 'rw'); call('UNLINK', chunk_set(task, 'edits'))
+  forget_redo(task)
   unschedule('~redo:' .. task)
   turn_lane(task)
   gathering[task] = false
@@ -115,10 +121,7 @@ end
 local function redo_step(task, pause)
   local row = fields_of(TASK .. task, 's', 'rd', 'rw')
   if not (row and row[2]) then return 0 end
-  if row[1] ~= 'aggregating' then
-    call('HDEL', TASK .. task, 'rd', 'rw'); call('UNLINK', chunk_set(task, 'edits'))
-    return 0
-  end
+  if row[1] ~= 'aggregating' then forget_redo(task); return 0 end
   local left, before = 0, unfit
   for verb, state, since in string.gmatch(row[2], '(%a+):(%a+):(%d+)') do
     left = left + redo_part(task, verb, state, since, row[3] or '')
@@ -140,7 +143,7 @@ local function begin_redo(task, states, verb, who, value)
     end
   end
   if string.find(states, 'done', 1, true) then call('HDEL', TASK .. task, 'xm', 'xn') end -- the longest run is none any more
-  for state in string.gmatch(states, '[^,]+') do parts[#parts + 1] = verb .. ':' .. state .. ':' .. NOW end
+  for state in string.gmatch(states, '[^,]+') do parts[#parts + 1] = verb .. ':' .. state .. ':' .. begin_of(task, state) end
   call('HSET', TASK .. task, 'rd', table.concat(parts, ','), 'rw', who)
   turn_lane(task)
   return redo_step(task, 1000)
