@@ -115,6 +115,24 @@ def test_a_server_that_hangs_is_not_started_twice_and_can_be_stopped(server: emb
     assert embedded.stop(server.directory, timeout=0.2)
 
 
+def test_a_server_that_others_start_again_is_told_of_and_left_alone(
+    server: embedded.Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def start_again(pid: int, number: int) -> None:
+        kill(pid, number)
+        wait_until(lambda: not embedded.status(server.directory).running)
+        embedded.start(server.directory)
+
+    kill = os.kill
+    monkeypatch.setattr(embedded.os, "kill", start_again)
+    with pytest.raises(EmbeddedFailed, match=r"did not stay ended: .* has started it again .* End the workers"):
+        embedded.stop(server.directory)
+    monkeypatch.undo()
+    again = embedded.status(server.directory)
+    assert again.answers
+    assert again.pid != server.pid
+
+
 def test_a_directory_that_is_too_deep_for_a_socket_works_all_the_same(deep_directory: Path) -> None:
     server = embedded.start(deep_directory)
     assert server.answers

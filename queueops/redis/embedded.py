@@ -104,16 +104,27 @@ def start(directory: Path | str, *, timeout: float = START_SECONDS, options: Map
 
 
 def stop(directory: Path | str, *, timeout: float = STOP_SECONDS) -> bool:
-    """Stop the server of a directory; its data stays. False when none ran. Killed when it does not end in time."""
+    """Stop the server of a directory; its data stays. False when none ran. Killed when it does not end in time.
+
+    Raises EmbeddedFailed, also when somebody who needs it has started another one meanwhile, which is left alone.
+    """
     home = Path(directory).absolute()
     if not _held(home):
         return False
+    first = 0
     for send, patience in ((signal.SIGTERM, timeout), (signal.SIGKILL, 5.0)):
-        if pid := _pid(home):
+        first = first or _pid(home)
+        if first:
             with suppress(ProcessLookupError):
-                os.kill(pid, send)
-        if _gone(home, patience):
+                os.kill(first, send)
+        if _gone(home, patience, first):
             return True
+        if first and _pid(home) not in (0, first):
+            reason = (
+                f"it ended, but a process that needs it has started it again (process {_pid(home)})."
+                " End the workers, watchdogs and web servers of the project first."
+            )
+            raise EmbeddedFailed(directory=home, verb="stay ended", reason=reason)
     raise EmbeddedFailed(directory=home, verb="stop", reason=f"its process {_pid(home) or '?'} does not end")
 
 
@@ -213,10 +224,11 @@ def _pid(home: Path) -> int:
         return 0
 
 
-def _gone(home: Path, seconds: float) -> bool:
+def _gone(home: Path, seconds: float, pid: int) -> bool:
+    """Whether it has ended in time; False at once when another one runs in its place."""
     deadline = time.monotonic() + seconds
     while _held(home):
-        if time.monotonic() > deadline:
+        if time.monotonic() > deadline or (pid and _pid(home) not in (0, pid)):
             return False
         time.sleep(0.02)
     return True

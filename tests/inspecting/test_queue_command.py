@@ -104,6 +104,35 @@ def test_what_is_not_there_is_status_1(desk: Desk) -> None:
     assert failing("show", "nobody") == (1, "There is no task 'nobody'.")
 
 
+def test_why_a_task_that_is_not_there_does_not_run_is_told_and_status_1(
+    desk: Desk, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = StringIO()
+    with pytest.raises(SystemExit, match="1"):
+        call_command("queue", "why", "nobody", stdout=out)
+    assert "There is no task of this id" in out.getvalue()
+    with pytest.raises(SystemExit, match="1"):
+        call_command("queue", "why", "nobody", "--json", stdout=out)
+
+
+def test_a_pool_that_was_never_used_is_no_empty_list(desk: Desk) -> None:
+    desk.push("a")
+    assert failing("list", "--pool", "defalt") == (1, "There is no pool 'defalt'; did you mean 'default'?")
+    assert "0 of" in queue("list", "--pool", "default", "--state", "failed")
+
+
+def test_a_question_is_asked_aside_of_the_answer(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    desk.push("a", "b")
+    monkeypatch.setattr("sys.stdin", StringIO("y\n"))
+    (one, other) = queue_json("cancel", "--state", "pending")
+    assert (one["word"], other["word"]) == ("OK", "OK")
+    asked = capsys.readouterr()
+    assert "[y/N]" in asked.err
+    assert "[y/N]" not in asked.out
+
+
 def test_verbs_act_on_ids(desk: Desk) -> None:
     desk.push("a")
     assert queue_json("postpone", "a", "--delay", "60")[0]["state"] == "postponed"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import redirect_stdout
 from functools import partial
 from typing import Any
 
@@ -103,9 +105,10 @@ def report(rows: Sequence[Row], *, as_json: bool) -> Iterator[str]:
 
 
 def confirm(question: str) -> None:
-    """Ask; raises CommandError unless the answer is yes."""
+    """Ask, aside of what is printed; raises CommandError unless the answer is yes."""
     try:
-        answer = input(f"{question} [y/N] ")
+        with redirect_stdout(sys.stderr):
+            answer = input(f"{question} [y/N] ")
     except EOFError:
         raise CommandError("There is nobody to ask; add --yes.", returncode=2) from None
     if answer.strip().lower() not in ("y", "yes"):

@@ -8,8 +8,10 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from queueops import inspect
+from queueops.errors import advice
 from queueops.inspect import ErrorRow, Finding, TaskQuery, TaskRow
 from queueops.inspect.query import FACETS
+from queueops.inspect.source import open_reader
 from queueops.management.queue.screen import cell, moment, table, to_json
 from queueops.management.queue.shown import shown_broken, shown_status, shown_task
 
@@ -27,6 +29,8 @@ def status(*, as_json: bool, **_: Any) -> Iterator[str]:
 def list_tasks(*, as_json: bool, limit: int, after: str, **given: Any) -> Iterator[str]:
     """A page of tasks."""
     page = inspect.tasks(query_of(given), after=after, limit=limit)
+    if (pool := given["pool"]) and not page.rows and pool not in (known := open_reader().pools()):
+        raise CommandError(f"There is no pool {pool!r}{advice(pool, known)}")
     if as_json:
         yield to_json(page)
         return
@@ -48,15 +52,16 @@ def show(*, id: str, pool: str, as_json: bool, **_: Any) -> Iterator[str]:
 
 
 def explain(*, id: str, pool: str, as_json: bool, **_: Any) -> Iterator[str]:
-    """Why a task is not running."""
+    """Why a task is not running; exit status 1 when there is none of this id."""
     findings = inspect.why(id, pool)
     if as_json:
         yield to_json(findings)
-        return
-    for finding in findings:
+    for finding in () if as_json else findings:
         value = f"  ({cell(finding.value, 200)})" if finding.value else ""
         mend = f"\n    mend it: manage.py queue {command}" if (command := _command(finding, pool)) else ""
         yield f"{'ok ' if finding.ok else 'NO '} {cell(finding.text, 500)}{value}{mend}"
+    if inspect.task(id, pool) is None:
+        raise SystemExit(1)
 
 
 def list_errors(*, as_json: bool, limit: int, **_: Any) -> Iterator[str]:

@@ -104,7 +104,7 @@ def add_subcommands(parser: ArgumentParser) -> None:
         "--everything", action="store_true", help="of a chain, a group or an iterator: all of it, not only what failed"
     )
     found["cancel"].add_argument("--reason", default="", help="why; it stays with the task")
-    found["postpone"].add_argument("--delay", type=float, required=True, metavar="SECONDS", help="from now")
+    found["postpone"].add_argument("--delay", type=_delay, required=True, metavar="SECONDS", help="from now")
     found["keep"].add_argument("--days", type=positive, required=True, help="from now")
     found["priority"].add_argument("--to", type=int, required=True, metavar="NUMBER", help="-100 to 100, higher first")
     found["move"].add_argument("--to", required=True, metavar="LANE", help="the lane that they go to")
@@ -187,6 +187,13 @@ def _mass_edit_options(parser: ArgumentParser) -> None:
     change.add_argument("--data", type=editing.any_json, metavar="JSON", help="instead of all that they have")
     change.add_argument("--fields", type=editing.json_object, metavar="JSON", help="to be set in what they have")
     parser.add_argument("--yes", action="store_true", help="do not ask")
+
+
+def _delay(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise ArgumentTypeError(f"{text!r} is no number of seconds, such as 3600") from None
 
 
 def _number_or_none(text: str) -> int:
