@@ -10,7 +10,7 @@ from django.utils.http import urlencode
 from console import chunk_refs
 from queueops.inspect import Alarm
 
-TOLD = ("tasks", "lanes", "workers", "errors")
+TOLD = ("tasks", "lanes", "workers", "errors", "commands")
 """Pages that an alarm may lead to."""
 
 

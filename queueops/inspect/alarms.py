@@ -30,6 +30,8 @@ def pool_alarms(view: PoolView, sampled: Mapping[str, Any], beats: Sequence[Beat
     yield from _watchdog(view, sampled)
     yield from _late(view, beats, live)
     yield from _growing(view)
+    if count := sampled.get("given_up") or 0:
+        yield _warning(f"Pool {view.name}: {count:,} commands to other pools were given up.", "commands?place=dead")
     if count := view.states.get(State.QUARANTINED, 0):
         hint = f"tasks/?state=quarantined&pool={view.name}"
         yield _warning(f"Pool {view.name}: {count:,} tasks are quarantined.", hint)

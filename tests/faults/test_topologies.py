@@ -95,10 +95,13 @@ def test_a_composite_goes_over_all_servers_of_a_cluster(bench: Bench, nodes: lis
     handles = [tree.push() for _ in range(5)]
     assert [handle.result(60) for handle in handles] == ["end"] * 5
     assert all(handle.progress.done == handle.progress.total == 7 for handle in handles)
-    lists = [row.task.id for handle in handles for row in inspect.parts(handle.id, handle.pool).rows if row.task]
-    assert lists
-    stuck = chain(echo.using(pool=south).s(1), tasks.patient_later.using(pool=north).si(60)).using(pool=home).push()
-    wait_until(lambda: bench.ledger.lines("start"), 60, bench.say)
+    for handle in handles:
+        found = inspect.tree(handle.id, handle.pool).root
+        assert found is not None
+        assert [row.pool for row in found.rows] == [home, home, south, north]
+    stuck = chain(echo.using(pool=south).s(1), tasks.patient_later.using(pool=north, id="patient").si(60))
+    stuck = stuck.using(pool=home).push()
+    wait_until(lambda: bench.ledger.starts()["patient"], 60, bench.say)
     assert stuck.cancel("enough")
     with pytest.raises(TaskCancelled, match="enough"):
         stuck.result(60)

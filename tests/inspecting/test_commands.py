@@ -77,6 +77,14 @@ def test_what_was_given_up_is_tried_again_and_arrives(pools: Pools) -> None:
     assert [each.word for each in control.requeue_commands([row.id], "default")] == ["GONE"]
 
 
+def test_what_was_given_up_is_an_alarm(pools: Pools) -> None:
+    pools.plant(group_of("g", "a"), a="north")
+    give_up(pools, "default")
+    alarms = [alarm for alarm in inspect.snapshot().alarms if alarm.url_hint == "commands?place=dead"]
+    assert [alarm.text for alarm in alarms] == ["Pool default: 1 commands to other pools were given up."]
+    pools.make_due("default")
+
+
 def test_what_somebody_has_taken_is_left_alone(pools: Pools) -> None:
     pools.plant(group_of("g", "a"), a="north")
     (command,) = pools.take("default")

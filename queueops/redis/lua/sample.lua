@@ -6,7 +6,7 @@
 -- Reply: '' when it is another watchdog's turn; else JSON:
 --        taken, states, oldest (entry time by state), lanes, chunks (of how many tasks that gather, how many were
 --        looked at; sums of those: pending, active, errored; the lanes of those with most pending), workers, idle,
---        overdue, clock, minute, before, broken (the keys that are of another type than they should be).
+--        overdue, given_up (commands), clock, minute, before, broken (the keys that are of another type than they should be).
 -- Transitions: none.
 --@include clock
 --@include looking
@@ -79,7 +79,7 @@ local clock = call('HMGET', P .. ':clock', 'beat', 'grace', 'tick')
 local figures = cjson.encode({
   taken = now, states = states, oldest = oldest, lanes = lanes, chunks = chunk_lanes(),
   workers = call('ZCARD', P .. ':workers'), idle = call('ZCARD', P .. ':idle'),
-  overdue = call('ZCOUNT', P .. ':agenda', '-inf', now - 5000),
+  overdue = call('ZCOUNT', P .. ':agenda', '-inf', now - 5000), given_up = call('ZCARD', P .. ':commands:dead'),
   clock = { beat = number_of(clock[1]), grace = number_of(clock[2]), tick = number_of(clock[3]) },
   minute = minute(0), before = minute(1), broken = wrong,
 })
