@@ -240,7 +240,7 @@ def test_an_edit_is_tried_before_it_is_saved(clock: Clock, administrator: Client
 def test_a_schedule_that_is_not_as_in_the_code_says_so(clock: Clock, viewer: Client) -> None:
     schedules.create(report, Schedule(FAR, args=["x"]), id="weekly")
     definition = clock.broker.schedule("default", "weekly").definition
-    definition.push.name = "tests.gone"
+    definition.push.name = "tests.of_nobody"
     clock.broker.put_schedule("default", definition, None, seen=inspect.schedule("weekly").version, who="x")
     assert "not as in the code" in text(viewer, "")
-    assert "The code of this console has no task tests.gone." in text(viewer, "weekly/")
+    assert "The code of this console has no task tests.of_nobody." in text(viewer, "weekly/")
