@@ -313,6 +313,17 @@ def test_nothing_is_cut_off_on_a_phone(open_page: Open, world: World) -> None:
         assert page.evaluate(TOUCHING) == [], path
 
 
+WIDER = """[...document.querySelectorAll('main .scroll')].filter(each => each.scrollWidth > each.clientWidth)
+    .map(each => `${each.id}: ${each.scrollWidth} in ${each.clientWidth}`)"""
+
+
+def test_no_table_of_the_overview_is_cut_off_on_a_small_screen(open_page: Open, world: World) -> None:
+    page = open_page("", viewport={"width": 1440, "height": 900})
+    for width in (1440, 1411, 1410, 1366, 1280, 1200, 1100, 1024, 992):
+        page.set_viewport_size({"width": width, "height": 900})
+        assert page.evaluate(WIDER) == [], width
+
+
 def test_on_a_phone_the_navigation_shows_where_one_is(open_page: Open, world: World) -> None:
     page = open_page("settings/", viewport={"width": 360, "height": 740})
     here = page.locator("nav.side [aria-current]")
