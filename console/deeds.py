@@ -148,6 +148,7 @@ OTHER_LABELS: dict[str, str | Promise] = {
     "delete_schedule": _("Delete the schedule"),
     "requeue_commands": _("Try commands again"),
     "drop_commands": _("Drop commands"),
+    "fsck": _("Repair what the check found"),
     "quiet": _("Quiet"),
     "stop": _("Stop"),
     "retry_chunks": _("Retry chunks"),

@@ -24,6 +24,7 @@ from queueops.control.commands import (
     requeue_dead_commands,
 )
 from queueops.control.edit import edit_and_retry
+from queueops.control.fsck import repair
 from queueops.control.lanes import pause_lane, resume_lane, set_lane
 from queueops.control.schedules import (
     check_schedule,
@@ -77,6 +78,7 @@ __all__ = [
     "reasons",
     "release",
     "release_chunks",
+    "repair",
     "requeue",
     "requeue_commands",
     "requeue_dead_commands",

@@ -1,6 +1,7 @@
 """What can be seen: one function per question. It reads and never changes anything."""
 
 from queueops.errors import FilterError
+from queueops.faults import Fault, FsckPage
 from queueops.inspect.answers import (
     Above,
     Alarm,
@@ -49,6 +50,7 @@ from queueops.inspect.detail import raw, task
 from queueops.inspect.effects import REACHING, effects
 from queueops.inspect.errors import errors
 from queueops.inspect.facets import facets
+from queueops.inspect.fsck import fsck
 from queueops.inspect.lanes import chunk_lanes, lanes
 from queueops.inspect.query import TaskQuery
 from queueops.inspect.schedules import (
@@ -89,8 +91,10 @@ __all__ = [
     "ErrorRow",
     "Event",
     "Failure",
+    "Fault",
     "FilterError",
     "Finding",
+    "FsckPage",
     "LaneRow",
     "Listing",
     "LogLine",
@@ -124,6 +128,7 @@ __all__ = [
     "effects",
     "errors",
     "facets",
+    "fsck",
     "lanes",
     "next_runs",
     "preview",

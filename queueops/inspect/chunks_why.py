@@ -19,7 +19,7 @@ def aggregating_findings(id: str, pool: str, lane: str) -> Iterator[Finding]:
         return
     done = f"{view.counts['done']:,} of {view.total:,} done"
     if not view.open:
-        yield bad("All its chunks are through, and its reduce is not ready; run the consistency check.", value=done)
+        yield bad("All its chunks are through, and its reduce is not ready; run `manage.py queue fsck`.", value=done)
         return
     yield bad(f"Its reduce waits for {view.open:,} chunks.", value=done)
     if view.paused:

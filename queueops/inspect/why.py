@@ -58,13 +58,13 @@ def _indexes(detail: Detail) -> Iterator[Finding]:
     state, named = state_of(detail), ", ".join(sorted(detail.states)) or "none"
     if set(detail.states) != {state}:
         yield bad(
-            "The state indexes don't agree with its record; run the consistency check.",
+            "The state indexes don't agree with its record; run `manage.py queue fsck`.",
             value=f"record: {state or 'none'}, indexes: {named}",
         )
     if state == State.PENDING and detail.rank is None:
-        yield bad("It is ready, but no lane holds it; run the consistency check.", value=detail.lane)
+        yield bad("It is ready, but no lane holds it; run `manage.py queue fsck`.", value=detail.lane)
     if state in ON_AGENDA and detail.due is None:
-        yield bad("Nothing is scheduled for it; run the consistency check.", value="not on the agenda")
+        yield bad("Nothing is scheduled for it; run `manage.py queue fsck`.", value="not on the agenda")
 
 
 # Ready

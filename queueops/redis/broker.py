@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from queueops import conf
+from queueops.redis.checking import Checking
 from queueops.redis.chunking import Chunking
 from queueops.redis.controlling import Controlling
 from queueops.redis.mending import Mending
@@ -14,7 +15,7 @@ from queueops.redis.watching import Watching
 from queueops.redis.working import Working
 
 
-class RedisBroker(Planting, Working, Watching, Controlling, Chunking, Mending, Scheduling):
+class RedisBroker(Planting, Working, Watching, Controlling, Chunking, Mending, Scheduling, Checking):
     """Every role on one link."""
 
 

@@ -42,6 +42,7 @@ NAMES = (
     "exchange",
     "facets",
     "fire",
+    "fsck",
     "lane",
     "note",
     "page",

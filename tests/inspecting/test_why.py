@@ -204,8 +204,8 @@ def test_indexes_that_disagree_are_the_first_thing_said(desk: Desk) -> None:
     desk.client.zrem(desk.keys.lane("default"), "t")
     texts = [finding.text for finding in inspect.why("t") if not finding.ok]
     assert texts[:2] == [
-        "The state indexes don't agree with its record; run the consistency check.",
-        "It is ready, but no lane holds it; run the consistency check.",
+        "The state indexes don't agree with its record; run `manage.py queue fsck`.",
+        "It is ready, but no lane holds it; run `manage.py queue fsck`.",
     ]
 
 

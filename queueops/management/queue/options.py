@@ -15,6 +15,7 @@ from queueops.management.queue import (
     chunks,
     commands,
     editing,
+    fsck,
     lanes,
     mass_edit,
     schedules,
@@ -31,6 +32,7 @@ QUESTIONS = {
     "tail": (asking.follow, "what happens, as it happens"),
     "errors": (asking.list_errors, "failures grouped by their fingerprint"),
     "workers": (workers.list_workers, "the worker processes"),
+    "fsck": (fsck.fsck, "whether every task is where its record says; with --repair each is put there"),
 }
 VERBS = {
     "retry": (
@@ -98,6 +100,8 @@ def add_subcommands(parser: ArgumentParser) -> None:
         found[name].add_argument("--pool", default="", help="the pool that holds it; else all are looked at")
     _tree_options(found["tree"])
     _tail_options(found["tail"])
+    found["fsck"].add_argument("--pool", default="", help="only this pool; else all are looked through")
+    found["fsck"].add_argument("--repair", action="store_true", help="put right what is found")
     for name in VERBS:
         _verb_options(found[name])
     found["retry"].add_argument(

@@ -1,0 +1,74 @@
+"""The consistency check."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from django.core.management.base import CommandError
+
+from queueops import control, inspect
+from queueops.errors import BrokenPool
+from queueops.inspect import Fault, FsckPage
+from queueops.inspect.source import open_reader, pools_of
+from queueops.management.queue import journal
+from queueops.management.queue.screen import printable, to_json
+
+SHOWN = 1000
+"""So many faults are printed; all are counted, and repaired."""
+
+
+def fsck(*, pool: str, repair: bool, as_json: bool, **_: Any) -> Iterator[str]:
+    """Look through a pool or all of them. Fails at its end when something is wrong and was not repaired."""
+    pools = pools_of(open_reader(), pool)
+    if not pools:
+        raise CommandError(f"There is no pool {pool!r}.")
+    total, looked = 0, 0
+    faults: list[Fault] = []
+    for name in pools:
+        for page in _told(_repaired(name) if repair else _steps(name), name):
+            looked += page.looked
+            total += len(page.faults)
+            for fault in page.faults[: max(0, SHOWN - len(faults))]:
+                faults.append(fault)
+                if not as_json:
+                    yield f"{printable(fault.pool)}  {printable(fault.id)}: {printable(fault.text)}"
+    if as_json:
+        yield to_json({"faults": faults, "count": total, "looked": looked, "repaired": repair})
+    else:
+        yield f"{total:,} faults among {looked:,} names of tasks{', put right' if repair and total else ''}."
+        if total and not repair:
+            yield "Nothing was changed; --repair puts each task where its record says."
+    if total and not repair:
+        raise SystemExit(1)
+
+
+def _told(pages: Iterator[FsckPage], pool: str) -> Iterator[FsckPage]:
+    """A pool that can't be looked through is a fault, too; the others are."""
+    try:
+        yield from pages
+    except BrokenPool as error:
+        yield FsckPage(faults=(Fault(pool=pool, id="~keys", text=str(error)),), looked=0)
+
+
+def _steps(pool: str) -> Iterator[FsckPage]:
+    page = inspect.fsck(pool)
+    yield page
+    while page.next:
+        page = inspect.fsck(pool, page.next)
+        yield page
+
+
+def _repaired(pool: str) -> Iterator[FsckPage]:
+    """The same with repairs, of which the trace says how many there were, and of which tasks the first."""
+    with journal.recorded(verb="fsck", target=pool, pool=pool) as act:
+        mended: list[str] = []
+        act.changed = 0
+        after, ended = "", False
+        while not ended:
+            page = control.repair(pool, after)
+            mended += [f"{fault.id}: {fault.text}" for fault in page.faults[: max(0, 100 - len(mended))]]
+            act.changed += len(page.faults)
+            act.after = {"faults": mended}
+            after, ended = page.next, not page.next
+            yield page

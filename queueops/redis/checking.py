@@ -1,0 +1,106 @@
+"""The consistency check: all that names a task is walked, a part at a time, and each task is looked at in a script."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import redis
+from redis.exceptions import ResponseError
+
+from queueops.redis.facts import text
+from queueops.redis.link import Link
+from queueops.states import State
+
+STEP = 200
+"""About so many tasks are looked at in one call."""
+MOST_LANES = 10_000
+RECORDS = "records"
+
+
+class Checked(NamedTuple):
+    """One step: how many tasks were looked at, what is wrong (id, why), and where the next step begins ('' = end)."""
+
+    looked: int
+    faults: list[tuple[str, str]]
+    next: str
+
+
+class Checking(Link):
+    """Steps of a check. Workers may go on meanwhile: a task is looked at, and put right, in one call."""
+
+    def check(self, pool: str, after: str = "", *, repair: bool = False) -> Checked:
+        """The step that begins at `after`. Raises BrokenPool where a key is no index at all."""
+        try:
+            return self._check(pool, after, repair=repair)
+        except ResponseError as error:
+            raise self.explained(pool, error) from error
+
+    def _check(self, pool: str, after: str, *, repair: bool) -> Checked:
+        places = self._places(pool)
+        place, _, cursor = after.rpartition(" ") if after else (places[0], "", "0")
+        if place not in places:  # a lane that is gone meanwhile
+            place, cursor = next((each for each in places if each > place), RECORDS), "0"
+        ids, cursor = self._walk(pool, place, cursor)
+        lane = place.partition(":")[2] if place.startswith(("lane:", "slots:", "round:")) else ""
+        found: list[bytes] = []
+        if ids or place.startswith("round:"):
+            found = self._call("fsck", pool, int(repair), lane, "", "", self.rules, *ids)
+        words = iter(map(text, found))
+        return Checked(len(ids), list(zip(words, words, strict=True)), _next(places, place, cursor))
+
+    def _places(self, pool: str) -> list[str]:
+        """What names tasks, in the order of the check."""
+        known = self._repeat(lambda: self.client.zrevrange(self.keys(pool).lanes, 0, MOST_LANES - 1))
+        lanes = sorted({"default", *map(text, known)})
+        of_lanes = [f"{part}:{lane}" for part in ("lane", "slots", "round") for lane in lanes]
+        return sorted(["agenda", *of_lanes, RECORDS, *(f"state:{state}" for state in State)], key=_rank)
+
+    def _walk(self, pool: str, place: str, cursor: str) -> tuple[list[str], str]:
+        keys, client = self.keys(pool), self.client
+        kind, _, name = place.partition(":")
+        if kind == "round":
+            return [], "0"
+        if kind == RECORDS:
+            return self._records(pool, cursor)
+
+        def scan() -> Any:
+            if kind == "slots":
+                return client.sscan(keys.lane_active(name), int(cursor), count=STEP)
+            key = {"agenda": keys.agenda, "state": keys.state(name), "lane": keys.lane(name)}[kind]
+            return client.zscan(key, int(cursor), count=STEP)
+
+        following, found = self._repeat(scan)
+        members = (text(row) if kind == "slots" else text(row[0]) for row in found)
+        return list(dict.fromkeys(_tasks(members))), str(following)
+
+    def _records(self, pool: str, cursor: str) -> tuple[list[str], str]:
+        """Records, whether any index names them or not: for this alone the keys are scanned, of the pool's node."""
+        start = self.keys(pool).task("")
+        node = {"target_nodes": self.client.get_node_from_key(start)} if self._is_cluster else {}
+        reply = self._repeat(lambda: self.client.scan(int(cursor), match=f"{start}*", count=STEP, **node))
+        following, found = reply
+        if isinstance(following, dict):
+            following = next(iter(following.values()))
+        return list(dict.fromkeys(_tasks(text(key)[len(start) :] for key in found))), str(following)
+
+    @property
+    def _is_cluster(self) -> bool:
+        return isinstance(self.client, redis.RedisCluster)
+
+
+def _rank(place: str) -> tuple[int, str]:
+    """Records come last: what no index names is put into one there."""
+    return (place == RECORDS, place)
+
+
+def _next(places: list[str], place: str, cursor: str) -> str:
+    if cursor != "0":
+        return f"{place} {cursor}"
+    number = places.index(place) + 1
+    return f"{places[number]} 0" if number < len(places) else ""
+
+
+def _tasks(members: Iterator[str]) -> Iterator[str]:
+    """Without what is no task: lanes and chores on the agenda, chunks, and what belongs to a record."""
+    return (member for member in members if not member.startswith("~") and "#" not in member)

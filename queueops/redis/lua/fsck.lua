@@ -1,0 +1,122 @@
+#!lua flags=allow-oom
+-- fsck: whether tasks are where their records say, in all that time, workers and pages look at. Each is looked at and put
+-- right in one step, so that workers may go on meanwhile.
+-- KEYS: 1 the pool's prefix
+-- ARGV: 1 '1' to repair, 2 a lane that names the tasks ('' none; without ids the lane itself is looked at), 3 and 4 not used,
+--       5 rules, 6.. ids
+-- Reply: flat pairs: id (of a lane '~lane:' and its name), what is wrong with it.
+-- Transitions: quarantine.
+--@include clock
+--@include core
+--@include rules
+--@include rates
+--@include lanes
+--@include wake
+--@include orphans
+--@include records
+
+need_agenda()
+local repair, named_by, found = ARGV[1] == '1', ARGV[2], {}
+
+-- Answers whether it is to be put right.
+local function wrong(id, text)
+  found[#found + 1] = id; found[#found + 1] = text
+  return repair
+end
+
+local function places_of(id)
+  local places = {}
+  for state in pairs(CLASS) do
+    if call('ZSCORE', P .. ':state:' .. state, id) then places[#places + 1] = state end
+  end
+  return places
+end
+
+-- There is no record that could be read: what still names the task hands it to quarantine, or forgets it.
+local function check_lost(id, places, exists)
+  if places[1] == 'quarantined' and not places[2] then return end
+  if not (places[1] or exists) then
+    if wrong(id, 'an index names it, and there is no such task') then
+      unschedule(id)
+      if named_by ~= '' then leave_lane(named_by, id); try('SREM', active_key(named_by), id) end
+    end
+  elseif wrong(id, exists and 'its record cannot be read' or 'its record is missing') then
+    if not places[1] then quarantine(id, '') end
+    for _, state in ipairs(places) do
+      if TERMINAL[state] and not exists then forget(id, state) elseif state ~= 'quarantined' then quarantine(id, state) end
+    end
+    if named_by ~= '' then leave_lane(named_by, id) end
+  end
+end
+
+local function check_states(id, record, places)
+  local own = false
+  for _, state in ipairs(places) do
+    own = own or state == record.s
+    if state ~= record.s and wrong(id, 'it is ' .. record.s .. ', and in the index of ' .. state) then
+      call('ZREM', P .. ':state:' .. state, id)
+    end
+  end
+  if not own and wrong(id, 'it is ' .. record.s .. ', and not in that index') then
+    call('ZADD', P .. ':state:' .. record.s, NOW, id)
+  end
+  if not call('ZSCORE', P .. ':name:' .. record.n, id) and wrong(id, 'it is not in the index of its name') then
+    list(id, record.n, record.tg, number_of(record.u) or now)
+  end
+end
+
+local function check_lane(id, record)
+  local lane = record.l or 'default'
+  local waits, ready = call('ZSCORE', lane_key(lane), id), record.s == 'pending'
+  if ready and not waits and wrong(id, 'it is ready, and not in its lane') then
+    enter_lane(lane, id, record.p, next_number())
+  elseif waits and not ready and wrong(id, 'it is ' .. record.s .. ', and in its lane') then
+    leave_lane(lane, id)
+  end
+  if named_by ~= '' and named_by ~= lane and call('ZSCORE', lane_key(named_by), id) and wrong(id, 'it is in the lane of others') then
+    leave_lane(named_by, id)
+  end
+  if lane_conf(lane).limit then
+    local holds, leased = call('SISMEMBER', active_key(lane), id) == 1, LEASED[record.s] or false
+    if holds ~= leased and wrong(id, leased and 'it runs without a slot of its lane' or 'it holds a slot, and does not run') then
+      call(leased and 'SADD' or 'SREM', active_key(lane), id)
+      touched[lane] = true
+    end
+  end
+end
+
+local function check_agenda(id, record)
+  local due, class = call('ZSCORE', P .. ':agenda', id), CLASS[record.s]
+  local timed = class == 'leased' or class == 'timed' or class == 'terminal'
+  if due and not timed and wrong(id, 'it is ' .. record.s .. ', and on the agenda') then unschedule(id) end
+  if due or not timed or not wrong(id, 'it is ' .. record.s .. ', and not on the agenda') then return end
+  if class == 'leased' then schedule(id, now + RULES.lease)
+  elseif class == 'timed' then schedule(id, number_of(record.d) or now)
+  else schedule(id, now + (number_of(record.kp) or RULES['keep_' .. record.s])) end
+end
+
+-- Whether a lane is in the round as it should be; one that waits for tokens comes back by the agenda.
+local function check_round(lane)
+  local conf, here = lane_conf(lane), call('ZSCORE', P .. ':lanes:ready', lane)
+  local free = not conf.limit or call('SCARD', active_key(lane)) < conf.limit
+  local ready = not conf.paused and free and call('EXISTS', lane_key(lane)) == 1
+  local waits = conf.rate and (tokens_of(conf) == 0 or call('ZSCORE', P .. ':agenda', '~lane:' .. lane))
+  if ready and not here and not waits and wrong('~lane:' .. lane, 'tasks wait in it, and nobody claims from it') then
+    touched[lane] = true
+  elseif here and not ready and wrong('~lane:' .. lane, 'it is claimed from, and may not be') then
+    touched[lane] = true
+  end
+end
+
+if not ARGV[6] then check_round(named_by) end
+for i = 6, #ARGV do
+  local id = ARGV[i]
+  local record = read_record(id)
+  if record and CLASS[record.s] then
+    check_states(id, record, places_of(id)); check_lane(id, record); check_agenda(id, record)
+  else
+    check_lost(id, places_of(id), record ~= nil)
+  end
+end
+if repair then flush(); flush_lanes(); wake(brought) end
+return found

@@ -1,0 +1,203 @@
+"""The consistency check finds what is not where its record says, puts it there, and leaves all else alone."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from queueops.contracts import Outcome
+from queueops.redis.broker import RedisBroker
+from tests.kernel.desk import NEVER_MS, Desk, end
+
+Damage = Callable[[Desk], object]
+SHADOW = "{id}: its record is missing"
+
+
+def checked(desk: Desk, *, repair: bool = False) -> set[str]:
+    """All that a whole check says."""
+    found, after, steps = set(), "", 0
+    while after or not steps:
+        _, faults, after = desk.broker.check(desk.pool, after, repair=repair)
+        found |= {f"{task_id}: {text}" for task_id, text in faults}
+        steps += 1
+        assert steps < 1000
+    return found
+
+
+@pytest.fixture
+def full(desk: Desk) -> Desk:
+    """A pool with tasks in many states; lanes with and without a limit."""
+    desk.broker.lane("default", "narrow", limit=2)
+    desk.push("s", "f", "l")
+    done, failed, _locked = desk.claim(3)
+    desk.settle(done)
+    desk.settle(failed, Outcome.ERROR, b"{}", delay_ms=-1, fingerprint="f1", title="bad")
+    desk.push("n", lane="narrow", tags=("red",))
+    desk.lease()
+    desk.push("m", "o", lane="narrow")
+    desk.push("p", delay_ms=NEVER_MS)
+    desk.push("a", "b", "c")
+    return desk
+
+
+def key(desk: Desk, name: str) -> str:
+    return f"{desk.keys.prefix}:{name}"
+
+
+DAMAGES: dict[str, tuple[Damage, set[str]]] = {
+    "out of its state": (
+        lambda desk: desk.client.zrem(key(desk, "state:pending"), "a"),
+        {"a: it is pending, and not in that index"},
+    ),
+    "in a second state": (
+        lambda desk: desk.client.zadd(key(desk, "state:failed"), {"a": 5}),
+        {"a: it is pending, and in the index of failed"},
+    ),
+    "out of its lane": (
+        lambda desk: desk.client.zrem(key(desk, "lane:default"), "b"),
+        {"b: it is ready, and not in its lane"},
+    ),
+    "in its lane though it ended": (
+        lambda desk: desk.client.zadd(key(desk, "lane:default"), {"s": 5}),
+        {"s: it is succeeded, and in its lane"},
+    ),
+    "in another lane": (
+        lambda desk: desk.client.zadd(key(desk, "lane:narrow"), {"a": 5}),
+        {"a: it is in the lane of others"},
+    ),
+    "a delay without an end": (
+        lambda desk: desk.client.zrem(key(desk, "agenda"), "p"),
+        {"p: it is postponed, and not on the agenda"},
+    ),
+    "a lease without an end": (
+        lambda desk: desk.client.zrem(key(desk, "agenda"), "l"),
+        {"l: it is locked, and not on the agenda"},
+    ),
+    "kept without an end": (
+        lambda desk: desk.client.zrem(key(desk, "agenda"), "s", "f"),
+        {"s: it is succeeded, and not on the agenda", "f: it is failed, and not on the agenda"},
+    ),
+    "on the agenda for nothing": (
+        lambda desk: desk.client.zadd(key(desk, "agenda"), {"c": desk.now() + NEVER_MS}),
+        {"c: it is pending, and on the agenda"},
+    ),
+    "a name that does not list it": (
+        lambda desk: desk.client.zrem(key(desk, "name:tests.noop"), "n"),
+        {"n: it is not in the index of its name"},
+    ),
+    "no slot though it runs": (
+        lambda desk: desk.client.srem(key(desk, "lane:narrow#active"), "n"),
+        {"n: it runs without a slot of its lane"},
+    ),
+    "a slot though it waits": (
+        lambda desk: desk.client.sadd(key(desk, "lane:narrow#active"), "m"),
+        {"m: it holds a slot, and does not run", "~lane:narrow: it is claimed from, and may not be"},
+    ),
+    "a slot of nobody": (
+        lambda desk: desk.client.sadd(key(desk, "lane:narrow#active"), "ghost"),
+        {"ghost: an index names it, and there is no such task", "~lane:narrow: it is claimed from, and may not be"},
+    ),
+    "a lane that nobody claims from": (
+        lambda desk: desk.client.zrem(key(desk, "lanes:ready"), "default"),
+        {"~lane:default: tasks wait in it, and nobody claims from it"},
+    ),
+    "a ghost in a lane": (
+        lambda desk: desk.client.zadd(key(desk, "lane:default"), {"ghost": 5}),
+        {"ghost: an index names it, and there is no such task"},
+    ),
+    "a ghost on the agenda": (
+        lambda desk: desk.client.zadd(key(desk, "agenda"), {"ghost": desk.now() + NEVER_MS}),
+        {"ghost: an index names it, and there is no such task"},
+    ),
+    "in no index at all": (
+        lambda desk: [desk.client.zrem(key(desk, each), "c") for each in ("state:pending", "lane:default")],
+        {"c: it is pending, and not in that index", "c: it is ready, and not in its lane"},
+    ),
+}
+
+
+def test_a_pool_that_is_well_has_no_faults(full: Desk) -> None:
+    before = full.everything()
+    assert checked(full) == set()
+    assert checked(full, repair=True) == set()
+    assert full.everything() == before
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_damage_is_found_and_put_right_and_nothing_else(full: Desk, damage: str) -> None:
+    spoil, expected = DAMAGES[damage]
+    spoil(full)
+    before = full.everything()
+    assert checked(full) == expected
+    assert full.everything() == before
+    checked(full, repair=True)
+    assert checked(full) == set()
+    full.check()
+    after = full.everything()
+    assert checked(full, repair=True) == set()
+    assert full.everything() == after
+    assert full.state("a") == "pending"
+
+
+@pytest.mark.parametrize("garbage", [False, True], ids=["missing", "garbage"])
+def test_a_task_whose_record_is_lost_is_put_aside(full: Desk, garbage: bool) -> None:
+    full.client.delete(full.keys.task("a"))
+    if garbage:
+        full.client.set(full.keys.task("a"), "x")
+    full.broken.add("a")
+    text = "its record cannot be read" if garbage else "its record is missing"
+    assert checked(full) == {f"a: {text}"}
+    checked(full, repair=True)
+    assert full.client.zscore(full.keys.state("quarantined"), "a")
+    assert full.client.zscore(full.keys.lane("default"), "a") is None
+    assert checked(full) == set()
+    assert full.drain("w2")[:1] == ["m"] or full.state("b") == "succeeded"
+    full.client.flushall()
+
+
+@pytest.fixture
+def working(full: Desk) -> Iterator[Desk]:
+    """The same, while a worker works and a producer pushes."""
+    ended = threading.Event()
+    errors: list[BaseException] = []
+
+    def work() -> None:
+        desk = Desk(RedisBroker(full.broker.settings))
+        number = 0
+        try:
+            while not ended.is_set():
+                desk.push(*(f"w{number + i}" for i in range(5)), lane="busy", priority=number % 3)
+                number += 5
+                for lease in desk.claim(8, "busy"):
+                    if lease.lane == "busy":
+                        outcome = (Outcome.SUCCESS, Outcome.ERROR, Outcome.RELEASE)[lease.fence % 3]
+                        desk.exchange("busy", settle=[end(lease, outcome, b"{}", delay_ms=-1, fingerprint="f2")])
+        except BaseException as error:
+            errors.append(error)
+        finally:
+            desk.broker.close()
+
+    full.broker.lane("default", "default", paused=1)
+    full.broker.lane("default", "narrow", paused=1)
+    worker = threading.Thread(target=work)
+    worker.start()
+    try:
+        yield full
+    finally:
+        ended.set()
+        worker.join()
+    assert errors == []
+
+
+def test_what_moves_meanwhile_is_never_taken_for_damage(working: Desk) -> None:
+    for _ in range(3):
+        assert checked(working, repair=True) == set()
+    spoiled = [name for name in DAMAGES if "claim" not in name and "slot" not in name and name != "in no index at all"]
+    expected = set().union(*(DAMAGES[name][1] for name in spoiled))
+    for name in spoiled:
+        DAMAGES[name][0](working)
+    assert checked(working) == expected
+    checked(working, repair=True)
+    assert checked(working) == set()
