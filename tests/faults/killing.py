@@ -46,7 +46,7 @@ def main(kills: int, seed: int) -> None:
                 open_ones.append(handles[-1])
             while len(workers) < WORKERS:
                 workers.append(fork(len(handles), rng.random()))
-            time.sleep(rng.uniform(0.01, 0.12))
+            time.sleep(rng.uniform(0, 0.11))
             end(workers.pop(rng.randrange(len(workers))))
             hurry()
         print(json.dumps({"pushed": [handle.id for handle in handles]}), flush=True)
@@ -77,16 +77,20 @@ def end(pid: int) -> None:
 
 def fork(number: int, chance: float) -> int:
     """A worker of a name of its own."""
+    hears, tells = os.pipe()
     pid = os.fork()
     if not pid:
         try:
-            work(f"w{number}.{chance}")
+            work(f"w{number}.{chance}", tells)
         finally:
             os._exit(1)
+    os.close(tells)
+    os.read(hears, 1)  # it has claimed, however slow the machine is
+    os.close(hears)
     return pid
 
 
-def work(name: str) -> None:
+def work(name: str, tells: int) -> None:
     """Claim, run, settle with the next claim."""
     from queueops.redis.broker import get_broker
     from queueops.testing.execution import run
@@ -95,6 +99,9 @@ def work(name: str) -> None:
     settled: list[Any] = []
     while True:
         leases = broker.exchange("default", name, want=3, settle=settled).leases
+        if tells:
+            os.close(tells)  # whoever listens hears the end
+            tells = 0
         settled = [run(lease, Channel()) for lease in leases]
         if not leases:
             time.sleep(0.003)
