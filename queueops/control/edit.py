@@ -8,7 +8,8 @@ from typing import Any
 from queueops import registry
 from queueops.contracts import Row
 from queueops.control.act import GONE, act, places
-from queueops.encoding import encode_arguments
+from queueops.encoding import Arguments, decode_arguments, encode_arguments
+from queueops.errors import NotDecodable
 from queueops.records import Record, Undecodable
 from queueops.redis.broker import get_broker
 from queueops.states import TIMED, State
@@ -17,17 +18,20 @@ NONE = "-"
 """What the store is told where there are to be no arguments: empty would mean to leave them as they are."""
 
 
-def edit_and_retry(id: str, args: Sequence[Any], kwargs: Mapping[str, Any], pool: str = "", *, who: str = "") -> Row:
-    """Give a task new arguments; one that has ended, or backs off, then runs again.
+def edit_and_retry(
+    id: str, args: Sequence[Any] | None, kwargs: Mapping[str, Any] | None, pool: str = "", *, who: str = ""
+) -> Row:
+    """Give a task new arguments (None: those that it has); one that has ended, or backs off, then runs again.
 
     They are checked against the signature where this process knows the task. A map-reduce task maps anew with them.
-    Raises BadArguments, NotEncodable and PayloadTooLarge.
+    Raises BadArguments, NotEncodable and PayloadTooLarge, and NotDecodable where those that it has cannot be read.
     """
     found = _record(id, pool)
     if found is None:
         return Row(id=id, word="GONE", state="", detail=GONE)
     place, record = found
-    data = _encode(record, args, kwargs) or NONE
+    had, had_named = _had(record) if args is None or kwargs is None else ([], {})
+    data = _encode(record, had if args is None else args, had_named if kwargs is None else kwargs) or NONE
     verb = "edit" if record is not None and record.state in _NOT_BEGUN else "retry"
     return act(verb, [id], place, value=data, who=who)[0]
 
@@ -45,6 +49,13 @@ def _record(id: str, pool: str) -> tuple[str, Record | None] | None:
     except Undecodable:
         return place, None
     return None if record is None else (place, record)
+
+
+def _had(record: Record | None) -> Arguments:
+    """The arguments that the task has; of a record that can't be read nobody knows them."""
+    if record is None:
+        raise NotDecodable(what="arguments", name="the task", reason="its record is broken; give all of them")
+    return decode_arguments(record.name, record.args)
 
 
 def _encode(record: Record | None, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bytes:

@@ -13,8 +13,8 @@ KEPT = 20_000
 """So many characters at most."""
 
 
-def masked_arguments(args: Sequence[Any], kwargs: Mapping[str, Any], kind: str, name: str) -> str:
-    """New arguments of a task of this kind and name, as JSON."""
+def masked_arguments(args: Sequence[Any] | None, kwargs: Mapping[str, Any] | None, kind: str, name: str) -> str:
+    """New arguments of a task of this kind and name, as JSON; null stands for those that it had."""
     return cut(redactor().document(_encoded([args, kwargs]), parameters(kind, name)), KEPT)
 
 

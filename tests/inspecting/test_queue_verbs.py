@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from console.models import AuditEntry
 from queueops import inspect
 from queueops.contracts import Outcome
+from queueops.redis.broker import get_broker
 from tests.inspecting.errors import stored
 from tests.inspecting.test_queue_command import failing, queue, queue_json
 from tests.kernel.desk import Desk
@@ -70,13 +72,23 @@ def test_a_task_is_edited_and_runs_again(desk: Desk) -> None:
     assert desk.lease().args == b'[[1],{"x":"y"}]'
 
 
+def test_what_is_not_edited_stays_as_it_was(desk: Desk) -> None:
+    desk.push("a", args=b'[[1],{"password":"hunter2"}]')
+    queue("edit", "a", "--args", "[2]")
+    assert get_broker().record("default", "a").args == b'[[2],{"password":"hunter2"}]'
+    queue("edit", "a", "--kwargs", '{"x": 1}')
+    assert get_broker().record("default", "a").args == b'[[2],{"x":1}]'
+    assert failing("edit", "a") == (2, "Edit what? Give --args, --kwargs or both.")
+    assert "hunter2" not in str(list(AuditEntry.objects.values()))
+
+
 @pytest.mark.parametrize(
     "words",
     [
         ("edit", "a", "--args", "{}", "--kwargs", "{}"),
         ("edit", "a", "--args", "[", "--kwargs", "{}"),
         ("edit", "a", "--args", '["[redacted]"]', "--kwargs", "{}"),
-        ("edit", "a", "--args", "[]"),
+        ("edit", "a"),
         ("keep", "a", "--days", "0"),
         ("list", "--limit", "0"),
         ("list", "--limit=-1"),

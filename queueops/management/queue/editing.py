@@ -18,16 +18,25 @@ from queueops.management.queue.screen import to_json
 
 
 def edit(
-    *, id: str, positional: list[Any], named: dict[str, Any], pool: str, yes: bool, as_json: bool, **_: Any
+    *,
+    id: str,
+    positional: list[Any] | None,
+    named: dict[str, Any] | None,
+    pool: str,
+    yes: bool,
+    as_json: bool,
+    **_: Any,
 ) -> Iterator[str]:
-    """Give a task other arguments; one that has ended, or backs off, runs again with them."""
+    """Give a task other arguments, or some; one that has ended, or backs off, runs again with them."""
+    if positional is None and named is None:
+        raise CommandError("Edit what? Give --args, --kwargs or both.", returncode=2)
     found = inspect.task(id, pool)
     if found is None:
         raise CommandError(f"There is no task {id!r}{f' in the pool {pool!r}' if pool else ''}.")
     if found.goes_on_at in ("process", "reduce") and not yes:
         confirm(f"With other arguments {id} maps anew. Throw its chunks and their results away?")
     before = {"args": cut(found.args_json, KEPT)}
-    after = {"args": masked_arguments(positional, named, found.kind, found.name)}
+    after = {"args": masked_arguments(positional, named, found.kind, found.name)}  # null: those that it had
     with journal.recorded(verb="edit", pool=found.pool, ids=[id], before=before, after=after) as act:
         act.rows = [control.edit_and_retry(id, positional, named, found.pool, who=act.who)]
     return report(act.rows, as_json=as_json)

@@ -172,12 +172,9 @@ def _chunk_options(found: dict[str, ArgumentParser]) -> None:
 
 
 def _edit_options(task: ArgumentParser, chunk: ArgumentParser) -> None:
-    task.add_argument(
-        "--args", dest="positional", type=editing.json_list, required=True, metavar="JSON", help="the positional ones"
-    )
-    task.add_argument(
-        "--kwargs", dest="named", type=editing.json_object, required=True, metavar="JSON", help="those with names"
-    )
+    help_args, help_kwargs = "the positional ones (those that it has)", "those with names (those that it has)"
+    task.add_argument("--args", dest="positional", type=editing.json_list, metavar="JSON", help=help_args)
+    task.add_argument("--kwargs", dest="named", type=editing.json_object, metavar="JSON", help=help_kwargs)
     task.add_argument("--yes", action="store_true", help="do not ask")
     chunk.add_argument("number", type=int)
     chunk.add_argument("--data", type=editing.any_json, required=True, metavar="JSON")
