@@ -16,7 +16,7 @@ from bench import tasks  # noqa: E402  the apps must be ready first
 from queueops import chain  # noqa: E402
 from queueops.redis.broker import get_broker  # noqa: E402
 
-STEPS, GONE, BEHIND = 10, 10_000, 10
+STEPS, GONE, BEHIND, BACKLOGS = 10, 10_000, 20, 3
 
 
 def run(*pools: str, steps: int = STEPS) -> float:
@@ -65,7 +65,7 @@ def main() -> None:
                 "one": [run("default") for _ in range(count)],
                 "two": [run("default", "north") for _ in range(count)],
                 "short": [run("default", "north", steps=2) for _ in range(count)],
-                "behind": [spent for _ in range(max(1, count // 10)) for spent in behind()],
+                "behind": [spent for _ in range(BACKLOGS) for spent in behind()],
             }
         )
     )
