@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import queueops
-from queueops import TaskCancelled, TaskFailed, chain, group, inspect, waiting
+from queueops import TaskCancelled, TaskFailed, chain, control, group, inspect, waiting
 from queueops.errors import BrokerUnavailable
 from queueops.redis.broker import close_brokers
 from tests.faults import tasks, topology
@@ -119,6 +119,18 @@ def test_a_worker_finds_its_pool_again_when_its_slot_has_moved(bench: Bench, nod
     bench.wait(handles)
 
 
+def checked(pool: str, *, repair: bool = False) -> set[tuple[str, str]]:
+    """What a whole consistency check of a pool says."""
+    found: set[tuple[str, str]] = set()
+    step = control.repair if repair else inspect.fsck
+    page = step(pool)
+    while True:
+        found |= {(fault.id, fault.text) for fault in page.faults}
+        if not page.next:
+            return found
+        page = step(pool, page.next)
+
+
 def test_the_console_and_the_command_line_see_all_of_a_cluster(bench: Bench, nodes: list[topology.Node]) -> None:
     pools = pools_apart(bench)
     handles = [tasks.work.using(pool=pool).push() for pool in pools]
@@ -129,6 +141,11 @@ def test_the_console_and_the_command_line_see_all_of_a_cluster(bench: Bench, nod
     assert {row.id for row in inspect.tasks(inspect.TaskQuery()).rows} == {handle.id for handle in handles}
     assert inspect.why(handles[0].id)
     assert inspect.workers() is not None
+    for pool, handle in zip(pools, handles, strict=True):
+        bench.broker.client.zrem(bench.broker.keys(pool).state("pending"), handle.id)
+        assert checked(pool) == {(handle.id, "it is pending, and not in that index")}
+        checked(pool, repair=True)
+        assert checked(pool) == set()
     bench.finish()
     for node in nodes:
         node.kill()
