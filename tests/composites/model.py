@@ -213,10 +213,13 @@ class Model:
         """The next one's turn, or the end."""
         if state != "succeeded":
             return self.finish(parent, "failed")
-        later = parent.kids[parent.kids.index(task_id) + 1 :]
-        if later:
-            return self.activate(later[0], parent, result)
-        return self.finish(parent, "succeeded", result)
+        first = next((place for place, kid in enumerate(parent.kids) if kid in parent.open), len(parent.kids))
+        before = parent.kids[first - 1] if first else ""
+        if before != task_id:  # the child ran on while those in front of it came again
+            result = self.nodes[before].result if before in self.nodes else None
+        if first == len(parent.kids):
+            return self.finish(parent, "succeeded", result)
+        return self.activate(parent.kids[first], parent, result)
 
     def group_child_ended(self, parent: Node, task_id: str, state: str, result: Any) -> None:
         """Its policy decides; the last one is the end."""

@@ -69,6 +69,23 @@ def test_all_of_it_may_be_run_again(desk: Desk) -> None:
     assert desk.record("c").progress == 3
 
 
+def test_one_that_ran_on_does_not_overtake_those_in_front_of_it_that_come_again(desk: Desk) -> None:
+    plant(desk, chain_of("c", "a", "b", "z"))
+    desk.settle(desk.lease(), value=b"1")
+    b = desk.lease()
+    desk.told("cancel", "c")
+    desk.told("retry", "c", value="all")
+    desk.check()
+    assert desk.states("a", "b", "z") == ["pending", "locked", "waiting"]
+    desk.settle(b, value=b"2")
+    desk.check()
+    assert desk.states("c", "a", "b", "z") == ["idle", "pending", "succeeded", "waiting"]
+    assert run(desk) == ["a", "z"]
+    desk.check()
+    assert desk.record("c").result == b'"z"'
+    assert desk.record("z").previous == b"2"
+
+
 def test_retrying_what_has_succeeded_runs_all_of_it_again(desk: Desk) -> None:
     plant(desk, group_of("g", "a", "b"))
     run(desk)

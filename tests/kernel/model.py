@@ -273,11 +273,14 @@ class Model:
 
     def control_missing(self, verb: str, task_id: str) -> str:
         """An action on a task that has no readable record."""
-        if verb == "discard" and task_id in self.broken and self.broken[task_id].state == "quarantined":
+        is_aside = task_id in self.broken and self.broken[task_id].state == "quarantined"
+        if verb == "discard" and is_aside:
             del self.broken[task_id]
             self.garbage.discard(task_id)
             return "OK"
-        return "REPEAT" if verb == "delete" and task_id in self.trash else "GONE"
+        if verb == "delete" and task_id in self.trash:
+            return "REPEAT"
+        return "REFUSED" if is_aside else "GONE"
 
     def restore(self, task_id: str) -> str:
         """Out of the trash."""

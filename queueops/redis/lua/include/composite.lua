@@ -58,6 +58,8 @@ local function make_family()
     if child.far then family.keep_result(id, child) end
     if child.state ~= 'succeeded' then return family.fail(id, record, family.reason(child), child.er, child.ef) end
     if record.rs then return end -- it is being taken up again, and goes on when that is done
+    -- Once that was so, one that ran on may have ended before those in front of it come again: the first open one's turn it is.
+    if record.rn then return family.proceed(id, read_record(id)) end
     local order = call('ZSCORE', children_of(id), child.ref)
     local next_one = order and call('ZRANGEBYSCORE', children_of(id), '(' .. order, '+inf', 'LIMIT', 0, 1)
     if next_one and next_one[1] then return family.activate(next_one[1], id, record, child.re) end

@@ -62,7 +62,7 @@ local function make_resumes()
   end
 
   -- All children are where they should be: go on from there.
-  local function proceed(id, record)
+  function family.proceed(id, record)
     if record.k == 'group' then
       if call('EXISTS', family.open_of(id)) == 0 then return family.end_group(id, record) end
       return family.open(id, record)
@@ -103,7 +103,7 @@ local function make_resumes()
     end
     call('HDEL', task_key(id), 'rs', 'rk')
     record.rs = nil
-    proceed(id, record)
+    family.proceed(id, record)
   end
 
   -- A new round begins: what a child of another pool says of an earlier one counts no more.
