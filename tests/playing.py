@@ -73,13 +73,14 @@ class Playing:
     def processes(self, name: str = "") -> list[psutil.Process]:
         """The Python processes of this demo; with a name, those whose command line has it.
 
-        Not the embedded server: what it shows as its environment is overwritten by its title.
+        Not the embedded server, which may outlive it.
         """
         found = []
         for process in psutil.process_iter():
             try:
                 mine = process.environ().get("QUEUEOPS_DATA") == str(self.data) and process.pid != os.getpid()
-                if mine and process.status() != psutil.STATUS_ZOMBIE and name in " ".join(process.cmdline()):
+                words = " ".join(process.cmdline())
+                if mine and process.status() != psutil.STATUS_ZOMBIE and name in words and "valkey-server" not in words:
                     found.append(process)
             except (psutil.Error, OSError):
                 continue  # it ended, or it is somebody else's

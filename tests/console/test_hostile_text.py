@@ -21,7 +21,7 @@ PAYLOADS = {
     "script": "<script>alert(1)</script><img src=x onerror=alert(2)>",
     "attribute": "\"onmouseover='alert(1)' autofocus onfocus=alert(1) x=\"'",
     "end": "</script></style></textarea></title></svg><b id=born>",
-    "template": "{{7*7}}{% raise %}${7*7}<%= 1 %>",
+    "template": "{{7919*7919}}{% raise %}${7919*7919}<%= 1 %>",
     "address": "javascript:alert(1)//https://evil.example/",
     "unicode": "\u202egnp.exe\u2066\x00\ufeff\U0001f4a9\ud7ff",
     "svg": "<svg/onload=alert(1)><a xlink:href=javascript:alert(1)><title>",
@@ -90,7 +90,7 @@ def test_hostile_text_gives_birth_to_nothing(
     root = page_of(answer.content.decode())
     assert suspicious(root) == []
     if payload == "template":
-        assert "49" not in "".join(text for text in root.itertext() if "7*7" in text)
+        assert "62710561" not in "".join(text for text in root.itertext() if "7919*7919" in text)
     world_of("harmless", monkeypatch)
     harmless = page_of(administrator.get(address.path).content.decode())
     assert {tag for tag, _ in shape(root)} <= {tag for tag, _ in shape(harmless)} | TOLERATED
