@@ -163,7 +163,8 @@ def test_the_code_that_runs_is_the_wheels(project: Path) -> None:
 def test_pytest_finds_the_fixtures_by_itself(project: Path) -> None:
     (project / "test_theirs.py").write_text("def test_worker(queueops_worker):\n    assert queueops_worker\n")
     quiet = ["-q", "-p", "no:cacheprovider", "-p", "no:randomly"]
-    assert "1 test collected" in run(["-m", "pytest", "--collect-only", *quiet], project, environment(project))
+    collect = ["-m", "pytest", "--collect-only", *quiet, "test_theirs.py"]
+    assert "1 test collected" in run(collect, project, environment(project))
     fixtures = run(["-m", "pytest", "--fixtures", *quiet], project, environment(project))
     assert "queueops_worker" in fixtures
 

@@ -37,7 +37,7 @@ def test_composites_over_pools_end_though_their_workers_are_killed(bench: Bench)
     bench.worker("--pool", "south")
     for record in bench.wait(handles, timeout=120):
         assert record.progress == record.total == 6
-    assert no_commands(bench)
+    wait_until(lambda: no_commands(bench), say=bench.say)
 
 
 def test_commands_are_brought_by_others_when_the_one_who_took_them_died(bench: Bench) -> None:
