@@ -190,12 +190,14 @@ def test_a_lane_may_have_any_name(desk: Desk) -> None:
     assert len(desk.drain()) == 5
 
 
-def test_a_new_limit_does_not_count_a_lease_whose_record_is_lost(desk: Desk) -> None:
-    desk.push("a", "b", lane="one")
+@pytest.mark.parametrize(("lane", "limited"), [("one", "one"), ("one", "default"), ("default", "default")])
+def test_a_new_limit_does_not_count_a_lease_whose_record_is_lost(desk: Desk, lane: str, limited: str) -> None:
+    desk.push("a", lane=lane)
     desk.lease()
+    desk.push("b", lane=limited)
     desk.client.delete(desk.keys.task("a"))
     desk.broken.add("a")
-    desk.broker.lane("default", "one", limit=1)  # nothing says any more in which lane it was
+    desk.broker.lane("default", limited, limit=1)  # nothing says any more in which lane it was
     assert desk.lease().id == "b"
     desk.make_due("a")
     desk.tick()
