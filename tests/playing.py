@@ -20,7 +20,9 @@ import psutil
 from queueops.redis import embedded
 
 MANAGE = Path(__file__).parents[1] / "manage.py"
-LINES = re.compile(r"Console: (http://127\.0\.0\.1:\d+/ops/)\nUser: (\S+)\nPassword: (\S+)\n")
+LINES = re.compile(
+    r"Console: (http://127\.0\.0\.1:\d+/ops/)\nUser: (\S+)\nPassword: (\S+)\nTerminal: (.* manage\.py queue status)\n"
+)
 
 
 class Playing:
@@ -36,15 +38,21 @@ class Playing:
             text=True,
         )
         os.close(descriptor)
-        self.url = self.user = self.password = ""
+        self.url = self.user = self.password = self._terminal = ""
 
     def introduce(self) -> None:
-        """Read the three lines that it prints when its page answers."""
+        """Read the four lines that it prints when its page answers."""
         assert self.process.stdout is not None
-        said = "".join(self.process.stdout.readline() for _ in range(3))
+        said = "".join(self.process.stdout.readline() for _ in range(4))
         found = LINES.fullmatch(said)
         assert found, f"it said {said!r}; {self.news()}"
-        self.url, self.user, self.password = found.groups()
+        self.url, self.user, self.password, self._terminal = found.groups()
+
+    def terminal(self) -> str:
+        """What its last line answers in a shell."""
+        return subprocess.run(
+            self._terminal, shell=True, cwd=MANAGE.parent, capture_output=True, text=True, timeout=60, check=True
+        ).stdout
 
     def news(self) -> str:
         """What it has written to stderr."""

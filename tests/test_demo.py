@@ -82,6 +82,7 @@ def test_a_demo_plays_loses_nothing_with_its_workers_and_finds_its_data_again(pl
 def test_a_part_that_dies_is_started_again_and_ctrl_c_ends_all(play: Play) -> None:
     demo = play("--rate", "2")
     demo.introduce()
+    wait_until(lambda: "thumbnails" in demo.terminal(), 60, demo.news)
     for name in ("console.demo.feeder", "watchdog", "runworker", "gunicorn"):
         demo.processes(name)[0].kill()
     again = ("feeder", "watchdog", "worker", "console")

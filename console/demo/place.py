@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 import console
 
 WILDCARDS = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - known, not bound to
+SETTINGS = "console.demo.settings"
 NOT_OURS = ("QUEUEOPS_URL", "QUEUEOPS_ENV", "QUEUEOPS_DATABASE_URL", "QUEUEOPS_BEHIND_PROXY")
 """A demo has a store and a database of its own, whatever the project around uses."""
 
@@ -29,6 +31,12 @@ class Place:
         return f"http://{f'[{host}]' if ':' in host else host}:{self.port}/ops/"
 
     @property
+    def terminal(self) -> str:
+        """A line for a shell that asks this demo how it is."""
+        where = f"QUEUEOPS_DATA={shlex.quote(str(self.data))} DJANGO_SETTINGS_MODULE={SETTINGS}"
+        return f"{where} {shlex.quote(sys.executable)} manage.py queue status"
+
+    @property
     def store(self) -> Path:
         """The directory of the embedded server."""
         return self.data / "queueops"
@@ -42,7 +50,7 @@ class Place:
         mine = {name: value for name, value in os.environ.items() if name not in NOT_OURS}
         paths = [str(Path(console.__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])]
         return mine | {
-            "DJANGO_SETTINGS_MODULE": "console.demo.settings",
+            "DJANGO_SETTINGS_MODULE": SETTINGS,
             "PYTHONPATH": os.pathsep.join(paths),
             "PYTHONUNBUFFERED": "1",
             "QUEUEOPS_DATA": str(self.data),

@@ -27,7 +27,7 @@ STOPS = 5
 
 
 class Show:
-    """Starts everything, keeps it running, ends it. `say` takes the three lines for the user, `tell` what happens."""
+    """Starts everything, keeps it running, ends it. `say` takes the lines for the user, `tell` what happens."""
 
     def __init__(self, place: Place, say: Callable[[str], None], tell: Callable[[str], None]) -> None:
         self.place = place
@@ -104,6 +104,7 @@ class Show:
         self._say(f"Console: {self.place.url}")
         self._say(f"User: {NAME}")
         self._say(f"Password: {password(self.place.data)}")
+        self._say(f"Terminal: {self.place.terminal}")
 
     # Running and ending
 

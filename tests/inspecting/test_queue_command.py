@@ -115,6 +115,15 @@ def test_why_a_task_that_is_not_there_does_not_run_is_told_and_status_1(
         call_command("queue", "why", "nobody", "--json", stdout=out)
 
 
+def test_a_filter_that_found_nothing_says_which_of_its_values_no_task_has(desk: Desk) -> None:
+    desk.push("a", name="shop.charge")
+    assert queue("list", "--name", "shop.chrage").splitlines()[-1] == (
+        "No task has the name 'shop.chrage'; did you mean 'shop.charge'?"
+    )
+    assert queue("list", "--name", "shop.charge", "--state", "failed").splitlines()[-1] == "0 of at most 0"
+    assert queue("list", "--tag", "x").splitlines()[-1] == "No task has the tag 'x'; there are none"
+
+
 def test_a_pool_that_was_never_used_is_no_empty_list(desk: Desk) -> None:
     desk.push("a")
     assert failing("list", "--pool", "defalt") == (1, "There is no pool 'defalt'; did you mean 'default'?")

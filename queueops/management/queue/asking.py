@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterator
 from typing import Any
 
@@ -17,6 +18,8 @@ from queueops.management.queue.shown import shown_broken, shown_status, shown_ta
 
 HEAD = ("ID", "STATE", "NAME", "POOL", "LANE", "FAILED", "SINCE", "ARGUMENTS", "ERROR")
 
+GUESSED, MOST_NEAR = ("name", "lane", "kind", "tag"), 10
+"""Filters whose values anybody may choose, and how many known ones are named beside a wrong one."""
 ERRORS_HEAD = ("FINGERPRINT", "COUNT", "FAILED", "LAST", "TASK", "ERROR")
 
 
@@ -28,7 +31,8 @@ def status(*, as_json: bool, **_: Any) -> Iterator[str]:
 
 def list_tasks(*, as_json: bool, limit: int, after: str, **given: Any) -> Iterator[str]:
     """A page of tasks."""
-    page = inspect.tasks(query_of(given), after=after, limit=limit)
+    query = query_of(given)
+    page = inspect.tasks(query, after=after, limit=limit)
     if (pool := given["pool"]) and not page.rows and pool not in (known := open_reader().pools()):
         raise CommandError(f"There is no pool {pool!r}{advice(pool, known)}")
     if as_json:
@@ -36,7 +40,9 @@ def list_tasks(*, as_json: bool, limit: int, after: str, **given: Any) -> Iterat
         return
     yield from shown_broken(page.broken)
     yield table(HEAD, map(_line, page.rows))
-    yield f"{len(page.rows)} of {'at most ' if len(query_of(given).params()) > 1 else ''}{page.total:,}"
+    yield f"{len(page.rows)} of {'at most ' if len(query.params()) > 1 else ''}{page.total:,}"
+    if not page.rows and not after:
+        yield from _unknown(query)
     if page.next:
         yield f"{'The search stopped early; ' if page.partial else ''}go on with --after {page.next}"
 
@@ -86,6 +92,16 @@ def follow(*, pool: str, name: str, id: str, seconds: float | None, as_json: boo
 def query_of(given: dict[str, Any]) -> TaskQuery:
     """The filter that the options say."""
     return TaskQuery.from_params({facet: given.get(facet, "") for facet in FACETS})
+
+
+def _unknown(query: TaskQuery) -> Iterator[str]:
+    """What of a filter that found nothing no task has, and what may have been meant."""
+    known = inspect.facets(TaskQuery(pool=query.pool))
+    for facet in GUESSED:
+        value, values = getattr(query, facet), [name for name, _ in known[facet]]
+        if value and value not in values:
+            near = difflib.get_close_matches(value, values, n=MOST_NEAR, cutoff=0.3) or values[:MOST_NEAR]
+            yield f"No task has the {facet} {value!r}{advice(value, near)}"
 
 
 def _line(row: TaskRow) -> tuple[str, ...]:
