@@ -151,7 +151,7 @@ TRANSITIONS: tuple[Transition, ...] = (
     *_each(TERMINAL, _S.IDLE, "retry", _O),
     *_each(TERMINAL, _S.WAITING, "retry", *_ANYBODY),
     *_each((*TERMINAL, _S.PENDING, _S.POSTPONED, _S.RESTART), _S.AGGREGATING, "reprocess", _O),
-    Transition(_S.AGGREGATING, _S.PENDING, "remap", (_O,)),
+    *_each((_S.AGGREGATING, _S.PENDING, _S.POSTPONED), _S.PENDING, "remap", _O),
     *_each((_S.PENDING, _S.POSTPONED, _S.RESTART), _S.POSTPONED, "postpone", _O),
     *_each(_AT_REST, _S.CANCELLED, "cancel", _W, _D, _O, _C),
     Transition(_S.QUARANTINED, _S.PENDING, "requeue", (_O,)),

@@ -104,7 +104,7 @@ def _at_a_glance(request: HttpRequest, task: TaskDetail, place: Place) -> dict[s
 
 def _starts(view: ChunksView) -> list[Start]:
     """From where the engine would start the task again."""
-    stages = inspect.stages(view.state, view.phase, mapped=view.mapped, open=view.open)
+    stages = inspect.stages(view.state, view.phase, begun=view.begun, mapped=view.mapped, open=view.open)
     return [start for start in STARTS.values() if chunk_calls.STAGES[start.stage][0] in stages]
 
 

@@ -135,6 +135,7 @@ class ChunksView(Answer, frozen=True, kw_only=True):
     errors: tuple[ChunkError, ...]
     looked: int  # errors that `errors` was made from
     strip: Strip
+    begun: bool = True  # its map has: what it wrote so far is there
     mapped: bool = True  # its map has ended: there are no more chunks than these
     paused: bool = False  # the task's lane is: its chunks wait, too
 

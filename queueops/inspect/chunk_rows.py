@@ -34,12 +34,12 @@ def allowed(state: str, task_state: str, phase: str = "") -> tuple[str, ...]:
     return tuple(verb for verb in verbs if verb in ANYWHERE) if task_state == State.REDUCING else ()
 
 
-def stages(task_state: str, phase: str, *, mapped: bool, open: int) -> tuple[str, ...]:
+def stages(task_state: str, phase: str, *, begun: bool, mapped: bool, open: int) -> tuple[str, ...]:
     """From where a map-reduce task can be started again, as the engine sees it: a map or a reduce that runs is not."""
     rests = bool(phase) and task_state in RESTING
     if task_state == State.AGGREGATING or task_state in TERMINAL or rests:
         return ("map", "process", "reduce")[: 1 if not mapped else 2 if open else 3]
-    return ("map",) if task_state == State.RESTART else ()
+    return ("map",) if task_state == State.RESTART or (begun and task_state in RESTING) else ()
 
 
 def row_of(row: Row, hide: Redactor) -> ChunkRow:

@@ -30,7 +30,7 @@ def view() -> ChunksView:
 
 def stages() -> tuple[str, ...]:
     found = view()
-    return inspect.stages(found.state, found.phase, mapped=found.mapped, open=found.open)
+    return inspect.stages(found.state, found.phase, begun=found.begun, mapped=found.mapped, open=found.open)
 
 
 def offered_as_allowed() -> None:
@@ -78,6 +78,20 @@ def test_a_map_that_backs_off_can_be_begun_again_and_nothing_else(namespace: str
     work.exchange(settle=[Settlement("count", lease.fence, Outcome.ERROR, b"{}", delay_ms=LATER)])
     assert stages() == ("map",)
     offered_as_allowed()
+
+
+def test_a_map_that_was_given_back_can_be_begun_again_and_one_that_never_ran_cannot(namespace: str) -> None:
+    work = ChunkWork(get_broker(), r=5)
+    offered_as_allowed()
+    (lease,) = work.exchange(want=1).leases
+    work.broker.begin_map(POOL, "count", lease.fence)
+    work.broker.split(POOL, "count", lease.fence, 0, [b"1", b"2"])
+    assert control.release(["count"])[0].word == "OK"
+    assert (view().state, view().total, stages()) == ("pending", 2, ("map",))
+    offered_as_allowed()
+    assert stages() == ()
+    again = control.restart_from("count", "map")
+    assert (again.word, again.detail) == ("REFUSED", "it is pending, and its map has not begun yet")
 
 
 def test_a_map_that_failed_half_way_left_nothing_to_process(namespace: str) -> None:

@@ -20,6 +20,13 @@ def brought_to(desk: ChunkDesk, stage: str) -> None:
         desk.settle(desk.lease(), Outcome.ERROR, b"{}", delay_ms=LATER)
         return
     lease = desk.lease()
+    if stage in ("map given back", "map put off"):
+        desk.broker.begin_map(POOL, "m", lease.fence)
+        desk.broker.split(POOL, "m", lease.fence, 0, [b"1", b"2", b"3"])
+        desk.settle(lease, Outcome.RELEASE)
+        if stage == "map put off":
+            desk.told("postpone", "m", value=f"+{LATER}")
+        return
     desk.write(lease, 3)
     if stage == "mapping":
         return
@@ -47,6 +54,8 @@ def brought_to(desk: ChunkDesk, stage: str) -> None:
 STAGES = [
     "pending",
     "map in back-off",
+    "map given back",
+    "map put off",
     "mapping",
     "aggregating",
     "failed",
@@ -81,6 +90,7 @@ def test_where_a_task_may_begin_again(desk: ChunkDesk, stage: str, place: str) -
         desk.process()
         desk.reduce()
         assert desk.counts() == (0, 0, 0, 2, 0)
+        desk.check()
     else:
         desk.process()
         desk.reduce()

@@ -45,10 +45,17 @@ end
 
 local stages = {}
 
+-- A map that has not begun will begin by itself; what it is to make is not there yet.
+local function check_map()
+  local state = parent.s
+  if state == 'aggregating' or state == 'restart' or TERMINAL[state] then return nil end
+  if not RESTING[state] then return 'it is ' .. state .. (parent.ph and ' (reduce)' or ' (map)') end
+  return not (parent.ph or parent.bm) and 'it is ' .. state .. ', and its map has not begun yet' or nil
+end
+
 function stages.map()
-  if LEASED[parent.s] or not (parent.ph or parent.s == 'aggregating' or parent.s == 'restart' or TERMINAL[parent.s]) then
-    return 'it is ' .. parent.s .. (parent.ph and ' (reduce)' or ' (map)')
-  end
+  local reason = check_map()
+  if reason then return reason end
   leave_stage(task, parent)
   if parent.s == 'aggregating' then tell_holders(task) end
   move(task, parent.s, 'pending', parent.n, parent.k)
