@@ -20,8 +20,6 @@ from queueops.records import Undecodable
 from queueops.redis.broker import get_broker
 from queueops.states import TERMINAL, State, chunks_allowing
 
-PART = 50
-"""Chunks whose fields are set in one call."""
 TAKEN_UP = (State.AGGREGATING, *TERMINAL)
 STAGES = ("map", "process", "reduce")
 Numbers = Sequence[int]
@@ -59,7 +57,7 @@ def edit_chunk(id: str, number: int, data: Any, *, retry: bool = False, pool: st
     if not place:
         return _gone()
     value = encode_result(_name(place, id), data, f"data of chunk {number}")
-    return get_broker().mend_chunks(place, id, "redo" if retry else "edit", [wanted], value=value, who=who)
+    return get_broker().mend_named(place, id, "redo" if retry else "edit", [wanted], value=value, who=who)
 
 
 def edit_chunks(
@@ -89,9 +87,7 @@ def set_fields(
     place = _place(id, pool)
     value = encode_result(_name(place, id), dict(fields), "fields for the chunks")
     limited = b"%d:%s" % (conf.current().payload_limit, value)
-    if state:
-        return _mend("set", id, numbers, state, place or pool, who, limited)
-    return _joined([_mend("set", id, part, "", place or pool, who, limited) for part in _parts(_checked(numbers))])
+    return _mend("set", id, numbers, state, place or pool, who, limited)
 
 
 def restart_from(id: str, stage: str, *, every: bool = False, pool: str = "", who: str = "") -> Row:
@@ -135,23 +131,11 @@ def _mend(verb: str, id: str, numbers: Numbers, state: str, pool: str, who: str,
         return _gone()
     if state:
         return get_broker().mend_all(place, id, verb, state, value=value, who=who)
-    return get_broker().mend_chunks(place, id, verb, wanted, value=value, who=who)
+    return get_broker().mend_named(place, id, verb, wanted, value=value, who=who)
 
 
 def _has_fields(value: object) -> bool:
     return isinstance(value, Mapping) and bool(value) and all(isinstance(key, str) for key in value)
-
-
-def _parts(numbers: list[int]) -> list[list[int]]:
-    """So few at once that their data is changed in a short call; one part of none, which is refused."""
-    return [numbers[i : i + PART] for i in range(0, len(numbers), PART)] or [[]]
-
-
-def _joined(answers: Sequence[ChunkAnswer]) -> ChunkAnswer:
-    refused = {number: state for answer in answers for number, state in answer.refused.items()}
-    return ChunkAnswer(
-        changed=sum(answer.changed for answer in answers), left=0, state=answers[-1].state, refused=refused
-    )
 
 
 def _checked(numbers: Sequence[Any]) -> list[int]:

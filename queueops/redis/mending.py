@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from queueops.contracts import ChunkAnswer, Row
 from queueops.ids import new_id
@@ -14,6 +14,11 @@ STEPS = 150
 
 STEPWISE = ("retry", "drop", "skip", "redo", "set")
 """What is done to all of a state goes on by itself."""
+CHANGES = ("edit", "redo", "set")
+"""These write other data."""
+ROOM, CHANGED, PIECE = 100, 4, 1024
+"""What one call does to chunks by number: so many, of which one that gets other data counts for four, and for one more
+with each KiB of its data. So much takes one to five milliseconds."""
 
 
 class Mending(Link):
@@ -32,11 +37,47 @@ class Mending(Link):
     ) -> ChunkAnswer:
         """retry, drop, skip, edit, redo, set, release, speculate: chunks by number, or the first of a ``whole`` state.
 
-        At most 500 in a call; ``left`` says how many of the state there are after it. ``value`` is the data for edit
-        and redo; for set the most bytes of data, a colon and the fields. All but a release of a whole state closes the
-        task's chunks to workers until all of it was met: `restage` with ``step`` goes on, and so does the agenda.
+        At most 500, and better few, for it is one call; ``left`` says how many of the state there are after it.
+        ``value`` is the data for edit and redo; for set the most bytes of data, a colon and the fields. All but a
+        release of a whole state closes the task's chunks to workers until all of it was met: `restage` with ``step``
+        goes on, and so does the agenda.
         """
-        token = new_id()
+        return self._mend(pool, task_id, verb, numbers, whole, value, who, new_id())
+
+    def mend_named(
+        self, pool: str, task_id: str, verb: str, numbers: Sequence[int], *, value: bytes = b"", who: str = ""
+    ) -> ChunkAnswer:
+        """The same for chunks by number, so few in a call that it stays short, however long their data is.
+
+        Until all were met none is claimed, and the task does not go on. Its log tells of them in one line.
+        """
+        sizes = self._sizes(pool, task_id, numbers) if verb in CHANGES else [0] * len(numbers)
+        costs = [CHANGED + max(size, len(value)) // PIECE if verb in CHANGES else 1 for size in sizes]
+        operation, parts = new_id(), list(_parts(numbers, costs))
+        changed = 0
+        refused: dict[int, str] = {}
+        for place, part in enumerate(parts, start=1):
+            token = f"{operation}:{changed}{'+' if place < len(parts) else ''}"
+            answer = self._mend(pool, task_id, verb, part, "", value, who, token)
+            changed += answer.changed
+            refused |= answer.refused
+        return ChunkAnswer(changed=changed, left=0, state=answer.state, refused=refused)
+
+    def _sizes(self, pool: str, task_id: str, numbers: Sequence[int]) -> list[int]:
+        """How long the data of each is, in bytes."""
+        keys = self.keys(pool)
+
+        def read() -> list[int]:
+            with self.client.pipeline(transaction=False) as pipe:
+                for number in numbers:
+                    pipe.hstrlen(keys.chunk(task_id, number), "a")
+                return list(pipe.execute())
+
+        return self._repeat(read)
+
+    def _mend(
+        self, pool: str, task_id: str, verb: str, numbers: Sequence[int], whole: str, value: bytes, who: str, token: str
+    ) -> ChunkAnswer:
         reply = self._call("chunks", pool, task_id, verb, value, whole, self.rules, who[:100], token, *numbers)
         rest = iter(reply[4:])
         refused = {int(number): state.decode() for number, state in zip(rest, rest, strict=True)}
@@ -85,3 +126,16 @@ class Mending(Link):
         reply = self._call("restage", pool, task_id, stage, states, new_id(), self.rules, who[:100])
         word, state, detail = (part.decode("utf-8", "replace") for part in reply[:3])
         return word, state, detail, int(reply[3]), int(reply[4])
+
+
+def _parts(numbers: Sequence[int], costs: Sequence[int]) -> Iterator[list[int]]:
+    """So many at once as there is room for, and at least one; of none one part of none, which is refused."""
+    part: list[int] = []
+    room = ROOM
+    for number, cost in zip(numbers, costs, strict=True):
+        if part and cost > room:
+            yield part
+            part, room = [], ROOM
+        part.append(number)
+        room -= cost
+    yield part

@@ -12,7 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from queueops import control
 from queueops.contracts import Outcome
 from queueops.encoding import encode_result
-from queueops.errors import BadOption, NotEncodable, PayloadTooLarge
+from queueops.errors import BadOption, BrokerUnavailable, NotEncodable, PayloadTooLarge
+from queueops.redis.broker import RedisBroker
 from tests.kernel.desk import POOL, end
 from tests.mapreduce.bench import ChunkDesk
 
@@ -105,6 +106,114 @@ def test_long_data_is_changed_in_shorter_steps(desk: ChunkDesk) -> None:
     assert 0 < answer.changed < 10
     desk.broker.mend_all(POOL, "m", "set", "failed", value=b'1000000:{"n":0}')
     assert desk.counts()[0] == 20
+
+
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Of each call that mends chunks by number: how many there were."""
+    found: list[int] = []
+    call = RedisBroker._call
+
+    def spy(self: RedisBroker, script: str, pool: str, *arguments: Any) -> Any:
+        if script == "chunks":
+            found.append(len(arguments) - 7)
+        return call(self, script, pool, *arguments)
+
+    monkeypatch.setattr(RedisBroker, "_call", spy)
+    return found
+
+
+def told(desk: ChunkDesk) -> list[tuple[str, int]]:
+    """What the task's log says of its operators: what they did, and to how many chunks."""
+    lines = [json.loads(line) for line in desk.client.lrange(desk.keys.log("m"), 0, -1)]
+    return [(line["verb"], line["value"]) for line in lines if line["k"] == "operator"]
+
+
+def test_chunks_by_number_are_changed_in_short_calls_however_long_they_are(desk: ChunkDesk, calls: list[int]) -> None:
+    stuck(desk, [{"a": "x" * (200_000 if number < 3 else 10), "n": number} for number in range(60)])
+    assert control.set_fields("m", {"n": 0}, range(60)).changed == 60
+    assert (calls[:3], sum(calls), max(calls)) == ([1, 1, 1], 60, 25)
+    assert data_of(desk, 0, 59) == [{"a": "x" * 200_000, "n": 0}, {"a": "x" * 10, "n": 0}]
+    del calls[:]
+    desk.told("cancel", "m")
+    assert control.edit_chunk("m", 7, "y" * 300_000).changed == 1
+    assert calls == [1]
+
+
+def test_long_data_is_written_to_few_chunks_in_a_call(desk: ChunkDesk, calls: list[int]) -> None:
+    stuck(desk, [{"n": number} for number in range(9)])
+    assert control.edit_chunks("m", "y" * 45_000, range(9)).changed == 9
+    assert calls == [2, 2, 2, 2, 1]
+
+
+def test_what_takes_several_calls_is_one_line_of_the_log(desk: ChunkDesk, calls: list[int]) -> None:
+    stuck(desk, [{"n": number} for number in range(450)])
+    answer = control.drop_chunks("m", [*range(250), 999], who="anna")
+    assert (answer.changed, answer.refused, calls) == (250, {999: ""}, [100, 100, 51])
+    assert control.skip_chunks("m", range(250, 255)).changed == 5
+    assert control.set_fields("m", {"n": 0}, range(255, 305)).changed == 50
+    assert control.set_fields("m", {"n": 0}, state="failed").changed == 145 + 250
+    assert told(desk) == [("drop chunks", 250), ("skip chunks", 5), ("set chunks", 50), ("set chunks", 395)]
+
+
+def test_between_two_calls_of_one_action_nobody_gets_a_chunk_and_the_task_stays(
+    desk: ChunkDesk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stuck(desk, [{"n": number} for number in range(250)])
+    seen, call = [], RedisBroker._call
+
+    def spy(self: RedisBroker, script: str, pool: str, *arguments: Any) -> Any:
+        if script == "chunks":
+            seen.append((desk.state("m"), desk.claim(5)))
+            desk.check()
+        return call(self, script, pool, *arguments)
+
+    monkeypatch.setattr(RedisBroker, "_call", spy)
+    assert control.drop_chunks("m", range(250)).changed == 250
+    assert seen == [("failed", []), ("aggregating", []), ("aggregating", [])]
+    assert (desk.state("m"), desk.field("rd"), desk.field("xd")) == ("pending", "", "250")
+    monkeypatch.undo()
+    assert control.retry_chunks("m", range(150)).changed == 150
+    assert (desk.counts(), len(desk.claim(5))) == ((150, 0, 0, 0, 100), 5)
+    desk.check()
+
+
+def test_the_task_goes_on_when_the_rest_of_an_action_never_comes(
+    desk: ChunkDesk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stuck(desk, [{"n": number} for number in range(250)])
+    call, made = RedisBroker._call, []
+
+    def breaks_off(self: RedisBroker, script: str, pool: str, *arguments: Any) -> Any:
+        made.append(script)
+        if script == "chunks" and made.count("chunks") == 2:
+            raise BrokerUnavailable(url="redis://away", attempts=1, reason="it is")
+        return call(self, script, pool, *arguments)
+
+    monkeypatch.setattr(RedisBroker, "_call", breaks_off)
+    with pytest.raises(BrokerUnavailable):
+        control.retry_chunks("m", range(250))
+    assert (desk.state("m"), desk.claim(5)) == ("aggregating", [])
+    desk.make_due("~redo:m")
+    desk.tick()
+    assert (desk.counts(), len(desk.claim(5))) == ((100, 0, 0, 0, 150), 5)
+    desk.check()
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        {"a": list(range(3000)), "b": [[1, [2]], {}, [], {"c": 1}]},
+        {"a": [[["]"], '["'], 1], "}": "{", "b": '\\"'},
+        {"a": ["\\" * 9 + '"', "\\" * 8, '"' * 5, "\\"], "z": [1, 2, ["]"]], "b": "[{"},
+        {"a": {"a": 1, "q": [1, {"r": None}]}, "b": -1.5e300},
+    ],
+)
+def test_fields_behind_nested_data_and_odd_texts_are_found(desk: ChunkDesk, data: dict[str, Any]) -> None:
+    stuck(desk, [data, data | {"b": 0}])
+    assert control.set_fields("m", {"b": ["n"]}, [0, 1]).changed == 2
+    assert data_of(desk, 0, 1) == [data | {"b": ["n"]}] * 2
+    assert control.set_fields("m", {"a": None}, state="failed").changed == 0  # they run again already
 
 
 def test_a_task_that_is_cancelled_in_the_middle_of_a_mass_edit_forgets_it(desk: ChunkDesk) -> None:

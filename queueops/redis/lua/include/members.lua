@@ -1,16 +1,27 @@
 -- The members of a JSON object as text. Keys and values stay the bytes that they are, for Lua would turn [] into {} and
--- round large numbers. What is stored was encoded before: it is well-formed.
+-- round large numbers. What is stored was encoded before: it is well-formed. Long texts and long lists of numbers are passed
+-- over in one call of C each, for a megabyte must not take long.
 local function string_end(data, from)
-  local at = from + 1
+  local at = from
   while true do
-    at = string.find(data, '["\\]', at)
+    at = string.find(data, '"', at + 1, true)
     if not at then return #data + 1 end
-    if string.byte(data, at) == 34 then return at + 1 end
-    at = at + 2
+    local before = at - 1
+    while string.byte(data, before) == 92 do before = before - 1 end
+    if (at - before) % 2 == 1 then return at + 1 end
   end
 end
 
+-- Where a list or an object without any text in it ends; nil of others.
+local function plain_end(data, from, pattern)
+  local text_at = string.find(data, '"', from, true) or #data + 1
+  local length = string.match(string.sub(data, from, text_at - 1), pattern)
+  return length and from + length - 1
+end
+
 local function nested_end(data, from)
+  local plain = plain_end(data, from, string.byte(data, from) == 91 and '^%b[]()' or '^%b{}()')
+  if plain then return plain end
   local depth, at = 0, from
   repeat
     at = string.find(data, '["%[%]{}]', at)

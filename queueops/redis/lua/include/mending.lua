@@ -89,6 +89,26 @@ local function mend_whole()
     local left = begin_redo(task, whole, verb, who, CHANGES[verb] and value)
     return size - left - unfit, left
   end
-  local changed = mend(call('ZRANGE', chunk_set(task, whole), 0, 499))
+  local changed = mend(call('ZRANGE', chunk_set(task, whole), 0, 99))
   return changed, call('ZCARD', chunk_set(task, whole)) - changed
+end
+
+-- While an action on chunks by number comes in several calls nobody gets a chunk, and the task stays where it is. Should
+-- the rest never come, the agenda ends that.
+local function hold()
+  if parent.s ~= 'aggregating' then return end
+  local states = call('HGET', task_key(task), 'rd')
+  if not string.find(states or '', 'more', 1, true) then
+    call('HSET', task_key(task), 'rd', states and states .. ',more' or 'more')
+  end
+  schedule('~redo:' .. task, now + 1000)
+  turn_lane(task)
+end
+
+-- Answers whether it had been held.
+local function let_go_on()
+  local states = call('HGET', task_key(task), 'rd')
+  if not string.find(states or '', 'more', 1, true) then return false end
+  if states == 'more' then end_redo(task) else call('HSET', task_key(task), 'rd', (string.gsub(states, ',more', ''))) end
+  return true
 end
