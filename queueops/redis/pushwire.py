@@ -13,7 +13,10 @@ Argument = str | int | float | bytes
 
 
 def enqueue_arguments(pushes: Sequence[Push]) -> list[Argument]:
-    """The arguments of ``enqueue``: what tasks in a row share is said once."""
+    """The arguments of ``enqueue``: what tasks in a row share is said once, and a task alone shares all that it has."""
+    if len(pushes) == 1:
+        fields = record_fields(pushes[0])
+        return [1, 1, _due(pushes[0]), len(fields), *fields, 0, pushes[0].id]
     arguments: list[Argument] = [len(pushes)]
     for head, alike in groupby(pushes, _head):
         group = list(alike)

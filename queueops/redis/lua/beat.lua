@@ -5,6 +5,7 @@
 -- Reply: Redis' time in ms.
 -- Transitions: none.
 --@include clock
+--@include calls
 --@include core
 
 local key = P .. ':worker:' .. ARGV[1]

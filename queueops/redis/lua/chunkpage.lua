@@ -8,6 +8,7 @@
 --        short), its error cut.
 -- Transitions: none.
 --@include clock
+--@include calls
 
 local task, state, latest, wanted, budget = ARGV[1], ARGV[2], ARGV[3] == '1', tonumber(ARGV[4]), tonumber(ARGV[5])
 local score, number, wanted_kind = ARGV[6], ARGV[7], ARGV[8]

@@ -9,6 +9,7 @@
 --        set kept their data; then for each refused one its number and its state ('' = gone).
 -- Transitions: retry, drop, skip, release of chunks; reprocess, gather of the task.
 --@include clock
+--@include calls
 --@include core
 --@include rules
 --@include rates

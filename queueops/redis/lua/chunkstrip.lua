@@ -9,6 +9,7 @@
 --        column. What is in no set is done.
 -- Transitions: none.
 --@include clock
+--@include calls
 
 local task, first, width, columns, most = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local SETS = TASK .. task .. '#chunks:'

@@ -10,6 +10,7 @@
 --        (fingerprint, how many failed, how many errored, number of one, its error cut); paused (1: the task's lane is).
 -- Transitions: none.
 --@include clock
+--@include calls
 
 local task, stragglers, samples, looks, kinds, steps = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]),
   tonumber(ARGV[5]), tonumber(ARGV[6])

@@ -9,6 +9,7 @@
 --        fields); '1' when more are due.
 -- Transitions: activate, gather, cancel, retry, discard.
 --@include clock
+--@include calls
 --@include core
 --@include rules
 --@include rates

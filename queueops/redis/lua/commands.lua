@@ -6,6 +6,7 @@
 --        sender, generation, round, tries, time of its creation, last error, bytes of what it carries.
 -- Transitions: none.
 --@include clock
+--@include calls
 --@include looking
 --@include core
 

@@ -6,6 +6,7 @@
 -- Reply: for each id: word (OK REPEAT REFUSED GONE), its state now, a detail.
 -- Transitions: retry, reprocess, gather, run_now, postpone, cancel, release, requeue, discard, delete, restore.
 --@include clock
+--@include calls
 --@include core
 --@include rules
 --@include rates

@@ -11,6 +11,7 @@
 --        before and behind (in a chain: id, name, state).
 -- Transitions: none.
 --@include clock
+--@include calls
 --@include looking
 --@include core
 --@include rates

@@ -6,6 +6,7 @@
 -- Reply: for each task its word (OK REPEAT EXISTS REJECTED REPLACED AFTER) and its uid.
 -- Transitions: push, postpone.
 --@include clock
+--@include calls
 --@include core
 --@include rates
 --@include lanes

@@ -8,6 +8,7 @@
 --        the uids of the nodes.
 -- Transitions: push, discard.
 --@include clock
+--@include calls
 --@include core
 --@include rules
 --@include rates

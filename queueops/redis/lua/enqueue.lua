@@ -8,6 +8,8 @@
 -- Reply: the uid of the first task that was created (each next one's is one more), then the numbers, from 0, of those TAKEN.
 -- Transitions: push, postpone.
 --@include clock
+--@include alone
+--@include calls
 --@include handover
 
 local waiting = call('ZRANGE', P .. ':idle', -1, -1)[1] -- the worker that began to wait last

@@ -5,6 +5,7 @@
 -- Reply: for each: fingerprint, ms of its last occurrence, its fields (flat), how many failed tasks it has now.
 -- Transitions: none.
 --@include clock
+--@include calls
 --@include looking
 --@include core
 

@@ -11,6 +11,7 @@
 --        ms until the agenda has something, '1' when more is ready, commands (id, fields), Redis' time in ms.
 -- Transitions: claim, settle, release, promote, recover, expire, quarantine.
 --@include clock
+--@include calls
 --@include core
 --@include rules
 --@include rates

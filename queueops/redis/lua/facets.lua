@@ -5,6 +5,7 @@
 -- Reply: flat pairs: facet, list of value, count, ...
 -- Transitions: none.
 --@include clock
+--@include calls
 --@include looking
 --@include core
 

@@ -8,6 +8,7 @@
 -- Reply: word (OK REPEAT STALE GONE), then for each run its word (FIRED SKIPPED QUEUED FULL EXISTS).
 -- Transitions: push, postpone.
 --@include clock
+--@include calls
 --@include core
 --@include rates
 --@include lanes

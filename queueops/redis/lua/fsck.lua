@@ -7,6 +7,7 @@
 -- Reply: flat pairs: id (of a lane '~lane:' and its name), what is wrong with it.
 -- Transitions: quarantine.
 --@include clock
+--@include calls
 --@include core
 --@include rules
 --@include rates

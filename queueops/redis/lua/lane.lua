@@ -6,6 +6,7 @@
 -- Reply: the fields as they were before (field, value, ...).
 -- Transitions: none.
 --@include clock
+--@include calls
 --@include core
 --@include rates
 --@include lanes

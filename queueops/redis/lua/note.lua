@@ -5,6 +5,7 @@
 -- Reply: OK STALE GONE
 -- Transitions: none.
 --@include clock
+--@include calls
 --@include core
 
 local id, fence = ARGV[1], ARGV[2]

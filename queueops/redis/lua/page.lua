@@ -8,6 +8,7 @@
 --        the last one seen, and for each row: id, score, time of its state, length of its arguments, its fields.
 -- Transitions: none.
 --@include clock
+--@include calls
 --@include looking
 --@include core
 --@include rows

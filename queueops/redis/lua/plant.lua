@@ -9,6 +9,7 @@
 -- Reply: word (OK REPEAT EXISTS REJECTED TAKEN GONE), uid of the root, the id that is in use, the uids of the nodes.
 -- Transitions: push, activate.
 --@include clock
+--@include calls
 --@include core
 --@include rules
 --@include rates

@@ -7,6 +7,7 @@
 -- Reply: how many leases were taken back, from which time to go on ('' = that was all).
 -- Transitions: settle, release, recover.
 --@include clock
+--@include calls
 --@include core
 --@include rules
 --@include rates

@@ -5,6 +5,7 @@
 -- Reply: how many dead are left; for each: id, word (OK REFUSED GONE), where it was (due, locked, dead).
 -- Transitions: none.
 --@include clock
+--@include calls
 --@include core
 --@include rates
 --@include lanes

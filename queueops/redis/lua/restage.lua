@@ -7,6 +7,7 @@
 --        how many of those that were met kept their data.
 -- Transitions: retry, reprocess, remap.
 --@include clock
+--@include calls
 --@include core
 --@include rules
 --@include rates

@@ -6,6 +6,7 @@
 --        fields, the start of its arguments and of its error.
 -- Transitions: none.
 --@include clock
+--@include calls
 --@include looking
 --@include core
 --@include rows

@@ -9,6 +9,7 @@
 --        overdue, given_up (commands), clock, minute, before, broken (the keys that are of another type than they should be).
 -- Transitions: none.
 --@include clock
+--@include calls
 --@include looking
 --@include core
 --@include rates

@@ -6,6 +6,7 @@
 -- Reply: word (OK REPEAT STALE TAKEN FULL GONE).
 -- Transitions: none.
 --@include clock
+--@include calls
 --@include schedules
 
 local verb, id, seen, who = ARGV[1], ARGV[2], ARGV[3], ARGV[5]

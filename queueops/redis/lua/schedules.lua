@@ -7,6 +7,7 @@
 --        tick, runs put off, state of the task that it created last, fields.
 -- Transitions: none.
 --@include clock
+--@include calls
 --@include schedules
 
 local most, rows, put_off = tonumber(ARGV[2]), {}, 0

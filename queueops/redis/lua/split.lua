@@ -7,6 +7,7 @@
 -- Reply: how many chunks stand; -1: call again, there is more to delete; or STALE, GONE
 -- Transitions: none of the task; chunks become pending.
 --@include clock
+--@include calls
 --@include core
 --@include rates
 --@include lanes

@@ -5,6 +5,7 @@
 -- Reply: OK
 -- Transitions: none.
 --@include clock
+--@include calls
 
 local key = P .. ':wake:' .. ARGV[1]
 call('RPUSH', key, ARGV[2]); call('LTRIM', key, 0, 99); call('EXPIRE', key, 60)

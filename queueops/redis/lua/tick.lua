@@ -8,6 +8,7 @@
 --        of one that a script could not write to.
 -- Transitions: promote, recover, expire, quarantine.
 --@include clock
+--@include calls
 --@include core
 --@include rules
 --@include rates

@@ -10,6 +10,7 @@
 --        error, its own branch (or nothing).
 -- Transitions: none.
 --@include clock
+--@include calls
 --@include looking
 --@include core
 --@include rows

@@ -6,6 +6,7 @@
 --        the generation before has not ended.
 -- Transitions: none.
 --@include clock
+--@include calls
 --@include core
 
 local wanted, after = tonumber(ARGV[2]), ARGV[3] == '1'

@@ -5,6 +5,7 @@
 -- Reply: Redis' time in ms; for each worker: id, ms of its last beat, its fields (flat).
 -- Transitions: none.
 --@include clock
+--@include calls
 --@include looking
 --@include core
 

@@ -12,14 +12,10 @@ local function goes_by_hand(key, lane, size)
 end
 
 local function index_handed(id, name, lane, number)
-  try('ZADD', P .. ':state:locked', NOW, id)
-  try('ZADD', P .. ':name:' .. name, number, id)
+  index_single('locked', id, name, number)
   try('ZADD', P .. ':lanes', NOW, lane)
-  try('HINCRBY', P .. ':counts', 'n|' .. name .. '|locked', 1)
   try('HINCRBY', P .. ':counts', 'l|' .. lane .. '|active', 1)
-  count_minute('tr|>pending', 1)
   count_minute('tr|pending>locked', 1)
-  if count_minute('in|' .. name, 1) then try('ZADD', P .. ':names', NOW, name) end
 end
 
 -- The token says, written as a reply of Redis: the time, the fence, the id, the fields of the record.
@@ -34,21 +30,11 @@ end
 
 -- Hand over the one task of this call, if it is to be; its uid, which is its fence, too.
 local function hand_over(worker)
-  if ARGV[1] ~= '1' or ARGV[3] ~= '' then return end
-  local last, name, lane = 4 + ARGV[4], ARGV[6], 'default'
-  for i = 7, last, 2 do
-    if ARGV[i] == 'l' then lane = ARGV[i + 1] elseif ARGV[i] == 'k' or ARGV[i] == 'tg' then return end
-  end
-  local own = tonumber(ARGV[last + 1])
-  local place = last + own + 2
-  local id = ARGV[place]
-  if not goes_by_hand(TASK .. id, lane, #ARGV[place + 1]) then return end
+  local last, id, name, lane, _, size = single()
+  if not last or not goes_by_hand(TASK .. id, lane, size) then return end
   local number = text(call('INCR', P .. ':seq'))
   local record = { 'HSET', TASK .. id, 'u', number, 's', 'locked', 'f', number, 'h', number, 'w', worker, 'b', NOW, 'c', NOW,
     unpack(ARGV, 5, last) }
-  for i = 1, own do
-    if ARGV[place + i] ~= '' then record[#record + 1] = ARGV[last + 1 + i]; record[#record + 1] = ARGV[place + i] end
-  end
   call('ZADD', P .. ':agenda', text(now + HANDED_MS), id) -- where this can't be done, nothing is
   call(unpack(record))
   index_handed(id, name, lane, number)

@@ -1,7 +1,6 @@
 -- Lanes: where ready tasks wait, in claim order.
 -- A lane stands in lanes:ready if and only if it has a ready task, is not paused, has a free slot
 -- and, where its starts are rated, a token.
-local BAND = 17592186044416 -- 2^44: width of one priority's band of lane scores
 local lane_confs, lane_entries, touched = {}, {}, {}
 local chunk_gain = {} -- chunks that became pending, by lane
 local brought = 0

@@ -1,0 +1,39 @@
+-- A task that is pushed alone, as most are, goes a straight way when nobody waits for work or watches and its lane is in
+-- the round: before anything is made that only the others need.
+
+-- Where the shared values end, and what is to be known of the task: id, name, lane, priority, bytes of its arguments.
+-- Nil when it is for later, of a kind of its own, or has tags.
+local function single()
+  local last = 4 + ARGV[4]
+  if ARGV[1] ~= '1' or ARGV[3] ~= '' or ARGV[last + 1] ~= '0' then return nil end
+  local lane, priority, size = 'default', 0, 0
+  for i = 7, last, 2 do
+    local field = ARGV[i]
+    if field == 'a' then size = #ARGV[i + 1]
+    elseif field == 'l' then lane = ARGV[i + 1]
+    elseif field == 'p' then priority = tonumber(ARGV[i + 1])
+    elseif field == 'k' or field == 'tg' then return nil end
+  end
+  return last, ARGV[last + 2], ARGV[6], lane, priority, size
+end
+
+local function index_single(state, id, name, number)
+  try('ZADD', P .. ':state:' .. state, NOW, id)
+  try('ZADD', P .. ':name:' .. name, number, id)
+  try('HINCRBY', P .. ':counts', 'n|' .. name .. '|' .. state, 1)
+  count_minute('tr|>pending', 1)
+  if count_minute('in|' .. name, 1) then try('ZADD', P .. ':names', NOW, name) end
+end
+
+do
+  local last, id, name, lane, priority = single()
+  local plain = last and call('EXISTS', P .. ':idle', P .. ':tail', P .. ':state:quarantined', TASK .. id) == 0
+  if plain and call('ZSCORE', P .. ':lanes:ready', lane) then
+    local uid = call('INCR', P .. ':seq')
+    local number = text(uid)
+    call('ZADD', P .. ':lane:' .. lane, text((100 - priority) * BAND + uid), id) -- where this can't be done, nothing is
+    call('HSET', TASK .. id, 'u', number, 's', 'pending', unpack(ARGV, 5, last))
+    index_single('pending', id, name, number)
+    return { uid }
+  end
+end

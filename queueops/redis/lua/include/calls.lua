@@ -1,0 +1,44 @@
+-- What scripts read and write with: what bears garbage, what goes in slices, what is collected.
+local LISTENED = call('EXISTS', P .. ':tail') == 1
+
+-- A number that was read from a record; nil when it is none, or none that a time or a count could be.
+local function number_of(value)
+  local number = tonumber(value or nil)
+  if number and number > -1e15 and number < 1e15 then return number end
+end
+
+local function task_key(id) return TASK .. id end
+
+-- Call in slices that no limit of Lua's unpack is reached by. Whether it could be done.
+local function call_sliced(command, key, list)
+  for i = 1, #list, 1000 do
+    if not try(command, key, unpack(list, i, min(i + 999, #list))) then return false end
+  end
+  return true
+end
+
+local function fields_of(key, ...)
+  local reply = redis.pcall('HMGET', key, ...)
+  if reply.err then return nil end
+  return reply
+end
+
+local function append(map, key, value)
+  local list = map[key]
+  if not list then list = {}; map[key] = list end
+  list[#list + 1] = value
+end
+
+local function append_scored(map, key, score, member)
+  local list = map[key]
+  if not list then list = {}; map[key] = list end
+  local size = #list
+  list[size + 1] = score
+  list[size + 2] = member
+end
+
+local function add(map, key, field, delta)
+  local row = map[key]
+  if not row then row = {}; map[key] = row end
+  row[field] = (row[field] or 0) + delta
+end
