@@ -89,6 +89,19 @@ def test_a_busy_file_can_be_read_a_little_later(calm: None, monkeypatch: pytest.
     assert handle.state == "succeeded"
 
 
+def test_pieces_that_are_skipped_or_dropped_are_left_out(calm: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(words, "BUSY", 1.0)
+    handle = WordCount.push("the library", damaged=0)
+    run_worker()
+    pieces = chunks_of(handle.id).total
+    assert control.skip_chunks(handle.id, [0]).changed == 1
+    assert control.drop_chunks(handle.id, [1]).changed == 1
+    monkeypatch.setattr(words, "BUSY", 0.0)
+    assert control.retry_chunks(handle.id, state="errored").changed == pieces - 2
+    run_worker()
+    assert handle.result(timeout=60)["left out"] == 2
+
+
 def test_counts_come_at_once_and_then_every_few_minutes(namespace: str) -> None:
     random.seed(1)
     rounds = Rounds()

@@ -155,11 +155,15 @@ def _pace(summary: Summary) -> float:
 
 
 def _left(summary: Summary, open_: int, per_second: float) -> float | None:
-    """Seconds until no chunk is open; None while nobody claims any."""
+    """Seconds until no chunk is open, and not before the last one that backs off is tried; None: nobody claims any."""
     if not open_:
         return 0.0
     held_up = summary.record.get("s") != State.AGGREGATING or "rd" in summary.record or summary.paused
-    return open_ / per_second if per_second and not held_up else None
+    ready = open_ - summary.counts["errored"]
+    if held_up or (ready and not per_second):
+        return None
+    waits = max(0, summary.late - summary.now) / 1000
+    return max(waits, open_ / per_second if per_second else 0.0)
 
 
 def _straggler(row: Running) -> Straggler:

@@ -74,6 +74,7 @@ class Summary(msgspec.Struct, kw_only=True):
     record: dict[str, str]
     counts: dict[str, int]
     due: int
+    late: int
     minute: int
     first: int
     last: int
@@ -184,6 +185,7 @@ def _summary(found: dict[str, Any]) -> Summary:
         record={text(field): text(value) for field, value in pairs(found["record"]).items()},
         counts=dict(zip(CHUNK_STATES, found["counts"], strict=True)),
         due=whole(found["due"]),
+        late=whole(found["late"]),
         minute=whole(found["minute"]),
         first=whole(found["first"]),
         last=whole(found["last"]),

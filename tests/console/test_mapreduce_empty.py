@@ -29,3 +29,14 @@ def test_without_chunks_it_is_told_why(namespace: str, operator: Client) -> None
     (lease,) = work.exchange(want=1).leases
     work.exchange(settle=[Settlement("count", lease.fence, Outcome.SUCCESS, b"0")])
     assert page().count("The map made no chunks.") == 2
+
+
+def test_how_many_may_fail_is_told_once_it_is_known_how_many_there_are(namespace: str, operator: Client) -> None:
+    def page() -> str:
+        return operator.get("/ops/mapreduce/count/").content.decode()
+
+    work = ChunkWork(get_broker(), oc="50%", mx=3)
+    assert "at most 3 at once" in page()
+    assert "may fail" not in page()
+    work.map([1, 2, 3, 4])
+    assert "at most 3 at once · up to 2 may fail" in page()

@@ -158,6 +158,21 @@ def test_the_pace_tells_how_long_the_rest_takes(work: ChunkWork) -> None:
     assert view.skew.p50_ms <= view.skew.p95_ms <= view.skew.max_ms
 
 
+def test_the_rest_takes_no_less_than_the_last_back_off(namespace: str) -> None:
+    work = ChunkWork(get_broker(), xr=1)
+    work.map(list(range(30)))
+    work.done(work.claim(10))
+    work.fail(work.claim(5), delay_ms=7_200_000)
+    work.fail(work.claim(5), delay_ms=1_800_000)
+    assert 3600 < (seen().left_s or 0) <= 7200
+    work.done(work.claim(10))
+    assert 3600 < (seen().left_s or 0) <= 7200
+    done = work.broker.keys(work.pool).chunks(work.id, "done")
+    work.broker.client.zadd(done, dict.fromkeys(map(str, range(30)), 1), xx=True)  # long ago
+    assert seen().per_second == 0
+    assert 3600 < (seen().left_s or 0) <= 7200
+
+
 def test_nothing_moves_and_no_time_is_promised(work: ChunkWork) -> None:
     work.map([1, 2])
     assert seen().left_s is None

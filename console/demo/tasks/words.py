@@ -53,15 +53,18 @@ class WordCount(MapReduce):
         return {"lines": len(lines), "words": len(words), "top": Counter(words).most_common(KEPT_WORDS)}
 
     def reduce(self, results: Results) -> dict[str, Any]:
-        """Add up, one result at a time."""
+        """Add up, one result at a time; a chunk that an operator skipped has None."""
         top: Counter[str] = Counter()
-        lines = words = 0
+        lines = words = skipped = 0
         for done, result in enumerate(results, start=1):
-            lines, words = lines + result["lines"], words + result["words"]
-            top.update(dict(result["top"]))
+            if result is None:
+                skipped += 1
+            else:
+                lines, words = lines + result["lines"], words + result["words"]
+                top.update(dict(result["top"]))
             if done % 200 == 0 or done == len(results):
                 current().progress(done, len(results))
-        return {"lines": lines, "words": words, "left out": len(self.dropped), "top": top.most_common(20)}
+        return {"lines": lines, "words": words, "left out": len(self.dropped) + skipped, "top": top.most_common(20)}
 
 
 class StrictWordCount(WordCount):

@@ -4,7 +4,7 @@
 -- ARGV: 1 task, 2 stragglers, 3 run times to sample, 4 errors to look at in each set, 5 kinds of error to tell,
 --       6 steps of the pace
 -- Reply: flat pairs: now; record (flat, without its payloads); counts (pending, active, errored, done, failed);
---        due (of the first errored one); minute (done within it); first, last (times of chunks done), pace (done in
+--        due (of the first errored one), late (of the last); minute (done within it); first, last (times of chunks done), pace (done in
 --        each step between the first and the last, or now while chunks are open); active (number, begun, worker,
 --        attempts, crashes flat); runs (number, begun, ended flat); looked (errors that were looked at); errors
 --        (fingerprint, how many failed, how many errored, number of one, its error cut); paused (1: the task's lane is).
@@ -35,6 +35,8 @@ local function record()
   end
   return flat
 end
+
+local function due(order) return tonumber(call(order, SETS .. 'errored', 0, 0, 'WITHSCORES')[2] or 0) or 0 end
 
 local function time_at(rank)
   return tonumber(call('ZRANGE', SETS .. 'done', rank, rank, 'WITHSCORES')[2] or nil)
@@ -98,7 +100,7 @@ local sizes, list, looked = counts(), errors()
 local open, first, last = sizes[1] + sizes[2] + sizes[3], time_at(0), time_at(-1)
 local until_ = open > 0 and now or last
 return { 'now', now, 'record', record(), 'counts', sizes,
-  'due', tonumber(call('ZRANGE', SETS .. 'errored', 0, 0, 'WITHSCORES')[2] or 0) or 0,
+  'due', due('ZRANGE'), 'late', due('ZREVRANGE'),
   'minute', call('ZCOUNT', SETS .. 'done', now - 60000, '+inf'), 'first', first or 0, 'last', last or 0,
   'pace', first and until_ > first and pace(first, until_) or {}, 'active', active(), 'runs', runs(sizes[4]),
   'looked', looked, 'errors', list, 'paused', paused() }
