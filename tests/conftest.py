@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,8 +14,15 @@ from django.conf import settings as django_settings
 from queueops.redis import embedded
 from queueops.redis.broker import close_brokers
 from queueops.redis.connection import connect
-from tests import leaks
+from tests import leaks, topology
 from tests.chromium import find_chromium
+from tests.places import CLUSTER, free_namespace, is_for_both, parametrize
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """What goes over pools runs twice: on one server, and on a cluster of three."""
+    if is_for_both(metafunc):
+        parametrize(metafunc)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -40,10 +46,31 @@ def store() -> Iterator[embedded.Server]:
     assert not strays, f"these outlived the tests: {strays}"
 
 
+@pytest.fixture(scope="session")
+def cluster(store: embedded.Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The URL of three servers that share the slots, for all tests that run on both."""
+    with topology.cluster(tmp_path_factory.mktemp("cluster"), "appendfsync no") as (url, _):
+        yield url
+
+
 @pytest.fixture
-def redis_url(store: embedded.Server) -> str:
-    """The server's plain address: a client that meets it gone does not start it again, but the next test does."""
-    return embedded.start(store.directory).url
+def place(request: pytest.FixtureRequest) -> str:
+    """Where the test runs; the cluster is there before anybody looks at what a test leaves behind."""
+    found: str = getattr(request, "param", "")
+    if found == CLUSTER:
+        request.getfixturevalue("cluster")
+    return found
+
+
+@pytest.fixture
+def redis_url(place: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, settings: Any) -> str:
+    """The store's plain address: a client that meets it gone does not start it again, but the next test does."""
+    if place == CLUSTER:
+        url: str = request.getfixturevalue("cluster")
+        settings.QUEUEOPS = settings.QUEUEOPS | {"URL": url}
+        monkeypatch.setenv("QUEUEOPS_TESTS_URL", url)
+        return url
+    return embedded.start(request.getfixturevalue("store").directory).url
 
 
 @pytest.fixture
@@ -56,7 +83,7 @@ def redis_client(redis_url: str) -> Iterator[redis.Redis]:
 @pytest.fixture
 def namespace(redis_client: redis.Redis, settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """A namespace of the test's own, set for this process and for those that it starts; empty at the start."""
-    name = f"t{uuid.uuid4().hex[:12]}"
+    name = free_namespace(redis_client)
     redis_client.flushall()
     settings.QUEUEOPS = settings.QUEUEOPS | {"NAMESPACE": name}
     monkeypatch.setenv("QUEUEOPS_TESTS_NAMESPACE", name)
@@ -65,7 +92,7 @@ def namespace(redis_client: redis.Redis, settings: Any, monkeypatch: pytest.Monk
 
 
 @pytest.fixture(autouse=True)
-def no_leaks() -> Iterator[None]:
+def no_leaks(place: str) -> Iterator[None]:
     """Each test ends what it started."""
     before = leaks.running()
     yield

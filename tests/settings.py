@@ -34,6 +34,6 @@ PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
 QUEUEOPS = {
     # The plain address of the embedded server: whoever meets it gone learns so, and does not start it again.
-    "URL": f"unix://{STORE / 'valkey.sock'}",
+    "URL": os.environ.get("QUEUEOPS_TESTS_URL", f"unix://{STORE / 'valkey.sock'}"),
     "NAMESPACE": os.environ.get("QUEUEOPS_TESTS_NAMESPACE", "tests"),
 }

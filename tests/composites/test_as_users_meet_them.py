@@ -11,6 +11,7 @@ from queueops.errors import BadOption
 from queueops.redis.broker import close_brokers, get_broker
 from queueops.testing import run_worker
 from tests.composites.work import Count, Later, Steps, note, seen, tell
+from tests.kernel.picture import names_like
 from tests.tasks_for_tests import add
 
 pytestmark = pytest.mark.usefixtures("namespace")
@@ -136,7 +137,7 @@ def test_two_namespaces_know_nothing_of_each_other(settings: Any, redis_client: 
     settings.QUEUEOPS = settings.QUEUEOPS | {"NAMESPACE": "another"}
     assert get(handle.id) is None
     run_worker()
-    assert not redis_client.keys("{another:*}:task:*")
+    assert not names_like(redis_client, "{another:*}:task:*")
     close_brokers()
 
 

@@ -140,7 +140,7 @@ def test_parts_are_kept_as_long_as_their_parent(desk: Desk) -> None:
     desk.check()
     desk.make_due("a", "b")
     desk.tick()
-    assert not desk.client.keys(f"{desk.keys.prefix}:task:*")
+    assert not desk.server.keys(f"{desk.keys.prefix}:task:*")
 
 
 def test_a_deleted_composite_leaves_no_children_behind(desk: Desk) -> None:

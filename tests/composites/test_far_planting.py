@@ -59,11 +59,11 @@ def pass_time(pools: Pools) -> None:
 
 def left(pools: Pools) -> set[str]:
     """The ids of all tasks in all pools."""
-    starts = [f"{desk.keys.prefix}:task:" for desk in pools.desks.values()]
+    starts = {f"{desk.keys.prefix}:task:": desk for desk in pools.desks.values()}
     return {
         key.decode().removeprefix(start).partition("#")[0]
-        for start in starts
-        for key in pools.broker.client.keys(f"{start}*")
+        for start, desk in starts.items()
+        for key in desk.server.keys(f"{start}*")
     }
 
 

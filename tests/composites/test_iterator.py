@@ -15,6 +15,7 @@ from tests.composites.channel import CHANNEL
 from tests.composites.work import Brief, Burst, Count, Mixed, Patient, Wrong, seen, tell
 from tests.kernel import invariants
 from tests.kernel.desk import end
+from tests.kernel.picture import server_of
 
 pytestmark = pytest.mark.usefixtures("namespace")
 
@@ -29,7 +30,8 @@ def pool_is_sound() -> Iterator[None]:
 
 def keys(pattern: str) -> list[bytes]:
     broker = get_broker()
-    return broker.client.keys(f"{broker.keys('default').prefix}:task:{pattern}")
+    pool = broker.keys("default")
+    return server_of(broker, pool.seq).keys(f"{pool.prefix}:task:{pattern}")
 
 
 def test_it_runs_all_its_tasks_and_ends() -> None:

@@ -24,6 +24,7 @@ from tests.composites import model as models
 from tests.composites.model import CONTAINERS, LEASED, MAX_CRASHES, RETRIES, TIMED
 from tests.composites.model_of_work import WorkedModel
 from tests.kernel.desk import NEVER_MS, Desk, make
+from tests.places import CLUSTER
 
 ROOTS, WORKERS = ["r0", "r1", "r2"], ["w1", "w2"]
 PHASES = [Phase.generate, Phase.shrink] if "SHRINK" in os.environ else [Phase.generate]
@@ -368,10 +369,10 @@ class Composites(RuleBasedStateMachine):
             assert self.model.settle(lease, Outcome.SUCCESS, lease.id) == self.desk.settle(lease, value=value) == "OK"
 
 
-def test_composites_and_a_model_of_them_agree_whatever_happens(redis_url: str, namespace: str) -> None:
+def test_composites_and_a_model_of_them_agree_whatever_happens(redis_url: str, namespace: str, place: str) -> None:
     Composites.url = redis_url
     bounds = settings(
-        max_examples=EXAMPLES,
+        max_examples=EXAMPLES // 8 if place == CLUSTER else EXAMPLES,
         stateful_step_count=30,
         deadline=None,
         suppress_health_check=list(HealthCheck),

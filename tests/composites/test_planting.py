@@ -101,7 +101,7 @@ def test_of_a_producer_that_died_half_way_nothing_is_left(
             plant(desk, chain_of("c", group_of("g", *LARGE), "z"))
     desk.check()
     assert desk.claim() == []
-    while desk.client.keys(f"{desk.keys.prefix}:task:*"):
+    while desk.server.keys(f"{desk.keys.prefix}:task:*"):
         desk.make_due(*(each.decode() for each in desk.client.zrange(desk.keys.agenda, 0, -1)))
         desk.tick()
 

@@ -150,9 +150,9 @@ def test_a_tree_costs_two_scripts_a_search_three_more_and_none_looks_at_many(des
     plant(desk, group_of("g", *(f"t{number:04d}" for number in range(9_000)), of="continue"))
     for query in ("", "show=failed", "after=8000"):
         tree_page(operator, "g", query)
-        before = desk.client.info("commandstats")
+        before = desk.server.info("commandstats")
         tree_page(operator, "g", query)
-        after = desk.client.info("commandstats")
+        after = desk.server.info("commandstats")
         calls = {name: row["calls"] - before.get(name, {"calls": 0})["calls"] for name, row in after.items()}
         scripts = 5 if query == "show=failed" else 2
         assert calls["cmdstat_evalsha"] == scripts

@@ -8,6 +8,7 @@ from queueops import chain, group
 from queueops.kinds.parts import Composite
 from tests.faults.conftest import Bench
 from tests.faults.tasks import work
+from tests.kernel.picture import server_of
 from tests.waiting import wait_until
 
 KILLS = 2  # a task that is lost three times fails
@@ -26,5 +27,5 @@ def test_composites_end_though_their_workers_are_killed(bench: Bench) -> None:
     bench.worker()
     for record in bench.wait(handles, timeout=90):
         assert record.progress == record.total == 5
-    keys = bench.broker.client.keys(f"{bench.broker.keys('default').prefix}:task:*#open")
-    assert keys == []
+    keys = bench.broker.keys("default")
+    assert server_of(bench.broker, keys.seq).keys(f"{keys.prefix}:task:*#open") == []

@@ -14,22 +14,25 @@ from queueops import get
 from tests.faults.conftest import Bench
 from tests.faults.processes import ROOT
 from tests.faults.trees import CHUNKS, tree
-from tests.kernel.picture import Picture
+from tests.kernel.picture import Picture, server_of
+from tests.places import CLUSTER
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.faults
 
 KILLS = int(os.environ.get("QUEUEOPS_TESTS_KILLS", "200"))
+KILLS_ON_CLUSTER = KILLS // 4
 SEED = int(os.environ.get("QUEUEOPS_TESTS_SEED", "4"))
 
 
-def test_composites_end_each_once_though_workers_are_killed_two_hundred_times(bench: Bench) -> None:
+def test_composites_end_each_once_though_workers_are_killed_two_hundred_times(bench: Bench, place: str) -> None:
+    kills = KILLS_ON_CLUSTER if place == CLUSTER else KILLS
     own = {"LEASE": 0.5, "MAX_CRASHES": 1000}  # how often one task is lost is left to chance
     environment = os.environ | {
         "DJANGO_SETTINGS_MODULE": "tests.faults.settings",
         "QUEUEOPS_TESTS_SETTINGS": json.dumps(bench.settings | own),
     }
-    command = [sys.executable, "-m", "tests.faults.killing", str(KILLS), str(SEED)]
+    command = [sys.executable, "-m", "tests.faults.killing", str(kills), str(SEED)]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     with subprocess.Popen(command, cwd=ROOT, env=environment, **pipes) as killing:  # type: ignore[call-overload]
         try:
@@ -52,8 +55,8 @@ def test_composites_end_each_once_though_workers_are_killed_two_hundred_times(be
         == size
     )
     assert counts["ch|active>done"] == CHUNKS * sum(number % 3 == 1 for number in range(len(pushed)))
-    assert counts["tr|locked>restart"] > KILLS / 10, "hardly a kill met a task"
-    assert bench.broker.client.keys(f"{keys.prefix}:task:*#open") == []
+    assert counts["tr|locked>restart"] > kills / 10, "hardly a kill met a task"
+    assert server_of(bench.broker, keys.seq).keys(f"{keys.prefix}:task:*#open") == []
 
 
 def state_of(task_id: str) -> str:

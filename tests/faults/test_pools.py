@@ -37,7 +37,9 @@ def test_composites_over_pools_end_though_their_workers_are_killed(bench: Bench)
     bench.worker("--pool", "south")
     for record in bench.wait(handles, timeout=120):
         assert record.progress == record.total == 6
-    wait_until(lambda: no_commands(bench), say=bench.say)
+    wait_until(lambda: no_commands(bench), say=bench.say)  # the locks of the dead end, and others bring what they took
+    assert [worker.stop() for worker in bench.workers[-2:]] == [0, 0]
+    assert no_commands(bench)
 
 
 def test_commands_are_brought_by_others_when_the_one_who_took_them_died(bench: Bench) -> None:
@@ -55,11 +57,16 @@ def test_commands_are_brought_by_others_when_the_one_who_took_them_died(bench: B
 
 def test_a_pool_that_nobody_serves_holds_up_only_what_is_for_it(bench: Bench) -> None:
     waiting = chain(echo.s(1), echo.using(pool="south").s()).push()
-    bench.worker("--pool", "default")
+    worker = bench.worker("--pool", "default")
     others = [chain(echo.s(n), echo.s()).push() for n in range(5)]
     assert [handle.result(60) for handle in others] == list(range(5))
-    wait_until(lambda: bench.record(waiting).state == "idle" and no_commands(bench), 60, bench.say)
+    ready = bench.broker.keys("south").state("pending")
+    wait_until(lambda: bench.broker.client.zcard(ready) == 1, 60, bench.say)
+    assert worker.stop() == 0  # it has said of all that it took how it went
+    assert no_commands(bench)
+    assert bench.record(waiting).state == "idle"
     bench.worker("--pool", "south")
+    bench.worker("--pool", "default")
     assert waiting.result(60) == 1
 
 
@@ -98,4 +105,4 @@ def test_an_iterator_emits_into_several_pools(bench: Bench) -> None:
 
 def no_commands(bench: Bench) -> bool:
     keys = [bench.broker.keys(pool) for pool in bench.broker.pools()]
-    return not any(bench.broker.client.exists(key.commands, key.commands_locked) for key in keys)
+    return not any(bench.broker.client.exists(key.commands, key.commands_locked, key.commands_dead) for key in keys)

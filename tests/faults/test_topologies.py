@@ -14,7 +14,8 @@ import queueops
 from queueops import TaskCancelled, TaskFailed, chain, control, group, inspect, waiting
 from queueops.errors import BrokerUnavailable
 from queueops.redis.broker import close_brokers
-from tests.faults import tasks, topology
+from tests import topology
+from tests.faults import tasks
 from tests.faults.conftest import Bench
 from tests.waiting import wait_until
 

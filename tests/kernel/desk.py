@@ -9,7 +9,7 @@ from queueops.contracts import Conflict, Exchange, Extend, Lease, Outcome, Push,
 from queueops.records import Record
 from queueops.redis.broker import RedisBroker
 from tests.kernel import invariants
-from tests.kernel.picture import Picture
+from tests.kernel.picture import Picture, server_of
 
 POOL = "default"
 NEVER_MS = 10_000_000
@@ -23,6 +23,7 @@ class Desk:
         self.pool = pool
         self.keys = broker.keys(pool)
         self.client = broker.client
+        self.server = server_of(broker, self.keys.seq)  # a cluster has several
         self.broken: set[str] = set()
         self.haunted: set[str] = set()
         self.lowered: set[str] = set()
@@ -95,7 +96,7 @@ class Desk:
 
     def now(self) -> int:
         """Redis' time in milliseconds."""
-        seconds, micros = self.client.time()
+        seconds, micros = self.server.time()
         return int(seconds) * 1000 + int(micros) // 1000
 
     def make_due(self, *ids: str) -> None:

@@ -74,6 +74,13 @@ def server_of(broker: RedisBroker, key: str) -> Any:
     return client
 
 
+def names_like(client: Any, pattern: str) -> list[bytes]:
+    """The names of all keys of a pattern, on all servers."""
+    everywhere = {"target_nodes": RedisCluster.PRIMARIES} if isinstance(client, RedisCluster) else {}
+    found: list[bytes] = client.keys(pattern, **everywhere)
+    return found
+
+
 class Picture:
     """The keys of a pool, and what they hold. A key of another type than its name says is in ``foreign``."""
 

@@ -53,7 +53,7 @@ class Clock(Desk):
 
     def runs(self, id: str = "s") -> list[str]:
         """The ids of the tasks of a schedule, in order."""
-        names = self.client.keys(f"{self.keys.task(id)}@*")
+        names = self.server.keys(f"{self.keys.task(id)}@*")
         return sorted(name.decode().rpartition(":task:")[2] for name in names if b"#" not in name)
 
     def drain_really(self) -> list[str]:

@@ -24,11 +24,13 @@ def watching(*watchdogs: Watchdog) -> Iterator[None]:
     threads = [threading.Thread(target=watchdog.run) for watchdog in watchdogs]
     for thread in threads:
         thread.start()
-    yield
-    for watchdog in watchdogs:
-        watchdog.stop()
-    for thread in threads:
-        thread.join()
+    try:
+        yield
+    finally:
+        for watchdog in watchdogs:
+            watchdog.stop()
+        for thread in threads:
+            thread.join()
 
 
 def test_a_tick_between_two_rounds_is_not_waited_for(clock: Clock) -> None:

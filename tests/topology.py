@@ -76,11 +76,12 @@ def ended(*nodes: Node) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def cluster(directory: Path) -> Iterator[tuple[str, list[Node]]]:
-    """Three primaries that share the slots: their URL."""
+def cluster(directory: Path, *more: str) -> Iterator[tuple[str, list[Node]]]:
+    """Three primaries that share the slots, with more options: their URL."""
     options = (
         "cluster-enabled yes",
         "appendonly yes",
+        *more,
         f"cluster-node-timeout {5 * TIMEOUT_MS}",
         "cluster-allow-replica-migration no",
     )
