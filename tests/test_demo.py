@@ -13,6 +13,7 @@ import pytest
 
 from console.demo.tasks import failing, waiting
 from queueops import get, inspect
+from queueops.inspect.answers import LogLine
 from queueops.redis import embedded
 from queueops.redis.broker import forget_brokers
 from tests.playing import Playing, Visitor
@@ -51,7 +52,7 @@ def test_a_demo_plays_loses_nothing_with_its_workers_and_finds_its_data_again(pl
     waiting.take_a_nap.using(id="nap").push(2)
     nap = get("nap")
     assert nap is not None
-    wait_until(lambda: nap.state == "locked", 5, lambda: nap.status())
+    wait_until(lambda: _log_of("nap"), 5, lambda: nap.status())  # it sleeps: a start, not only a claim
     workers = demo.processes("runworker")
     children = [process for process in workers if process.parent() in workers]
     assert len(children) == 2
@@ -60,7 +61,10 @@ def test_a_demo_plays_loses_nothing_with_its_workers_and_finds_its_data_again(pl
     assert nap.result(timeout=60) == "rested"
     status = nap.status()
     assert status is not None
-    assert status.attempt == 0  # and a crash counts only if it ran alone
+    (lost,) = [line.text for line in _log_of("nap") if line.kind == "crash"]
+    assert "its worker process died: SIGKILL" in lost
+    ran_alone = "others ran in it too" not in lost  # only then its crash counts
+    assert (status.crashes, status.attempt) == (int(ran_alone), 0)
 
     assert demo.wait() == 0
     assert demo.left() == []
@@ -134,6 +138,12 @@ def test_two_demos_in_one_directory_are_refused(play: Play) -> None:
     assert Visitor(first.url).get("login/")[0] == 200
     first.process.terminate()
     assert first.wait() == 0
+
+
+def _log_of(task_id: str) -> tuple[LogLine, ...]:
+    """What a task and its lost starts have written."""
+    found = inspect.task(task_id)
+    return found.log if found else ()
 
 
 def _log_in(demo: Playing) -> None:
