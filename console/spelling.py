@@ -68,6 +68,14 @@ def seconds(number: float | None) -> str:
     return NOTHING if number is None else span(number * 1000)
 
 
+def about(number: float | None) -> str:
+    """How long something will take, in seconds: one number and one unit, for nobody knows it better."""
+    if number is None or number < 60:
+        return seconds(number)
+    unit, letter = next(pair for pair in UNITS if number * 1000 >= pair[0])
+    return f"{number * 1000 / unit:.0f}{NARROW}{letter}"
+
+
 def size(number: float | None) -> str:
     """Bytes: 12.3 MB."""
     if number is None:

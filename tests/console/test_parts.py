@@ -70,6 +70,7 @@ def test_numbers_and_rates_and_shares() -> None:
     ]
     assert [spelling.size(value) for value in (None, 12, 203_000_000)] == ["–", f"12{N}B", f"203{N}MB"]
     assert spelling.seconds(2.5) == f"2.5{N}s"
+    assert [spelling.about(value) for value in (None, 24.8, 535, 7300)] == ["–", f"24.8{N}s", f"9{N}min", f"2{N}h"]
 
 
 def test_moments_relative_to_now() -> None:
