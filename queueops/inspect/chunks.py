@@ -75,7 +75,7 @@ def chunks_of(id: str, pool: str = "", *, first: int = 0, count: int = 0) -> Chu
         errors=tuple(_kind(kind) for kind in summary.kinds),
         looked=summary.looked,
         strip=read_strip(reader, total, first, count),
-        begun="bm" in record,
+        begun="cn" in record or "mw" in record,
         mapped="cn" in record,
         paused=summary.paused,
     )

@@ -36,13 +36,14 @@ class Chunk(Held):
 class Task(Held):
     """A task. ``chunks`` None: none under its id belong to it. ``size``: how many the map gave.
 
-    ``written``: how many a map wrote that has not ended.
+    ``written``: how many a map wrote that is ``unfinished``: it has begun, and not ended.
     """
 
     id: str = ""
     chunks: dict[int, Chunk] | None = None
     size: int | None = None
     written: int = 0
+    unfinished: bool = False
     tolerated: int = 0
     limit: int | None = None
     dropped: int = 0

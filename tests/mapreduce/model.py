@@ -100,8 +100,9 @@ class Model:
         task = self.tasks[task_id]
         if task_id in self.trash:
             self.trash[task_id].chunks, self.trash[task_id].written = None, 0
+            self.trash[task_id].unfinished = False
         task.chunks = {number: chunk for number, chunk in (task.chunks or {}).items() if number < task.written}
-        task.size, task.dropped = None, 0
+        task.size, task.dropped, task.unfinished = None, 0, True
         return task.written
 
     def write(self, task_id: str, size: int) -> None:
@@ -142,7 +143,7 @@ class Model:
             task.state = "cancelled"
         else:
             task.state, task.size, task.attempts, task.crashes = "aggregating", len(task.chunks or {}), 0, 0
-            task.written = 0
+            task.written, task.unfinished = 0, False
             self.gather(task)
 
     def try_again(self, task: Task, was_last: bool) -> None:
@@ -377,10 +378,10 @@ class Model:
             return "GONE"
         if stage == "map":
             if task.state in LEASED or not (
-                task.reduces or task.state in ("aggregating", "restart") or task.state in TERMINAL
+                task.reduces or task.unfinished or task.state in ("aggregating", "restart") or task.state in TERMINAL
             ):
                 return "REFUSED"
-            task.written = 0
+            task.written, task.unfinished = 0, False
             self.map_anew(task)
             return "OK"
         if not task.may_be_mended:

@@ -51,7 +51,7 @@ local function check_map()
   local state = parent.s
   if state == 'aggregating' or state == 'restart' or TERMINAL[state] then return nil end
   if not RESTING[state] then return 'it is ' .. state .. (parent.ph and ' (reduce)' or ' (map)') end
-  return not (parent.ph or parent.bm) and 'it is ' .. state .. ', and its map has not begun yet' or nil
+  return not (parent.ph or parent.mw) and 'it is ' .. state .. ', and its map has not begun yet' or nil
 end
 
 function stages.map()
