@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from tests.kernel.conftest import desk, make_desk
+from tests.kernel.conftest import desk, desk_class, make_desk
 
-__all__ = ["desk", "make_desk"]
+__all__ = ["desk", "desk_class", "make_desk"]

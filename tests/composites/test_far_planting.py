@@ -10,15 +10,11 @@ import pytest
 from queueops.composite_errors import PartInUse, PlantingLost
 from queueops.contracts import Node
 from tests.composites.pools import Pools
-from tests.composites.trees import chain_of, group_of
+from tests.composites.trees import Died, chain_of, die_after, group_of
 from tests.kernel.conftest import MakeDesk
 from tests.kernel.desk import make
 
 LARGE = [f"x{number}" for number in range(700)]
-
-
-class Died(Exception):
-    """The producer died."""
 
 
 @pytest.fixture
@@ -33,20 +29,6 @@ def large(pools: Pools) -> list[Node]:
     """Seven hundred tasks in the north, below a chain of which some are elsewhere."""
     tree = chain_of("c", "a", group_of("g", *LARGE), group_of("h", "p", chain_of("k", "q", "r")), "z")
     return pools.nodes(tree, g="north", h="south", k="north", r="default", z="south")
-
-
-def die_after(pools: Pools, monkeypatch: pytest.MonkeyPatch, calls: int) -> None:
-    """Of the calls of `plant` only so many are sent; they are not undone, either."""
-    real, made = pools.broker._call, []
-
-    def call(script: str, *arguments: Any) -> Any:
-        if script == "plant":
-            made.append(script)
-            if len(made) > calls:
-                raise Died
-        return real(script, *arguments)
-
-    monkeypatch.setattr(pools.broker, "_call", call)
 
 
 def pass_time(pools: Pools) -> None:
@@ -72,7 +54,7 @@ def test_of_a_producer_that_died_half_way_nothing_is_left_in_any_pool(
     pools: Pools, monkeypatch: pytest.MonkeyPatch, calls: int
 ) -> None:
     with monkeypatch.context() as patch:
-        die_after(pools, patch, calls)
+        die_after(pools.broker, patch, calls)
         with pytest.raises(Died):
             pools.broker.plant(large(pools))
     pools.check()

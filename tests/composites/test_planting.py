@@ -8,28 +8,10 @@ import pytest
 
 from queueops.composite_errors import PartInUse, PlantingLost
 from queueops.contracts import Conflict
-from tests.composites.trees import chain_of, group_of, nodes_of, plant
+from tests.composites.trees import Died, chain_of, die_after, group_of, nodes_of, plant
 from tests.kernel.desk import Desk
 
 LARGE = [f"x{number}" for number in range(1200)]
-
-
-class Died(Exception):
-    """The producer died."""
-
-
-def die_after(desk: Desk, monkeypatch: pytest.MonkeyPatch, calls: int) -> None:
-    """Of the calls of `plant` only so many are sent; it is not undone, either."""
-    real, made = desk.broker._call, []
-
-    def call(script: str, *arguments: Any) -> Any:
-        if script == "plant":
-            made.append(script)
-            if len(made) > calls:
-                raise Died
-        return real(script, *arguments)
-
-    monkeypatch.setattr(desk.broker, "_call", call)
 
 
 def test_the_same_push_again_changes_nothing(desk: Desk) -> None:
@@ -96,7 +78,7 @@ def test_of_a_producer_that_died_half_way_nothing_is_left(
     desk: Desk, monkeypatch: pytest.MonkeyPatch, calls: int
 ) -> None:
     with monkeypatch.context() as patch:
-        die_after(desk, patch, calls)
+        die_after(desk.broker, patch, calls)
         with pytest.raises(Died):
             plant(desk, chain_of("c", group_of("g", *LARGE), "z"))
     desk.check()

@@ -6,7 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import pytest
+
 from queueops.contracts import Conflict, Node, Pushed
+from queueops.redis.broker import RedisBroker
 from tests.kernel.desk import Desk, make
 
 
@@ -68,3 +71,21 @@ def plant(desk: Desk, tree: Tree, *, conflict: Conflict = Conflict.IGNORE, token
 def open_children(desk: Desk, task_id: str) -> set[str]:
     """The children of a composite that have not ended."""
     return {each.decode() for each in desk.client.smembers(f"{desk.keys.task(task_id)}#open")}
+
+
+class Died(Exception):
+    """The producer died."""
+
+
+def die_after(broker: RedisBroker, monkeypatch: pytest.MonkeyPatch, calls: int) -> None:
+    """Of the calls of `plant` only so many are sent; they are not undone, either."""
+    real, made = broker._call, []
+
+    def call(script: str, *arguments: Any) -> Any:
+        if script == "plant":
+            made.append(script)
+            if len(made) > calls:
+                raise Died
+        return real(script, *arguments)
+
+    monkeypatch.setattr(broker, "_call", call)

@@ -10,6 +10,8 @@ import pytest
 from django.contrib.auth.models import Group, User
 from django.test import Client
 
+from queueops.redis.broker import get_broker
+from tests.chunkwork import ChunkWork
 from tests.console.browsing import Open, browsing, serving
 from tests.console.standin import World
 
@@ -19,6 +21,18 @@ def world(monkeypatch: pytest.MonkeyPatch) -> World:
     """A small system in the engine's place."""
     made = World()
     made.install(monkeypatch)
+    return made
+
+
+@pytest.fixture
+def work(namespace: str) -> ChunkWork:
+    """30 chunks: 2 failed, 1 backs off, 2 run, 15 are done."""
+    made = ChunkWork(get_broker(), xr=3)
+    made.map([{"path": f"{number}.txt", "token": "hunter2"} for number in range(30)])
+    claimed = made.claim(20)
+    made.fail(claimed[:2])
+    made.fail(claimed[2:3], delay_ms=3_600_000)
+    made.done(claimed[5:])
     return made
 
 

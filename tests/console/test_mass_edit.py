@@ -20,18 +20,6 @@ PAGE = "/ops/mapreduce/count/"
 FIELDS = {"change": "fields", "value": '{"path": "b.txt"}', "whole": ["failed", "errored"], "next": PAGE}
 
 
-@pytest.fixture
-def work(namespace: str) -> ChunkWork:
-    """30 chunks: 2 failed, 1 backs off, 2 run, 15 are done."""
-    made = ChunkWork(get_broker(), xr=3)
-    made.map([{"path": f"{number}.txt", "token": "hunter2"} for number in range(30)])
-    claimed = made.claim(20)
-    made.fail(claimed[:2])
-    made.fail(claimed[2:3], delay_ms=3_600_000)
-    made.done(claimed[5:])
-    return made
-
-
 def counts() -> dict[str, int]:
     view = inspect.chunks_of("count")
     assert view is not None

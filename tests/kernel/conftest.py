@@ -15,13 +15,19 @@ MakeDesk = Callable[..., Desk]
 
 
 @pytest.fixture
-def make_desk(redis_url: str, namespace: str) -> Iterator[MakeDesk]:
+def desk_class() -> type[Desk]:
+    """Which desk it is; tests of one kind have their own."""
+    return Desk
+
+
+@pytest.fixture
+def make_desk(redis_url: str, namespace: str, desk_class: type[Desk]) -> Iterator[MakeDesk]:
     """Makes desks with settings of the test's own; each is checked at the end of the test."""
     made: list[Desk] = []
 
     def make(**values: Any) -> Desk:
         settings = Settings(**({"url": redis_url, "namespace": namespace, "lease": 1000.0} | values))
-        made.append(Desk(RedisBroker(settings)))
+        made.append(desk_class(RedisBroker(settings)))
         return made[-1]
 
     yield make

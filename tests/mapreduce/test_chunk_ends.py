@@ -165,7 +165,7 @@ def test_a_class_that_nobody_knows_fails_its_chunks_in_the_end(make_desk: MakeDe
     desk = make_desk(unknown_after=0.001)
     desk.push_mapped(chunks=1)
     desk.settle(desk.lease(), Outcome.UNKNOWN, b"never heard of it", delay_ms=LATER)
-    desk.client.hset(f"{desk.keys.task('m')}#0", "uk", 1)
+    desk.client.hset(f"{desk.keys.task('m')}#0", mapping={"c": 1, "uk": 1})
     desk.make_due("m#0")
     desk.tick()
     desk.settle(desk.lease("w2"), Outcome.UNKNOWN, b"never heard of it", "w2", delay_ms=LATER)
