@@ -1,31 +1,50 @@
-"""Functions of the scripts are made when the first one of their include is called, not in every run.
+"""Functions of the scripts are made when they are called first, not in every run.
 
-A script is a chunk of Lua that is run from its top each time: a hundred functions, of which a run needs thirty, are a
-hundred closures, and each looks up the locals that it uses in the list of all that were used before. For ``exchange``
-that took 110 microseconds, and 400 where an idle server's caches were cold: ten times what its commands take.
+A script is a chunk of Lua that is run from its top each time: two hundred functions, of which a run needs fifty, are
+two hundred closures, and each looks up the locals that it uses in the list of all that were used before. For
+``exchange`` that took 110 microseconds, and 400 where an idle server's caches were cold: ten times what its commands
+take.
 
-So the functions of an include become fields of one table, made together when a field is first missed. What is no
-function (an include's variables) stays where it is. The base (``clock``, ``alone``, ``calls``), which comes first, is
-made at once, and all else stands in a function of its own, for which the base's names are cheap to reach. What is done
-between two includes of the base is done before the rest is made.
+So the functions of includes become fields of one table, ``F``, each made when it is first missed. Those of an include
+stand in one maker, and makers in groups, so that few closures are made and few locals are looked up for them. What is
+no function (an include's variables) stays in front of them all. The base (``clock``, ``alone``, ``calls``), which comes
+first, is made at once, and all else stands in a function of its own, for which the base's names are cheap to reach.
+What is done between two includes of the base is done before the rest is made.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from string import ascii_letters
+from typing import NamedTuple
 
 BASE = ("clock", "alone", "calls")
 PART = re.compile(r"^--@part (\w+)\n(.*?)^--@end\n", re.MULTILINE | re.DOTALL)
+MOST_LOCALS = 45
+"""Locals that one group of makers uses; Lua allows a function sixty from outside."""
 _END = r"(?:[^\n]*\bend\n|[^\n]*\n(?:(?!end\n)[^\n]*\n)*end\n)"
 _LOCAL = re.compile(rf"^(?:local )?function (\w+)\({_END}", re.MULTILINE)
+_NAMESPACE = re.compile(r"^local (\w+) = \{\}\n", re.MULTILINE)
+_VARIABLES = re.compile(r"^local (?!function\b)([\w, ]+?)(?: =|\n)", re.MULTILINE)
+_WORD = re.compile(r"(?<![\w.])[a-zA-Z_]\w*")
+_GROUP = "do\nlocal function make()\n{}end\nmake()\nend\n"
 _OPENING = """\
-local PARTS = {}
+local MAKERS, byte = {}, string.byte
 local F = setmetatable({}, { __index = function(made, name)
-  PARTS[string.match(name, '^%a+')](made)
+  MAKERS[byte(name)](made, name)
   return rawget(made, name)
 end })
 return (function()
 """
+
+
+class _Part(NamedTuple):
+    """An include: its letter (the first of its fields' names), its functions by field, and all else that it says."""
+
+    letter: str
+    functions: dict[str, str]
+    rest: str
 
 
 def marked(name: str, text: str) -> str:
@@ -33,27 +52,68 @@ def marked(name: str, text: str) -> str:
     return f"--@part {name}\n{text}--@end\n"
 
 
+def flattened(body: str) -> str:
+    """The body with each namespace (a table of functions that are only called, by name) replaced by plain functions."""
+    for name in _NAMESPACE.findall(body):
+        said = len(re.findall(rf"(?<![\w.'\"]){name}\b", body))
+        called = rf"(?<![\w.'\"]){name}\.(\w+)(?=\()"
+        if said == 1 + len(re.findall(called, body)) > 1:
+            body = body.replace(f"local {name} = {{}}\n", "", 1)
+            body = re.sub(rf"^function {name}\.(\w+)(?=\()", rf"local function {name}_\1", body, flags=re.MULTILINE)
+            body = re.sub(called, rf"{name}_\1", body)
+    return body
+
+
 def made_late(body: str) -> str:
     """The body of a script whose includes are marked, with their functions made late."""
     ends = [match.end() for match in PART.finditer(body) if match[1] in BASE]
     base, rest = body[: max(ends, default=0)], body[max(ends, default=0) :]
-    fields = {name: f"F.{part}_{name}" for part, text in PART.findall(rest) for name in _LOCAL.findall(text)}
     base = PART.sub(lambda match: match[2], base)
-    rest = PART.sub(lambda match: _late(match[1], match[2]), rest)
-    for name, field in fields.items():
-        rest = re.sub(rf"(?<![\w.'\"]){name}(?=\()", field, rest)
-    return f"{base}{_OPENING}{rest}end)()\n"
+    parts = [_part(letter, text) for letter, (_, text) in zip(ascii_letters, PART.findall(rest), strict=False)]
+    main = PART.sub("", rest)
+    late = "".join(part.rest for part in parts) + "".join(_groups(parts, base)) + main
+    for field in (field for part in parts for field in part.functions):
+        late = re.sub(rf"(?<![\w.'\"]){field[2:]}(?=\()", f"F.{field}", late)
+    return f"{base}{_OPENING}{late}end)()\n"
 
 
-def _late(part: str, text: str) -> str:
-    functions = [match[0].removeprefix("local ") for match in _LOCAL.finditer(text)]
+def _part(letter: str, text: str) -> _Part:
+    text, filled = _tables(text)
+    text += filled
     names = _LOCAL.findall(text)
+    functions = [match[0].removeprefix("local ") for match in _LOCAL.finditer(text)]
     rest = _LOCAL.sub("", text)
     for name in names:  # a field needs no declaration ahead
         rest = re.sub(rf"^local {name}\n", "", rest, flags=re.MULTILINE)
-    rest, tables = _tables(rest)
-    made = f"function PARTS.{part}(F)\n{''.join(functions)}end\n" if functions else ""
-    return rest + made + tables
+    return _Part(letter, {f"{letter}_{name}": text for name, text in zip(names, functions, strict=True)}, rest)
+
+
+def _groups(parts: list[_Part], base: str) -> Iterator[str]:
+    """Functions that give their includes' makers."""
+    variables = {name for text in (base, *(part.rest for part in parts)) for name in _variables(text)}
+    used: set[str] = set()
+    makers = ""
+    for part in parts:
+        if part.functions:
+            needs = variables & set(_WORD.findall("".join(part.functions.values())))
+            if makers and len(used | needs) > MOST_LOCALS:
+                yield _GROUP.format(makers)
+                used, makers = set(), ""
+            used |= needs
+            makers += _maker(part)
+    if makers:
+        yield _GROUP.format(makers)
+
+
+def _variables(text: str) -> Iterator[str]:
+    for names in _VARIABLES.findall(text):
+        yield from names.replace(" ", "").split(",")
+    yield from _LOCAL.findall(text)
+
+
+def _maker(part: _Part) -> str:
+    cases = "else".join(f"if name == '{field}' then\n{text}" for field, text in part.functions.items())
+    return f"MAKERS[{ord(part.letter)}] = function(F, name)\n{cases}end\nend\n"
 
 
 def _tables(text: str) -> tuple[str, str]:
@@ -64,8 +124,14 @@ def _tables(text: str) -> tuple[str, str]:
         found = [match[0] for match in field.finditer(text)]
         if found:
             text = field.sub("", text)
+            functions = "".join(_inside(each) for each in found)
             filled += (
-                f"setmetatable({name}, {{ __index = function({name}, key)\nsetmetatable({name}, nil)\n"
-                f"{''.join(found)}return {name}[key]\nend }})\n"
+                f"local function fill_{name}()\nsetmetatable({name}, nil)\n{functions}end\n"
+                f"setmetatable({name}, {{ __index = function(_, key)\nfill_{name}()\nreturn {name}[key]\nend }})\n"
             )
     return text, filled
+
+
+def _inside(text: str) -> str:
+    """A function that stands in another one: only that one's end begins a line."""
+    return re.sub(r"^end\n", " end\n", text, flags=re.MULTILINE)

@@ -122,7 +122,7 @@ def source(name: str, *, shebang: bool = True) -> str:
     text = _read(f"{name}.lua")
     first, _, body = text.partition("\n")
     body = _INCLUDE.sub(lambda match: parts.marked(match[1], _read(f"include/{match[1]}.lua")), body)
-    body = drop_unused(_COMMENT.sub("", body))
+    body = drop_unused(parts.flattened(_COMMENT.sub("", body)))
     body = state_tables(body) + parts.made_late(body)
     return f"{first}\n{body}" if shebang else body
 

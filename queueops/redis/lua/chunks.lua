@@ -21,6 +21,7 @@
 --@include generations
 --@include ending
 --@include composite
+--@include atonce
 --@include results
 --@include resume
 --@include subtree
@@ -53,6 +54,7 @@ local function tell(changed)
   log_line(task, { k = 'operator', verb = told, who = who, value = changed + (tonumber(before or 0)) })
 end
 
+parent = read_record(task)
 if not parent then return { 0, 0, '', 0 } end
 local changed, left, refused = 0, 0, {}
 if parent.ot == token then

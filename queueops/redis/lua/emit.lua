@@ -20,6 +20,7 @@
 --@include generations
 --@include ending
 --@include composite
+--@include atonce
 --@include results
 --@include resume
 --@include subtree
@@ -37,7 +38,7 @@ if not record then return { 'GONE', '' } end
 if record.s ~= 'locked' or record.f ~= fence then return { 'STALE', '' } end
 
 if record.se ~= token then
-  local done = record.k == 'iterator' and (composites().drop_drafts(id) or true) or composites().prune(id)
+  local done = record.k == 'iterator' and (family.drop_drafts(id) or true) or family.prune(id)
   flush()
   if not done then return { 'MORE', '' } end
   call('HSET', task_key(id), 'se', token)

@@ -23,6 +23,7 @@
 --@include generations
 --@include ending
 --@include composite
+--@include atonce
 --@include results
 --@include resume
 --@include subtree
@@ -46,6 +47,7 @@ local worker, want, idle, longest = ARGV[1], tonumber(ARGV[2]), ARGV[3] == '1', 
 local position = 9
 local words, lost, cancels = {}, {}, {}
 
+at_once.room, at_once.worker = want, worker
 call('ZREM', P .. ':idle', worker)
 if ARGV[6] ~= '0' then need_agenda() end
 for i = 1, tonumber(ARGV[6]) do
@@ -79,7 +81,7 @@ for _ = 1, tonumber(ARGV[8]) do
 end
 
 act_on_due(max(16, want))
-local leases = want > 0 and claim(want, worker, RULES.lease) or {}
+local leases = want > 0 and claim(want, worker, RULES.lease, at_once.leases) or {}
 local commands = close_outbox(tonumber(ARGV[9]))
 local more = call('ZCARD', P .. ':lanes:ready') > passed
 local sleep = until_due(longest)

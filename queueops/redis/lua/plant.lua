@@ -21,6 +21,7 @@
 --@include generations
 --@include ending
 --@include composite
+--@include atonce
 --@include results
 --@include resume
 --@include subtree
@@ -56,15 +57,15 @@ local in_use = find_taken(nodes, token)
 if in_use then return { 'TAKEN', 0, in_use, {} } end
 
 if step == 'uproot' then
-  composites().uproot(root)
+  family.uproot(root)
 else
   for _, node in ipairs(nodes) do write_node(node, token) end
   flush()
   if step == 'whole' or step == 'start' then
     call('HDEL', task_key(root), 'pg')
     unschedule('~planting:' .. root)
-    composites().begin(root, read_record(root))
-    composites().settle()
+    family.begin(root, read_record(root))
+    family.settle()
   elseif step ~= 'part' then
     call('HSET', task_key(root), 'pg', 1)
     schedule('~planting:' .. root, now + RULES.lease)

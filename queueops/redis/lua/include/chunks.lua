@@ -130,7 +130,7 @@ local function settle_up()
     gathering[task] = nil
     gather(task, failed)
   end
-  if ended_children[1] or family.settle then composites().settle() end
+  if ended_children[1] or next(ended_leaves) then family.settle() end
   flush(); flush_lanes()
 end
 

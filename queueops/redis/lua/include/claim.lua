@@ -129,8 +129,8 @@ local function claim_turn(first, want, worker, lease, reply)
   end
 end
 
-local function claim(want, worker, lease)
-  local reply, turns = {}, 0
+local function claim(want, worker, lease, reply)
+  local turns = 0
   while #reply < want and turns < 500 do
     turns = turns + 1
     local first = call('ZRANGE', P .. ':lanes:ready', passed, passed, 'WITHSCORES')

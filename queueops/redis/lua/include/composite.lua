@@ -1,128 +1,124 @@
 -- Composites: chains and groups. A parent knows its children by `#children` (in order) and by `#open` those that have not
 -- ended: taking a child out of it is the event, the empty set is the end. A child of another pool is known as `<id>#<pool>`.
 local family = {}
-local composites
+local MOST_CHILDREN = 500
+local allowance = MOST_CHILDREN -- how many this call may still touch
+local moved, ended_leaves = {}, {} -- ids that moved since the last flush; how many leaves ended, by root
 
-local function make_family()
-  local CONTAINER = { chain = true, group = true }
-  local moved, done = {}, {} -- ids that moved since the last flush; leaves that ended, by root
+function family.children_of(id) return TASK .. id .. '#children' end
+function family.open_of(id) return TASK .. id .. '#open' end
 
-  function family.children_of(id) return TASK .. id .. '#children' end
-  function family.open_of(id) return TASK .. id .. '#open' end
-  local children_of, open_of = family.children_of, family.open_of
+-- Moves are collected: no two of them may be about one task.
+function family.shift(id, record, state)
+  if moved[id] then flush(); flush_lanes(); moved = {} end
+  moved[id] = true
+  move(id, record.s, state, record.n, record.k)
+end
 
-  -- Moves are collected: no two of them may be about one task.
-  function family.shift(id, record, state)
-    if moved[id] then flush(); flush_lanes(); moved = {} end
-    moved[id] = true
-    move(id, record.s, state, record.n, record.k)
+function family.finish(id, record, state, ...)
+  family.shift(id, record, state)
+  call('HSET', task_key(id), 's', state, 'e', NOW, ...)
+  if state == 'succeeded' then call('DEL', task_key(id) .. '#results') end
+  if record.pp then family.write_progress(id) end
+  schedule(id, now + (number_of(record.kp) or RULES['keep_' .. state]))
+  tell_end(id, record, state)
+  if record.nx then start_next(id) end
+end
+
+function family.reason(child)
+  local word = child.state == 'cancelled' and ' was cancelled' or ' failed'
+  return string.sub('its child ' .. child.ref .. word .. (child.y and ': ' .. child.y or ''), 1, 500)
+end
+
+function family.fail(id, record, reason, error, fingerprint)
+  if error and error ~= '' then call('HSET', task_key(id), 'er', error, 'ef', fingerprint or '') end
+  list_failed(id, fingerprint)
+  family.finish(id, record, 'failed', 'y', reason)
+  family.cancel_children(id)
+end
+
+function family.end_group(id, record)
+  local size, failed = (number_of(record.sz) or 0) + 1, number_of(record.nf) or 0
+  if failed > 0 and record.of == 'continue' then
+    local reason = failed .. ' of its ' .. record.cc .. ' children failed; the first: ' .. (record.y or '')
+    family.fail(id, record, reason, record.er, record.ef)
+  elseif size > RULES.payload_limit then
+    local reason = 'its list of results came to ' .. text(size) .. ' bytes, the limit is ' .. text(RULES.payload_limit)
+    family.fail(id, record, reason .. '. Store the data elsewhere, return references.')
+  else
+    family.finish(id, record, 'succeeded', 're', family.joined(id))
   end
-  function family.finish(id, record, state, ...)
-    family.shift(id, record, state)
-    call('HSET', task_key(id), 's', state, 'e', NOW, ...)
-    if state == 'succeeded' then call('DEL', task_key(id) .. '#results') end
-    if record.pp then family.write_progress(id) end
-    schedule(id, now + (number_of(record.kp) or RULES['keep_' .. state]))
-    tell_end(id, record, state)
-    if record.nx then start_next(id) end
+end
+
+function family.chain_child_ended(id, record, child)
+  if child.far then family.keep_result(id, child) end
+  if child.state ~= 'succeeded' then return family.fail(id, record, family.reason(child), child.er, child.ef) end
+  if record.rs then return end -- it is being taken up again, and goes on when that is done
+  -- Once that was so, one that ran on may have ended before those in front of it come again: the first open one's turn it is.
+  if record.rn then return family.proceed(id, read_record(id)) end
+  local order = call('ZSCORE', family.children_of(id), child.ref)
+  local next_one = order and call('ZRANGEBYSCORE', family.children_of(id), '(' .. order, '+inf', 'LIMIT', 0, 1)
+  if next_one and next_one[1] then return family.activate(next_one[1], id, record, child.re) end
+  family.finish(id, record, 'succeeded', 're', child.re)
+end
+
+function family.group_child_ended(id, record, child)
+  if child.state == 'succeeded' then
+    family.collect_success(id, record.of, child.ref, child.re)
+  elseif record.of == 'outcomes' then
+    family.collect(id, child.ref, family.outcome_of(child))
+  elseif record.of ~= 'continue' then
+    return family.fail(id, record, family.reason(child), child.er, child.ef)
+  elseif call('HINCRBY', task_key(id), 'nf', 1) == 1 then
+    call('HSET', task_key(id), 'y', family.reason(child))
+    if child.er then call('HSET', task_key(id), 'er', child.er, 'ef', child.ef or '') end
   end
+  if call('EXISTS', family.open_of(id)) == 0 and not record.rs then family.end_group(id, read_record(id)) end
+end
 
-  function family.reason(child)
-    local word = child.state == 'cancelled' and ' was cancelled' or ' failed'
-    return string.sub('its child ' .. child.ref .. word .. (child.y and ': ' .. child.y or ''), 1, 500)
+-- Leaves of a tree that have ended: its progress. One that ends when its parent is over is not among them (`uc`).
+function family.count(root, delta)
+  if root then ended_leaves[root] = (ended_leaves[root] or 0) + delta end
+end
+
+-- A child has come to its end. What it means for a parent that is no more, or of an older generation, is nothing; for
+-- one that has not begun it is judged when its turn comes.
+local function child_ended(child)
+  if child.pool then return family.tell_parent(child) end
+  local id, fields = child.parent, { 's', 'u', 'k', 'n', 'of', 'kp', 'wt', 'nx', 'pi', 'cc', 'rs', 'rn', 'tp', 'ro', 'pp' }
+  local row, record = fields_of(task_key(id), unpack(fields)), {}
+  for i, field in ipairs(fields) do record[field] = row and row[i] or nil end
+  local is_old = record.u ~= child.uid or (child.far and family.hear_last(id, record, child))
+  if is_old then return count_minute('cmd|dropped', 1) end
+  if record.s == 'waiting' or (record.s == 'postponed' and record.cc) then return end
+  if call('SREM', family.open_of(id), child.ref) == 0 then return end
+  if child.kind ~= 'chain' and child.kind ~= 'group' then family.count_leaf(id, record, child) end
+  if record.k == 'iterator' then return family.iterator_child_ended(id, child) end
+  if record.s ~= 'idle' then return end
+  if record.k == 'chain' then family.chain_child_ended(id, record, child) else family.group_child_ended(id, record, child) end
+end
+
+function family.settle()
+  flush(); flush_lanes()
+  local number = 1
+  while ended_children[number] do
+    child_ended(ended_children[number])
+    number = number + 1
   end
+  ended_children = {}
+  family.write_progress()
+end
 
-  function family.fail(id, record, reason, error, fingerprint)
-    if error and error ~= '' then call('HSET', task_key(id), 'er', error, 'ef', fingerprint or '') end
-    list_failed(id, fingerprint)
-    family.finish(id, record, 'failed', 'y', reason)
-    family.cancel_children(id)
-  end
-
-  function family.end_group(id, record)
-    local size, failed = (number_of(record.sz) or 0) + 1, number_of(record.nf) or 0
-    if failed > 0 and record.of == 'continue' then
-      local reason = failed .. ' of its ' .. record.cc .. ' children failed; the first: ' .. (record.y or '')
-      family.fail(id, record, reason, record.er, record.ef)
-    elseif size > RULES.payload_limit then
-      local reason = 'its list of results came to ' .. text(size) .. ' bytes, the limit is ' .. text(RULES.payload_limit)
-      family.fail(id, record, reason .. '. Store the data elsewhere, return references.')
-    else
-      family.finish(id, record, 'succeeded', 're', family.joined(id))
-    end
-  end
-
-  local ends = {}
-
-  function ends.chain(id, record, child)
-    if child.far then family.keep_result(id, child) end
-    if child.state ~= 'succeeded' then return family.fail(id, record, family.reason(child), child.er, child.ef) end
-    if record.rs then return end -- it is being taken up again, and goes on when that is done
-    -- Once that was so, one that ran on may have ended before those in front of it come again: the first open one's turn it is.
-    if record.rn then return family.proceed(id, read_record(id)) end
-    local order = call('ZSCORE', children_of(id), child.ref)
-    local next_one = order and call('ZRANGEBYSCORE', children_of(id), '(' .. order, '+inf', 'LIMIT', 0, 1)
-    if next_one and next_one[1] then return family.activate(next_one[1], id, record, child.re) end
-    family.finish(id, record, 'succeeded', 're', child.re)
-  end
-
-  function ends.group(id, record, child)
-    if child.state == 'succeeded' then
-      family.collect_success(id, record.of, child.ref, child.re)
-    elseif record.of == 'outcomes' then
-      family.collect(id, child.ref, family.outcome_of(child))
-    elseif record.of ~= 'continue' then
-      return family.fail(id, record, family.reason(child), child.er, child.ef)
-    elseif call('HINCRBY', task_key(id), 'nf', 1) == 1 then
-      call('HSET', task_key(id), 'y', family.reason(child))
-      if child.er then call('HSET', task_key(id), 'er', child.er, 'ef', child.ef or '') end
-    end
-    if call('EXISTS', open_of(id)) == 0 and not record.rs then family.end_group(id, read_record(id)) end
-  end
-
-  -- Leaves of a tree that have ended: its progress. One that ends when its parent is over is not among them (`uc`).
-  function family.count(root, delta)
-    if root then done[root] = (done[root] or 0) + delta end
-  end
-
-  -- A child has come to its end. What it means for a parent that is no more, or of an older generation, is nothing; for
-  -- one that has not begun it is judged when its turn comes.
-  local function child_ended(child)
-    if child.pool then return family.tell_parent(child) end
-    local id, fields = child.parent, { 's', 'u', 'k', 'n', 'of', 'kp', 'wt', 'nx', 'pi', 'cc', 'rs', 'rn', 'tp', 'ro', 'pp' }
-    local row, record = fields_of(task_key(id), unpack(fields)), {}
-    for i, field in ipairs(fields) do record[field] = row and row[i] or nil end
-    local is_old = record.u ~= child.uid or (child.far and family.hear_last(id, record, child))
-    if is_old then return count_minute('cmd|dropped', 1) end
-    if record.s == 'waiting' or (record.s == 'postponed' and record.cc) then return end
-    if call('SREM', open_of(id), child.ref) == 0 then return end
-    if not CONTAINER[child.kind] then family.count_leaf(id, record, child) end
-    if record.k == 'iterator' then return family.iterator_child_ended(id, child) end
-    if record.s == 'idle' then ends[record.k](id, record, child) end
-  end
-
-  function family.settle()
-    flush(); flush_lanes()
-    local number = 1
-    while ended_children[number] do
-      child_ended(ended_children[number])
-      number = number + 1
-    end
-    ended_children = {}
-    family.write_progress()
-  end
-
-  function family.write_progress(ended)
-    for root, count in pairs(done) do
-      if call('HEXISTS', task_key(root), 'cc') == 1 then
-        local sum = call('HINCRBY', task_key(root), 'pr', count)
-        if LISTENED then
-          local total = call('HGET', task_key(root), 'to') or ''
-          call('PUBLISH', P .. ':events', cjson.encode({ t = now, id = root, done = text(sum), total = total }))
-        end
-        if root ~= ended then family.tell_progress(root, sum) end
+function family.write_progress(ended)
+  for root, count in pairs(ended_leaves) do
+    local row = fields_of(task_key(root), 'cc', 'to', 'pp')
+    if row and row[1] then
+      local sum = call('HINCRBY', task_key(root), 'pr', count)
+      if LISTENED then
+        call('PUBLISH', P .. ':events', cjson.encode({ t = now, id = root, done = text(sum), total = row[2] or '' }))
       end
+      if row[3] and root ~= ended then family.tell_progress(root, sum) end
     end
-    done = {}
   end
+  ended_leaves = {}
 end

@@ -1,105 +1,104 @@
 -- Composites whose parts are in several pools: what is said to a part, or to a parent, that is in another one. What is heard
 -- from there is in `hearing`. A part knows the pool of its parent (`pp`) and the round of retries that it is in (`po`).
-local function make_distance()
-  local function asked_of(id) return task_key(id) .. '#asked' end
-  local function far_of(id) return task_key(id) .. '#far' end
 
-  -- The root of what is in this pool: where its progress is counted.
-  local function top_of(id, record) return record.tp or (record.pi and not record.pp and record.ro) or id end
+local function asked_of(id) return task_key(id) .. '#asked' end
+local function far_of(id) return task_key(id) .. '#far' end
 
-  function family.is_round(record, round) return (number_of(record.rn) or 0) == (number_of(round) or 0) end
+-- The root of what is in this pool: where its progress is counted.
+local function top_of(id, record) return record.tp or (record.pi and not record.pp and record.ro) or id end
 
-  function family.activate_far(ref, parent, record, previous)
-    local id, pool = far(ref)
-    if call('SISMEMBER', family.open_of(parent), ref) == 0 then return end -- it has ended
-    family.room = family.room - 1
-    if previous then return send('activate', pool, id, parent, record.u, record.rn, 'pv', previous) end
-    send('activate', pool, id, parent, record.u, record.rn)
+function family.is_round(record, round) return (number_of(record.rn) or 0) == (number_of(round) or 0) end
+
+function family.activate_far(ref, parent, record, previous)
+  local id, pool = far(ref)
+  if call('SISMEMBER', family.open_of(parent), ref) == 0 then return end -- it has ended
+  allowance = allowance - 1
+  if previous then return send('activate', pool, id, parent, record.u, record.rn, 'pv', previous) end
+  send('activate', pool, id, parent, record.u, record.rn)
+end
+
+-- The end of a child, with all that its parent needs.
+function family.tell_parent(child)
+  local more = {}
+  for field, value in pairs({ er = child.er, ef = child.ef, y = child.y, pr = child.done, k = child.kind }) do
+    if value then more[#more + 1] = field; more[#more + 1] = value end
   end
+  send('ended', child.pool, child.parent, child.ref, child.uid, child.round, 's', child.state, 're', child.re, unpack(more))
+end
 
-  -- The end of a child, with all that its parent needs.
-  function family.tell_parent(child)
-    local more = {}
-    for field, value in pairs({ er = child.er, ef = child.ef, y = child.y, pr = child.done, k = child.kind }) do
-      if value then more[#more + 1] = field; more[#more + 1] = value end
-    end
-    send('ended', child.pool, child.parent, child.ref, child.uid, child.round, 's', child.state, 're', child.re, unpack(more))
-  end
+function family.tell_progress(id, done)
+  local row = fields_of(task_key(id), 'pp', 'pi', 'pu', 'po', 'to')
+  if row[1] and row[5] then send_latest('progress', row[1], row[2], id, row[3], row[4], 'pr', done) end
+end
 
-  function family.tell_progress(id, done)
-    local row = fields_of(task_key(id), 'pp', 'pi', 'pu', 'po', 'to')
-    if row[1] and row[5] then send_latest('progress', row[1], row[2], id, row[3], row[4], 'pr', done) end
-  end
+-- How many leaves of a child have ended, as it said last: whatever comes late says less.
+function family.hear_progress(id, record, ref, done, number)
+  local before = call('HGET', far_of(id), ref) or '0 0'
+  local last, count = string.match(before, '^(%d+) (%-?%d+)$')
+  if tonumber(number) <= tonumber(last) then return end
+  call('HSET', far_of(id), ref, number .. ' ' .. done)
+  if record.k ~= 'iterator' then family.count(top_of(id, record), done - count) end
+end
 
-  -- How many leaves of a child have ended, as it said last: whatever comes late says less.
-  function family.hear_progress(id, record, ref, done, number)
-    local before = call('HGET', far_of(id), ref) or '0 0'
-    local last, count = string.match(before, '^(%d+) (%-?%d+)$')
-    if tonumber(number) <= tonumber(last) then return end
-    call('HSET', far_of(id), ref, number .. ' ' .. done)
-    if record.k ~= 'iterator' then family.count(top_of(id, record), done - count) end
+-- How far a child came in all. Answers whether its end is one of an earlier round.
+function family.hear_last(id, record, child)
+  if child.done and (child.kind == 'chain' or child.kind == 'group') then
+    family.hear_progress(id, record, child.ref, child.done, child.number)
   end
+  return not family.is_round(record, child.round)
+end
 
-  -- How far a child came in all. Answers whether its end is one of an earlier round.
-  function family.hear_last(id, record, child)
-    if child.done and (child.kind == 'chain' or child.kind == 'group') then
-      family.hear_progress(id, record, child.ref, child.done, child.number)
-    end
-    return not family.is_round(record, child.round)
-  end
+-- A leaf has ended, or (-1) comes again: whether of another pool it counts already is written down here.
+function family.count_leaf(id, record, child)
+  if not child.far then return family.count(child.root, 1) end
+  if record.k ~= 'iterator' and call('HSETNX', far_of(id), child.ref, '') == 1 then family.count(top_of(id, record), 1) end
+end
 
-  -- A leaf has ended, or (-1) comes again: whether of another pool it counts already is written down here.
-  function family.count_leaf(id, record, child)
-    if not child.far then return family.count(child.root, 1) end
-    if record.k ~= 'iterator' and call('HSETNX', far_of(id), child.ref, '') == 1 then family.count(top_of(id, record), 1) end
-  end
+function family.uncount_far(id, record, ref)
+  if call('HDEL', far_of(id), ref) == 1 then family.count(top_of(id, record), -1) end
+end
 
-  function family.uncount_far(id, record, ref)
-    if call('HDEL', far_of(id), ref) == 1 then family.count(top_of(id, record), -1) end
-  end
+-- What a child of another pool gave, for a chain that goes on behind it later.
+function family.keep_result(id, child)
+  if child.state ~= 'succeeded' then return end
+  call('DEL', task_key(id) .. '#results')
+  call('HSET', task_key(id) .. '#results', child.ref, child.re)
+end
 
-  -- What a child of another pool gave, for a chain that goes on behind it later.
-  function family.keep_result(id, child)
-    if child.state ~= 'succeeded' then return end
-    call('DEL', task_key(id) .. '#results')
-    call('HSET', task_key(id) .. '#results', child.ref, child.re)
-  end
+function family.result_of(id, ref)
+  if far(ref) then return call('HGET', task_key(id) .. '#results', ref) or '' end
+  return call('HGET', task_key(ref), 're') or ''
+end
 
-  function family.result_of(id, ref)
-    if far(ref) then return call('HGET', task_key(id) .. '#results', ref) or '' end
-    return call('HGET', task_key(ref), 're') or ''
-  end
+-- It succeeded when its parent was over: what it gave is missing.
+local function fill_in(id, record, ref, result)
+  if record.k == 'group' then return family.collect_success(id, record.of, ref, result) end
+  call('HSET', task_key(id) .. '#results', ref, result)
+end
 
-  -- It succeeded when its parent was over: what it gave is missing.
-  local function fill_in(id, record, ref, result)
-    if record.k == 'group' then return family.collect_success(id, record.of, ref, result) end
-    call('HSET', task_key(id) .. '#results', ref, result)
-  end
+function family.ask_to_resume(ref, id, record)
+  local child, pool = far(ref)
+  local lacks = call('HEXISTS', task_key(id) .. '#results', ref) == 0 and 1 or 0
+  call('SADD', family.open_of(id), ref)
+  call('SADD', asked_of(id), ref)
+  send('resume', pool, child, id, record.u, record.rn, 'mode', record.rs, 'lacks', lacks)
+end
 
-  function family.ask_to_resume(ref, id, record)
-    local child, pool = far(ref)
-    local lacks = call('HEXISTS', task_key(id) .. '#results', ref) == 0 and 1 or 0
-    call('SADD', family.open_of(id), ref)
-    call('SADD', asked_of(id), ref)
-    send('resume', pool, child, id, record.u, record.rn, 'mode', record.rs, 'lacks', lacks)
+-- The answer of a child that was asked: it comes again (or still runs), or it had succeeded, and gives what it gave.
+function family.hear_resumed(command, word, detail)
+  local id, ref, record = command.me, command.i .. '#' .. command.to, read_record(command.me)
+  if not (record and record.u == command.u and record.s == 'idle') then
+    if word == 'OPEN' then send('cancel', command.to, command.i, id, command.u, command.rn, 'y', id .. ' is over') end
+    return
   end
-
-  -- The answer of a child that was asked: it comes again (or still runs), or it had succeeded, and gives what it gave.
-  function family.hear_resumed(command, word, detail)
-    local id, ref, record = command.me, command.i .. '#' .. command.to, read_record(command.me)
-    if not (record and record.u == command.u and record.s == 'idle') then
-      if word == 'OPEN' then send('cancel', command.to, command.i, id, command.u, command.rn, 'y', id .. ' is over') end
-      return
-    end
-    if not family.is_round(record, command.rn) or call('SREM', asked_of(id), ref) == 0 then return end
-    if word == 'DONE' then
-      call('SREM', family.open_of(id), ref)
-      if command.lacks == '1' then fill_in(id, record, ref, string.sub(detail, 2)) end
-      if string.sub(detail, 1, 1) == 'l' then family.count_leaf(id, record, { far = true, ref = ref }) end
-    elseif call('SISMEMBER', family.open_of(id), ref) == 1 then
-      family.uncollect(id, ref)
-    end
-    if detail == 'leaf' then family.uncount_far(id, record, ref) end
-    if record.rs and number_of(record.rk) == -1 and call('EXISTS', asked_of(id)) == 0 then family.go_on_resumed(id, record) end
+  if not family.is_round(record, command.rn) or call('SREM', asked_of(id), ref) == 0 then return end
+  if word == 'DONE' then
+    call('SREM', family.open_of(id), ref)
+    if command.lacks == '1' then fill_in(id, record, ref, string.sub(detail, 2)) end
+    if string.sub(detail, 1, 1) == 'l' then family.count_leaf(id, record, { far = true, ref = ref }) end
+  elseif call('SISMEMBER', family.open_of(id), ref) == 1 then
+    family.uncollect(id, ref)
   end
+  if detail == 'leaf' then family.uncount_far(id, record, ref) end
+  if record.rs and number_of(record.rk) == -1 and call('EXISTS', asked_of(id)) == 0 then family.go_on_resumed(id, record) end
 end

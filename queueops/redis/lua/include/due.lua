@@ -4,7 +4,7 @@ local acted = {}
 local function act(word) acted[word] = (acted[word] or 0) + 1 end
 
 local function promote(id, record)
-  if record.cc then composites().begin(id, record); return act('promoted') end
+  if record.cc then family.begin(id, record); return act('promoted') end
   move(id, record.s, 'pending', record.n, record.k)
   unschedule(id)
   call('HSET', task_key(id), 's', 'pending')
@@ -45,7 +45,7 @@ end
 
 -- A task's chunks go before it does, a part at a time.
 local function expire(id, record)
-  if record.pi and composites().keep(id, record) then return act('kept') end
+  if record.pi and family.keep(id, record) then return act('kept') end
   if record.ch then
     if purge_chunks(id) > 0 then
       schedule(id, now)
@@ -78,10 +78,10 @@ end
 
 function specials.redo(id) redo_step(id, 0) end
 
-function specials.activate(id) composites().go_on(id) end
-function specials.cancel(id) composites().cancel_children(id) end
-function specials.resume(id) composites().resume_children(id) end
-function specials.planting(id) composites().guard(id) end
+function specials.activate(id) family.go_on(id) end
+function specials.cancel(id) family.cancel_children(id) end
+function specials.resume(id) family.resume_children(id) end
+function specials.planting(id) family.guard(id) end
 function specials.commands() unlock_commands() end
 
 -- The record is missing or unreadable: whichever index still names the task hands it to quarantine, or forgets it when

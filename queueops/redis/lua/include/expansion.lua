@@ -1,34 +1,33 @@
 -- Chains and groups whose parts a worker finds out: a task that runs once, writes its children, and waits for them then.
 -- Until that is settled its record says `ex`; its children are in their sets already, and nothing of them begins.
-local function make_expansions()
-  -- What a run wrote that did not come to its end goes; whether all of it is gone.
-  function family.prune(id)
-    local uid = call('HGET', task_key(id), 'u')
-    while family.room > 0 do
-      local refs = call('SPOP', family.open_of(id), min(family.room, 100))
-      if #refs == 0 then
-        call('DEL', family.children_of(id))
-        return true
-      end
-      for _, ref in ipairs(refs) do family.discard(ref, id, uid) end
-    end
-    return false
-  end
 
-  -- The run has ended well: it waits for its parts now.
-  function family.settle_expansion(id, record)
-    flush(); flush_lanes()
-    free_slot(record.l or 'default', id)
-    unschedule(id)
-    if record.x then
-      family.finish(id, record, 'cancelled', 'y', record.x)
-      return family.cancel_children(id)
+-- What a run wrote that did not come to its end goes; whether all of it is gone.
+function family.prune(id)
+  local uid = call('HGET', task_key(id), 'u')
+  while allowance > 0 do
+    local refs = call('SPOP', family.open_of(id), min(allowance, 100))
+    if #refs == 0 then
+      call('DEL', family.children_of(id))
+      return true
     end
-    family.shift(id, record, 'idle')
-    local count = call('ZCARD', family.children_of(id))
-    call('HDEL', task_key(id), 'ex', 'se', 'sw', 'sn', 'at', 'cr', 'er', 'ef', 'y', 'uk')
-    call('HSET', task_key(id), 's', 'idle', 'cc', count, 'to', record.sn or count, 'pr', 0)
-    record.s, record.cc = 'idle', count
-    family.open(id, record)
+    for _, ref in ipairs(refs) do family.discard(ref, id, uid) end
   end
+  return false
+end
+
+-- The run has ended well: it waits for its parts now.
+function family.settle_expansion(id, record)
+  flush(); flush_lanes()
+  free_slot(record.l or 'default', id)
+  unschedule(id)
+  if record.x then
+    family.finish(id, record, 'cancelled', 'y', record.x)
+    return family.cancel_children(id)
+  end
+  family.shift(id, record, 'idle')
+  local count = call('ZCARD', family.children_of(id))
+  call('HDEL', task_key(id), 'ex', 'se', 'sw', 'sn', 'at', 'cr', 'er', 'ef', 'y', 'uk')
+  call('HSET', task_key(id), 's', 'idle', 'cc', count, 'to', record.sn or count, 'pr', 0)
+  record.s, record.cc = 'idle', count
+  family.open(id, record)
 end

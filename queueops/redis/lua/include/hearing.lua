@@ -16,7 +16,7 @@ function effects.activate(command)
   local child, in_round = child_of(command)
   if not child then return 'GONE' end
   if not in_round then return 'OLD' end
-  composites().turn_of(command.i, child, command.pv)
+  family.turn_of(command.i, child, command.pv)
   return 'OK'
 end
 
@@ -24,15 +24,15 @@ function effects.cancel(command)
   local child, in_round = child_of(command)
   if not child then return 'GONE' end
   if not in_round then return 'OLD' end
-  composites().cancel_child(command.i, child, command.y)
+  family.cancel_child(command.i, child, command.y)
   return 'OK'
 end
 
 function effects.uproot(command)
   local child = child_of(command)
   if not (child and child.s == 'waiting') then return 'GONE' end
-  composites().unguard(command.i)
-  composites().uproot(command.i)
+  family.unguard(command.i)
+  family.uproot(command.i)
   return 'OK'
 end
 
@@ -47,7 +47,7 @@ function effects.resume(command)
   end
   call('HSET', task_key(command.i), 'po', round)
   if LEASED[child.s] then call('HDEL', task_key(command.i), 'x', 'uc') end
-  if TERMINAL[child.s] then composites().reset(command.i, child, command.mode) end
+  if TERMINAL[child.s] then family.reset(command.i, child, command.mode) end
   return 'OPEN', TERMINAL[child.s] and not child.cc and 'leaf' or ''
 end
 
@@ -61,7 +61,7 @@ end
 function effects.progress(command)
   local id, record = command.i, read_record(command.i)
   if not (record and record.u == command.u) then return 'GONE' end
-  composites().hear_progress(id, record, sender_of(command), command.pr, command.vn)
+  family.hear_progress(id, record, sender_of(command), command.pr, command.vn)
   return 'OK'
 end
 
@@ -87,6 +87,6 @@ end
 
 function heard.look(command, word) heard.activate(command, word) end
 
-function heard.resume(command, word, detail) composites().hear_resumed(command, word, detail) end
+function heard.resume(command, word, detail) family.hear_resumed(command, word, detail) end
 
-function heard.ask(command, word) composites().hear_answer(command, word) end
+function heard.ask(command, word) family.hear_answer(command, word) end

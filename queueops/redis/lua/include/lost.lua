@@ -34,11 +34,11 @@ local function look_at_idle(id, most)
   local record = read_record(id)
   if not record then return put_aside(id) end
   if record.s ~= 'idle' or record.rs then return end
-  local refs = call('SRANDMEMBER', composites().open_of(id), most)
+  local refs = call('SRANDMEMBER', family.open_of(id), most)
   for _, ref in ipairs(refs) do look_at_child(ref, id, record) end
   if #refs == 0 and record.cc then
     act('lost part')
-    composites().fail(id, record, 'the list of its open children is lost')
+    family.fail(id, record, 'the list of its open children is lost')
   end
 end
 
@@ -47,11 +47,11 @@ local function look_at_waiting(id)
   local record = read_record(id)
   if not record then return put_aside(id) end
   if record.s ~= 'waiting' or not record.pi or call('ZSCORE', P .. ':agenda', '~planting:' .. id) then return end
-  if record.pp then return asks_far and composites().ask(id, record) end
+  if record.pp then return asks_far and family.ask(id, record) end
   local row = fields_of(task_key(record.pi), 'u')
   if row and row[1] == record.pu then return end
   act('lost parent')
-  composites().cancel(id, record, 'the record of ' .. record.pi .. ' is lost, which it is part of')
+  family.cancel(id, record, 'the record of ' .. record.pi .. ' is lost, which it is part of')
 end
 
 local function look_for_lost()

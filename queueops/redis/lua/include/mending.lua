@@ -1,7 +1,7 @@
 -- What an operator may do to a chunk, by verb: `retry`, `redo` (with other data), `set` (with other fields in it), `drop`
 -- (without a result), `skip` (its result is None), `edit`, `release`, `speculate` (a second run beside the first).
 local task, verb, value, whole, who = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[6]
-local parent = read_record(task)
+local parent -- its record: the script reads it
 local dropped = 0 -- how many more were let go by this call than taken up again
 local CHANGES = { edit = true, redo = true, set = true }
 local edit -- what is to be made of the data

@@ -31,8 +31,8 @@ end
 -- The children of `emitter` wait until it settles.
 local function join_parent(node, emitter)
   if node.parent == emitter then return call('ZADD', task_key(emitter) .. '#drafts', node.order, node.id) end
-  call('ZADD', composites().children_of(node.parent), node.order, node.id)
-  call('SADD', composites().open_of(node.parent), node.id)
+  call('ZADD', family.children_of(node.parent), node.order, node.id)
+  call('SADD', family.open_of(node.parent), node.id)
 end
 
 -- What is written twice is written once.

@@ -1,131 +1,128 @@
 -- Composites that are run again: what failed and what follows from it, or all. A nested one follows when its turn comes.
-local function make_resumes()
-  local ENDS = { 're', 'er', 'ef', 'y', 'e', 'x', 'd', 'at', 'cr', 'uk', 'rd', 'rw', 'cn', 'bm', 'pv', 'nf', 'ac', 'uc' }
 
-  -- A child waits for its turn again. A composite stays the generation that its own children know.
-  function family.reset(id, child, mode)
-    family.shift(id, child, 'waiting')
-    unschedule(id)
-    forget_error(id, child)
-    call('HDEL', task_key(id), unpack(ENDS))
-    call('HSET', task_key(id), 's', 'waiting')
-    if child.cc then return call('HSET', task_key(id), 'rs', mode) end
-    if child.k == 'iterator' then family.refresh_iterator(id, mode == 'all') end
-    if child.ph or child.mr then back_to_map(id, child) end
-    call('HSET', task_key(id), 'u', next_number(), 'uo', child.uo or child.u or 0)
-  end
+-- A child waits for its turn again. A composite stays the generation that its own children know.
+function family.reset(id, child, mode)
+  family.shift(id, child, 'waiting')
+  unschedule(id)
+  forget_error(id, child)
+  call('HDEL', task_key(id), 're', 'er', 'ef', 'y', 'e', 'x', 'd', 'at', 'cr', 'uk', 'rd', 'rw', 'cn', 'bm', 'pv', 'nf', 'ac', 'uc')
+  call('HSET', task_key(id), 's', 'waiting')
+  if child.cc then return call('HSET', task_key(id), 'rs', mode) end
+  if child.k == 'iterator' then family.refresh_iterator(id, mode == 'all') end
+  if child.ph or child.mr then back_to_map(id, child) end
+  call('HSET', task_key(id), 'u', next_number(), 'uo', child.uo or child.u or 0)
+end
 
-  -- What it gave before counts no more, nor does that it had ended.
-  function family.uncollect(id, ref)
-    local size = call('HSTRLEN', task_key(id) .. '#results', ref)
-    if size == 0 then return end
-    call('HDEL', task_key(id) .. '#results', ref)
-    call('HINCRBY', task_key(id), 'sz', -size - 1)
-  end
+-- What it gave before counts no more, nor does that it had ended.
+function family.uncollect(id, ref)
+  local size = call('HSTRLEN', task_key(id) .. '#results', ref)
+  if size == 0 then return end
+  call('HDEL', task_key(id) .. '#results', ref)
+  call('HINCRBY', task_key(id), 'sz', -size - 1)
+end
 
-  -- One that succeeded when its parent was over already has not been counted, nor has its result been collected.
-  local function count_in(ref, id, child, record)
-    if child.uc ~= '1' then return end
-    call('HDEL', task_key(ref), 'uc')
-    family.count(child.tp or child.ro, 1)
-    if record.k == 'group' then family.collect_success(id, record.of, ref, child.re or '') end
-  end
+-- One that succeeded when its parent was over already has not been counted, nor has its result been collected.
+local function count_in(ref, id, child, record)
+  if child.uc ~= '1' then return end
+  call('HDEL', task_key(ref), 'uc')
+  family.count(child.tp or child.ro, 1)
+  if record.k == 'group' then family.collect_success(id, record.of, ref, child.re or '') end
+end
 
-  -- What still runs, or waits to, is taken up as it is; what succeeded stays.
-  local function take_up_child(ref, id, record)
-    family.room = family.room - 1
-    if far(ref) then return family.ask_to_resume(ref, id, record) end
-    local child = read_record(ref)
-    if child and (child.pi ~= id or child.pu ~= record.u) then child = nil end -- another task has its id now
-    if child and child.s == 'succeeded' and record.rs ~= 'all' then return count_in(ref, id, child, record) end
-    call('SADD', family.open_of(id), ref)
-    if not child then return end
-    if LEASED[child.s] then call('HDEL', task_key(ref), 'x', 'uc') end
-    if not TERMINAL[child.s] then return end
-    family.uncollect(id, ref)
-    family.reset(ref, child, record.rs)
-    if not child.cc and child.uc ~= '1' then family.count(child.tp or child.ro, -1) end
-  end
+-- What still runs, or waits to, is taken up as it is; what succeeded stays.
+local function take_up_child(ref, id, record)
+  allowance = allowance - 1
+  if far(ref) then return family.ask_to_resume(ref, id, record) end
+  local child = read_record(ref)
+  if child and (child.pi ~= id or child.pu ~= record.u) then child = nil end -- another task has its id now
+  if child and child.s == 'succeeded' and record.rs ~= 'all' then return count_in(ref, id, child, record) end
+  call('SADD', family.open_of(id), ref)
+  if not child then return end
+  if LEASED[child.s] then call('HDEL', task_key(ref), 'x', 'uc') end
+  if not TERMINAL[child.s] then return end
+  family.uncollect(id, ref)
+  family.reset(ref, child, record.rs)
+  if not child.cc and child.uc ~= '1' then family.count(child.tp or child.ro, -1) end
+end
 
-  local function first_open(id)
-    local first, before = 0, nil
-    while true do
-      local refs = call('ZRANGE', family.children_of(id), first, first + 499)
-      if #refs == 0 then return nil, before end
-      local open = call('SMISMEMBER', family.open_of(id), unpack(refs))
-      for i, ref in ipairs(refs) do
-        if open[i] == 1 then return ref, before end
-        before = ref
-      end
-      first = first + 500
-    end
-  end
-
-  -- All children are where they should be: go on from there.
-  function family.proceed(id, record)
-    if record.k == 'group' then
-      if call('EXISTS', family.open_of(id)) == 0 then return family.end_group(id, record) end
-      return family.open(id, record)
-    end
-    local ref, before = first_open(id)
-    local previous = record.pv
-    if before then previous = family.result_of(id, before) end
-    if not ref then return family.finish(id, record, 'succeeded', 're', previous or '') end
-    family.activate(ref, id, record, previous)
-  end
-
-  function family.resume_children(id)
-    local record = read_record(id)
-    if not (record and record.s == 'idle' and record.rs) then return end
-    local first = number_of(record.rk) or 0
-    if first < 0 then return end
+local function first_open(id)
+  local first, before = 0, nil
+  while true do
     local refs = call('ZRANGE', family.children_of(id), first, first + 499)
+    if #refs == 0 then return nil, before end
+    local open = call('SMISMEMBER', family.open_of(id), unpack(refs))
     for i, ref in ipairs(refs) do
-      if family.room <= 0 then
-        call('HSET', task_key(id), 'rk', first + i - 1)
-        return schedule('~resume:' .. id, now)
-      end
-      take_up_child(ref, id, record)
+      if open[i] == 1 then return ref, before end
+      before = ref
     end
-    if #refs == 500 then
-      call('HSET', task_key(id), 'rk', first + 500)
+    first = first + 500
+  end
+end
+
+-- All children are where they should be: go on from there.
+function family.proceed(id, record)
+  if record.k == 'group' then
+    if call('EXISTS', family.open_of(id)) == 0 then return family.end_group(id, record) end
+    return family.open(id, record)
+  end
+  local ref, before = first_open(id)
+  local previous = record.pv
+  if before then previous = family.result_of(id, before) end
+  if not ref then return family.finish(id, record, 'succeeded', 're', previous or '') end
+  family.activate(ref, id, record, previous)
+end
+
+function family.resume_children(id)
+  local record = read_record(id)
+  if not (record and record.s == 'idle' and record.rs) then return end
+  local first = number_of(record.rk) or 0
+  if first < 0 then return end
+  local refs = call('ZRANGE', family.children_of(id), first, first + 499)
+  for i, ref in ipairs(refs) do
+    if allowance <= 0 then
+      call('HSET', task_key(id), 'rk', first + i - 1)
       return schedule('~resume:' .. id, now)
     end
-    call('HSET', task_key(id), 'rk', -1) -- all were taken up, or asked
-    if call('EXISTS', task_key(id) .. '#asked') == 0 then family.go_on_resumed(id, record) end
+    take_up_child(ref, id, record)
   end
+  if #refs == 500 then
+    call('HSET', task_key(id), 'rk', first + 500)
+    return schedule('~resume:' .. id, now)
+  end
+  call('HSET', task_key(id), 'rk', -1) -- all were taken up, or asked
+  if call('EXISTS', task_key(id) .. '#asked') == 0 then family.go_on_resumed(id, record) end
+end
 
-  function family.go_on_resumed(id, record)
-    if call('EXISTS', family.open_of(id)) == 0 and record.rs ~= 'all' then
-      call('HSET', task_key(id), 'rs', 'all', 'sz', 0) -- nothing had failed but the whole: all of it comes again
-      call('DEL', task_key(id) .. '#results')
-      return family.take_up(id)
-    end
-    call('HDEL', task_key(id), 'rs', 'rk')
-    record.rs = nil
-    family.proceed(id, record)
+function family.go_on_resumed(id, record)
+  if call('EXISTS', family.open_of(id)) == 0 and record.rs ~= 'all' then
+    call('HSET', task_key(id), 'rs', 'all', 'sz', 0) -- nothing had failed but the whole: all of it comes again
+    call('DEL', task_key(id) .. '#results')
+    return family.take_up(id)
   end
+  call('HDEL', task_key(id), 'rs', 'rk')
+  record.rs = nil
+  family.proceed(id, record)
+end
 
-  -- A new round begins: what a child of another pool says of an earlier one counts no more.
-  function family.take_up(id)
-    call('HINCRBY', task_key(id), 'rn', 1)
-    call('HDEL', task_key(id), 'rk')
-    call('DEL', task_key(id) .. '#asked')
-    family.resume_children(id)
-  end
+-- A new round begins: what a child of another pool says of an earlier one counts no more.
+function family.take_up(id)
+  call('HINCRBY', task_key(id), 'rn', 1)
+  call('HDEL', task_key(id), 'rk')
+  call('DEL', task_key(id) .. '#asked')
+  family.resume_children(id)
+end
 
-  -- An ended composite goes on: a retry.
-  function family.resume(id, record, mode)
-    family.shift(id, record, 'idle')
-    unschedule(id)
-    forget_error(id, record)
-    call('HDEL', task_key(id), 're', 'er', 'ef', 'y', 'e', 'x', 'nf', 'ac', 'rk')
-    call('HSET', task_key(id), 's', 'idle', 'b', NOW, 'rs', mode)
-    if mode == 'all' then
-      call('DEL', task_key(id) .. '#results')
-      call('HSET', task_key(id), 'sz', 0)
-    end
-    family.take_up(id)
-    return 'idle', mode == 'all' and 'all of it comes again' or 'what failed comes again, and what follows from it'
+-- An ended composite goes on: a retry.
+function family.resume(id, record, mode)
+  family.shift(id, record, 'idle')
+  unschedule(id)
+  forget_error(id, record)
+  call('HDEL', task_key(id), 're', 'er', 'ef', 'y', 'e', 'x', 'nf', 'ac', 'rk')
+  call('HSET', task_key(id), 's', 'idle', 'b', NOW, 'rs', mode)
+  if mode == 'all' then
+    call('DEL', task_key(id) .. '#results')
+    call('HSET', task_key(id), 'sz', 0)
   end
+  family.take_up(id)
+  return 'idle', mode == 'all' and 'all of it comes again' or 'what failed comes again, and what follows from it'
 end

@@ -13,7 +13,7 @@ local function finish(id, record, state, ...)
   leave_lease(id, record, state)
   call('HSET', task_key(id), 's', state, 'e', NOW, ...)
   schedule(id, now + (number_of(record.kp) or RULES['keep_' .. state]))
-  if is_parent(record) then composites().cancel_children(id) end
+  if is_parent(record) then family.cancel_children(id) end
   tell_end(id, record, state)
   if record.nx then start_next(id) end
 end
@@ -117,7 +117,7 @@ local function settle_success(id, row, position)
   if record.s == 'mapping' then
     settle_map(id, read_record(id), ARGV[position + 4])
   elseif record.k == 'iterator' or row[10] then
-    composites()[row[10] and 'settle_expansion' or 'settle_iterator'](id, read_record(id))
+    if row[10] then family.settle_expansion(id, read_record(id)) else family.settle_iterator(id, read_record(id)) end
   else
     finish(id, record, 'succeeded', 're', ARGV[position + 4])
   end

@@ -1,147 +1,130 @@
 -- Composites: from a parent down to its children. What would take too long in one call goes on by the agenda.
-local function make_subtrees()
-  local ROOM = 500 -- children in one call of a script
-  family.room = ROOM
-  local shift, children_of, open_of = family.shift, family.children_of, family.open_of
 
-  -- A task that nobody runs is cancelled at once. Its parent's progress does not count it when it is the parent that ends.
-  function family.cancel(id, record, reason, with_parent)
-    shift(id, record, 'cancelled')
-    leave_place(id, record)
-    call('HSET', task_key(id), 's', 'cancelled', 'e', NOW, 'y', reason)
-    if with_parent then call('HSET', task_key(id), 'uc', 1) end
-    schedule(id, now + (number_of(record.kp) or RULES.keep_cancelled))
-    tell_end(id, record, 'cancelled')
-    if record.s == 'aggregating' then turn_lane(id); tell_holders(id) end
-    if is_parent(record) then family.cancel_children(id) end
-    if record.nx then start_next(id) end
-  end
+-- A task that nobody runs is cancelled at once. Its parent's progress does not count it when it is the parent that ends.
+function family.cancel(id, record, reason, with_parent)
+  family.shift(id, record, 'cancelled')
+  leave_place(id, record)
+  call('HSET', task_key(id), 's', 'cancelled', 'e', NOW, 'y', reason)
+  if with_parent then call('HSET', task_key(id), 'uc', 1) end
+  schedule(id, now + (number_of(record.kp) or RULES.keep_cancelled))
+  tell_end(id, record, 'cancelled')
+  if record.s == 'aggregating' then turn_lane(id); tell_holders(id) end
+  if is_parent(record) then family.cancel_children(id) end
+  if record.nx then start_next(id) end
+end
 
-  -- A child is kept as long as its parent, whatever its own retention says.
-  function family.keep(id, record)
-    if record.pp then return not record.it and family.ask_to_go(id, record) end
-    local row = fields_of(task_key(record.pi), 's', 'u', 'k')
-    if not (row and row[1]) or row[2] ~= record.pu or row[3] == 'iterator' then return false end
-    local latest = TERMINAL[row[1]] and tonumber(call('ZSCORE', P .. ':agenda', record.pi) or 0) or 0
-    schedule(id, latest > now and latest + 1 or now + (number_of(record.kp) or RULES['keep_' .. record.s]))
-    return true
-  end
+-- A child is kept as long as its parent, whatever its own retention says.
+function family.keep(id, record)
+  if record.pp then return not record.it and family.ask_to_go(id, record) end
+  local row = fields_of(task_key(record.pi), 's', 'u', 'k')
+  if not (row and row[1]) or row[2] ~= record.pu or row[3] == 'iterator' then return false end
+  local latest = TERMINAL[row[1]] and tonumber(call('ZSCORE', P .. ':agenda', record.pi) or 0) or 0
+  schedule(id, latest > now and latest + 1 or now + (number_of(record.kp) or RULES['keep_' .. record.s]))
+  return true
+end
 
-  -- A task that waited, or whose delay is over, begins: a composite with its children, another one in its lane.
-  function family.begin(id, record)
-    family.room = family.room - 1
-    local due = record.dl and now + (number_of(record.dl) or 0) or number_of(record.d) or 0
-    if record.s == 'waiting' and due > now then
-      if record.pg then family.unguard(id) end
-      shift(id, record, 'postponed')
-      call('HSET', task_key(id), 's', 'postponed', 'd', text(due))
-      return schedule(id, due)
-    end
-    if record.s == 'postponed' then unschedule(id) end
+-- A task that waited, or whose delay is over, begins: a composite with its children, another one in its lane.
+function family.begin(id, record)
+  allowance = allowance - 1
+  local due = record.dl and now + (number_of(record.dl) or 0) or number_of(record.d) or 0
+  if record.s == 'waiting' and due > now then
     if record.pg then family.unguard(id) end
-    shift(id, record, record.cc and 'idle' or 'pending')
-    if record.cc then
-      call('HSET', task_key(id), 's', 'idle', 'b', NOW)
-      record.s = 'idle'
-      if record.rs then return family.take_up(id) end
-      return family.open(id, record)
-    end
-    call('HSET', task_key(id), 's', 'pending')
-    enter_lane(record.l or 'default', id, record.p, next_number())
+    family.shift(id, record, 'postponed')
+    call('HSET', task_key(id), 's', 'postponed', 'd', text(due))
+    return schedule(id, due)
   end
-
-  -- A child's turn has come. `previous` is what it is given, nil for nothing. One that has ended before says so again.
-  function family.turn_of(id, child, previous)
-    if TERMINAL[child.s] and (child.pp or call('SISMEMBER', open_of(child.pi), id) == 1) then
-      return note_child_end(id, child.pi, child.s)
-    end
-    if child.s ~= 'waiting' then return end
-    if previous and not child.si then
-      call('HSET', task_key(id), 'pv', previous)
-      child.pv = previous
-    end
-    family.begin(id, child)
+  if record.s == 'postponed' then unschedule(id) end
+  if record.pg then family.unguard(id) end
+  if record.cc then
+    family.shift(id, record, 'idle')
+    call('HSET', task_key(id), 's', 'idle', 'b', NOW)
+    record.s = 'idle'
+    if record.rs then return family.take_up(id) end
+    return family.open(id, record)
   end
+  if at_once.room > 0 and not moved[id] and take_at_once(id, record) then return end
+  family.shift(id, record, 'pending')
+  call('HSET', task_key(id), 's', 'pending')
+  enter_lane(record.l or 'default', id, record.p, next_number())
+end
 
-  function family.activate(ref, parent, record, previous)
-    if far(ref) then return family.activate_far(ref, parent, record, previous) end
-    local child = read_record(ref)
-    if not (child and child.pi == parent and child.pu == record.u) then
-      ended_children[#ended_children + 1] = { ref = ref, parent = parent, uid = record.u, state = 'failed', re = '',
-        y = 'its record is lost' }
-      return
-    end
-    family.turn_of(ref, child, previous)
+-- A child's turn has come. `previous` is what it is given, nil for nothing. One that has ended before says so again.
+function family.turn_of(id, child, previous)
+  if TERMINAL[child.s] and (child.pp or call('SISMEMBER', family.open_of(child.pi), id) == 1) then
+    return note_child_end(id, child.pi, child.s)
   end
-
-  -- A chain opens its first child, a group all of them.
-  function family.open(id, record)
-    local first = number_of(record.ac) or 0
-    local refs = call('ZRANGE', children_of(id), first, record.k == 'chain' and 0 or first + ROOM - 1)
-    for i, ref in ipairs(refs) do
-      if family.room <= 0 then
-        call('HSET', task_key(id), 'ac', first + i - 1)
-        return schedule('~activate:' .. id, now)
-      end
-      family.activate(ref, id, record, record.pv)
-    end
-    if #refs == ROOM then
-      call('HSET', task_key(id), 'ac', first + ROOM)
-      schedule('~activate:' .. id, now)
-    end
+  if child.s ~= 'waiting' then return end
+  if previous and not child.si then
+    call('HSET', task_key(id), 'pv', previous)
+    child.pv = previous
   end
+  family.begin(id, child)
+end
 
-  function family.go_on(id)
-    local record = read_record(id)
-    if record and record.s == 'idle' then family.open(id, record) end
+function family.activate(ref, parent, record, previous)
+  if far(ref) then return family.activate_far(ref, parent, record, previous) end
+  local child = read_record(ref)
+  if not (child and child.pi == parent and child.pu == record.u) then
+    ended_children[#ended_children + 1] = { ref = ref, parent = parent, uid = record.u, state = 'failed', re = '',
+      y = 'its record is lost' }
+    return
   end
+  family.turn_of(ref, child, previous)
+end
 
-  function family.cancel_child(id, record, reason)
-    if record.s == 'quarantined' then return end
-    if TERMINAL[record.s] then return not record.pp and call('HSET', task_key(id), 'uc', 1) end -- it was cancelled before its turn
-    if LEASED[record.s] then
-      call('HSET', task_key(id), 'x', reason, 'uc', 1)
-      return tell_worker(record.w, id)
+-- A chain opens its first child, a group all of them.
+function family.open(id, record)
+  local first = number_of(record.ac) or 0
+  local refs = call('ZRANGE', family.children_of(id), first, record.k == 'chain' and 0 or first + MOST_CHILDREN - 1)
+  for i, ref in ipairs(refs) do
+    if allowance <= 0 then
+      call('HSET', task_key(id), 'ac', first + i - 1)
+      return schedule('~activate:' .. id, now)
     end
-    if record.pg then family.unguard(id) end
-    family.cancel(id, record, reason, true)
+    family.activate(ref, id, record, record.pv)
   end
-
-  local function cancel_ref(ref, parent, uid, round, reason)
-    family.room = family.room - 1
-    local child, pool = far(ref)
-    if pool then return send('cancel', pool, child, parent, uid, round, 'y', reason) end
-    local record = read_record(ref)
-    if record and record.pi == parent then family.cancel_child(ref, record, reason) end
-  end
-
-  -- The parent is over: so is what it has begun, and what it has not.
-  function family.cancel_children(id)
-    local row = fields_of(task_key(id), 's', 'y', 'k', 'u', 'rn')
-    if not (row and TERMINAL[row[1]]) then return end
-    if row[3] == 'iterator' then family.open_all(id) end
-    call('DEL', task_key(id) .. '#asked')
-    local reason = string.sub(id .. ' ' .. (row[1] == 'failed' and 'failed' or 'was cancelled')
-      .. (row[2] and row[2] ~= '' and ': ' .. row[2] or ''), 1, 500)
-    while family.room > 0 do
-      local refs = call('SPOP', open_of(id), min(family.room, 100))
-      if #refs == 0 then return end
-      for _, ref in ipairs(refs) do cancel_ref(ref, id, row[4], row[5], reason) end
-    end
-    if call('EXISTS', open_of(id)) == 1 then schedule('~cancel:' .. id, now) end
+  if #refs == MOST_CHILDREN then
+    call('HSET', task_key(id), 'ac', first + MOST_CHILDREN)
+    schedule('~activate:' .. id, now)
   end
 end
 
-function composites()
-  if not family.settle then
-    make_family()
-    make_results()
-    make_subtrees()
-    make_resumes()
-    make_iterators()
-    make_expansions()
-    make_distance()
-    make_guards()
+function family.go_on(id)
+  local record = read_record(id)
+  if record and record.s == 'idle' then family.open(id, record) end
+end
+
+function family.cancel_child(id, record, reason)
+  if record.s == 'quarantined' then return end
+  if TERMINAL[record.s] then return not record.pp and call('HSET', task_key(id), 'uc', 1) end -- it was cancelled before its turn
+  if LEASED[record.s] and not unlease(id) then
+    call('HSET', task_key(id), 'x', reason, 'uc', 1)
+    return tell_worker(record.w, id)
   end
-  return family
+  if record.pg then family.unguard(id) end
+  family.cancel(id, record, reason, true)
+end
+
+local function cancel_ref(ref, parent, uid, round, reason)
+  allowance = allowance - 1
+  local child, pool = far(ref)
+  if pool then return send('cancel', pool, child, parent, uid, round, 'y', reason) end
+  local record = read_record(ref)
+  if record and record.pi == parent then family.cancel_child(ref, record, reason) end
+end
+
+-- The parent is over: so is what it has begun, and what it has not.
+function family.cancel_children(id)
+  local row = fields_of(task_key(id), 's', 'y', 'k', 'u', 'rn')
+  if not (row and TERMINAL[row[1]]) then return end
+  if row[3] == 'iterator' then family.open_all(id) end
+  call('DEL', task_key(id) .. '#asked')
+  local reason = string.sub(id .. ' ' .. (row[1] == 'failed' and 'failed' or 'was cancelled')
+    .. (row[2] and row[2] ~= '' and ': ' .. row[2] or ''), 1, 500)
+  while allowance > 0 do
+    local refs = call('SPOP', family.open_of(id), min(allowance, 100))
+    if #refs == 0 then return end
+    for _, ref in ipairs(refs) do cancel_ref(ref, id, row[4], row[5], reason) end
+  end
+  if call('EXISTS', family.open_of(id)) == 1 then schedule('~cancel:' .. id, now) end
 end

@@ -14,9 +14,9 @@ end
 -- unless it was given other arguments. Of a task in back-off: now, with its attempts kept.
 function verbs.retry(id, record, arguments)
   local everything = arguments == 'all'
-  if record.cc then return composites().resume(id, record, everything and 'all' or 'failed') end
+  if record.cc then return family.resume(id, record, everything and 'all' or 'failed') end
   if everything then arguments = ''; call('HDEL', task_key(id), 'mw') end
-  if record.k == 'iterator' and TERMINAL[record.s] then composites().refresh_iterator(id, everything) end
+  if record.k == 'iterator' and TERMINAL[record.s] then family.refresh_iterator(id, everything) end
   if arguments ~= '' then verbs.edit(id, record, arguments) end
   if not TERMINAL[record.s] then return to_pending(id, record) end
   if arguments == '' and record.ch and not everything then
@@ -31,7 +31,7 @@ end
 
 function verbs.run_now(id, record)
   if not record.cc then return to_pending(id, record) end
-  composites().begin(id, record)
+  family.begin(id, record)
   return 'idle'
 end
 
@@ -63,7 +63,7 @@ function verbs.cancel(id, record, reason)
     tell_worker(record.w, id)
     return record.s, 'asked the worker to stop it'
   end
-  composites().cancel(id, record, reason)
+  family.cancel(id, record, reason)
   return 'cancelled'
 end
 

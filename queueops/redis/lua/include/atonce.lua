@@ -1,0 +1,40 @@
+-- What begins while a worker with room settles is leased to it at once, where no lane has anything ready: as if it had gone
+-- through its lane, and at half the price. `room` is set by the script that claims; elsewhere there is none.
+local at_once = { room = 0, leases = {} }
+
+-- Two moves, of which the indexes see where they begin and where they end.
+local function pass_pending(id, record, leased)
+  move(id, record.s, 'pending', record.n, record.k)
+  move(id, 'pending', leased, record.n, record.k)
+  local came, went = entering.pending, leaving.pending
+  came[#came], came[#came - 1], went[#went] = nil, nil, nil
+end
+
+-- Whether the task, whose turn has come, is leased now.
+local function take_at_once(id, record)
+  local lane = record.l or 'default'
+  local conf = lane_conf(lane)
+  if conf.paused or conf.limit or conf.rate or (try('ZCARD', P .. ':lanes:ready') or 1) > 0 then return false end
+  local number, fields = next_number(), {}
+  local leased = record.k and CLAIMED_AS[record.ph and record.k .. ' ' .. record.ph or record.k] or 'locked'
+  for field, value in pairs(record) do
+    fields[#fields + 1] = field
+    fields[#fields + 1] = value
+  end
+  at_once.room = at_once.room - 1
+  at_once.leases[#at_once.leases + 1] = { id, number, 0, fields }
+  moved[id] = true
+  call('HSET', task_key(id), 's', leased, 'f', number, 'w', at_once.worker, 'b', NOW, 'c', record.c or NOW)
+  pass_pending(id, record, leased)
+  schedule(id, now + RULES.lease)
+  take_slot(lane, id)
+  try('ZADD', P .. ':lanes', NOW, lane)
+  return true
+end
+
+-- Its parent has come to its end in this very call: nobody has heard of the lease. Whether it was one.
+local function unlease(id)
+  for i, lease in ipairs(at_once.leases) do
+    if lease[1] == id then return table.remove(at_once.leases, i) end
+  end
+end

@@ -1,0 +1,88 @@
+"""What begins while a worker settles is leased to it in the same call, where nothing else is ready; else it queues."""
+
+from __future__ import annotations
+
+import pytest
+
+from queueops.contracts import Lease, Outcome
+from tests.composites.trees import chain_of, group_of, plant
+from tests.kernel.desk import Desk, end
+
+
+def settled(desk: Desk, *leases: Lease, want: int = 10) -> list[str]:
+    """Settle these in one call that asks for more; the ids of what is leased to it."""
+    return [lease.id for lease in desk.exchange(settle=[end(lease) for lease in leases], want=want).leases]
+
+
+def commands_of(desk: Desk, lease: Lease) -> int:
+    """How many commands the store carries out when this is settled and more is asked for."""
+    desk.client.config_resetstat()
+    desk.exchange(settle=[end(lease)], want=1, idle=True)
+    return sum(row["calls"] for name, row in desk.client.info("commandstats").items() if "info" not in name)
+
+
+def test_a_hop_costs_no_more_commands_than_a_task_that_comes_and_goes(desk: Desk) -> None:
+    desk.push("t")
+    alone = desk.lease()
+    desk.push("next")
+    task = commands_of(desk, alone)
+    plant(desk, chain_of("c", "a", "b"))
+    hop = commands_of(desk, desk.lease())
+    assert hop < 1.5 * task
+
+
+def test_nothing_is_seen_of_a_lane_that_it_passes(desk: Desk) -> None:
+    plant(desk, chain_of("c", "a", "b"))
+    assert settled(desk, desk.lease()) == ["b"]
+    assert desk.client.zcard(desk.keys.lane("default")) == 0
+    assert desk.states("c", "a", "b") == ["idle", "succeeded", "locked"]
+    assert desk.client.zscore(desk.keys.lanes, "default")
+
+
+def test_who_waited_before_it_comes_before_it(desk: Desk) -> None:
+    plant(desk, chain_of("c", "a", "b"))
+    lease = desk.lease()
+    desk.push("old")
+    assert settled(desk, lease, want=1) == ["old"]
+    assert desk.state("b") == "pending"
+
+
+def test_a_paused_lane_keeps_it(desk: Desk) -> None:
+    plant(desk, chain_of("c", "a", "b"))
+    lease = desk.lease()
+    desk.broker.lane("default", "default", paused=1)
+    assert settled(desk, lease) == []
+    assert desk.state("b") == "pending"
+
+
+def test_more_than_was_asked_for_waits_for_others(desk: Desk) -> None:
+    plant(desk, chain_of("c", "a", group_of("g", "x", "y", "z")))
+    assert settled(desk, desk.lease(), want=2) == ["x", "y"]
+    assert desk.states("x", "y", "z") == ["locked", "locked", "pending"]
+
+
+def test_a_worker_that_wants_nothing_gets_nothing(desk: Desk) -> None:
+    plant(desk, chain_of("c", "a", "b"))
+    assert settled(desk, desk.lease(), want=0) == []
+    assert desk.drain() == ["b"]
+
+
+@pytest.mark.parametrize("failing_first", [True, False])
+def test_what_its_group_no_longer_wants_when_the_call_ends_is_not_leased(desk: Desk, failing_first: bool) -> None:
+    plant(desk, group_of("g", chain_of("c", "a", "b"), "x"))
+    by_id = {lease.id: lease for lease in desk.claim(5)}
+    ends = [end(by_id["x"], Outcome.ERROR, delay_ms=-1), end(by_id["a"])]
+    reply = desk.exchange(settle=ends if failing_first else ends[::-1], want=5)
+    assert reply.leases == []
+    assert desk.states("g", "c", "a", "b", "x") == ["failed", "cancelled", "succeeded", "cancelled", "failed"]
+    assert desk.drain() == []
+
+
+def test_it_is_recovered_as_any_when_its_worker_dies(desk: Desk) -> None:
+    plant(desk, chain_of("c", "a", "b"))
+    settled(desk, desk.lease())
+    desk.expire("b")
+    assert desk.state("b") in ("restart", "pending")
+    desk.make_due("b")
+    assert desk.drain() == ["b"]
+    assert desk.state("c") == "succeeded"
