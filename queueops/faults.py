@@ -8,7 +8,7 @@ import msgspec
 
 
 class Fault(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that is not as it should be; `id` is a task, or `~lane:` and the name of a lane."""
+    """One thing that is not as it should be; `id` is a task, a chunk, or `~lane:` and the name of a lane."""
 
     pool: str
     id: str
@@ -19,7 +19,7 @@ class FsckPage(msgspec.Struct, frozen=True, kw_only=True):
     """One step of the check; `next` goes on from there, empty at the end."""
 
     faults: tuple[Fault, ...]
-    looked: int  # so many names of tasks were looked at; one task has several
+    looked: int  # so many names of tasks and chunks were looked at; one task has several
     next: str = ""
 
 

@@ -1,7 +1,8 @@
-"""The consistency check: all that names a task is walked, a part at a time, and each task is looked at in a script."""
+"""The consistency check: all that names a task or a chunk is walked, a part at a time; a script looks at each."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -12,14 +13,15 @@ from queueops.redis.facts import text
 from queueops.redis.link import Link
 from queueops.states import State
 
-STEP = 200
+STEP = 100
 """About so many tasks are looked at in one call."""
 MOST_LANES = 10_000
-RECORDS = "records"
+RECORDS, HELD = "records", "held"
+CHUNK = re.compile(r"[^#]+#[0-9]+")
 
 
 class Checked(NamedTuple):
-    """One step: how many tasks were looked at, what is wrong (id, why), and where the next step begins ('' = end)."""
+    """One step: how many tasks and chunks it looked at, what is wrong (id, why), and where the next begins ('' = end)."""
 
     looked: int
     faults: list[tuple[str, str]]
@@ -54,7 +56,7 @@ class Checking(Link):
         known = self._repeat(lambda: self.client.zrevrange(self.keys(pool).lanes, 0, MOST_LANES - 1))
         lanes = sorted({"default", *map(text, known)})
         of_lanes = [f"{part}:{lane}" for part in ("lane", "slots", "round") for lane in lanes]
-        return sorted(["agenda", *of_lanes, RECORDS, *(f"state:{state}" for state in State)], key=_rank)
+        return sorted(["agenda", HELD, *of_lanes, RECORDS, *(f"state:{state}" for state in State)], key=_rank)
 
     def _walk(self, pool: str, place: str, cursor: str) -> tuple[list[str], str]:
         keys, client = self.keys(pool), self.client
@@ -67,7 +69,13 @@ class Checking(Link):
         def scan() -> Any:
             if kind == "slots":
                 return client.sscan(keys.lane_active(name), int(cursor), count=STEP)
-            key = {"agenda": keys.agenda, "state": keys.state(name), "lane": keys.lane(name)}[kind]
+            places = {
+                "agenda": keys.agenda,
+                "state": keys.state(name),
+                "lane": keys.lane(name),
+                HELD: keys.state("active"),
+            }
+            key = places[kind]
             return client.zscan(key, int(cursor), count=STEP)
 
         following, found = self._repeat(scan)
@@ -90,7 +98,7 @@ class Checking(Link):
 
 
 def _rank(place: str) -> tuple[int, str]:
-    """Records come last: what no index names is put into one there."""
+    """Records come last, those of chunks too: what no index names is put into one there."""
     return (place == RECORDS, place)
 
 
@@ -102,5 +110,7 @@ def _next(places: list[str], place: str, cursor: str) -> str:
 
 
 def _tasks(members: Iterator[str]) -> Iterator[str]:
-    """Without what is no task: lanes and chores on the agenda, chunks, and what belongs to a record."""
-    return (member for member in members if not member.startswith("~") and "#" not in member)
+    """Without what is neither task nor chunk: lanes and chores on the agenda, second runs, what belongs to a record."""
+    return (
+        member for member in members if not member.startswith("~") and ("#" not in member or CHUNK.fullmatch(member))
+    )

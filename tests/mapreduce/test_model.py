@@ -15,6 +15,7 @@ from queueops.contracts import Conflict, Lease, Outcome, Settlement
 from queueops.redis.broker import RedisBroker
 from queueops.states import ChunkState, chunks_allowing
 from tests.kernel.desk import NEVER_MS, POOL
+from tests.kernel.test_fsck import checked
 from tests.kernel.test_model import PHASES
 from tests.mapreduce.bench import ChunkDesk
 from tests.mapreduce.model import LEASED, MAX_CRASHES, RETRIES, Model
@@ -222,7 +223,8 @@ class MapReduceKernel(RuleBasedStateMachine):
         self.desk.put_off(*[key for key, held in self.model.everything() if held.state in ("errored", "restart")])
 
     def finish(self) -> None:
-        """Run what is left to its end: each chunk is processed, each task reduces once."""
+        """Run what is left to its end: each chunk is processed, each task reduces once. The check finds all well."""
+        assert checked(self.desk) == set()
         for _ in range(60):
             self.map(3, "w1")
             for lease in [each for each in self.leases if self.model.judge(each) == "OK"]:

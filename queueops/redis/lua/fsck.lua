@@ -1,11 +1,11 @@
 #!lua flags=allow-oom
--- fsck: whether tasks are where their records say, in all that time, workers and pages look at. Each is looked at and put
--- right in one step, so that workers may go on meanwhile.
+-- fsck: whether tasks and chunks are where their records say, in all that time, workers and pages look at. Each is looked
+-- at and put right in one step, so that workers may go on meanwhile.
 -- KEYS: 1 the pool's prefix
 -- ARGV: 1 '1' to repair, 2 a lane that names the tasks ('' none; without ids the lane itself is looked at), 3 and 4 not used,
---       5 rules, 6.. ids
+--       5 rules, 6.. ids of tasks and chunks
 -- Reply: flat pairs: id (of a lane '~lane:' and its name), what is wrong with it.
--- Transitions: quarantine.
+-- Transitions: quarantine; gather of map-reduce tasks; lose of chunks.
 --@include clock
 --@include calls
 --@include core
@@ -13,17 +13,28 @@
 --@include rates
 --@include lanes
 --@include wake
+--@include outbox
 --@include orphans
 --@include records
+--@include generations
+--@include ending
+--@include composite
+--@include results
+--@include resume
+--@include subtree
+--@include runs
+--@include iterator
+--@include expansion
+--@include distance
+--@include guarding
+--@include chunks
+--@include twins
+--@include purge
+--@include faults
+--@include chunkcheck
 
 need_agenda()
-local repair, named_by, found = ARGV[1] == '1', ARGV[2], {}
-
--- Answers whether it is to be put right.
-local function wrong(id, text)
-  found[#found + 1] = id; found[#found + 1] = text
-  return repair
-end
+local named_by = ARGV[2]
 
 local function places_of(id)
   local places = {}
@@ -99,7 +110,7 @@ end
 -- Whether a lane is in the round as it should be; one that waits for tokens comes back by the agenda.
 local function check_round(lane)
   local conf, here = lane_conf(lane), call('ZSCORE', P .. ':lanes:ready', lane)
-  local free = not conf.limit or call('SCARD', active_key(lane)) < conf.limit
+  local free = not conf.limit or call(is_chunk_lane(lane) and 'ZCARD' or 'SCARD', active_key(lane)) < conf.limit
   local ready = not conf.paused and free and call('EXISTS', lane_key(lane)) == 1
   local waits = conf.rate and (tokens_of(conf) == 0 or call('ZSCORE', P .. ':agenda', '~lane:' .. lane))
   if ready and not here and not waits and wrong('~lane:' .. lane, 'tasks wait in it, and nobody claims from it') then
@@ -112,12 +123,15 @@ end
 if not ARGV[6] then check_round(named_by) end
 for i = 6, #ARGV do
   local id = ARGV[i]
-  local record = read_record(id)
-  if record and CLASS[record.s] then
+  local record = not is_chunk(id) and read_record(id)
+  if is_chunk(id) then
+    check_chunk(id)
+  elseif record and CLASS[record.s] then
     check_states(id, record, places_of(id)); check_lane(id, record); check_agenda(id, record)
+    if record.ch then check_gathering(id, record); check_round('#' .. id) end
   else
     check_lost(id, places_of(id), record ~= nil)
   end
 end
-if repair then flush(); flush_lanes(); wake(brought) end
+if repair then flush(); flush_lanes(); settle_up(); close_outbox(-1); wake(brought) end
 return found

@@ -1,0 +1,84 @@
+-- Whether chunks are where their records say: in one set of their task, on the agenda while they run or back off, and
+-- among those that run. Their tasks: whether they have all of them, and go on when none is open.
+local KNOWN = { pending = true, active = true, errored = true, done = true, failed = true }
+
+local function chunk_score(state, number, row)
+  if state == 'pending' then return number end
+  if state == 'failed' and row[5] then return NOW .. '.5' end -- an operator let it go
+  return (state == 'errored' and row[2]) or (state == 'active' and row[3]) or row[4] or NOW
+end
+
+-- Nothing says what it was. That it has failed, for its record is lost, may be known already.
+local function check_lost_chunk(ref, places)
+  local due, held = call('ZSCORE', P .. ':agenda', ref), call('ZSCORE', P .. ':state:active', ref)
+  if places[1] and not (places[1] == 'failed' and not places[2]) then
+    if wrong(ref, 'its record is missing') then lose_chunk(ref) end
+  elseif (due or held) and wrong(ref, 'an index names it, and there is no such chunk') then
+    unschedule(ref)
+    append(leaving, 'active', ref)
+  end
+end
+
+local function check_sets(ref, task, number, row)
+  local state, own = row[1], false
+  for _, place in ipairs(CHUNK_STATES) do
+    local here = call('ZSCORE', chunk_set(task, place), number)
+    own = own or (here and place == state)
+    if here and place ~= state and wrong(ref, 'it is ' .. state .. ', and among the chunks that are ' .. place) then
+      call('ZREM', chunk_set(task, place), number)
+    end
+  end
+  if not own and wrong(ref, 'it is ' .. state .. ', and not among those chunks') then
+    call('ZADD', chunk_set(task, state), chunk_score(state, number, row), number)
+  end
+end
+
+local function check_chunk_times(ref, row)
+  local state, due = row[1], call('ZSCORE', P .. ':agenda', ref)
+  local runs, held = state == 'active', call('ZSCORE', P .. ':state:active', ref)
+  local timed = runs or state == 'errored'
+  if timed and not due and wrong(ref, 'it is ' .. state .. ', and not on the agenda') then
+    schedule(ref, runs and now + RULES.lease or number_of(row[2]) or now)
+  elseif due and not timed and wrong(ref, 'it is ' .. state .. ', and on the agenda') then
+    unschedule(ref)
+  end
+  if runs and not held and wrong(ref, 'it is active, and not among those that run') then
+    call('ZADD', P .. ':state:active', NOW, ref)
+  elseif held and not runs and wrong(ref, 'it is ' .. state .. ', and among those that run') then
+    call('ZREM', P .. ':state:active', ref)
+  end
+end
+
+-- Those under an id whose task is gone are deleted by the agenda, a part at a time; it finds them in their sets.
+local function check_owner(ref, task)
+  if has_chunks(TASK .. task) or has_chunks(P .. ':trash:' .. task) then return end
+  if call('ZSCORE', P .. ':agenda', '~chunks:' .. task) then return end
+  if wrong(ref, 'its task is gone') then abandon_chunks(task) end
+end
+
+local function check_chunk(ref)
+  local task, number, twin = split_ref(ref)
+  if not task or twin then return end
+  local before = #found
+  local row = fields_of(TASK .. ref, 's', 'd', 'b', 'e', 'dr') or {}
+  if row[1] and KNOWN[row[1]] then
+    check_sets(ref, task, number, row); check_chunk_times(ref, row); check_owner(ref, task)
+  else
+    local places = {}
+    for _, state in ipairs(CHUNK_STATES) do
+      if call('ZSCORE', chunk_set(task, state), number) then places[#places + 1] = state end
+    end
+    check_lost_chunk(ref, places)
+  end
+  if repair and #found > before then
+    turn_lane(task)
+    if gathering[task] == nil then gathering[task] = false end
+  end
+end
+
+local function check_gathering(id, record)
+  if record.s ~= 'aggregating' or record.rd then return end
+  local count, open = all_chunks(id), open_chunks(id)
+  if count ~= number_of(record.cn) then wrong(id, count .. ' of its ' .. (record.cn or '?') .. ' chunks are in their places') end
+  if open == 0 and wrong(id, 'none of its chunks is open, and it does not go on') then gathering[id] = false end
+end
