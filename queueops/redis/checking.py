@@ -21,7 +21,7 @@ CHUNK = re.compile(r"[^#]+#[0-9]+")
 
 
 class Checked(NamedTuple):
-    """One step: how many tasks and chunks it looked at, what is wrong (id, why), and where the next begins ('' = end)."""
+    """One step: how many tasks and chunks it looked at, what is wrong (id, why), where the next begins ('' = end)."""
 
     looked: int
     faults: list[tuple[str, str]]
