@@ -111,6 +111,12 @@ class Desk:
             self.client.hset(self.keys.task(task_id), "d", later)
             self.client.zadd(self.keys.agenda, {task_id: later}, xx=True)
 
+    def hold(self, *ids: str) -> None:
+        """The leases of these tasks end far away: what was handed over is to be renewed within two real seconds."""
+        later = self.now() + int(self.broker.settings.lease * 1000)
+        if ids:
+            self.client.zadd(self.keys.agenda, dict.fromkeys(ids, later), xx=True)
+
     def tick(self, limit: int = 500) -> dict[str, int]:
         """One round of the watchdog; what it did, how often."""
         return self.broker.tick(self.pool, limit).acted

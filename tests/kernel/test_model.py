@@ -126,6 +126,7 @@ class Kernel(RuleBasedStateMachine):
         assert len(handed) == may or (may and aside and not handed), (tokens, may, aside)
         for lease in handed:
             self.model.hand(lease, worker)
+        self.desk.hold(*[lease.id for lease in handed])
         self.leases += handed
 
     @rule(worker=workers, push=pushes, plain=st.integers(0, 3))
