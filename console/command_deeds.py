@@ -51,8 +51,8 @@ DEEDS: dict[str, CommandDeed] = {
         _drop,
         irreversible=True,
         note=_(
-            "What it would have told is never heard. Whoever waits for it waits for ever:"
-            " cancel that task, or retry it when it has ended."
+            "An end or a turn that it would have told is told again after half a minute or more."
+            " That a part is cancelled is not told again: cancel that part by hand."
         ),
     ),
 }

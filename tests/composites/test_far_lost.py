@@ -11,6 +11,7 @@ from tests.composites.pools import Pools
 from tests.composites.trees import chain_of, group_of
 from tests.kernel.conftest import MakeDesk
 from tests.kernel.desk import make
+from tests.waiting import wait_until
 
 
 @pytest.fixture
@@ -47,6 +48,27 @@ def test_an_end_that_was_dropped_is_told_again(pools: Pools) -> None:
     assert pools.states("c", "b") == ["idle", "waiting"]
     look(pools, "default", "idle", "c")
     assert pools.lease("default").previous == b"7"
+
+
+@pytest.mark.parametrize("parts", [("a", "b"), ("b", "a")])
+def test_a_turn_that_was_dropped_is_told_again(pools: Pools, parts: tuple[str, str]) -> None:
+    pools.plant(chain_of("c", *parts, "z"), b="north", z="south")
+    if parts[0] == "a":
+        pools.settle(pools.lease("default"), value=b"7")
+    drop_all(pools, "default")
+    look(pools, "default", "idle", "c")
+    lease = pools.lease("north")
+    assert (lease.id, lease.previous) == ("b", b"7" if parts[0] == "a" else None)
+    look(pools, "default", "idle", "c")  # it runs: there is nothing to say
+    assert (pools.commands(), pools.states("b", "z")) == (0, ["locked", "waiting"])
+
+
+def test_each_of_several_whose_turn_was_dropped_is_asked_after(pools: Pools) -> None:
+    pools.plant(group_of("g", "a", "b", "d", "e"), a="north", b="north", d="south", e="south")
+    drop_all(pools, "default")
+    wait_until(lambda: look(pools, "default", "idle", "g") or "waiting" not in pools.states("a", "b", "d", "e"), 20)
+    assert sorted(pools.drain()) == ["a", "b", "d", "e"]
+    assert pools.state("g") == "succeeded"
 
 
 def test_a_part_whose_record_is_lost_while_it_runs_fails_its_parent(pools: Pools) -> None:

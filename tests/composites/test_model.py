@@ -1,6 +1,6 @@
 """Random trees of chains, groups, iterators and map-reduce tasks, and random operations on them, beside a plain model.
 
-Commands across pools are to join here: a rule for each that is applied late, twice or never.
+They are in one pool; those that go over several, and their commands, are in `test_model_of_post`.
 """
 
 from __future__ import annotations

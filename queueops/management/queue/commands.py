@@ -16,7 +16,7 @@ from queueops.management.queue.shown import shown_broken
 
 HEAD = ("COMMAND", "POOL", "SAYS", "FROM", "TO", "IN", "GENERATION", "TRIES", "AT", "LAST ERROR")
 DONE = {"requeue": "tried again", "drop": "dropped"}
-LOST = "What they would have told is never heard: whoever waits for it must be cancelled, or retried."
+LOST = "An end or a turn that they would have told is told again after a while; that a part is cancelled is not."
 
 
 def list_commands(*, place: str, pool: str, as_json: bool, **given: Any) -> Iterator[str]:

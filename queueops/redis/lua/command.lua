@@ -5,7 +5,7 @@
 -- ARGV: 1 how many to take beside those that this call brings about (-1: none at all), 2 how many results, 3 how many to
 --       apply, 4 '' , 5 rules; result: id, version, word (a command's own, FAILED, LATER), detail; to apply: the pool that
 --       it comes from, number of field values, fields (name, value, ...).
--- Reply: for each that was applied its word (OK GONE OLD OPEN DONE KEPT UNKNOWN) and a detail; those that were taken (id,
+-- Reply: for each that was applied its word (OK GONE OLD OPEN DONE KEPT WAITS UNKNOWN) and a detail; those that were taken (id,
 --        fields); '1' when more are due.
 -- Transitions: activate, gather, cancel, retry, discard.
 --@include clock

@@ -17,6 +17,22 @@ function family.activate_far(ref, parent, record, previous)
   send('activate', pool, id, parent, record.u, record.rn)
 end
 
+-- A child of another pool waits. If it is its turn, nobody has told it, or that is still under way: it is told again.
+function family.turn_again(id, ref, command)
+  local record = read_record(id)
+  if not (record and record.u == command.u and record.s == 'idle' and not record.rs) then return end
+  if not family.is_round(record, command.rn) or call('SISMEMBER', family.open_of(id), ref) == 0 then return end
+  local previous = record.cc and record.pv
+  if record.k == 'chain' then
+    local first, before = family.first_open(id)
+    if first ~= ref then return end
+    if before then previous = family.result_of(id, before) end
+  end
+  local child, pool = far(ref)
+  local more = previous and { 'pv', previous } or {}
+  send_latest('activate', pool, child, id, record.u, record.rn, unpack(more))
+end
+
 -- The end of a child, with all that its parent needs.
 function family.tell_parent(child)
   local more = {}

@@ -71,12 +71,12 @@ function effects.ask(command)
   return is_there and 'KEPT' or 'GONE'
 end
 
--- A parent asks after one that it waits for: an end that was not heard is told again.
+-- A parent asks after one that it waits for: an end that was not heard is told again, and so is a turn.
 function effects.look(command)
   local child, in_round = child_of(command)
   if not child then return 'GONE' end
   if TERMINAL[child.s] and in_round then note_child_end(command.i, command.me, child.s) end
-  return 'OK'
+  return child.s == 'waiting' and in_round and 'WAITS' or 'OK'
 end
 
 function heard.activate(command, word)
@@ -85,7 +85,10 @@ function heard.activate(command, word)
     round = command.rn, state = 'failed', re = '', y = 'its record is lost' }
 end
 
-function heard.look(command, word) heard.activate(command, word) end
+function heard.look(command, word)
+  if word == 'WAITS' then return family.turn_again(command.me, command.i .. '#' .. command.to, command) end
+  heard.activate(command, word)
+end
 
 function heard.resume(command, word, detail) family.hear_resumed(command, word, detail) end
 

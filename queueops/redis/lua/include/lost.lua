@@ -18,12 +18,15 @@ local function next_few(state)
   return old
 end
 
-local function look_at_child(ref, id, record)
+-- One of each parent: of a chain the one whose turn it is, else now this one, now that.
+local function ask_after_one(refs, id, record)
+  local ref = refs[1 + now % #refs]
+  if record.k == 'chain' then ref = family.first_open(id) or ref end
   local far_id, pool = far(ref)
-  if pool then
-    if asks_far then send_latest('look', pool, far_id, id, record.u, record.rn) end -- one of each parent
-    return
-  end
+  if pool then send_latest('look', pool, far_id, id, record.u, record.rn) end
+end
+
+local function look_at_child(ref, id, record)
   local row = fields_of(task_key(ref), 'pi', 'pu')
   if row and row[1] == id and row[2] == record.u then return end
   ended_children[#ended_children + 1] = { ref = ref, parent = id, uid = record.u, state = 'failed', re = '', y = 'its record is lost' }
@@ -35,7 +38,11 @@ local function look_at_idle(id, most)
   if not record then return put_aside(id) end
   if record.s ~= 'idle' or record.rs then return end
   local refs = call('SRANDMEMBER', family.open_of(id), most)
-  for _, ref in ipairs(refs) do look_at_child(ref, id, record) end
+  local away = {}
+  for _, ref in ipairs(refs) do
+    if far(ref) then away[#away + 1] = ref else look_at_child(ref, id, record) end
+  end
+  if asks_far and #away > 0 then ask_after_one(away, id, record) end
   if #refs == 0 and record.cc then
     act('lost part')
     family.fail(id, record, 'the list of its open children is lost')

@@ -45,7 +45,8 @@ local function take_up_child(ref, id, record)
   if not child.cc and child.uc ~= '1' then family.count(child.tp or child.ro, -1) end
 end
 
-local function first_open(id)
+-- The first child that has not ended, and the one before it.
+function family.first_open(id)
   local first, before = 0, nil
   while true do
     local refs = call('ZRANGE', family.children_of(id), first, first + 499)
@@ -65,7 +66,7 @@ function family.proceed(id, record)
     if call('EXISTS', family.open_of(id)) == 0 then return family.end_group(id, record) end
     return family.open(id, record)
   end
-  local ref, before = first_open(id)
+  local ref, before = family.first_open(id)
   local previous = record.pv
   if before then previous = family.result_of(id, before) end
   if not ref then return family.finish(id, record, 'succeeded', 're', previous or '') end
