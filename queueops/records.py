@@ -41,6 +41,7 @@ FIELDS: dict[str, str] = {
     "kt": "keep_tasks",
     "l": "lane",
     "ln": "last_line",
+    "m": "has_more",
     "mb": "map_retry",
     "me": "meta",
     "mr": "map_retries",
@@ -156,6 +157,7 @@ class Record(msgspec.Struct, kw_only=True):
     meta: bytes = b""
     cancel_requested: str = ""
     waited_for: bool = False
+    has_more: bool = False
     next: bool = False
     token: str = ""
     operation: str = ""
@@ -240,7 +242,7 @@ _OPAQUE = frozenset({"args", "result", "error", "meta", "previous", "cursor", "n
 _FLAGS = frozenset(
     (
         *("waited_for", "next", "has_chunks", "unable_workers", "ignores_previous", "planting", "iterated"),
-        *("unexpanded", "uncounted", "of_iterator"),
+        *("unexpanded", "uncounted", "of_iterator", "has_more"),
     )
 )
 

@@ -15,6 +15,7 @@ from tests.kernel.picture import Picture
 CLASS_OF = {str(state): kind for state, kind in states.CLASSES.items()}
 LEASED, TERMINAL = {str(state) for state in states.LEASED}, {str(state) for state in states.TERMINAL}
 DEFAULT = "default"
+MORE = {"k", "l", "kp", "wt", "nx", "pi", "ex"}
 SLACK_MS = 2000
 
 Problems = Iterator[str]
@@ -186,6 +187,13 @@ def counts(look: Look) -> Problems:
         yield f"the counters are {found}, expected {dict(exact)}"
 
 
+def ends(look: Look) -> Problems:
+    """What is leased says so when there is more to know at its end than its state, fence and name."""
+    for key, row in look.records.items():
+        if row["s"] in LEASED and not row.keys().isdisjoint(MORE) and "m" not in row:
+            yield f"the end of {key} would not heed its fields {sorted(row.keys() & MORE)}"
+
+
 def facets(look: Look) -> Problems:
     """The indexes by name, tag and error hold just the tasks that have them."""
     for name in {*look.picture.under("name:"), *(row["n"] for row in look.records.values())}:
@@ -284,6 +292,7 @@ CHECKS: tuple[Callable[[Look], Problems], ...] = (
     slots,
     agenda,
     counts,
+    ends,
     facets,
     families,
     commands,

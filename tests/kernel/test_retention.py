@@ -117,14 +117,16 @@ def test_a_worker_without_a_word_is_forgotten(desk: Desk) -> None:
     assert not desk.client.exists(desk.keys.worker("w1"))
 
 
-def test_a_waiter_is_told_of_the_end(desk: Desk) -> None:
+@pytest.mark.parametrize("state", ["pending", "locked"])
+def test_a_waiter_is_told_of_the_end(desk: Desk, state: str) -> None:
     assert desk.broker.wait(POOL, "a") == ""
     desk.push("a")
+    leases = desk.claim() if state == "locked" else []
     with desk.client.pubsub() as ear:
         ear.subscribe(desk.keys.done("a"))
         ear.get_message(timeout=2)
-        assert desk.broker.wait(POOL, "a") == "pending"
-        desk.drain()
+        assert desk.broker.wait(POOL, "a") == state
+        assert [desk.settle(lease) for lease in leases or desk.claim()] == ["OK"]
         assert ear.get_message(timeout=2)["data"] == b"succeeded"
     assert desk.broker.wait(POOL, "a") == "succeeded"
 

@@ -35,7 +35,7 @@ local function stash_next(spec)
   call('DEL', key)
   call('HSET', key, unpack(spec.fields))
   if spec.due then call('HSET', key, '#due', spec.due - now) end
-  call('HSET', task_key(spec.id), 'nx', 1)
+  call('HSET', task_key(spec.id), 'nx', 1, 'm', 1)
 end
 
 -- What this push does to the task that has its id: the word, and whether it is to be created.

@@ -24,7 +24,7 @@ local function take_at_once(id, record)
   at_once.room = at_once.room - 1
   at_once.leases[#at_once.leases + 1] = { id, number, 0, fields }
   moved[id] = true
-  call('HSET', task_key(id), 's', leased, 'f', number, 'w', at_once.worker, 'b', NOW, 'c', record.c or NOW)
+  call('HSET', task_key(id), 's', leased, 'f', number, 'w', at_once.worker, 'b', NOW, 'c', record.c or NOW, 'm', 1)
   pass_pending(id, record, leased)
   schedule(id, now + RULES.lease)
   take_slot(lane, id)

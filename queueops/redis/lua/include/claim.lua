@@ -1,19 +1,23 @@
 -- Claiming: the ready lanes are gone round in fair order, each giving a share, until enough is leased.
 local lease_twin
+local counts_at_end = {}
+for _, field in ipairs(MORE) do counts_at_end[field] = true end
 
 local function lease_task(id, number, entered, worker, deadline, reply)
   local key = task_key(id)
   local fields = redis.pcall('HGETALL', key)
-  local state, name, kind, lane, created, phase
+  local state, name, kind, lane, created, phase, more
   if not fields.err then
     for i = 1, #fields, 2 do
       local field = fields[i]
       if field == 's' then state = fields[i + 1]
       elseif field == 'n' then name = fields[i + 1]
       elseif field == 'c' then created = fields[i + 1]
-      elseif field == 'l' then lane = fields[i + 1]
-      elseif field == 'k' then kind = fields[i + 1]
-      elseif field == 'ph' then phase = fields[i + 1] end
+      elseif field == 'ph' then phase = fields[i + 1]
+      elseif counts_at_end[field] then
+        more = true
+        if field == 'l' then lane = fields[i + 1] elseif field == 'k' then kind = fields[i + 1] end
+      end
     end
   end
   if not (name and CLASS[state]) then
@@ -27,6 +31,7 @@ local function lease_task(id, number, entered, worker, deadline, reply)
   else
     call('HSET', key, 's', leased, 'f', number, 'w', worker, 'b', NOW, 'c', entered or NOW)
   end
+  if more then call('HSET', key, 'm', 1) end
   move(id, 'pending', leased, name, kind)
   schedule(id, deadline)
   take_slot(lane or 'default', id)

@@ -1,4 +1,14 @@
 -- What an end means beyond the record of the task or chunk.
+
+-- What may have to be known of a task that ends well beside its state, fence and name. Most have none of it; the others have
+-- `m`, too: whoever leases a task, or writes such a field to one that is leased, writes that.
+local MORE = { 'k', 'l', 'kp', 'wt', 'nx', 'pi', 'ex' }
+
+local function read_more(id, record)
+  local found = fields_of(task_key(id), unpack(MORE)) or {}
+  for i, field in ipairs(MORE) do record[field] = found[i] or nil end
+end
+
 local function note_error(id, record, end_)
   if end_.fingerprint == '' then return end
   local key = P .. ':error:' .. end_.fingerprint

@@ -34,7 +34,7 @@ local function hand_over(worker)
   if not last or not goes_by_hand(TASK .. id, lane, size) then return end
   local number = text(call('INCR', P .. ':seq'))
   local record = { 'HSET', TASK .. id, 'u', number, 's', 'locked', 'f', number, 'h', number, 'w', worker, 'b', NOW, 'c', NOW,
-    unpack(ARGV, 5, last) }
+    'm', '1', unpack(ARGV, 5, last) }
   call('ZADD', P .. ':agenda', text(now + HANDED_MS), id) -- where this can't be done, nothing is
   call(unpack(record))
   index_handed(id, name, lane, number)

@@ -112,12 +112,12 @@ local function settle_map(id, record, count)
 end
 
 local function settle_success(id, row, position)
-  local record = { s = row[1], n = row[3] or '?', k = row[4] or nil, l = row[5] or nil, kp = row[6] or nil, wt = row[7],
-    nx = row[8], pi = row[9] }
+  local record = { s = row[1], n = row[3] or '?' }
+  if row[4] then read_more(id, record) end
   if record.s == 'mapping' then
     settle_map(id, read_record(id), ARGV[position + 4])
-  elseif record.k == 'iterator' or row[10] then
-    if row[10] then family.settle_expansion(id, read_record(id)) else family.settle_iterator(id, read_record(id)) end
+  elseif record.k == 'iterator' or record.ex then
+    if record.ex then family.settle_expansion(id, read_record(id)) else family.settle_iterator(id, read_record(id)) end
   else
     finish(id, record, 'succeeded', 're', ARGV[position + 4])
   end
@@ -134,7 +134,7 @@ end
 local function settle(position)
   local id, outcome = ARGV[position + 1], ARGV[position + 3]
   if is_chunk(id) then return settle_chunk(id, ARGV[position + 2], outcome, end_at(position)) end
-  local row = fields_of(task_key(id), 's', 'f', 'n', 'k', 'l', 'kp', 'wt', 'nx', 'pi', 'ex')
+  local row = fields_of(task_key(id), 's', 'f', 'n', 'm')
   if not row or not row[1] then return 'GONE' end
   if row[2] ~= ARGV[position + 2] then return 'STALE' end
   if not LEASED[row[1]] then return 'REPEAT' end
