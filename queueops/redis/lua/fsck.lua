@@ -19,6 +19,7 @@
 --@include generations
 --@include ending
 --@include composite
+--@include atonce
 --@include results
 --@include resume
 --@include subtree
