@@ -71,20 +71,21 @@ class Shared(Count):
 
 
 class Slow(MapReduce):
-    """Map and chunk take longer than the timeout, having said so. A machine that is busy may be too late to say so."""
+    """Each stage takes longer than the timeout, having said so. A machine that is busy may be too late to say so."""
 
     retries, timeout, retry = 5, 0.5, Retry(delay=0, jitter=0)
 
     def map(self, seconds):
         take_longer(seconds["map"])
-        return [seconds["process"]]
+        return [seconds]
 
     def process(self, chunk):
-        take_longer(chunk)
-        return "in time"
+        take_longer(chunk["process"])
+        return chunk
 
     def reduce(self, results):
-        return list(results)
+        take_longer(*[result["reduce"] for result in results])
+        return ["in time"]
 
 
 def take_longer(seconds: float) -> None:

@@ -29,11 +29,11 @@ def test_chunks_are_balanced_between_workers_by_how_many_each_may_have(bench: Be
     assert (len(small.result()), len(large.result())) == (3, 5)
 
 
-@pytest.mark.parametrize("stage", ["map", "process"])
-def test_a_map_or_a_chunk_that_asks_for_more_time_gets_it(bench: Bench, stage: str) -> None:
+@pytest.mark.parametrize("stage", ["map", "process", "reduce"])
+def test_a_map_a_chunk_or_a_reduce_that_asks_for_more_time_gets_it(bench: Bench, stage: str) -> None:
     worker = bench.worker()
     child = worker.child()
-    handle = Slow.push({"map": 0.0, "process": 0.0} | {stage: 1.5})
+    handle = Slow.push({"map": 0.0, "process": 0.0, "reduce": 0.0} | {stage: 1.5})
     (record,) = bench.wait([handle])
     assert handle.result() == ["in time"]
     assert record.crashes == 0

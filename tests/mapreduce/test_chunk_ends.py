@@ -57,7 +57,7 @@ def test_a_failed_chunk_fails_its_task_which_says_which_one(desk: ChunkDesk) -> 
 
 @pytest.mark.parametrize(
     ("policy", "total", "most"),
-    [("1", 4, 1), ("25%", 8, 2), ("12.5%", 8, 1), ("50%", 3, 1), ("10000000", 5, 5), ("0%", 4, 0)],
+    [("1", 4, 1), ("25%", 8, 2), ("12.5%", 8, 1), ("50%", 3, 1), ("99%", 100, 99), ("10000000", 5, 5), ("0%", 4, 0)],
 )
 def test_so_many_chunks_may_fail_and_no_more(desk: ChunkDesk, policy: str, total: int, most: int) -> None:
     desk.push_mapped(chunks=total, drop=policy)

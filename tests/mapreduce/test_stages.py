@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import islice
+from typing import Any
+
 import pytest
 
 from queueops.contracts import Extend, Outcome
 from queueops.errors import ChunksLost, StaleLease
+from queueops.kinds.chunked import Results
+from queueops.redis.broker import RedisBroker
 from tests.kernel.desk import POOL
 from tests.mapreduce.bench import ChunkDesk, numbers_of
 
@@ -64,6 +69,26 @@ def test_results_are_read_in_pages_of_bounded_size(desk: ChunkDesk) -> None:
     assert desk.results() == [b"%d" % number for number in range(700)]
     number, _, page = desk.broker._call("results", POOL, "m", 0, 700, 500, 100)
     assert number == len(page) < 70
+
+
+def test_a_reduce_that_takes_the_first_results_reads_no_others(
+    desk: ChunkDesk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk.push_mapped(chunks=700)
+    desk.process()
+    results = Results(desk.broker, POOL, "m", "tests.count")
+    pages, call = [], RedisBroker._call
+
+    def spy(self: RedisBroker, script: str, pool: str, *arguments: Any) -> Any:
+        pages.append(script)
+        return call(self, script, pool, *arguments)
+
+    monkeypatch.setattr(RedisBroker, "_call", spy)
+    assert (len(results), pages) == (700, [])
+    assert list(islice(results, 250)) == list(range(250))
+    assert pages == ["results"]
+    assert sum(1 for _ in results) == 700
+    assert pages == ["results"] * 4
 
 
 def test_progress_is_what_the_chunks_have_done(desk: ChunkDesk) -> None:
