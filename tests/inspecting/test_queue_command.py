@@ -100,6 +100,17 @@ def test_whatever_a_record_says_of_progress_and_time_is_shown_as_json(desk: Desk
     desk.broken.add("a")
 
 
+@pytest.mark.parametrize(
+    ("done", "total", "told"),
+    [("1500000", "3000000", "1,500,000 of 3,000,000"), ("6", "6", "6 of 6"), ("0.5", None, "0.5 of ?")],
+)
+def test_progress_is_told_in_plain_numbers(desk: Desk, done: str, total: str | None, told: str) -> None:
+    desk.push("a")
+    desk.client.hset(desk.keys.task("a"), mapping={"pr": done} | ({} if total is None else {"to": total}))
+    (line,) = [line for line in queue("show", "a").splitlines() if line.startswith("progress")]
+    assert line.endswith(f"  {told}")
+
+
 def test_what_is_not_there_is_status_1(desk: Desk) -> None:
     assert failing("show", "nobody") == (1, "There is no task 'nobody'.")
 

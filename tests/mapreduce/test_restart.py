@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from queueops.contracts import Outcome
@@ -151,6 +153,17 @@ def test_those_who_run_chunks_are_told_when_the_map_begins_again(desk: ChunkDesk
     assert desk.client.lrange(desk.keys.wake("w9"), 0, -1) == [b"cancel m#0"]
     desk.map("m", 2)
     assert desk.settle(lease, worker="w9") == "STALE"
+
+
+def test_the_log_says_which_chunks_ran_again_where_some_were_chosen(desk: ChunkDesk) -> None:
+    brought_to(desk, "succeeded")
+    for stage in ("process", "map"):
+        desk.restart(stage, states=("failed", "errored"))
+    told = [json.loads(line) for line in desk.client.lrange(desk.keys.log("m"), 0, -1)]
+    assert [(line["verb"], line.get("value")) for line in told if line["k"] == "operator"] == [
+        ("restart from process", "failed,errored"),
+        ("restart from map", None),
+    ]
 
 
 def test_a_repeated_restart_is_done_once(desk: ChunkDesk) -> None:

@@ -36,7 +36,7 @@ def shown_task(task: TaskDetail) -> str:
             ("ended", moment(task.ended_ms)),
             ("kept or leased until", moment(task.deadline_ms)),
             ("worker", task.worker),
-            ("progress", None if task.progress is None else f"{task.progress:g} of {task.total or '?'}"),
+            ("progress", None if task.progress is None else _progress(task.progress, task.total)),
             ("tags", ", ".join(task.tags)),
             ("parent", task.parent),
             ("can be", ", ".join(task.allowed)),
@@ -47,6 +47,10 @@ def shown_task(task: TaskDetail) -> str:
         parts.append(_block("error", task.error.traceback or f"{task.error.type}: {task.error.message}"))
     parts.append(_block("log", "\n".join(f"{moment(line.t)}  {line.kind}  {line.text}" for line in task.log)))
     return "\n\n".join(part for part in parts if part)
+
+
+def _progress(done: float, total: float | None) -> str:
+    return f"{done:,.10g} of {total:,.10g}" if total else f"{done:,.10g} of ?"
 
 
 def _claimed(task: TaskDetail) -> tuple[tuple[str, object], ...]:
