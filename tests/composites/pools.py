@@ -77,8 +77,8 @@ class Pools:
     def unlock(self, *names: str) -> None:
         """Whoever took commands of these pools died; the time of their locks, and of the next try, has come."""
         for desk in (self.desks[name] for name in names):
-            for command in desk.client.zrange(desk.keys.commands_locked, 0, -1):
-                desk.client.zadd(desk.keys.commands_locked, {command: 1})
+            if taken := desk.client.zrange(desk.keys.commands_locked, 0, -1):
+                desk.client.zadd(desk.keys.commands_locked, dict.fromkeys(taken, 1))
             desk.make_due("~commands:")
             desk.tick()
             self.make_due(desk.pool)
@@ -86,8 +86,8 @@ class Pools:
     def make_due(self, pool: str) -> None:
         """The time of the next try has come."""
         desk = self.desks[pool]
-        for command in desk.client.zrange(desk.keys.commands, 0, -1):
-            desk.client.zadd(desk.keys.commands, {command: 1})
+        if waiting := desk.client.zrange(desk.keys.commands, 0, -1):
+            desk.client.zadd(desk.keys.commands, dict.fromkeys(waiting, 1))
         desk.make_due("~commands:")
 
     def waits(self, pool: str) -> dict[str, float]:
@@ -116,12 +116,13 @@ class Pools:
     def drain(
         self, outcome: Callable[[Lease], tuple[Outcome, bytes]] = lambda lease: (Outcome.SUCCESS, b"1"),
         chance: random.Random | None = None,
+        most: int = 1,
     ) -> list[str]:  # fmt: skip
-        """Run everything in all pools, and bring all commands; the ids in the order of their starts."""
+        """Run everything in all pools, at most so many of a pool at once, and bring all commands; ids in order."""
         order: list[str] = []
         while True:
             self.deliver(chance)
-            leases = [lease for pool in self.desks for lease in self.broker.exchange(pool, "w1", want=1).leases]
+            leases = [lease for pool in self.desks for lease in self.broker.exchange(pool, "w1", want=most).leases]
             if not leases:
                 return order
             for lease in leases:

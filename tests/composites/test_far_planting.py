@@ -69,7 +69,7 @@ def test_of_a_producer_that_died_half_way_nothing_is_left_in_any_pool(
 
 def test_a_tree_over_pools_that_came_in_parts_runs(pools: Pools) -> None:
     pools.broker.plant(large(pools))
-    pools.drain()
+    pools.drain(most=50)
     record = pools["default"].record("c")
     assert record is not None
     assert (record.state, record.progress, record.total) == ("succeeded", 705, 705)

@@ -9,7 +9,7 @@ import pytest
 from queueops.contracts import Outcome
 from tests.composites.trees import chain_of, group_of, open_children, plant
 from tests.kernel.conftest import MakeDesk
-from tests.kernel.desk import Desk, ids_of
+from tests.kernel.desk import Desk, end, ids_of
 
 ERROR = b'{"type":"E","message":"no"}'
 
@@ -78,9 +78,9 @@ def test_a_large_group_is_planted_and_begun_in_parts(desk: Desk, count: int) -> 
     plant(desk, group_of("g", *names))
     done: list[str] = []
     while desk.state("g") == "idle":
-        for lease in desk.claim(500):
-            desk.settle(lease, value=json.dumps(lease.id).encode())
-            done.append(lease.id)
+        leases = desk.claim(500)
+        desk.exchange(settle=[end(lease, value=json.dumps(lease.id).encode()) for lease in leases])
+        done += ids_of(leases)
     assert done == names
     assert json.loads(desk.record("g").result) == names
 

@@ -9,7 +9,7 @@ import pytest
 from queueops.contracts import Lease, Outcome
 from tests.composites.trees import chain_of, group_of, open_children, plant
 from tests.kernel.conftest import MakeDesk
-from tests.kernel.desk import Desk, ids_of
+from tests.kernel.desk import Desk, end, ids_of
 
 
 def fail(desk: Desk, lease: Lease) -> None:
@@ -128,12 +128,10 @@ def test_a_large_composite_is_taken_up_again_in_parts(desk: Desk, kind) -> None:
     for lease in desk.claim(1000):
         desk.settle(lease, Outcome.CANCEL, b"")
     desk.told("retry", "c")
-    done: list[str] = []
+    done, leases = list[str](), desk.claim(500)
     while desk.state("c") == "idle":
-        leases = desk.claim(500)
         done += ids_of(leases)
-        for lease in leases:
-            desk.settle(lease, value=b"1")
+        leases = desk.exchange(settle=[end(lease, value=b"1") for lease in leases], want=500).leases
         assert leases or desk.tick() or desk.state("c") != "idle"
     assert sorted(done) == sorted(names)
     assert desk.state("c") == "succeeded"
