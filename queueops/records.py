@@ -14,6 +14,7 @@ from queueops.states import CLASSES, State
 FIELDS: dict[str, str] = {
     "a": "args",
     "ac": "activated",
+    "ag": "again",
     "at": "attempt",
     "b": "begun",
     "bm": "map_begun",
@@ -86,9 +87,11 @@ FIELDS: dict[str, str] = {
     "t": "timeout",
     "tg": "tags",
     "tk": "token",
+    "tn": "turn_came",
     "to": "total",
     "tp": "top",
     "tr": "trace",
+    "tv": "turn_previous",
     "u": "uid",
     "uk": "unknown_since",
     "uc": "uncounted",
@@ -205,6 +208,9 @@ class Record(msgspec.Struct, kw_only=True):
     iterated: bool = False
     unexpanded: bool = False
     uncounted: bool = False
+    again: bool = False
+    turn_came: bool = False
+    turn_previous: bytes | None = None
     window: int | None = None
     failed_by: str = ""
     first_failure: str = ""
@@ -238,11 +244,13 @@ _WHOLE = frozenset(
     )
 )
 _REAL = frozenset({"progress", "total"})
-_OPAQUE = frozenset({"args", "result", "error", "meta", "previous", "cursor", "next_cursor", "child_error"})
+_OPAQUE = frozenset(
+    {"args", "result", "error", "meta", "previous", "cursor", "next_cursor", "child_error", "turn_previous"}
+)
 _FLAGS = frozenset(
     (
         *("waited_for", "next", "has_chunks", "unable_workers", "ignores_previous", "planting", "iterated"),
-        *("unexpanded", "uncounted", "of_iterator", "has_more"),
+        *("unexpanded", "uncounted", "of_iterator", "has_more", "again", "turn_came"),
     )
 )
 

@@ -35,6 +35,9 @@ class Node:
     result: Any = None
     mode: str = ""
     counted: bool = False
+    again: bool = False
+    turn: bool = False
+    turn_previous: Any = None
     token: str = ""
     kids: list[str] = field(default_factory=list)
     open: set[str] = field(default_factory=set)
@@ -142,6 +145,8 @@ class Model:
             )
         elif child.is_over:
             self.tell(child)
+        elif child.again and child.state in LEASED:
+            child.turn, child.turn_previous = True, previous
         elif child.state == "waiting":
             child.previous = previous
             self.begin(child)
@@ -154,7 +159,7 @@ class Model:
     def cancel(self, node: Node) -> None:
         """At once, or a wish to its worker."""
         if node.state in LEASED:
-            node.cancel = True
+            node.cancel, node.again = True, False
         else:
             self.finish(node, "cancelled")
 
@@ -188,6 +193,8 @@ class Model:
 
     def child_ended(self, child: Node, state: str, result: Any) -> None:
         """What an end means for the parent; nothing for one that is gone, and not before it has begun."""
+        if child.again:
+            return self.come_again(child)
         parent = self.nodes.get(child.parent)
         if parent is None or parent.uid != child.parent_uid:
             return

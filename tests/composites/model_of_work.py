@@ -157,10 +157,19 @@ class WorkedModel(Model):
             return
         parent.open.add(task_id)
         if child and child.state in LEASED:
-            child.cancel = False
+            child.again = child.cancel = parent.mode == "all"
+            child.turn, child.turn_previous = False, None
         if child and child.is_over:
             parent.results.pop(task_id, None)
             self.reset(child, parent.mode)
+
+    def come_again(self, node: Node) -> None:
+        """It ran on while all of its parent came again: what it gave does not count."""
+        node.again = False
+        self.reset(node, "all")
+        if node.turn:
+            node.previous = node.turn_previous
+            self.begin(node)
 
     def collect_late(self, child: Node, parent: Node) -> None:
         """It ended well when its group was over already."""

@@ -95,3 +95,27 @@ def test_any_tree_ends_whatever_the_order_of_its_commands_and_however_often_they
         assert record.state == "succeeded"
         assert record.progress == record.total == len(leaves)
     assert pools.commands() == 0
+
+
+def test_all_of_a_chain_over_pools_comes_again_though_one_of_it_runs_on(pools: Pools) -> None:
+    pools.plant(chain_of("c", "a", "b", "z"), b="north", z="south")
+    pools.settle(pools.lease("default"), value=b"1")
+    pools.deliver()
+    b = pools.lease("north")
+    pools["default"].told("cancel", "c")
+    pools.deliver()
+    pools["default"].told("retry", "c", value="all")
+    pools.deliver()
+    assert pools.states("c", "a", "b", "z") == ["idle", "pending", "locked", "waiting"]
+    pools.settle(b, value=b"2")
+    given = {}
+
+    def run(lease: Lease) -> tuple[Outcome, bytes]:
+        given[lease.id] = lease.previous
+        return Outcome.SUCCESS, f'"{lease.id}"'.encode()
+
+    assert pools.drain(run) == ["a", "b", "z"]
+    assert given == {"a": None, "b": b'"a"', "z": b'"b"'}
+    record = pools["default"].record("c")
+    assert record is not None
+    assert (record.state, record.result, record.progress) == ("succeeded", b'"z"', 3)

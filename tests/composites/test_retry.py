@@ -69,7 +69,7 @@ def test_all_of_it_may_be_run_again(desk: Desk) -> None:
     assert desk.record("c").progress == 3
 
 
-def test_one_that_ran_on_does_not_overtake_those_in_front_of_it_that_come_again(desk: Desk) -> None:
+def test_one_that_runs_on_while_all_of_it_comes_again_does_not_count_and_comes_again_in_its_turn(desk: Desk) -> None:
     plant(desk, chain_of("c", "a", "b", "z"))
     desk.settle(desk.lease(), value=b"1")
     b = desk.lease()
@@ -77,13 +77,63 @@ def test_one_that_ran_on_does_not_overtake_those_in_front_of_it_that_come_again(
     desk.told("retry", "c", value="all")
     desk.check()
     assert desk.states("a", "b", "z") == ["pending", "locked", "waiting"]
+    assert [task for task, _ in desk.extend(b).cancels] == ["b"]  # its result is of no use
     desk.settle(b, value=b"2")
     desk.check()
-    assert desk.states("c", "a", "b", "z") == ["idle", "pending", "succeeded", "waiting"]
-    assert run(desk) == ["a", "z"]
+    assert desk.states("c", "a", "b", "z") == ["idle", "pending", "waiting", "waiting"]
+    assert desk.record("c").progress == 0
+    assert run(desk) == ["a", "b", "z"]
     desk.check()
-    assert desk.record("c").result == b'"z"'
-    assert desk.record("z").previous == b"2"
+    assert desk.record("b").previous == b'"a"'
+    assert desk.record("z").previous == b'"b"'
+    assert (desk.record("c").result, desk.record("c").progress) == (b'"z"', 3)
+
+
+@pytest.mark.parametrize("outcome", [Outcome.SUCCESS, Outcome.CANCEL, Outcome.ERROR])
+def test_its_turn_may_come_before_the_run_ends_that_does_not_count(desk: Desk, outcome: Outcome) -> None:
+    plant(desk, chain_of("c", "a", "b", "z"))
+    desk.settle(desk.lease(), value=b"1")
+    b = desk.lease()
+    desk.told("cancel", "c")
+    desk.told("retry", "c", value="all")
+    assert run(desk) == ["a"]
+    assert desk.states("c", "a", "b", "z") == ["idle", "succeeded", "locked", "waiting"]
+    desk.settle(b, outcome, value=b"{}", delay_ms=-1)
+    desk.check()
+    assert desk.states("c", "b", "z") == ["idle", "pending", "waiting"]
+    assert run(desk) == ["b", "z"]
+    assert desk.record("b").previous == b'"a"'
+    assert desk.state("c") == "succeeded"
+
+
+def test_in_a_group_all_of_which_comes_again_the_run_that_goes_on_is_not_the_last(desk: Desk) -> None:
+    plant(desk, chain_of("c", "a", group_of("g", "x", "y")))
+    desk.settle(desk.lease(), value=b"1")
+    x, y = desk.claim(2)
+    desk.settle(y, value=b"2")
+    desk.told("cancel", "c")
+    desk.told("retry", "c", value="all")
+    assert run(desk) == ["a", "y"]
+    desk.settle(x, value=b'"stale"')
+    desk.check()
+    assert run(desk) == ["x"]
+    assert desk.record("x").previous == b'"a"'
+    assert desk.record("c").result == b'["x","y"]'
+
+
+@pytest.mark.parametrize("whom", ["c", "b"])
+def test_what_is_cancelled_then_does_not_come_again(desk: Desk, whom: str) -> None:
+    plant(desk, chain_of("c", "a", "b", "z"))
+    desk.settle(desk.lease(), value=b"1")
+    b = desk.lease()
+    desk.told("cancel", "c")
+    desk.told("retry", "c", value="all")
+    desk.told("cancel", whom)
+    desk.settle(b, Outcome.CANCEL, value=b"told to")
+    desk.check()
+    assert desk.states("b", "z") == ["cancelled", "cancelled"]
+    assert desk.state("c") == ("cancelled" if whom == "c" else "failed")
+    assert run(desk) == []
 
 
 def test_retrying_what_has_succeeded_runs_all_of_it_again(desk: Desk) -> None:

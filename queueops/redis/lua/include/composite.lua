@@ -84,6 +84,7 @@ end
 -- A child has come to its end. What it means for a parent that is no more, or of an older generation, is nothing; for
 -- one that has not begun it is judged when its turn comes.
 local function child_ended(child)
+  if child.again then return family.come_again(child.ref) end
   if child.pool then return family.tell_parent(child) end
   local id, fields = child.parent, { 's', 'u', 'k', 'n', 'of', 'kp', 'wt', 'nx', 'pi', 'cc', 'rs', 'rn', 'tp', 'ro', 'pp' }
   local row, record = fields_of(task_key(id), unpack(fields)), {}

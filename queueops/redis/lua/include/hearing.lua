@@ -46,7 +46,7 @@ function effects.resume(command)
     return 'DONE', (child.cc and 'c' or 'l') .. (command.lacks == '1' and child.re or '')
   end
   call('HSET', task_key(command.i), 'po', round)
-  if LEASED[child.s] then call('HDEL', task_key(command.i), 'x', 'uc') end
+  if LEASED[child.s] then family.keep_running(command.i, child, command.mode) end
   if TERMINAL[child.s] then family.reset(command.i, child, command.mode) end
   return 'OPEN', TERMINAL[child.s] and not child.cc and 'leaf' or ''
 end

@@ -5,7 +5,8 @@ function family.reset(id, child, mode)
   family.shift(id, child, 'waiting')
   unschedule(id)
   forget_error(id, child)
-  call('HDEL', task_key(id), 're', 'er', 'ef', 'y', 'e', 'x', 'd', 'at', 'cr', 'uk', 'rd', 'rw', 'cn', 'bm', 'pv', 'nf', 'ac', 'uc')
+  call('HDEL', task_key(id), 're', 'er', 'ef', 'y', 'e', 'x', 'd', 'at', 'cr', 'uk', 'rd', 'rw', 'cn', 'bm', 'pv', 'nf', 'ac', 'uc',
+    'ag', 'tn', 'tv')
   call('HSET', task_key(id), 's', 'waiting')
   if child.cc then return call('HSET', task_key(id), 'rs', mode) end
   if child.k == 'iterator' then family.refresh_iterator(id, mode == 'all') end
@@ -29,7 +30,25 @@ local function count_in(ref, id, child, record)
   if record.k == 'group' then family.collect_success(id, record.of, ref, child.re or '') end
 end
 
--- What still runs, or waits to, is taken up as it is; what succeeded stays.
+-- It still runs. When all of it comes again, with what it was given before: it is told to stop, and what it ends with does
+-- not count. Whether its turn has come meanwhile, and with what, is noted until then (`tn`, `tv`).
+function family.keep_running(id, child, mode)
+  call('HDEL', task_key(id), 'uc', 'tn', 'tv')
+  if mode ~= 'all' then return call('HDEL', task_key(id), 'x') end
+  call('HSET', task_key(id), 'ag', 1)
+  if child.x then return end
+  call('HSET', task_key(id), 'x', 'it is run again with all of ' .. child.pi)
+  tell_worker(child.w, id)
+end
+
+function family.come_again(id)
+  local child = read_record(id)
+  if not (child and child.ag and TERMINAL[child.s]) then return end
+  family.reset(id, child, 'all')
+  if child.tn then family.turn_of(id, read_record(id), child.tv) end
+end
+
+-- What still runs is kept, or comes again by itself; what succeeded stays.
 local function take_up_child(ref, id, record)
   allowance = allowance - 1
   if far(ref) then return family.ask_to_resume(ref, id, record) end
@@ -38,7 +57,7 @@ local function take_up_child(ref, id, record)
   if child and child.s == 'succeeded' and record.rs ~= 'all' then return count_in(ref, id, child, record) end
   call('SADD', family.open_of(id), ref)
   if not child then return end
-  if LEASED[child.s] then call('HDEL', task_key(ref), 'x', 'uc') end
+  if LEASED[child.s] then family.keep_running(ref, child, record.rs) end
   if not TERMINAL[child.s] then return end
   family.uncollect(id, ref)
   family.reset(ref, child, record.rs)

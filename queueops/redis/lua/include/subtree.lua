@@ -53,6 +53,10 @@ function family.turn_of(id, child, previous)
   if TERMINAL[child.s] and (child.pp or call('SISMEMBER', family.open_of(child.pi), id) == 1) then
     return note_child_end(id, child.pi, child.s)
   end
+  if child.ag and LEASED[child.s] then
+    call('HSET', task_key(id), 'tn', 1)
+    return previous and call('HSET', task_key(id), 'tv', previous)
+  end
   if child.s ~= 'waiting' then return end
   if previous and not child.si then
     call('HSET', task_key(id), 'pv', previous)
@@ -98,6 +102,7 @@ function family.cancel_child(id, record, reason)
   if record.s == 'quarantined' then return end
   if TERMINAL[record.s] then return not record.pp and call('HSET', task_key(id), 'uc', 1) end -- it was cancelled before its turn
   if LEASED[record.s] and not unlease(id) then
+    call('HDEL', task_key(id), 'ag')
     call('HSET', task_key(id), 'x', reason, 'uc', 1)
     return tell_worker(record.w, id)
   end

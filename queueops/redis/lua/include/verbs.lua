@@ -59,6 +59,7 @@ end
 
 function verbs.cancel(id, record, reason)
   if LEASED[record.s] then
+    call('HDEL', task_key(id), 'ag')
     call('HSET', task_key(id), 'x', reason ~= '' and reason or 'cancelled by an operator')
     tell_worker(record.w, id)
     return record.s, 'asked the worker to stop it'
