@@ -94,7 +94,8 @@ if parent.k ~= 'mapreduce' then return { 'REFUSED', parent.s, 'it is no map-redu
 local refused = refusal_of_part(parent) or stages[stage]()
 if not refused then
   call('HSET', task_key(task), 'ot', token)
-  log_line(task, { k = 'operator', verb = 'restart from ' .. stage, who = who, from = parent.s, value = stage == 'process' and states or nil })
+  local value = stage == 'process' and states or nil
+  log_line(task, { k = 'operator', verb = 'restart from ' .. stage, who = who, from = parent.s, value = value })
 end
 settle_up()
 close_outbox(-1)
