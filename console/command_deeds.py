@@ -52,7 +52,7 @@ DEEDS: dict[str, CommandDeed] = {
         irreversible=True,
         note=_(
             "An end or a turn that it would have told is told again after half a minute or more."
-            " That a part is cancelled is not told again: cancel that part by hand."
+            " A cancelling or a retry is not: cancel what waits for it, and retry that when it has ended."
         ),
     ),
 }

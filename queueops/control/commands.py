@@ -23,7 +23,7 @@ def requeue_commands(ids: Sequence[str], pool: str) -> list[Row]:
 
 
 def drop_commands(ids: Sequence[str], pool: str) -> list[Row]:
-    """Drop commands for good. An end or a turn that they would have told is told again, a cancelling is not."""
+    """Drop commands for good. An end or a turn that they would have told is told again, a cancel or retry is not."""
     return _each("drop", ids, pool)
 
 

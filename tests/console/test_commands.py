@@ -60,7 +60,7 @@ def test_all_are_tried_again(pools: Pools, operator: Client) -> None:
 def test_dropping_asks_for_the_count_and_a_reason(pools: Pools, administrator: Client) -> None:
     asked = administrator.post("/ops/commands/_drop_dead").content.decode()
     assert "2 commands" in asked
-    assert "That a part is cancelled is not told again" in asked
+    assert "A cancelling or a retry is not" in asked
     assert len(ids()) == 2
     sent = {"confirmed": "2", "typed": "2", "reason": "not needed"}
     administrator.post("/ops/commands/_drop_dead", sent)

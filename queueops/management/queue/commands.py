@@ -16,7 +16,7 @@ from queueops.management.queue.shown import shown_broken
 
 HEAD = ("COMMAND", "POOL", "SAYS", "FROM", "TO", "IN", "GENERATION", "TRIES", "AT", "LAST ERROR")
 DONE = {"requeue": "tried again", "drop": "dropped"}
-LOST = "An end or a turn that they would have told is told again after a while; that a part is cancelled is not."
+LOST = "An end or a turn that they would have told is told again after a while; a cancelling or a retry is not."
 
 
 def list_commands(*, place: str, pool: str, as_json: bool, **given: Any) -> Iterator[str]:
