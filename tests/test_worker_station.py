@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from queueops.contracts import Lease, Outcome, Settlement
 from queueops.redis.broker import get_broker
 from queueops.redis.wire import read_token
 from queueops.worker.station import Station
@@ -95,3 +96,15 @@ def test_what_was_handed_over_before_all_that_is_unknown_was_given_back_is_not_b
     station.receive()
     assert not station.trusts(found, time.monotonic())
     assert get_broker().record("default", found.id).state == "pending"
+
+
+@pytest.mark.parametrize(("parent_id", "kind", "most"), [("", "task", 128), ("g", "task", 64), ("m", "chunk", 128)])
+def test_fewer_ends_of_parts_are_settled_in_one_round_trip(station, parent_id, kind, most):
+    now = time.monotonic()
+    for number in range(150):
+        lease = Lease(id=f"gone{number}", fence=1, kind=kind, parent_id=parent_id)
+        station.ended(lease, Settlement(lease.id, lease.fence, Outcome.SUCCESS), 1.0, now)
+    send(station)
+    assert len(station.receive().settled) == most
+    send(station)
+    assert len(station.receive().settled) == min(most, 150 - most)

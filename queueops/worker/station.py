@@ -19,6 +19,8 @@ LOOK_AGAIN = 0.002
 """Seconds after which a worker that got less than it wanted looks again: only one that found nothing is woken."""
 MAX_SETTLE = 128
 """Settlements in one round trip; a script that takes more would hold up everybody else."""
+MAX_PARTS = 64
+"""The same where some are of parts of a composite: each of those counts for its parent, too, and begins another."""
 
 logger = logging.getLogger("queueops.worker")
 
@@ -54,6 +56,7 @@ class Station:
         self._extend_at = time.monotonic() + lease_seconds / 3
         self._asked: dict[str, int] = {}
         self._at_once = MAX_SETTLE
+        self._of_parts = False
         self._clock_ahead = 0.0
         self._given_back_at = 0.0
 
@@ -61,6 +64,8 @@ class Station:
         """A task of this pool ended; its settlement goes with the next round trip."""
         self.forget(lease)
         self.settle(settlement, now)
+        if lease.parent_id and lease.kind != "chunk":
+            self._of_parts = True
         self.tally.add(lease, settlement, run_ms)
 
     def hold(self, lease: Lease, now: float) -> None:
@@ -137,7 +142,9 @@ class Station:
     def send(self, now: float, want: int, *, idle: bool, take: int = -1) -> bool:
         """Send one round trip. False when it failed: everything is kept, and ``retry_at`` says when to try again."""
         self.has_commands = False
-        settle, self.to_settle = self.to_settle[: self._at_once], self.to_settle[self._at_once :]
+        most = min(self._at_once, MAX_PARTS) if self._of_parts else self._at_once
+        settle, self.to_settle = self.to_settle[:most], self.to_settle[most:]
+        self._of_parts = self._of_parts and bool(self.to_settle)
         flight = Flight(now, settle, self._extensions(now), self.tally.due(now), want, idle, take)
         known: Collection[tuple[str, int]] = ()
         if self.courier.failures:

@@ -28,7 +28,7 @@ local function take_at_once(id, record)
   pass_pending(id, record, leased)
   schedule(id, now + RULES.lease)
   take_slot(lane, id)
-  try('ZADD', P .. ':lanes', NOW, lane)
+  if not conf.is_listed then conf.is_listed = try('ZADD', P .. ':lanes', NOW, lane) end
   return true
 end
 

@@ -86,7 +86,7 @@ end
 local function child_ended(child)
   if child.again then return family.come_again(child.ref) end
   if child.pool then return family.tell_parent(child) end
-  local id, fields = child.parent, { 's', 'u', 'k', 'n', 'of', 'kp', 'wt', 'nx', 'pi', 'cc', 'rs', 'rn', 'tp', 'ro', 'pp' }
+  local id, fields = child.parent, { 's', 'u', 'k', 'n', 'of', 'kp', 'wt', 'nx', 'pi', 'cc', 'rs', 'rn', 'tp', 'ro', 'pp', 'kt' }
   local row, record = fields_of(task_key(id), unpack(fields)), {}
   for i, field in ipairs(fields) do record[field] = row and row[i] or nil end
   local is_old = record.u ~= child.uid or (child.far and family.hear_last(id, record, child))
@@ -94,7 +94,7 @@ local function child_ended(child)
   if record.s == 'waiting' or (record.s == 'postponed' and record.cc) then return end
   if call('SREM', family.open_of(id), child.ref) == 0 then return end
   if child.kind ~= 'chain' and child.kind ~= 'group' then family.count_leaf(id, record, child) end
-  if record.k == 'iterator' then return family.iterator_child_ended(id, child) end
+  if record.k == 'iterator' then return family.iterator_child_ended(id, record, child) end
   if record.s ~= 'idle' then return end
   if record.k == 'chain' then family.chain_child_ended(id, record, child) else family.group_child_ended(id, record, child) end
 end
@@ -102,10 +102,13 @@ end
 function family.settle()
   flush(); flush_lanes()
   local number = 1
-  while ended_children[number] do
-    child_ended(ended_children[number])
-    number = number + 1
-  end
+  repeat
+    while ended_children[number] do
+      child_ended(ended_children[number])
+      number = number + 1
+    end
+    family.iterators_go_on()
+  until not ended_children[number]
   ended_children = {}
   family.write_progress()
 end

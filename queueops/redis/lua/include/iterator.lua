@@ -1,5 +1,6 @@
 -- Iterators: tasks that are run again and again, and emit others: `#drafts` while they run, `#planted` when that is settled,
 -- `#open` from when they begin, at most as many as the window allows, until they end.
+local ended_tasks = {} -- how many tasks of an iterator have ended in this call, by iterator
 local function planted_of(id) return task_key(id) .. '#planted' end
 local function drafts_of(id) return task_key(id) .. '#drafts' end
 
@@ -94,23 +95,35 @@ local function note_failure(id, record, child)
   end
 end
 
--- One of its tasks has come to its end. While `iterate` runs, that is all that is noted.
-function family.iterator_child_ended(id, child)
-  local record = read_record(id)
-  call('HINCRBY', task_key(id), 'pr', 1)
+-- One of its tasks has come to its end.
+function family.iterator_child_ended(id, record, child)
+  ended_tasks[id] = (ended_tasks[id] or 0) + 1
   if child.state ~= 'succeeded' then
     note_failure(id, record, child)
-    record = read_record(id)
   elseif record.kt and not child.far then
     schedule(child.ref, now + (number_of(record.kt) or 0))
   end
-  if record.s ~= 'idle' then return end
+end
+
+-- Some of its tasks have come to their end. While `iterate` runs, that is all that is noted.
+local function go_on(id, count)
+  call('HINCRBY', task_key(id), 'pr', count)
+  local record = read_record(id)
+  if not record or record.s ~= 'idle' then return end
   if record.fb then return end_iterator(id, record) end
   local room = let_in(id, record)
   if record.dn then
     if is_empty(id) then end_iterator(id, record) end
   elseif room then
     come_again(id, record)
+  end
+end
+
+-- What follows for iterators from all that has ended in this call, in one step for each: a batch of ends is a usual thing.
+function family.iterators_go_on()
+  for id, count in pairs(ended_tasks) do
+    ended_tasks[id] = nil
+    go_on(id, count)
   end
 end
 
