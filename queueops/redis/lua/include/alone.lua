@@ -18,22 +18,21 @@ local function single()
 end
 
 local function index_single(state, id, name, number)
-  try('ZADD', P .. ':state:' .. state, NOW, id)
+  try('ZADD', P .. ':state:' .. state, now, id)
   try('ZADD', P .. ':name:' .. name, number, id)
   try('HINCRBY', P .. ':counts', 'n|' .. name .. '|' .. state, 1)
   count_minute('tr|>pending', 1)
-  if count_minute('in|' .. name, 1) then try('ZADD', P .. ':names', NOW, name) end
+  if count_minute('in|' .. name, 1) then try('ZADD', P .. ':names', now, name) end
 end
 
 do
   local last, id, name, lane, priority = single()
   local plain = last and call('EXISTS', P .. ':idle', P .. ':tail', P .. ':state:quarantined', TASK .. id) == 0
   if plain and call('ZSCORE', P .. ':lanes:ready', lane) then
-    local uid = call('INCR', P .. ':seq')
-    local number = text(uid)
-    call('ZADD', P .. ':lane:' .. lane, text((100 - priority) * BAND + uid), id) -- where this can't be done, nothing is
+    local number = call('INCR', P .. ':seq')
+    call('ZADD', P .. ':lane:' .. lane, (100 - priority) * BAND + number, id) -- where this can't be done, nothing is
     call('HSET', TASK .. id, 'u', number, 's', 'pending', unpack(ARGV, 5, last))
     index_single('pending', id, name, number)
-    return { uid }
+    return { number }
   end
 end

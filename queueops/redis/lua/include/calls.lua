@@ -1,6 +1,18 @@
 -- What scripts read and write with: what bears garbage, what goes in slices, what is collected.
 local LISTENED = call('EXISTS', P .. ':tail') == 1
 
+-- A time or a number that is said more than once becomes text once: what a script says to Redis is turned into text each
+-- time. In two parts, for on some servers an integer of Lua's has 32 bits. Times recur: the last one is kept.
+local latest, latest_text = 0, '0'
+local function text(number)
+  if number == latest then return latest_text end
+  local whole = floor(number + 0.5)
+  latest = number
+  latest_text = whole < 1e9 and string.format('%d', whole) or string.format('%d%09d', floor(whole / 1e9), whole % 1e9)
+  return latest_text
+end
+local NOW = text(now)
+
 -- A number that was read from a record; nil when it is none, or none that a time or a count could be.
 local function number_of(value)
   local number = tonumber(value or nil)
