@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from django.core.management import call_command
+from redis.cluster import RedisCluster
 
 from queueops import Schedule, inspect, registry, schedules, task
 from queueops.checks import check_schedules
@@ -54,11 +55,12 @@ def test_two_watchdogs_fire_every_tick_once(clock: Clock) -> None:
 
 def test_a_full_store_fires_nothing_and_the_tick_is_made_up_for(clock: Clock, caplog: pytest.LogCaptureFixture) -> None:
     clock.define(ago_ms=0)
-    clock.client.config_set("maxmemory", 1)
+    every = {"target_nodes": RedisCluster.PRIMARIES} if isinstance(clock.client, RedisCluster) else {}
+    clock.client.config_set("maxmemory", 1, **every)
     try:
         assert clock.fire() == {}
     finally:
-        clock.client.config_set("maxmemory", 0)
+        clock.client.config_set("maxmemory", 0, **every)
     assert "must wait" in caplog.text
     assert clock.runs() == []
     assert clock.fire() == {"fired": 1}
