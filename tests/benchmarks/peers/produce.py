@@ -1,7 +1,7 @@
-"""The producer of every Python system: `produce.py MODULE push|push_many|latency|alone TASK COUNT BUDGET_SECONDS`.
+"""The producer of every Python system: `produce.py MODULE VERB TASK COUNT BUDGET_SECONDS`, a verb of `main`.
 
 It answers with one line of JSON. MODULE offers `push(task, number)` and, if its system has a bulk call,
-`push_many(task, numbers)`; the tasks are `noop` and `nap`.
+`push_many(task, numbers)`; the tasks are `noop` and `nap`. `known` needs `run(task, number)`, which waits.
 """
 
 import importlib
@@ -55,9 +55,29 @@ def alone(system: ModuleType, task: str, count: int, budget: float) -> dict[str,
     return {"pushed": count, "begun": begun}
 
 
+def known(system: ModuleType, task: str, count: int, budget: float) -> dict[str, Any]:
+    """Push one after the other, each when the result of the one before is known: at once, then after half a second.
+
+    Milliseconds from before the push until the result is known.
+    """
+
+    def once(number: int) -> float:
+        begun = perf_counter()
+        system.run(task, number)
+        return 1000 * (perf_counter() - begun)
+
+    for number in range(WARM_UP):
+        once(number)
+    at_once, rested = [once(number) for number in range(count)], []
+    for number in range(count):
+        sleep(random.uniform(0.4, 0.6))
+        rested.append(once(number))
+    return {"pushed": 2 * count + WARM_UP, "at_once": at_once, "rested": rested}
+
+
 def main() -> None:
     module, verb, task, count, budget = sys.argv[1:]
-    act = {"push": push, "push_many": push_many, "latency": latency, "alone": alone}[verb]
+    act = {"push": push, "push_many": push_many, "latency": latency, "alone": alone, "known": known}[verb]
     print(json.dumps(act(importlib.import_module(module), task, int(count), float(budget))))
 
 

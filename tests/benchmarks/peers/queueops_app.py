@@ -17,3 +17,8 @@ def push(task: str, number: int) -> None:
 def push_many(task: str, numbers: Iterable[int]) -> None:
     """Queue all in one call."""
     getattr(tasks, task).push_many([(number,) for number in numbers])
+
+
+def run(task: str, number: int) -> None:
+    """Queue one and wait until its result is known."""
+    getattr(tasks, task).push(number).result(60)
