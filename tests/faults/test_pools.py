@@ -11,6 +11,7 @@ from queueops.kinds.parts import Composite
 from tests.faults.conftest import Bench
 from tests.faults.tasks import Pages, echo, patient_later, work
 from tests.kernel.desk import end
+from tests.places import CLUSTER
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.faults
@@ -25,10 +26,10 @@ def over_pools() -> Composite:
     return chain(work.si(), group(north.si(0.02), chain(south.si(), north.si(0.02))), south.si(), north.si())
 
 
-def test_composites_over_pools_end_though_their_workers_are_killed(bench: Bench) -> None:
+def test_composites_over_pools_end_though_their_workers_are_killed(bench: Bench, place: str) -> None:
     handles = [over_pools().push() for _ in range(8)]
     bench.watchdog()
-    for kill in range(KILLS):
+    for kill in range(1 if place == CLUSTER else KILLS):
         workers = [bench.worker(*BOTH), bench.worker("--pool", "south", "--processes", "2")]
         wait_until(lambda most=(kill + 1) * 12: len(bench.ledger.lines("start")) >= most, 60, bench.say)
         for worker in workers:
