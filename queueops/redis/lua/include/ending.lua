@@ -56,6 +56,7 @@ local function counts(end_) return (end_.delay or 0) >= 0 end
 -- After how many ms a task or chunk is run again whose worker died. Those who went down together come back apart, more
 -- so each time and in another order, so that the one who kills its worker is found out.
 local function spread_out(number, crashes, end_)
-  local place = number % 1000 * (now % 99 * 10 + 7) % 1000 -- a factor that ends in 7 gives each number a place of its own
+  local factor = now % 80 * 10 + 107 -- it ends in 7: each number has a place of its own; not near 0 or 1000: neighbours part
+  local place = number % 1000 * factor % 1000
   return floor((100 + place) * 2 ^ (min(6, max(crashes, -(end_.delay or 0) / 2)) - 1))
 end
