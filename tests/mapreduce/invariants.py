@@ -28,6 +28,7 @@ class Parts:
         self.twins = picture.members(f"task:{task_id}#chunks:twins")
         self.by = {worker: int(count) for worker, count in picture.hash(f"task:{task_id}#chunks:by").items()}
         self.task = picture.hash(f"task:{task_id}")
+        self.trashed = picture.hash(f"trash:{task_id}")
         self.stages = picture.scores(f"task:{task_id}#chunks:stages")
         self.waiting = f"~chunks:{task_id}" in picture.scores("agenda")
 
@@ -142,8 +143,9 @@ def stage(parts: Parts, lost: set[str]) -> Problems:
     if gathers and "rd" not in task and int(task["pr"]) != int(task["cn"]) - len(parts.open):
         yield f"its progress is {task['pr']} of {task['cn']}, open are {len(parts.open)}"
     dropped = {number for number, score in parts.sets["failed"].items() if score < 0 or score % 1}
-    if int(task.get("xd", 0)) != len(dropped):
-        yield f"{task['xd']} chunks were let go, of {len(dropped)} the score says so"
+    known = int((task or parts.trashed).get("xd", 0))
+    if known != len(dropped):
+        yield f"{known} chunks were let go, of {len(dropped)} the score says so"
     if not lost and dropped != {number for number in parts.sets["failed"] if "dr" in parts.record(number)}:
         yield f"{sorted(dropped)} were let go by their score, but not by their record"
     if gathers and "rd" in task and f"~redo:{parts.id}" not in parts.picture.scores("agenda"):
@@ -163,8 +165,7 @@ def unfinished_map(parts: Parts, lost: set[str]) -> Problems:
 
 def owner(parts: Parts, lost: set[str]) -> Problems:
     """Chunks belong to a record, in its place or in the trash; else they are about to be deleted."""
-    trashed = parts.picture.hash(f"trash:{parts.id}")
-    if parts.number and not (parts.waiting or "ch" in parts.task or "ch" in trashed):
+    if parts.number and not (parts.waiting or "ch" in parts.task or "ch" in parts.trashed):
         yield f"{parts.number} chunks belong to nobody"
 
 

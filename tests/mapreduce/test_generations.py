@@ -110,6 +110,17 @@ def test_a_deleted_task_comes_back_with_its_chunks(desk: ChunkDesk) -> None:
     assert (desk.counts(), desk.results()) == ((0, 0, 0, 3, 0), [b"0", b"1", b"2"])
 
 
+def test_a_deleted_task_keeps_what_was_said_of_its_dropped_chunks(desk: ChunkDesk) -> None:
+    desk.push_mapped()
+    desk.fail(desk.lease())
+    assert desk.mend("drop", 0) == 1
+    assert desk.told("cancel", "m") == "OK"
+    assert desk.told("delete", "m") == "OK"
+    desk.check()
+    assert desk.told("restore", "m") == "OK"
+    assert (desk.field("xd"), desk.counts()) == ("1", (2, 0, 0, 0, 1))
+
+
 def test_the_trash_is_emptied_with_the_chunks(desk: ChunkDesk) -> None:
     finished(desk, 700)
     desk.told("delete", "m")
