@@ -135,6 +135,13 @@ def test_a_filter_that_found_nothing_says_which_of_its_values_no_task_has(desk: 
     assert queue("list", "--tag", "x").splitlines()[-1] == "No task has the tag 'x'; there are none"
 
 
+def test_a_name_among_very_many_is_not_said_to_be_unknown(desk: Desk) -> None:
+    for number in range(60):
+        desk.push(f"t{number}", name=f"shop.job{number}")
+    for number in range(60):
+        assert queue("list", "--name", f"shop.job{number}", "--state", "failed").splitlines()[-1] == "0 of at most 0"
+
+
 def test_a_pool_that_was_never_used_is_no_empty_list(desk: Desk) -> None:
     desk.push("a")
     assert failing("list", "--pool", "defalt") == (1, "There is no pool 'defalt'; did you mean 'default'?")

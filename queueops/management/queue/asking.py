@@ -99,9 +99,15 @@ def _unknown(query: TaskQuery) -> Iterator[str]:
     known = inspect.facets(TaskQuery(pool=query.pool))
     for facet in GUESSED:
         value, values = getattr(query, facet), [name for name, _ in known[facet]]
-        if value and value not in values:
+        if value and value not in values and _is_nowhere(TaskQuery(**{"pool": query.pool, facet: value})):
             near = difflib.get_close_matches(value, values, n=MOST_NEAR, cutoff=0.3) or values[:MOST_NEAR]
             yield f"No task has the {facet} {value!r}{advice(value, near)}"
+
+
+def _is_nowhere(query: TaskQuery) -> bool:
+    """Whether surely no task is found: the facets name only the most frequent values."""
+    page = inspect.tasks(query, limit=1)
+    return not (page.rows or page.next)
 
 
 def _line(row: TaskRow) -> tuple[str, ...]:
