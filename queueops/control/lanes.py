@@ -28,12 +28,12 @@ class _Unchanged:
 UNCHANGED = _Unchanged()
 
 
-def pause_lane(pool: str, lane: str) -> dict[str, str]:
+def pause_lane(pool: str, lane: str, *, new: bool = False) -> dict[str, str]:
     """Claim nothing from the lane any more; what runs, runs on. Answers what was set before.
 
-    Raises UnknownLane where no task was ever ready and no setting declares the lane.
+    Raises UnknownLane where no task was ever ready and no setting declares the lane, unless it is to be a `new` one.
     """
-    return _broker(pool, lane).lane(pool, lane, paused=1)
+    return _broker(pool, lane, new=new).lane(pool, lane, paused=1)
 
 
 def resume_lane(pool: str, lane: str) -> dict[str, str]:
@@ -48,19 +48,20 @@ def set_lane(
     limit: int | _Unchanged | None = UNCHANGED,
     rate: float | _Unchanged | None = UNCHANGED,
     weight: int | _Unchanged | None = UNCHANGED,
+    new: bool = False,
 ) -> dict[str, str]:
     """Change how many tasks of a lane run at once, how many start a second, and its share beside other lanes.
 
     None: no limit, any rate, the usual share. A lane that had no rate may start a second's tasks at once.
 
-    Answers what was set before. Raises BadOption, BadId and UnknownLane.
+    Answers what was set before. Raises BadOption, BadId and, unless it is to be a `new` one, UnknownLane.
     """
     wanted = {"limit": limit, "rate": rate, "weight": weight}
     given = {name: value for name, value in wanted.items() if not isinstance(value, _Unchanged)}
     for name, value in given.items():
         if value is not None and not _allowed(name, value):
             raise BadOption(name=name, value=value, expected=f"{ALLOWED[name]}, or None")
-    return _broker(pool, lane).lane(pool, lane, **given)
+    return _broker(pool, lane, new=new).lane(pool, lane, **given)
 
 
 def _allowed(name: str, value: object) -> bool:
@@ -72,14 +73,14 @@ def _allowed(name: str, value: object) -> bool:
     return isinstance(value, int) and 1 <= value <= (MOST_SLOTS if name == "limit" else MOST_WEIGHT)
 
 
-def _broker(pool: str, lane: str) -> RedisBroker:
-    """The broker, once it is sure that there is such a pool, with such a lane."""
+def _broker(pool: str, lane: str, *, new: bool = False) -> RedisBroker:
+    """The broker, once it is sure that there is such a pool, with such a lane (or that one is to be made)."""
     broker = get_broker()
     check_lane(lane)
     reader = Reader(broker)
     if pool not in reader.pools():
         raise BadOption(name="pool", value=pool, expected="one that has been used")
     declared = {DEFAULT_LANE, *broker.settings.pool(pool).lanes}
-    if lane not in declared and not reader.has_lane(pool, lane):
+    if not new and lane not in declared and not reader.has_lane(pool, lane):
         raise UnknownLane(pool=pool, lane=lane, advice=advice(lane, declared.union(reader.lanes(pool, NEIGHBOURS))))
     return broker

@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 import math
-from argparse import ArgumentTypeError
+from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError
 
 from queueops.errors import BadId
 from queueops.ids import check_lane
 
 LONGEST = 86_400
+DJANGOS = (("--settings", "--pythonpath"), ("--traceback", "--no-color", "--force-color", "--skip-checks"))
+"""What Django's commands take, by whether a value follows."""
+
+
+def take_djangos_options(subcommand: ArgumentParser) -> None:
+    """Let what Django's commands take stand behind a subcommand's name, too; its help does not repeat them."""
+    valued, switches = DJANGOS
+    for name in valued:
+        subcommand.add_argument(name, default=SUPPRESS, help=SUPPRESS)
+    for name in switches:
+        subcommand.add_argument(name, action="store_true", default=SUPPRESS, help=SUPPRESS)
+    subcommand.add_argument("-v", "--verbosity", type=int, choices=range(4), default=SUPPRESS, help=SUPPRESS)
 
 
 def pool_name(text: str) -> str:

@@ -9,6 +9,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from queueops.contracts import Outcome
+from queueops.management.commands.queue import Command
 from queueops.management.queue import acting
 from queueops.management.queue.screen import moment, printable, table
 from tests.inspecting.errors import stored
@@ -230,8 +231,29 @@ def test_lanes_are_paused_and_resumed(desk: Desk) -> None:
 
 def test_a_lane_that_is_not_there_is_status_1(desk: Desk) -> None:
     status, text = failing("pause", "typo")
-    assert (status, text) == (1, "There is no such lane in the pool default: 'typo'; known are: default")
+    assert (status, text) == (
+        1,
+        "There is no such lane in the pool default: 'typo'; known are: default; with --new it is made.",
+    )
     assert queue_json("status")["lanes"] == []
+
+
+def test_a_lane_is_paused_and_limited_before_its_first_task(desk: Desk) -> None:
+    queue("pause", "import", "--new")
+    queue("set-lane", "import", "--new", "--limit", "2")
+    desk.push("a", lane="import")
+    assert desk.claim() == []
+    assert queue_json("resume", "import")["before"] == {"paused": "1", "limit": "2"}
+    assert len(desk.claim()) == 1
+
+
+def test_what_every_command_of_django_takes_may_stand_behind_the_subcommand() -> None:
+    parser = Command().create_parser("manage.py", "queue")
+    words = ["--settings", "shop.settings", "--pythonpath", "src", "--traceback", "--no-color", "-v", "0"]
+    for line in ([*words, "list", "--limit", "5"], ["list", *words, "--limit", "5"], ["list", "--limit", "5", *words]):
+        given = parser.parse_args(line)
+        assert (given.limit, given.settings, given.pythonpath, given.verbosity) == (5, "shop.settings", "src", 0)
+        assert (given.traceback, given.no_color, given.force_color) == (True, True, False)
 
 
 def test_an_unreachable_store_is_a_sentence_and_status_1(settings: Any) -> None:

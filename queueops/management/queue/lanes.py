@@ -9,6 +9,7 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from queueops import control, inspect
+from queueops.errors import UnknownLane
 from queueops.management.queue import journal
 from queueops.management.queue.screen import printable, to_json
 
@@ -18,7 +19,7 @@ FACTS = (*SET, "paused")
 
 def pause(*, pool: str, lane: str, **given: Any) -> Iterator[str]:
     """Pause it."""
-    return _act("pause", "paused", control.pause_lane, pool, lane, given)
+    return _act("pause", "paused", partial(control.pause_lane, new=given["new"]), pool, lane, given)
 
 
 def resume(*, pool: str, lane: str, **given: Any) -> Iterator[str]:
@@ -31,16 +32,19 @@ def set_lane(*, pool: str, lane: str, **given: Any) -> Iterator[str]:
     wanted: dict[str, Any] = {name: given[name] or None for name in SET if given[name] is not None}
     if not wanted:
         raise CommandError("Set what? Give --limit, --rate or --weight.", returncode=2)
-    return _act("set_lane", "set", partial(control.set_lane, **wanted), pool, lane, given)
+    return _act("set_lane", "set", partial(control.set_lane, new=given["new"], **wanted), pool, lane, given)
 
 
 def _act(
     verb: str, word: str, call: Callable[..., dict[str, str]], pool: str, lane: str, given: dict[str, Any]
 ) -> Iterator[str]:
     was = _facts(pool, lane)
-    with journal.recorded(verb=verb, target=f"{pool}/{lane}", before=was) as act:
-        before = call(pool, lane)
-        act.after = _facts(pool, lane)
+    try:
+        with journal.recorded(verb=verb, target=f"{pool}/{lane}", before=was) as act:
+            before = call(pool, lane)
+            act.after = _facts(pool, lane)
+    except UnknownLane as error:
+        raise CommandError(f"{error}; with --new it is made." if "new" in given else str(error)) from error
     if given["as_json"]:
         yield to_json({"pool": pool, "lane": lane, "word": word, "before": before})
     elif verb == "set_lane":

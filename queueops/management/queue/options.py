@@ -8,7 +8,7 @@ from typing import Any
 from queueops.inspect.chunk_answers import STATES
 from queueops.inspect.commands import PLACES
 from queueops.inspect.query import FACETS
-from queueops.management.arguments import positive, seconds
+from queueops.management.arguments import positive, seconds, take_djangos_options
 from queueops.management.queue import (
     acting,
     asking,
@@ -128,6 +128,8 @@ def add_subcommands(parser: ArgumentParser) -> None:
     for name in LANES:
         found[name].add_argument("lane", help="the lane's name, such as default")
         found[name].add_argument("--pool", default="default")
+    for name in ("pause", "set-lane"):
+        found[name].add_argument("--new", action="store_true", help="also when no task was in this lane yet")
     found["set-lane"].add_argument("--limit", type=_number_or_none, help="tasks at once; none: no limit")
     found["set-lane"].add_argument("--rate", type=_rate_or_none, help="starts a second, such as 0.5; none: any")
     found["set-lane"].add_argument("--weight", type=_number_or_none, help="1 to 1000; none: the usual 1")
@@ -137,6 +139,7 @@ def _add(commands: Any, name: str, run: Any, text: str) -> ArgumentParser:
     parser: ArgumentParser = commands.add_parser(name, help=text, description=f"{text[:1].upper()}{text[1:]}.")
     parser.set_defaults(run=run)
     parser.add_argument("--json", action="store_true", dest="as_json", help="answer in JSON")
+    take_djangos_options(parser)
     return parser
 
 
