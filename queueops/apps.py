@@ -6,6 +6,8 @@ from django.apps import AppConfig
 from django.core import checks
 from django.utils.module_loading import autodiscover_modules
 
+from queueops import birth  # noqa: F401  it takes down the time
+
 
 class QueueOpsConfig(AppConfig):
     """Finds the tasks of all installed apps. Nothing here speaks to Redis: a project starts while its store is down."""

@@ -15,9 +15,13 @@ from pathlib import Path
 
 from django.utils import autoreload
 
+from queueops.birth import LOADED_AT
+
 EVERY = 1.0
 LONGEST_START = 60.0
 """Seconds for a project to be set up."""
+AT_START, MOST_AT_START = "QUEUEOPS_RELOADED_AT_START", 3
+"""So often in a row it is started again for what was saved while it started: a project may write such a file itself."""
 
 logger = logging.getLogger("queueops.worker")
 
@@ -25,9 +29,15 @@ logger = logging.getLogger("queueops.worker")
 class ChangedFiles:
     """Answers the path of a file that changed, at most once a second."""
 
-    def __init__(self) -> None:
+    def __init__(self, loaded_at: float = LOADED_AT) -> None:
+        """What was saved since ``loaded_at``, while this process started, counts as changed."""
         self._reloader = autoreload.StatReloader()
-        self._times: dict[Path, float] = dict(self._reloader.snapshot_files())
+        self._in_a_row = int(os.environ.get(AT_START, 0))
+        since = loaded_at if self._in_a_row < MOST_AT_START else time.time()
+        self._times = {
+            path: since if since < modified <= time.time() else modified
+            for path, modified in self._reloader.snapshot_files()
+        }
         self._look_at = time.monotonic() + EVERY
 
     def __call__(self) -> str:
@@ -39,6 +49,7 @@ class ChangedFiles:
         changed = [
             (path, modified) for path, modified in self._reloader.snapshot_files() if self._is_new(path, modified)
         ]
+        os.environ[AT_START], self._in_a_row = str(self._in_a_row + 1), -1  # from the second look on it is none
         if not changed:
             return ""
         self._times |= changed

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from queueops import registry, task
+from queueops.worker import reload
 from queueops.worker.reload import ChangedFiles
 from tests.waiting import wait_until
 
@@ -96,3 +98,40 @@ def test_nothing_changed_is_no_reason_to_reload() -> None:
     changed = ChangedFiles()
     changed._look_at = 0.0
     assert changed() == ""
+
+
+@pytest.fixture
+def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The file of the only module that was loaded."""
+    path = tmp_path / "loaded.py"
+    path.touch()
+    monkeypatch.setattr(reload.autoreload.StatReloader, "watched_files", lambda _: [path])
+    monkeypatch.setattr(reload, "_try_out", lambda: "")
+    monkeypatch.setenv(reload.AT_START, "0")
+    return path
+
+
+def found_at_once(loaded_at: float) -> str:
+    """What the first look finds."""
+    changed = ChangedFiles(loaded_at)
+    changed._look_at = 0.0
+    return changed()
+
+
+def test_what_was_saved_while_the_worker_started_is_taken_up(module: Path) -> None:
+    loaded_at = time.time() - 60
+    os.utime(module, (loaded_at - 5, loaded_at - 5))
+    assert found_at_once(loaded_at) == ""
+    os.utime(module, (loaded_at + 5, loaded_at + 5))
+    assert found_at_once(loaded_at) == str(module)
+
+
+def test_a_file_from_the_future_is_no_reason_to_reload(module: Path) -> None:
+    os.utime(module, (time.time() + 3600,) * 2)
+    assert found_at_once(time.time() - 60) == ""
+
+
+def test_a_project_that_writes_a_module_at_each_start_is_not_started_again_for_ever(module: Path) -> None:
+    loaded_at = time.time() - 60
+    os.utime(module, (loaded_at + 5, loaded_at + 5))
+    assert [found_at_once(loaded_at) != "" for _ in range(5)] == [True, True, True, False, False]
