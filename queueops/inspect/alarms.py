@@ -7,14 +7,17 @@ from typing import Any
 
 from queueops.inspect.answers import Alarm, LaneRow, PoolView
 from queueops.inspect.broken import Broken
-from queueops.inspect.rates import pushed_names
+from queueops.inspect.rates import failures, flows, pushed_names
 from queueops.inspect.source import LATE_MS
 from queueops.inspect.spans import span
 from queueops.inspect.why import MOST_NAMES
 from queueops.inspect.workers import names_of
-from queueops.redis.facts import Beat
-from queueops.states import State
+from queueops.redis.facts import Beat, whole
+from queueops.states import LEASED, ChunkState, State
 
+FAILING, LEAST_FAILED = 0.5, 10
+"""From this share of failed attempts on, and so many of them, something is wrong with more than one task."""
+STUCK_MS = 60_000
 BACKLOG = 100
 """Fewer ready tasks than this are no backlog, however they grow."""
 GROWING = 1.1
@@ -25,16 +28,19 @@ def pool_alarms(view: PoolView, sampled: Mapping[str, Any], beats: Sequence[Beat
     """The alarms of one pool; the worst first."""
     live = [beat for beat in beats if sampled["taken"] - beat.beat_ms <= LATE_MS]
     yield from _unserved(view, live)
+    yield from _stuck(view, sampled, live)
+    yield from _failing(view, sampled)
     yield from _overdue(view, sampled)
     yield from _unknown_names(view, sampled, live)
     yield from _watchdog(view, sampled)
     yield from _late(view, beats, live)
     yield from _growing(view)
     if count := sampled.get("given_up") or 0:
-        yield _warning(f"Pool {view.name}: {count:,} commands to other pools were given up.", "commands?place=dead")
+        told = _some(count, "command to another pool was given up", "commands to other pools were given up")
+        yield _warning(f"Pool {view.name}: {told}.", "commands?place=dead")
     if count := view.states.get(State.QUARANTINED, 0):
         hint = f"tasks/?state=quarantined&pool={view.name}"
-        yield _warning(f"Pool {view.name}: {count:,} tasks are quarantined.", hint)
+        yield _warning(f"Pool {view.name}: {_some(count, 'task is quarantined', 'tasks are quarantined')}.", hint)
 
 
 def broken_alarms(pools: Iterable[Broken]) -> Iterator[Alarm]:
@@ -47,20 +53,46 @@ def lane_alarms(rows: Sequence[LaneRow]) -> Iterator[Alarm]:
     """Paused lanes in which tasks wait."""
     for row in rows:
         if row.paused and row.ready:
-            yield _warning(f"Lane {row.lane} of pool {row.pool} is paused; {row.ready:,} tasks wait.", "lanes")
+            yield _warning(f"Lane {row.lane} of pool {row.pool} is paused; {_waiting(row.ready)}.", "lanes")
 
 
 def _unserved(view: PoolView, live: Sequence[Beat]) -> Iterator[Alarm]:
     waiting = view.states.get(State.PENDING, 0)
     if waiting and not live:
-        yield _danger(f"Nobody serves the pool {view.name}: {waiting:,} tasks wait.", "workers")
+        yield _danger(f"Nobody serves the pool {view.name}: {_waiting(waiting)}.", "workers")
     elif waiting and all(beat.fields.get("state") in ("quiet", "stopping") for beat in live):
-        yield _warning(f"All workers of the pool {view.name} take no more work: {waiting:,} tasks wait.", "workers")
+        yield _warning(f"All workers of the pool {view.name} take no more work: {_waiting(waiting)}.", "workers")
+
+
+def _stuck(view: PoolView, sampled: Mapping[str, Any], live: Sequence[Beat]) -> Iterator[Alarm]:
+    """Workers that are all busy, and come to no end: what they run hangs, or takes very long."""
+    slots, busy = (sum(whole(beat.fields.get(field)) for beat in live) for field in ("slots", "busy"))
+    waited = sampled["taken"] - (view.oldest_pending_ms or sampled["taken"])
+    if slots and busy >= slots and waited > STUCK_MS and not _moves_on(sampled):
+        text = f"All {slots:,} slots of the workers of pool {view.name} are taken, and none of its tasks came to an end"
+        waiting = _waiting(view.states.get(State.PENDING, 0))
+        yield _danger(f"{text} within a minute: {waiting}, the first for {span(waited)}.", "workers")
+
+
+def _moves_on(sampled: Mapping[str, Any]) -> bool:
+    """Whether any start ended within the last minute, well or not."""
+    moves = [*flows(sampled).items(), *flows(sampled, "ch").items()]
+    return any(rate and flow.partition(">")[0] in (*LEASED, ChunkState.ACTIVE) for flow, rate in moves)
+
+
+def _failing(view: PoolView, sampled: Mapping[str, Any]) -> Iterator[Alarm]:
+    failed, ended = failures(sampled)
+    bad = sum(failed.values())
+    if bad >= LEAST_FAILED and bad >= FAILING * ended:
+        name, most = failed.most_common(1)[0]
+        text = f"Pool {view.name}: {bad:,} of {ended:,} attempts of the last two minutes failed"
+        yield _warning(f"{text}, {most:,} of them of {name[:100]}.", "errors")
 
 
 def _overdue(view: PoolView, sampled: Mapping[str, Any]) -> Iterator[Alarm]:
     if count := sampled.get("overdue") or 0:
-        yield _danger(f"Pool {view.name}: {count:,} leases, delays or retentions are over 5 s overdue.", "health")
+        told = _some(count, "lease, delay or retention is", "leases, delays or retentions are")
+        yield _danger(f"Pool {view.name}: {told} over 5 s overdue.", "health")
 
 
 def _unknown_names(view: PoolView, sampled: Mapping[str, Any], live: Sequence[Beat]) -> Iterator[Alarm]:
@@ -84,7 +116,8 @@ def _watchdog(view: PoolView, sampled: Mapping[str, Any]) -> Iterator[Alarm]:
 
 def _late(view: PoolView, beats: Sequence[Beat], live: Sequence[Beat]) -> Iterator[Alarm]:
     if late := len(beats) - len(live):
-        yield _warning(f"Pool {view.name}: {late} of {len(beats)} workers have not beaten for 15 s.", "workers")
+        told = f"{late} of {_some(len(beats), 'worker', 'workers')} {'has' if late == 1 else 'have'}"
+        yield _warning(f"Pool {view.name}: {told} not beaten for 15 s.", "workers")
 
 
 def _growing(view: PoolView) -> Iterator[Alarm]:
@@ -95,6 +128,14 @@ def _growing(view: PoolView) -> Iterator[Alarm]:
             f"The backlog of the pool {view.name} grows: {waiting:,} wait, {pace}.",
             f"tasks/?state=pending&pool={view.name}",
         )
+
+
+def _waiting(count: int) -> str:
+    return _some(count, "task waits", "tasks wait")
+
+
+def _some(count: int, one: str, more: str) -> str:
+    return f"{count:,} {one if count == 1 else more}"
 
 
 def _warning(text: str, hint: str) -> Alarm:

@@ -24,6 +24,7 @@ def pool_view(name: str, sampled: Mapping[str, Any], workers: int) -> PoolView:
     coming = sum((rate for flow, rate in moves.items() if flow.startswith(">")), 0.0)
     ending = sum((rate for flow, rate in moves.items() if flow.partition(">")[2] in _ENDED), 0.0)
     fields = _both(sampled)
+    failed, ended = failures(sampled)
     oldest = (sampled.get("oldest") or {}).get(State.PENDING)
     return PoolView(
         name=name,
@@ -31,7 +32,7 @@ def pool_view(name: str, sampled: Mapping[str, Any], workers: int) -> PoolView:
         oldest_pending_ms=None if oldest is None else int(oldest),
         in_rate=coming,
         out_rate=ending,
-        failure_rate=_failure_rate(fields),
+        failure_rate=failed.total() / ended if ended else 0.0,
         wait_p95_ms=percentile(_histogram(fields, "wait"), 0.95),
         run_p95_ms=percentile(_histogram(fields, "run"), 0.95),
         drain_s=_drain(states.get(State.PENDING, 0) + chunks_pending, (moves, chunk_moves)),
@@ -59,6 +60,13 @@ def pushed_names(sampled: Mapping[str, Any]) -> set[str]:
     return {field[3:] for field in _both(sampled) if field.startswith("in|")}
 
 
+def failures(sampled: Mapping[str, Any]) -> tuple[Counter[str], int]:
+    """How many attempts failed in this minute and the one before, by name; and how many ended in all."""
+    fields = _both(sampled)
+    failed = Counter({field[4:]: count for field, count in fields.items() if field.startswith("err|")})
+    return failed, failed.total() + sum(count for field, count in fields.items() if field.startswith("ok|"))
+
+
 def _minutes(sampled: Mapping[str, Any]) -> Minutes:
     """An empty table of Lua is written as `[]` or `{}`, so both are read as nothing."""
     return dict(sampled.get("minute") or {}), dict(sampled.get("before") or {})
@@ -67,12 +75,6 @@ def _minutes(sampled: Mapping[str, Any]) -> Minutes:
 def _both(sampled: Mapping[str, Any]) -> Counter[str]:
     now, before = _minutes(sampled)
     return Counter(now) + Counter(before)
-
-
-def _failure_rate(fields: Mapping[str, int]) -> float:
-    good = sum(count for field, count in fields.items() if field.startswith("ok|"))
-    bad = sum(count for field, count in fields.items() if field.startswith("err|"))
-    return bad / (good + bad) if good + bad else 0.0
 
 
 def _histogram(fields: Mapping[str, int], kind: str) -> Counter[int]:

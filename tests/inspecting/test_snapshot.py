@@ -79,7 +79,7 @@ def test_the_version_changes_with_what_is_shown_and_only_then(desk: Desk) -> Non
 
 def test_a_pool_that_nobody_serves_and_a_missing_watchdog_are_alarms(desk: Desk) -> None:
     desk.push("a", name="add")
-    assert "Nobody serves the pool default: 1 tasks wait." in alarms()
+    assert "Nobody serves the pool default: 1 task waits." in alarms()
     assert "No watchdog has looked after the pool default yet" in alarms()
     desk.broker.beat("default", "w1", {"names": "add", "slots": 1})
     desk.tick()
@@ -93,9 +93,9 @@ def test_unknown_names_late_workers_and_quarantine_are_alarms(desk: Desk) -> Non
     assert "No worker of the pool default knows the task new_task." in alarms()
     desk.broker.beat("default", "w2", {"names": "add", "slots": 1})
     desk.client.zadd(desk.keys.workers, {"w2": desk.now() - 20_000})
-    assert "Pool default: 1 of 2 workers have not beaten for 15 s." in alarms()
+    assert "Pool default: 1 of 2 workers has not beaten for 15 s." in alarms()
     desk.settle(desk.lease(), Outcome.QUARANTINE, value=b"broken")
-    assert "Pool default: 1 tasks are quarantined." in alarms()
+    assert "Pool default: 1 task is quarantined." in alarms()
 
 
 def test_nobody_needs_to_know_the_name_of_a_chain(desk: Desk) -> None:
@@ -114,9 +114,35 @@ def test_what_is_overdue_paused_or_growing_is_an_alarm(desk: Desk) -> None:
     desk.broker.lane("default", "default", paused=1)
     desk.client.zadd(desk.keys.agenda, {"later": desk.now() - 10_000})
     found = alarms()
-    assert "Pool default: 1 leases, delays or retentions are over 5 s overdue." in found
+    assert "Pool default: 1 lease, delay or retention is over 5 s overdue." in found
     assert "Lane default of pool default is paused; 120 tasks wait." in found
     assert "The backlog of the pool default grows: 120 wait" in found
+
+
+def test_attempts_that_fail_are_an_alarm_once_they_are_many(desk: Desk) -> None:
+    desk.tick()
+    desk.exchange(metrics={"ok|add": 9, "err|add": 2, "err|shop.charge": 7})
+    assert alarms() == ""
+    desk.exchange(metrics={"err|shop.charge": 1, "ok|add": 1})
+    assert alarms() == ("Pool default: 10 of 20 attempts of the last two minutes failed, 8 of them of shop.charge.")
+    desk.exchange(metrics={"ok|add": 1})
+    assert alarms() == ""
+
+
+def test_workers_that_are_all_busy_and_end_nothing_are_an_alarm(desk: Desk) -> None:
+    desk.tick()
+    desk.push("a", "b", "c")
+    desk.client.zadd(desk.keys.state("pending"), dict.fromkeys("bc", desk.now() - 61_000))
+    lease = desk.lease()
+    desk.broker.beat("default", "w1", {"names": "tests.noop", "slots": 2, "busy": 1})
+    assert alarms() == ""
+    desk.broker.beat("default", "w1", {"names": "tests.noop", "slots": 2, "busy": 2})
+    assert alarms() == (
+        "All 2 slots of the workers of pool default are taken, and none of its tasks came to an end within a minute:"
+        " 2 tasks wait, the first for 1 min."
+    )
+    desk.settle(lease, Outcome.RELEASE)
+    assert alarms() == ""
 
 
 def test_a_store_that_can_lose_tasks_is_an_alarm() -> None:
