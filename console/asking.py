@@ -16,14 +16,19 @@ from queueops.errors import QueueOpsError
 
 
 def unanswered(
-    request: HttpRequest, deed: Deed, choice: Choice, form: DeedForm, otherwise: str = "tasks"
+    request: HttpRequest,
+    deed: Deed,
+    choice: Choice,
+    form: DeedForm,
+    otherwise: str = "tasks",
+    effects: tuple[str, ...] = (),
 ) -> HttpResponse | None:
-    """The page that asks, or None when all is said and the deed may be done.
+    """The page that asks, or None when all is said and the deed may be done; `effects` are told with what it does.
 
     A store that cannot say what else the deed would do ends it here, which is in the audit log, too.
     """
     try:
-        effects = told_before(deed, choice)
+        effects = (*effects, *told_before(deed, choice))
     except QueueOpsError:
         with recorded(request, deed.verb, choice.title(), tasks=choice.tasks):
             raise

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import URLPattern, path, re_path
 
-from console import chunk_deeds, command_deeds, converters
+from console import chunk_deeds, command_deeds, converters, worker_deeds
 from console.deeds import BULK, DEEDS
 from console.guard import View, guarded
 from console.views import (
@@ -92,8 +92,7 @@ urlpatterns = [
     _url("schedules/<name:id>/_delete", schedules.delete, "schedule-delete"),
     _url("workers/", workers.index, "workers"),
     _url("workers/_rows", workers.rows, "workers-rows"),
-    _url("workers/<name:id>/_quiet", workers.quiet, "worker-quiet"),
-    _url("workers/<name:id>/_stop", workers.stop, "worker-stop"),
+    *(_url(f"workers/<name:id>/_{verb}", workers.act, f"worker-{verb}", verb=verb) for verb in worker_deeds.DEEDS),
     _url("audit/", audit.index, "audit"),
     _url("audit/<int:pk>/", audit.show, "audit-entry"),
     _url("audit/<int:pk>/_undo", undo.undo, "undo"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse
@@ -10,10 +9,14 @@ from django.urls import reverse
 
 from console import returning
 from console.act import tell
+from console.asking import unanswered
 from console.audit import attempt
+from console.choice import Choice
 from console.deeds import label
+from console.forms import DeedForm
 from console.page import fragment, page, version_of
-from queueops import control, inspect
+from console.worker_deeds import DEEDS, told_before
+from queueops import inspect
 
 
 def index(request: HttpRequest) -> HttpResponse:
@@ -26,21 +29,16 @@ def rows(request: HttpRequest) -> HttpResponse:
     return fragment(request, "workers/rows.html", _context())
 
 
-def quiet(request: HttpRequest, id: str) -> HttpResponse:
-    """Let a worker end what it runs, and take nothing new."""
-    return _act(request, "quiet", id, control.quiet_worker)
-
-
-def stop(request: HttpRequest, id: str) -> HttpResponse:
-    """End a worker: it has its grace time, then its tasks go back to their lanes."""
-    return _act(request, "stop", id, control.stop_worker)
-
-
-def _act(request: HttpRequest, verb: str, id: str, call: Callable[[str], Any]) -> HttpResponse:
-    was = next((row for row in inspect.workers() if row.id == id), None)
+def act(request: HttpRequest, id: str, verb: str) -> HttpResponse:
+    """Quiet or stop a worker, once that was confirmed: from here nobody can take it back."""
+    rows = inspect.workers()
+    was = next((row for row in rows if row.id == id), None)
     if was is None:
         raise Http404
-    entry = attempt(request, verb, id, lambda: call(id), before={"state": was.state}, after={"told": verb})
+    deed, choice = DEEDS[verb], Choice((("", id),))
+    if question := unanswered(request, deed, choice, DeedForm(request.POST), "workers", told_before(was, rows)):
+        return question
+    entry = attempt(request, verb, id, lambda: deed.call(id), before={"state": was.state}, after={"told": verb})
     tell(request, entry, label(entry.verb))
     return returning.back(request, "workers")
 

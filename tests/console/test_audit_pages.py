@@ -38,7 +38,7 @@ def test_a_lane_that_was_set_tells_its_limits(world: World, administrator: Clien
 
 
 def test_a_worker_that_was_told_to_be_quiet_tells_what_it_was(world: World, administrator: Client) -> None:
-    administrator.post("/ops/workers/host:1/_quiet")
+    administrator.post("/ops/workers/host:1/_quiet", {"confirmed": "1"})
     assert "State live –" in told(administrator, "quiet")
 
 

@@ -68,6 +68,19 @@ def test_what_cannot_be_undone_wants_the_count_typed_and_a_reason(world: World, 
     assert AuditEntry.objects.get().reason == "it is broken"
 
 
+@pytest.mark.parametrize("verb", ["quiet", "stop"])
+def test_a_worker_is_told_once_it_was_confirmed_with_what_that_means(
+    verb: str, world: World, administrator: Client
+) -> None:
+    page = administrator.post(f"/ops/workers/host:1/_{verb}").content.decode()
+    assert world.calls == []
+    assert "It runs 1 task now." in page
+    assert "No other live worker serves demo.task: what waits there waits on." in page
+    assert ("goes back to its lane" in page) == (verb == "stop")
+    administrator.post(f"/ops/workers/host:1/_{verb}", {"confirmed": "1"})
+    assert [call for call, _ in world.calls] == [f"{verb}_worker"]
+
+
 def test_more_than_five_hundred_are_refused(world: World, operator: Client) -> None:
     answer = operator.post("/ops/tasks/_retry", {"task": ticked(501), "confirmed": "501"})
     assert answer.status_code == 400
