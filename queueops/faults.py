@@ -8,7 +8,7 @@ import msgspec
 
 
 class Fault(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that is not as it should be; `id` is a task, a chunk, or `~lane:` and the name of a lane."""
+    """One thing that is not as it should be; `id` is a task, a chunk, `~lane:` and a lane, or `~name:` and a name."""
 
     pool: str
     id: str

@@ -34,7 +34,7 @@ def facets(query: TaskQuery) -> Facets:
     """For each facet its values, and how many tasks each has among those that the other facets choose.
 
     The number is None where no counter knows it. A lane knows its ready tasks only. Counts by name and kind come from
-    counters, which nothing rebuilds if they were lost.
+    counters; if they were lost, the consistency check rebuilds those by name, and nothing those by kind.
     """
     reader = open_reader()
     known = reader.pools()

@@ -17,6 +17,10 @@ STEP = 100
 """About so many tasks are looked at in one call."""
 MOST_LANES = 10_000
 RECORDS, HELD = "records", "held"
+NAMES, RUNNING = "names", "running"
+"""What is counted anew once all else is where it should be."""
+MOST_COUNTED, NAMES_AT_ONCE = 5_000, 5
+"""Of an index with more members the counters are left as they are, where only a walk could tell."""
 CHUNK = re.compile(r"[^#]+#[0-9]+")
 
 
@@ -39,17 +43,29 @@ class Checking(Link):
             raise self.explained(pool, error) from error
 
     def _check(self, pool: str, after: str, *, repair: bool) -> Checked:
-        places = self._places(pool)
+        places = self._places(pool) + ([NAMES, RUNNING] if repair else [])
         place, _, cursor = after.rpartition(" ") if after else (places[0], "", "0")
         if place not in places:  # a lane that is gone meanwhile
             place, cursor = next((each for each in places if each > place), RECORDS), "0"
+        if place in (NAMES, RUNNING):
+            return self._recount(pool, places, place, cursor)
         ids, cursor = self._walk(pool, place, cursor)
         lane = place.partition(":")[2] if place.startswith(("lane:", "slots:", "round:")) else ""
         found: list[bytes] = []
         if ids or place.startswith("round:"):
             found = self._call("fsck", pool, int(repair), lane, "", "", self.rules, *ids)
-        words = iter(map(text, found))
-        return Checked(len(ids), list(zip(words, words, strict=True)), _next(places, place, cursor))
+        return Checked(len(ids), _pairs(found), _next(places, place, cursor))
+
+    def _recount(self, pool: str, places: list[str], place: str, cursor: str) -> Checked:
+        """Put the display counters right; of the names some at a time."""
+        if place == RUNNING:
+            return Checked(0, _pairs(self._call("recount", pool, MOST_COUNTED)), _next(places, place, cursor))
+        key, found = self.keys(pool).names, []
+        following, rows = self._repeat(lambda: self.client.zscan(key, int(cursor), count=STEP))
+        names = list(dict.fromkeys(name for name, _ in rows))
+        for start in range(0, len(names), NAMES_AT_ONCE):
+            found += self._call("recount", pool, MOST_COUNTED, *names[start : start + NAMES_AT_ONCE])
+        return Checked(0, _pairs(found), _next(places, place, str(following)))
 
     def _places(self, pool: str) -> list[str]:
         """What names tasks, in the order of the check."""
@@ -95,6 +111,11 @@ class Checking(Link):
     @property
     def _is_cluster(self) -> bool:
         return isinstance(self.client, redis.RedisCluster)
+
+
+def _pairs(found: list[bytes]) -> list[tuple[str, str]]:
+    words = iter(map(text, found))
+    return list(zip(words, words, strict=True))
 
 
 def _rank(place: str) -> tuple[int, str]:

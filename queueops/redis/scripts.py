@@ -19,7 +19,7 @@ import redis
 from redis.exceptions import NoScriptError, ReadOnlyError, ResponseError
 
 from queueops import states
-from queueops.redis import parts
+from queueops.redis import parts, patience
 
 _INCLUDE = re.compile(r"^--@include (\w+)$", re.MULTILINE)
 _COMMENT = re.compile(r"^\s*--(?!@).*\n", re.MULTILINE)
@@ -47,6 +47,7 @@ NAMES = (
     "note",
     "page",
     "plant",
+    "recount",
     "recover",
     "redeliver",
     "restage",
@@ -158,13 +159,16 @@ class Scripts:
         """Send one command on this thread's own connection: a pool's bookkeeping costs as much as the call itself."""
         if self._cluster:
             return self.client.execute_command(*command)
+        left = patience.left()
         connection = getattr(self._mine, "connection", None)
         if connection is None:
+            if left is not None:
+                self._connect(socket_timeout=left, socket_connect_timeout=left).disconnect()  # it says whether it lives
             connection = self._mine.connection = self._connect()
         try:
             # redis-py's own packing takes three times as long
             connection.send_packed_command((hiredis.pack_command(command),), check_health=False)
-            return connection.read_response()
+            return connection.read_response() if left is None else connection.read_response(timeout=left)
         except BaseException as error:
             if not isinstance(error, ResponseError) or isinstance(error, ReadOnlyError):
                 self._mine.connection = None  # a reply may still be on its way: it must not answer the next call
@@ -178,8 +182,8 @@ class Scripts:
             self._mine.connection = None
             connection.disconnect()
 
-    def _connect(self) -> Any:
+    def _connect(self, **options: Any) -> Any:
         pool = self.client.connection_pool
-        connection = pool.connection_class(**pool.connection_kwargs)
+        connection = pool.connection_class(**pool.connection_kwargs | options)
         connection.connect()
         return connection

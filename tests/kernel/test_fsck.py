@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from queueops.contracts import Outcome
+from queueops.redis import checking
 from queueops.redis.broker import RedisBroker
 from tests.kernel.desk import NEVER_MS, Desk, end
 
@@ -155,6 +156,35 @@ def test_a_task_whose_record_is_lost_is_put_aside(full: Desk, garbage: bool) -> 
     assert checked(full) == set()
     assert full.drain("w2")[:1] == ["m"] or full.state("b") == "succeeded"
     full.client.flushall()
+
+
+def test_display_counters_that_were_lost_or_spoiled_are_put_right(full: Desk) -> None:
+    counts = key(full, "counts")
+    before = full.client.hgetall(counts)
+    full.client.delete(counts)
+    assert checked(full) == set()
+    assert "~name:tests.noop: pending was counted as 0 instead of 5" in checked(full, repair=True)
+    assert full.client.hgetall(counts) == before
+    full.client.hset(counts, mapping={"n|tests.noop|restart": 7, "l|narrow|active": "x", "n|tests.noop|failed": -2})
+    assert checked(full, repair=True) == {
+        "~name:tests.noop: restart was counted as 7 instead of 0",
+        "~name:tests.noop: failed was counted as -2 instead of 1",
+        "~lane:narrow: running was counted as x instead of 1",
+    }
+    assert full.client.hgetall(counts) == before
+    full.check()
+
+
+def test_a_name_with_very_many_tasks_in_two_states_is_not_walked(full: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checking, "MOST_COUNTED", 1)
+    counts = key(full, "counts")
+    before = full.client.hgetall(counts)
+    full.client.hset(counts, "n|tests.noop|restart", 7)
+    checked(full, repair=True)
+    assert full.client.hget(counts, "n|tests.noop|restart") == b"7"
+    monkeypatch.setattr(checking, "MOST_COUNTED", 2)
+    checked(full, repair=True)
+    assert full.client.hgetall(counts) == before
 
 
 @pytest.fixture
