@@ -120,7 +120,8 @@ class TaskHandle(Generic[Result]):
         """Wait for the end, at most `timeout` seconds (None: for ever), and return what the task returned.
 
         The value is plain JSON data: a tuple comes back as a list. Raises TaskFailed, TaskCancelled, ResultTimeout,
-        TaskGone when there is no such task any more, or TaskSuperseded when a later push has its place.
+        TaskGone when there is no such task any more, or TaskSuperseded when a later push has its place; and
+        BrokerUnavailable when the store does not answer within that time, or within 2 s.
         """
         patience = waiting.Patience.of(timeout)
         self._check()

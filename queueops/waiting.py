@@ -21,6 +21,7 @@ from queueops.durations import to_ms
 from queueops.ear import Ear, Hub
 from queueops.errors import BrokerUnavailable, ResultTimeout, TaskGone
 from queueops.redis import broker as brokers
+from queueops.redis import patience as time_left
 from queueops.states import TERMINAL
 
 RECHECK = 10.0
@@ -77,7 +78,7 @@ def wait(pool: str, task_id: str, patience: Patience, generation: Generation) ->
     try:
         while True:
             step = steps.send(answer) if not isinstance(answer, Exception) else steps.throw(answer)
-            answer = _called(step) if callable(step) else _heard(*step)
+            answer = _called(step, patience) if callable(step) else _heard(*step)
     except StopIteration:
         return
     finally:
@@ -92,7 +93,7 @@ async def await_end(pool: str, task_id: str, patience: Patience, generation: Gen
         while True:
             step = steps.send(answer) if not isinstance(answer, Exception) else steps.throw(answer)
             if callable(step):
-                answer = await in_thread(partial(_called, step))
+                answer = await in_thread(partial(_called, step, patience))
             else:
                 answer = bool((await asyncio.wait({asyncio.wrap_future(step[0])}, timeout=step[1]))[0])
     except StopIteration:
@@ -151,10 +152,13 @@ def _is_over(task_id: str, state: str) -> bool:
     return state in TERMINAL or state == SUPERSEDED
 
 
-def _called(call: Call) -> Any:
+def _called(call: Call, patience: Patience) -> Any:
     """The answer, or the error as a value: it is thrown into the steps, whose business it is."""
     try:
-        return call()
+        if patience.seconds is None:
+            return call()
+        with time_left.at_most(patience.left()):
+            return call()
     except BrokerUnavailable as error:
         return error
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,6 +11,8 @@ import pytest
 import queueops
 from queueops import inspect
 from queueops.errors import BrokerUnavailable
+from queueops.handle import TaskHandle
+from queueops.redis import patience
 from queueops.redis.broker import close_brokers, get_broker
 from tests.silence import HTTP, Listener
 from tests.tasks_for_tests import add
@@ -29,6 +32,21 @@ def test_a_silent_store_is_an_error_soon(namespace: str, listener: Listener, set
     for call in (lambda: add.push(1), lambda: queueops.get("x"), inspect.snapshot):
         with pytest.raises(BrokerUnavailable, match="attempts: 1"):
             call()
+
+
+@pytest.mark.parametrize("scheme", ["redis", "rediss"])
+def test_who_waits_for_a_result_meets_a_silent_store_within_that_time(
+    namespace: str, listener: Listener, settings: Any, monkeypatch: pytest.MonkeyPatch, scheme: str
+) -> None:
+    """Without an end of its own the wait would last as long as a call may take: for ever here."""
+    never = {"socket_timeout": 86_400, "socket_connect_timeout": 86_400}
+    own = {"CONNECT": never, "URL": listener.url.replace("redis", scheme)}
+    settings.QUEUEOPS = settings.QUEUEOPS | own
+    monkeypatch.setattr(patience, "LEAST_S", 0.2)
+    with pytest.raises(BrokerUnavailable):
+        TaskHandle("x").result(timeout=0.1)
+    with pytest.raises(BrokerUnavailable):
+        asyncio.run(TaskHandle("x").aresult(timeout=0.1))
 
 
 def test_a_page_does_not_wait_as_long_as_a_push(namespace: str) -> None:

@@ -1,16 +1,23 @@
-"""How long a call may wait for its answer: a process that was told to end does not wait for a store that is silent."""
+"""How long a call may wait for its answer: a process that was told to end does not wait for a store that is silent, nor
+does whoever has said how long to wait.
+"""
 
 from __future__ import annotations
 
 import signal
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import FrameType
 
 from redis.exceptions import TimeoutError
 
 CUT_AFTER_S = 1.0
 """So long a call of the main thread may still take once the process was told to end."""
+
+LEAST_S = 2.0
+"""So long any call has for its answer, however little its caller would wait: a busy machine needs some."""
 
 _mine = threading.local()
 
@@ -25,6 +32,22 @@ class Waiting:
 
     def __exit__(self, *error: object) -> None:
         _mine.since = None
+
+
+@contextmanager
+def at_most(seconds: float) -> Iterator[None]:
+    """Calls of scripts that this thread makes in here end within so many seconds, and those of LEAST_S."""
+    _mine.until = time.monotonic() + max(LEAST_S, seconds)
+    try:
+        yield
+    finally:
+        _mine.until = None
+
+
+def left() -> float | None:
+    """Seconds that this thread's calls have left; None where nobody has said so."""
+    until = getattr(_mine, "until", None)
+    return None if until is None else max(0.01, until - time.monotonic())
 
 
 def run_out() -> None:

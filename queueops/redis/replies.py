@@ -84,9 +84,10 @@ def repeat(call: Callable[[], T], url: str, retry: BrokerRetry) -> T:
     """Make a whole, idempotent call until it is answered, at most ``retry.attempts`` times.
 
     Raises BrokerUnavailable when none was, StoreFull at once when Redis takes nothing new. No attempt begins later than
-    ``retry.budget`` seconds after the first, nor when the process is to end.
+    ``retry.budget`` seconds after the first, nor when the process is to end or the caller's own time is over.
     """
-    last = time.monotonic() + retry.budget
+    left = patience.left()
+    last = time.monotonic() + (retry.budget if left is None else min(left, retry.budget))
     for attempt in range(1, retry.attempts + 1):
         try:
             with patience.Waiting():
