@@ -89,7 +89,8 @@ class Node(msgspec.Struct):
 class Lease(msgspec.Struct, kw_only=True):
     """A task that this worker holds, until its deadline, under a fence that every later write must carry.
 
-    ``handed_ms``: when it was handed over, by the broker's time, with a token; 0: it was claimed.
+    ``handed_ms``: when it was handed over, by the broker's time, with a token; 0: it was claimed. ``round``: how
+    often an iterator was retried from where it was.
     """
 
     id: str
@@ -114,6 +115,7 @@ class Lease(msgspec.Struct, kw_only=True):
     phase: str = ""
     previous: bytes | None = None
     cursor: bytes = b""
+    round: int = 0
     wait_ms: int = 0
     handed_ms: int = 0
 

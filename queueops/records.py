@@ -73,6 +73,7 @@ FIELDS: dict[str, str] = {
     "rk": "resumed_children",
     "rn": "round",
     "rp": "retry",
+    "rq": "tasks_to_come",
     "rr": "reduce_retries",
     "rs": "resumes",
     "rt": "reduce_timeout",
@@ -85,6 +86,8 @@ FIELDS: dict[str, str] = {
     "sw": "answer",
     "sz": "results_size",
     "t": "timeout",
+    "tc": "tasks_cancelled",
+    "tf": "tasks_failed",
     "tg": "tags",
     "tk": "token",
     "tn": "turn_came",
@@ -92,6 +95,7 @@ FIELDS: dict[str, str] = {
     "tp": "top",
     "tr": "trace",
     "tv": "turn_previous",
+    "tx": "tasks_stopped",
     "u": "uid",
     "uk": "unknown_since",
     "uc": "uncounted",
@@ -212,6 +216,10 @@ class Record(msgspec.Struct, kw_only=True):
     turn_came: bool = False
     turn_previous: bytes | None = None
     window: int | None = None
+    tasks_failed: int = 0
+    tasks_cancelled: int = 0
+    tasks_stopped: int = 0
+    tasks_to_come: int = 0
     failed_by: str = ""
     first_failure: str = ""
     child_error: bytes = b""
@@ -240,7 +248,7 @@ _WHOLE = frozenset(
         *("max_parallel", "chunks_per_worker", "chunk_retries", "chunk_timeout", "reduce_retries", "reduce_timeout"),
         *("chunks", "chunks_dropped", "longest_chunk", "longest_chunk_ms", "pushed_uid", "unknown_since"),
         *("delay", "children", "children_failed", "results_size", "activated", "resumed_children", "window", "round"),
-        "parent_round",
+        *("parent_round", "tasks_failed", "tasks_cancelled", "tasks_stopped", "tasks_to_come"),
     )
 )
 _REAL = frozenset({"progress", "total"})

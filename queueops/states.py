@@ -141,6 +141,7 @@ TRANSITIONS: tuple[Transition, ...] = (
     *(Transition(_S.WAITING, state, "activate", _ANYBODY) for state in (_S.PENDING, _S.POSTPONED, _S.IDLE)),
     Transition(_S.POSTPONED, _S.IDLE, "promote", (_W, _D)),
     *(Transition(_S.IDLE, state, "gather", (_W, _D, _O, _C)) for state in (_S.SUCCEEDED, _S.FAILED)),
+    *_each((_S.PENDING, _S.POSTPONED, _S.RESTART), _S.FAILED, "gather", _W, _D, _O, _C),
     Transition(_S.WAITING, None, "discard", (_P, _W, _D, _C)),
     Transition(_S.AGGREGATING, _S.PENDING, "gather", (_W, _D, _O)),
     Transition(_S.AGGREGATING, _S.FAILED, "gather", (_W, _D, _O)),

@@ -25,7 +25,7 @@ SEARCHES = 4
 MOST_OPENED = 20
 SHOWN = ("", "failed", "open")
 """Which parts: all, those that failed or were cancelled, those that have not ended."""
-_POSITION = re.compile(r"g?\d{1,15}", re.ASCII)
+_POSITION = re.compile(r"[ge]?\d{1,15}", re.ASCII)
 _ORDER = {str(state): number for number, state in enumerate(State)}
 
 
@@ -34,7 +34,8 @@ def tree(id: str, pool: str, *, after: str = "", show: str = "", opened: Sequenc
 
     `after` is the `next` of the page before; empty for the usual beginning, in a long chain near the part whose turn it
     is. `opened` names parts that are to be shown with their own, at most MOST_OPENED; those of few parts are anyhow. A
-    chain and a group keep all of theirs; an iterator knows those that it has begun and those that come next.
+    chain and a group keep all of theirs; an iterator knows those that it has begun, the latest 100 that have ended (or
+    that failed), and those that come next.
     """
     if show not in SHOWN or (after and not _POSITION.fullmatch(after)):
         raise cursor.broken()

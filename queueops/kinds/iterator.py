@@ -41,8 +41,9 @@ class Iterator(RunClass, abstract=True):
     for more tasks: at most ``window`` of them run or wait at a time. It answers a ``Batch`` or, when there is no more,
     None; the iterator ends when its tasks have. An attempt that fails is tried again as any task's is.
     ``on_failure``: "fail" ends it and cancels the rest when one of its tasks fails; "continue" fails at the end.
-    ``keep_tasks``: seconds that its tasks are kept when they have succeeded (None: as they say themselves); those that
-    fail are kept as they say. ``cron``: when it runs by itself, a line or a `Schedule`; not inherited.
+    ``keep_tasks``: seconds that its tasks are kept when they have succeeded (None: as they say themselves); the others
+    are kept as long as it is, and a retry runs them again. ``cron``: when it runs by itself, a line or a `Schedule`;
+    not inherited.
     """
 
     window: ClassVar[int] = 100

@@ -45,10 +45,10 @@ def entries_of(nodes: Sequence[Node]) -> list[Entry]:
     return [Entry(_parent(node, nodes), node.order, node.push.id, node.push) for node in nodes]
 
 
-def stages_of(nodes: Sequence[Node], *, iterator: bool = False) -> list[Stage]:
+def stages_of(nodes: Sequence[Node], *, iterator: bool = False, round: int = 0) -> list[Stage]:
     """What is written of a tree, in this order. The tasks are told where they belong.
 
-    An ``iterator`` neither keeps its tasks nor counts the leaves below them.
+    An ``iterator`` neither keeps its tasks nor counts the leaves below them; they are of its round of retries.
     """
     levels, tops = _places(nodes)
     below = _leaves_below(nodes)
@@ -61,7 +61,7 @@ def stages_of(nodes: Sequence[Node], *, iterator: bool = False) -> list[Stage]:
             known.entries.append(Entry(parent.id, node.order, f"{push.id}#{push.pool}", None))
             push.parent_id, push.parent_pool = parent.id, parent.pool
             if iterator and node.parent == 0:
-                push.own = (*push.own, ("it", 1))
+                push.own = (*push.own, ("it", 1), *((("po", round),) if round else ()))
             if not iterator and push.kind in CONTAINERS:
                 push.own = (*push.own, ("to", below[number]), ("pr", 0))
         elif level:

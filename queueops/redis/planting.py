@@ -68,7 +68,7 @@ class Planting(Producing, Storing):
     def _emit_far(self, lease: Lease, nodes: Sequence[Node], token: str, write: Write, *, iterator: bool) -> None:
         for pool in pools_of(nodes):
             self.announce(pool)
-        first, *others = stages_of(nodes, iterator=iterator)
+        first, *others = stages_of(nodes, iterator=iterator, round=lease.round)
         uids = {lease.id: lease.uid} | _written(write, first.entries[1:])
         for stage in others:
             uids |= self._write_stage(lease.id, stage, token, uids)

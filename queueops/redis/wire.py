@@ -209,6 +209,7 @@ _LEASE = {
     b"ph": _text("phase"),
     b"pv": _put_previous,
     b"st": _put_cursor,
+    b"rn": _whole("round"),
     b"me": _put_meta,
     b"tg": _put_tags,
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -51,6 +52,11 @@ class Node:
     answer: str = ""
     is_done: bool = False
     failed_by: bool = False
+    ended: list[str] = field(default_factory=list)
+    unwell: list[tuple[str, str]] = field(default_factory=list)
+    to_come: int = 0
+    emitted: int = 0
+    tally: Counter[str] = field(default_factory=Counter)
 
     @property
     def is_over(self) -> bool:
@@ -70,6 +76,7 @@ class Model:
         self.nodes: dict[str, Node] = {}
         self.count = 0
         self.ended: list[tuple[Node, str, Any]] = []
+        self.stirred: list[str] = []
 
     # Planting
 
@@ -164,13 +171,23 @@ class Model:
             self.finish(node, "cancelled")
 
     def cancel_children(self, node: Node) -> None:
-        """What it has begun, and what it has not."""
-        below = [*node.open, *node.planted, *node.drafts]
-        node.open, node.planted, node.drafts = set(), [], []
+        """What it has begun, and what it has not; of an iterator's run that came to nothing, nothing stays."""
+        below = [*node.open, *node.planted]
+        node.open, node.planted = set(), []
+        if node.kind == "iterator":
+            self.stop(node, below)
         for task_id in below:
             found = self.nodes.get(task_id)
             if found and found.parent == node.id and not found.is_over:
                 self.cancel(found)
+        if node.kind == "iterator" and node.state not in LEASED:
+            self.erase_drafts(node)
+
+    def stop(self, node: Node, below: list[str]) -> None:
+        """An iterator knows what ended with it."""
+        node.tally["x"] += len(below)
+        node.unwell += [("x", task_id) for task_id in below]
+        node.ended += below
 
     # Upwards
 
@@ -188,8 +205,12 @@ class Model:
 
     def settle_up(self) -> None:
         """All that has ended is told, the first first."""
-        while self.ended:
-            self.child_ended(*self.ended.pop(0))
+        while self.ended or self.stirred:
+            while self.ended:
+                self.child_ended(*self.ended.pop(0))
+            stirred, self.stirred = list(dict.fromkeys(self.stirred)), []
+            for iterator in stirred:
+                self.go_on_iterating(self.nodes[iterator])
 
     def child_ended(self, child: Node, state: str, result: Any) -> None:
         """What an end means for the parent; nothing for one that is gone, and not before it has begun."""
@@ -205,7 +226,7 @@ class Model:
         parent.open.discard(child.id)
         self.count_in(child, 1)
         if parent.kind == "iterator":
-            self.iterator_child_ended(parent, state)
+            self.iterator_child_ended(parent, child.id, state)
         elif parent.state == "idle":
             getattr(self, f"{parent.kind}_child_ended")(parent, child.id, state, result)
 
@@ -249,30 +270,68 @@ class Model:
 
     # Iterators
 
-    def iterator_child_ended(self, node: Node, state: str) -> None:
-        """One of its tasks has ended; while it runs, that is all that is noted."""
+    def iterator_child_ended(self, node: Node, task_id: str, state: str) -> None:
+        """One of its tasks has ended."""
+        node.tally["ended"] += 1
+        node.ended.append(task_id)
         if state != "succeeded":
+            letter = "c" if state == "cancelled" else "f"
+            node.tally[letter] += 1
+            node.unwell.append((letter, task_id))
             node.failures += 1
             node.failed_by = node.failed_by or node.policy == "fail"
-        if node.state != "idle":
+        self.stirred.append(node.id)
+
+    def go_on_iterating(self, node: Node) -> None:
+        """What follows from that; while it runs, only that the others end with one that failed."""
+        if node.is_over:
             return
         if node.failed_by:
-            return self.finish(node, "failed")
+            return self.cancel_children(node) if node.state in LEASED else self.finish(node, "failed")
+        if node.state != "idle":
+            return
         room = self.let_in(node)
         if node.is_done:
-            if not node.open and not node.planted:
+            if not (node.open or node.planted or node.to_come):
                 self.end_iterator(node)
         elif room:
             node.state = "pending"
 
     def let_in(self, node: Node) -> bool:
-        """Tasks begin as far as the window allows; whether there is room for more."""
+        """Tasks begin as far as the window allows, first those that come again; whether there is room for more."""
         free = node.window - len(node.open)
-        batch, node.planted = node.planted[: max(0, free)], node.planted[max(0, free) :]
+        while node.to_come and free > 0:
+            node.to_come -= 1
+            free -= self.take_again(node, *node.unwell.pop(0))
+        if free <= 0:
+            return False
+        batch, node.planted = node.planted[:free], node.planted[free:]
         for task_id in batch:
             node.open.add(task_id)
             self.activate(task_id, node)
         return free > len(batch)
+
+    def take_again(self, node: Node, letter: str, task_id: str) -> bool:
+        """One that did not succeed comes again, or runs on; whether it takes a place."""
+        child = self.child(task_id, node)
+        if child is None:
+            return False
+        node.tally[letter] -= 1
+        node.tally["ended"] -= letter != "x"
+        if child.state == "succeeded":
+            node.tally["ended"] += 1
+            return False
+        node.open.add(task_id)
+        if child.is_over:
+            self.reset(child, "failed")
+            self.activate(task_id, node)
+        elif child.state in LEASED:
+            child.again = child.cancel = False
+        return True
+
+    def reset(self, child: Node, mode: str) -> None:
+        """It waits for its turn again: see the model of work."""
+        raise NotImplementedError
 
     def end_iterator(self, node: Node) -> None:
         """Its tasks are over."""
@@ -280,15 +339,16 @@ class Model:
 
     def settle_iterator(self, node: Node) -> None:
         """A run has ended well."""
+        node.attempts = node.crashes = 0
+        node.emitted += len(node.drafts)
+        node.planted, node.drafts = node.planted + node.drafts, []
+        node.is_done = node.is_done or node.answer == "done"
         if node.failed_by:
             return self.finish(node, "failed")
         if node.cancel:
             return self.finish(node, "cancelled")
-        node.attempts = node.crashes = 0
-        node.planted, node.drafts = node.planted + node.drafts, []
-        node.is_done = node.is_done or node.answer == "done"
         room = self.let_in(node)
-        is_empty = not node.open and not node.planted
+        is_empty = not (node.open or node.planted or node.to_come)
         if node.answer == "done" and is_empty:
             self.end_iterator(node)
         elif node.answer == "next" and room:

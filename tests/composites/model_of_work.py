@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -75,11 +76,18 @@ class WorkedModel(Model):
         if not may or node.cancel:
             self.finish(node, "cancelled" if may else "failed")
         else:
-            node.state = "restart"
+            self.stay(node, "restart")
 
     def make_ready(self, node: Node) -> None:
         """Into its lane."""
-        node.state = "pending"
+        self.stay(node, "pending")
+
+    def stay(self, node: Node, state: str) -> None:
+        """It is run again, unless a task of it has failed meanwhile, with which it fails."""
+        if node.failed_by:
+            self.finish(node, "failed")
+        else:
+            node.state = state
 
     # Time
 
@@ -101,7 +109,8 @@ class WorkedModel(Model):
     def expire(self, node: Node) -> None:
         """Its retention is over: it goes, unless what it is part of is there."""
         parent = self.nodes.get(node.parent)
-        if parent is None or parent.uid != node.parent_uid or parent.kind == "iterator":
+        is_kept = parent is not None and parent.uid == node.parent_uid
+        if not is_kept or (parent is not None and parent.kind == "iterator" and node.state == "succeeded"):
             del self.nodes[node.id]
 
     # Operators
@@ -121,19 +130,22 @@ class WorkedModel(Model):
                 node.results.clear()
             self.resume(node)
         else:
-            self.begin_anew(node)
+            self.begin_anew(node, everything)
             node.state, node.fence = "pending", None
         self.settle_up()
 
-    def begin_anew(self, node: Node) -> None:
-        """A leaf is another generation, with all its attempts."""
-        self.count += 1
-        node.uid, node.counted = self.count, False
+    def begin_anew(self, node: Node, everything: bool) -> None:
+        """A leaf is another generation, with all its attempts; an iterator that goes on is the same."""
+        node.counted = False
+        if everything or node.kind != "iterator":
+            self.count += 1
+            node.uid, node.emitted = self.count, 0
+            node.unwell, node.ended, node.tally = [], [], Counter()
         node.attempts = node.crashes = node.failures = 0
         node.cancel = node.reduces = node.is_done = node.failed_by = False
         node.result = None
         self.erase_drafts(node)
-        node.open, node.planted = set(), []
+        node.open, node.planted, node.to_come = set(), [], len(node.unwell)
 
     def resume(self, node: Node) -> None:
         """Children go back to where they wait, but for those that succeeded; then it goes on from there."""
@@ -184,7 +196,7 @@ class WorkedModel(Model):
         else:
             if child.counted:
                 self.count_in(child, -1)
-            self.begin_anew(child)
+            self.begin_anew(child, mode == "all")
         child.state, child.previous = "waiting", None
 
     def proceed(self, node: Node) -> None:

@@ -7,14 +7,15 @@ from collections.abc import Iterator
 import pytest
 
 from queueops import TaskFailed, chain, get, group
-from queueops.contracts import Outcome
+from queueops.contracts import Lease, Outcome
+from queueops.handle import TaskHandle
 from queueops.redis.broker import get_broker
 from queueops.testing import eager, run_worker
 from queueops.testing.execution import run
 from tests.composites.channel import CHANNEL
-from tests.composites.work import Brief, Burst, Count, Mixed, Patient, Wrong, seen, tell
+from tests.composites.work import Brief, Burst, Count, Mixed, Patient, Wrong, broken, seen, tell
 from tests.kernel import invariants
-from tests.kernel.desk import end
+from tests.kernel.desk import Desk, end
 from tests.kernel.picture import server_of
 
 pytestmark = pytest.mark.usefixtures("namespace")
@@ -24,6 +25,8 @@ pytestmark = pytest.mark.usefixtures("namespace")
 def pool_is_sound() -> Iterator[None]:
     """What is left in the pool is checked."""
     seen.clear()
+    broken.clear()
+    broken.add(13)
     yield
     invariants.check(get_broker(), "default")
 
@@ -34,13 +37,27 @@ def keys(pattern: str) -> list[bytes]:
     return server_of(broker, pool.seq).keys(f"{pool.prefix}:task:{pattern}")
 
 
+def lists_of(handle: TaskHandle) -> set[str]:
+    """What is kept of it beside its record."""
+    return {key.decode().rpartition("#")[2] for key in keys(f"{handle.id}#*")}
+
+
+def begun() -> tuple[TaskHandle, Desk, Lease, list[Lease]]:
+    """An iterator that runs, and two tasks of it that do, too."""
+    handle, desk = Count.push(9), Desk(get_broker())
+    desk.broker.exchange("default", "w1", settle=[run(desk.lease(), CHANNEL)])
+    leases = desk.claim(3)
+    (running,) = [lease for lease in leases if lease.id == handle.id]
+    return handle, desk, running, [lease for lease in leases if lease.id != handle.id]
+
+
 def test_it_runs_all_its_tasks_and_ends() -> None:
     handle = Count.push(7)
     run_worker()
     assert handle.result(timeout=60) is None
     assert sorted(seen) == list(range(7))
     assert (handle.progress.done, handle.progress.total) == (7, 7)
-    assert not keys(f"{handle.id}#*")
+    assert lists_of(handle) == {"latest"}
 
 
 def test_no_more_tasks_are_in_flight_than_its_window() -> None:
@@ -148,18 +165,124 @@ def test_cancelling_it_cancels_its_tasks() -> None:
     assert broker.client.zcard(broker.keys("default").state("waiting")) == 0
 
 
-def test_a_failed_one_is_retried_from_where_it_was_or_from_the_beginning() -> None:
+def test_a_failed_one_is_retried_with_what_failed_and_from_where_it_was_or_from_the_beginning() -> None:
     handle = Count.push(16)
     run_worker()
     assert handle.state == "failed"
     before = len(seen)
+    broken.discard(13)
     assert handle.retry()
     run_worker()
     assert handle.state == "succeeded"
     assert len(seen) < 2 * before
+    assert sorted(seen) == list(range(16))
+    assert (handle.progress.done, handle.progress.total) == (16, 16)
+    assert lists_of(handle) == {"latest", "log"}
+    broken.add(13)
     assert handle.retry(everything=True)
     run_worker()
     assert handle.state == "failed"
+
+
+def test_one_that_went_on_runs_again_only_what_failed() -> None:
+    handle = Burst.push(30)
+    run_worker()
+    assert (handle.state, len(seen)) == ("failed", 29)
+    assert handle.retry()
+    run_worker()
+    assert (handle.state, len(seen)) == ("failed", 29)  # it failed again
+    broken.discard(13)
+    assert handle.retry()
+    run_worker()
+    assert handle.state == "succeeded"
+    assert sorted(seen) == list(range(30))
+
+
+def test_a_group_that_it_emitted_goes_on_where_it_failed() -> None:
+    handle = Mixed.push(fail=True)
+    run_worker()
+    assert handle.state == "failed"
+    broken.discard(13)
+    assert handle.retry()
+    run_worker()
+    assert handle.state == "succeeded"
+    assert sorted(seen) == [1, 1, 3, 13]
+
+
+def test_what_was_cancelled_with_it_comes_again_within_the_window() -> None:
+    handle = Burst.push(9)
+    broker = get_broker()
+    (lease,) = broker.exchange("default", "w1", want=1).leases
+    broker.exchange("default", "w1", settle=[run(lease, CHANNEL)])
+    assert handle.cancel("enough")
+    assert handle.retry()
+    open_key, sizes = f"{broker.keys('default').task(handle.id)}#open", set()
+    while leases := broker.exchange("default", "w1", want=5).leases:
+        sizes.add(broker.client.scard(open_key))
+        for lease in leases:
+            broker.exchange("default", "w1", settle=[run(lease, CHANNEL)])
+    assert max(sizes) == 2
+    assert handle.state == "succeeded"
+    assert sorted(seen) == list(range(9))
+
+
+def test_one_that_runs_on_when_its_iterator_comes_again_is_kept() -> None:
+    handle = Burst.push(2)
+    broker = get_broker()
+    (lease,) = broker.exchange("default", "w1", want=1).leases
+    broker.exchange("default", "w1", settle=[run(lease, CHANNEL)])
+    running = broker.exchange("default", "w1", want=2).leases
+    assert handle.cancel("enough")
+    assert handle.retry()
+    (again,) = broker.exchange("default", "w1", want=1).leases
+    broker.exchange("default", "w1", settle=[run(again, CHANNEL)])
+    broker.exchange("default", "w1", settle=[run(lease, CHANNEL) for lease in running])
+    assert handle.state == "succeeded"
+    assert seen == [0, 1]
+
+
+def test_what_failed_is_kept_as_long_as_the_iterator() -> None:
+    handle = Burst.push(14)
+    run_worker()
+    desk = Desk(get_broker())
+    ids = [key.decode().rpartition(":task:")[2] for key in keys("*") if b"#" not in key]
+    parts = [id for id in ids if id != handle.id]
+    desk.make_due(*parts)
+    desk.tick()
+    (kept,) = [id for id in parts if get(id)]
+    assert get(kept).state == "failed"
+    desk.make_due(handle.id)
+    desk.tick()
+    desk.make_due(kept)
+    desk.tick()
+    assert not keys("*")
+
+
+@pytest.mark.parametrize("rest", ["pending", "restart", "postponed"])
+def test_it_fails_at_once_though_iterate_is_to_run_again(rest: str) -> None:
+    handle, desk, running, held = begun()
+    if rest == "pending":
+        desk.settle(running, Outcome.RELEASE)
+    elif rest == "restart":
+        desk.settle(running, Outcome.ERROR, b"{}", delay_ms=1_000_000)
+    else:
+        desk.settle(running, Outcome.RESTART, delay_ms=1_000_000)
+    assert handle.state == rest
+    desk.settle(held[0], Outcome.ERROR, b"{}", delay_ms=-1)
+    assert handle.state == "failed"
+    assert desk.claim(9) == []
+    assert "its child" in handle.status().reason
+
+
+def test_its_tasks_end_at_once_when_one_fails_while_iterate_runs() -> None:
+    handle, desk, running, (first, second) = begun()
+    desk.settle(first, Outcome.ERROR, b"{}", delay_ms=-1)
+    assert handle.state == "locked"
+    assert desk.record(second.id).cancel_requested
+    desk.settle(second, Outcome.CANCEL, b"told")
+    desk.settle(running, Outcome.ERROR, b"{}", delay_ms=1_000_000)
+    assert handle.state == "failed"
+    assert first.id in handle.status().reason
 
 
 def test_eagerly_it_runs_within_its_push() -> None:
@@ -181,7 +304,7 @@ def test_a_task_that_is_cancelled_before_its_turn_takes_no_place_in_the_window()
     assert handle.state == "failed"
     assert len(seen) == 5
     assert "1 of its 6 tasks failed; the first: its child" in handle.status().reason
-    assert not keys(f"{handle.id}#*")
+    assert lists_of(handle) == {"latest", "failures"}
 
 
 def test_a_cancelled_iterator_ends_as_cancelled_though_tasks_of_it_failed() -> None:

@@ -24,9 +24,11 @@ from tests.composites import model as models
 from tests.composites.model import CONTAINERS, LEASED, MAX_CRASHES, RETRIES, TIMED
 from tests.composites.model_of_work import WorkedModel
 from tests.kernel.desk import NEVER_MS, Desk, make
+from tests.kernel.picture import Picture
 from tests.places import CLUSTER
 
 ROOTS, WORKERS = ["r0", "r1", "r2"], ["w1", "w2"]
+TALLY = {"ended": "pr", "f": "tf", "c": "tc", "x": "tx"}
 PHASES = [Phase.generate, Phase.shrink] if "SHRINK" in os.environ else [Phase.generate]
 EXAMPLES = int(os.environ.get("QUEUEOPS_TESTS_EXAMPLES", "40"))
 
@@ -328,6 +330,18 @@ class Composites(RuleBasedStateMachine):
                 assert (int(row["pr"]), int(row["to"])) == (node.done, node.total), node
             if node.state == "succeeded":
                 assert plain(row.get("re", "").encode()) == node.result, node
+            if node.kind == "iterator":
+                self.agree_on_ended(node, row, picture)
+
+    def agree_on_ended(self, node: models.Node, row: dict[str, str], picture: Picture) -> None:
+        """An iterator knows what has ended, how, and what comes again; of those that end in one call in any order."""
+        told = {name: int(row.get(field, 0)) for name, field in TALLY.items()}
+        assert told == {name: node.tally[name] for name in TALLY}, node
+        assert (int(row.get("to", 0)), int(row.get("rq", 0))) == (node.emitted, node.to_come), node
+        assert sorted(picture.items(f"task:{node.id}#latest")) == sorted(node.ended[-100:]), node
+        entries = picture.items(f"task:{node.id}#failures")
+        assert sorted(entries) == sorted(map("".join, node.unwell)), node
+        node.unwell = [(entry[0], entry[1:]) for entry in entries]
 
     def stop_the_clock(self) -> None:
         """Nothing comes due by itself."""

@@ -17,14 +17,23 @@ from tests.places import APART
 policies = st.sampled_from(["fail", "continue", "outcomes"])
 pools_ = st.sampled_from(APART)
 leaves = st.tuples(st.just("task"), st.just(""), pools_, st.just(()))
-trees = st.recursive(
-    leaves,
-    lambda part: st.one_of(
-        st.tuples(st.just("chain"), st.just("fail"), pools_, st.lists(part, min_size=1, max_size=3)),
-        st.tuples(st.just("group"), policies, pools_, st.lists(part, min_size=1, max_size=3)),
-    ),
-    max_leaves=6,
-).filter(lambda tree: tree[0] in CONTAINERS)
+iterators = st.tuples(st.just("iterator"), st.sampled_from(["fail", "continue"]), pools_, st.just(()))
+
+
+def trees_of(leaves: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    """Chains and groups of such leaves."""
+    return st.recursive(
+        leaves,
+        lambda part: st.one_of(
+            st.tuples(st.just("chain"), st.just("fail"), pools_, st.lists(part, min_size=1, max_size=3)),
+            st.tuples(st.just("group"), policies, pools_, st.lists(part, min_size=1, max_size=3)),
+        ),
+        max_leaves=6,
+    ).filter(lambda tree: tree[0] in CONTAINERS)
+
+
+trees = trees_of(leaves)
+trees_with_iterators = trees_of(st.one_of(leaves, leaves, iterators))
 
 
 def grown(root: str, root_pool: str, tree: Any, numbers: Iterator[int]) -> list[Part]:
@@ -49,6 +58,8 @@ def pushed(nodes: list[Part]) -> list[Node]:
         own = (
             {"cc": sum(other.parent == node.id for other in nodes), "of": node.policy}
             if node.kind in CONTAINERS
+            else {"wi": 2, "of": node.policy}
+            if node.kind == "iterator"
             else {}
         )
         if not node.parent:

@@ -104,13 +104,14 @@ class Count(Iterator):
 
 
 seen: list[int] = []
+broken = {13}
 
 
 @task(retries=0)
 def note(number: int) -> int:
     """Take down a number; some fail."""
-    if number == 13:
-        raise ValueError("13")
+    if number in broken:
+        raise ValueError(str(number))
     seen.append(number)
     return number
 

@@ -11,8 +11,11 @@ from queueops.errors import FilterError
 from queueops.inspect import Branch, Part, Tree
 from queueops.inspect.trees import PAGE, ROWS
 from queueops.redis.broker import get_broker
+from queueops.testing import run_worker
+from queueops.testing.execution import run
+from tests.composites.channel import CHANNEL
 from tests.composites.trees import chain_of, group_of, plant
-from tests.composites.work import Count, note
+from tests.composites.work import Brief, Burst, Count, note
 from tests.kernel.desk import Desk
 
 
@@ -210,7 +213,9 @@ def test_what_has_no_parts_and_a_key_of_another_type_have_none(desk: Desk) -> No
     assert inspect.task("t") is not None
 
 
-@pytest.mark.parametrize("after", ["x", "-1", "1e5", "+inf", "\u00b2", "1" * 30, "g", "gx", "g-1", "g" + "1" * 30])
+@pytest.mark.parametrize(
+    "after", ["x", "-1", "1e5", "+inf", "\u00b2", "1" * 30, "g", "gx", "g-1", "g" + "1" * 30, "e", "e-1"]
+)
 def test_a_position_that_is_none_is_refused(desk: Desk, after: str) -> None:
     with pytest.raises(FilterError):
         inspect.tree("t", "default", after=after)
@@ -241,6 +246,67 @@ def test_an_iterator_tells_what_it_has_begun_and_what_comes_next() -> None:
     assert page.counts == (("pending", 62),)
     desk.client.delete(f"{key}#open", f"{key}#planted")
     assert lease.id == handle.id
+
+
+@pytest.mark.usefixtures("namespace")
+def test_an_iterator_tells_what_has_ended_the_latest_first_and_what_failed_alone() -> None:
+    handle = Burst.push(20)
+    run_worker()
+    page = read(handle.id)
+    assert page.counts == (("succeeded", 19), ("failed", 1))
+    assert (page.open, page.next, len(page.rows)) == (0, "", 20)
+    generations = [get_broker().record("default", row.id).uid for row in page.rows]
+    ended = [row.ended_ms for row in page.rows]
+    assert ended == sorted(ended, reverse=True), generations
+    (failed,) = read(handle.id, show="failed").rows
+    assert (failed.task.state, failed.task.error) == ("failed", "ValueError: 13")
+    assert "retry" in failed.task.allowed
+    assert read(handle.id, show="open").rows == ()
+
+
+@pytest.mark.usefixtures("namespace")
+def test_pages_of_what_an_iterator_has_ended_follow_each_other_and_are_as_long_for_very_many() -> None:
+    handle = Burst.push(260)
+    run_worker()
+    first = read(handle.id)
+    last = read(handle.id, after=first.next)
+    assert [len(first.rows), len(last.rows), last.next] == [50, 50, ""]
+    assert len({*ids(first), *ids(last)}) == 100
+    assert first.counts == (("succeeded", 259), ("failed", 1))
+    desk = Desk(get_broker())
+    assert desk.client.llen(f"{desk.keys.task(handle.id)}#latest") == 100
+
+
+@pytest.mark.usefixtures("namespace")
+def test_of_an_iterators_tasks_that_are_not_kept_the_numbers_stay() -> None:
+    handle = Brief.push(6)
+    run_worker()
+    desk = Desk(get_broker())
+    for _ in range(2):
+        desk.tick()
+    page = read(handle.id)
+    assert (page.rows, page.counts) == ((), (("succeeded", 6),))
+
+
+@pytest.mark.usefixtures("namespace")
+def test_tasks_that_were_cancelled_with_their_iterator_are_shown_and_counted() -> None:
+    handle = Burst.push(5)
+    desk = Desk(get_broker())
+    desk.broker.exchange("default", "w1", settle=[run(desk.lease(), CHANNEL)])
+    assert handle.cancel("enough")
+    page = read(handle.id)
+    assert page.counts == (("cancelled", 5),)
+    assert {row.task.state for row in page.rows} == {"cancelled"}
+    assert len(read(handle.id, show="failed").rows) == 5
+
+
+@pytest.mark.usefixtures("namespace")
+def test_a_part_of_an_iterator_that_is_part_of_a_group_is_shown_below_it_though_it_has_ended() -> None:
+    handle = group(Burst.s(3), note.s(50)).push()
+    run_worker()
+    (iterator, _) = read(handle.id).rows
+    assert [row.task.state for row in iterator.branch.rows] == ["succeeded"] * 3
+    assert iterator.branch.counts == (("succeeded", 3),)
 
 
 def test_a_part_that_has_ended_is_retried_by_what_it_is_part_of(desk: Desk) -> None:

@@ -259,7 +259,7 @@ def families(look: Look) -> Problems:
                 yield f"{child} is a child of {key}, and does not know it"
             if found["s"] in TERMINAL and not _is_before_its_turn(row, found):
                 yield f"{child} is {found['s']}, but open for {key}"
-    for sub in ("open", "children", "asked", "far"):
+    for sub in ("open", "children", "asked", "far", "latest", "failures"):
         for key in look.picture.under("task:", sub=sub):
             if key not in look.records and key not in look.broken:
                 yield f"the {sub} of {key} are left behind"

@@ -19,6 +19,7 @@ SHAPES = {
     r"task:[^#]+#last": "hash",
     r"task:[^#]+#(children|planted|drafts)": "zset",
     r"task:[^#]+#(open|asked)": "set",
+    r"task:[^#]+#(latest|failures)": "list",
     r"task:[^#]+#(results|far)": "hash",
     r"task:[^#]+#\d+~?": "hash",
     r"task:[^#]+#\d+#log": "list",
@@ -115,6 +116,10 @@ class Picture:
     def members(self, name: str) -> set[str]:
         """A set."""
         return {member.decode() for member in self._values.get(name, ())}
+
+    def items(self, name: str) -> list[str]:
+        """What is in a list."""
+        return [item.decode() for item in self._values.get(name, ())]
 
     def hash(self, name: str) -> dict[str, str]:
         """A hash; empty when it is not there or is no hash."""

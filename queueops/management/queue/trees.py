@@ -62,9 +62,12 @@ def _line(part: Part) -> str:
 
 
 def _tally(branch: Branch | None) -> str:
-    """How many parts it has, by state; of very many how many have ended."""
+    """How many parts it has, by state; of very many how many have ended; of an iterator how many are under way."""
     if branch is None:
         return ""
+    if branch.total is None:
+        under_way = f"{branch.open:,} under way"
+        return f" ({', '.join([under_way, *(f'{number:,} {state}' for state, number in branch.counts)])})"
     if branch.counts:
         return f" ({', '.join(f'{number:,} {state}' for state, number in branch.counts)})"
-    return "" if branch.total is None else f" ({branch.ended:,} of {branch.total:,} have ended)"
+    return f" ({branch.ended:,} of {branch.total:,} have ended)"

@@ -24,6 +24,7 @@
 --@include subtree
 --@include runs
 --@include iterator
+--@include again
 --@include expansion
 --@include distance
 --@include guarding

@@ -25,6 +25,7 @@
 --@include resume
 --@include subtree
 --@include iterator
+--@include again
 --@include expansion
 --@include distance
 --@include guarding

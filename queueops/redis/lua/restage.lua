@@ -25,6 +25,7 @@
 --@include subtree
 --@include runs
 --@include iterator
+--@include again
 --@include expansion
 --@include distance
 --@include guarding

@@ -26,6 +26,7 @@
 --@include subtree
 --@include runs
 --@include iterator
+--@include again
 --@include expansion
 --@include distance
 --@include guarding
@@ -48,7 +49,7 @@ local function trim(state)
   if over <= 0 then return end
   for _, id in ipairs(call('ZRANGE', key, 0, over - 1)) do
     local record = read_record(id)
-    if record then expire(id, record) else forget(id, state) end
+    if record then expire(id, record, true) else forget(id, state) end
     act('trimmed')
   end
   flush()

@@ -5,15 +5,16 @@
 --       of its own, 5 rows in all, 6.. ids of parts that are to be opened
 -- Reply: the tree (a branch, or nothing), then what it is part of, from near to far: id, pool ('' = this one), name, kind,
 --        state. A branch: parts in all ('' of an iterator), parts that have not ended, first, next, counts (state, number,
---        ...; none when there are too many), rows. A row: id, pool ('' = this one), order ('' of an iterator's), '1'
---        where it is gone, time of its state, length of its arguments, its fields, the start of its arguments and of its
---        error, its own branch (or nothing).
+--        ...; when there are too many none, of an iterator those that have ended), rows. A row: id, pool ('' = this one),
+--        order ('' of an iterator's), '1' where it is gone, time of its state, length of its arguments, its fields, the
+--        start of its arguments and of its error, its own branch (or nothing).
 -- Transitions: none.
 --@include clock
 --@include calls
 --@include looking
 --@include core
 --@include rows
+--@include positions
 --@include branches
 
 local SHOW, PAGE, room = ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
@@ -32,7 +33,7 @@ end
 local function branches_in(level)
   local found = { {}, {}, {} }
   for _, part in ipairs(level) do
-    part.branch = not (part.gone or part.pool) and part.kind ~= 'task' and branch_of(part.id) or nil
+    part.branch = not (part.gone or part.pool) and part.kind ~= 'task' and branch_of(part.id, SHOW) or nil
     if part.branch then
       local rank = opened[part.id] and 1 or (part.state == 'succeeded' or part.state == 'waiting') and 3 or 2
       table.insert(found[rank], part.branch)
@@ -50,9 +51,9 @@ local function grow_level(level, depth)
   local share = max(LEAST, min(MOST, floor(room / max(1, #branches))))
   for _, branch in ipairs(branches) do
     local wanted = opened[branch.id] and PAGE or depth <= UNASKED and share or 0
-    if wanted > 0 and branch.listed <= wanted + SPARE then wanted = branch.listed end
+    if wanted > 0 and branch.shown <= wanted + SPARE then wanted = branch.shown end
     wanted = depth <= DEEPEST and min(wanted, room) or 0
-    grow(branch, '', wanted >= min(LEAST, branch.listed) and wanted or 0)
+    grow(branch, '', wanted >= min(LEAST, branch.shown) and wanted or 0)
     for _, part in ipairs(branch.rows) do below[#below + 1] = part end
   end
   return below
@@ -89,7 +90,7 @@ local function line_above(id)
   return line
 end
 
-local root, depth = branch_of(ARGV[1]), 1
+local root, depth = branch_of(ARGV[1], SHOW), 1
 if not root then return told({ {}, line_above(ARGV[1]) }) end
 grow(root, ARGV[2], min(PAGE, room))
 local level = root.rows

@@ -103,11 +103,13 @@ end
 -- The answer of a child that was asked: it comes again (or still runs), or it had succeeded, and gives what it gave.
 function family.hear_resumed(command, word, detail)
   local id, ref, record = command.me, command.i .. '#' .. command.to, read_record(command.me)
-  if not (record and record.u == command.u and record.s == 'idle') then
+  local iterates = record and record.k == 'iterator'
+  if not (record and record.u == command.u and (record.s == 'idle' or (iterates and not TERMINAL[record.s]))) then
     if word == 'OPEN' then send('cancel', command.to, command.i, id, command.u, command.rn, 'y', id .. ' is over') end
     return
   end
   if not family.is_round(record, command.rn) or call('SREM', asked_of(id), ref) == 0 then return end
+  if iterates then return family.hear_again(id, record, ref, word) end
   if word == 'DONE' then
     call('SREM', family.open_of(id), ref)
     if command.lacks == '1' then fill_in(id, record, ref, string.sub(detail, 2)) end

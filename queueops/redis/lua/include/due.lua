@@ -43,9 +43,9 @@ local function act_on_chunk(ref, grace)
   act('recovered')
 end
 
--- A task's chunks go before it does, a part at a time.
-local function expire(id, record)
-  if record.pi and family.keep(id, record) then return act('kept') end
+-- A task's chunks go before it does, a part at a time. `over`: there are too many.
+local function expire(id, record, over)
+  if record.pi and family.keep(id, record, over) then return act('kept') end
   if record.ch then
     if purge_chunks(id) > 0 then
       schedule(id, now)
@@ -79,6 +79,7 @@ end
 function specials.redo(id) redo_step(id, 0) end
 
 function specials.activate(id) family.go_on(id) end
+function specials.again(id) family.go_on_iterating(id) end
 function specials.cancel(id) family.cancel_children(id) end
 function specials.resume(id) family.resume_children(id) end
 function specials.planting(id) family.guard(id) end

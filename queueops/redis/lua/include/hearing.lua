@@ -67,7 +67,7 @@ end
 
 function effects.ask(command)
   local row = fields_of(task_key(command.i), 'u', 'k')
-  local is_there = row and row[1] == command.u and (command.s == 'waiting' or row[2] ~= 'iterator')
+  local is_there = row and row[1] == command.u and (command.s ~= 'succeeded' or row[2] ~= 'iterator')
   return is_there and 'KEPT' or 'GONE'
 end
 

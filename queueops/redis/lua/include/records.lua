@@ -59,7 +59,8 @@ end
 
 local function forget_children(id)
   local key = task_key(id)
-  call('DEL', key .. '#children', key .. '#open', key .. '#results', key .. '#planted', key .. '#drafts', key .. '#asked', key .. '#far')
+  call('DEL', key .. '#children', key .. '#open', key .. '#results', key .. '#planted', key .. '#drafts', key .. '#asked', key .. '#far',
+    key .. '#latest', key .. '#failures')
 end
 
 -- Whether a task has children, or may have some.

@@ -10,6 +10,7 @@ function family.reset(id, child, mode)
   call('HSET', task_key(id), 's', 'waiting')
   if child.cc then return call('HSET', task_key(id), 'rs', mode) end
   if child.k == 'iterator' then family.refresh_iterator(id, mode == 'all') end
+  if child.k == 'iterator' and mode ~= 'all' then return end
   if child.ph or child.mr then back_to_map(id, child) end
   call('HSET', task_key(id), 'u', next_number(), 'uo', child.uo or child.u or 0)
 end

@@ -1,9 +1,5 @@
 -- The end of a lease: one function per outcome, one table that names them. RULES are the pool's numbers, in ms.
 -- Each is given the record as read before any write. Fenced by settle(), which refuses what is stale.
-local function back_to_lane(id, record, number)
-  enter_lane(record.l or 'default', id, record.p, number)
-end
-
 local function leave_lease(id, record, state)
   free_slot(record.l or 'default', id)
   move(id, record.s, state, record.n, record.k)
@@ -19,16 +15,18 @@ local function finish(id, record, state, ...)
 end
 
 local function delay(id, record, state, ms, ...)
+  if family.fails_with_task(id, record) then return end
   leave_lease(id, record, state)
   call('HSET', task_key(id), 's', state, 'd', text(now + ms), ...)
   schedule(id, now + ms)
 end
 
 local function make_ready(id, record, number, ...)
+  if family.fails_with_task(id, record) then return end
   leave_lease(id, record, 'pending')
   unschedule(id)
   call('HSET', task_key(id), 's', 'pending', ...)
-  back_to_lane(id, record, number)
+  enter_lane(record.l or 'default', id, record.p, number)
 end
 
 -- Somebody knows its name: it ran.

@@ -13,11 +13,13 @@ function family.cancel(id, record, reason, with_parent)
   if record.nx then start_next(id) end
 end
 
--- A child is kept as long as its parent, whatever its own retention says.
-function family.keep(id, record)
-  if record.pp then return not record.it and family.ask_to_go(id, record) end
+-- A child is kept as long as its parent, whatever its own retention says. Of an iterator those are that did not succeed,
+-- for a retry runs them again; unless there are too many (`over`).
+function family.keep(id, record, over)
+  if record.pp then return not (record.it and (over or record.s == 'succeeded')) and family.ask_to_go(id, record) end
   local row = fields_of(task_key(record.pi), 's', 'u', 'k')
-  if not (row and row[1]) or row[2] ~= record.pu or row[3] == 'iterator' then return false end
+  if not (row and row[1]) or row[2] ~= record.pu then return false end
+  if row[3] == 'iterator' and (over or record.s == 'succeeded') then return false end
   local latest = TERMINAL[row[1]] and tonumber(call('ZSCORE', P .. ':agenda', record.pi) or 0) or 0
   schedule(id, latest > now and latest + 1 or now + (number_of(record.kp) or RULES['keep_' .. record.s]))
   return true
@@ -118,17 +120,19 @@ local function cancel_ref(ref, parent, uid, round, reason)
   if record and record.pi == parent then family.cancel_child(ref, record, reason) end
 end
 
--- The parent is over: so is what it has begun, and what it has not.
+-- The parent is over, or will be for one that failed: so is what it has begun, and what it has not.
 function family.cancel_children(id)
-  local row = fields_of(task_key(id), 's', 'y', 'k', 'u', 'rn')
-  if not (row and TERMINAL[row[1]]) then return end
-  if row[3] == 'iterator' then family.open_all(id) end
+  local row = fields_of(task_key(id), 's', 'y', 'k', 'u', 'rn', 'fb')
+  if not (row and (TERMINAL[row[1]] or row[6])) then return end
+  if row[3] == 'iterator' then family.open_all(id, LEASED[row[1]]) end
   call('DEL', task_key(id) .. '#asked')
-  local reason = string.sub(id .. ' ' .. (row[1] == 'failed' and 'failed' or 'was cancelled')
-    .. (row[2] and row[2] ~= '' and ': ' .. row[2] or ''), 1, 500)
+  local why = row[1] ~= 'cancelled' and row[6] or row[2]
+  local reason = string.sub(id .. ' ' .. (row[1] == 'cancelled' and 'was cancelled' or 'failed')
+    .. (why and why ~= '' and ': ' .. why or ''), 1, 500)
   while allowance > 0 do
     local refs = call('SPOP', family.open_of(id), min(allowance, 100))
     if #refs == 0 then return end
+    if row[3] == 'iterator' then family.note_stopped(id, refs) end
     for _, ref in ipairs(refs) do cancel_ref(ref, id, row[4], row[5], reason) end
   end
   if call('EXISTS', family.open_of(id)) == 1 then schedule('~cancel:' .. id, now) end

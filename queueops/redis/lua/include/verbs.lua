@@ -16,7 +16,7 @@ function verbs.retry(id, record, arguments)
   local everything = arguments == 'all'
   if record.cc then return family.resume(id, record, everything and 'all' or 'failed') end
   if everything then arguments = ''; call('HDEL', task_key(id), 'mw') end
-  if record.k == 'iterator' and TERMINAL[record.s] then family.refresh_iterator(id, everything) end
+  local coming = record.k == 'iterator' and TERMINAL[record.s] and family.refresh_iterator(id, everything)
   if arguments ~= '' then verbs.edit(id, record, arguments) end
   if not TERMINAL[record.s] then return to_pending(id, record) end
   if arguments == '' and record.ch and not everything then
@@ -24,7 +24,12 @@ function verbs.retry(id, record, arguments)
     if state then return state, detail end
   end
   forget_error(id, record)
-  call('HDEL', task_key(id), 're', 'er', 'ef', 'y', 'e', 'x', 'at', 'cr', 'pr', 'to', 'd', 'uk', 'rd', 'rw', 'cn', 'bm')
+  call('HDEL', task_key(id), 're', 'er', 'ef', 'y', 'e', 'x', 'at', 'cr', 'd', 'uk', 'rd', 'rw', 'cn', 'bm')
+  if coming and not everything then -- its tasks know it as it is
+    local first = coming > 0 and text(coming) .. ' of its tasks come again, then ' or ''
+    return to_pending(id, record), first .. 'it goes on from where it was'
+  end
+  call('HDEL', task_key(id), 'pr', 'to')
   if record.ph or record.mr then back_to_map(id, record) end
   return to_pending(id, record, 'u', next_number(), 'uo', record.uo or record.u or 0)
 end
@@ -41,10 +46,10 @@ function verbs.requeue(id, record)
 end
 
 function verbs.release(id, record)
-  if not record.x then return to_pending(id, record) end
+  if not (record.x or record.fb) then return to_pending(id, record) end
   call('HSET', task_key(id), 'f', next_number()) -- the worker's lease ends here
-  outcomes.release(id, record) -- it was to be cancelled anyway
-  return 'cancelled'
+  outcomes.release(id, record) -- it was to be cancelled, or to fail, anyway
+  return record.x and 'cancelled' or 'failed'
 end
 
 -- `due` is a time, or with a + before it so many ms from now.
