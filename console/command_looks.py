@@ -7,6 +7,7 @@ from django.utils.translation import gettext_lazy as _
 
 WORDS: dict[str, str | Promise] = {
     "activate": _("its turn has come"),
+    "follow": _("the part before it has succeeded"),
     "cancel": _("what it is part of is over"),
     "uproot": _("what it is part of was not pushed after all"),
     "resume": _("what it is part of runs again"),

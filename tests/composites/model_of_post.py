@@ -13,10 +13,15 @@ MOST_TRIES = 20
 
 @dataclass(kw_only=True)
 class Part(Node):
-    """A task or composite of a pool; ``home`` is the pool of its parent."""
+    """A task or composite of a pool; ``home`` is the pool of its parent.
+
+    ``successor`` comes next, as its chain has told it; one that is ``ahead`` was begun by the part before it.
+    """
 
     pool: str
     home: str = ""
+    successor: str = ""
+    ahead: bool = False
 
     @property
     def is_away(self) -> bool:
@@ -34,8 +39,10 @@ class Letter:
     target: str
     sender: str
     uid: int
+    parent: str = ""
     state: str = ""
     value: Any = None
+    successor: str = ""
     place: str = "due"
     tries: int = 0
     id: str = ""
@@ -70,6 +77,13 @@ class PostModel(Model):
             super().activate(task_id, parent, previous)
         elif task_id in parent.open:
             self.send("activate", self.part(parent.id), child, parent.uid, previous)
+            self.letters[-1].successor = self.behind(task_id, parent)
+
+    def behind(self, task_id: str, parent: Node) -> str:
+        """What comes next in a chain, if that is in another pool than the chain."""
+        kids = parent.kids if parent.kind == "chain" else []
+        after = kids[kids.index(task_id) + 1 :] if task_id in kids else []
+        return after[0] if after and self.part(after[0]).pool != self.part(parent.id).pool else ""
 
     def cancel_children(self, node: Node) -> None:
         """What is open: here at once, elsewhere by a letter."""
@@ -86,11 +100,28 @@ class PostModel(Model):
         assert isinstance(child, Part)
         if not child.is_away:
             return self.hear(child, state, result)
+        if child.ahead:
+            return None
         letter = Letter(
             verb="ended", pool=child.pool, to=child.home, target=child.parent, sender=child.id, uid=child.parent_uid
         )
         letter.state, letter.value = state, result
-        return self.letters.append(letter)
+        self.letters.append(letter)
+        if child.successor and state == "succeeded":
+            self.lead_on(child, result)
+        return None
+
+    def lead_on(self, child: Part, result: Any) -> None:
+        """The part behind it is told by itself."""
+        after = self.part(child.successor)
+        turn = Letter(
+            verb="follow", pool=child.pool, to=after.pool, target=after.id, sender=child.id, uid=child.parent_uid
+        )
+        turn.parent, turn.value = child.parent, result
+        if after.pool == child.pool:
+            self.read_follow(turn)
+        else:
+            self.letters.append(turn)
 
     def send(self, verb: str, parent: Part, child: Part, uid: int, value: Any = None) -> None:
         """From a parent to its child."""
@@ -119,10 +150,21 @@ class PostModel(Model):
         child = self.addressed(letter)
         if child is None:
             return "GONE"
+        child.ahead, child.successor = False, letter.successor or child.successor
         if child.is_over:
             self.tell(child)
         elif child.state == "waiting":
             child.previous = letter.value
+            self.begin(child)
+        return "OK"
+
+    def read_follow(self, letter: Letter) -> str:
+        """The part before it has succeeded."""
+        child = self.addressed(letter)
+        if child is None:
+            return "GONE"
+        if child.state == "waiting":
+            child.previous, child.ahead = letter.value, True
             self.begin(child)
         return "OK"
 
@@ -145,7 +187,10 @@ class PostModel(Model):
     def addressed(self, letter: Letter) -> Part | None:
         """The child that is meant, if it is still one of that parent."""
         child = self.nodes.get(letter.target)
-        is_meant = child is not None and (child.parent, child.parent_uid) == (letter.sender, letter.uid)
+        is_meant = child is not None and (child.parent, child.parent_uid) == (
+            letter.parent or letter.sender,
+            letter.uid,
+        )
         return self.part(letter.target) if is_meant else None
 
     # How it went

@@ -32,6 +32,7 @@
 --@include again
 --@include expansion
 --@include distance
+--@include ahead
 --@include guarding
 --@include chunks
 --@include twins

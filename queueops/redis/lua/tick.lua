@@ -29,6 +29,7 @@
 --@include again
 --@include expansion
 --@include distance
+--@include ahead
 --@include guarding
 --@include chunks
 --@include twins

@@ -13,8 +13,9 @@ function family.activate_far(ref, parent, record, previous)
   local id, pool = far(ref)
   if call('SISMEMBER', family.open_of(parent), ref) == 0 then return end -- it has ended
   allowance = allowance - 1
-  if previous then return send('activate', pool, id, parent, record.u, record.rn, 'pv', previous) end
-  send('activate', pool, id, parent, record.u, record.rn)
+  local more = family.successor_of(ref, pool, parent, record)
+  if previous then more[#more + 1] = 'pv'; more[#more + 1] = previous end
+  send('activate', pool, id, parent, record.u, record.rn, unpack(more))
 end
 
 -- A child of another pool waits. If it is its turn, nobody has told it, or that is still under way: it is told again.
@@ -35,11 +36,13 @@ end
 
 -- The end of a child, with all that its parent needs.
 function family.tell_parent(child)
+  if child.ahead then return end
   local more = {}
   for field, value in pairs({ er = child.er, ef = child.ef, y = child.y, pr = child.done, k = child.kind }) do
     if value then more[#more + 1] = field; more[#more + 1] = value end
   end
   send('ended', child.pool, child.parent, child.ref, child.uid, child.round, 's', child.state, 're', child.re, unpack(more))
+  if child.successor and child.state == 'succeeded' then family.lead_on(child) end
 end
 
 function family.tell_progress(id, done)

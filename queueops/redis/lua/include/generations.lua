@@ -37,10 +37,11 @@ local ended_children = {} -- ends of tasks that are part of a composite, whose t
 
 -- The record may be another one's by then, so what the parent needs is read now.
 local function note_child_end(id, parent, state)
-  local row = fields_of(task_key(id), 'pu', 'pp', 'k', 'ro', 'tp', 're', 'er', 'ef', 'y', 'po', 'pr', 'ag')
+  local row = fields_of(task_key(id), 'pu', 'pp', 'k', 'ro', 'tp', 're', 'er', 'ef', 'y', 'po', 'pr', 'ag', 'sx', 'fo')
   ended_children[#ended_children + 1] = { ref = id, parent = parent, uid = row[1], pool = row[2], kind = row[3],
     root = row[5] or row[4], state = state, re = row[6] or '', er = state == 'failed' and row[7], ef = state == 'failed' and row[8],
-    y = row[9], round = row[10], done = row[11], again = row[12] }
+    y = row[9], round = row[10], done = row[11], again = row[12],
+    successor = row[13], ahead = row[14] }
 end
 
 -- Whoever waits for a task hears of its end, its parent too.

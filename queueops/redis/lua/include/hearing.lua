@@ -16,9 +16,13 @@ function effects.activate(command)
   local child, in_round = child_of(command)
   if not child then return 'GONE' end
   if not in_round then return 'OLD' end
+  if child.fo then call('HDEL', task_key(command.i), 'fo') end
+  if command.sx then call('HSET', task_key(command.i), 'sx', command.sx) end
   family.turn_of(command.i, child, command.pv)
   return 'OK'
 end
+
+function effects.follow(command) return family.follow(command.i, command) end
 
 function effects.cancel(command)
   local child, in_round = child_of(command)
@@ -46,6 +50,7 @@ function effects.resume(command)
     return 'DONE', (child.cc and 'c' or 'l') .. (command.lacks == '1' and child.re or '')
   end
   call('HSET', task_key(command.i), 'po', round)
+  call('HDEL', task_key(command.i), 'sx', 'fo')
   if LEASED[child.s] then family.keep_running(command.i, child, command.mode) end
   if TERMINAL[child.s] then family.reset(command.i, child, command.mode) end
   return 'OPEN', TERMINAL[child.s] and not child.cc and 'leaf' or ''
@@ -75,6 +80,7 @@ end
 function effects.look(command)
   local child, in_round = child_of(command)
   if not child then return 'GONE' end
+  if in_round and child.fo then call('HDEL', task_key(command.i), 'fo') end
   if TERMINAL[child.s] and in_round then note_child_end(command.i, command.me, child.s) end
   return child.s == 'waiting' and in_round and 'WAITS' or 'OK'
 end

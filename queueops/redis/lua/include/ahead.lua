@@ -1,0 +1,33 @@
+-- A part of a chain that is in another pool tells the next one itself that its turn has come (`follow`), at the time at which it
+-- tells the chain of its end: whose pool is a third one would else stand between the two.
+
+-- With its turn a part of a chain hears what comes behind it, where that is in another pool than the chain, too: it tells
+-- that one itself. Not of a chain that was retried: there what comes next may have ended, or not be the next.
+function family.successor_of(ref, pool, parent, record)
+  if record.k ~= 'chain' or record.rn then return {} end
+  local order = call('ZSCORE', family.children_of(parent), ref)
+  local next_one = order and call('ZRANGEBYSCORE', family.children_of(parent), '(' .. order, '+inf', 'LIMIT', 0, 1)[1]
+  local id, home = far(next_one or '')
+  return id and { 'sx', home == pool and id or next_one } or {}
+end
+
+-- It is told, or begun when it is here, with what this one gave: the chain hears of the end at the same time.
+function family.lead_on(child)
+  local id, pool = far(child.successor)
+  if pool then
+    return send('follow', pool, id, child.ref, child.uid, child.round, 'pa', child.parent, 'pp', child.pool, 'pv', child.re)
+  end
+  family.follow(child.successor, { pa = child.parent, pp = child.pool, u = child.uid, rn = child.round, pv = child.re })
+end
+
+-- The part before it has succeeded. Until the chain says the same, it is ahead of it (`fo`): it tells of its end when that has
+-- come, and knows nothing behind it, so no more than one part begins that a chain which is over did not want.
+function family.follow(id, turn)
+  local child = read_record(id)
+  if not (child and child.pi == turn.pa and child.pp == turn.pp and child.pu == turn.u) then return 'GONE' end
+  if (number_of(child.po) or 0) ~= (number_of(turn.rn) or 0) then return 'OLD' end
+  if child.s ~= 'waiting' then return 'OK' end
+  call('HSET', task_key(id), 'fo', 1)
+  family.turn_of(id, child, turn.pv)
+  return 'OK'
+end
