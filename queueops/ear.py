@@ -20,14 +20,17 @@ PAUSES = (0.02, 0.1, 0.25, 0.5, 1.0)
 
 
 class Ear:
-    """One wait for news on one channel: `subscribed` when nothing can be missed any more, then `news` once."""
+    """One wait for news on one channel: `subscribed` when nothing can be missed any more, then `news` once.
+
+    `news` is False when some may have been missed after all, so that whoever waits has to look.
+    """
 
     __slots__ = ("_hub", "channel", "news", "subscribed")
 
     def __init__(self, hub: Hub, channel: str) -> None:
         self.channel = channel
-        self.subscribed: Future[None] = Future()
-        self.news: Future[None] = Future()
+        self.subscribed: Future[bool] = Future()
+        self.news: Future[bool] = Future()
         self._hub = hub
 
     def close(self) -> None:
@@ -157,7 +160,7 @@ class Hub:
         with self._lock:
             ears = [ear for ears in self._ears.values() for ear in ears if ear.subscribed.done()]
         for ear in ears:
-            _set(ear.news)
+            _set(ear.news, heard=False)
 
     def _ended(self, idle: bool = False) -> bool:
         """Whether the thread is to end; if so, the next ear starts another one."""
@@ -169,6 +172,6 @@ class Hub:
             return False
 
 
-def _set(future: Future[None]) -> None:
+def _set(future: Future[bool], *, heard: bool = True) -> None:
     with contextlib.suppress(InvalidStateError):  # it was set before, or its waiter has gone
-        future.set_result(None)
+        future.set_result(heard)

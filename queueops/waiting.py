@@ -32,7 +32,7 @@ SUPERSEDED = "superseded"
 
 Answer = TypeVar("Answer")
 Call = Callable[[], Any]
-Step = Call | tuple[Future[None], float]
+Step = Call | tuple[Future[bool], float]
 Steps = Generator[Step, Any, None]
 
 _hub: Hub | None = None
@@ -69,7 +69,7 @@ class Generation(NamedTuple):
 
 
 def wait(pool: str, task_id: str, patience: Patience, generation: Generation) -> None:
-    """Return when the generation has ended, or another one has its place.
+    """Return when the generation has ended, or another one has its place: who asks for the record sees which.
 
     Raises ResultTimeout, TaskGone, or BrokerUnavailable at the first look.
     """
@@ -129,6 +129,8 @@ def _steps(pool: str, task_id: str, patience: Patience, generation: Generation) 
             heard = yield ear.subscribed, min(RECHECK, patience.left())
             state = yield from _look(ask, patience, state)
             if heard and not _is_over(task_id, state) and (yield ear.news, min(RECHECK, patience.left())):
+                if ear.news.result() and not generation.after:  # of that one's predecessor it may have been the end
+                    return
                 state = yield from _look(ask, patience, state)
         finally:
             ear.close()
@@ -163,7 +165,7 @@ def _called(call: Call, patience: Patience) -> Any:
         return error
 
 
-def _heard(future: Future[None], seconds: float) -> bool:
+def _heard(future: Future[bool], seconds: float) -> bool:
     try:
         future.result(seconds)
     except FutureTimeout:

@@ -229,6 +229,26 @@ def test_a_waiter_is_told_of_the_end_and_does_not_look_for_it(namespace, monkeyp
         timer.join()
 
 
+def test_after_the_news_of_the_end_only_the_record_is_asked_for(namespace, monkeypatch):
+    monkeypatch.setattr(waiting, "RECHECK", 60.0)
+    broker, states = get_broker(), []
+    ask = broker.wait
+
+    def noted(*given, **named):
+        states.append(ask(*given, **named))
+        return states[-1]
+
+    monkeypatch.setattr(broker, "wait", noted)
+    handle = tasks.add.push(1)
+    waiter = threading.Thread(target=lambda: handle.result(60))
+    waiter.start()
+    wait_until(lambda: len(states) == 2)
+    run_worker()
+    waiter.join(60)
+    assert handle.state == "succeeded"
+    assert states == ["pending", "pending"]
+
+
 def test_a_wait_survives_the_loss_of_its_connection(namespace, redis_client, later):
     handle = tasks.add.push(1)
     waiter_says = []

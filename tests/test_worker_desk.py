@@ -28,7 +28,7 @@ def desk():
     broker, table = get_broker(), SlotTable(2)
     channel = WorkerChannel(broker, lambda lease, seconds: None)
     prefetch = Prefetch(1, 0)
-    executor = Executor(1, table, channel, lambda: None)
+    executor = Executor(1, table, channel, lambda: None, lambda: None)
     watch, outbox = Watch(executor, prefetch), Outbox(broker, lambda pool: None)
     desk = Desk(WorkerOptions(threads=1), "w1", broker, executor, watch, prefetch, channel, outbox)
     yield desk

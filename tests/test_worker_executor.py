@@ -51,9 +51,14 @@ class Rig:
 
     def __init__(self, threads: int) -> None:
         self.table = SlotTable(2 * threads)
-        self.executor = Executor(threads, self.table, Silent(), lambda: None)
+        self.rings: list[int] = []
+        self.turn: Callable[[], None] = lambda: None
+        self.executor = Executor(threads, self.table, Silent(), self.ring, lambda: self.turn())
         self.names: list[str] = []
         self.numbers = iter(range(1, 1_000_000))
+
+    def ring(self) -> None:
+        self.rings.append(threading.get_ident())
 
     def task(self, function: Callable[[Context], Any]) -> str:
         name = f"task{len(self.names)}"
@@ -247,3 +252,55 @@ def test_whatever_a_task_raises_the_thread_goes_on(make_rig: Callable[[int], Rig
 
 def test_an_interrupt_is_not_swallowed_by_except_exception(rig: Rig) -> None:
     assert not issubclass(Interrupt, Exception)
+
+
+def test_the_thread_of_a_task_makes_the_turn_of_a_loop_that_sleeps_and_runs_what_it_brings(rig: Rig) -> None:
+    name = rig.task(lambda context: threading.get_ident())
+    turns: list[int] = []
+
+    def turn() -> None:
+        assert rig.executor.awake.locked()
+        turns.append(threading.get_ident())
+        if len(turns) < 3:
+            rig.submit(name)
+            rig.executor.waiting = True
+
+    rig.turn = turn
+    rig.executor.waiting = True
+    rig.submit(name)
+    assert {int(end.value) for end in rig.ends(3)} == set(turns)
+    wait_until(lambda: len(turns) == 3 and not rig.executor.awake.locked())
+    assert len(set(turns)) == 1
+    assert not rig.rings
+
+
+def test_of_what_such_a_turn_brings_other_threads_run_all_but_the_first(rig: Rig) -> None:
+    meeting = threading.Barrier(2)
+    both = rig.task(lambda context: meeting.wait(20) >= 0)
+    rig.turn = lambda: rig.submit(both, 2) and None
+    rig.executor.waiting = True
+    rig.submit(rig.task(lambda context: True))
+    assert [end.value for end in rig.ends(3)] == [b"true"] * 3
+
+
+def test_a_loop_that_is_awake_is_rung_for(rig: Rig) -> None:
+    rig.turn = lambda: pytest.fail("two made a turn at the same time")
+    rig.executor.waiting = True
+    with rig.executor.awake:
+        rig.run(lambda context: None)
+        wait_until(lambda: rig.rings)
+    assert not rig.executor.waiting
+
+
+def test_a_thread_with_more_to_do_rings(make_rig: Callable[[int], Rig]) -> None:
+    rig = make_rig(1)
+    turns: list[int] = []
+    rig.turn = lambda: turns.append(rig.executor.queued())
+    rig.executor.low, rig.executor.waiting = 5, True
+    begin = threading.Event()
+    rig.submit(rig.task(lambda context: begin.wait(20)))
+    rig.submit(rig.task(lambda context: None))
+    begin.set()
+    rig.ends(2)
+    wait_until(lambda: rig.rings)
+    assert not turns

@@ -31,15 +31,24 @@ _monotonic = time.monotonic
 
 
 class Executor:
-    """Up to ``threads`` sync tasks, and as many async ones, at a time. Threads are started when they are needed."""
+    """Up to ``threads`` sync tasks, and as many async ones, at a time. Threads are started when they are needed.
 
-    def __init__(self, threads: int, table: SlotTable, channel: Channel, ring: Callable[[], None]) -> None:
+    Whoever makes the loop's turns holds ``awake``: the loop itself unless it sleeps, else a thread that ``stand_in``.
+    """
+
+    def __init__(
+        self, threads: int, table: SlotTable, channel: Channel, ring: Callable[[], None], stand_in: Callable[[], None],
+    ) -> None:  # fmt: skip
         self.done: deque[Done] = deque()
         self.waiting = False
+        self.awake = threading.Lock()
         self.low = 0
         self._limit = threads
         self._channel = channel
         self._ring = ring
+        self._stand_in = stand_in
+        self._keeps = False
+        self._kept: Context | None = None
         self._queue: queue.SimpleQueue[Context | None] = queue.SimpleQueue()
         self._handlers: dict[tuple[str, str], Handler] = {}
         self._table = table
@@ -58,6 +67,8 @@ class Executor:
                 self._ended(lease, outcome.unknown(lease), 0.0)
             elif handler.is_async:
                 asynchronous.append(Context(lease, handler, self._channel))
+            elif self._keeps:
+                self._keeps, self._kept = False, Context(lease, handler, self._channel)
             else:
                 self._queue.put(Context(lease, handler, self._channel))
                 if len(self._slots) < self._limit and self._queue.qsize() > 0:
@@ -136,9 +147,10 @@ class Executor:
     def _work(self, slot: ThreadSlot) -> None:
         slot.thread_id = threading.get_ident()
         get, size, done = self._queue.get, self._queue.qsize, self.done.append
+        kept: Context | None = None
         while True:
             try:
-                context = get()
+                context, kept = kept or get(), None
                 if context is None:
                     hygiene.close_all()
                     return
@@ -146,10 +158,26 @@ class Executor:
                 settlement = (self._unwanted and self._refused(context)) or execute(slot, context)
                 done((context.lease, settlement, (_monotonic() - started) * 1000))
                 if self.waiting and size() <= self.low:
-                    self.waiting = False
-                    self._ring()
+                    kept = self._tell()
             except Interrupt:
                 logger.warning("An interrupt came when its task had ended already")
+
+    def _tell(self) -> Context | None:
+        """Something ended while the loop sleeps: wake it, or make its turn when nothing else is to be done here.
+
+        So the steps of a chain follow each other in one thread, which nobody has to wake. Answers what to run next.
+        """
+        self.waiting = False
+        if self._queue.qsize() or not self.awake.acquire(blocking=False):
+            self._ring()
+            return None
+        self._keeps = True
+        try:
+            self._stand_in()
+        finally:
+            kept, self._kept, self._keeps = self._kept, None, False
+            self.awake.release()
+        return kept
 
     def _refused(self, context: Context) -> Settlement | None:
         """The end of a task that was cancelled before it was started here: it goes back, and there it is cancelled."""

@@ -46,7 +46,7 @@ class Loop:
         self._broker = broker
         channel = WorkerChannel(broker, lambda lease, seconds: self._watch.extend(lease, seconds))
         prefetch = Prefetch(options.threads, SHARES * options.batch)
-        self._executor = Executor(options.threads, table, channel, bell.ring)
+        self._executor = Executor(options.threads, table, channel, bell.ring, self._stand_in)
         self._watch = Watch(self._executor, prefetch)
         self._bell = bell
         self._outbox = Outbox(broker, self._arrived)
@@ -54,6 +54,8 @@ class Loop:
         self._windup = WindUp(self._executor)
         self._heartbeat = Heartbeat(options, self._executor)
         self._selector = selectors.DefaultSelector()
+        self._until = 0.0
+        self._broken: Exception | None = None
         self.watch_also(bell, bell.answer)
         self._lines = [self._line(station) for station in self._desk.stations]
 
@@ -70,6 +72,7 @@ class Loop:
 
         A signal may come from anybody, so the process counts as retired: a supervisor that did not send it replaces it.
         """
+        self._executor.awake.acquire()
         while not self._is_over():
             times = asked()
             if times > 1 or (times and self._windup.at == NEVER):
@@ -126,15 +129,38 @@ class Loop:
 
     def _pause(self) -> None:
         """Sleep until something happens. A task that ends from here on rings, when there is little left to do."""
-        executor, now = self._executor, _monotonic()
+        executor = self._executor
         executor.waiting = True
-        moments = [now + LONGEST_PAUSE, self._heartbeat.due_at, self._windup.at, self._desk.next_moment(now)]
-        moments += [line.retry_at for line, _ in self._lines]
-        at_once = self._is_over() or (executor.done and executor.queued() <= executor.low)
-        events = self._selector.select(0.0 if at_once else max(0.0, min(moments) - now))
+        now = _monotonic()
+        self._until = self._next_moment(now)
+        executor.awake.release()
+        events = self._selector.select(max(0.0, self._until - now))
+        executor.awake.acquire()
         executor.waiting = False
+        if self._broken is not None:
+            raise self._broken
         for key, _ in events:
             key.data()
+
+    def _next_moment(self, now: float) -> float:
+        executor = self._executor
+        if self._is_over() or (executor.done and executor.queued() <= executor.low):
+            return now
+        moments = [now + LONGEST_PAUSE, self._heartbeat.due_at, self._windup.at, self._desk.next_moment(now)]
+        moments += [line.retry_at for line, _ in self._lines]
+        return min(moments)
+
+    def _stand_in(self) -> None:
+        """One turn in the thread of a task that ended while the loop sleeps; it is woken where it would oversleep."""
+        try:
+            now = _monotonic()
+            self._turn(now)
+            self._executor.waiting = True
+            if self._next_moment(now) < self._until:
+                self._bell.ring()
+        except Exception as error:  # it is the loop's, and ends the process there
+            self._broken = error
+            self._bell.ring()
 
     def _line(self, station: Station) -> tuple[WakeLine, Station]:
         connect = partial(self._broker.waker, station.pool, self._worker)

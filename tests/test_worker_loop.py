@@ -1,0 +1,95 @@
+"""The loop of a worker process, in a thread of this one."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from queueops import chain, task
+from queueops.redis.broker import get_broker
+from queueops.states import TERMINAL
+from queueops.worker.bell import Bell
+from queueops.worker.loop import Loop
+from queueops.worker.options import WorkerOptions
+from queueops.worker.slots import SlotTable
+from tests.waiting import wait_until
+
+pytestmark = pytest.mark.usefixtures("namespace")
+
+
+class Running:
+    """A loop that runs until it is told to stop, and what it ended with."""
+
+    now: Running
+
+    def __init__(self) -> None:
+        self.table, self.bell = SlotTable(4), Bell()
+        self.loop = Loop(WorkerOptions(threads=2), "w1", get_broker(), self.table, self.bell)
+        self.error: BaseException | None = None
+        self.thread = threading.Thread(target=self._run)
+        Running.now = self
+        self.thread.start()
+
+    def _run(self) -> None:
+        try:
+            self.loop.run()
+        except RuntimeError as error:
+            self.error = error
+
+    def turn_in(self, call) -> None:
+        """Have this called before each turn."""
+        turn = self.loop._turn
+
+        def called(now: float) -> None:
+            call()
+            turn(now)
+
+        self.loop._turn = called
+
+    def end(self) -> None:
+        self.loop.stop("the test is over")
+        self.bell.ring()
+        self.thread.join(30)
+        assert not self.thread.is_alive()
+        self.loop._executor.close(5)
+        self.bell.close()
+        self.table.close()
+
+
+@pytest.fixture
+def running():
+    running = Running()
+    yield running
+    running.end()
+
+
+def sleeps(running) -> bool:
+    """Whether the loop waits, and somebody else may make its turn."""
+    return running.loop._executor.waiting and not running.loop._executor.awake.locked()
+
+
+@task(name="tests.ends-while-the-loop-sleeps")
+def wait_for_the_loop() -> None:
+    wait_until(lambda: sleeps(Running.now))
+
+
+def test_a_tasks_thread_makes_the_turn_of_a_loop_that_sleeps(running):
+    turns = []
+    running.turn_in(lambda: turns.append(threading.get_ident()))
+    chain(*[wait_for_the_loop.si()] * 10).push().result(60)
+    assert set(turns) - {running.thread.ident}
+
+
+def test_an_error_in_a_turn_that_a_tasks_thread_makes_ends_the_process_as_one_of_the_loop_does(running):
+    def break_down() -> None:
+        if threading.get_ident() != running.thread.ident:
+            raise RuntimeError("a turn failed")
+
+    running.turn_in(break_down)
+    for _ in range(20):
+        handle = wait_for_the_loop.push()
+        wait_until(lambda handle=handle: handle.state in TERMINAL or not running.thread.is_alive())
+        if not running.thread.is_alive():
+            break
+    assert str(running.error) == "a turn failed"
