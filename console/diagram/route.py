@@ -52,8 +52,16 @@ def route(layout: str, states: frozenset[State], pair: Pair) -> Arrow:
     boxes = [Rectangle.around(place.places[state], place.box, CLEAR) for state in states if state not in pair]
     if not any(box.holds(point) for point in direct.points for box in boxes):
         return direct
-    ways = min(_detours(place, pair, boxes), key=lambda corners: sum(map(math.dist, corners, corners[1:])), default=())
-    return straight(*ways) if ways else direct
+    own = ORDER.get(pair, 0)
+    for track in range(own, own + TRACKS):  # where there is no room on its own track it takes another one
+        ways = min(_detours(place, pair, boxes, track % TRACKS), key=_length, default=())
+        if ways:
+            return straight(*ways)
+    return direct
+
+
+def _length(corners: tuple[Point, ...]) -> float:
+    return sum(map(math.dist, corners, corners[1:]))
 
 
 def _direct(layout: Layout, pair: Pair) -> Arrow:
@@ -65,12 +73,11 @@ def _direct(layout: Layout, pair: Pair) -> Arrow:
     return between(layout.places[State(source)], layout.places[State(target)], layout.box)
 
 
-def _detours(layout: Layout, pair: Pair, others: list[Rectangle]) -> Iterator[tuple[Point, ...]]:
+def _detours(layout: Layout, pair: Pair, others: list[Rectangle], track: int) -> Iterator[tuple[Point, ...]]:
     """Free ways: out at one side, along at a height where there is room, and in at another side."""
     if not all(pair):
         return
     start, end = (layout.places[State(name)] for name in pair)
-    track = ORDER.get(pair, 0) % TRACKS
     lowest = round(max(y for _x, y in layout.places.values())) + layout.box[1]
     for height in range(track * GRID // TRACKS, lowest, GRID):
         outs = [door for door in _doors(start, end, height, layout.box, track) if _is_free(door[-1], height, others)]
