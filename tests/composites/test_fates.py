@@ -35,8 +35,10 @@ ROOTS = {"r0": "default", "r1": "north"}
 OPEN = ("idle", "pending", "waiting", "locked", *TIMED)
 
 chains = st.tuples(st.just("chain"), st.just("fail"), pools_, st.lists(leaves, min_size=1, max_size=2))
-batches = st.lists(st.one_of(leaves, leaves, chains), max_size=3)
+batches = st.lists(st.one_of(leaves, leaves, chains), max_size=4)
 ends = st.sampled_from([Outcome.SUCCESS] * 5 + [Outcome.ERROR, Outcome.ERROR, Outcome.RELEASE, Outcome.CANCEL])
+
+works = st.tuples(picks, ends, batches, st.booleans())
 
 Records = dict[str, dict[str, str]]
 
@@ -76,17 +78,22 @@ class Fates(RuleBasedStateMachine):
         self.plant("r0", first)
         self.plant("r1", second)
 
-    @rule(root=st.sampled_from(sorted(ROOTS)), tree=trees_with_iterators)
     def plant(self, root: str, tree: Any) -> None:
-        """A tree, also under an id that has ended."""
-        self.pools.broker.plant(pushed(grown(root, ROOTS[root], tree, self.numbers)))
+        """A tree."""
+        assert self.pools.broker.plant(pushed(grown(root, ROOTS[root], tree, self.numbers))).word == "OK"
+
+    @rule(root=st.sampled_from(sorted(ROOTS)), tree=trees_with_iterators)
+    def plant_anew(self, root: str, tree: Any) -> None:
+        """Under an id that has ended."""
+        if self.pools[ROOTS[root]].state(root) == "succeeded":
+            self.plant(root, tree)
 
     @rule(pick=picks)
     def cancel(self, pick: int) -> None:
         """A part, or the whole."""
         found = [(pool, id) for pool, records in self.records() for id, row in records.items() if row["s"] in OPEN]
-        if found and pick % 3 == 0:
-            pool, id = found[pick // 3 % len(found)]
+        if found and pick % 2:
+            pool, id = found[pick // 2 % len(found)]
             assert self.pools[pool].told("cancel", id) == "OK"
 
     @rule(root=st.sampled_from(sorted(ROOTS)), everything=st.sampled_from([False, False, True]))
@@ -98,18 +105,18 @@ class Fates(RuleBasedStateMachine):
 
     # Work
 
-    @rule(pool=pools_, want=st.integers(1, 3))
-    def claim(self, pool: str, want: int) -> None:
-        """Some of what is ready."""
-        self.leases += self.pools.broker.exchange(pool, "w1", want=want).leases
-
-    @precondition(lambda self: self.leases)
-    @rule(pick=picks, outcome=ends, parts=batches, takes=st.booleans())
-    def settle(self, pick: int, outcome: Outcome, parts: list[Any], takes: bool) -> None:
-        """A task ends; its worker may take what that brings about, in the same call."""
-        lease = self.leases[pick % len(self.leases)]
-        answer = "next" if parts else ("idle", "done")[pick % 2]
-        self.held += self.end(lease, outcome, parts, answer, takes=takes)
+    @rule(several=st.lists(works, min_size=3, max_size=9), brings=st.sampled_from([True, True, False]))
+    def work(self, several: list[tuple[Any, ...]], brings: bool) -> None:
+        """Some of what is ready is run, or what was claimed long ago."""
+        for pool in APART:
+            self.leases += self.pools.broker.exchange(pool, "w1", want=4).leases
+        for pick, outcome, parts, takes in several:
+            if self.leases:
+                lease = self.leases.pop(-1 - pick % len(self.leases) // 2)
+                answer = "next" if parts else ("idle", "done")[pick % 2]
+                self.held += self.end(lease, outcome, parts, answer, takes=takes)
+        if brings:
+            self.pools.deliver()
 
     def end(self, lease: Lease, outcome: Outcome, parts: Sequence[Any], answer: str, *, takes: bool) -> list[Command]:
         """One lease, good or old."""
@@ -167,11 +174,6 @@ class Fates(RuleBasedStateMachine):
     def let_locks_end(self, pool: str) -> None:
         """Whoever took commands said nothing in time, for it is dead or late: they come again."""
         self.pools.unlock(pool)
-
-    @rule()
-    def bring(self) -> None:
-        """All goes well."""
-        self.pools.deliver()
 
     # The end
 
@@ -257,7 +259,7 @@ def test_all_ends_as_its_parts_do_and_a_retry_ends_well_whatever_happened(
     Fates.url, Fates.namespace = redis_url, namespace
     bounds = settings(
         max_examples=EXAMPLES // 4 if place == CLUSTER else EXAMPLES,
-        stateful_step_count=40,
+        stateful_step_count=25,
         deadline=None,
         suppress_health_check=list(HealthCheck),
         database=None,

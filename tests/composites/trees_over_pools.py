@@ -33,7 +33,7 @@ def trees_of(leaves: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
 
 
 trees = trees_of(leaves)
-trees_with_iterators = trees_of(st.one_of(leaves, leaves, iterators))
+trees_with_iterators = st.one_of(iterators, trees_of(st.one_of(leaves, iterators, iterators)))
 
 
 def grown(root: str, root_pool: str, tree: Any, numbers: Iterator[int]) -> list[Part]:
@@ -62,7 +62,7 @@ def pushed(nodes: list[Part]) -> list[Node]:
             if node.kind == "iterator"
             else {}
         )
-        if not node.parent:
+        if not node.parent and node.kind != "iterator":
             own |= {"to": sum(other.is_leaf for other in nodes), "pr": 0}
         push.own = tuple(own.items())
         found.append(Node(push, places.get(node.parent, -1), next(orders.setdefault(node.parent, itertools.count()))))
