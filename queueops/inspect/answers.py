@@ -91,7 +91,7 @@ class Branch(Answer, frozen=True, kw_only=True):
     open: int = 0  # those that have not ended; of an iterator those that it has begun
     first: int = 0  # so many stand before the first row
     next: str = ""  # where those behind the last row begin; empty when there are none
-    counts: tuple[tuple[str, int], ...] = ()  # by state; of too many none, of an iterator's those that have ended
+    counts: tuple[tuple[str, int], ...] = ()  # by state; not of too many, but for an iterator's that have ended
     rows: tuple[Part, ...] = ()
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
 from msgspec.structs import replace
@@ -25,6 +26,7 @@ SEARCHES = 4
 MOST_OPENED = 20
 SHOWN = ("", "failed", "open")
 """Which parts: all, those that failed or were cancelled, those that have not ended."""
+UNWELL = (State.FAILED, State.CANCELLED, State.QUARANTINED)
 _POSITION = re.compile(r"[ge]?\d{1,15}", re.ASCII)
 _ORDER = {str(state): number for number, state in enumerate(State)}
 
@@ -48,6 +50,8 @@ def tree(id: str, pool: str, *, after: str = "", show: str = "", opened: Sequenc
         _search_on(root, lambda at, taken: reader.tree(pool, id, at, show, (PAGE - taken, ROWS - taken), asked)[0])
     if root and (far := list(_far(id, root))):
         _find(reader, far)
+    if root and show:
+        _leave_out(root, show)
     return Tree(
         root=_branch(pool, root, hide) if root else None,
         above=tuple(
@@ -86,15 +90,39 @@ def _find(reader: Reader, far: Sequence[tuple[str, PartFacts]]) -> None:
         part.row = found.get((part.pool, part.id))
 
 
+def _leave_out(branch: BranchFacts, show: str) -> None:
+    """Of what is in another pool, too, only what is wanted."""
+    branch.rows = [part for part in branch.rows if not part.pool or _is_shown(part, show)]
+    for part in branch.rows:
+        if part.branch:
+            _leave_out(part.branch, show)
+
+
+def _is_shown(part: PartFacts, show: str) -> bool:
+    state = part.row.fields.get("s") if part.row else None
+    return state is not None and (state in UNWELL if show == "failed" else state not in TERMINAL)
+
+
 def _branch(pool: str, found: BranchFacts, hide: Redactor) -> Branch:
     return Branch(
         total=found.total,
         open=found.open,
         first=maybe_whole(found.first) or 0,
         next=found.next,
-        counts=tuple(sorted(found.counts.items(), key=lambda item: _ORDER.get(item[0], len(_ORDER)))),
+        counts=_counts(found),
         rows=tuple(_part(pool, row, hide, alone=found.total is None) for row in found.rows),
     )
+
+
+def _counts(found: BranchFacts) -> tuple[tuple[str, int], ...]:
+    """By state; what is in another pool was counted as such, and is asked for there as far as it is shown."""
+    counts = Counter(found.counts)
+    for row in found.rows:
+        if row.pool and counts["elsewhere"]:
+            counts["elsewhere"] -= 1
+            counts[row.row.fields.get("s", "gone") if row.row else "gone"] += 1
+    shown = ((state, count) for state, count in counts.items() if count)
+    return tuple(sorted(shown, key=lambda item: _ORDER.get(item[0], len(_ORDER))))
 
 
 def _part(pool: str, found: PartFacts, hide: Redactor, *, alone: bool) -> Part:

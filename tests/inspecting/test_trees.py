@@ -191,11 +191,13 @@ def test_a_part_in_another_pool_is_shown_with_its_state_there() -> None:
         note.name,
         "waiting",
     )
+    assert read(handle.id).counts == (("waiting", 1), ("pending", 1), ("idle", 1))
     (above,) = inspect.tree("far", "mail").above
     assert (above.id, above.pool, above.name) == (handle.id, "default", "")
     client, keys = get_broker().client, get_broker().keys("mail")
     client.hset(keys.task("far"), "pi", "another")
     assert [row.task is None for row in read(handle.id).rows] == [False, True, False]
+    assert read(handle.id).counts == (("pending", 1), ("idle", 1), ("gone", 1))
     client.delete(keys.task("far"))
     client.zrem(keys.state("waiting"), "far")
     assert [row.task is None for row in read(handle.id).rows] == [False, True, False]
@@ -221,6 +223,24 @@ def test_a_position_that_is_none_is_refused(desk: Desk, after: str) -> None:
         inspect.tree("t", "default", after=after)
     with pytest.raises(FilterError):
         inspect.tree("t", "default", show="nonsense")
+
+
+@pytest.mark.usefixtures("namespace")
+def test_parts_in_another_pool_that_are_not_shown_are_counted_as_such() -> None:
+    handle = group(note.s(0), *(note.using(pool="mail").s(number) for number in range(60))).push()
+    assert read(handle.id).counts == (("waiting", 49), ("pending", 1), ("elsewhere", 11))
+
+
+@pytest.mark.usefixtures("namespace")
+def test_what_failed_in_another_pool_is_shown_alone_as_anywhere() -> None:
+    part = note.using(pool="mail", retries=0)
+    handle = group(note.s(1), part.s(2), part.s(13), chain(part.s(13)), on_failure="continue").push()
+    run_worker(pools=["default", "mail"])
+    handle_parts = read(handle.id).rows
+    assert [row.task.state for row in handle_parts] == ["succeeded", "succeeded", "failed", "failed"]
+    failed = read(handle.id, show="failed")
+    assert ids(failed) == [row.id for row in handle_parts[2:]]
+    assert read(handle.id, show="open").rows == ()
 
 
 @pytest.mark.usefixtures("namespace")

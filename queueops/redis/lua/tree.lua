@@ -4,7 +4,7 @@
 -- ARGV: 1 id, 2 position of its first part that is wanted ('' = the usual one), 3 which parts ('' all, failed, open), 4 rows
 --       of its own, 5 rows in all, 6.. ids of parts that are to be opened
 -- Reply: the tree (a branch, or nothing), then what it is part of, from near to far: id, pool ('' = this one), name, kind,
---        state. A branch: parts in all ('' of an iterator), parts that have not ended, first, next, counts (state, number,
+--        state. A branch: parts in all ('' of an iterator), parts that have not ended, first, next, counts (state or `elsewhere`, number,
 --        ...; when there are too many none, of an iterator those that have ended), rows. A row: id, pool ('' = this one),
 --        order ('' of an iterator's), '1' where it is gone, time of its state, length of its arguments, its fields, the
 --        start of its arguments and of its error, its own branch (or nothing).

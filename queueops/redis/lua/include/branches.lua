@@ -80,7 +80,7 @@ local function fill(branch, position, wanted, show)
       to_look = to_look - 1
     end
     local part = part_of(branch, ref, order, at)
-    if counts and not is_over(at) then count_part(branch, part.state or 'gone') end
+    if counts and not is_over(at) then count_part(branch, part.state or (part.pool and 'elsewhere' or 'gone')) end
     if is_before(at, position) or not is_shown(part, show) then return true end
     if #branch.rows < wanted then
       branch.rows[#branch.rows + 1] = part
