@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from redis.exceptions import ResponseError
 
-from queueops.contracts import Command, Outcome, Told
+from queueops.contracts import Command, Lease, Outcome, Told
 from queueops.errors import BrokerUnavailable
 from queueops.outbox import Outbox
 from tests.composites.pools import Pools
@@ -148,6 +148,33 @@ def test_the_turn_of_an_earlier_round_is_not_the_turn_of_this_one(pools: Pools) 
     pools.deliver()
     assert pools.lease("north").previous == b"2"
     pools.tell("default", Told(old.id, old.version, "OLD"))
+
+
+@pytest.mark.parametrize("part", ["a task", "a chain"])
+def test_what_had_begun_when_all_comes_again_waits_for_its_new_turn_in_whatever_order_it_is_told(
+    pools: Pools, part: str
+) -> None:
+    pools.plant(chain_of("c", "a", "b" if part == "a task" else chain_of("b", "p")), b="north")
+    last = "b" if part == "a task" else "p"
+    pools.settle(pools.lease("default"), value=b"1")
+    pools.deliver()
+    assert (pools.state("b"), pools.state(last)) == ("pending" if part == "a task" else "idle", "pending")
+    pools["default"].told("cancel", "c")
+    (cancel,) = pools.take("default")
+    pools["default"].told("retry", "c", value="all")
+    (resume,) = pools.take("default")
+    answer, late = pools.apply(resume, cancel)
+    assert (answer.word, late.word) == ("OPEN", "OLD")
+    pools.tell("default", answer, late)
+    assert pools.states("a", "b", last) == ["pending", "waiting", "cancelled" if last == "p" else "waiting"]
+    given = {}
+
+    def run(lease: Lease) -> tuple[Outcome, bytes]:
+        given[lease.id] = lease.previous
+        return Outcome.SUCCESS, b"2"
+
+    assert pools.drain(run) == ["a", last]
+    assert given == {"a": None, last: b"2"}
 
 
 def test_a_part_that_is_asked_twice_to_come_again_comes_again_once(pools: Pools) -> None:

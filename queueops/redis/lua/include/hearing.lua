@@ -40,6 +40,14 @@ function effects.uproot(command)
   return 'OK'
 end
 
+-- What has begun and nobody runs was cancelled before all of it is run again: that may come later than this, and counts no
+-- more then. So it is done now: what it would do was computed from an older result.
+local function cancel_before(id, child)
+  if child.s == 'waiting' or child.s == 'quarantined' or LEASED[child.s] or TERMINAL[child.s] then return child end
+  family.cancel(id, child, 'it is run again with all of ' .. child.pi, true)
+  return read_record(id)
+end
+
 -- A round of retries begins. What was taken up in it before stays as it is.
 function effects.resume(command)
   local child = child_of(command)
@@ -49,6 +57,7 @@ function effects.resume(command)
   if child.s == 'succeeded' and command.mode ~= 'all' then
     return 'DONE', (child.cc and 'c' or 'l') .. (command.lacks == '1' and child.re or '')
   end
+  if command.mode == 'all' then child = cancel_before(command.i, child) end
   call('HSET', task_key(command.i), 'po', round)
   call('HDEL', task_key(command.i), 'sx', 'fo')
   if LEASED[child.s] then family.keep_running(command.i, child, command.mode) end
