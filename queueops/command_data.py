@@ -17,6 +17,12 @@ class Command(msgspec.Struct, frozen=True):
     version: bytes
     fields: tuple[bytes, ...]
 
+    def went(self, word: str, detail: bytes) -> Told:
+        """How it went, as its target answered; what nobody there knows yet is to be tried again."""
+        if word == "UNKNOWN":
+            return Told(self.id, self.version, "FAILED", b"nobody here knows what it asks for")
+        return Told(self.id, self.version, word, detail)
+
 
 class Told(msgspec.Struct, frozen=True):
     """How a command went: the word and the detail that its target answered, or FAILED, or LATER with the reason."""

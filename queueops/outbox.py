@@ -155,7 +155,7 @@ class Outbox:
         except Exception as error:  # whatever a call may meet: the commands are tried again later
             self._failed(line, apply, error)
             return True
-        self._tell(apply, [_told(command, *answer) for command, answer in zip(apply, posted.answers, strict=True)])
+        self._tell(apply, [command.went(*answer) for command, answer in zip(apply, posted.answers, strict=True)])
         self.take(posted.taken)
         if apply:
             self._arrived(line.pool)
@@ -184,9 +184,3 @@ class Outbox:
         with self._lock:
             for command, told in zip(commands, answers, strict=True):
                 self._line(command.pool).told.append(told)
-
-
-def _told(command: Command, word: str, detail: bytes) -> Told:
-    if word == "UNKNOWN":
-        return Told(command.id, command.version, "FAILED", b"nobody here knows what it asks for")
-    return Told(command.id, command.version, word, detail)

@@ -8,7 +8,7 @@ from queueops import states
 from queueops.contracts import Row
 from queueops.errors import BadReply
 from queueops.ids import new_id
-from queueops.redis.link import Link
+from queueops.redis.posting import Posting
 
 MOST_AT_ONCE = 500
 """Rows in one call."""
@@ -16,7 +16,7 @@ TRASH_MS = 86_400_000
 """How long a deleted task can be brought back."""
 
 
-class Controlling(Link):
+class Controlling(Posting):
     """Compare and set: a task that is no longer in a state that allows the verb is left alone."""
 
     def control(
@@ -35,12 +35,14 @@ class Controlling(Link):
         ('-' = none); priority: the number; move: the lane; keep: ms.
         """
         allowed = ",".join(states.states_allowing(verb))
-        reply = self._call(
+        alone, *reply = self._call(
             "control", pool, verb, token or new_id(), value, TRASH_MS, self.rules, who[:100], allowed, *ids
         )
         texts = [part.decode("utf-8", "replace") for part in reply]
         if len(texts) != 3 * len(ids):
             raise BadReply(script="control", reply=texts[:6])
+        if alone == b"1":
+            self.bring(pool)
         return [Row(task_id, *texts[3 * i : 3 * i + 3]) for i, task_id in enumerate(ids)]
 
     def redeliver(self, pool: str, verb: str, ids: Sequence[str], *, dead: int = 0) -> tuple[list[Row], int]:

@@ -12,6 +12,7 @@ from queueops.contracts import Lease, Node, Push, Pushed
 from queueops.errors import StaleLease
 from queueops.redis import pushwire
 from queueops.redis.fragments import Entry, Stage, entries_of, is_mixed, pools_of, stages_of
+from queueops.redis.posting import Posting
 from queueops.redis.producing import Producing
 from queueops.redis.storing import Storing
 
@@ -21,7 +22,7 @@ NODES = 200
 """Nodes in one call: each takes the store about 20 us, and nobody else is served meanwhile."""
 
 
-class Planting(Producing, Storing):
+class Planting(Producing, Storing, Posting):
     """What creates composites."""
 
     def plant(self, nodes: Sequence[Node], *, durable: bool = False) -> Pushed:
@@ -32,10 +33,13 @@ class Planting(Producing, Storing):
         """
         for pool in pools_of(nodes):
             self.announce(pool)
-        answer = _Planter(self, nodes).plant()
+        planter = _Planter(self, nodes)
+        answer = planter.plant()
         if durable:
             for pool in pools_of(nodes):
                 self._confirm(pool)
+        if planter.is_alone:
+            self.bring(nodes[0].push.pool)
         return answer
 
     def emit(self, lease: Lease, nodes: Sequence[Node], answer: str, state: bytes) -> None:
@@ -80,7 +84,8 @@ class Planting(Producing, Storing):
 
         def write(entries: Sequence[Entry]) -> Sequence[bytes]:
             arguments = pushwire.entry_arguments(entries)
-            word, _, in_use, found = self._call("plant", stage.pool, root, token, "part", "", self.rules, *arguments)
+            said = (root, token, "part", "", self.rules)
+            word, _, in_use, found, _ = self._call("plant", stage.pool, *said, *arguments)
             if word == b"TAKEN":
                 self._refuse(stage.pool, in_use.decode())
             uids: Sequence[bytes] = found
@@ -102,6 +107,7 @@ class _Planter:
         self.root: Push = nodes[0].push
         self.token = self.root.token or os.urandom(6).hex()
         self._alive = 0.0
+        self.is_alone = False
 
     def plant(self) -> Pushed:
         if not is_mixed(self.nodes):
@@ -146,6 +152,7 @@ class _Planter:
             self.broker._refuse(root.pool, in_use)
         if word == "GONE" and step != "uproot":
             raise PlantingLost(id=root.id, count=len(self.nodes))
+        self.is_alone = reply[4] == b"1"
         return Pushed(root.id, uid, word), reply[3]
 
 

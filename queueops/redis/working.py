@@ -8,17 +8,16 @@ from typing import Any, TypeVar
 
 from redis.exceptions import ResponseError
 
-from queueops import conf, states
-from queueops.contracts import Command, Exchange, Extend, Posted, Settlement, Told
+from queueops import states
+from queueops.contracts import Exchange, Extend, Settlement
 from queueops.redis import wire
 from queueops.redis.link import FORGET_WORKER_MS, Link
+from queueops.redis.posting import ONCE
 from queueops.redis.replies import repeat
 from queueops.redis.scriptline import ScriptLine
 from queueops.redis.waker import RedisWaker, connection_for
 
 T = TypeVar("T")
-
-ONCE = conf.BrokerRetry(attempts=1)
 
 
 class RedisExchanges:
@@ -88,16 +87,6 @@ class Working(Link):
         except ResponseError as error:
             raise self.explained(pool, error) from error
         return wire.read_exchange(pool, reply)
-
-    def post(self, pool: str, *, told: Sequence[Told] = (), apply: Sequence[Command] = (), take: int = -1) -> Posted:
-        """Say how commands of this pool went, apply those for its tasks, take others. Not repeated by itself."""
-        arguments = wire.command_arguments(self.rules, told, apply, take)
-        prefix = self.keys(pool).prefix
-        try:
-            reply = repeat(lambda: self.scripts.call("command", prefix, *arguments), self.settings.url, ONCE)
-        except ResponseError as error:
-            raise self.explained(pool, error) from error
-        return wire.read_posted(pool, reply)
 
     def exchanges(self, pool: str, worker: str) -> RedisExchanges:
         """The same, for a worker that sends one while another is under way."""

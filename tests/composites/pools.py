@@ -15,10 +15,12 @@ HOME = "default"
 
 
 class Pools:
-    """Desks by pool, and the post between them."""
+    """Desks by pool, and the post between them. Nobody works there: unless it `brings` them, commands wait."""
 
-    def __init__(self, broker: RedisBroker, *names: str) -> None:
+    def __init__(self, broker: RedisBroker, *names: str, brings: bool = False) -> None:
         self.broker = broker
+        if not brings:
+            vars(broker)["bring"] = lambda pool: None
         self.desks = {name: Desk(broker, name) for name in (HOME, *names)}
 
     def __getitem__(self, pool: str) -> Desk:

@@ -78,6 +78,14 @@ def test_without_a_worker_of_their_pool_commands_are_brought_by_the_watchdog(ben
     assert handle.result(60) == 1
 
 
+def test_without_a_watchdog_they_are_brought_by_whoever_pushes_and_whoever_runs_the_parts(bench: Bench) -> None:
+    handle = chain(echo.using(pool="north").s(1), echo.using(pool="south").s()).using(pool="nobody").push()
+    assert bench.broker.client.zcard(bench.broker.keys("north").state("pending")) == 1
+    bench.worker("--pool", "north", "--pool", "south")
+    assert handle.result(60) == 1
+    wait_until(lambda: no_commands(bench), say=bench.say)
+
+
 def test_a_busy_worker_takes_commands_between_two_tasks(bench: Bench) -> None:
     bench.worker("--pool", "default", "--threads", "1")
     bench.worker("--pool", "north")

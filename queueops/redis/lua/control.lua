@@ -3,7 +3,8 @@
 -- KEYS: 1 the pool's prefix
 -- ARGV: 1 verb, 2 token of this action, 3 first value, 4 second value, 5 rules, 6 who, 7 the states that allow the
 --       verb (separated by commas), 8.. ids
--- Reply: for each id: word (OK REPEAT REFUSED GONE), its state now, a detail.
+-- Reply: '1' when commands were written and nobody is there to bring them; for each id: word (OK REPEAT REFUSED GONE), its
+--        state now, a detail.
 -- Transitions: retry, reprocess, gather, run_now, postpone, cancel, release, requeue, discard, delete, restore.
 --@include clock
 --@include calls
@@ -39,7 +40,7 @@
 --@include verbs
 
 local NUMERIC = { postpone = true, priority = true, keep = true }
-local verb, token, allowed, reply = ARGV[1], ARGV[2], {}, {}
+local verb, token, allowed, reply = ARGV[1], ARGV[2], {}, { '' }
 for state in string.gmatch(ARGV[7], '[^,]+') do allowed[state] = true end
 
 local function answer(word, state, detail)
@@ -88,6 +89,7 @@ end
 need_agenda()
 for i = 8, #ARGV do control(ARGV[i]) end
 settle_up()
-close_outbox(-1)
+local _, alone = close_outbox(-1)
+if alone then reply[1] = '1' end
 wake(brought)
 return reply

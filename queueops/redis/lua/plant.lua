@@ -6,7 +6,8 @@
 --       4 conflict policy of the root, 5 rules, 6 number of nodes; then for each: parent ('' = it is the root, or its
 --       parent is in another pool), order among its siblings, id, number of field values, and the fields of the record
 --       (name, value, ...), the name first.
--- Reply: word (OK REPEAT EXISTS REJECTED TAKEN GONE), uid of the root, the id that is in use, the uids of the nodes.
+-- Reply: word (OK REPEAT EXISTS REJECTED TAKEN GONE), uid of the root, the id that is in use, the uids of the nodes,
+--        '1' when commands were written and nobody is there to bring them.
 -- Transitions: push, activate.
 --@include clock
 --@include calls
@@ -53,10 +54,10 @@ end
 
 local record = read_record(root)
 local word, wanted = judge_root(record)
-if not wanted then return { word, record and record.u or 0, '', {} } end
+if not wanted then return { word, record and record.u or 0, '', {}, '' } end
 local nodes = read_nodes(6, tonumber(ARGV[6]))
 local in_use = find_taken(nodes, token)
-if in_use then return { 'TAKEN', 0, in_use, {} } end
+if in_use then return { 'TAKEN', 0, in_use, {}, '' } end
 
 if step == 'uproot' then
   family.uproot(root)
@@ -75,6 +76,6 @@ else
 end
 flush()
 flush_lanes()
-close_outbox(-1)
+local _, alone = close_outbox(-1)
 wake(brought)
-return { word, step ~= 'part' and uid_of(root) or 0, '', uids_of(nodes) }
+return { word, step ~= 'part' and uid_of(root) or 0, '', uids_of(nodes), alone and '1' or '' }

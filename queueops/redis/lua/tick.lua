@@ -70,7 +70,8 @@ for _, fingerprint in ipairs(try('ZRANGE', P .. ':errors', 0, (try('ZCARD', P ..
 end
 call('ZREMRANGEBYSCORE', P .. ':idle', '-inf', now - 60000)
 for _, index in ipairs({ ':names', ':tags', ':lanes' }) do try('ZREMRANGEBYRANK', P .. index, 0, -10001) end
-close_outbox(-1)
+local _, alone = close_outbox(-1)
+if alone then act('commands') end
 wake(call('EXISTS', P .. ':lanes:ready') == 1 and max(brought, 1) or 0)
 call('HSET', P .. ':clock', 'tick', now)
 local broken = call('HGET', P .. ':clock', 'broken')

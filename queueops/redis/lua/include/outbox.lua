@@ -4,6 +4,7 @@ local COMMAND = P .. ':command:'
 local COMMANDS, COMMANDS_LOCKED, COMMANDS_DEAD = P .. ':commands', P .. ':commands_locked', P .. ':commands:dead'
 local MOST_TRIES, MOST_DEAD, UNREACHED_MS = 20, 10000, 86400000
 local COMMAND_LOCK_MS, COMMAND_BYTES = 5000, 4194304
+local SILENT_MS = 20000 -- a worker that lives is heard of every five seconds
 local outbox = { fresh = {}, touched = false } -- fresh: those that this call has written
 
 -- The id and the pool of a task that is known as `<id>#<pool>`, for it is in another pool; nil when it is in this one.
@@ -115,21 +116,23 @@ local function remind_of_commands()
   call('ZADD', P .. ':agenda', text(at), '~commands:')
 end
 
--- Somebody who takes what was written here: an idle worker, else one that is busy and takes it between two tasks.
+-- Somebody who takes what was written here: an idle worker, else one that is busy and takes it between two tasks. Whether
+-- there is one, who has been heard of lately.
 local function announce_commands()
-  if wake_one() then return end
-  local worker = try('ZREVRANGE', P .. ':workers', 0, 0)
-  if not (worker and worker[1]) then return end
+  if wake_one() then return true end
+  local worker = try('ZREVRANGEBYSCORE', P .. ':workers', '+inf', now - SILENT_MS, 'LIMIT', 0, 1)
+  if not (worker and worker[1]) then return false end
   local key = P .. ':wake:' .. worker[1]
   call('LPUSH', key, 'commands'); call('LTRIM', key, 0, 99); call('EXPIRE', key, 60)
+  return true
 end
 
 -- The last thing that a script does which may have written commands. The caller takes those, and at most so many others
--- (-1: none at all).
+-- (-1: none at all). Answers, besides, whether something was written and nobody is there to bring it, but the caller.
 local function close_outbox(most)
-  local fresh, taken = #outbox.fresh, {}
+  local fresh, taken, alone = #outbox.fresh, {}, false
   if most >= 0 and (fresh > 0 or (most > 0 and call('EXISTS', COMMANDS) == 1)) then taken = take_commands(most) end
-  if fresh > #taken then announce_commands() end
+  if fresh > #taken then alone = not announce_commands() end
   if outbox.touched then remind_of_commands() end
-  return taken
+  return taken, alone
 end

@@ -1,0 +1,59 @@
+"""Commands between pools: one call about them, and bringing them where nobody else would."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+from redis.exceptions import RedisError, ResponseError
+
+from queueops import conf
+from queueops.contracts import Command, Posted, Told
+from queueops.errors import QueueOpsError
+from queueops.redis import wire
+from queueops.redis.link import Link
+from queueops.redis.replies import repeat
+
+ONCE = conf.BrokerRetry(attempts=1)
+BATCH = 25
+"""Commands in one call: it takes less than a millisecond."""
+MOST = 500
+"""Commands that whoever pushes or acts brings itself, where no worker does; the watchdog brings the others."""
+
+logger = logging.getLogger("queueops.outbox")
+
+
+class Posting(Link):
+    """What is said between pools."""
+
+    def post(self, pool: str, *, told: Sequence[Told] = (), apply: Sequence[Command] = (), take: int = -1) -> Posted:
+        """Say how commands of this pool went, apply those for its tasks, take others. Not repeated by itself."""
+        arguments = wire.command_arguments(self.rules, told, apply, take)
+        prefix = self.keys(pool).prefix
+        try:
+            reply = repeat(lambda: self.scripts.call("command", prefix, *arguments), self.settings.url, ONCE)
+        except ResponseError as error:
+            raise self.explained(pool, error) from error
+        return wire.read_posted(pool, reply)
+
+    def bring(self, pool: str) -> None:
+        """Bring what waits in the outbox of a pool that no worker serves, and what comes of it; at most 500 commands.
+
+        What was to be done is done already, so no error is raised: what could not be brought is left to the watchdog.
+        """
+        try:
+            self._bring(pool)
+        except (QueueOpsError, RedisError) as error:
+            logger.warning("Commands of pool %s are left to the watchdog: %s", pool, error)
+
+    def _bring(self, pool: str) -> None:
+        waiting, left = self.post(pool, take=BATCH).taken, MOST
+        while waiting and left > 0:
+            way = waiting[0].to, waiting[0].pool
+            batch = [each for each in waiting if (each.to, each.pool) == way][:BATCH]
+            taken = {(each.pool, each.id) for each in batch}
+            left -= len(batch)
+            posted = self.post(way[0], apply=batch, take=0)
+            told = [each.went(*answer) for each, answer in zip(batch, posted.answers, strict=True)]
+            more = self.post(way[1], told=told, take=max(0, min(BATCH, left)) if way[1] == pool else 0)
+            waiting = [each for each in waiting if (each.pool, each.id) not in taken] + posted.taken + more.taken
