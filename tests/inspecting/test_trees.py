@@ -180,6 +180,7 @@ def test_a_part_whose_record_is_gone_or_another_ones_is_said_to_be_gone(desk: De
 
 @pytest.mark.usefixtures("namespace")
 def test_a_part_in_another_pool_is_shown_with_its_state_there() -> None:
+    get_broker().beat("default", "w1", {"host": "h"})  # it is left to this worker to tell the other pool
     handle = group(note.s(1), note.using(pool="mail", id="far").s(2), chain(note.using(pool="mail").s(3))).push()
     (near, far, chained) = read(handle.id).rows
     assert (near.elsewhere, far.elsewhere, chained.elsewhere) == (False, True, False)
@@ -227,6 +228,7 @@ def test_a_position_that_is_none_is_refused(desk: Desk, after: str) -> None:
 
 @pytest.mark.usefixtures("namespace")
 def test_parts_in_another_pool_that_are_not_shown_are_counted_as_such() -> None:
+    get_broker().beat("default", "w1", {"host": "h"})  # it is left to this worker to tell the other pool
     handle = group(note.s(0), *(note.using(pool="mail").s(number) for number in range(60))).push()
     assert read(handle.id).counts == (("waiting", 49), ("pending", 1), ("elsewhere", 11))
 
