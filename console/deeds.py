@@ -130,9 +130,14 @@ RETRIES = {
 RETRIES_OF_PARTS = {
     "chain": (_("Retry what failed"), _("What succeeded keeps its result; what follows from what failed runs, too.")),
     "group": (_("Retry what failed"), _("What succeeded keeps its result.")),
-    "iterator": (_("Go on where it ended"), _("It goes on with its last state.")),
+    "iterator": (
+        _("Retry what failed"),
+        _("What did not succeed runs again; then it goes on from its last state."),
+    ),
 }
 """What a retry of a task with parts is called, by its kind."""
+GOES_ON = (_("Go on where it ended"), _("It goes on from its last state."))
+"""The same of an iterator that has succeeded."""
 
 UNDO = "undo "
 OTHER_LABELS: dict[str, str | Promise] = {
@@ -204,6 +209,8 @@ def named_for(deed: Deed, task: TaskFacts) -> Deed:
         return deed
     if task.state == State.SUCCEEDED and not task.is_claimed:
         return deed._replace(label=DEEDS["rerun"].label, note=DEEDS["rerun"].note)
+    if task.state == State.SUCCEEDED and task.kind == "iterator":
+        return deed._replace(label=GOES_ON[0], note=GOES_ON[1])
     goes_on_at = task.goes_on_at if isinstance(task, TaskDetail) else ""
     label, note = RETRIES.get(goes_on_at) or RETRIES_OF_PARTS.get(task.kind) or (deed.label, deed.note)
     return deed._replace(label=label, note=note)

@@ -38,7 +38,7 @@ chains = st.tuples(st.just("chain"), st.just("fail"), pools_, st.lists(leaves, m
 batches = st.lists(st.one_of(leaves, leaves, chains), max_size=4)
 ends = st.sampled_from([Outcome.SUCCESS] * 5 + [Outcome.ERROR, Outcome.ERROR, Outcome.RELEASE, Outcome.CANCEL])
 
-works = st.tuples(picks, ends, batches, st.booleans())
+works = st.tuples(picks, ends, batches, st.booleans(), st.sampled_from([0, 0, 1, 3]))
 
 Records = dict[str, dict[str, str]]
 
@@ -110,22 +110,26 @@ class Fates(RuleBasedStateMachine):
         """Some of what is ready is run, or what was claimed long ago."""
         for pool in APART:
             self.leases += self.pools.broker.exchange(pool, "w1", want=4).leases
-        for pick, outcome, parts, takes in several:
+        for pick, outcome, parts, takes, want in several:
             if self.leases:
                 lease = self.leases.pop(-1 - pick % len(self.leases) // 2)
                 answer = "next" if parts else ("idle", "done")[pick % 2]
-                self.held += self.end(lease, outcome, parts, answer, takes=takes)
+                self.held += self.end(lease, outcome, parts, answer, takes=takes, want=want)
         if brings:
             self.pools.deliver()
 
-    def end(self, lease: Lease, outcome: Outcome, parts: Sequence[Any], answer: str, *, takes: bool) -> list[Command]:
-        """One lease, good or old."""
+    def end(
+        self, lease: Lease, outcome: Outcome, parts: Sequence[Any], answer: str, *, takes: bool = False, want: int = 0
+    ) -> list[Command]:
+        """One lease, good or old; what begins with that may be leased in the same call."""
         if lease.kind == "iterator" and outcome is Outcome.SUCCESS:
             with contextlib.suppress(StaleLease, PartInUse):
                 self.pools.broker.emit(lease, self.batch(lease, parts), answer, b"")
         end = self.pools.end(lease, json.dumps(lease.id).encode())
         end.outcome, end.delay_ms = outcome, -1
-        return self.pools.broker.exchange(lease.pool, "w1", settle=[end], take=0 if takes else -1).commands
+        found = self.pools.broker.exchange(lease.pool, "w1", settle=[end], take=0 if takes else -1, want=want)
+        self.leases += found.leases
+        return found.commands
 
     def batch(self, lease: Lease, parts: Sequence[Any]) -> list[Node]:
         """What an iterator emits, behind itself."""
@@ -185,7 +189,7 @@ class Fates(RuleBasedStateMachine):
             self.pools.deliver()
             self.let_time_come()
             for lease in old:
-                self.end(lease, Outcome.SUCCESS, (), "done", takes=False)
+                self.end(lease, Outcome.SUCCESS, (), "done")
             old = [lease for pool in APART for lease in self.pools.broker.exchange(pool, "w1", want=50).leases]
             if not old and not self.pools.commands():
                 return

@@ -7,7 +7,10 @@ from django.test import Client
 
 from queueops.contracts import Outcome
 from queueops.redis.broker import get_broker
+from queueops.testing import run_worker
+from tests.composites import work
 from tests.composites.trees import chain_of, group_of, plant
+from tests.composites.work import Burst
 from tests.kernel.desk import Desk
 
 
@@ -87,3 +90,23 @@ def test_what_failed_is_retried_or_everything(desk: Desk, operator: Client) -> N
     page = operator.get("/ops/tasks/c/").content.decode()
     assert "Retry what failed" not in page
     assert "Run everything again" in page
+
+
+def test_an_iterator_that_failed_is_retried_with_what_failed_and_its_page_lists_that(
+    desk: Desk, operator: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    handle = Burst.push(20)
+    run_worker()
+    page = operator.get(f"/ops/tasks/{handle.id}/children/?pool=default").content.decode()
+    assert "Retry what failed" in page
+    assert "the latest that have ended" in page
+    assert "19 succeeded" in page
+    failed = operator.get(f"/ops/tasks/{handle.id}/children/?pool=default&show=failed").content.decode()
+    assert failed.count("data-row") == 1
+    monkeypatch.setattr(work, "broken", set())
+    operator.post(f"/ops/tasks/{handle.id}/_retry", {"pool": "default"})
+    run_worker()
+    page = operator.get(f"/ops/tasks/{handle.id}/children/?pool=default").content.decode()
+    assert "20 succeeded" in page
+    assert "Go on where it ended" in page
+    assert "Retry what failed" not in page
