@@ -58,6 +58,16 @@ def test_a_json_line_is_an_object_with_the_same() -> None:
     assert event["what"] == "{1}"
 
 
+def test_what_the_message_says_already_is_in_json_alone() -> None:
+    said = {"task": "7", "attempt": 2, "level": "x", "error": "redis://u:hunter2@h/0"}
+    assert TextFormatter().format(record("task 7 failed", told=said)).endswith("queueops.worker task 7 failed")
+    event = as_json("task 7 failed", told=said, more=1)
+    assert (event["task"], event["attempt"], event["level"], event["more"]) == ("7", 2, "INFO", 1)
+    assert "told" not in event
+    assert "hunter2" not in event["error"]
+    assert as_json("odd", told="text")["message"] == "odd"
+
+
 def test_what_is_added_cannot_replace_what_is_standard() -> None:
     assert as_json("x", level="forged")["level"] == "INFO"
 

@@ -208,6 +208,21 @@ def test_database_connections_are_closed_after_each_task_as_after_a_request(make
     assert {end.value for end in rig.ends(3)} == {b"false"}
 
 
+def test_a_failure_is_one_line_of_the_log_with_its_facts_for_machines(
+    rig: Rig, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(context: Context) -> None:
+        raise ValueError("broken")
+
+    name = rig.task(broken)
+    rig.submit(name, attempt=2, retries=1)
+    rig.ends(1)
+    (line,) = [record for record in caplog.records if record.name == "queueops.worker"]
+    told = line.told  # type: ignore[attr-defined]  # given as extra
+    assert (told["name"], told["error"], told["attempt"], told["attempts"]) == (name, "ValueError: broken", 2, 2)
+    assert told["task"] in line.getMessage()
+
+
 def test_signals_are_sent_with_what_became_of_the_task(rig: Rig) -> None:
     told: list[str] = []
 

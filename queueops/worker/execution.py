@@ -116,7 +116,9 @@ def _signal(
 
 
 def _log(lease: Lease, settlement: Settlement, what: str) -> None:
+    told = {"task": lease.id, "name": lease.name, "pool": lease.pool, "error": settlement.title,
+            "attempt": lease.attempt, "attempts": lease.retries + 1}  # fmt: skip
     logger.warning(
         "%s %s %s: %s (attempt %d of %d)",
-        lease.name, lease.id, what, settlement.title, lease.attempt, lease.retries + 1,
+        lease.name, lease.id, what, settlement.title, lease.attempt, lease.retries + 1, extra={"told": told},
     )  # fmt: skip

@@ -119,7 +119,8 @@ class Supervisor:
         if not orderly:
             self._give_back(process, status)
         logger.log(logging.INFO if orderly else logging.ERROR, "Process %d (%s) ended: %s",
-                   process.pid, process.worker, describe_end(status))  # fmt: skip
+                   process.pid, process.worker, describe_end(status),
+                   extra={"told": {"worker": process.worker, "process": process.pid, "status": status}})  # fmt: skip
         if self._told or process.table.farewell is Farewell.DONE:
             self._status = self._status or int(not orderly)
         elif not process.relieved:
@@ -171,7 +172,9 @@ class Supervisor:
             if frozen:  # we were stopped, and the children with us: they get one more look's time to end by themselves
                 process.overdue.clear()
             elif late and not process.killed:
-                logger.error("Task %s is past its hard limit; killing process %d", late[0].id, process.pid)
+                told = {"task": late[0].id, "pool": late[0].pool, "process": process.pid}
+                logger.error("Task %s is past its hard limit; killing process %d",
+                             late[0].id, process.pid, extra={"told": told})  # fmt: skip
                 process.kill(*late)
             elif now > self._kill_at and not process.killed:
                 logger.error("Process %d did not end in time; killing it", process.pid)
