@@ -24,16 +24,21 @@ GROWING = 1.1
 NO_WATCHDOG_MS = 15_000
 
 
+def live(sampled: Mapping[str, Any], beats: Sequence[Beat]) -> list[Beat]:
+    """The workers that had beaten of late when the sample was taken."""
+    return [beat for beat in beats if sampled["taken"] - beat.beat_ms <= LATE_MS]
+
+
 def pool_alarms(view: PoolView, sampled: Mapping[str, Any], beats: Sequence[Beat]) -> Iterator[Alarm]:
     """The alarms of one pool; the worst first."""
-    live = [beat for beat in beats if sampled["taken"] - beat.beat_ms <= LATE_MS]
-    yield from _unserved(view, live)
-    yield from _stuck(view, sampled, live)
+    alive = live(sampled, beats)
+    yield from _unserved(view, alive)
+    yield from _stuck(view, sampled, alive)
     yield from _failing(view, sampled)
     yield from _overdue(view, sampled)
-    yield from _unknown_names(view, sampled, live)
+    yield from _unknown_names(view, sampled, alive)
     yield from _watchdog(view, sampled)
-    yield from _late(view, beats, live)
+    yield from _late(view, beats, alive)
     yield from _growing(view)
     if count := sampled.get("given_up") or 0:
         told = _some(count, "command to another pool was given up", "commands to other pools were given up")

@@ -346,7 +346,7 @@ class PoolView(Answer, frozen=True, kw_only=True):
     wait_p95_ms: float | None
     run_p95_ms: float | None
     drain_s: float | None  # of pending tasks and pending chunks; None: it does not shrink
-    workers: int
+    workers: int  # live ones
     chunks_pending: int = 0  # of map-reduce tasks that gather; where these are very many, estimated
     chunks_active: int = 0
     chunk_rate: float = 0.0  # chunks that ended, per second

@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from queueops.inspect.alarms import broken_alarms, lane_alarms, pool_alarms
+from queueops.inspect.alarms import broken_alarms, lane_alarms, live, pool_alarms
 from queueops.inspect.answers import Alarm, ChunkLane, ErrorRow, LaneRow, PoolView, Snapshot
 from queueops.inspect.broken import Broken, broken_pools
 from queueops.inspect.errors import error_rows
@@ -41,7 +41,8 @@ def snapshot() -> Snapshot:
     beats = _by_pool(reader.workers(names, WORKERS)[1])
     known = error_rows(reader.errors(names, ERRORS), ERRORS)
     broken = _broken(samples, reader)
-    views = tuple(pool_view(pool, sampled, len(beats.get(pool, ()))) for pool, sampled in samples.items())
+    alive = {pool: len(live(sampled, beats.get(pool, ()))) for pool, sampled in samples.items()}
+    views = tuple(pool_view(pool, sampled, alive[pool]) for pool, sampled in samples.items())
     lanes = tuple(row for pool, sampled in samples.items() for row in lane_rows(pool, sampled))
     chunks = tuple(most_ready(row for pool, sampled in samples.items() for row in chunk_rows(pool, sampled)))
     alarms = _alarms(views, samples, beats, lanes, info, broken)

@@ -157,9 +157,9 @@ def _position(detail: Detail) -> Finding:
     if not detail.rank:
         return good("It is the next one of its lane.", value=place)
     pace = detail.started / 120
-    estimate = (
-        f"; at the present pace it starts in about {span(detail.rank / pace * 1000)}" if pace else "; nothing starts"
-    )
+    estimate = "; nothing starts"
+    if pace:
+        estimate = f"; at the pace of the last two minutes it starts in about {span(detail.rank / pace * 1000)}"
     return bad(f"Others of its lane come first{estimate}.", value=place, verb="priority", target=detail.id)
 
 

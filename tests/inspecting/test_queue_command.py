@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 from io import StringIO
 from typing import Any
@@ -54,6 +55,18 @@ def test_status_shows_a_lanes_rate_and_whether_it_is_used_up(desk: Desk) -> None
     assert "used up" not in shown
     desk.lease()
     assert "0.005/s (used up)" in queue("status")
+
+
+def test_status_tells_durations_in_plain_words(desk: Desk) -> None:
+    desk.exchange(metrics={"ok|add": 2, "wait|add|40": 2, "run|add|12": 2})
+    _, row = queue("status").split("POOL")[1].splitlines()[:2]
+    assert re.split(r"\s{2,}", row)[6:9] == ["2.2 min", "8 ms", "0 ms"]
+
+
+def test_a_task_that_is_no_map_reduce_one_is_said_to_have_no_chunks(desk: Desk) -> None:
+    desk.push("a")
+    for words in (("chunks", "a"), ("mend", "a", "retry", "1"), ("restart", "a", "map")):
+        assert failing(*words) == (1, "The task a is a task, and has no chunks.")
 
 
 def test_list_filters_and_pages(desk: Desk) -> None:

@@ -94,6 +94,7 @@ def test_unknown_names_late_workers_and_quarantine_are_alarms(desk: Desk) -> Non
     desk.broker.beat("default", "w2", {"names": "add", "slots": 1})
     desk.client.zadd(desk.keys.workers, {"w2": desk.now() - 20_000})
     assert "Pool default: 1 of 2 workers has not beaten for 15 s." in alarms()
+    assert [pool.workers for pool in inspect.snapshot().pools] == [1]
     desk.settle(desk.lease(), Outcome.QUARANTINE, value=b"broken")
     assert "Pool default: 1 task is quarantined." in alarms()
 

@@ -92,7 +92,7 @@ def test_busy_workers_and_a_place_in_the_lane(desk: Desk) -> None:
     assert texts[-1] == (False, "Others of its lane come first; nothing starts.", "3 of 3")
     desk.settle(desk.lease())
     assert inspect.why("t")[-1].text.startswith(
-        "Others of its lane come first; at the present pace it starts in about "
+        "Others of its lane come first; at the pace of the last two minutes it starts in about "
     )
 
 

@@ -28,6 +28,7 @@ HEAD = ("CHUNK", "STATE", "TRIES", "BEGUN", "WORKER", "DATA", "ERROR")
 
 def list_chunks(*, id: str, pool: str, as_json: bool, limit: int, after: str, **given: Any) -> Iterator[str]:
     """A page of chunks, and how many are in which state."""
+    _check(id, pool)
     found = inspect.chunks(id, pool, state=given["state"], error=given["error"], after=after, limit=limit)
     if found is None:
         raise CommandError(f"There is no task {id!r}{f' in the pool {pool!r}' if pool else ''}.")
@@ -43,6 +44,7 @@ def list_chunks(*, id: str, pool: str, as_json: bool, limit: int, after: str, **
 def mend(*, id: str, verb: str, numbers: list[int], as_json: bool, **given: Any) -> Iterator[str]:
     """Do a verb to chunks, by number or all of a state. Fails at its end when any was refused or left."""
     state, pool = given["state"], given["pool"]
+    _check(id, pool)
     if state and not given["yes"]:
         view = inspect.chunks_of(id, pool, count=1)
         confirm(f"{verb.capitalize()} {view.counts.get(state, 0) if view else 0:,} chunks?")
@@ -68,6 +70,7 @@ def mend(*, id: str, verb: str, numbers: list[int], as_json: bool, **given: Any)
 
 def restart(*, id: str, stage: str, every: bool, pool: str, as_json: bool, **given: Any) -> Iterator[str]:
     """Begin again at a stage. Fails when that was refused."""
+    _check(id, pool)
     if not given["yes"] and (stage == "map" or every):
         confirm(f"Throw the results of the chunks of {id} away?")
     name = stage if stage != "process" else "all" if every else "failed"
@@ -77,6 +80,13 @@ def restart(*, id: str, stage: str, every: bool, pool: str, as_json: bool, **giv
     yield to_json(row) if as_json else f"{row.id}: {row.word}, {row.state}{f': {row.detail}' if row.detail else ''}"
     if row.word not in ("OK", "REPEAT"):
         raise SystemExit(1)
+
+
+def _check(id: str, pool: str) -> None:
+    """Only map-reduce tasks have chunks."""
+    found = inspect.task(id, pool)
+    if found is not None and found.kind != "mapreduce":
+        raise CommandError(f"The task {id} is a {found.kind}, and has no chunks.")
 
 
 def _line(row: ChunkRow) -> tuple[object, ...]:

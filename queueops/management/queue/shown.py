@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterable, Iterator
 
 from queueops.inspect import Broken, LaneRow, PoolView, Snapshot, TaskDetail
+from queueops.inspect.spans import span
 from queueops.management.queue.screen import moment, pairs, printable, table
 
 POOLS = ("POOL", "WAITING", "CHUNKS WAITING", "IN/S", "OUT/S", "FAILED", "WAIT P95", "RUN P95", "DRAINED IN", "WORKERS")
@@ -81,7 +82,7 @@ def shown_status(found: Snapshot) -> str:
 
 
 def _pool(pool: PoolView) -> tuple[object, ...]:
-    drained = "-" if pool.drain_s is None else f"{pool.drain_s:.0f} s"
+    drained = _ms(None if pool.drain_s is None else pool.drain_s * 1000)
     rates = f"{pool.in_rate:.1f}", f"{pool.out_rate:.1f}", f"{pool.failure_rate:.1%}"
     waiting = pool.states.get("pending", 0), pool.chunks_pending
     return pool.name, *waiting, *rates, _ms(pool.wait_p95_ms), _ms(pool.run_p95_ms), drained, pool.workers
@@ -99,4 +100,4 @@ def _block(title: str, text: str) -> str:
 
 
 def _ms(value: float | None) -> str:
-    return "-" if value is None else f"{value:.0f} ms"
+    return "-" if value is None else span(value)
