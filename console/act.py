@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 from django.contrib import messages
@@ -13,9 +14,12 @@ from console import undo
 from console.audit import judge, recorded, tolerated
 from console.choice import Choice
 from console.confirm import AT_ONCE
-from console.deeds import Deed
+from console.deeds import AFTERWARDS, STAYING, Deed
 from console.models import AuditEntry, Outcome
 from queueops import inspect
+
+MOST_KINDS = 4
+"""So many different answers of an action on many tasks are told, the most frequent ones."""
 
 
 def perform(request: HttpRequest, deed: Deed, choice: Choice, values: dict[str, Any], **facts: Any) -> AuditEntry:
@@ -66,5 +70,23 @@ def tell(request: HttpRequest, entry: AuditEntry, label: str) -> None:
     if missed := entry.count - entry.changed if entry.ids else 0:
         why = ngettext("%(n)d was left as it is: %(why)s.", "%(n)d were left as they are: %(why)s.", missed)
         text = f"{text} {why % {'n': missed, 'why': entry.detail}}"
+    if not entry.ids and entry.outcome == Outcome.REFUSED:
+        text = f"{text.removesuffix('.')}: {entry.detail}."
+    elif entry.changed or not entry.ids:
+        text = " ".join(filter(None, (text, _became(entry), str(AFTERWARDS.get(entry.verb, "")))))
     level = messages.SUCCESS if entry.outcome == Outcome.DONE else messages.WARNING
     messages.add_message(request, level, text, extra_tags=f"undo-{entry.pk}" if undo.steps(entry) else "")
+
+
+def _became(entry: AuditEntry) -> str:
+    """What the tasks are now, or what the engine said of each; where that differs, of how many."""
+    answers = [entry.after.get(f"{pool} {id}", {}) for pool, id in entry.ids]
+    done = [answer for answer in answers if answer.get("word") == "OK"]
+    kinds = Counter(after["detail"] or _state_now(entry.verb, after["state"]) for after in done)
+    told = [f"{count} {text}" if len(kinds) > 1 else text for text, count in kinds.most_common(MOST_KINDS) if text]
+    text = "; ".join(told)
+    return f"{text[:1].upper()}{text[1:]}." if text else ""
+
+
+def _state_now(verb: str, state: str) -> str:
+    return _("now %(state)s") % {"state": state} if state and verb not in STAYING else ""

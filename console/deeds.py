@@ -54,7 +54,7 @@ DEEDS: dict[str, Deed] = {
             "refresh",
             lambda ids, pool, who: control.retry(ids, pool=pool, who=who),
             note=_(
-                "A retry that has begun to run cannot be undone."
+                "It runs again with the arguments that it has. That cannot be undone once it has begun."
                 " Map-reduce tasks go on where they ended: at their failed chunks, or at their reduce."
             ),
         ),
@@ -66,29 +66,52 @@ DEEDS: dict[str, Deed] = {
             asks_first=True,
             note=_("All parts run again, also those that succeeded; an iterator begins anew."),
         ),
-        Deed("run_now", _("Run now"), "player-play", lambda ids, pool, who: control.run_now(ids, pool=pool, who=who)),
-        Deed("requeue", _("Requeue"), "arrow-back-up", lambda ids, pool, who: control.requeue(ids, pool=pool, who=who)),
+        Deed(
+            "run_now",
+            _("Run now"),
+            "player-play",
+            lambda ids, pool, who: control.run_now(ids, pool=pool, who=who),
+            note=_("It is ready at once, and waits for its time no more."),
+        ),
+        Deed(
+            "requeue",
+            _("Requeue"),
+            "arrow-back-up",
+            lambda ids, pool, who: control.requeue(ids, pool=pool, who=who),
+            note=_("It is ready again. What it was put aside for may put it aside again."),
+        ),
         Deed(
             "postpone",
             _("Postpone"),
             "calendar-time",
             lambda ids, pool, who, seconds: control.postpone(ids, seconds=seconds, pool=pool, who=who),
             forms.PostponeForm,
+            note=_("It waits until then, and is ready by itself."),
         ),
         Deed(
             "cancel",
             _("Cancel"),
             "ban",
             lambda ids, pool, who, reason="": control.cancel(ids, reason=reason, pool=pool, who=who),
-            note=_("A task that runs is asked to stop; what it has done so far stays done."),
+            note=_("It will not run. One that runs already is asked to stop; what it has done so far stays done."),
         ),
-        Deed("release", _("Release"), "door-exit", lambda ids, pool, who: control.release(ids, pool=pool, who=who)),
+        Deed(
+            "release",
+            _("Release"),
+            "door-exit",
+            lambda ids, pool, who: control.release(ids, pool=pool, who=who),
+            note=_(
+                "It is taken from its worker and is ready again, which costs it no attempt."
+                " What it does there goes on, and counts no more: it may run twice."
+            ),
+        ),
         Deed(
             "priority",
             _("Priority"),
             "arrows-sort",
             lambda ids, pool, who, priority: control.set_priority(ids, priority, pool=pool, who=who),
             forms.PriorityForm,
+            note=_("From -100 to 100: higher goes first in its lane."),
         ),
         Deed(
             "move",
@@ -96,6 +119,7 @@ DEEDS: dict[str, Deed] = {
             "arrows-right",
             lambda ids, pool, who, lane: control.move(ids, lane, pool=pool, who=who),
             forms.MoveForm,
+            note=_("It waits in another lane of its pool, under that lane's limits."),
         ),
         Deed(
             "keep",
@@ -103,6 +127,7 @@ DEEDS: dict[str, Deed] = {
             "pin",
             lambda ids, pool, who, days: control.keep(ids, days * 86400, pool=pool, who=who),
             forms.KeepForm,
+            note=_("It is deleted that many days from now, and not before."),
         ),
         Deed(
             "delete",
@@ -138,6 +163,19 @@ RETRIES_OF_PARTS = {
 """What a retry of a task with parts is called, by its kind."""
 GOES_ON = (_("Go on where it ended"), _("It goes on from its last state."))
 """The same of an iterator that has succeeded."""
+
+STAYING = ("priority", "move", "keep")
+"""Verbs that leave a task in its state."""
+AFTERWARDS: dict[str, str | Promise] = {
+    "delete": _("In the trash for 24 hours."),
+    "discard": _("Gone for good."),
+    "pause": _("Nothing is claimed from it any more; what runs goes on."),
+    "resume": _("Its tasks are claimed again."),
+    "set_lane": _("That holds from the next claim on."),
+    "quiet": _("It ends what it runs and takes nothing new."),
+    "stop": _("It ends within its grace time."),
+}
+"""What a verb means from now on, where the tasks' states do not say it."""
 
 UNDO = "undo "
 OTHER_LABELS: dict[str, str | Promise] = {

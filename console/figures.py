@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
 from queueops.inspect import PoolView, Snapshot
+from queueops.states import State
+
+BACKLOG_S = 5.0
+"""What is begun within so many seconds at the present pace is no backlog, though it does not grow less."""
 
 
 class Figures(msgspec.Struct, frozen=True, kw_only=True):
@@ -18,6 +22,7 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True):
     wait_p95_ms: float | None
     run_p95_ms: float | None
     drain_s: float | None
+    keeps_up: bool
     waiting: int
     chunks_waiting: int
     chunk_rate: float
@@ -36,11 +41,16 @@ def figures(snapshot: Snapshot) -> Figures:
         wait_p95_ms=_worst(pool.wait_p95_ms for pool in pools),
         run_p95_ms=_worst(pool.run_p95_ms for pool in pools),
         drain_s=_drain(pools),
+        keeps_up=sum(pool.waiting for pool in pools) <= BACKLOG_S * sum(_starts(snapshot.flows)),
         waiting=sum(pool.waiting for pool in pools),
         chunks_waiting=sum(pool.chunks_pending for pool in pools),
         chunk_rate=sum(pool.chunk_rate for pool in pools),
         workers=sum(pool.workers for pool in pools),
     )
+
+
+def _starts(flows: Mapping[str, float]) -> Iterable[float]:
+    return (rate for flow, rate in flows.items() if flow.startswith(f"{State.PENDING}>"))
 
 
 def _worst(values: Iterable[float | None]) -> float | None:

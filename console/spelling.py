@@ -6,6 +6,9 @@ import math
 
 from django.utils.translation import gettext as _
 
+from queueops import retry
+from queueops.durations import to_ms
+
 NARROW = "\N{NARROW NO-BREAK SPACE}"
 NOTHING = "–"
 GREATEST = 1e15
@@ -74,6 +77,21 @@ def about(number: float | None) -> str:
         return seconds(number)
     unit, letter = next(pair for pair in UNITS if number * 1000 >= pair[0])
     return f"{number * 1000 / unit:.0f}{NARROW}{letter}"
+
+
+def retry_policy(text: str) -> str:
+    """When the next attempt of a task comes: after 5 s, then × 2, at most 1 min, ± 10%. As it is where it is none."""
+    policy = retry.parse(text)
+    if policy.explicit() != text:
+        return text
+    first, most = (span(to_ms(name, getattr(policy, name))) for name in ("delay", "max_delay"))
+    told = _("after %(first)s, then × %(backoff)s, at most %(most)s, ± %(jitter)s")
+    return told % {
+        "first": first,
+        "backoff": f"{policy.backoff:g}",
+        "most": most,
+        "jitter": percent(policy.jitter),
+    }
 
 
 def size(number: float | None) -> str:

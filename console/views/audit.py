@@ -6,7 +6,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
 
 from console import changes
-from console.models import AuditEntry
+from console.deeds import DEEDS, OTHER_LABELS, label
+from console.models import AuditEntry, Outcome
 from console.page import page
 from console.views.undo import undoable
 
@@ -22,7 +23,13 @@ def index(request: HttpRequest) -> HttpResponse:
     if before.isdecimal() and len(before) < 19:
         entries = entries.filter(pk__lt=int(before))
     found = list(entries[: LIMIT + 1])
-    context = {"entries": found[:LIMIT], "more": found[LIMIT - 1].pk if len(found) > LIMIT else None, "asked": asked}
+    context = {
+        "entries": found[:LIMIT],
+        "more": found[LIMIT - 1].pk if len(found) > LIMIT else None,
+        "asked": asked,
+        "verbs": sorted({asked["verb"], *DEEDS, *OTHER_LABELS} - {""}, key=label),
+        "outcomes": Outcome.choices,
+    }
     return page(request, "audit/page.html", context)
 
 

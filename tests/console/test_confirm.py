@@ -7,6 +7,7 @@ from django.test import Client
 
 from console.confirm import Need, is_confirmed, need
 from console.models import AuditEntry, Outcome
+from queueops import control
 from tests.console.standin import World
 
 pytestmark = pytest.mark.django_db
@@ -70,7 +71,7 @@ def test_what_cannot_be_undone_wants_the_count_typed_and_a_reason(world: World, 
 
 @pytest.mark.parametrize("verb", ["quiet", "stop"])
 def test_a_worker_is_told_once_it_was_confirmed_with_what_that_means(
-    verb: str, world: World, administrator: Client
+    verb: str, world: World, administrator: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     page = administrator.post(f"/ops/workers/host:1/_{verb}").content.decode()
     assert world.calls == []
@@ -79,6 +80,10 @@ def test_a_worker_is_told_once_it_was_confirmed_with_what_that_means(
     assert ("goes back to its lane" in page) == (verb == "stop")
     administrator.post(f"/ops/workers/host:1/_{verb}", {"confirmed": "1"})
     assert [call for call, _ in world.calls] == [f"{verb}_worker"]
+    monkeypatch.setattr(control, f"{verb}_worker", lambda id: False)
+    administrator.post(f"/ops/workers/host:1/_{verb}", {"confirmed": "1"})
+    told = administrator.get("/ops/workers/").content.decode()
+    assert f"{verb.title()}: host:1: there is none of this name any more.</p>" in told
 
 
 def test_more_than_five_hundred_are_refused(world: World, operator: Client) -> None:

@@ -48,7 +48,7 @@ def test_a_failed_task_is_found_understood_and_run_again(desk: Desk, operator: C
         assert "hunter2" not in answer.content.decode()
     operator.post("/ops/tasks/a~1/_retry", {"pool": "default"})
     assert state("a/1") == "pending"
-    assert "Retry: 1 task." in operator.get("/ops/").content.decode()
+    assert "Retry: 1 task. Now pending." in operator.get("/ops/").content.decode()
     assert "operators: retry" in operator.get("/ops/tasks/a~1/log/").content.decode()
     desk.check()
 
@@ -69,6 +69,22 @@ def test_many_are_deleted_and_come_back(desk: Desk, administrator: Client) -> No
     administrator.post(f"/ops/audit/{AuditEntry.objects.get().pk}/_undo")
     assert [state(f"t{number}") for number in range(5)] == ["failed"] * 5
     desk.check()
+
+
+def test_what_became_of_each_is_told(desk: Desk, administrator: Client) -> None:
+    desk.push("a", "b", "c")
+    for _ in range(2):
+        desk.lease()
+    administrator.post("/ops/tasks/_cancel", {"task": ["default a", "default b", "default c"]})
+    page = administrator.get("/ops/").content.decode()
+    assert "Cancel: 3 tasks. 2 asked the worker to stop it; 1 now cancelled." in page
+    administrator.post("/ops/tasks/c/_keep", {"pool": "default", "days": "3"})
+    assert "Keep longer: 1 task.</p>" in administrator.get("/ops/").content.decode()
+    administrator.post("/ops/tasks/c/_delete", {"pool": "default"})
+    assert "Delete: 1 task. In the trash for 24 hours.</p>" in administrator.get("/ops/").content.decode()
+    administrator.post("/ops/lanes/default/default/_pause")
+    page = administrator.get("/ops/").content.decode()
+    assert "Pause: default/default. Nothing is claimed from it any more; what runs goes on.</p>" in page
 
 
 def test_what_the_state_does_not_allow_is_refused_with_the_reason(desk: Desk, operator: Client) -> None:

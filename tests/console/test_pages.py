@@ -167,12 +167,23 @@ def test_the_audit_log_pages_and_filters(world: World, operator: Client) -> None
     )
     page = operator.get("/ops/audit/?actor_name=ada").content.decode()
     assert "bob" not in page
+    assert '<option value="retry">Retry</option>' in page
+    nobody = operator.get("/ops/audit/?actor_name=eve&verb=pause").content.decode()
+    assert "No entry matches the filter." in nobody
+    assert '<option value="pause" selected>Pause</option>' in nobody
     assert len(re.findall(r'<tr id="a-', page)) == 50
     (further,) = re.findall(r'rel="next" href="([^"]+)"', page)
     assert (
         len(re.findall(r'<tr id="a-', operator.get("/ops/audit/" + further.replace("&amp;", "&")).content.decode()))
         == 10
     )
+
+
+def test_what_the_buttons_do_can_be_read_without_a_mouse(world: World, operator: Client) -> None:
+    for path in ("/ops/tasks/task-1/", "/ops/tasks/"):
+        page = operator.get(path).content.decode()
+        assert "<dt>Retry</dt><dd>It runs again with the arguments that it has." in page
+        assert "<dt>Delete</dt>" not in page  # who may not delete is not told of it
 
 
 def test_the_overview_draws_the_machine_with_its_counts_and_rates(world: World, operator: Client) -> None:

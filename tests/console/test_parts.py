@@ -20,6 +20,7 @@ from console.diagram.strip import WIDTH, strip
 from console.figures import figures
 from console.permissions import TABLE
 from queueops.inspect import Alarm
+from queueops.retry import Retry
 from queueops.states import FLOWS, State
 from tests.console.standin import World
 
@@ -201,6 +202,31 @@ def test_the_figures_add_up_what_adds_up_and_take_the_worst_of_the_rest() -> Non
     assert (both.in_rate, both.workers, both.wait_p95_ms, both.drain_s) == (25.0, 4, 99.0, None)
     assert both.failure_rate == pytest.approx(0.2)
     assert figures(msgspec.structs.replace(snapshot, pools=())).drain_s == 0
+
+
+def test_what_is_begun_within_seconds_is_no_backlog() -> None:
+    import msgspec
+
+    snapshot = World().snapshot()
+    pool = msgspec.structs.replace(snapshot.pools[0], chunks_pending=0, drain_s=None)
+    for waiting, keeps_up in ((56, True), (57, False)):  # at 11.2 a second
+        now = msgspec.structs.replace(pool, states={"pending": waiting})
+        assert figures(msgspec.structs.replace(snapshot, pools=(now,))).keeps_up == keeps_up
+    still = msgspec.structs.replace(snapshot, pools=(pool,), flows={})
+    assert not figures(still).keeps_up
+
+
+def test_when_the_next_attempt_comes_is_told_in_words() -> None:
+    told = spelling.retry_policy(Retry(delay=5, backoff=2, max_delay=60, jitter=0.1).explicit())
+    assert told.replace(N, " ") == "after 5.0 s, then × 2, at most 1 min, ± 10%"
+    for text in ("", "nonsense", "5:2", "-1:2:3:4", "<b>"):
+        assert spelling.retry_policy(text) == text
+
+
+def test_what_a_deed_does_is_told_before_it() -> None:
+    from console.deeds import DEEDS
+
+    assert [verb for verb, deed in DEEDS.items() if not deed.note] == []
 
 
 def test_every_deed_has_its_permission() -> None:
