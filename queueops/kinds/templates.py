@@ -12,10 +12,12 @@ from asgiref.sync import async_to_sync
 from queueops import registry
 from queueops.composite_errors import NoPart
 from queueops.context import Context
+from queueops.handle import TaskHandle
 from queueops.kinds.classes import ClassTask, TaskClass, place_of, unique_of
 from queueops.kinds.function import FunctionHandler
 from queueops.kinds.options import Options
 from queueops.kinds.parts import PART_ADVICE, Composite, Part
+from queueops.kinds.pushable import Task
 from queueops.redis import broker as brokers
 from queueops.schedule import Schedule
 
@@ -39,6 +41,14 @@ class Template(TaskClass, abstract=True):
     def s(cls, /, *args: Any, **kwargs: Any) -> TemplatePart:
         """Make this call a part of a chain or group."""
         return TemplatePart(cls, args, kwargs)
+
+    @classmethod
+    def using(cls, **options: Any) -> ChosenTemplate:
+        """The same with other options here: pool, tags, keep, delay, id, on_conflict (ignore or reject), durable.
+
+        What it answers is pushed, scheduled, and made a part, as the class is. Raises UnknownOption and BadOption.
+        """
+        return ChosenTemplate(cls, options)
 
     @classmethod
     def _register(cls, name: str, schedule: Schedule | None) -> None:
@@ -78,6 +88,47 @@ class Group(Template, abstract=True):
     """A group whose parts ``init`` answers."""
 
     kind = "group"
+
+
+class ChosenTemplate:
+    """A template with other options for this caller: see `Template.using`."""
+
+    def __init__(self, cls: type[Template], options: Mapping[str, Any]) -> None:
+        self._cls, self._options = cls, dict(options)
+        self.s()  # checks them
+
+    @property
+    def task(self) -> Task[Any, Any, Any]:
+        """The task with these options, for a schedule."""
+        return self._cls.task.using(**self._options)
+
+    def s(self, /, *args: Any, **kwargs: Any) -> TemplatePart:
+        """Make this call a part of a chain or group."""
+        return self._cls.s(*args, **kwargs).using(**self._options)
+
+    def si(self, /, *args: Any, **kwargs: Any) -> TemplatePart:
+        """The same, without the result before it."""
+        return self.s(*args, **kwargs).si()
+
+    def push(self, /, *args: Any, **kwargs: Any) -> TaskHandle[Any]:
+        """Leave this call to workers."""
+        return self.s(*args, **kwargs).push()
+
+    async def apush(self, /, *args: Any, **kwargs: Any) -> TaskHandle[Any]:
+        """The same for async code."""
+        return await self.s(*args, **kwargs).apush()
+
+    def postpone(self, delay: Any, /, *args: Any, **kwargs: Any) -> TaskHandle[Any]:
+        """Leave this call to workers, not before `delay`."""
+        return self.s(*args, **kwargs).postpone(delay)
+
+    def push_on_commit(self, /, *args: Any, **kwargs: Any) -> TaskHandle[Any]:
+        """Leave this call to workers once the current database transaction is committed."""
+        return self.s(*args, **kwargs).push_on_commit()
+
+    async def apush_on_commit(self, /, *args: Any, **kwargs: Any) -> TaskHandle[Any]:
+        """The same for async code."""
+        return await self.s(*args, **kwargs).apush_on_commit()
 
 
 class TemplatePart(Composite):
