@@ -22,6 +22,8 @@ from queueops.worker.executor import Executor
 from queueops.worker.options import WorkerOptions
 
 EVERY = 5.0
+AT_REST = 60.0
+"""The same for a process that has nothing to do and nothing new to say: its exchange shows that it is alive."""
 MAX_NAMES = 200
 MAX_RUNNING = 50
 _STATM = Path("/proc/self/statm")
@@ -35,6 +37,8 @@ class Heartbeat:
 
     def __init__(self, options: WorkerOptions, executor: Executor) -> None:
         self.due_at = 0.0
+        self._told: object = None
+        self._told_at = 0.0
         self._executor = executor
         names = sorted({name for _, name in registry.handlers()})
         self._fixed: Fields = {
@@ -51,14 +55,21 @@ class Heartbeat:
 
     def send(self, broker: Broker, worker: str, pools: Iterable[str], state: str, done: int) -> int:
         """Beat in each of ``pools`` and answer the memory of the process in bytes. An outage is not its business."""
-        fields = self._fields(state, done)
+        fields, pools, now = self._fields(state, done), list(pools), time.monotonic()
+        self.due_at = now + EVERY
+        tells = fields | {"rss": 0, "pools": ",".join(pools)}
+        if state != "live" or fields["busy"] or fields["held"] or tells != self._told or now - self._told_at >= AT_REST:
+            self._told, self._told_at = tells, now
+            self._beat(broker, worker, pools, fields)
+        return int(fields["rss"])
+
+    def _beat(self, broker: Broker, worker: str, pools: Iterable[str], fields: Fields) -> None:
         try:
             for pool in pools:
                 broker.beat(pool, worker, fields)
         except QueueOpsError as error:
+            self._told = None
             logger.debug("The heartbeat was not heard: %s", error)
-        self.due_at = time.monotonic() + EVERY
-        return int(fields["rss"])
 
     def leave(self, broker: Broker, worker: str, pool: str) -> None:
         """Say good-bye; where nobody hears it, the registry forgets the process after a while."""

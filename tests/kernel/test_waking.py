@@ -138,6 +138,28 @@ def test_the_time_to_sleep_is_the_time_to_the_next_entry(desk: Desk) -> None:
     assert 1000 < desk.exchange(want=1, idle=True).sleep_ms <= 2000
 
 
+def test_a_worker_that_looks_again_and_finds_nothing_asks_little_and_is_known_to_be_alive(desk: Desk) -> None:
+    desk.broker.beat(POOL, "w1", {"host": "h"})
+    idle(desk, "w1")
+    for index in (desk.keys.idle, desk.keys.workers):
+        desk.client.zadd(index, {"w1": 1})
+    desk.client.config_resetstat()
+    before = desk.now()
+    idle(desk, "w1")
+    calls = desk.client.info("commandstats")
+    assert desk.client.zscore(desk.keys.idle, "w1") > before
+    assert desk.client.zscore(desk.keys.workers, "w1") >= before
+    assert (
+        sum(row["calls"] for name, row in calls.items() if name != "cmdstat_config|resetstat") <= 10
+    )  # with two TIMEs
+
+
+def test_one_that_was_forgotten_is_not_made_known_by_looking(desk: Desk) -> None:
+    idle(desk, "w1")
+    idle(desk, "w1")
+    assert desk.client.zscore(desk.keys.workers, "w1") is None
+
+
 @pytest.fixture
 def waker(desk: Desk) -> Iterator[RedisWaker]:
     """A worker's blocking wait."""

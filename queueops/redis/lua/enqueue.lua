@@ -86,7 +86,7 @@ local function write_records(group)
       entered[size + 1] = NOW; entered[size + 2] = id
       places[size + 1] = base + number; places[size + 2] = id
       size = size + 2
-      if LISTENED then
+      if is_listened() then
         call('PUBLISH', P .. ':events', cjson.encode({ t = now, id = id, name = group.name, from = '', to = group.state }))
       end
     end

@@ -50,7 +50,9 @@ local position = 9
 local words, lost, cancels = {}, {}, {}
 
 at_once.room, at_once.worker = want, worker
-call('ZREM', P .. ':idle', worker)
+-- One that brings nothing and has nothing to do only looks: mostly there is nothing, and then little is asked.
+local looks = idle and ARGV[6] == '0' and ARGV[7] == '0'
+if not looks then call('ZREM', P .. ':idle', worker) end
 if ARGV[6] ~= '0' then need_agenda() end
 for i = 1, tonumber(ARGV[6]) do
   words[i] = settle(position)
@@ -82,14 +84,17 @@ for _ = 1, tonumber(ARGV[8]) do
   position = position + 2
 end
 
-act_on_due(max(16, want))
-local leases = want > 0 and claim(want, worker, RULES.lease, at_once.leases) or {}
-local commands = close_outbox(tonumber(ARGV[9]))
-local more = call('ZCARD', P .. ':lanes:ready') > passed
-local sleep = until_due(longest)
+local rest = act_on_due(max(16, want))
+local still = looks and rest and call('EXISTS', P .. ':lanes:ready', COMMANDS) == 0
+if looks and not still then call('ZREM', P .. ':idle', worker) end
+local leases = want > 0 and not still and claim(want, worker, RULES.lease, at_once.leases) or {}
+local commands = still and {} or close_outbox(tonumber(ARGV[9]))
+local more = not still and call('ZCARD', P .. ':lanes:ready') > passed
+local sleep = still and min(rest, longest) or until_due(longest)
 if idle and #leases == 0 and not more then
   if passed > 0 then wake_workers(brought) end -- others may claim what this one may not
   call('ZADD', P .. ':idle', now + sleep, worker)
+  if still then call('ZADD', P .. ':workers', 'XX', NOW, worker) end -- its heartbeat, as long as it has nothing else to say
 else
   wake(more and max(brought, 1) or 0)
 end

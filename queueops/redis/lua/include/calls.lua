@@ -1,5 +1,9 @@
 -- What scripts read and write with: what bears garbage, what goes in slices, what is collected.
-local LISTENED = call('EXISTS', P .. ':tail') == 1
+local listened -- whether anybody follows the live events; asked for once, by the first that has something to tell
+local function is_listened()
+  if listened == nil then listened = call('EXISTS', P .. ':tail') == 1 end
+  return listened
+end
 
 -- A time or a number that is said more than once becomes text once: what a script says to Redis is turned into text each
 -- time. In two parts, for on some servers an integer of Lua's has 32 bits. Times recur: the last one is kept.

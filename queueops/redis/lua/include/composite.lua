@@ -118,7 +118,7 @@ function family.write_progress(ended)
     local row = fields_of(task_key(root), 'cc', 'to', 'pp')
     if row and row[1] then
       local sum = call('HINCRBY', task_key(root), 'pr', count)
-      if LISTENED then
+      if is_listened() then
         call('PUBLISH', P .. ':events', cjson.encode({ t = now, id = root, done = text(sum), total = row[2] or '' }))
       end
       if row[3] and root ~= ended then family.tell_progress(root, sum) end

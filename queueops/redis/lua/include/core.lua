@@ -23,7 +23,7 @@ local function move(id, from, to, name, kind)
   local by_kind = by_name[kind or 'task']
   if not by_kind then by_kind = {}; by_name[kind or 'task'] = by_kind end
   add(by_kind, from, to, 1)
-  if LISTENED then
+  if is_listened() then
     call('PUBLISH', P .. ':events', cjson.encode({ t = now, id = id, name = name, from = from, to = to }))
   end
 end

@@ -127,18 +127,17 @@ local function act_on_member(member, grace)
   drop_stray(member, record)
 end
 
-local function act_on_due(limit)
-  local grace = watch_clock()
-  if limit <= 0 then return 0 end
-  local due = call('ZRANGEBYSCORE', P .. ':agenda', '-inf', now, 'LIMIT', 0, limit)
-  for _, member in ipairs(due) do act_on_member(member, grace) end
-  settle_up()
-  return #due
-end
-
 -- Milliseconds until the agenda has something to do, at most `cap`.
 local function until_due(cap)
   local first = call('ZRANGE', P .. ':agenda', 0, 0, 'WITHSCORES')
   if not first[2] then return cap end
   return max(0, min(cap, tonumber(first[2]) - now))
+end
+
+-- Answers until when there is nothing to do, in milliseconds; nil when there was something.
+local function act_on_due(limit)
+  local grace, rest = watch_clock(), until_due(1e12)
+  if limit <= 0 or rest > 0 then return rest end
+  for _, member in ipairs(call('ZRANGEBYSCORE', P .. ':agenda', '-inf', now, 'LIMIT', 0, limit)) do act_on_member(member, grace) end
+  settle_up()
 end

@@ -1,0 +1,73 @@
+"""When a process says that it is alive."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from queueops.errors import BrokerUnavailable
+from queueops.worker import heartbeat
+from queueops.worker.channel import WorkerChannel
+from queueops.worker.executor import Executor
+from queueops.worker.heartbeat import Heartbeat
+from queueops.worker.options import WorkerOptions
+from queueops.worker.slots import SlotTable
+
+
+class Store:
+    """Hears beats, and says how often."""
+
+    def __init__(self) -> None:
+        self.beats: list[tuple[str, Any]] = []
+        self.gone = False
+
+    def beat(self, pool: str, worker: str, fields: dict[str, Any]) -> None:
+        if self.gone:
+            raise BrokerUnavailable(url="redis://nowhere", attempts=1, reason="gone")
+        self.beats.append((pool, fields["state"]))
+
+
+@pytest.fixture
+def store() -> Store:
+    return Store()
+
+
+@pytest.fixture
+def beat(store: Store):
+    table = SlotTable(2)
+    executor = Executor(1, table, WorkerChannel(store, lambda lease, seconds: None), lambda: None, lambda: None)
+    heart = Heartbeat(WorkerOptions(threads=1), executor)
+
+    def send(*pools: str, state: str = "live", done: int = 0) -> list[tuple[str, Any]]:
+        store.beats.clear()
+        assert heart.send(store, "w1", pools, state, done) > 0
+        return store.beats
+
+    yield send
+    executor.close(5)
+    table.close()
+
+
+def test_one_at_rest_says_it_once_and_again_when_it_has_news(beat):
+    assert beat("a") == [("a", "live")]
+    assert beat("a") == []
+    assert beat("a", done=3) == [("a", "live")]
+    assert beat("a", "b", done=3) == [("a", "live"), ("b", "live")]
+    assert beat("a", "b", done=3) == []
+
+
+def test_one_that_takes_nothing_more_says_each_time_that_it_is_there(beat):
+    assert beat("a", state="quiet") == beat("a", state="quiet") == [("a", "quiet")]
+
+
+def test_one_at_rest_says_it_now_and_then(beat, monkeypatch):
+    monkeypatch.setattr(heartbeat, "AT_REST", 0.0)
+    assert beat("a") == beat("a") == [("a", "live")]
+
+
+def test_what_was_not_heard_is_said_again(beat, store):
+    store.gone = True
+    assert beat("a") == []
+    store.gone = False
+    assert beat("a") == [("a", "live")]
