@@ -149,9 +149,8 @@ def test_a_worker_that_looks_again_and_finds_nothing_asks_little_and_is_known_to
     calls = desk.client.info("commandstats")
     assert desk.client.zscore(desk.keys.idle, "w1") > before
     assert desk.client.zscore(desk.keys.workers, "w1") >= before
-    assert (
-        sum(row["calls"] for name, row in calls.items() if name != "cmdstat_config|resetstat") <= 10
-    )  # with two TIMEs
+    asked = sum(row["calls"] for name, row in calls.items() if name != "cmdstat_config|resetstat")
+    assert asked <= 9  # one of them is the TIME of this test
 
 
 def test_one_that_was_forgotten_is_not_made_known_by_looking(desk: Desk) -> None:
