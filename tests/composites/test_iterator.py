@@ -13,7 +13,7 @@ from queueops.redis.broker import get_broker
 from queueops.testing import eager, run_worker
 from queueops.testing.execution import run
 from tests.composites.channel import CHANNEL
-from tests.composites.work import Brief, Burst, Count, Mixed, Patient, Wrong, broken, seen, tell
+from tests.composites.work import Brief, Burst, Count, Mixed, Passing, Patient, Wrong, broken, seen, tell
 from tests.kernel import invariants
 from tests.kernel.desk import Desk, end
 from tests.kernel.picture import server_of
@@ -35,6 +35,12 @@ def keys(pattern: str) -> list[bytes]:
     broker = get_broker()
     pool = broker.keys("default")
     return server_of(broker, pool.seq).keys(f"{pool.prefix}:task:{pattern}")
+
+
+def tasks_in(pool: str) -> set[str]:
+    """The tasks that are there."""
+    desk = Desk(get_broker(), pool)
+    return set(desk.check().records())
 
 
 def lists_of(handle: TaskHandle) -> set[str]:
@@ -347,3 +353,16 @@ def test_tasks_that_succeeded_may_go_at_once_and_those_that_failed_stay() -> Non
     (failed,) = kept - {handle.id}
     assert get(failed).state == "failed"
     assert (handle.progress.done, handle.progress.total) == (14, 14)
+
+
+@pytest.mark.parametrize("pool", ["default", "north"])
+def test_of_chains_and_groups_that_are_not_kept_nothing_is_left_nor_of_what_is_in_another_pool(pool: str) -> None:
+    handle, broker, pools = Passing.push(3, pool), get_broker(), sorted({"default", pool})
+    run_worker(pools=pools)
+    assert handle.state == "succeeded"
+    for _ in range(6):
+        for name in pools:
+            broker.tick(name)
+    invariants.check(broker, pool)
+    assert {task_id for name in pools for task_id in tasks_in(name)} == {handle.id}
+    assert (handle.progress.done, handle.progress.total) == (6, 6)

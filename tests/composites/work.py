@@ -163,3 +163,15 @@ class Brief(Burst):
     """What succeeds goes at once."""
 
     keep_tasks = 0
+
+
+class Passing(Iterator):
+    """Chains with groups, and tasks, of which nothing is kept."""
+
+    keep_tasks = 0
+
+    def iterate(self, state: int | None, n: int, pool: str) -> Batch | None:
+        """So many of each, in this pool."""
+        part = note.using(pool=pool)
+        found = [chain(part.s(number), group(part.s(), part.s())).using(pool=pool) for number in range(n)]
+        return None if state else Batch(1, [*found, *(part.s(number) for number in range(n))])

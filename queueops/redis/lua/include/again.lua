@@ -33,14 +33,32 @@ local function note_failure(id, record, child)
   end
 end
 
--- One of its tasks has come to its end.
+-- One of its tasks has come to its end. What succeeded goes soon where it is to: a chain or a group with its parts, and of
+-- another pool when that hears so (see `effects.ended`).
 function family.iterator_child_ended(id, record, child)
   append(ended_tasks, id, child.ref)
   if child.state ~= 'succeeded' then
     note_failure(id, record, child)
   elseif record.kt and not child.far then
-    schedule(child.ref, now + (number_of(record.kt) or 0))
+    family.keep_briefly(child.ref, child.kind, record.kt)
   end
+end
+
+function family.keep_briefly(id, kind, ms)
+  if kind == 'chain' or kind == 'group' then call('HSET', task_key(id), 'kt', ms) end
+  schedule(id, now + (number_of(ms) or 0))
+end
+
+-- What is kept briefly goes with its parts that succeeded, some in one call: whether there are more.
+function family.expire_parts(id)
+  local key = family.children_of(id)
+  local refs = call('ZRANGE', key, 0, 199)
+  for _, ref in ipairs(refs) do
+    local row = not far(ref) and fields_of(task_key(ref), 's', 'pi', 'k')
+    if row and row[1] == 'succeeded' and row[2] == id then family.keep_briefly(ref, row[3], 0) end
+  end
+  if #refs > 0 then call('ZREM', key, unpack(refs)) end
+  return call('EXISTS', key) == 1
 end
 
 -- What follows for iterators from all that has ended in this call, in one step for each: a batch of ends is a usual thing.

@@ -69,7 +69,13 @@ function effects.ended(command)
   ended_children[#ended_children + 1] = { far = true, ref = sender_of(command), parent = command.i, uid = command.u,
     round = command.rn, kind = command.k, state = command.s, re = command.re or '', er = command.er, ef = command.ef, y = command.y,
     done = command.pr, number = command.vn }
-  return 'OK'
+  return 'OK', command.s == 'succeeded' and call('HGET', task_key(command.i), 'kt') or ''
+end
+
+-- An iterator keeps what succeeded only so long.
+function heard.ended(command, _, ms)
+  local row = ms ~= '' and fields_of(task_key(command.me), 's', 'pi', 'it', 'k')
+  if row and row[1] == 'succeeded' and row[2] == command.i and row[3] then family.keep_briefly(command.me, row[4], ms) end
 end
 
 function effects.progress(command)
