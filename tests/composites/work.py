@@ -173,5 +173,5 @@ class Passing(Iterator):
     def iterate(self, state: int | None, n: int, pool: str) -> Batch | None:
         """So many of each, in this pool."""
         part = note.using(pool=pool)
-        found = [chain(part.s(number), group(part.s(), part.s())).using(pool=pool) for number in range(n)]
+        found = [chain(part.s(number), group(note.s(), part.s())).using(pool=pool) for number in range(n)]
         return None if state else Batch(1, [*found, *(part.s(number) for number in range(n))])

@@ -33,8 +33,7 @@ local function note_failure(id, record, child)
   end
 end
 
--- One of its tasks has come to its end. What succeeded goes soon where it is to: a chain or a group with its parts, and of
--- another pool when that hears so (see `effects.ended`).
+-- One of its tasks has come to its end. What succeeded may be kept briefly: in another pool when that hears so (`heard.ended`).
 function family.iterator_child_ended(id, record, child)
   append(ended_tasks, id, child.ref)
   if child.state ~= 'succeeded' then
@@ -50,14 +49,16 @@ function family.keep_briefly(id, kind, ms)
 end
 
 -- What is kept briefly goes with its parts that succeeded, some in one call: whether there are more.
-function family.expire_parts(id)
+function family.expire_parts(id, uid)
   local key = family.children_of(id)
   local refs = call('ZRANGE', key, 0, 199)
   for _, ref in ipairs(refs) do
-    local row = not far(ref) and fields_of(task_key(ref), 's', 'pi', 'k')
-    if row and row[1] == 'succeeded' and row[2] == id then family.keep_briefly(ref, row[3], 0) end
+    local far_id, pool = far(ref)
+    local row = fields_of(task_key(ref), 's', 'pi', 'k') or {}
+    if pool then send('uproot', pool, far_id, id, uid) end
+    if row[1] == 'succeeded' and row[2] == id then family.keep_briefly(ref, row[3], 0) end
   end
-  if #refs > 0 then call('ZREM', key, unpack(refs)) end
+  call('ZREMRANGEBYRANK', key, 0, 199)
   return call('EXISTS', key) == 1
 end
 

@@ -46,7 +46,7 @@ end
 -- A task's chunks go before it does, a part at a time. `over`: there are too many.
 local function expire(id, record, over)
   if record.pi and family.keep(id, record, over) then return act('kept') end
-  if (record.ch and purge_chunks(id) > 0) or (record.kt and record.cc and family.expire_parts(id)) then
+  if (record.ch and purge_chunks(id) > 0) or (record.kt and record.cc and family.expire_parts(id, record.u)) then
     schedule(id, now)
     return act('purged')
   end

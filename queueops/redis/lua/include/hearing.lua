@@ -34,6 +34,11 @@ end
 
 function effects.uproot(command)
   local child = child_of(command)
+  if child and child.s == 'succeeded' then -- it goes with its parent
+    call('HDEL', task_key(command.i), 'pi', 'pu', 'pp')
+    family.keep_briefly(command.i, child.k, 0)
+    return 'OK'
+  end
   if not (child and child.s == 'waiting') then return 'GONE' end
   family.unguard(command.i)
   family.uproot(command.i)
