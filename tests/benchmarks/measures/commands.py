@@ -14,13 +14,14 @@ SECONDS = 120
 
 
 def measure(stage: Stage) -> Figures:
-    """Milliseconds of a chain of ten no-ops, in one pool and in two by turns; and what a backlog adds to two steps."""
+    """Milliseconds of ten no-ops in a chain: in its pool, in two, in two others; what a backlog adds to two of them."""
     with stage.workers():
         told = _run(stage)
     short = median(told["short"])
     return {
         "10 steps, one pool ms": median(told["one"]),
         "10 steps, two pools ms": median(told["two"]),
+        "10 steps, two others ms": median(told["others"]),
         "2 steps, two pools ms": short,
         "delay behind 10,000 p50 ms": median(told["behind"]) - short,
         "longest ms": max(told["behind"]) - short,
@@ -42,7 +43,7 @@ def _work(processes: int, threads: int) -> list[Command]:
     """A worker for each pool."""
     return [
         [sys.executable, "-m", "django", "runworker", "--pool", pool, "--threads", str(threads)]
-        for pool in ("default", "north")
+        for pool in ("default", "north", "south")
     ]
 
 

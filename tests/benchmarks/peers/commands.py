@@ -1,4 +1,4 @@
-"""Chains through two pools: `commands.py COUNT`; how long each took, in one pool, in two, and in two behind a backlog.
+"""Chains through pools: `commands.py COUNT`; times in one, in two, in two others, in two behind a backlog.
 
 It answers with one line of JSON: milliseconds. The backlog is 10,000 commands whose target is gone.
 """
@@ -19,11 +19,11 @@ from queueops.redis.broker import get_broker  # noqa: E402
 STEPS, GONE, BEHIND, BACKLOGS = 10, 10_000, 20, 3
 
 
-def run(*pools: str, steps: int = STEPS) -> float:
-    """A chain whose steps go round the pools; milliseconds from the push to its result."""
+def run(*pools: str, steps: int = STEPS, home: str = "") -> float:
+    """A chain in `home`, or the first of the pools that its steps go round; milliseconds from push to result."""
     step = [tasks.noop.using(pool=pools[number % len(pools)]).si(number) for number in range(steps)]
     begun = perf_counter()
-    chain(*step).using(pool=pools[0]).push().result(60)
+    chain(*step).using(pool=home or pools[0]).push().result(60)
     return 1000 * (perf_counter() - begun)
 
 
@@ -57,13 +57,14 @@ def behind() -> list[float]:
 
 def main() -> None:
     count = int(sys.argv[1])
-    for pools in (("default",), ("default", "north")):
+    for pools in (("default",), ("default", "north"), ("south",)):
         run(*pools)
     print(
         json.dumps(
             {
                 "one": [run("default") for _ in range(count)],
                 "two": [run("default", "north") for _ in range(count)],
+                "others": [run("north", "south", home="default") for _ in range(count)],
                 "short": [run("default", "north", steps=2) for _ in range(count)],
                 "behind": [spent for _ in range(BACKLOGS) for spent in behind()],
             }
