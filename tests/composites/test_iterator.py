@@ -367,3 +367,19 @@ def test_of_chains_and_groups_that_are_not_kept_nothing_is_left_nor_of_what_is_i
     invariants.check(broker, pool)
     assert {task_id for name in pools for task_id in tasks_in(name)} == {handle.id}
     assert (handle.progress.done, handle.progress.total) == (6, 6)
+
+
+def test_of_very_many_that_failed_the_first_are_forgotten() -> None:
+    handle = Burst.push(14)
+    desk = Desk(get_broker())
+    while len(seen) < 13:
+        desk.broker.exchange("default", "w1", settle=[run(desk.lease(), CHANNEL)])
+    (lease,) = [lease for lease in desk.claim(2) if lease.id != handle.id]
+    key = desk.keys.task(handle.id)
+    desk.client.rpush(f"{key}#failures", *(f"fgone{number}" for number in range(100_000)))
+    desk.client.hset(key, "rq", 3)
+    desk.broker.exchange("default", "w1", settle=[run(lease, CHANNEL)])
+    assert desk.client.llen(f"{key}#failures") == 100_000
+    assert desk.client.lrange(f"{key}#failures", 0, 0) == [b"fgone1"]
+    assert desk.client.lrange(f"{key}#failures", -1, -1) == [f"f{lease.id}".encode()]
+    assert desk.record(handle.id).tasks_to_come == 2

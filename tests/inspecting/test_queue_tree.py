@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from queueops.contracts import Outcome
+from queueops.testing import run_worker
 from tests.composites.trees import chain_of, group_of, plant
+from tests.composites.work import Burst
 from tests.inspecting.errors import stored
 from tests.inspecting.test_queue_command import failing, queue, queue_json
 from tests.kernel.desk import Desk
@@ -45,3 +47,16 @@ def test_a_task_that_is_not_there_and_a_position_that_is_none_are_told(desk: Des
     desk.push("a")
     assert queue("tree", "a") == "tests.noop task pending a\n"
     assert failing("tree", "a", "--after", "x")[0] == 2
+
+
+@pytest.mark.usefixtures("namespace")
+def test_an_iterator_tells_what_has_ended_and_goes_on_to_the_earlier_ones() -> None:
+    handle = Burst.push(70)
+    run_worker()
+    lines = queue("tree", handle.id).splitlines()
+    assert lines[0].endswith("(0 under way, 69 succeeded, 1 failed)")
+    assert len(lines) == 52
+    assert lines[-1] == "   ... more; go on with --after e20"
+    assert len(queue("tree", handle.id, "--after", "e20").splitlines()) == 21
+    (failed,) = queue("tree", handle.id, "--only", "failed").splitlines()[1:]
+    assert "ValueError: 13" in failed
