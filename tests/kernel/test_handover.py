@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -94,6 +95,22 @@ def test_nobody_overtakes_a_task_that_is_ready(desk: Desk) -> None:
     desk.push("c", priority=9)
     assert token(desk, "w2") == "work"
     assert desk.drain() == ["c", "a", "b"]
+
+
+def test_who_follows_what_happens_hears_of_each_step(desk: Desk) -> None:
+    desk.client.set(desk.keys.tail, 1)
+    pubsub = desk.client.pubsub(ignore_subscribe_messages=True)
+    pubsub.subscribe(desk.keys.events)
+    pubsub.get_message(timeout=5)
+    rest(desk)
+    desk.push("a")
+    assert token(desk) == "work"
+    desk.settle(desk.lease("w1"))
+    heard = [json.loads(pubsub.get_message(timeout=5)["data"]) for _ in range(3)]
+    steps = [("", "pending"), ("pending", "locked"), ("locked", "succeeded")]
+    assert [(each["from"], each["to"]) for each in heard] == steps
+    pubsub.close()
+    desk.client.delete(desk.keys.tail)
 
 
 def test_an_id_that_is_in_use_is_not_handed_over(desk: Desk) -> None:

@@ -3,10 +3,10 @@
 -- fence, and its end costs the task nothing: the worker was frozen, or the token was lost with its connection.
 local HANDED_MS, HANDED_BYTES = 2000, 16384
 
--- Whether a task may be handed over, or is to go through its lane.
+-- Whether a task may be handed over, or is to go through its lane: also when somebody follows what happens.
 local function goes_by_hand(key, lane, size)
   if size > HANDED_BYTES then return false end
-  if call('EXISTS', P .. ':lanes:ready', P .. ':state:quarantined', key) > 0 then return false end
+  if call('EXISTS', P .. ':lanes:ready', P .. ':state:quarantined', P .. ':tail', key) > 0 then return false end
   local conf = call('HMGET', P .. ':lane:' .. lane .. '#conf', 'limit', 'paused', 'rate')
   return not (conf[1] or conf[2] or conf[3])
 end
