@@ -252,7 +252,7 @@ def test_a_lane_that_is_not_there_is_status_1(desk: Desk) -> None:
 
 
 def test_a_lane_is_paused_and_limited_before_its_first_task(desk: Desk) -> None:
-    queue("pause", "import", "--new")
+    assert queue("pause", "import", "--new").strip().endswith("is paused; it was not there before.")
     queue("set-lane", "import", "--new", "--limit", "2")
     desk.push("a", lane="import")
     assert desk.claim() == []

@@ -51,7 +51,7 @@ def _act(
         said = ", ".join(f"{name} {_value(was.get(name))} -> {_value(act.after.get(name))}" for name in SET)
         yield f"The lane {printable(lane)} of the pool {printable(pool)} is set: {said}."
     else:
-        was_paused = "paused" if before.get("paused") == "1" else "running"
+        was_paused = "paused" if before.get("paused") == "1" else "running" if "weight" in was else "not there"
         yield f"The lane {printable(lane)} of the pool {printable(pool)} is {word}; it was {was_paused} before."
 
 
