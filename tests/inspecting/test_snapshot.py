@@ -172,6 +172,24 @@ def test_errors_are_grouped_and_the_latest_comes_first(desk: Desk) -> None:
     assert rows["f2"].sample_id == "c"
 
 
+def test_a_task_that_lost_its_worker_too_often_is_found_among_the_errors(desk: Desk) -> None:
+    desk.push("a", "b", name="shop.resize", retries=5)
+    desk.settle(desk.lease(), Outcome.ERROR, delay_ms=0, **stored("f1"))
+    desk.control("cancel", "b")
+    for _ in range(3):
+        desk.control("run_now", "a")
+        desk.settle(desk.lease(), Outcome.CRASH, value=b"SIGKILL")
+    rows = {row.type: row for row in inspect.errors()}
+    lost = rows["WorkerLost"]
+    assert (lost.name, lost.message, lost.sample_id) == ("shop.resize", "lost its worker 3 times: SIGKILL", "a")
+    assert (lost.count, lost.failed, rows["ValueError"].failed) == (1, 1, 0)
+    assert [row.id for row in inspect.tasks(inspect.TaskQuery(error=lost.fingerprint)).rows] == ["a"]
+    desk.check()
+    desk.control("retry", "a")
+    assert {row.type: row.failed for row in inspect.errors()}["WorkerLost"] == 0
+    desk.check()
+
+
 def test_lanes_and_workers_are_told(desk: Desk) -> None:
     desk.push("a", "b", lane="side")
     desk.broker.lane("default", "side", limit=1, weight=3)

@@ -35,6 +35,15 @@ local function list_failed(id, fingerprint)
   call('EXPIRE', key, 2592000)
 end
 
+-- A task that failed because it lost its worker too often is found among the errors, as all that failed; answers as which.
+local function note_lost(id, record, reason)
+  local fingerprint = string.sub(redis.sha1hex('lost ' .. record.n), 1, 16)
+  note_error(id, record, { fingerprint = fingerprint, title = 'WorkerLost: ' .. reason })
+  forget_error(id, record)
+  list_failed(id, fingerprint)
+  return fingerprint
+end
+
 -- Why a part that has ended is not run again by itself: nobody would count its end. Nil when it may be.
 local function refusal_of_part(record)
   if not (record.pi and TERMINAL[record.s]) then return nil end

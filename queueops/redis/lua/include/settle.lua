@@ -61,7 +61,7 @@ function outcomes.crash(id, record, end_)
   log_line(id, { k = 'crash', crash = crashes, phase = record.ph, begun = number_of(record.b), worker = record.w, text = end_.value })
   if crashes >= RULES.max_crashes then
     local reason = 'lost its worker ' .. crashes .. ' times: ' .. end_.value
-    finish(id, record, 'failed', 'cr', crashes, 'y', reason)
+    finish(id, record, 'failed', 'cr', crashes, 'y', reason, 'ef', note_lost(id, record, reason))
   elseif record.x then
     finish(id, record, 'cancelled', 'cr', crashes, 'y', record.x)
   else
