@@ -383,3 +383,12 @@ def test_of_very_many_that_failed_the_first_are_forgotten() -> None:
     assert desk.client.lrange(f"{key}#failures", 0, 0) == [b"fgone1"]
     assert desk.client.lrange(f"{key}#failures", -1, -1) == [f"f{lease.id}".encode()]
     assert desk.record(handle.id).tasks_to_come == 2
+
+
+def test_one_whose_task_failed_fails_when_it_is_taken_from_its_worker() -> None:
+    handle, desk, running, (first, second) = begun()
+    desk.settle(first, Outcome.ERROR, b"{}", delay_ms=-1)
+    desk.settle(second, Outcome.CANCEL, b"told")
+    (row,) = desk.control("release", handle.id)
+    assert (row.word, row.state, handle.state) == ("OK", "failed", "failed")
+    assert desk.settle(running) == "STALE"
