@@ -37,12 +37,12 @@ end
 -- The end of a child, with all that its parent needs.
 function family.tell_parent(child)
   if child.ahead then return end
+  if child.successor and child.state == 'succeeded' then family.lead_on(child) end -- first: somebody may wait for that
   local more = {}
   for field, value in pairs({ er = child.er, ef = child.ef, y = child.y, pr = child.done, k = child.kind }) do
     if value then more[#more + 1] = field; more[#more + 1] = value end
   end
   send('ended', child.pool, child.parent, child.ref, child.uid, child.round, 's', child.state, 're', child.re, unpack(more))
-  if child.successor and child.state == 'succeeded' then family.lead_on(child) end
 end
 
 function family.tell_progress(id, done)
