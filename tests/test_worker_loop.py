@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 
 import pytest
@@ -10,6 +11,7 @@ from queueops import chain, task
 from queueops.redis.broker import get_broker
 from queueops.states import TERMINAL
 from queueops.worker.bell import Bell
+from queueops.worker.child import work_in_the_background
 from queueops.worker.loop import Loop
 from queueops.worker.options import WorkerOptions
 from queueops.worker.slots import SlotTable
@@ -79,6 +81,27 @@ def test_a_tasks_thread_makes_the_turn_of_a_loop_that_sleeps(running):
     running.turn_in(lambda: turns.append(threading.get_ident()))
     chain(*[wait_for_the_loop.si()] * 10).push().result(60)
     assert set(turns) - {running.thread.ident}
+
+
+@pytest.mark.skipif(not hasattr(os, "SCHED_BATCH"), reason="this system has no such policy")
+def test_a_process_for_which_another_policy_was_chosen_keeps_it(monkeypatch):
+    monkeypatch.setattr(os, "sched_getscheduler", lambda pid: os.SCHED_IDLE)
+    monkeypatch.setattr(os, "sched_setscheduler", lambda *given: pytest.fail(f"it was changed: {given}"))
+    work_in_the_background()
+
+
+@pytest.mark.skipif(not hasattr(os, "SCHED_BATCH"), reason="this system has no such policy")
+def test_where_no_policy_may_be_chosen_a_process_runs_as_any_other(monkeypatch):
+    asked = []
+
+    def forbidden(pid, policy, parameters):
+        asked.append(policy)
+        raise PermissionError
+
+    monkeypatch.setattr(os, "sched_getscheduler", lambda pid: os.SCHED_OTHER)
+    monkeypatch.setattr(os, "sched_setscheduler", forbidden)
+    work_in_the_background()
+    assert asked == [os.SCHED_BATCH]
 
 
 def test_an_error_in_a_turn_that_a_tasks_thread_makes_ends_the_process_as_one_of_the_loop_does(running):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import os
 import sys
 
 from queueops.redis import patience
@@ -18,12 +20,16 @@ SWITCH_INTERVAL = 0.0005
 """How long a busy thread may keep the others waiting, in seconds: the exchange loop must not wait long for its turn."""
 
 
+logger = logging.getLogger("queueops.worker")
+
+
 def main(options: WorkerOptions, worker: str, table: SlotTable, lifeline: Lifeline) -> int:
     """Work until the end; answers the exit status. SIGTERM: end in order; again, or SIGQUIT: at once.
 
     That the end was in order is said in the table: a task may end the process with any status.
     """
     sys.setswitchinterval(SWITCH_INTERVAL)
+    work_in_the_background()
     bell = Bell()
     term, interrupt = END
     # Ctrl-C reaches us through the supervisor
@@ -40,3 +46,17 @@ def main(options: WorkerOptions, worker: str, table: SlotTable, lifeline: Lifeli
         return EXIT_BROKEN
     table.farewell = Farewell.RETIRED if ending.retired else Farewell.DONE
     return 0
+
+
+def work_in_the_background() -> None:
+    """Where the kernel knows the like: what wakes up here takes no processor from somebody who is running.
+
+    The store and web servers on the same machine go on, and so does a task of ours when its neighbour has news: that is
+    a tenth of a drain. Its share of the processors stays as it is. Who has chosen another policy for us keeps it.
+    """
+    if not hasattr(os, "SCHED_BATCH") or os.sched_getscheduler(0) != os.SCHED_OTHER:
+        return
+    try:
+        os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
+    except OSError as error:  # forbidden here, as some containers do: it is no more than a wish
+        logger.debug("The processes run as any others do: %s", error)

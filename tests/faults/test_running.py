@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import msgspec
 import pytest
 
@@ -74,6 +76,14 @@ def test_work_that_was_fetched_ahead_goes_to_others_when_the_slots_are_stuck(ben
     bench.wait(handles[1:])
     bench.ledger.open("way")
     bench.wait(handles[:1])
+
+
+@pytest.mark.skipif(not hasattr(os, "SCHED_BATCH"), reason="this system has no such policy")
+def test_a_process_takes_no_processor_from_who_is_running(bench: Bench) -> None:
+    worker = bench.worker()
+    bench.wait([tasks.work.push()])
+    assert os.sched_getscheduler(worker.pid) == os.SCHED_OTHER
+    assert os.sched_getscheduler(worker.child()) == os.SCHED_BATCH
 
 
 def test_an_idle_worker_costs_at_most_one_command_a_second(bench: Bench) -> None:
