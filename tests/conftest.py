@@ -35,6 +35,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
+def django_db_modify_db_settings_parallel_suffix() -> None:
+    """Each process has its database in a directory of its own, under the name that the processes of a test know."""
+
+
+@pytest.fixture(scope="session")
 def store() -> Iterator[embedded.Server]:
     """The embedded server of this run."""
     server = embedded.start(django_settings.STORE, options={"appendfsync": "no"})

@@ -16,6 +16,13 @@ if "QUEUEOPS_TESTS_DATA" not in os.environ:
     os.environ["QUEUEOPS_TESTS_DATA"] = tempfile.mkdtemp(prefix="queueops-tests-")
     atexit.register(_remove, os.environ["QUEUEOPS_TESTS_DATA"], os.getpid())
 
+# Of several processes that share the tests each has a store of its own.
+DATA = Path(os.environ["QUEUEOPS_TESTS_DATA"])
+if (side := os.environ.get("PYTEST_XDIST_WORKER", DATA.name)) != DATA.name:
+    DATA /= side
+    DATA.mkdir()
+    os.environ["QUEUEOPS_TESTS_DATA"] = str(DATA)
+
 os.environ["QUEUEOPS_DATA"] = os.environ["QUEUEOPS_TESTS_DATA"]
 os.environ["QUEUEOPS_SECRET_KEY"] = "only for tests"
 os.environ["QUEUEOPS_DEBUG"] = "0"
@@ -25,7 +32,6 @@ os.environ.pop("QUEUEOPS_URL", None)
 from console.project.settings import *  # noqa: E402, F403
 from console.project.settings import DATABASES, INSTALLED_APPS  # noqa: E402
 
-DATA = Path(os.environ["QUEUEOPS_TESTS_DATA"])
 STORE = DATA / "store"
 ALLOWED_HOSTS = ["testserver", "localhost", "127.0.0.1"]
 INSTALLED_APPS = [*INSTALLED_APPS, "console.demo", "tests"]
