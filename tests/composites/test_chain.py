@@ -66,6 +66,7 @@ def test_a_task_that_loses_its_worker_too_often_ends_its_chain(desk: Desk) -> No
         desk.expire("a")
     assert desk.states("c", "a", "b") == ["failed", "failed", "cancelled"]
     assert "lost its worker 3 times" in desk.record("c").reason
+    assert desk.record("c").fingerprint == desk.record("a").fingerprint != ""
 
 
 def test_a_late_settlement_moves_nothing(desk: Desk) -> None:

@@ -106,3 +106,12 @@ def test_groups_and_chains_may_be_nested_in_any_mix(desk: Desk) -> None:
     assert desk.record("h").result == b'["a","e"]'
     assert desk.record("f").previous == b'["a","e"]'
     assert desk.record("g").progress == desk.record("g").total == 5
+
+
+def test_a_group_that_continues_is_listed_with_the_error_of_a_worker_that_was_lost(desk: Desk) -> None:
+    plant(desk, group_of("g", "a", of="continue"))
+    for _ in range(3):
+        desk.lease()
+        desk.expire("a")
+    assert desk.states("g", "a") == ["failed", "failed"]
+    assert desk.record("g").fingerprint == desk.record("a").fingerprint != ""

@@ -30,8 +30,14 @@ function family.reason(child)
   return string.sub('its child ' .. child.ref .. word .. (child.y and ': ' .. child.y or ''), 1, 500)
 end
 
+-- What failed a child: of a lost worker there is the fingerprint alone.
+function family.keep_error(id, error, fingerprint)
+  if error and error ~= '' then call('HSET', task_key(id), 'er', error) end
+  if fingerprint and fingerprint ~= '' then call('HSET', task_key(id), 'ef', fingerprint) end
+end
+
 function family.fail(id, record, reason, error, fingerprint)
-  if error and error ~= '' then call('HSET', task_key(id), 'er', error, 'ef', fingerprint or '') end
+  family.keep_error(id, error, fingerprint)
   list_failed(id, fingerprint)
   family.finish(id, record, 'failed', 'y', reason)
   family.cancel_children(id)
@@ -71,7 +77,7 @@ function family.group_child_ended(id, record, child)
     return family.fail(id, record, family.reason(child), child.er, child.ef)
   elseif call('HINCRBY', task_key(id), 'nf', 1) == 1 then
     call('HSET', task_key(id), 'y', family.reason(child))
-    if child.er then call('HSET', task_key(id), 'er', child.er, 'ef', child.ef or '') end
+    family.keep_error(id, child.er, child.ef)
   end
   if call('EXISTS', family.open_of(id)) == 0 and not record.rs then family.end_group(id, read_record(id)) end
 end
