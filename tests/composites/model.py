@@ -68,6 +68,11 @@ class Node:
         """Whether its root counts it."""
         return self.kind not in CONTAINERS
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing is left to do of the tree that begins here."""
+        return self.state == "succeeded" and not self.parent and self.kind in CONTAINERS
+
 
 class Model:
     """All tasks. An end is told to the parent once what caused it is done, as the scripts do."""
@@ -194,6 +199,8 @@ class Model:
     def finish(self, node: Node, state: str, result: Any = None) -> None:
         """The end of a node; what it has not ended goes with it."""
         node.state, node.result = state, result
+        if node.is_whole:
+            node.done = node.total
         self.tell(node)
         if state != "succeeded":
             self.cancel_children(node)
@@ -234,7 +241,7 @@ class Model:
         """The progress of its root."""
         leaf.counted = delta > 0
         root = self.nodes.get(leaf.root)
-        if leaf.is_leaf and root and not root.is_leaf:
+        if leaf.is_leaf and root and not (root.is_leaf or root.is_whole):
             root.done += delta
 
     def chain_child_ended(self, parent: Node, task_id: str, state: str, result: Any) -> None:

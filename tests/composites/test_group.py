@@ -59,6 +59,15 @@ def test_a_group_that_continues_fails_when_all_have_ended(desk: Desk) -> None:
     assert record.reason == "2 of its 3 children failed; the first: its child a failed"
 
 
+def test_of_a_group_that_succeeded_all_is_done_also_what_was_cancelled_on_the_way(desk: Desk) -> None:
+    plant(desk, group_of("g", chain_of("c", "a", "b"), "z", of="outcomes"))
+    desk.control("cancel", "c")
+    assert (desk.record("g").progress, desk.record("g").total) == (0, 3)
+    desk.drain()
+    assert desk.states("g", "c", "a", "b", "z") == ["succeeded", "cancelled", "cancelled", "cancelled", "succeeded"]
+    assert (desk.record("g").progress, desk.record("g").total) == (3, 3)
+
+
 def test_a_group_of_outcomes_never_fails(desk: Desk) -> None:
     plant(desk, group_of("g", "a", "b", "z", of="outcomes"))
     a, b, z = desk.claim(3)

@@ -19,10 +19,16 @@ function family.finish(id, record, state, ...)
   family.shift(id, record, state)
   call('HSET', task_key(id), 's', state, 'e', NOW, ...)
   if state == 'succeeded' then call('DEL', task_key(id) .. '#results') end
+  if state == 'succeeded' and not record.pi and record.k ~= 'iterator' then family.complete(id) end
   if record.pp then family.write_progress(id) end
   schedule(id, now + (number_of(record.kp) or RULES['keep_' .. state]))
   tell_end(id, record, state)
   if record.nx then start_next(id) end
+end
+
+function family.complete(id)
+  local total = call('HGET', task_key(id), 'to')
+  if total then call('HSET', task_key(id), 'pr', total) end
 end
 
 function family.reason(child)
@@ -82,7 +88,8 @@ function family.group_child_ended(id, record, child)
   if call('EXISTS', family.open_of(id)) == 0 and not record.rs then family.end_group(id, read_record(id)) end
 end
 
--- Leaves of a tree that have ended: its progress. One that ends when its parent is over is not among them (`uc`).
+-- Leaves of a tree that have ended: its progress. One that ends when its parent is over is not among them (`uc`); when the
+-- whole has succeeded, all of it is done.
 function family.count(root, delta)
   if root then ended_leaves[root] = (ended_leaves[root] or 0) + delta end
 end
@@ -121,9 +128,10 @@ end
 
 function family.write_progress(ended)
   for root, count in pairs(ended_leaves) do
-    local row = fields_of(task_key(root), 'cc', 'to', 'pp')
+    local row = fields_of(task_key(root), 'cc', 'to', 'pp', 's', 'pi', 'k')
     if row and row[1] then
-      local sum = call('HINCRBY', task_key(root), 'pr', count)
+      local is_whole = row[4] == 'succeeded' and not row[5] and row[6] ~= 'iterator'
+      local sum = is_whole and tonumber(row[2]) or call('HINCRBY', task_key(root), 'pr', count)
       if is_listened() then
         call('PUBLISH', P .. ':events', cjson.encode({ t = now, id = root, done = text(sum), total = row[2] or '' }))
       end
