@@ -38,6 +38,21 @@ def desk():
     table.close()
 
 
+@pytest.mark.parametrize(("processes", "under_way"), [(1, 1), (2, 0)])
+def test_only_a_process_without_siblings_sends_before_the_last_answer_has_come(desk, processes, under_way):
+    desk._options = WorkerOptions(threads=1, processes=processes)
+    desk.exchange(time.monotonic())
+    (station,) = desk.stations
+    assert len(station.courier.under_way) == under_way
+    desk.closed = True
+    desk.exchange(time.monotonic())
+
+
+@pytest.mark.parametrize(("given", "claims"), [({}, 64), ({"processes": 2}, 128), ({"processes": 2, "batch": 5}, 5)])
+def test_several_processes_claim_more_at_a_time_unless_they_are_told_how_many(given, claims):
+    assert WorkerOptions(**given).claims == claims
+
+
 def handed(desk):
     """A task that this process is handed while it waits, and its token."""
     broker = get_broker()

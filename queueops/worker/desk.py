@@ -153,11 +153,11 @@ class Desk:
         return True
 
     def _round(self, station: Station, now: float, want: int) -> None:
-        """One round trip; while work flows, what comes back is that of the one before, and this one is under way."""
+        """One round trip; while work flows to a process that is alone, what comes back is that of the one before."""
         self.send_notes(now, before_settling=bool(station.to_settle))
         take = -1 if self.closed else self._outbox.room
         station.send(now, want, idle=want > 0 and not self._options.burst, take=take)
-        self._receive(station, leave=1 if want > 0 and station.flows else 0)
+        self._receive(station, leave=1 if want > 0 and station.flows and self._options.is_alone else 0)
 
     def _receive(self, station: Station, leave: int = 0) -> None:
         while len(station.courier.under_way) > leave:
@@ -190,7 +190,7 @@ class Desk:
             return 0
         options = self._options
         outstanding = sum(len(station.held) + station.wanted for station in self._by_pool.values())
-        room = min(options.threads + ahead - outstanding, options.threads + ahead // SHARES, options.batch)
+        room = min(options.threads + ahead - outstanding, options.threads + ahead // SHARES, options.claims)
         if options.max_tasks is not None:
             room = min(room, options.max_tasks - self.claimed - sum(station.wanted for station in self.stations))
         return max(0, room)

@@ -45,7 +45,7 @@ class Loop:
         self._table = table
         self._broker = broker
         channel = WorkerChannel(broker, lambda lease, seconds: self._watch.extend(lease, seconds))
-        prefetch = Prefetch(options.threads, SHARES * options.batch)
+        prefetch = Prefetch(options.threads, SHARES * options.claims)
         self._executor = Executor(options.threads, table, channel, bell.ring, self._stand_in)
         self._watch = Watch(self._executor, prefetch)
         self._bell = bell

@@ -10,27 +10,42 @@ from queueops import conf
 
 DEFAULT_POOL = "default"
 DEFAULT_THREADS = 8
-DEFAULT_BATCH = 64  # twice as many drain a backlog a tenth faster, and a call of the store takes twice as long
+BATCH_ALONE, BATCH_AMONG_OTHERS = 64, 128
+"""Tasks in one call: of the only process, and of one of several. The only one sends its next call before the answer to
+the last has come, so that the store never waits for it. Several keep it busy without that: each sends twice as much
+instead, so that nobody else waits longer for the store, and together they do a tenth more.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerOptions:
     """One worker: its processes share these. Times are in seconds.
 
-    ``threads`` is how many tasks one process runs at a time, sync or async; ``batch`` how many it claims at most in
-    one round trip; a process ends for a new one after ``max_tasks`` tasks or above ``max_memory`` MB.
+    ``threads`` is how many tasks one process runs at a time, sync or async; ``batch`` how many it claims at most in one
+    round trip (0: as is best for so many processes); a process ends for a new one after ``max_tasks`` tasks or above
+    ``max_memory`` MB.
     """
 
     pools: tuple[str, ...] = (DEFAULT_POOL,)
     processes: int = 1
     threads: int = DEFAULT_THREADS
-    batch: int = DEFAULT_BATCH
+    batch: int = 0
     burst: bool = False
     lease: float = 30.0
     grace: float = 25.0
     max_tasks: int | None = None
     max_memory: int | None = None
     reload: bool = False
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether a process has no siblings."""
+        return self.processes == 1
+
+    @property
+    def claims(self) -> int:
+        """How many tasks are claimed at most in one round trip."""
+        return self.batch or (BATCH_ALONE if self.is_alone else BATCH_AMONG_OTHERS)
 
     @classmethod
     def from_settings(cls, **given: Any) -> WorkerOptions:

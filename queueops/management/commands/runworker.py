@@ -13,7 +13,7 @@ from django.core.management.base import BaseCommand
 from queueops.logs import FORMATS, configure
 from queueops.management.arguments import pool_name, positive, seconds
 from queueops.worker import WorkerOptions, run_worker
-from queueops.worker.options import DEFAULT_BATCH, DEFAULT_THREADS
+from queueops.worker.options import BATCH_ALONE, BATCH_AMONG_OTHERS, DEFAULT_THREADS
 
 
 class Command(BaseCommand):
@@ -26,10 +26,11 @@ class Command(BaseCommand):
         """Declare the options."""
         add = parser.add_argument
         help_pool = "a pool to work for; may be repeated (default, and those of the settings)"
+        batch = f"{BATCH_ALONE}; of several processes {BATCH_AMONG_OTHERS}"
         add("--pool", type=pool_name, action="append", dest="pools", metavar="P", help=help_pool)
         add("--processes", type=positive, metavar="N", help="processes (1)")
         add("--threads", type=positive, metavar="N", help=f"tasks at a time in each process ({DEFAULT_THREADS})")
-        add("--batch", type=positive, metavar="N", help=f"tasks claimed at most in one call ({DEFAULT_BATCH})")
+        add("--batch", type=positive, metavar="N", help=f"tasks claimed at most in one call ({batch})")
         add("--grace", type=seconds, metavar="S", help="seconds that running tasks have to end when told to stop")
         add("--max-tasks", type=positive, metavar="N", help="replace a process after so many tasks")
         add("--max-memory", type=positive, metavar="MB", help="replace a process above so much memory")
