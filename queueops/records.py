@@ -217,6 +217,8 @@ class Record(msgspec.Struct, kw_only=True):
     again: bool = False
     turn_came: bool = False
     turn_previous: bytes | None = None
+    successor: str = ""
+    ahead_of_chain: bool = False
     window: int | None = None
     tasks_failed: int = 0
     tasks_cancelled: int = 0
@@ -260,7 +262,7 @@ _OPAQUE = frozenset(
 _FLAGS = frozenset(
     (
         *("waited_for", "next", "has_chunks", "unable_workers", "ignores_previous", "planting", "iterated"),
-        *("unexpanded", "uncounted", "of_iterator", "has_more", "again", "turn_came"),
+        *("unexpanded", "uncounted", "of_iterator", "has_more", "again", "turn_came", "ahead_of_chain"),
     )
 )
 

@@ -11,9 +11,11 @@ from typing import Any
 
 import pytest
 
+from queueops import get
 from queueops.contracts import Command, Lease, Outcome, Told
 from queueops.errors import BrokerUnavailable
 from queueops.outbox import Outbox
+from queueops.records import FIELDS, Record
 from tests.composites.pools import Pools
 from tests.composites.trees import chain_of, group_of
 from tests.kernel.conftest import MakeDesk
@@ -99,6 +101,23 @@ def test_a_hop_is_one_call_within_a_pool_and_two_between_pools_wherever_the_chai
     assert record is not None
     assert (record.state, record.result, record.progress, record.total) == ("succeeded", b"7", 3, 3)
     assert pools.commands() == 0
+
+
+def test_a_part_that_tells_the_next_one_can_be_read_by_its_handle(pools: Pools) -> None:
+    pools.plant(chain_of("c", "a", "b", "d"), a=NORTH, b=SOUTH, d=SOUTH)
+    bring_all(pools, pools.take(HOME))
+    part = get("a")
+    assert part is not None
+    assert part.state == "pending"
+    under_way = pools[NORTH].exchange(settle=[pools.end(pools.lease(NORTH), b"7")], take=0).commands
+    bring(pools, [command for command in under_way if verb(command) == "follow"])
+    assert pools[SOUTH].record("b").ahead_of_chain
+    assert part.result(timeout=60) == 7
+    pools.deliver()
+
+
+def test_every_field_of_a_record_can_be_read() -> None:
+    assert {*FIELDS.values()} == {*Record.__struct_fields__} - {"id", "pool"}
 
 
 def test_the_worker_that_settles_a_part_has_the_next_one_with_the_same_call_though_the_chain_is_elsewhere(
