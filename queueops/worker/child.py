@@ -24,8 +24,10 @@ logger = logging.getLogger("queueops.worker")
 
 
 def main(options: WorkerOptions, worker: str, table: SlotTable, lifeline: Lifeline) -> int:
-    """Work until the end; answers the exit status. SIGTERM: end in order; again, or SIGQUIT: at once.
+    """Work until the end; answers the exit status. SIGTERM: end in order; SIGQUIT, which a supervisor sends: at once.
 
+    Any number of SIGTERMs is one: what ends a service (systemd, Heroku, a process manager) often sends it to all of its
+    processes, and the supervisor passes on its own. Who is in a hurry tells the supervisor so, by a second one.
     That the end was in order is said in the table: a task may end the process with any status.
     """
     sys.setswitchinterval(SWITCH_INTERVAL)
@@ -41,7 +43,7 @@ def main(options: WorkerOptions, worker: str, table: SlotTable, lifeline: Lifeli
         loop.stop("the supervisor is gone")
 
     loop.watch_also(lifeline, orphaned)
-    ending = loop.run(lambda: signals.count(term) + 2 * signals.count(AT_ONCE))
+    ending = loop.run(lambda: min(1, signals.count(term)) + 2 * signals.count(AT_ONCE))
     if not ending.clean:
         return EXIT_BROKEN
     table.farewell = Farewell.RETIRED if ending.retired else Farewell.DONE

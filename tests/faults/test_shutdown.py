@@ -23,6 +23,17 @@ def test_sigterm_lets_running_tasks_end(bench: Bench, name: str) -> None:
     assert bench.record(handle).state == "succeeded"
 
 
+def test_a_sigterm_to_all_of_its_processes_is_one_and_no_hurry(bench: Bench) -> None:
+    """As systemd sends it unless KillMode says otherwise, and Heroku, and process managers with groups."""
+    worker = bench.worker(GRACE=60)
+    handle = tasks.work.push(2.0)
+    bench.started(handle)
+    worker.signal_all(signal.SIGTERM)
+    assert worker.wait(90) == 0
+    assert "Stopping: tasks may end within 60 s" in worker.text()
+    assert bench.record(handle).state == "succeeded"
+
+
 @pytest.mark.parametrize("name", ["work", "work_later"])
 def test_what_does_not_end_within_the_grace_time_is_released(bench: Bench, name: str) -> None:
     worker = bench.worker()
