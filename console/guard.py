@@ -7,17 +7,16 @@ from functools import wraps
 from time import monotonic
 from typing import Any
 
-from django.conf import global_settings, settings
 from django.core.exceptions import PermissionDenied, SuspiciousOperation
+from django.db import connections
 from django.db.transaction import non_atomic_requests
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, HttpResponseNotAllowed
-from django.shortcuts import redirect, resolve_url
+from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.http import urlencode
 from django.views.decorators.csrf import csrf_protect
 
-from console import failures
+from console import failures, login_page
 from console.headers import protect
 from console.permissions import TABLE, changes, granted
 from console.preferences import Preferences
@@ -54,7 +53,9 @@ def guarded(name: str, view: View) -> View:
         with timezone.override(Preferences.of(request).zone_name):
             return protect(checked(request, **kwargs))
 
-    return non_atomic_requests(guarded_view)
+    for alias in connections:
+        non_atomic_requests(using=alias)(guarded_view)
+    return guarded_view
 
 
 def _run(view: View, request: HttpRequest, kwargs: dict[str, Any]) -> HttpResponseBase:
@@ -76,6 +77,4 @@ def _to_login(request: HttpRequest) -> HttpResponse:
     if request.headers.get("HX-Request"):
         return HttpResponse(status=401, headers={"HX-Refresh": "true"})  # the whole page goes to the login
     back = request.get_full_path() if request.method in READING else reverse("console:overview")
-    own = settings.LOGIN_URL == global_settings.LOGIN_URL
-    address = reverse("console:login") if own else resolve_url(settings.LOGIN_URL)
-    return redirect(f"{address}?{urlencode({'next': back})}")
+    return redirect(login_page.address(request, back))

@@ -12,7 +12,10 @@ GROUPS = {
 
 
 def make_groups(apps, schema_editor):
-    """Make the three groups, and the permissions that they need (Django makes those only after all migrations)."""
+    """Make the three groups, and the permissions that they need (Django makes those only after all migrations).
+
+    A group of such a name that the project has already is its own: its members were not chosen for this.
+    """
     alias = schema_editor.connection.alias
     access, _ = (
         apps.get_model("contenttypes", "ContentType")
@@ -27,8 +30,11 @@ def make_groups(apps, schema_editor):
         for verb, name in names.items()
     }
     for name, verbs in GROUPS.items():
-        group, _ = apps.get_model("auth", "Group").objects.using(alias).get_or_create(name=name)
-        group.permissions.add(*(permissions[verb] for verb in verbs))
+        group, is_new = apps.get_model("auth", "Group").objects.using(alias).get_or_create(name=name)
+        if is_new:
+            group.permissions.add(*(permissions[verb] for verb in verbs))
+        else:
+            print(f"\n  There is a group {name!r} already: it gets no permission of the console by itself.")
 
 
 class Migration(migrations.Migration):

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.conf import settings
 from django.contrib.auth import logout as end_session
 from django.contrib.auth.forms import AuthenticationForm
 from django.contrib.auth.views import LoginView
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
+from console import login_page
 from console.page import Frame, page
 from console.throttle import failed, wait_seconds
 
@@ -21,6 +23,12 @@ class Login(LoginView):
 
     template_name = "console/login.html"
     redirect_authenticated_user = True
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        """Leave it to the project's own page, where there is one: it may ask for more than a password."""
+        if login_page.is_ours() or request.user.is_authenticated:
+            return super().dispatch(request, *args, **kwargs)
+        return redirect(login_page.address(request, self.get_redirect_url() or reverse("console:overview")))
 
     def get_default_redirect_url(self) -> str:
         """To the overview."""
@@ -49,6 +57,6 @@ login = Login.as_view()
 
 
 def logout(request: HttpRequest) -> HttpResponse:
-    """End the session."""
+    """End the session, and say so where one logs in, or where the project wants it."""
     end_session(request)
-    return redirect("console:login")
+    return redirect(settings.LOGOUT_REDIRECT_URL or ("console:login" if login_page.is_ours() else settings.LOGIN_URL))

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
+from unittest import mock
 
 import pytest
-from django.contrib.auth.models import Group
+from django.apps import apps
+from django.contrib.auth.models import Group, Permission
+from django.db import connection
+from django.http import HttpResponse
 from django.test import Client
 
+from console import guard
 from console.models import AuditEntry
 from console.permissions import GROUPS, TABLE, Verb
 from tests.console.standin import World
@@ -28,6 +34,16 @@ def test_every_url_is_in_the_table_and_the_table_has_no_other() -> None:
 def test_the_first_migration_makes_three_groups() -> None:
     made = {group.name: {p.codename for p in group.permissions.all()} for group in Group.objects.all()}
     assert made == {name: {str(verb) for verb in verbs} for name, verbs in GROUPS.items()}
+
+
+def test_a_group_of_the_project_that_has_such_a_name_gets_no_permission(capsys: pytest.CaptureFixture[str]) -> None:
+    Group.objects.all().delete()
+    Permission.objects.filter(content_type__app_label="console").delete()
+    Group.objects.create(name="operators")
+    import_module("console.migrations.0001_console").make_groups(apps, mock.Mock(connection=connection))
+    made = {group.name: group.permissions.count() for group in Group.objects.all()}
+    assert made == {"viewers": 1, "operators": 0, "administrators": 5}
+    assert "a group 'operators' already" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("address", [one for one in ADDRESSES if TABLE[one.name] is not None], ids=named)
@@ -145,3 +161,10 @@ def entry(client: Client, verb: str = "cancel") -> AuditEntry:
     return AuditEntry.objects.create(
         pk=1, actor_name="x", verb=verb, target="x", ids=ids, before=before, after=after, outcome="done"
     )
+
+
+def test_no_request_is_atomic_in_any_database(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The entry of an action that fails stays, also where the console's tables are not in the default database."""
+    monkeypatch.setattr(guard, "connections", ["default", "other"])
+    view: Any = guard.guarded("overview", lambda request: HttpResponse())
+    assert view._non_atomic_requests == {"default", "other"}

@@ -106,6 +106,27 @@ def test_logging_out_is_a_post(ada: User, client: Client, world: World) -> None:
 def test_a_project_with_a_login_of_its_own_keeps_it(client: Client, settings: Any) -> None:
     settings.LOGIN_URL = "/sso/"
     assert client.get("/ops/").headers["Location"] == "/sso/?next=%2Fops%2F"
+    settings.LOGIN_URL = "https://id.example/in?realm=ops"
+    back = "http%3A%2F%2Ftestserver%2Fops%2Ftasks%2F%3Fstate%3Dfailed"
+    assert client.get("/ops/tasks/?state=failed").headers["Location"] == f"https://id.example/in?realm=ops&next={back}"
+
+
+@pytest.mark.parametrize("named", ["/sso/", "/accounts/login/"])
+def test_no_password_leads_past_the_login_of_the_project(named: str, ada: User, client: Client, settings: Any) -> None:
+    settings.LOGIN_URL = named
+    assert client.get("/ops/login/?next=/ops/tasks/").headers["Location"] == f"{named}?next=%2Fops%2Ftasks%2F"
+    assert log_in(client, next="https://evil.example").headers["Location"] == f"{named}?next=%2Fops%2F"
+    assert "sessionid" not in client.cookies
+    client.force_login(ada)
+    assert client.post("/ops/logout/").headers["Location"] == named
+
+
+def test_a_project_may_name_the_console_s_own_login(ada: User, client: Client, settings: Any, world: World) -> None:
+    settings.LOGIN_URL, settings.LOGOUT_REDIRECT_URL = "console:login", "/bye/"
+    assert client.get("/ops/").headers["Location"] == "/ops/login/?next=%2Fops%2F"
+    assert client.get("/ops/login/").status_code == 200
+    assert log_in(client).headers["Location"] == "/ops/"
+    assert client.post("/ops/logout/").headers["Location"] == "/bye/"
 
 
 def test_the_choices_are_kept_in_cookies_that_no_script_reads(operator: Client, world: World) -> None:
