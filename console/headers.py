@@ -5,21 +5,30 @@ from __future__ import annotations
 from django.http import HttpResponseBase
 from django.utils.cache import patch_vary_headers
 
-CONTENT_SECURITY_POLICY = "; ".join(
-    (
-        "default-src 'self'",
-        "script-src 'self'",
-        "style-src 'self'",
-        "img-src 'self' data:",
-        "object-src 'none'",
-        "base-uri 'none'",
-        "form-action 'self'",
-        "frame-ancestors 'none'",
-    )
-)
+from console.static_files import origin
+
+POLICY = {
+    "default-src": "'self'",
+    "script-src": "'self'",
+    "style-src": "'self'",
+    "img-src": "'self' data:",
+    "object-src": "'none'",
+    "base-uri": "'none'",
+    "form-action": "'self'",
+    "frame-ancestors": "'none'",
+}
+FROM_STATIC = ("script-src", "style-src", "img-src")
+"""What the project may serve from a host of its own, where its STATIC_URL names one."""
+
+
+def policy(host: str = "") -> str:
+    """The Content-Security-Policy: nothing inline and nobody else, but for the host of the project's static files."""
+    wider = {name: f"{sources} {host}" for name, sources in POLICY.items() if host and name in FROM_STATIC}
+    return "; ".join(f"{name} {sources}" for name, sources in (POLICY | wider).items())
+
 
 HEADERS = {
-    "Content-Security-Policy": CONTENT_SECURITY_POLICY,
+    "Content-Security-Policy": policy(),
     "X-Frame-Options": "DENY",
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "same-origin",
@@ -30,7 +39,7 @@ HEADERS = {
 
 def protect(response: HttpResponseBase) -> HttpResponseBase:
     """Set the headers; a looser policy of the project around does not apply to the console."""
-    for name, value in HEADERS.items():
+    for name, value in (HEADERS | {"Content-Security-Policy": policy(origin())}).items():
         response[name] = value
     patch_vary_headers(response, ["HX-Request", "Cookie"])
     return response

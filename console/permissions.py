@@ -41,7 +41,7 @@ _VIEWED = (
     "task-children "
     "errors errors-rows error lanes lanes-rows commands commands-rows workers workers-rows audit audit-entry "
     "schedules schedules-rows schedule schedule-live "
-    "settings settings-save help missing"
+    "settings settings-save help icons missing"
 )
 _CHUNKS = "task-mapreduce task-chunks task-chunks-live task-chunks-rows task-chunk task-chunk-live"
 _OPERATED = "retry rerun run_now requeue postpone cancel release priority move keep"

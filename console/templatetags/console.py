@@ -11,7 +11,6 @@ from zoneinfo import ZoneInfo
 from django import template
 from django.forms.boundfield import BoundField
 from django.template import Context
-from django.templatetags.static import static
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.formats import date_format
@@ -31,6 +30,7 @@ from console import (
 )
 from console.deeds import label
 from console.remedies import remedy
+from console.static_files import sprite
 from queueops.inspect import (
     Attempt,
     ErrorRow,
@@ -77,7 +77,7 @@ register.filter("overlap_label", schedule_looks.overlap)
 @register.simple_tag
 def icon(name: str, label: str = "") -> SafeString:
     """An icon of the sprite; decoration, unless it has a label."""
-    address = f"{static('vendor/icons/icons.svg')}#{name}"
+    address = f"{sprite()}#{name}"
     if label:
         return format_html('<svg class="icon" role="img" aria-label="{}"><use href="{}"></use></svg>', label, address)
     return format_html('<svg class="icon" aria-hidden="true"><use href="{}"></use></svg>', address)
@@ -101,7 +101,7 @@ def state_icon(name: str) -> SafeString:
 @register.simple_tag
 def state_use(name: str) -> SafeString:
     """A state's icon inside another drawing."""
-    return format_html('<use href="{}#{}"></use>', static("vendor/icons/icons.svg"), looks.look(name).icon)
+    return format_html('<use href="{}#{}"></use>', sprite(), looks.look(name).icon)
 
 
 @register.simple_tag

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.test import Client
@@ -26,11 +27,30 @@ def assert_protected(answer: object) -> None:
 
 def test_the_policy_allows_nothing_inline_and_nobody_else() -> None:
     policy = dict(part.split(" ", 1) for part in HEADERS["Content-Security-Policy"].split("; "))
+    assert policy["img-src"] == "'self' data:"
     assert policy["script-src"] == policy["style-src"] == policy["default-src"] == "'self'"
     assert policy["frame-ancestors"] == policy["object-src"] == policy["base-uri"] == "'none'"
     assert policy["form-action"] == "'self'"
     assert "unsafe" not in HEADERS["Content-Security-Policy"]
     assert "http" not in HEADERS["Content-Security-Policy"]
+
+
+@pytest.mark.django_db
+def test_a_page_may_use_the_host_of_the_static_files_and_has_its_icons_from_here(
+    world: World, operator: Client, settings: Any
+) -> None:
+    settings.STATIC_URL = "https://static.example:8443/site/"
+    answer = operator.get("/ops/")
+    page = answer.content.decode()
+    policy = dict(part.split(" ", 1) for part in answer.headers["Content-Security-Policy"].split("; "))
+    for name in ("script-src", "style-src", "img-src"):
+        assert policy.pop(name).replace(" data:", "") == "'self' https://static.example:8443"
+    assert not any("example" in sources for sources in policy.values())
+    assert 'src="https://static.example:8443/site/console/ops.js"' in page
+    assert set(re.findall(r'<use href="([^"#]+)#', page)) == {"/ops/_icons"}
+    icons = operator.get("/ops/_icons")
+    assert icons.headers["Content-Type"] == "image/svg+xml"
+    assert b'<symbol id="database"' in icons.content
 
 
 @pytest.mark.django_db
