@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from ipaddress import ip_address
 from typing import Any
 
 from django.http import HttpRequest
@@ -33,11 +34,19 @@ def recorded(
     who: dict[str, Any] = {
         "actor_id": request.user.pk,
         "actor_name": request.user.get_username(),
-        "address": request.META.get("REMOTE_ADDR") or None,
+        "address": address_of(request),
         "reason": request.POST.get("reason", "").strip(),
     }
     with written(verb, target, tasks, **who, **facts) as entry:
         yield entry
+
+
+def address_of(request: HttpRequest) -> str | None:
+    """Where a request came from; None when the server says nothing, or nothing that a database takes for an address."""
+    try:
+        return str(ip_address(request.META.get("REMOTE_ADDR", "").partition("%")[0]))
+    except ValueError:
+        return None
 
 
 @contextmanager

@@ -11,7 +11,8 @@ from django.conf import settings
 from django.contrib.messages import get_messages
 from django.contrib.messages.storage.base import Message
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.template import RequestContext
+from django.template.loader import get_template
 from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 
@@ -101,9 +102,15 @@ def request_match(request: HttpRequest) -> Any:
 def page(
     request: HttpRequest, template: str, context: dict[str, Any] | None = None, *, status: int = 200
 ) -> HttpResponse:
-    """Render `console/<template>` in its frame."""
+    """Render `console/<template>` in its frame.
+
+    Numbers stand in it as they are, whatever the project's USE_THOUSAND_SEPARATOR and language are: many of them go
+    back to the server in a form, or into a drawing. Filters write those that people read.
+    """
     frame = Frame(request)
-    return render(request, f"console/{template}", {"frame": frame, "may": frame.may, **(context or {})}, status=status)
+    values = {"frame": frame, "may": frame.may, **(context or {})}
+    compiled: Any = get_template(f"console/{template}")
+    return HttpResponse(compiled.template.render(RequestContext(request, values, use_l10n=False)), status=status)
 
 
 def fragment(request: HttpRequest, template: str, context: dict[str, Any]) -> HttpResponse:

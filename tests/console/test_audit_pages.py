@@ -6,8 +6,9 @@ import html
 import re
 
 import pytest
-from django.test import Client
+from django.test import Client, RequestFactory
 
+from console.audit import address_of
 from console.models import AuditEntry
 from queueops.errors import BadArguments
 from tests.console.standin import World
@@ -81,3 +82,19 @@ def test_a_refused_edit_of_a_chunk_keeps_its_text_too(world: World, operator: Cl
     assert "it is too large." in page
     assert '{"token": "hunter2"}' in page
     assert "Data that was refused" in told(operator, "edit_chunks")
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        ("192.0.2.7", "192.0.2.7"),
+        ("2001:db8::1", "2001:db8::1"),
+        ("fe80::1%eth0", "fe80::1"),
+        ("192.0.2.7:8080", None),
+        ("unix:", None),
+        ("", None),
+    ],
+)
+def test_what_is_no_address_is_not_written_for_one(given: str, kept: str | None) -> None:
+    """PostgreSQL would refuse it, and with it every action behind such a server."""
+    assert address_of(RequestFactory().get("/", REMOTE_ADDR=given)) == kept

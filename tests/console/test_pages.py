@@ -8,9 +8,12 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from queueops import inspect
 from queueops.errors import EmbeddedFailed, FilterError
+from queueops.inspect import ChunkPage, LaneRow
 from queueops.states import ACTIONS, State
 from tests.console.standin import World
+from tests.console.standin_chunks import ChunkWorld
 from tests.console.test_permissions import named
 from tests.console.walk import PAGES, Address
 
@@ -79,6 +82,24 @@ def test_only_what_a_state_allows_is_offered(state: State, world: World, adminis
     offered = set(re.findall(r'action="/ops/tasks/task-1/_(\w+)"', head))
     assert offered == set(ACTIONS[state]) - {"edit"}
     assert ("/ops/tasks/task-1/edit/" in head) is ("edit" in ACTIONS[state])
+
+
+@pytest.mark.parametrize("language", ["en", "de"])
+def test_numbers_in_forms_are_what_a_browser_and_the_server_read(
+    language: str, world: World, administrator: Client, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a limit of 5,000 would be an empty field, which the next click on Set sends back as no limit."""
+    settings.USE_THOUSAND_SEPARATOR = True
+    lane = LaneRow(pool="default", lane="slow", ready=0, active=1234, limit=5000, weight=1000, rate=1234.5)
+    row = ChunkWorld(world).row(12345)
+    monkeypatch.setattr(inspect, "lanes", lambda: inspect.Listing([lane]))
+    monkeypatch.setattr(inspect, "chunks", lambda *_, **__: ChunkPage(rows=(row,), next="", total=1))
+    sent = {"Accept-Language": language}
+    page = administrator.get("/ops/lanes/", headers=sent).content.decode()
+    found = dict(re.findall(r'name="(limit|rate|weight)"[^>]* value="([^"]*)"', page))
+    assert found == {"limit": "5000", "rate": "1234.5", "weight": "1000"}
+    page = administrator.get("/ops/mapreduce/count-1/", headers=sent).content.decode()
+    assert re.findall(r'name="chunk" value="([^"]*)"', page) == ["12345"]
 
 
 @pytest.mark.parametrize("address", PAGES, ids=named)
