@@ -8,9 +8,7 @@ It is loaded in every run of pytest beside this package, so all that it stands o
 from __future__ import annotations
 
 import os
-import uuid
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import pytest
 
@@ -33,16 +31,10 @@ def queueops_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 @pytest.fixture
 def queueops(queueops_store: str) -> Iterator[str]:
     """A clean namespace on the store, for this test alone; gives its name, removes it at the end."""
-    from django.conf import settings
-    from django.test import override_settings
+    from queueops.testing import namespace
 
-    from queueops import waiting
-
-    name = f"test-{uuid.uuid4().hex[:12]}"
-    with override_settings(QUEUEOPS={**getattr(settings, "QUEUEOPS", {}), "URL": queueops_store, "NAMESPACE": name}):
+    with namespace(queueops_store) as name:
         yield name
-        waiting.close()
-        _remove(name)
 
 
 @pytest.fixture
@@ -51,14 +43,3 @@ def queueops_worker(queueops: str) -> Callable[..., int]:
     from queueops.testing import run_worker
 
     return run_worker
-
-
-def _remove(namespace: str) -> None:
-    """Everything under the namespace; SCAN is for tests only."""
-    from queueops.redis.broker import get_broker
-
-    client: Any = get_broker().client
-    for key in client.scan_iter(match=f"{{{namespace}:*", count=1000):
-        client.delete(key)
-    client.delete(f"{{{namespace}}}:pools")
-    get_broker().close()

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from queueops import TaskCancelled, TaskFailed, get, task_failed
+from queueops import TaskCancelled, TaskFailed, get, task_failed, testing
 from queueops.errors import NotEncodable, UnknownTask
 from queueops.redis import broker as brokers
 from queueops.states import State
@@ -101,3 +101,15 @@ def test_the_fixtures_give_a_namespace_and_a_worker(store, queueops, queueops_wo
     assert queueops_worker() == 1
     assert handle.result() == 2
     assert redis_client.keys(f"{{{queueops}:*")
+
+
+def test_a_namespace_begins_empty_and_leaves_nothing(namespace, redis_client, settings):
+    outside = tasks.add.push(1)
+    with testing.namespace() as name:
+        assert settings.QUEUEOPS["NAMESPACE"] == name
+        tasks.add.push(2)
+        assert run_worker() == 1
+        assert redis_client.keys(f"*{name}*")
+    assert settings.QUEUEOPS["NAMESPACE"] != name
+    assert not redis_client.keys(f"*{name}*")
+    assert outside.state == State.PENDING

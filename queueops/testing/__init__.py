@@ -1,9 +1,10 @@
-"""For the tests of one's own tasks: `eager()` needs no store, `run_worker()` runs what was pushed.
+"""For the tests of one's own tasks: `eager()` needs no store, `run_worker()` runs what was pushed, in a `namespace()`.
 
 pytest finds the fixtures `queueops` (a clean namespace) and `queueops_worker` by itself: see `queueops.pytest_plugin`.
 """
 
 from queueops.testing.eager import eager
+from queueops.testing.namespace import namespace
 from queueops.testing.worker import run_worker
 
-__all__ = ["eager", "run_worker"]
+__all__ = ["eager", "namespace", "run_worker"]
