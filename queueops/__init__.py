@@ -13,7 +13,6 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from queueops.context import current as current
-    from queueops.depends import Depends as Depends
     from queueops.errors import BadArguments as BadArguments
     from queueops.errors import BadId as BadId
     from queueops.errors import BrokerUnavailable as BrokerUnavailable
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
     from queueops.errors import TaskCancelled as TaskCancelled
     from queueops.errors import TaskFailed as TaskFailed
     from queueops.errors import TaskGone as TaskGone
+    from queueops.errors import TaskSuperseded as TaskSuperseded
     from queueops.handle import TaskHandle as TaskHandle
     from queueops.handle import TaskStatus as TaskStatus
     from queueops.handle import get as get
@@ -47,6 +47,10 @@ if TYPE_CHECKING:
     from queueops.signals import task_started as task_started
     from queueops.signals import task_succeeded as task_succeeded
 
+    def Depends(func: Any) -> Any:  # noqa: N802
+        """The mark of a parameter that gets what `func` gives; a type checker takes it for any parameter's default."""
+
+
 _HOMES = {
     "queueops.context": ("current",),
     "queueops.depends": ("Depends",),
@@ -65,6 +69,7 @@ _HOMES = {
         "TaskCancelled",
         "TaskFailed",
         "TaskGone",
+        "TaskSuperseded",
     ),
     "queueops.handle": ("TaskHandle", "TaskStatus", "get"),
     "queueops.kinds.iterator": ("Batch", "Iterator"),

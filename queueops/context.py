@@ -107,13 +107,28 @@ class Context:
         raise Cancelled(reason=kept(reason or self.cancel_reason))
 
     def push(self, task: Any, /, *args: Any, **kwargs: Any) -> TaskHandle[Any]:
-        """Push another task that has this one's root as its root."""
-        handle: TaskHandle[Any] = task.descending(self.root).push(*args, **kwargs)
+        """Push another task that has this one's root as its root: a task or a class with its arguments, or a part, such
+        as `task.s(1)`, a chain or a group. Raises what every push raises, and BadOption for what is none of these.
+        """
+        handle: TaskHandle[Any] = self._descendant(task, args, kwargs).push()
+        return handle
+
+    async def apush(self, task: Any, /, *args: Any, **kwargs: Any) -> TaskHandle[Any]:
+        """The same in an async task."""
+        handle: TaskHandle[Any] = await self._descendant(task, args, kwargs).apush()
         return handle
 
     def ask_to_cancel(self, reason: str) -> None:
         """Set `cancelled`: called by the worker, from any thread."""
         self._reason = reason
+
+    def _descendant(self, task: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The part to push."""
+        part = task.s(*args, **kwargs) if hasattr(task, "s") else task
+        if not hasattr(part, "descending") or (part is task and (args or kwargs)):
+            expected = "a task or a class with its arguments, or a part without any: task.s(1), a chain, a group"
+            raise BadOption(name="task", value=task, expected=expected)
+        return part.descending(self.root)
 
 
 def _check_amount(name: str, value: object) -> None:

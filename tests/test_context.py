@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import timedelta
 
 import pytest
 
+from queueops import Group, MapReduce, chain
 from queueops.context import Context, current, enter, leave, running
 from queueops.contracts import Lease
 from queueops.errors import BadOption, Cancelled, Interrupt, Restart
 from queueops.reasons import LONGEST_REASON
 from queueops.states import State
+from queueops.testing import eager
 from queueops.worker import outcome
 from tests import tasks_for_tests as tasks
 
@@ -119,3 +122,47 @@ def test_a_generator_stops_at_the_yield_after_it_was_asked_to(channel):
 def test_a_pushed_child_has_this_task_as_its_root(namespace, context):
     child = context.push(tasks.add, 1)
     assert child.state is State.PENDING
+
+
+class Both(Group):
+    def init(self, n):
+        return [tasks.add.s(n), tasks.add.s(n + 1)]
+
+
+class Doubled(MapReduce):
+    def map(self, n):
+        return range(n)
+
+    def process(self, chunk):
+        return 2 * chunk
+
+    def reduce(self, results):
+        return sum(results)
+
+
+@pytest.mark.parametrize(
+    ("pushed", "result"),
+    [
+        ((tasks.add, 1), 2),
+        ((tasks.add.using(priority=1), 1), 2),
+        ((tasks.add.s(1),), 2),
+        ((Doubled, 3), 6),
+        ((Doubled.using(priority=1), 3), 6),
+        ((Both, 1), [2, 3]),
+        ((Both.using(tags=["x"]), 1), [2, 3]),
+        ((chain(tasks.add.s(1), tasks.add.s()),), 3),
+        ((tasks.add.s(1) | tasks.add.s(),), 3),
+    ],
+)
+def test_whatever_can_be_pushed_is_pushed_as_a_descendant(context, pushed, result):
+    with eager() as broker:
+        for handle in (context.push(*pushed), asyncio.run(context.apush(*pushed))):
+            assert handle.result() == result
+            assert broker.record(handle.pool, handle.id).root == "x"
+
+
+@pytest.mark.parametrize("wrong", [(print,), ("tests.add", 1), (chain(tasks.add.s(1)), 1), (tasks.add.s(1), 2)])
+def test_what_can_be_pushed_by_nobody_is_refused(context, wrong):
+    with eager() as broker, pytest.raises(BadOption, match="a task or a class with its arguments"):
+        context.push(*wrong)
+    assert broker.records == {}

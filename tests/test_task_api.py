@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import datetime as dt
+import re
 
 import pytest
 from django.contrib.auth.models import User
@@ -32,6 +33,15 @@ from tests import tasks_for_tests as tasks
 
 def record(handle):
     return get_broker().record(handle.pool, handle.id)
+
+
+@pytest.mark.parametrize(("name", "here"), [("delay", "push"), ("apply_async", "using(...).push"), ("send", "push")])
+def test_what_other_systems_call_otherwise_is_named(name, here):
+    with pytest.raises(AttributeError, match=re.escape(f"{here}(...) here")):
+        getattr(tasks.add, name)
+    with pytest.raises(AttributeError, match=r"has no attribute 'nothing'$"):
+        _ = tasks.add.nothing
+    assert not hasattr(tasks.add, "__deepcopy__")
 
 
 def test_a_call_runs_here_and_now():

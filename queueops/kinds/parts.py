@@ -59,6 +59,10 @@ class Part:
         """The same with other options."""
         raise NotImplementedError
 
+    def descending(self, root: str) -> Self:
+        """The same, pushed as a descendant of the task `root`."""
+        raise NotImplementedError
+
     def postpone(self, delay: Delay) -> TaskHandle[Any]:
         """The same, not before `delay`: seconds, a `timedelta`, or an aware datetime."""
         return self.using(delay=delay).push()
@@ -115,6 +119,10 @@ class Signature(Part):
     def using(self, **options: Any) -> Self:
         """The same call with other options of its task."""
         return self._with(self.task.using(**options), ignores_previous=self.ignores_previous)
+
+    def descending(self, root: str) -> Self:
+        """The same call, pushed as a descendant of the task `root`."""
+        return self._with(self.task.descending(root), ignores_previous=self.ignores_previous)
 
     def _with(self, task: Task[Any, Any, Any], *, ignores_previous: bool) -> Self:
         return type(self)(task, self.args, self.kwargs, ignores_previous=ignores_previous)

@@ -6,7 +6,7 @@ import asyncio
 import functools
 import os
 from collections.abc import Iterable, Sequence
-from typing import Any, Generic, ParamSpec, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, Unpack
 
 from asgiref.sync import sync_to_async
 from django.db import transaction
@@ -28,6 +28,16 @@ from queueops.schedule import Schedule
 Params = ParamSpec("Params")
 Returned = TypeVar("Returned")
 Result = TypeVar("Result")
+
+ELSEWHERE = {
+    "delay": "push(...)",
+    "apply_async": "push(...), postpone(delay, ...), or using(...).push(...)",
+    "delay_on_commit": "push_on_commit(...)",
+    "send": "push(...)",
+    "send_with_options": "postpone(delay, ...), or using(...).push(...)",
+    "enqueue": "push(...)",
+}
+"""What Celery, Dramatiq and Django call what a task can do here."""
 
 
 class Task(Generic[Params, Returned, Result]):
@@ -57,6 +67,15 @@ class Task(Generic[Params, Returned, Result]):
 
     def __repr__(self) -> str:
         return f"<Task {self.name}>"
+
+    if not TYPE_CHECKING:  # a type checker knows what there is
+
+        def __getattr__(self, name):
+            """Say what is called otherwise here; it has only what the class has."""
+            advice = f"; it is {ELSEWHERE[name]} here" if name in ELSEWHERE else ""
+            raise AttributeError(
+                f"{type(self).__name__!r} object has no attribute {name!r}{advice}", name=name, obj=self
+            )
 
     def __call__(self, /, *args: Params.args, **kwargs: Params.kwargs) -> Returned:
         """Run the function here and now; its dependencies are given to it."""
