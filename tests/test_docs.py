@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import unittest
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -64,11 +65,22 @@ def test_the_examples_about_tasks_do_what_they_say():
         assert "took 0." in run.log.call_args.args[0]
 
 
+@pytest.mark.django_db
 @pytest.mark.usefixtures("store", "own_tasks")
 def test_the_examples_about_testing_pass(queueops_worker: Callable[..., int]):
     names = executed("testing.md")
     names["test_a_number_is_doubled"]()
     names["test_a_pushed_number_is_doubled"](queueops_worker)
+    found = unittest.defaultTestLoader.loadTestsFromTestCase(names["DoubleTest"]).run(unittest.TestResult())
+    assert found is not None
+    assert (found.testsRun, found.errors, found.failures) == (1, [], [])
+
+
+@pytest.mark.usefixtures("own_tasks")
+def test_the_examples_for_those_who_come_from_celery_do_what_they_say():
+    with eager():
+        executed("coming-from-celery.md")
+    assert len(SAID.findall("".join(examples("coming-from-celery.md")))) > 2
 
 
 @pytest.mark.parametrize("page", ["command-line.md", "workers.md"])
