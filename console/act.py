@@ -29,10 +29,19 @@ def perform(request: HttpRequest, deed: Deed, choice: Choice, values: dict[str, 
     return entry
 
 
-def do(request: HttpRequest, deed: Deed, choice: Choice, values: dict[str, Any], **facts: Any) -> AuditEntry:
-    """The same, for who tells the user in another way."""
+def do(
+    request: HttpRequest,
+    deed: Deed,
+    choice: Choice,
+    values: dict[str, Any],
+    known: dict[str, Any] | None = None,
+    **facts: Any,
+) -> AuditEntry:
+    """The same, for who tells the user in another way; `known` is what `before` would find out."""
     with tolerated(), recorded(request, deed.verb, choice.title(), tasks=choice.tasks, **facts) as entry:
-        entry.before |= before(choice)
+        entry.before |= before(choice) if known is None else known
+        if deed.verb == "cancel" and entry.reason:
+            values = values | {"reason": entry.reason}
         for pool, ids in choice.by_pool().items():
             judge(entry, pool, deed.call(ids, pool, entry.actor_name, **values))
     return entry

@@ -31,14 +31,14 @@ def recorded(
     An entry that stays "begun" is of a process that died in between. The body sets what it learns on the entry;
     an error of the engine is recorded and raised on.
     """
-    who: dict[str, Any] = {
-        "actor_id": request.user.pk,
-        "actor_name": request.user.get_username(),
-        "address": address_of(request),
-        "reason": request.POST.get("reason", "").strip(),
-    }
-    with written(verb, target, tasks, **who, **facts) as entry:
+    with written(verb, target, tasks, **(_who(request) | facts)) as entry:
         yield entry
+
+
+def begin(request: HttpRequest, verb: str, target: str, **facts: Any) -> AuditEntry:
+    """An entry of an action whose end somebody else writes: one that takes longer than a request."""
+    who = _who(request)
+    return AuditEntry.objects.create(verb=verb, target=target[:400], **(who | {"reason": who["reason"][:500]} | facts))
 
 
 def address_of(request: HttpRequest) -> str | None:
@@ -119,3 +119,12 @@ def judge(entry: AuditEntry, pool: str, rows: Iterable[Any]) -> None:
         entry.detail = f"{already}; {entry.detail}"[:DETAIL_LENGTH] if entry.detail else already
     if refused:
         entry.outcome = Outcome.PARTLY if entry.changed else Outcome.REFUSED
+
+
+def _who(request: HttpRequest) -> dict[str, Any]:
+    return {
+        "actor_id": request.user.pk,
+        "actor_name": request.user.get_username(),
+        "address": address_of(request),
+        "reason": request.POST.get("reason", "").strip(),
+    }

@@ -45,6 +45,7 @@ LABELS: dict[str, str | Promise] = {
     "weight": gettext_lazy("Weight"),
     "state": gettext_lazy("State"),
     "told": gettext_lazy("Told"),
+    "values": gettext_lazy("With"),
     "task": gettext_lazy("Task"),
     "line": gettext_lazy("When"),
     "zone": gettext_lazy("Time zone"),
@@ -100,6 +101,8 @@ def _spelled(value: Any, *, known: bool) -> str:
         return "–"
     if isinstance(value, bool):
         return _("yes") if value else _("no")
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {each}" for name, each in value.items()) or "–"
     if isinstance(value, list):
         return ", ".join(map(str, value)) or "–"
     return _("none") if value is None else str(value)

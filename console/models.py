@@ -59,6 +59,9 @@ class AuditEntry(models.Model):
     undoes = models.ForeignKey(
         "self", on_delete=models.PROTECT, null=True, related_name="undone_by", verbose_name=_("undoes")
     )
+    part_of = models.ForeignKey("self", on_delete=models.PROTECT, null=True, related_name="parts")
+    place = models.TextField(null=True)  # of an action on all that match: where it goes on, until it has ended
+    seen = models.PositiveIntegerField(default=0)  # and how many it has come by
 
     class Meta:
         """Django's own permissions are not used."""
@@ -70,6 +73,16 @@ class AuditEntry(models.Model):
 
     def __str__(self) -> str:
         return f"{self.actor_name}: {self.verb} {self.target}"
+
+    @property
+    def is_mass(self) -> bool:
+        """Whether it is about all tasks that match a filter, with parts that tell which."""
+        return bool(self.filter) and not self.ids
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether it has not come to its end."""
+        return self.place is not None
 
     def delete(self, *args: Any, **kwargs: Any) -> tuple[int, dict[str, int]]:
         """Refused: what was done stays known."""

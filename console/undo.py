@@ -28,6 +28,13 @@ def steps(entry: AuditEntry, who: str = "") -> list[Step]:
     return list(INVERSE[entry.verb](entry, who))
 
 
+def is_open(entry: AuditEntry) -> bool:
+    """Whether there is anything left to take back; of an action on all that match, in any of its parts."""
+    if entry.is_mass:
+        return any(steps(part) for part in entry.parts.order_by("-pk").iterator())
+    return bool(steps(entry))
+
+
 def _changed(entry: AuditEntry) -> Iterator[tuple[str, str, dict[str, Any]]]:
     for pool, id in entry.ids:
         if entry.after.get(f"{pool} {id}", {}).get("word") == "OK":

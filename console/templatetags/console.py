@@ -15,6 +15,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.formats import date_format
 from django.utils.html import format_html
+from django.utils.http import urlencode
 from django.utils.safestring import SafeString
 
 from console import (
@@ -193,6 +194,12 @@ def deed_url(verb: str) -> str:
 def error_url(error: ErrorRow | Failure) -> str:
     """The address of an error's page."""
     return reverse("console:error", kwargs={"fingerprint": error.fingerprint}) if error.fingerprint else ""
+
+
+@register.filter
+def as_query(params: dict[str, str]) -> str:
+    """Parameters of a URL."""
+    return urlencode(params)
 
 
 @register.filter

@@ -8,15 +8,16 @@ from django.shortcuts import get_object_or_404
 from console import changes
 from console.deeds import DEEDS, OTHER_LABELS, label
 from console.models import AuditEntry, Outcome
-from console.page import page
-from console.views.undo import undoable
+from console.page import Frame, page
+from console.views.undo import permission, undoable
 
 LIMIT = 50
+MOST_PARTS = 10
 
 
 def index(request: HttpRequest) -> HttpResponse:
     """The entries, newest first; `before` is the entry that ends the page before."""
-    entries = AuditEntry.objects.select_related("undoes")
+    entries = AuditEntry.objects.select_related("undoes").filter(part_of=None)
     asked = {name: request.GET.get(name, "").strip()[:150] for name in ("actor_name", "verb", "outcome")}
     entries = entries.filter(**{name: value for name, value in asked.items() if value})
     before = request.GET.get("before", "")
@@ -36,8 +37,11 @@ def index(request: HttpRequest) -> HttpResponse:
 def show(request: HttpRequest, pk: int) -> HttpResponse:
     """One entry, with what was before and after, and the way back if there is one."""
     entry = get_object_or_404(AuditEntry.objects.select_related("undoes"), pk=pk)
+    parts = entry.parts.defer("ids", "before", "after")
     context = {
         "entry": entry,
+        "parts": parts[:MOST_PARTS],
+        "may_go_on": entry.goes_on and permission(entry) in Frame(request).may,
         "tasks": changes.of_tasks(entry),
         "facts": changes.of_facts(entry),
         "texts": changes.of_texts(entry),

@@ -16,11 +16,12 @@ from console import rows as living
 from console.act import perform
 from console.asking import unanswered
 from console.choice import Choice
-from console.deeds import DEEDS, offered
+from console.deeds import DEEDS, Deed, offered
 from console.forms import DELAYS
 from console.page import Frame, fragment, page, version_of
 from queueops import inspect
 from queueops.inspect import FilterError, TaskPage, TaskQuery
+from queueops.states import State
 
 LIMIT = 50
 KEY = re.compile(r"[0-9a-f]{10}")
@@ -79,9 +80,19 @@ def _context(
         "lines": lines,
         "version": version,
         "deeds": offered(query.state, Frame(request).may),
+        "whole": _whole(query, Frame(request).may),
         "delays": DELAYS,
         "here": reverse("console:tasks") + (f"?{urlencode(place)}" if place else ""),
         "first_url": facets.address(query),
         "next_url": facets.address(query, after=found.next) if found.next else "",
         "live_url": f"{reverse('console:tasks-rows')}?{urlencode(live)}",
     }
+
+
+def _whole(query: TaskQuery, may: frozenset[str]) -> list[tuple[Deed, str]]:
+    """What can be done to all that match, and where that is asked; only of one state, for all states allow no verb."""
+    state = query.state or (State.FAILED if query.error else "")
+    if not state or query.id:
+        return []
+    params = urlencode(query.params())
+    return [(deed, f"{reverse(f'console:tasks-all-{deed.verb}')}?{params}") for deed in offered(state, may)]

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from time import monotonic
+from typing import Any
+
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
 from django.utils.translation import gettext as _
 
-from console import returning
+from console import mass, returning
 from console.act import tell
-from console.audit import judge, recorded, tolerated
+from console.audit import begin, judge, recorded, tolerated
 from console.deeds import UNDO
 from console.models import AuditEntry
 from console.page import Frame
 from console.permissions import TABLE
-from console.undo import Step, steps
+from console.undo import Step, is_open, steps
 
 
 def undo(request: HttpRequest, pk: int) -> HttpResponse:
@@ -23,6 +26,8 @@ def undo(request: HttpRequest, pk: int) -> HttpResponse:
     entry = get_object_or_404(AuditEntry, pk=pk)
     if permission(entry) not in Frame(request).may:
         raise PermissionDenied
+    if entry.is_mass:
+        return _undo_parts(request, entry)
     if not (found := steps(entry, request.user.get_username())):
         messages.warning(request, _("There is nothing left to undo."))
         return returning.back(request, "audit")
@@ -32,19 +37,38 @@ def undo(request: HttpRequest, pk: int) -> HttpResponse:
 
 def undoable(entry: AuditEntry, request: HttpRequest) -> bool:
     """Whether this user can take this entry's action back now."""
-    return permission(entry) in Frame(request).may and bool(steps(entry))
+    return permission(entry) in Frame(request).may and is_open(entry)
 
 
 def permission(entry: AuditEntry) -> str | None:
     """What the user must be allowed to take this back."""
-    if entry.ids:
+    if entry.ids or entry.is_mass:
         return TABLE.get(f"task-{entry.verb}")
     return TABLE["lane-set"]
 
 
-def _take_back(request: HttpRequest, entry: AuditEntry, found: list[Step]) -> AuditEntry:
+def _undo_parts(request: HttpRequest, entry: AuditEntry) -> HttpResponse:
+    """As many parts as there is time for; what is left is undone by another click."""
+    until = monotonic() + mass.SECONDS
+    whole = begin(request, UNDO + entry.verb, entry.target, count=entry.changed, filter=entry.filter, undoes=entry)
+    for part in entry.parts.order_by("pk"):
+        if not (found := steps(part, whole.actor_name)):
+            continue
+        undoing = _take_back(request, part, found, part_of=whole)
+        whole.seen, whole.changed = whole.seen + undoing.count, whole.changed + undoing.changed
+        whole.detail = whole.detail or undoing.detail
+        if monotonic() > until:
+            break
+    whole.count, whole.outcome = whole.seen, mass.outcome(whole)
+    whole.save()
+    mass.tell(request, whole, more=entry)
+    return returning.back(request, "audit")
+
+
+def _take_back(request: HttpRequest, entry: AuditEntry, found: list[Step], **facts: Any) -> AuditEntry:
     tasks = [(step.pool, id) for step in found for id in step.ids]
-    with tolerated(), recorded(request, UNDO + entry.verb, entry.target, tasks=tasks, undoes=entry) as undoing:
+    verb = UNDO + entry.verb
+    with tolerated(), recorded(request, verb, entry.target, tasks=tasks, undoes=entry, **facts) as undoing:
         undoing.before = {} if tasks else entry.after
         for step in found:
             answer = step.call()

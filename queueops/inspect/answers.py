@@ -59,6 +59,7 @@ class TaskRow(TaskFacts, frozen=True, kw_only=True):
     """One line of a task list."""
 
     error: str = ""  # one line
+    parent: str = ""  # what it is part of
 
 
 class TaskPage(Answer, frozen=True, kw_only=True):
@@ -66,7 +67,8 @@ class TaskPage(Answer, frozen=True, kw_only=True):
 
     rows: tuple[TaskRow, ...]
     next: str = ""
-    total: int = 0  # of the index that was walked: exact for one facet, an upper bound for several
+    total: int = 0  # of the index that was walked
+    exact: bool = True  # that index holds just the tasks that match; otherwise `total` is an upper bound
     partial: bool = False  # the budget ended before the page was full; `next` goes on from there
     broken: tuple[Broken, ...] = ()  # pools that could not be read in full
 

@@ -37,6 +37,7 @@ def tasks(query: TaskQuery, after: str = "", limit: int = 50) -> TaskPage:
         rows=tuple(row_of(pool, row, hide) for pool, row in taken),
         next=cursor.write(places),
         total=sum(page.size for page in pages.values()),
+        exact=all(_tells(query, page.index) for page in pages.values()),
         partial=bool(places) and len(taken) < limit,
         broken=broken_pools(reader.broken),
     )
@@ -68,6 +69,7 @@ def row_of(pool: str, row: PageRow, hide: Redactor) -> TaskRow:
         total=maybe_real(field("to")),
         tags=tuple(filter(None, field("tg", "").split(","))),
         reason=cut(field("y", ""), 200),
+        parent=field("pi", ""),
         allowed=actions_of(kind, State(state)) if state in CLASSES else (),
     )
 
@@ -100,6 +102,12 @@ def _facets(query: TaskQuery) -> list[tuple[str, str, str]]:
         )
         if value
     ]
+
+
+def _tells(query: TaskQuery, index: str) -> bool:
+    """Whether every facet follows from this index: a lane's tasks are pending, an error's have failed."""
+    others = {field for field, _, its_index in _facets(query) if its_index != index}
+    return not others or (others == {"s"} and index.startswith(("lane:", "error:")))
 
 
 def _indexes(query: TaskQuery) -> list[str]:

@@ -20,7 +20,8 @@ from queueops.redis.replies import repeat
 from queueops.states import State
 
 MOST_POOLS = 256
-ROW_FIELDS = ("s", "n", "k", "l", "p", "c", "b", "e", "d", "at", "r", "cr", "w", "pr", "to", "tg", "y", "ef")
+_FIRST_FIELDS = ("s", "n", "k", "l", "p", "c", "b", "e", "d")
+ROW_FIELDS = (*_FIRST_FIELDS, "at", "r", "cr", "w", "pr", "to", "tg", "y", "ef", "pi")
 """What `page` tells of each row: the order of ROW_FIELDS in `lua/include/rows.lua`."""
 
 Argument = str | int | bytes

@@ -44,6 +44,10 @@
   const side = document.querySelector("nav.side"), page = side?.querySelector("[aria-current]");
   if (page) side.scrollLeft = page.offsetLeft - (side.clientWidth - page.offsetWidth) / 2;
 
+  // An action in steps goes on by itself while its page is open.
+  const next = document.querySelector("form[data-go-on]");
+  if (next) setTimeout(() => { if (next.isConnected) next.requestSubmit(); }, 400);
+
   // A menu closes when one clicks elsewhere or presses Escape.
   const menus = () => document.querySelectorAll("details.menu[open]");
   document.addEventListener("click", (event) => { for (const menu of menus()) if (!menu.contains(event.target)) menu.open = false; });

@@ -18,7 +18,7 @@ from console import guard
 from console.models import AuditEntry
 from console.permissions import GROUPS, TABLE, Verb
 from tests.console.standin import World
-from tests.console.walk import ADDRESSES, MUTATIONS, PAGES, Address
+from tests.console.walk import ADDRESSES, GOING_ON, MUTATIONS, PAGES, Address
 
 pytestmark = pytest.mark.django_db
 
@@ -154,7 +154,10 @@ def user_may_operate(client: Client) -> None:
 
 
 def entry(client: Client, verb: str = "cancel") -> AuditEntry:
-    """An entry that can be undone."""
+    """An entry that can be undone; beside it stands one of an action that goes on."""
+    AuditEntry.objects.create(
+        pk=GOING_ON, actor_name="x", verb="retry", target="x", filter={"state": "failed"}, count=1, place=""
+    )
     ids = [["default", "task-1"]] if verb in ("cancel", "delete") else []
     after = {"default task-1": {"word": "OK", "state": "cancelled"}}
     before = {"default task-1": {"state": "pending"}, "pool": "default", "lane": "slow", "limit": None, "weight": 1}

@@ -34,7 +34,7 @@ local function choose()
   if best ~= '' then return best, size_of(best) end
   for i = 7, 6 + choices do
     local size = size_of(ARGV[i])
-    if not least or size < least then best, least = ARGV[i], size end
+    if not least or size <= least then best, least = ARGV[i], size end
   end
   return best, least
 end

@@ -1,0 +1,95 @@
+"""An action on all tasks that match a filter: one audit entry, and below it one for each 500 tasks.
+
+It is done in steps, each within a request, so that no request takes long and nothing but the database and Redis has to
+know of it. Between two steps its place is in the entry: it can be left alone, and taken up again by anybody who may.
+"""
+
+from __future__ import annotations
+
+from time import monotonic
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpRequest
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from console import undo
+from console.act import do
+from console.audit import begin
+from console.choice import MOST, Choice
+from console.deeds import DEEDS, Deed, label
+from console.matching import facts, gather
+from console.models import AuditEntry, Outcome
+from console.spelling import count
+from queueops.inspect import TaskQuery, TaskRow
+
+SECONDS = 2.0
+"""A step begins nothing new after so long."""
+
+
+def start(request: HttpRequest, deed: Deed, query: TaskQuery, most: int, values: dict[str, Any]) -> AuditEntry:
+    """Write down what is meant: `most` of the tasks that match at most, and none that comes in later."""
+    chosen = {"values": values} if values else {}
+    return begin(request, deed.verb, titled(query), count=most, filter=query.params(), before=chosen, place="")
+
+
+def titled(query: TaskQuery) -> str:
+    """A filter in one line."""
+    return ", ".join(f"{name}={value}" for name, value in query.params().items())
+
+
+def go_on(request: HttpRequest, entry: AuditEntry) -> bool:
+    """Act on more tasks, for about SECONDS, and say whether that was its end; an outage keeps what was done before."""
+    until = monotonic() + SECONDS
+    while entry.place is not None:
+        _step(request, entry, until)
+        if monotonic() > until:
+            break
+    return entry.place is None
+
+
+def tell(request: HttpRequest, entry: AuditEntry, more: AuditEntry | None = None) -> None:
+    """Say how it ended, in one line, with a way back where there is one; of an undo, with what is left to undo."""
+    name = label(entry.verb)
+    if entry.outcome == Outcome.FAILED:
+        messages.error(request, _("%(label)s failed: %(detail)s") % {"label": name, "detail": entry.detail})
+        return
+    text = ngettext("%(label)s: %(n)s task.", "%(label)s: %(n)s tasks.", entry.changed)
+    text = text % {"label": name, "n": count(entry.changed)}
+    if missed := entry.seen - entry.changed:
+        why = ngettext("%(n)s was left as it is: %(why)s.", "%(n)s were left as they are: %(why)s.", missed)
+        text = f"{text} {why % {'n': count(missed), 'why': entry.detail}}"
+    level = messages.SUCCESS if entry.outcome == Outcome.DONE else messages.WARNING
+    if is_left := undo.is_open(more or entry):
+        text = f"{text} {_('More of it is left to undo.')}" if more else text
+    messages.add_message(request, level, text, extra_tags=f"undo-{(more or entry).pk}" if is_left else "")
+
+
+def outcome(entry: AuditEntry) -> Outcome:
+    """How it ended, by how many of those that it came by were changed."""
+    if entry.changed == entry.seen:
+        return Outcome.DONE
+    return Outcome.PARTLY if entry.changed else Outcome.REFUSED
+
+
+def _step(request: HttpRequest, entry: AuditEntry, until: float) -> None:
+    query, left = TaskQuery(**entry.filter), entry.count - entry.seen
+    rows, place = gather(query, entry.place or "", min(MOST, left), until)
+    part = _act(request, entry, rows) if rows else None
+    entry.seen += len(rows)
+    entry.place = place if entry.seen < entry.count else None
+    if part is not None:
+        entry.changed += part.changed
+        entry.detail = entry.detail or part.detail
+    if part is not None and part.outcome == Outcome.FAILED:
+        entry.place, entry.outcome, entry.detail = None, Outcome.FAILED, part.detail
+    elif not entry.goes_on:
+        entry.outcome = outcome(entry)
+    entry.save()
+
+
+def _act(request: HttpRequest, entry: AuditEntry, rows: list[TaskRow]) -> AuditEntry:
+    choice = Choice(tuple((row.pool, row.id) for row in rows))
+    values = dict(entry.before.get("values", {}))
+    return do(request, DEEDS[entry.verb], choice, values, facts(rows), reason=entry.reason, part_of=entry)

@@ -1,0 +1,66 @@
+"""All tasks that match a filter: how many there are, and which of them an action takes next."""
+
+from __future__ import annotations
+
+from time import monotonic
+from typing import Any
+
+import msgspec
+
+from queueops import inspect
+from queueops.inspect import TaskQuery, TaskRow
+
+PAGE = 200
+
+
+class Extent(msgspec.Struct, frozen=True):
+    """How many tasks match; where no counter knows it, `exact` is false and `count` the most that it can be."""
+
+    count: int
+    exact: bool
+    sample: TaskRow | None = None
+
+
+def extent(query: TaskQuery) -> Extent:
+    """How many tasks match now: the size of an index, or the count of a facet within the others."""
+    page = inspect.tasks(query, limit=1)
+    sample = page.rows[0] if page.rows else None
+    if page.exact:
+        return Extent(page.total, exact=True, sample=sample)
+    counted = inspect.facets(query)
+    for facet, chosen in query.params().items():
+        known = next((count for value, count in counted.get(facet, ()) if value == chosen), None)
+        if known is not None:
+            return Extent(known, exact=True, sample=sample)
+    return Extent(page.total, exact=False, sample=sample)
+
+
+def gather(query: TaskQuery, place: str, most: int, until: float) -> tuple[list[TaskRow], str | None]:
+    """The next rows behind `place`, `most` of them at most, and where they go on (None at the end).
+
+    What entered its state after the first page was read stands before it, and is never among them.
+    """
+    rows: list[TaskRow] = []
+    while len(rows) < most:
+        page = inspect.tasks(query, after=place, limit=min(PAGE, most - len(rows)))
+        rows += page.rows
+        place = page.next
+        if not place:
+            return rows, None
+        if monotonic() > until:
+            break
+    return rows, place
+
+
+def facts(rows: list[TaskRow]) -> dict[str, Any]:
+    """What an undo needs to know of each, as the list told it."""
+    return {
+        f"{row.pool} {row.id}": {
+            "state": row.state,
+            "due_ms": row.due_ms,
+            "lane": row.lane,
+            "priority": row.priority,
+            **({"parent": row.parent} if row.parent else {}),
+        }
+        for row in rows
+    }

@@ -1,0 +1,87 @@
+"""What is done to all tasks that match a filter: asked about first, then done in steps that go on until the end."""
+
+from __future__ import annotations
+
+from time import monotonic
+from typing import Any
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.utils.translation import gettext as _
+
+from console import facets, failures, mass, returning
+from console.act import perform
+from console.choice import MOST, Choice
+from console.confirm import is_confirmed, need
+from console.deeds import DEEDS, Deed
+from console.forms import DeedForm
+from console.matching import Extent, extent, facts, gather
+from console.models import AuditEntry
+from console.page import Frame, page
+from console.views.undo import permission
+from queueops import inspect
+from queueops.inspect import REACHING, FilterError, TaskQuery
+
+SHOWN = 8
+
+
+def act(request: HttpRequest, verb: str) -> HttpResponse:
+    """Ask with the count; once that was confirmed, act on so many tasks at most, at once or in steps."""
+    try:
+        query = TaskQuery.from_params(request.GET)
+    except FilterError as error:
+        return failures.bad_request(request, str(error))
+    deed, found = DEEDS[verb], extent(query)
+    if not found.count or not query.params():
+        messages.info(request, _("No task matches the filter."))
+        return redirect(facets.address(query))
+    asked = request.POST.get("confirmed", "")
+    form = deed.form(request.POST if asked else None)
+    count = int(asked) if asked.isdecimal() and len(asked) < 10 else found.count
+    needed = need(count, irreversible=deed.irreversible, far_reaching=True)
+    if not (asked and is_confirmed(needed, count, request.POST.dict()) and form.is_valid()):
+        return _question(request, deed, query, found, form)
+    if count > MOST:
+        entry = mass.start(request, deed, query, count, form.values)
+        return _go_on(request, entry)
+    rows, _place = gather(query, "", count, monotonic() + mass.SECONDS)
+    choice = Choice(tuple((row.pool, row.id) for row in rows))
+    perform(request, deed, choice, form.values, known=facts(rows), filter=query.params())
+    return redirect(facets.address(query))
+
+
+def go_on(request: HttpRequest, pk: int) -> HttpResponse:
+    """The next step of an action that has not come to its end; it needs the permission of the action."""
+    entry = get_object_or_404(AuditEntry, pk=pk)
+    if permission(entry) not in Frame(request).may:
+        raise PermissionDenied
+    return _go_on(request, entry)
+
+
+def _go_on(request: HttpRequest, entry: AuditEntry) -> HttpResponse:
+    if entry.goes_on and mass.go_on(request, entry):
+        mass.tell(request, entry)
+    return redirect("console:audit-entry", pk=entry.pk)
+
+
+def _question(request: HttpRequest, deed: Deed, query: TaskQuery, found: Extent, form: DeedForm) -> HttpResponse:
+    again = "confirmed" in request.POST
+    names = [(name, count) for name, count in inspect.facets(query).get("name", []) if count]
+    context: dict[str, Any] = {
+        "deed": deed,
+        "query": query,
+        "found": found,
+        "form": form,
+        "names": names[:SHOWN],
+        "more": len(names) - SHOWN,
+        "needed": need(found.count, irreversible=deed.irreversible, far_reaching=True),
+        "effect": REACHING.get(deed.verb, ""),
+        "chosen": [(facets.LABELS[name], value) for name, value in query.params().items()],
+        "next": returning.address(request, "tasks"),
+        "wrong": again,
+        "reason": request.POST.get("reason", ""),
+        "action": request.get_full_path(),
+    }
+    return page(request, "tasks/all.html", context, status=422 if again else 200)

@@ -1,0 +1,222 @@
+"""An action on all tasks that match a filter: what it asks and touches, how it goes on, how it is taken back."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Callable
+
+import pytest
+from django.http import HttpResponse
+from django.test import Client
+
+from console import mass
+from console.models import AuditEntry, Outcome
+from console.views import mass as views
+from queueops import control, inspect
+from queueops.contracts import Outcome as Ended
+from queueops.errors import BrokerUnavailable
+from queueops.inspect import TaskQuery
+from queueops.redis.broker import get_broker
+from tests.kernel.desk import Desk
+
+pytestmark = pytest.mark.django_db
+FAILED = "/ops/tasks/?state=failed"
+
+
+@pytest.fixture
+def desk(namespace: str) -> Desk:
+    return Desk(get_broker())
+
+
+@pytest.fixture
+def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two tasks a step, and one step a request."""
+    for module in (mass, views):
+        monkeypatch.setattr(module, "MOST", 2)
+    monkeypatch.setattr(mass, "SECONDS", 0.0)
+
+
+def fail(desk: Desk, *ids: str, fingerprint: str = "f1") -> None:
+    desk.push(*ids)
+    error = b'{"fingerprint":"%s","type":"ValueError","message":"bad"}' % fingerprint.encode()
+    for lease in desk.claim(len(ids)):
+        answer = desk.settle(lease, Ended.ERROR, error, delay_ms=-1, fingerprint=fingerprint, title="ValueError: bad")
+        assert answer == "OK"
+
+
+def states(*ids: str) -> list[str]:
+    found = (inspect.task(id) for id in ids)
+    return [task.state if task else "" for task in found]
+
+
+def told(answer: HttpResponse) -> str:
+    """The text of a page."""
+    page = answer.content.decode().split("<main")[1].split("</main>")[0]
+    return " ".join(html.unescape(re.sub("<[^>]*>", " ", page)).split())
+
+
+def the_whole() -> AuditEntry:
+    return AuditEntry.objects.filter(part_of=None).latest("pk")
+
+
+def go_on(client: Client, times: int = 1) -> None:
+    for _ in range(times):
+        assert client.post(f"/ops/audit/{the_whole().pk}/_go_on").status_code == 302
+
+
+def test_all_of_one_error_are_retried_and_no_other(desk: Desk, operator: Client) -> None:
+    fail(desk, "a", "b", "c")
+    fail(desk, "other", fingerprint="f2")
+    assert "/ops/tasks/_all_retry?error=f1" in operator.get("/ops/tasks/?error=f1").content.decode()
+    question = told(operator.post("/ops/tasks/_all_retry?error=f1"))
+    assert "Retry: all 3 tasks that match" in question
+    assert states("a", "b", "c") == ["failed"] * 3
+    operator.post("/ops/tasks/_all_retry?error=f1", {"confirmed": "3", "reason": "mended"})
+    assert states("a", "b", "c", "other") == ["pending"] * 3 + ["failed"]
+    entry = AuditEntry.objects.get()
+    assert (entry.filter, entry.changed, entry.reason) == ({"error": "f1"}, 3, "mended")
+    desk.check()
+
+
+def test_what_a_list_is_filtered_by_stands_above_it(desk: Desk, operator: Client) -> None:
+    fail(desk, "a")
+    head = told(operator.get("/ops/tasks/?error=f1")).partition("all")[0]
+    assert "Error: f1" in head
+
+
+def test_no_more_are_touched_than_were_confirmed(desk: Desk, operator: Client) -> None:
+    fail(desk, "a", "b", "c")
+    operator.post("/ops/tasks/_all_retry?state=failed", {"confirmed": "2"})
+    assert sorted(states("a", "b", "c")) == ["failed", "pending", "pending"]
+
+
+def test_over_a_thousand_want_the_count_typed(desk: Desk, operator: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    fail(desk, "a")
+    monkeypatch.setattr(views, "extent", lambda query: views.Extent(30_000, exact=True))
+    url = "/ops/tasks/_all_retry?state=failed"
+    assert "Type 30000 to confirm" in told(operator.post(url))
+    for wrong in ({}, {"typed": "30000"}, {"typed": "3000", "reason": "x"}):
+        assert operator.post(url, {"confirmed": "30000", **wrong}).status_code == 422
+    assert states("a") == ["failed"]
+    operator.post(url, {"confirmed": "30000", "typed": "30000", "reason": "x"})
+    assert states("a") == ["pending"]
+
+
+@pytest.mark.usefixtures("small_steps")
+def test_many_are_done_in_steps_that_leave_alone_what_came_in_later(desk: Desk, operator: Client) -> None:
+    ids = [f"t{number}" for number in range(5)]
+    fail(desk, *ids)
+    answer = operator.post("/ops/tasks/_all_retry?state=failed", {"confirmed": "5"}, follow=True)
+    assert "2 of 5 at most looked at, 2 changed" in told(answer)
+    assert "data-go-on" in answer.content.decode()
+    assert states(*ids).count("pending") == 2
+    desk.push("late", priority=10)
+    late = desk.lease()
+    assert late.id == "late"
+    desk.settle(late, Ended.ERROR, b"{}", delay_ms=-1, fingerprint="f1", title="x")
+    go_on(operator, 2)
+    assert states(*ids, "late") == ["pending"] * 5 + ["failed"]
+    page = operator.get("/ops/audit/")
+    assert "Retry: 5 tasks." in told(page)
+    assert page.content.decode().count('id="a-') == 1  # its parts stand on its own page
+    assert [part.changed for part in the_whole().parts.all()] == [1, 2, 2]
+    assert the_whole().outcome == Outcome.DONE
+    assert "data-go-on" not in operator.get(f"/ops/audit/{the_whole().pk}/").content.decode()
+    desk.check()
+
+
+@pytest.mark.usefixtures("small_steps")
+def test_an_action_that_was_paused_stands_still_until_somebody_goes_on(desk: Desk, operator: Client) -> None:
+    fail(desk, "a", "b", "c")
+    operator.post("/ops/tasks/_all_retry?state=failed", {"confirmed": "3"})
+    paused = operator.get(f"/ops/audit/{the_whole().pk}/?pause=1").content.decode()
+    assert "data-go-on" not in paused
+    assert "Go on" in paused
+
+
+@pytest.mark.usefixtures("small_steps")
+def test_an_outage_in_the_middle_keeps_the_place(desk: Desk, operator: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    fail(desk, "a", "b", "c")
+    operator.post("/ops/tasks/_all_retry?state=failed", {"confirmed": "3"})
+
+    def down(*_: object, **__: object) -> None:
+        raise BrokerUnavailable(url="redis://host/0", attempts=5, reason="refused")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(control, "retry", down)
+        assert operator.post(f"/ops/audit/{the_whole().pk}/_go_on").status_code == 503
+    assert the_whole().goes_on
+    go_on(operator)
+    assert states("a", "b", "c") == ["pending"] * 3
+
+
+@pytest.mark.usefixtures("small_steps")
+def test_a_mass_cancel_is_taken_back_in_steps_too(desk: Desk, operator: Client) -> None:
+    ids = [f"t{number}" for number in range(5)]
+    desk.push(*ids)
+    operator.post("/ops/tasks/_all_cancel?state=pending", {"confirmed": "5", "reason": "wrong tenant"})
+    go_on(operator, 2)
+    assert states(*ids) == ["cancelled"] * 5
+    task = inspect.task("t0")
+    assert task is not None
+    assert task.reason == "wrong tenant"
+    whole = the_whole()
+    for left in (3, 1, 0):
+        answer = operator.post(f"/ops/audit/{whole.pk}/_undo", follow=True)
+        assert ("More of it is left to undo." in told(answer)) == (left > 0)
+        assert states(*ids).count("cancelled") == left
+    assert "Undo" not in told(operator.get(f"/ops/audit/{whole.pk}/")).replace("Undoes", "")
+    desk.check()
+
+
+@pytest.mark.usefixtures("small_steps")
+def test_going_on_and_undoing_need_the_permission_of_the_action(
+    desk: Desk, administrator: Client, client_of: Callable[..., Client]
+) -> None:
+    fail(desk, "a", "b", "c")
+    administrator.post("/ops/tasks/_all_delete?state=failed", {"confirmed": "3"})
+    operator = client_of("operators")
+    for what in ("_go_on", "_undo"):
+        assert operator.post(f"/ops/audit/{the_whole().pk}/{what}").status_code == 403
+    assert states("a", "b", "c").count("failed") == 1
+
+
+def test_a_reason_that_was_given_to_cancel_stands_at_the_task(desk: Desk, operator: Client) -> None:
+    desk.push("a")
+    operator.post("/ops/tasks/a/_cancel", {"pool": "default", "reason": "wrong tenant"})
+    task = inspect.task("a")
+    assert task is not None
+    assert (task.state, task.reason) == ("cancelled", "wrong tenant")
+
+
+@pytest.mark.parametrize("params", ["", "?name=demo.task", "?state=failed&id=a", "?state=locked&name=x"])
+def test_all_is_offered_only_for_a_state_that_allows_something(params: str, desk: Desk, operator: Client) -> None:
+    fail(desk, "a")
+    offered = operator.get(f"/ops/tasks/{params}").content.decode()
+    assert "_all_retry" not in offered
+    assert "_all_" in operator.get(FAILED).content.decode()
+
+
+@pytest.mark.parametrize("params", ["", "?state=nonsense", "?state=failed&name=a%23b"])
+def test_no_filter_and_a_wrong_one_do_nothing(params: str, desk: Desk, operator: Client) -> None:
+    fail(desk, "a")
+    assert operator.post(f"/ops/tasks/_all_retry{params}", {"confirmed": "1"}).status_code in (302, 400)
+    assert (states("a"), AuditEntry.objects.count()) == (["failed"], 0)
+
+
+def test_a_list_says_how_many_match_where_an_index_holds_just_those(desk: Desk, operator: Client) -> None:
+    fail(desk, "a")
+    desk.push("b", lane="slow")
+    for params, exact in (
+        ({"state": "failed"}, True),
+        ({"state": "failed", "pool": "default"}, True),
+        ({"state": "failed", "error": "f1"}, True),
+        ({"state": "pending", "lane": "slow"}, True),
+        ({"state": "failed", "lane": "default"}, False),
+        ({"state": "failed", "kind": "task"}, False),
+    ):
+        page = inspect.tasks(TaskQuery(**params))
+        assert (params, page.total, page.exact) == (params, 1, exact)
+    assert "1 task at most" in told(operator.get("/ops/tasks/?state=failed&kind=task"))
+    assert "at most" not in told(operator.get("/ops/tasks/?state=failed&pool=default"))
