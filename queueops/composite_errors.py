@@ -17,10 +17,9 @@ class PlantingLost(QueueOpsError):
 
 
 class EmptyComposite(QueueOpsError, ValueError):
-    """The {kind} {name} has no tasks. Give it at least one."""
+    """The {what} has no tasks. Give it at least one."""
 
-    kind: str
-    name: str
+    what: str
 
 
 class NoPart(QueueOpsError, TypeError):

@@ -187,9 +187,9 @@ class ChunksLost(QueueOpsError, LookupError):
 
 
 class BadId(QueueOpsError, ValueError):
-    """{id!r} is no {what}: use 1 to {most} letters, digits and any of . _ : @ / = + -"""
+    """{id!r} is no {what}: use a text of 1 to {most} letters, digits and any of . _ : @ / = + -"""
 
-    id: str
+    id: object
     what: str
     most: int
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import time
+from uuid import UUID
 
 from queueops.errors import BadId
 
@@ -31,7 +32,7 @@ def check_id(value: object, what: str = "id of a task") -> str:
     """Return ``value`` when it may be a task's id: 1 to 200 of letters, digits and ``._:@/=+-``; raises BadId."""
     if isinstance(value, str) and ID.fullmatch(value):
         return value
-    raise BadId(id=str(value)[:ID_LENGTH], what=what, most=ID_LENGTH)
+    raise BadId(id=_shown(value), what=what, most=ID_LENGTH)
 
 
 def lane_or_none(value: bytes) -> str | None:
@@ -44,4 +45,9 @@ def check_lane(value: object, what: str = "name of a lane") -> str:
     """Return ``value`` when it may be a lane's, tag's or pool's name (1 to 100 such characters); raises BadId."""
     if isinstance(value, str) and NAME.fullmatch(value):
         return value
-    raise BadId(id=str(value)[:ID_LENGTH], what=what, most=NAME_LENGTH)
+    raise BadId(id=_shown(value), what=what, most=NAME_LENGTH)
+
+
+def _shown(value: object) -> object:
+    """What an error says of it: a number or a UUID looks like a good id, but it is no text."""
+    return value if value is None or isinstance(value, (int, float, UUID)) else str(value)[:ID_LENGTH]

@@ -109,6 +109,11 @@ def _check(cls: type[Iterator], name: str) -> None:
     iterate: Any = cls.iterate
     if not callable(iterate) or inspect.iscoroutinefunction(iterate) or inspect.isgeneratorfunction(iterate):
         raise BadOption(name=f"{name}.iterate", value=iterate, expected='a plain "def" that answers a Batch')
+    try:
+        inspect.signature(iterate).bind_partial(None, None)
+    except TypeError:
+        expected = 'a "def iterate(self, state, ...)": its first argument is the state'
+        raise BadOption(name=f"{name}.iterate", value=iterate, expected=expected) from None
     if type(cls.window) is not int or not 1 <= cls.window <= WIDEST:
         raise BadOption(name="window", value=cls.window, expected=f"a whole number from 1 to {WIDEST}")
     if cls.on_failure not in ("fail", "continue"):

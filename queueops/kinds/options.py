@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import Any, TypedDict
+from typing import Any, Literal, TypedDict
 
 from queueops import retry as retries_module
 from queueops.conf import Settings
 from queueops.contracts import DEFAULT_LANE, Conflict
-from queueops.durations import AT_ONCE, When, to_ms, when
+from queueops.durations import AT_ONCE, Delay, When, to_ms, when
 from queueops.errors import BadOption, UnknownOption, advice
 from queueops.ids import check_id, check_lane
 from queueops.retry import Retry
@@ -18,6 +18,7 @@ from queueops.retry import Retry
 UNSET: Any = object()
 DEFAULT_RETRIES = 2
 MAX_TAGS = 20
+OnConflict = Literal["ignore", "reject", "replace", "replace_postponed", "run_after"]
 
 
 class PushOptions(TypedDict, total=False):
@@ -31,9 +32,9 @@ class PushOptions(TypedDict, total=False):
     timeout: float | timedelta | None
     tags: Iterable[str]
     keep: float | timedelta | None
-    delay: Any
+    delay: Delay | None
     id: str | None
-    on_conflict: str
+    on_conflict: OnConflict
     durable: bool
 
 
@@ -59,7 +60,7 @@ class Options:
         """The same with some options changed. Raises UnknownOption and BadOption."""
         for name in changes:
             if name not in READERS:
-                raise UnknownOption(what="A task", name=name, advice=advice(name, READERS))
+                raise unknown_option(name, READERS)
         return replace(self, **{name: READERS[name](name, value) for name, value in changes.items()})
 
     def but_root(self, root: str) -> Options:
@@ -86,6 +87,33 @@ class Options:
             "root": self.root,
         }
         return {name: value for name, value in found.items() if value or name == "retries"}
+
+
+MEANT = {
+    "queue": "pool",
+    "queue_name": "pool",
+    "countdown": "delay",
+    "eta": "delay",
+    "task_id": "id",
+    "job_id": "id",
+    "time_limit": "timeout",
+    "soft_time_limit": "timeout",
+    "job_timeout": "timeout",
+    "autoretry_for": "retry_on",
+    "retry_delay": "retry",
+    "retry_backoff": "retry",
+    "min_backoff": "retry",
+    "rate_limit": "lane",
+    "result_ttl": "keep",
+}
+"""What other systems call our options."""
+
+
+def unknown_option(name: str, known: Iterable[str]) -> UnknownOption:
+    """The error for an option that a task has not."""
+    names = set(known)
+    meant = MEANT.get(name, name)
+    return UnknownOption(what="A task", name=name, advice=advice(meant if meant in names else name, names))
 
 
 Reader = Callable[[str, Any], Any]

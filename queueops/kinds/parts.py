@@ -6,7 +6,7 @@ How a tree of them is written is in ``planting``.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
@@ -150,7 +150,7 @@ class Composite(Part):
     def expanded(self) -> Composite:
         """Itself, with parts that are known."""
         if not self.parts:
-            raise EmptyComposite(kind=self.kind, name=self.name)
+            raise EmptyComposite(what=self.kind if self.name == self.kind else f"{self.kind} {self.name}")
         return self
 
     def arguments(self) -> tuple[Sequence[Any], Mapping[str, Any]]:
@@ -211,18 +211,27 @@ class Composite(Part):
         return other
 
 
-def chain(*parts: Part) -> Composite:
-    """Tasks that come one after the other, each with the result of the one before as its first argument."""
-    return Composite("chain", parts)
+def chain(*parts: Part | Iterable[Part]) -> Composite:
+    """Tasks that come one after the other, each with the result of the one before as its first argument.
+
+    In place of the parts there may be one list of them, or anything else that gives them.
+    """
+    return Composite("chain", _listed(parts))
 
 
-def group(*parts: Part, on_failure: str = "fail") -> Composite:
-    """Tasks that come side by side; the result is the list of theirs, in order.
+def group(*parts: Part | Iterable[Part], on_failure: str = "fail") -> Composite:
+    """Tasks that come side by side; the result is the list of theirs, in order. One list of them will do, too.
 
     `on_failure`: "fail" cancels the others when one fails; "continue" lets them end first; "outcomes" never fails: its
     result is a list of {"state": ..., "result": ...} or {"state": ..., "error": ..., "reason": ...}.
     """
-    return Composite("group", parts, on_failure=on_failure)
+    return Composite("group", _listed(parts), on_failure=on_failure)
+
+
+def _listed(parts: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The parts, also of the one list that was given in their place."""
+    alone = parts[0] if len(parts) == 1 else None
+    return tuple(alone) if isinstance(alone, Iterable) and not isinstance(alone, (str, bytes, Part)) else parts
 
 
 def _links(part: Part) -> Iterator[Part]:

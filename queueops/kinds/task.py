@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Iterable
+from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Iterable, Iterator
+from datetime import timedelta
 from typing import Any, ParamSpec, Protocol, TypeVar, overload
 
 from queueops import registry
-from queueops.errors import BadOption, UnknownOption, advice
+from queueops.errors import BadOption
 from queueops.ids import check_id
 from queueops.kinds.function import handler_for
-from queueops.kinds.options import READERS, UNSET, Options
+from queueops.kinds.options import READERS, UNSET, OnConflict, Options, unknown_option
 from queueops.kinds.pushable import Task
 from queueops.kinds.unique import Unique, UniqueId
 from queueops.retry import DEFAULT, Retry
@@ -30,12 +31,14 @@ class Decorator(Protocol):
 
     @overload
     def __call__(self, function: Callable[P, Coroutine[Any, Any, R]], /) -> Task[P, Coroutine[Any, Any, R], R]: ...
-    @overload
-    def __call__(
+    @overload  # a Generator is an Iterator, too: it comes first, and of the first that fits is the result
+    def __call__(  # type: ignore[overload-overlap]
         self, function: Callable[P, Generator[Y, Any, R]], /
     ) -> Task[P, Generator[Y, Any, R], list[Y] | R]: ...
     @overload
     def __call__(self, function: Callable[P, AsyncIterator[Y]], /) -> Task[P, AsyncIterator[Y], list[Y]]: ...
+    @overload
+    def __call__(self, function: Callable[P, Iterator[Y]], /) -> Task[P, Iterator[Y], list[Y]]: ...
     @overload
     def __call__(self, function: Callable[P, R], /) -> Task[P, R, R]: ...
 
@@ -43,9 +46,13 @@ class Decorator(Protocol):
 @overload
 def task(function: Callable[P, Coroutine[Any, Any, R]], /) -> Task[P, Coroutine[Any, Any, R], R]: ...
 @overload
-def task(function: Callable[P, Generator[Y, Any, R]], /) -> Task[P, Generator[Y, Any, R], list[Y] | R]: ...
+def task(  # type: ignore[overload-overlap]
+    function: Callable[P, Generator[Y, Any, R]], /
+) -> Task[P, Generator[Y, Any, R], list[Y] | R]: ...
 @overload
 def task(function: Callable[P, AsyncIterator[Y]], /) -> Task[P, AsyncIterator[Y], list[Y]]: ...
+@overload
+def task(function: Callable[P, Iterator[Y]], /) -> Task[P, Iterator[Y], list[Y]]: ...
 @overload
 def task(function: Callable[P, R], /) -> Task[P, R, R]: ...
 @overload
@@ -57,13 +64,13 @@ def task(
     priority: int = 0,
     retries: int | None = None,
     retry: Retry = DEFAULT,
-    timeout: Any = UNSET,
+    timeout: float | timedelta | None = UNSET,
     unique: Unique | None = None,
     cron: str | Schedule | None = None,
     retry_on: type[BaseException] | Iterable[type[BaseException]] = (Exception,),
     tags: Iterable[str] = (),
-    keep: Any = None,
-    on_conflict: str = "ignore",
+    keep: float | timedelta | None = None,
+    on_conflict: OnConflict = "ignore",
     durable: bool = False,
 ) -> Decorator: ...
 def task(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
@@ -84,6 +91,9 @@ def task(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
 def _made_task(function: Callable[..., Any], options: dict[str, Any]) -> Task[..., Any, Any]:
     if not hasattr(function, "__code__"):
         raise BadOption(name="function", value=function, expected="a function; put @task above the other decorators")
+    if next(iter(function.__code__.co_varnames[: function.__code__.co_argcount]), "") == "self":
+        expected = "a function without self: no instance comes with a push; what is known of the run says current()"
+        raise BadOption(name="function", value=function, expected=expected)
     own = _known(options)
     if (given := own.pop("name", None)) is None and function.__name__ == "<lambda>":
         raise BadOption(name="function", value=function, expected="a def, or be given a name=")
@@ -104,7 +114,7 @@ def _known(options: dict[str, Any]) -> dict[str, Any]:
             expected = f"given for one push, as using({name}=...); unique= gives each call an id"
             raise BadOption(name=name, value=value, expected=expected)
         if name not in OPTIONS:
-            raise UnknownOption(what="A task", name=name, advice=advice(name, OPTIONS))
+            raise unknown_option(name, OPTIONS)
     return dict(options)
 
 

@@ -111,10 +111,21 @@ def test_eagerly_a_composite_runs_within_its_push() -> None:
             chain(group(refuse.s(), tell.s(1), on_failure="continue"), tell.s()).push().result()
 
 
+def test_the_parts_may_come_in_one_list_or_from_a_generator() -> None:
+    with eager():
+        assert group(add.s(number) for number in range(3)).push().result() == [1, 2, 3]
+        assert chain([add.s(1), group([add.s(1), add.s(2)])]).push().result() == [3, 4]
+    with pytest.raises(EmptyComposite):
+        group(add.s(number) for number in ()).push()
+    for wrong in ("ab", [add], [[add.s(1)], add.s(2)], 5):
+        with pytest.raises(NoPart):
+            group(wrong)
+
+
 def test_what_is_wrong_is_said_at_the_push_and_nothing_is_written(redis_client) -> None:
-    with pytest.raises(EmptyComposite, match="chain"):
+    with pytest.raises(EmptyComposite, match=r"^The chain has no tasks\."):
         chain().push()
-    with pytest.raises(EmptyComposite, match="group"):
+    with pytest.raises(EmptyComposite, match=r"^The group has no tasks\."):
         chain(add.s(1, 2), group()).push()
     with pytest.raises(NoPart, match="can't be part of chain"):
         chain(add, add)

@@ -89,6 +89,11 @@ def test_a_template_that_answers_no_parts_is_refused_at_the_push(base: Any) -> N
         Empty.push()
 
 
+def test_an_iterate_that_takes_no_state_is_refused_where_it_stands() -> None:
+    with pytest.raises(BadOption, match="its first argument is the state"):
+        type("Stateless", (Iterator,), {"iterate": lambda self: None, "__module__": __name__})
+
+
 @pytest.mark.parametrize("iterate", [5, None, "x"])
 def test_an_iterate_that_is_no_function_is_refused_where_it_stands(iterate: Any) -> None:
     with pytest.raises(BadOption, match="iterate"):
