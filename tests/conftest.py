@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +11,14 @@ import pytest
 import redis
 from django.conf import settings as django_settings
 
+from queueops import registry
 from queueops.redis import embedded
 from queueops.redis.broker import close_brokers
 from queueops.redis.connection import connect
 from tests import leaks, topology
 from tests.chromium import find_chromium
 from tests.places import CLUSTER, free_namespace, is_for_both, parametrize
+from tests.rig import KIND, Rig
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -110,3 +112,26 @@ def empty_directory(tmp_path: Path) -> Iterator[Path]:
     """For an embedded server of the test's own; stopped at the end."""
     yield tmp_path / "data"
     embedded.stop(tmp_path / "data")
+
+
+@pytest.fixture
+def make_rig() -> Iterator[Callable[..., Rig]]:
+    """Makes executors, which must be able to end after the test."""
+    rigs: list[Rig] = []
+
+    def make(threads: int = 2) -> Rig:
+        rigs.append(Rig(threads))
+        return rigs[-1]
+
+    yield make
+    for rig in rigs:
+        assert rig.executor.close(5)
+        assert not rig.table.running()
+        for name in rig.names:
+            registry.unregister(KIND, name)
+
+
+@pytest.fixture
+def rig(make_rig: Callable[[], Rig]) -> Rig:
+    """An executor with two threads."""
+    return make_rig()

@@ -3,107 +3,21 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextvars import ContextVar
-from itertools import islice
 from typing import Any
 
 import pytest
 from django.db import connection
 
-from queueops import registry
 from queueops.context import Context
-from queueops.contracts import Lease, Outcome, Settlement
+from queueops.contracts import Outcome
 from queueops.errors import Interrupt, SoftTimeout
 from queueops.signals import task_failed, task_retried, task_succeeded
-from queueops.worker.executor import Executor
-from queueops.worker.slots import SlotTable
+from tests.rig import Rig, answer
 from tests.waiting import wait_until
 
-KIND = "for-tests"
 variable: ContextVar[str] = ContextVar("variable", default="clean")
-
-
-class Handler:
-    """Runs what it was given."""
-
-    kind = KIND
-    retry_on = (Exception,)
-
-    def __init__(self, name: str, function: Callable[[Context], Any]) -> None:
-        self.name = name
-        self.is_async = asyncio.iscoroutinefunction(function)
-        self.run = function
-
-
-class Silent:
-    """A channel that nobody listens to."""
-
-    def progress(self, lease: Lease, done: float, total: float | None) -> None: ...
-
-    def log(self, lease: Lease, text: str) -> None: ...
-
-    def extend(self, lease: Lease, seconds: float) -> None: ...
-
-
-class Rig:
-    """An executor, and what came of the tasks."""
-
-    def __init__(self, threads: int) -> None:
-        self.table = SlotTable(2 * threads)
-        self.rings: list[int] = []
-        self.turn: Callable[[], None] = lambda: None
-        self.executor = Executor(threads, self.table, Silent(), self.ring, lambda: self.turn())
-        self.names: list[str] = []
-        self.numbers = iter(range(1, 1_000_000))
-
-    def ring(self) -> None:
-        self.rings.append(threading.get_ident())
-
-    def task(self, function: Callable[[Context], Any]) -> str:
-        name = f"task{len(self.names)}"
-        registry.register(Handler(name, function))
-        self.names.append(name)
-        return name
-
-    def submit(self, name: str, count: int = 1, **fields: Any) -> list[Lease]:
-        leases = [Lease(id=f"t{n}", fence=n, name=name, kind=KIND, **fields) for n in islice(self.numbers, count)]
-        self.executor.submit(leases)
-        return leases
-
-    def ends(self, count: int = 1) -> list[Settlement]:
-        wait_until(lambda: len(self.executor.done) >= count, say=lambda: self.executor.done)
-        return [settlement for _, settlement, _ in sorted(self.executor.done, key=lambda done: done[0].fence)]
-
-    def run(self, function: Callable[[Context], Any], **fields: Any) -> Settlement:
-        self.submit(self.task(function), **fields)
-        return self.ends()[-1]
-
-
-@pytest.fixture
-def make_rig() -> Iterator[Callable[[int], Rig]]:
-    rigs: list[Rig] = []
-
-    def make(threads: int = 2) -> Rig:
-        rigs.append(Rig(threads))
-        return rigs[-1]
-
-    yield make
-    for rig in rigs:
-        assert rig.executor.close(5)
-        assert not rig.table.running()
-        for name in rig.names:
-            registry.unregister(KIND, name)
-
-
-@pytest.fixture
-def rig(make_rig: Callable[[], Rig]) -> Rig:
-    return make_rig()
-
-
-async def answer(context: Context) -> int:
-    await asyncio.sleep(0)
-    return 42
 
 
 async def sleep_long(context: Context) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 import time
 from collections import deque
@@ -14,6 +15,8 @@ from queueops.errors import Cancelled
 from queueops.worker.execution import aexecute
 from queueops.worker.slot import AsyncSlot, Slot
 from queueops.worker.slots import SlotTable
+
+logger = logging.getLogger("queueops.worker")
 
 Ended = Callable[[Lease, Settlement, float], None]
 Refused = Callable[[Context], Settlement | None]
@@ -32,6 +35,7 @@ class AsyncRunner:
         self._free: list[AsyncSlot] = []
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
+        self._closed = False
 
     def submit(self, contexts: list[Context]) -> None:
         """Run these as soon as slots are free."""
@@ -62,6 +66,7 @@ class AsyncRunner:
         """End the loop; False when something still runs in it."""
         if self._loop is None or self._thread is None:
             return True
+        self._closed = True
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(seconds)
         return not self._thread.is_alive()
@@ -77,7 +82,11 @@ class AsyncRunner:
     def _run(self, loop: asyncio.AbstractEventLoop) -> None:
         asyncio.set_event_loop(loop)
         try:
-            loop.run_forever()
+            while not self._closed:
+                try:
+                    loop.run_forever()
+                except (SystemExit, KeyboardInterrupt):  # asyncio hands them on, and all other tasks would end with it
+                    logger.exception("What a task had begun beside itself would have ended the event loop")
         finally:
             left = asyncio.all_tasks(loop)
             for task in left:

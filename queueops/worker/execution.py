@@ -72,9 +72,17 @@ async def aexecute(slot: AsyncSlot, context: Context) -> Settlement:
         if signals.task_succeeded.receivers:
             await _atell(context, settlement, value, None)
     if hygiene.anywhere():
-        await hygiene.aclean()
+        await _clean()
     slot.clear()
     return settlement
+
+
+async def _clean() -> None:
+    """What the task has cancelled with its last line, itself, meets the first await behind it."""
+    try:
+        await hygiene.aclean()
+    except asyncio.CancelledError:
+        await hygiene.aclean()
 
 
 def _judged(context: Context, value: Any, error: BaseException) -> Settlement:
@@ -85,15 +93,21 @@ def _judged(context: Context, value: Any, error: BaseException) -> Settlement:
 
 
 def _tell(context: Context, settlement: Settlement, value: Any, error: BaseException | None) -> None:
-    found = _signal(context, settlement, value, error)
-    if found is not None:
-        signals.send(found[0], context, **found[1])
+    try:
+        found = _signal(context, settlement, value, error)
+        if found is not None:
+            signals.send(found[0], context, **found[1])
+    except BaseException:  # SystemExit of a receiver, too: the outcome is known, and must not be lost
+        logger.exception("What became of %s could not be told to the receivers of signals", context.id)
 
 
 async def _atell(context: Context, settlement: Settlement, value: Any, error: BaseException | None) -> None:
-    found = _signal(context, settlement, value, error)
-    if found is not None:
-        await signals.asend(found[0], context, **found[1])
+    try:
+        found = _signal(context, settlement, value, error)
+        if found is not None:
+            await signals.asend(found[0], context, **found[1])
+    except BaseException:  # the same
+        logger.exception("What became of %s could not be told to the receivers of signals", context.id)
 
 
 def _signal(

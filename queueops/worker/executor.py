@@ -64,8 +64,8 @@ class Executor:
         for lease in leases:
             handler = self._handlers.get((lease.kind, lease.name)) or self._find(lease)
             if handler is None:
-                self._ended(lease, outcome.unknown(lease), 0.0)
-            elif handler.is_async:
+                continue
+            if handler.is_async:
                 asynchronous.append(Context(lease, handler, self._channel))
             elif self._keeps:
                 self._keeps, self._kept = False, Context(lease, handler, self._channel)
@@ -133,8 +133,16 @@ class Executor:
         return [slot.thread for slot in self._slots if slot.thread is not None]
 
     def _find(self, lease: Lease) -> Handler | None:
-        handler = registry.find(lease.kind, lease.name)
-        if handler is not None:
+        """The handler of a task; one that has none is ended here."""
+        reason = ""
+        try:
+            handler = registry.find(lease.kind, lease.name)
+        except Exception as error:  # finding it may import the application's code
+            handler, reason = None, f"the code of {lease.name!r} cannot be loaded: {type(error).__name__}: {error}"
+            logger.warning("Task %s waits: %s", lease.id, reason)
+        if handler is None:
+            self._ended(lease, outcome.unknown(lease, reason), 0.0)
+        else:
             self._handlers[lease.kind, lease.name] = handler
         return handler
 

@@ -6,6 +6,7 @@ was made there: a task that never touched a database pays for one look into a se
 
 from __future__ import annotations
 
+import logging
 from threading import get_ident
 from typing import Any
 
@@ -14,6 +15,7 @@ from django.db import close_old_connections, connections, reset_queries
 from django.db.backends.signals import connection_created
 
 _threads: set[int] = set()
+logger = logging.getLogger("queueops.worker")
 
 
 def clean() -> None:
@@ -22,7 +24,10 @@ def clean() -> None:
     if ident not in _threads:
         return
     reset_queries()
-    close_old_connections()
+    try:
+        close_old_connections()
+    except Exception:  # of the database's own code; the connection is given up, and that is no fault of the task
+        logger.warning("A database connection could not be closed in order", exc_info=True)
     if all(connection.connection is None for connection in connections.all(initialized_only=True)):
         _threads.discard(ident)
 
@@ -43,7 +48,10 @@ aclean = sync_to_async(clean, thread_sensitive=True)
 
 def close_all() -> None:
     """At the end of a thread: it takes its connections with it."""
-    connections.close_all()
+    try:
+        connections.close_all()
+    except Exception:  # the same
+        logger.warning("A database connection could not be closed in order", exc_info=True)
     _threads.discard(get_ident())
 
 

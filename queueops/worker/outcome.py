@@ -64,10 +64,10 @@ def released(lease: Lease, reason: str) -> Settlement:
     return Settlement(lease.id, lease.fence, Outcome.RELEASE, reason.encode())
 
 
-def unknown(lease: Lease) -> Settlement:
-    """Nobody here knows this name: the task waits for a worker that does."""
-    reason = f"no task of this worker is named {lease.name!r} (kind {lease.kind!r})"
-    return Settlement(lease.id, lease.fence, Outcome.UNKNOWN, reason.encode("utf-8", "replace"), UNKNOWN_DELAY_MS)
+def unknown(lease: Lease, reason: str = "") -> Settlement:
+    """Nobody here knows this name, or its code cannot be loaded: the task waits for a worker that can run it."""
+    said = kept(reason or f"no task of this worker is named {lease.name!r} (kind {lease.kind!r})")
+    return Settlement(lease.id, lease.fence, Outcome.UNKNOWN, said.encode("utf-8", "replace"), UNKNOWN_DELAY_MS)
 
 
 def will_be_retried(lease: Lease, settlement: Settlement) -> bool:

@@ -1,0 +1,110 @@
+"""What tasks and what belongs to them may do to the threads and the loop that run them: nothing that lasts."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from asgiref.sync import sync_to_async
+from django.db import OperationalError, connection, connections
+
+from queueops import registry
+from queueops.context import Context
+from queueops.contracts import Lease, Outcome
+from queueops.signals import task_succeeded
+from queueops.worker import hygiene
+from tests.rig import Rig, answer
+
+
+def test_a_task_whose_code_cannot_be_loaded_waits_and_stops_nobody(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(name: str) -> None:
+        raise SyntaxError("invalid syntax (emails.py, line 3)")
+
+    monkeypatch.setitem(registry._resolvers, "lazy", broken)
+    rig.executor.submit([Lease(id="t", fence=1, name="shop.emails.send", kind="lazy")])
+    (end,) = rig.ends()
+    assert end.outcome is Outcome.UNKNOWN
+    assert b"'shop.emails.send' cannot be loaded: SyntaxError: invalid syntax (emails.py, line 3)" in end.value
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_connection_that_cannot_be_closed_costs_neither_the_outcome_nor_the_thread(
+    make_rig: Callable[[int], Rig], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rig = make_rig(1)
+
+    def close() -> None:
+        connections.close_all()
+        raise OperationalError("the server has gone away")
+
+    async def query(context: Context) -> int:
+        return await sync_to_async(counted)(context)
+
+    def counted(context: Context) -> int:
+        connection.ensure_connection()
+        return 7
+
+    monkeypatch.setattr(hygiene, "close_old_connections", close)
+    for function in (counted, counted, query, query):
+        rig.submit(rig.task(function))
+    assert [end.value for end in rig.ends(4)] == [b"7"] * 4
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_async_task_that_cancels_itself_with_its_last_line_has_returned(rig: Rig) -> None:
+    def touch() -> None:
+        connection.ensure_connection()
+
+    async def cancel(context: Context) -> int:
+        await sync_to_async(touch)()
+        task = asyncio.current_task()
+        assert task is not None
+        task.cancel()
+        return 7
+
+    assert rig.run(cancel).value == b"7"
+
+
+def test_what_an_async_task_began_beside_itself_cannot_end_the_loop_of_all(rig: Rig) -> None:
+    over = threading.Event()
+
+    async def leave() -> None:
+        raise SystemExit(3)
+
+    async def begin(context: Context) -> str:
+        beside = asyncio.ensure_future(leave())
+        await asyncio.wait([beside])
+        left = isinstance(beside.exception(), SystemExit)
+        over.set()
+        return "survived" if left else "never began"
+
+    async def neighbour(context: Context) -> str:
+        while not over.is_set():
+            await asyncio.sleep(0.001)
+        return "here"
+
+    for count, function in enumerate((neighbour, begin, answer), 1):
+        rig.submit(rig.task(function))
+        if count > 1:
+            rig.ends(count)
+    assert [end.value for end in rig.ends(3)] == [b'"here"', b'"survived"', b"42"]
+
+
+@pytest.mark.parametrize("function", [lambda context: 42, answer])
+def test_a_receiver_that_would_end_its_thread_costs_no_outcome(
+    make_rig: Callable[[int], Rig], function: Callable[[Context], Any]
+) -> None:
+    rig = make_rig(1)
+
+    def leave(sender: Any, **_: Any) -> None:
+        raise SystemExit(3)
+
+    task_succeeded.connect(leave)
+    try:
+        rig.submit(rig.task(function), 3)
+        assert [end.value for end in rig.ends(3)] == [b"42"] * 3
+    finally:
+        task_succeeded.disconnect(leave)
