@@ -32,7 +32,7 @@ class RedisPushes:
         self._read = read
         self._prefix = link.keys(pool).prefix
         connect = partial(connection_for, link.client, link.keys(pool).seq)
-        self._open: Callable[[], ScriptLine] | None = partial(ScriptLine, connect, *link.scripts.script("enqueue"))
+        self._open: Callable[[], ScriptLine] | None = partial(ScriptLine, connect, link.scripts, "enqueue")
         self._line: ScriptLine | None = None
         self._under_way: deque[Sequence[Push]] = deque()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import time
 from collections.abc import Callable
 from typing import TypeVar
@@ -28,6 +29,7 @@ LATER = (
 """Error replies that mean "later": the call did nothing, and may be made again."""
 
 T = TypeVar("T")
+_WRAPPED = re.compile(r"^Error running script .*@user_script: ?\d+: (?=-?[A-Z]{3,} )", re.DOTALL)
 
 PASSING = (
     exceptions.BusyLoadingError,
@@ -40,9 +42,14 @@ PASSING = (
 UNREACHABLE = (exceptions.ConnectionError, exceptions.TimeoutError, OSError)
 
 
+def said(error: BaseException) -> str:
+    """What the store said; a server older than 7 wraps what a command answered to a script."""
+    return _WRAPPED.sub("", str(error)).lstrip("-")
+
+
 def is_full(error: BaseException) -> bool:
     """Whether Redis refused because it is out of memory."""
-    return isinstance(error, exceptions.ResponseError) and str(error).startswith(("OOM", "-OOM", "command not allowed"))
+    return isinstance(error, exceptions.ResponseError) and said(error).startswith(("OOM", "command not allowed"))
 
 
 def is_later(error: BaseException) -> bool:
@@ -51,22 +58,22 @@ def is_later(error: BaseException) -> bool:
         return not isinstance(error, exceptions.AuthenticationError)
     if isinstance(error, PASSING):
         return True
-    return isinstance(error, exceptions.ResponseError) and str(error).lstrip("-").startswith(LATER)
+    return isinstance(error, exceptions.ResponseError) and said(error).startswith(LATER)
 
 
 def _is_fault(error: BaseException) -> bool:
     """Whether a script, a key of another type than it should be, or a call of ours is at fault, and not the store."""
     if isinstance(error, exceptions.DataError):
         return True
-    text = str(error)
-    plain = isinstance(error, exceptions.ResponseError) and not is_later(error)
-    return plain and ("WRONGTYPE" in text or "script" in text) and not isinstance(error, exceptions.NoPermissionError)
+    text = said(error)
+    plain = isinstance(error, exceptions.ResponseError) and not isinstance(error, exceptions.NoPermissionError)
+    return plain and ("WRONGTYPE" in text or "script" in text) and not (is_later(error) or advice_about(text))
 
 
 def translate(error: Exception, url: str, attempts: int = 1) -> QueueOpsError | None:
     """Our error for one of Redis, or None when it is a fault of the engine itself, which must be seen as it is."""
     if is_full(error):
-        return StoreFull(reason=str(error)[:200])
+        return StoreFull(reason=said(error)[:200].rstrip(". \n"))
     if not _is_fault(error):
         return unavailable(error, url, attempts)
     return None
@@ -74,7 +81,7 @@ def translate(error: Exception, url: str, attempts: int = 1) -> QueueOpsError | 
 
 def unavailable(error: Exception, url: str, attempts: int = 1) -> BrokerUnavailable:
     """That the store did not answer, or that it refuses us."""
-    reason = f"{type(error).__name__}: {scrub(str(error))[:200]}".rstrip(". ")
+    reason = f"{type(error).__name__}: {scrub(said(error))[:200]}".rstrip(". \n")
     if advice := advice_about(str(error)):
         return StoreRefuses(url=scrub(url), attempts=attempts, reason=reason, advice=advice)
     return BrokerUnavailable(url=scrub(url), attempts=attempts, reason=reason)

@@ -7,10 +7,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import hiredis
 from redis.exceptions import NoScriptError
+
+from queueops.redis.scripts import Scripts
 
 Argument = str | int | float | bytes
 
@@ -18,10 +21,10 @@ Argument = str | int | float | bytes
 class ScriptLine:
     """Send, then receive, each as often as the other. After any error it must be closed: replies may be missing."""
 
-    def __init__(self, connect: Callable[[], Any], digest: str, text: str) -> None:
-        """``connect`` gives a connection to the node that has the keys; ``digest`` and ``text`` are the script's."""
-        self._digest = digest
-        self._text = text
+    def __init__(self, connect: Callable[[], Any], scripts: Scripts, name: str) -> None:
+        """``connect`` gives a connection to the node that has the keys; ``name`` is that of the script."""
+        self._scripts = scripts
+        self._name = name
         self._calls: deque[tuple[Argument, ...]] = deque()
         self._early: deque[Any] = deque()
         self._connection = connect()
@@ -30,7 +33,7 @@ class ScriptLine:
     def send(self, prefix: str, *arguments: Argument) -> None:
         """Send one call. Raises redis' errors."""
         call = (prefix, *arguments)
-        self._write("EVALSHA", self._digest, call)
+        self._write("EVALSHA", self._scripts.script(self._name)[0], call)
         self._calls.append(call)
 
     def receive(self) -> Any:
@@ -54,10 +57,12 @@ class ScriptLine:
         """The server forgot the script: of all calls under way, make those again that met its absence."""
         replies = [NoScriptError(), *(self._read() for _ in range(len(self._calls) - 1))]
         for call, reply in zip(self._calls, replies, strict=True):
-            if isinstance(reply, NoScriptError):
-                self._write("EVAL", self._text, call)
-                reply = self._connection.read_response()
-            self._early.append(reply)
+            missing = isinstance(reply, NoScriptError)
+            self._early.append(self._scripts.load(self._name, partial(self._evaluated, call)) if missing else reply)
+
+    def _evaluated(self, call: tuple[Argument, ...], text: str) -> Any:
+        self._write("EVAL", text, call)
+        return self._connection.read_response()
 
     def _read(self) -> Any:
         try:

@@ -11,8 +11,9 @@ import hashlib
 import re
 import threading
 from collections import Counter
+from collections.abc import Callable
 from importlib import resources
-from typing import Any
+from typing import Any, TypeVar
 
 import hiredis
 import redis
@@ -25,6 +26,9 @@ _INCLUDE = re.compile(r"^--@include (\w+)$", re.MULTILINE)
 _COMMENT = re.compile(r"^\s*--(?!@).*\n", re.MULTILINE)
 _FUNCTION = re.compile(r"^local function (\w+)\((?:[^\n]*\bend\n|[^\n]*\n(?:(?!end\n)[^\n]*\n)*end\n)", re.MULTILINE)
 _WORD = re.compile(r"(?<![\w.])\w+")
+_OLDER = "unexpected symbol near '#'"
+"""What a server older than 7 says of the first line with flags."""
+T = TypeVar("T")
 NAMES = (
     "beat",
     "chunkpage",
@@ -131,10 +135,10 @@ def source(name: str, *, shebang: bool = True) -> str:
 class Scripts:
     """The scripts on one server: called by digest, loaded again whenever the server has forgotten them."""
 
-    def __init__(self, client: Any, *, shebang: bool = True) -> None:
-        """Bind a client. ``shebang`` False is for servers older than 7."""
+    def __init__(self, client: Any) -> None:
+        """Bind a client. That the server is older than 7 is found out when it is given its first script."""
         self.client = client
-        self._shebang = shebang
+        self._shebang = True
         self._cluster = isinstance(client, redis.RedisCluster)
         self._mine = threading.local()
         self._known: dict[str, tuple[str, str]] = {}
@@ -149,11 +153,23 @@ class Scripts:
 
     def call(self, name: str, prefix: str, *arguments: Any) -> Any:
         """Run a script on a pool's keys."""
-        digest, text = self.script(name)
+        digest, _ = self.script(name)
         try:
             return self._execute("EVALSHA", digest, 1, prefix, *arguments)
         except NoScriptError:
-            return self._execute("EVAL", text, 1, prefix, *arguments)
+            return self.load(name, lambda text: self._execute("EVAL", text, 1, prefix, *arguments))
+
+    def load(self, name: str, call: Callable[[str], T]) -> T:
+        """What ``call`` answers for the text of a script, as this server understands it."""
+        _, text = self.script(name)
+        try:
+            return call(text)
+        except ResponseError as error:
+            if not (text.startswith("#!") and _OLDER in str(error)):
+                raise
+        self._shebang = False
+        self._known = {}
+        return call(self.script(name)[1])
 
     def _execute(self, *command: Any) -> Any:
         """Send one command on this thread's own connection: a pool's bookkeeping costs as much as the call itself."""

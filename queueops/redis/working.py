@@ -28,7 +28,7 @@ class RedisExchanges:
         self._pool = pool
         self._worker = worker
         self._prefix = link.keys(pool).prefix
-        self._line = self._once(lambda: ScriptLine(connect, *link.scripts.script("exchange")))
+        self._line = self._once(lambda: ScriptLine(connect, link.scripts, "exchange"))
 
     def send(
         self,

@@ -1,4 +1,4 @@
-"""The scripts on fakeredis, which knows no first line with flags: as on a server older than 7."""
+"""The scripts on fakeredis, which refuses a first line with flags, as a server older than 7 does: it is found out."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def desk() -> Iterator[Desk]:
     """A desk at a fake server."""
     broker = RedisBroker(Settings(url="redis://nowhere", lease=1000.0))
     broker.client = fakeredis.FakeRedis()
-    broker.scripts = FakeScripts(broker.client, shebang=False)
+    broker.scripts = FakeScripts(broker.client)
     desk = Desk(broker)
     yield desk
     desk.check()

@@ -14,7 +14,7 @@ from queueops.errors import BrokerUnavailable, StoreFull
 from queueops.ids import new_id
 from queueops.redis import embedded
 from queueops.redis.broker import RedisBroker
-from queueops.redis.replies import translate
+from queueops.redis.replies import is_later, translate
 from queueops.refusals import StoreRefuses
 from tests.kernel.desk import POOL, Desk, end, make
 
@@ -142,6 +142,33 @@ def test_a_store_that_refuses_us_is_not_one_that_is_away(answer: Exception, advi
     assert "refuses to work for us" in str(error)
     assert "hunter2" not in str(error)
     assert ".." not in str(error)
+
+
+WRAPPED = "Error running script (call to f_8a36fa8e80e8cf808ab945960bc952e52321cc1a): @user_script:1: @user_script: 1: "
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected", "text"),
+    [
+        ("-OOM command not allowed when used memory > 'maxmemory'.", StoreFull, "OOM command not allowed"),
+        ("-READONLY You can't write against a read only replica.", StoreRefuses, "name the primary"),
+        ("-NOREPLICAS Not enough good replicas to write.", BrokerUnavailable, ": NOREPLICAS Not enough"),
+        ("The user executing the script can't run this command or subcommand", StoreRefuses, "all commands"),
+    ],
+)
+def test_what_a_server_older_than_7_says_of_a_script_is_understood(
+    answer: str, expected: type[Exception], text: str
+) -> None:
+    error = exceptions.ResponseError(WRAPPED + answer)
+    assert type(translate(error, "redis://h", 1)) is expected
+    assert text in str(translate(error, "redis://h", 1))
+    assert ".." not in str(translate(error, "redis://h", 1))
+    assert is_later(error) is (answer[:4] in ("-REA", "-NOR"))
+
+
+def test_a_fault_in_a_script_is_none_of_the_store() -> None:
+    text = "@user_script:1: WRONGTYPE Operation against a key holding the wrong kind of value"
+    assert translate(exceptions.ResponseError(f"Error running script (call to f_8a): {text}"), "redis://h") is None
 
 
 def test_a_store_that_is_away_says_how_often_it_was_asked() -> None:
