@@ -7,6 +7,7 @@ import inspect
 import types
 import typing
 from collections.abc import Callable, Sequence
+from dataclasses import is_dataclass
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any
@@ -18,6 +19,7 @@ Accepted = frozenset[type] | None
 Positional = Callable[[bytes], tuple[list[Any], dict[str, msgspec.Raw]]]
 
 _SCALARS = frozenset({int, str, float, bool, bytes, datetime, date, time, timedelta, Decimal, UUID, type(None)})
+_TYPED = (date, time, timedelta, Decimal, UUID, bytes, msgspec.Struct)
 _UNIONS = (typing.Union, types.UnionType)
 
 
@@ -36,6 +38,22 @@ def decoder_type(parameter: inspect.Parameter) -> Any:
     if wanted is not Any and parameter.default is None:
         wanted = wanted | None if not isinstance(wanted, str) else Any
     return wanted if _is_supported(wanted) else Any
+
+
+def is_unreadable(parameter: inspect.Parameter) -> bool:
+    """Whether it has an annotation, and one by which nothing can be converted back: its parts look alike in JSON."""
+    return parameter.annotation not in (parameter.empty, Any, object) and decoder_type(parameter) is Any
+
+
+def is_changed(value: Any) -> bool:
+    """Whether a value comes back from JSON as another one, where nothing says what it was."""
+    if isinstance(value, dict):
+        return any(map(is_changed, value.values()))
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return any(map(is_changed, value))
+    if isinstance(value, enum.Enum):
+        return not isinstance(value, (str, int))
+    return isinstance(value, _TYPED) or is_dataclass(value)
 
 
 def accepted(wanted: Any) -> Accepted:

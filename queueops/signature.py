@@ -13,9 +13,18 @@ from typing import Any
 
 import msgspec
 
-from queueops.annotations import Accepted, accepted, decoder, decoder_type, hints, positional_decoder
+from queueops.annotations import (
+    Accepted,
+    accepted,
+    decoder,
+    decoder_type,
+    hints,
+    is_changed,
+    is_unreadable,
+    positional_decoder,
+)
 from queueops.depends import Depends
-from queueops.encoding import Arguments, decode_arguments, encode_arguments, plain
+from queueops.encoding import Arguments, decode_arguments, encode_arguments, plain, with_article
 from queueops.errors import BadArguments, BadDependency, NotDecodable, advice
 
 _PATH = re.compile(r" - at (?:`(?P<part>\w+)` in )?`\$\[0\]\[(?P<number>\d+)\](?P<rest>[^`]*)`$")
@@ -38,6 +47,7 @@ class Plan:
         "_required",
         "_try_named",
         "_unnamed",
+        "_unreadable",
         "dependencies",
         "name",
         "rest_name",
@@ -49,6 +59,7 @@ class Plan:
         self.signature, self.dependencies = _split(func, name)
         parameters = list(self.signature.parameters.values())
         types = {parameter.name: decoder_type(parameter) for parameter in parameters}
+        self._unreadable = {p.name: p.annotation for p in parameters if is_unreadable(p)}
         of_kind = _by_kind(parameters)
         positional, named = of_kind["positional"], of_kind["named"]
         more, rest = of_kind["more"], of_kind["rest"]
@@ -73,6 +84,8 @@ class Plan:
         if kwargs or not self._least <= len(args) <= self._most:
             self._check_names(args, kwargs)
         data = encode_arguments(self.name, args, kwargs, self._names)
+        if self._unreadable:
+            self._check_kept({**dict(zip(self._names, args, strict=False)), **kwargs})
         if data and not self._plainly_right(args, kwargs):
             self.decode(data)
         return data
@@ -81,6 +94,7 @@ class Plan:
         """The same, of a task whose first argument is the result of another one, which is not known yet."""
         self._check_names((None, *args), kwargs)
         data = encode_arguments(self.name, args, kwargs, self._names[1:])
+        self._check_kept({**dict(zip(self._names[1:], args, strict=False)), **kwargs})
         for name, value in (*zip(self._names[1:], args, strict=False), *kwargs.items()):
             self._named(name, msgspec.Raw(msgspec.json.encode(value, enc_hook=plain)))
         return data
@@ -118,6 +132,17 @@ class Plan:
             if types is not None and type(value) not in types:
                 return False
         return not (kwargs and self._try_named)
+
+    def _check_kept(self, given: dict[str, Any]) -> None:
+        """A value that an annotation speaks of must not silently reach the task as something else."""
+        for name, annotation in self._unreadable.items():
+            if name in given and is_changed(given[name]):
+                what, how = with_article(type(given[name]).__qualname__), inspect.formatannotation(annotation)
+                reason = (
+                    f"{name}: {what} would reach the task as something else, for nothing can be converted back by the"
+                    f" annotation {how}. Pass what JSON has, or annotate one type."
+                )
+                raise BadArguments(name=self.name, reason=reason)
 
     def _check_names(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
         if len(args) > self._most:

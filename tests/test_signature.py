@@ -23,6 +23,14 @@ class Colour(enum.Enum):
     RED = "red"
 
 
+class Ratio(enum.Enum):
+    HALF = 0.5
+
+
+class Word(enum.StrEnum):
+    A = "a"
+
+
 @dataclass
 class Point:
     x: int
@@ -97,6 +105,30 @@ def test_annotations_that_nobody_can_convert_are_left_alone():
     def func(user: OnlyForCheckers, thing: list[object], call: Any, either: dt.datetime | str): ...
 
     assert round_trip(func, 1, [2], "x", "y") == ([1, [2], "x", "y"], {})
+
+
+@pytest.mark.parametrize(
+    "value", [dt.date(2026, 1, 2), Decimal("1.5"), [{"day": dt.date(2026, 1, 2)}], (uuid.UUID(int=1),), b"x"]
+)
+def test_a_value_that_an_annotation_cannot_bring_back_is_refused(value: Any):
+    def func(until: dt.date | str, *, at: dict[str, dt.date | str] | None = None): ...
+
+    for args, kwargs in (((value,), {}), (("x",), {"at": {"x": value}})):
+        with pytest.raises(BadArguments, match=r"would reach the task as something else, for nothing can be converted"):
+            Plan(func, "t").encode(args, kwargs)
+    with pytest.raises(
+        BadArguments, match=r"at: a dict would reach .* by the annotation dict\[str, datetime.date \| str"
+    ):
+        Plan(func, "t").encode_after((), {"at": {"x": value}})
+    assert round_trip(func, "2026-01-02", at={"x": "y"}) == (["2026-01-02"], {"at": {"x": "y"}})
+
+
+def test_an_enum_that_json_cannot_hold_is_refused_and_one_of_texts_is_a_text():
+    def func(either: Ratio | Word): ...
+
+    assert round_trip(func, Word.A) == (["a"], {})
+    with pytest.raises(BadArguments, match=r"either: a .*Ratio would reach the task as something else"):
+        Plan(func, "t").encode((Ratio.HALF,), {})
 
 
 def test_variable_parameters_are_converted_each():
