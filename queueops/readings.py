@@ -29,6 +29,8 @@ SCHEMES = (
     "redis+cluster",
     "rediss+cluster",
 )
+_NO_PORT = re.compile(r"[^@\[]*:[^@,\[]*[^@,0-9\[][^@\[]*$")
+NETWORK = tuple(scheme for scheme in SCHEMES if scheme.startswith("redis"))
 
 
 class Unfit(ValueError):
@@ -130,7 +132,10 @@ def url(value: Any) -> str:
         raise Unfit('"embedded:" and the directory of its data, such as "embedded:var/queueops"')
     if scheme != "embedded" and not rest.removeprefix("//").strip("/"):
         raise Unfit(f'"{scheme}://" and an address')
-    host = re.split("[/?#]", rest.removeprefix("//"), maxsplit=1)[0].rpartition("@")[2]
+    address = re.split("[/?#]", rest.removeprefix("//"), maxsplit=1)[0]
+    if scheme in NETWORK and "@" in rest and _NO_PORT.match(address):
+        raise Unfit("a URL in whose password a / is written as %2F, a ? as %3F and a # as %23")
+    host = address.rpartition("@")[2]
     if scheme in ("redis", "rediss") and not host.partition(":")[0]:
         raise Unfit(f'"{scheme}://" and a host, such as "{scheme}://127.0.0.1:6379/0"')
     return value

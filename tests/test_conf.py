@@ -90,6 +90,11 @@ def test_a_pool_that_is_not_declared_has_the_defaults() -> None:
             '"redis://" and a host, such as "redis://127.0.0.1:6379/0".',
         ),
         (
+            {"URL": "redis://app:se/cret@h:6379/0"},
+            "The setting QUEUEOPS['URL'] is 'redis://app:***@h:6379/0', but it must be "
+            "a URL in whose password a / is written as %2F, a ? as %3F and a # as %23.",
+        ),
+        (
             {"RETENTION": {"done": 3}},
             "There is no setting QUEUEOPS['RETENTION']['done']; known are: cancelled, failed, succeeded",
         ),
@@ -134,7 +139,10 @@ def test_a_wrong_url_is_told_without_its_password(url: str) -> None:
     assert "hunter2" not in complaint(URL=url)
 
 
-@pytest.mark.parametrize("url", ["redis://h", "redis://:pw@h/1", "redis://u:p@[::1]:6379?db=1", "rediss://h:1"])
+@pytest.mark.parametrize(
+    "url",
+    ["redis://h", "redis://:pw@h/1", "redis://u:p@[::1]:6379?db=1", "redis://[::1]:6379?password=a@b", "rediss://h:1"],
+)
 def test_a_url_with_a_host_is_taken(url: str) -> None:
     assert read(URL=url).url == url
 

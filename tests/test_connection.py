@@ -146,6 +146,9 @@ def test_a_cluster_that_is_not_there_is_an_error_of_the_client() -> None:
         ),
         ("cannot reach redis://u:p@h: refused", "cannot reach redis://u:***@h: refused"),
         ("redis://host:6379/0", "redis://host:6379/0"),
+        ("'redis://:ab/cd@host:6379/0' and a@b", "'redis://:***@host:6379/0' and a@b"),
+        ("rediss+cluster://u:a?b#c/d@e@h1,h2", "rediss+cluster://u:***@h1,h2"),
+        ("see https://host:8000/users/@me", "see https://host:8000/users/@me"),
         ("embedded:/var/x", "embedded:/var/x"),
     ],
 )

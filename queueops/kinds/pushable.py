@@ -46,7 +46,8 @@ class Task(Generic[Params, Returned, Result]):
     `Returned` is what a call gives (a coroutine, of an async function), `Result` what a handle's `result()` gives.
 
     Every push checks the arguments and raises BadArguments, NotEncodable, PayloadTooLarge, BadId, IdInUse
-    (on_conflict="reject"), BrokerUnavailable or StoreFull; then nothing was pushed.
+    (on_conflict="reject") or StoreFull; then nothing was pushed. After BrokerUnavailable it may have been, and only the
+    answer been lost; after NotDurable (durable=True) it has been, but the store did not say that it is on disk.
     """
 
     def __init__(

@@ -228,6 +228,19 @@ def test_many_without_yes_and_without_a_person_is_status_2(desk: Desk, monkeypat
     assert failing("cancel", "a", "b") == (2, "There is nobody to ask; add --yes.")
 
 
+def test_ctrl_c_at_the_question_is_a_sentence_and_does_nothing(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    def leave(question: str) -> str:
+        raise KeyboardInterrupt
+
+    desk.push("a", "b")
+    monkeypatch.setattr("builtins.input", leave)
+    assert failing("cancel", "--state", "pending") == (
+        130,
+        "Interrupted. What was sent before that is done, and in the audit log.",
+    )
+    assert desk.states("a", "b") == ["pending", "pending"]
+
+
 def test_more_than_can_be_done_at_once_is_refused(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     desk.push(*[f"t{number}" for number in range(12)])
     monkeypatch.setattr(acting, "MOST", 10)

@@ -117,6 +117,17 @@ def test_garbage_in_a_field_stops_no_call_and_no_neighbour(desk: Desk, field: st
     desk.client.flushall()  # what is counted of the victim went to wherever the garbage said
 
 
+def test_a_record_that_cannot_be_read_does_not_keep_the_other_leases_of_a_dead_worker(desk: Desk) -> None:
+    desk.push("victim", "neighbour")
+    desk.claim(2)
+    desk.broken.add("victim")
+    desk.client.hdel(desk.keys.task("victim"), "n")
+    assert desk.broker.recover(POOL, "w1", {}) == 1
+    assert desk.state("neighbour") == "pending"
+    desk.make_due("victim")
+    assert desk.tick() == {"broken": 1}
+
+
 def walk(desk: Desk) -> None:
     """Whatever became of the victim, everything may be done about it."""
     for verb, value in (("postpone", NEVER_MS), ("retry", ""), ("cancel", ""), ("delete", ""), ("restore", "")):

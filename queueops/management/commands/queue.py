@@ -14,6 +14,10 @@ USAGE = (BadId, BadOption, FilterError)
 """What the caller wrote wrong: exit status 2. Everything else that fails is 1."""
 UNRECORDED = "The audit log cannot be written, and nothing is done without it (is the database there, and migrated?):"
 
+INTERRUPTED = "Interrupted. What was sent before that is done, and in the audit log."
+CTRL_C = 130
+"""What a shell takes for a command that was ended by Ctrl-C."""
+
 
 class Command(BaseCommand):
     """Ask and act; `--json` on each subcommand."""
@@ -25,7 +29,9 @@ class Command(BaseCommand):
         add_subcommands(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Print what the subcommand says. Exit status 1 when something was refused or failed, 2 for a wrong call."""
+        """Print what the subcommand says. Exit status 1 when something was refused or failed, 2 for a wrong call,
+        130 after Ctrl-C.
+        """
         try:
             for line in options.pop("run")(**options):
                 self.stdout.write(line)
@@ -36,5 +42,7 @@ class Command(BaseCommand):
             raise CommandError(str(error)) from error
         except DatabaseError as error:
             raise CommandError(f"{UNRECORDED} {error}") from error
+        except KeyboardInterrupt:  # at a question, or while a store that is silent is waited for
+            raise CommandError(INTERRUPTED, returncode=CTRL_C) from None
         except BrokenPipeError:
             raise SystemExit(1) from None  # whoever read it has gone, as `head` does

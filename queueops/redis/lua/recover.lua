@@ -60,7 +60,9 @@ local function take_back(id, fence)
     if settle(judged) ~= 'OK' then return 0 end
     count_failure(id, ARGV[judged + 3])
   else
-    if is_chunk(id) then release_chunk(id) else outcomes.release(id, (read_record(id))) end
+    local record = is_chunk(id) or read_record(id)
+    if not record then return 0 end -- what can't be read is put aside when its lease ends
+    if is_chunk(id) then release_chunk(id) else outcomes.release(id, record) end
   end
   if call('EXISTS', task_key(id)) == 1 then call('HSET', task_key(id), 'f', next_number()) end
   return 1
