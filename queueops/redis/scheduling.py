@@ -80,7 +80,7 @@ class Scheduling(Link):
         seen: str = ANY,
         who: str = "",
     ) -> str:
-        """pause, resume, orphan, rest or delete; OK, REPEAT, STALE or GONE."""
+        """put, align, pause, resume, orphan, rest or delete; OK, REPEAT, STALE or GONE."""
         due = "" if due_ms is None else due_ms
         word: bytes = self._call("schedule", pool, verb, id, seen, due, who[:100], data, MOST_SCHEDULES)
         return word.decode()

@@ -11,7 +11,7 @@ from queueops.errors import QueueOpsError, StoreFull, TooMany
 from queueops.redis.broker import RedisBroker
 from queueops.redis.scheduling import NEW, Firing
 from queueops.schedule_records import ScheduleDefinition, ScheduleState
-from queueops.watchdog.catching_up import firing
+from queueops.watchdog.catching_up import LATE_MS, firing
 
 Declared = Callable[[], Sequence[ScheduleDefinition]]
 CALLS = 20
@@ -31,6 +31,7 @@ class Timekeeper:
         self._declared = declared
         self._origin = origin
         self._next: dict[str, float] = {}
+        self._seen: dict[str, int] = {}
         self._full = False
 
     def ahead_s(self) -> float:
@@ -48,6 +49,9 @@ class Timekeeper:
         acted: dict[str, int] = {}
         for _ in range(CALLS):
             found = self._broker.ripe_schedules(pool)
+            if not self._goes_on(pool, found.now_ms):
+                self._align(pool)
+                found = self._broker.ripe_schedules(pool)
             words = [word for row in found.rows for word in self._fire(row, found.now_ms)]
             for word in words:
                 acted[word.lower()] = acted.get(word.lower(), 0) + 1
@@ -59,6 +63,27 @@ class Timekeeper:
         if ahead:
             self._next[pool] = time.monotonic() + min(ahead)
         return acted
+
+    def _goes_on(self, pool: str, now_ms: int) -> bool:
+        """Whether the clock of Redis has not been set back since the last look; False at the first one."""
+        before = self._seen.get(pool)
+        self._seen[pool] = now_ms
+        return before is not None and now_ms > before - LATE_MS
+
+    def _align(self, pool: str) -> None:
+        """Schedules that wait for a tick of a time from which the clock was set back wait for the one that comes next.
+
+        One that was fired then is not fired again, for its task is there.
+        """
+        now_ms, _, _, rows = self._broker.schedules(pool)
+        for row in rows:
+            if row.definition is None or row.due_ms is None:
+                continue
+            late = row.definition.timetable().after(now_ms + LATE_MS)
+            if late is not None and row.due_ms > late:
+                logger.warning("the clock was set back: schedule %s of pool %s comes earlier", row.id, pool)
+                due = row.definition.timetable().after(now_ms)
+                self._broker.change_schedule(pool, row.id, "align", due_ms=due, seen=row.version)
 
     def _fire(self, row: ScheduleState, now_ms: int) -> list[str]:
         try:

@@ -114,6 +114,51 @@ def test_an_overlapping_run_is_skipped_until_the_one_before_has_ended(clock: Clo
     assert clock.fire() == {"fired": 1}
 
 
+@pytest.mark.parametrize(("overlap", "word"), [("skip", "skipped"), ("queue", "queued")])
+def test_a_run_by_hand_that_has_ended_hides_none_of_a_tick_that_goes_on(overlap: str, word: str, clock: Clock) -> None:
+    clock.define(overlap=overlap, ago_ms=0)
+    clock.fire()
+    (first,) = clock.claim(1)
+    definition = clock.of().definition
+    assert definition is not None
+    assert clock.broker.fire_by_hand(definition, "s@now.1", clock.now(), "ada") == ["OK", "FIRED"]
+    by_hand = clock.lease()
+    clock.settle(by_hand)
+    clock.came()
+    assert clock.fire() == {word: 1}
+    assert clock.fire() == {}
+    assert len(clock.runs()) == 2
+    clock.settle(first)
+    clock.came(ago_ms=HOUR_MS)
+    clock.fire()
+    assert len(clock.runs()) == 3
+
+
+def test_a_tick_waits_for_the_end_of_a_run_by_hand_too(clock: Clock) -> None:
+    clock.define(overlap="skip", ago_ms=0)
+    definition = clock.of().definition
+    assert definition is not None
+    clock.broker.fire_by_hand(definition, "s@now.1", clock.now(), "ada")
+    assert clock.fire() == {"skipped": 1}
+
+
+def test_when_the_clock_was_set_back_the_tick_that_comes_next_is_waited_for(clock: Clock) -> None:
+    clock.define(line="*/5 * * * *")
+    clock.define("far")
+    watchdog, expected, far = clock.watchdog(), clock.of().due_ms, clock.of("far").due_ms
+    clock.fire(watchdog)
+    clock.came(ago_ms=-400 * 24 * HOUR_MS)
+    clock.fire(watchdog)
+    assert clock.of().due_ms != expected
+    watchdog._seen["default"] += HOUR_MS
+    clock.fire(watchdog)
+    assert expected <= clock.of().due_ms <= expected + 600_000
+    assert clock.of("far").due_ms == far
+    clock.came(ago_ms=-400 * 24 * HOUR_MS)
+    clock.fire()  # a watchdog that starts looks, too
+    assert clock.of().due_ms <= expected + 600_000
+
+
 def test_a_run_that_backs_off_has_not_ended(clock: Clock) -> None:
     clock.define(overlap="skip", ago_ms=5000, push={"retries": 3})
     clock.fire()

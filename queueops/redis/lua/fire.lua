@@ -28,9 +28,9 @@ for i = 9 + 3 * count, #ARGV, 2 do
   fields[#fields + 1] = ARGV[i]; fields[#fields + 1] = ARGV[i + 1]
 end
 
-local score, row = call('ZSCORE', SCHEDULES, id), fields_of(key, 'v', 'fd', 'lt', 'lm')
+local score, row = call('ZSCORE', SCHEDULES, id), fields_of(key, 'v', 'fd', 'lt', 'lm', 'lr')
 if not score or not row then return { 'GONE' } end
-local last = row[3]
+local last, tick_run = row[3], row[5] or row[3]
 if tick ~= '' then
   if row[1] ~= ARGV[2] or tonumber(score) ~= tonumber(tick) then return { row[2] == tick and 'REPEAT' or 'STALE' } end
 end
@@ -40,20 +40,21 @@ local function note(word, at, task)
   lines[#lines + 1] = { t = now, at = tonumber(at), w = word, id = task, who = who ~= '' and who or nil }
 end
 
-local function place(at, task, start)
+local function place(at, task, start, by_hand)
   if call('EXISTS', task_key(task)) == 1 or call('ZSCORE', P .. ':state:quarantined', task) then return 'EXISTS' end
   start = tonumber(start)
   create(task, fields, values, start and start > now and start or nil)
   last = task
+  if not by_hand then tick_run = task end
   call('HINCRBY', key, 'fc', 1)
-  call('HSET', key, 'lt', task, 'lf', at)
+  call('HSET', key, 'lt', task, 'lr', tick_run or '', 'lf', at)
   note('FIRED', at, task)
   return 'FIRED'
 end
 
 local function skip(at, word)
   call('HINCRBY', key, 'sk', 1)
-  note(word, at, last)
+  note(word, at, unended(tick_run, last) or last)
   return word
 end
 
@@ -66,13 +67,13 @@ end
 
 local function run(at, task, start)
   if overlap == 'queue' then return put_off(at, task, start) end
-  if overlap == 'skip' and not is_over(last) then return skip(at, 'SKIPPED') end
-  return place(at, task, start)
+  if overlap == 'skip' and unended(tick_run, last) then return skip(at, 'SKIPPED') end
+  return place(at, task, start, tick == '')
 end
 
 -- The first of the runs that were put off; one that has been created before makes way for the next.
 local function take_up()
-  while is_over(last) do
+  while not unended(tick_run, last) do
     local entry = call('LPOP', key .. '#queue')
     if not entry then break end
     local at, task, start = string.match(entry, '^(%S+) (%S+) ?(%S*)$')

@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- schedule: a schedule is defined, paused, resumed, deleted, or found gone from the code: compare and set.
 -- KEYS: 1 the pool's prefix
--- ARGV: 1 verb (put, pause, resume, orphan, rest, delete), 2 schedule, 3 version seen ('' any, 'new' there must be none),
+-- ARGV: 1 verb (put, align, pause, resume, orphan, rest, delete), 2 schedule, 3 version seen ('' any, 'new' there must be none),
 --       4 next tick ('' none), 5 who, 6 definition, 7 how many schedules a pool may have
 -- Reply: word (OK REPEAT STALE TAKEN FULL GONE).
 -- Transitions: none.
@@ -39,6 +39,9 @@ function verbs.put()
   call('HSET', key, 'x', ARGV[6], 'ed', NOW, 'by', who)
   call('ZADD', SCHEDULES, due(), id)
 end
+
+-- The clock was set back: its next tick comes earlier than it was thought.
+function verbs.align() call('ZADD', SCHEDULES, due(), id) end
 
 function verbs.pause()
   call('HSET', key, 'pa', NOW, 'pw', who)

@@ -31,10 +31,10 @@ else
   local ids = call('ZRANGEBYSCORE', SCHEDULES, '-inf', now, 'WITHSCORES', 'LIMIT', 0, most)
   for i = 1, #ids, 2 do add_row(ids[i], ids[i + 1]) end
   for _, id in ipairs(call('SRANDMEMBER', QUEUED, most)) do
-    local score, row = call('ZSCORE', SCHEDULES, id), fields_of(schedule_key(id), 'lt', 'pa', 'og')
+    local score, row = call('ZSCORE', SCHEDULES, id), fields_of(schedule_key(id), 'lt', 'pa', 'og', 'lr')
     if score and row and not (row[2] or row[3]) then
       put_off = put_off + 1
-      if tonumber(score) > now and is_over(row[1]) then add_row(id, score) end
+      if tonumber(score) > now and not unended(row[4], row[1]) then add_row(id, score) end
     end
   end
 end

@@ -12,3 +12,9 @@ local function is_over(task)
   local state = row and row[1]
   return not state or TERMINAL[state] or state == 'quarantined'
 end
+
+-- The task of an earlier run that goes on: of the last tick (`lr`), or what was run last, by hand; nil when both are over.
+local function unended(tick_run, last)
+  if tick_run and tick_run ~= '' and not is_over(tick_run) then return tick_run end
+  if not is_over(last) then return last end
+end
