@@ -12,7 +12,7 @@ from console import forms
 from console.permissions import TABLE, Verb
 from queueops import control
 from queueops.inspect import TaskDetail, TaskFacts
-from queueops.states import ACTIONS, TERMINAL, State
+from queueops.states import ACTIONS, LEASED, TERMINAL, State
 
 Call = Callable[..., Sequence[Any]]
 
@@ -96,6 +96,17 @@ DEEDS: dict[str, Deed] = {
             note=_("It will not run. One that runs already is asked to stop; what it has done so far stays done."),
         ),
         Deed(
+            "interrupt",
+            _("Cancel and interrupt"),
+            "power",
+            lambda ids, pool, who: control.cancel(ids, pool=pool, hard=True, who=who),
+            asks_first=True,
+            note=_(
+                "It will not run, and what runs of it is interrupted in the middle. What still runs a second later is"
+                " killed with its worker process, whose other tasks run again."
+            ),
+        ),
+        Deed(
             "release",
             _("Release"),
             "door-exit",
@@ -164,6 +175,8 @@ RETRIES_OF_PARTS = {
 GOES_ON = (_("Go on where it ended"), _("It goes on from its last state."))
 """The same of an iterator that has succeeded."""
 
+RUNNING = (*LEASED, State.IDLE, State.AGGREGATING)
+"""States in which a task, or what is below it, may be running."""
 STAYING = ("priority", "move", "keep")
 """Verbs that leave a task in its state."""
 AFTERWARDS: dict[str, str | Promise] = {
@@ -238,6 +251,8 @@ def verbs_of(task: TaskFacts) -> list[str]:
         verbs.add("rerun")
         if task.state == State.SUCCEEDED and not task.is_claimed:
             verbs.discard("retry")  # nothing of it failed: it would run all of it, too
+    if "cancel" in verbs and task.state in RUNNING:
+        verbs.add("interrupt")
     return [verb for verb in DEEDS if verb in verbs]
 
 

@@ -44,7 +44,7 @@ _VIEWED = (
     "settings settings-save help icons missing"
 )
 _CHUNKS = "task-mapreduce task-chunks task-chunks-live task-chunks-rows task-chunk task-chunk-live"
-_OPERATED = "retry rerun run_now requeue postpone cancel release priority move keep"
+_OPERATED = "retry rerun run_now requeue postpone cancel interrupt release priority move keep"
 _ON_CHUNKS = "retry drop skip release speculate restart"
 _ON_SCHEDULES = "create edit-save pause resume delete"
 _BULK = "retry run_now requeue postpone cancel"

@@ -156,6 +156,7 @@ class Exchange(msgspec.Struct):
     """What one round trip brought: new leases, a word for each settlement, and when to come again.
 
     ``lost`` are the extended leases that are no longer ours, ``cancels`` those whose cancellation was asked for,
+    ``hard`` those of them that are to be interrupted,
     ``sleep_ms`` the time until the agenda has something for this pool, ``ready`` whether more could be claimed now;
     ``commands`` were taken; ``now_ms`` is the broker's own time.
     """
@@ -168,6 +169,7 @@ class Exchange(msgspec.Struct):
     ready: bool
     commands: list[Command] = []
     now_ms: int = 0
+    hard: list[str] = []
 
 
 class Extend(msgspec.Struct):

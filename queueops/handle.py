@@ -141,12 +141,13 @@ class TaskHandle(Generic[Result]):
 
     # Acting
 
-    def cancel(self, reason: str = "") -> bool:
+    def cancel(self, reason: str = "", *, hard: bool = False) -> bool:
         """Cancel the task; a running one is asked to stop. False when there was nothing to cancel any more.
 
-        Of the reason 500 characters are kept.
+        With `hard` it is interrupted, and killed with its worker process when it still runs a second later. Of the
+        reason 500 characters are kept.
         """
-        return self._control("cancel", kept(reason))
+        return self._control("cancel", kept(reason), hard=hard)
 
     def retry(self, everything: bool = False) -> bool:
         """Run an ended task again, or one that waits for its next attempt at once. False when its state forbids it.
@@ -165,9 +166,9 @@ class TaskHandle(Generic[Result]):
         moment = when("delay", delay)
         return self._control("postpone", f"+{moment.delay_ms or 0}" if moment.due_ms is None else moment.due_ms)
 
-    def _control(self, verb: str, value: str | int = "") -> bool:
+    def _control(self, verb: str, value: str | int = "", *, hard: bool = False) -> bool:
         self._check()
-        (row,) = brokers.get_broker().control(self.pool, verb, [self.id], value=value)
+        (row,) = brokers.get_broker().control(self.pool, verb, [self.id], value=value, hard=hard)
         return row.word in ("OK", "REPEAT")
 
     def _check(self) -> None:

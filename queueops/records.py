@@ -107,6 +107,7 @@ FIELDS: dict[str, str] = {
     "wi": "window",
     "wt": "waited_for",
     "x": "cancel_requested",
+    "xh": "cancelled_hard",
     "xd": "chunks_dropped",
     "xm": "longest_chunk_ms",
     "xn": "longest_chunk",
@@ -165,6 +166,7 @@ class Record(msgspec.Struct, kw_only=True):
     trace: str = ""
     meta: bytes = b""
     cancel_requested: str = ""
+    cancelled_hard: bool = False
     waited_for: bool = False
     has_more: bool = False
     next: bool = False
@@ -262,7 +264,16 @@ _OPAQUE = frozenset(
 _FLAGS = frozenset(
     (
         *("waited_for", "next", "has_chunks", "unable_workers", "ignores_previous", "planting", "iterated"),
-        *("unexpanded", "uncounted", "of_iterator", "has_more", "again", "turn_came", "ahead_of_chain"),
+        *(
+            "unexpanded",
+            "uncounted",
+            "of_iterator",
+            "has_more",
+            "again",
+            "turn_came",
+            "cancelled_hard",
+            "ahead_of_chain",
+        ),
     )
 )
 

@@ -14,7 +14,9 @@ MOST = 500
 GONE = "there is no task of this id"
 
 
-def act(verb: str, ids: Sequence[str], pool: str, *, value: str | int | bytes = "", who: str = "") -> list[Row]:
+def act(
+    verb: str, ids: Sequence[str], pool: str, *, value: str | int | bytes = "", hard: bool = False, who: str = ""
+) -> list[Row]:
     """Do one verb to each task, and answer in the order of `ids` (each once).
 
     Raises BadOption for what is no list of ids, TooMany and BrokerUnavailable.
@@ -29,7 +31,7 @@ def act(verb: str, ids: Sequence[str], pool: str, *, value: str | int | bytes = 
     answers = {task_id: Row(id=task_id, word="GONE", state="", detail=GONE) for task_id in wanted}
     broker = get_broker()
     for place, there in places(wanted, pool).items():
-        for row in broker.control(place, verb, there, value=value, who=who):
+        for row in broker.control(place, verb, there, value=value, hard=hard, who=who):
             answers[row.id] = row
     return [_with_reason(answers[task_id]) for task_id in wanted]
 

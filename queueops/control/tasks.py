@@ -52,11 +52,15 @@ def postpone(
     return act("postpone", ids, pool, value=due, who=who)
 
 
-def cancel(ids: Sequence[str], reason: str = "", pool: str = "", *, who: str = "") -> list[Row]:
-    """Cancel tasks that have not ended; those that run are asked to stop. Raises BadOption for what is no reason."""
+def cancel(ids: Sequence[str], reason: str = "", pool: str = "", *, hard: bool = False, who: str = "") -> list[Row]:
+    """Cancel tasks that have not ended; those that run are asked to stop. Raises BadOption for what is no reason.
+
+    With `hard` those that run are interrupted; one that still runs a second later is killed with its worker process,
+    whose other tasks run again elsewhere.
+    """
     if not _is(str, reason):
         raise BadOption(name="reason", value=reason, expected="a text")
-    return act("cancel", ids, pool, value=kept(reason), who=who)
+    return act("cancel", ids, pool, value=kept(reason), hard=hard, who=who)
 
 
 def release(ids: Sequence[str], pool: str = "", *, who: str = "") -> list[Row]:

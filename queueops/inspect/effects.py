@@ -9,6 +9,7 @@ from queueops.states import CONTAINERS, TERMINAL
 _FAILS = "A part of a chain, a group or an iterator counts as failed there."
 REACHING = {
     "cancel": _FAILS,
+    "interrupt": _FAILS,
     "discard": _FAILS,
     "retry": "A part that runs again alone changes nothing in what it is part of.",
 }

@@ -217,7 +217,8 @@ def _leased(detail: Detail) -> Iterator[Finding]:
     if reason := record.get("x"):
         text = (
             "It was asked to stop, and has not yet: a function that is not async has to look at current().cancelled."
-            " It can be released, which takes it from its worker; what it does goes on there, and counts no more."
+            " Cancelled hard it is interrupted, or killed with its process. It can be released, too: that takes it from"
+            " its worker; what it does goes on there, and counts no more."
         )
         yield bad(text, value=reason, verb="release", target=detail.id)
 

@@ -236,6 +236,6 @@ def _listed(parts: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def _links(part: Part) -> Iterator[Part]:
     """The parts of a plain chain, so that `a | b | c` is one chain of three."""
-    if type(part) is not Composite or part.kind != "chain" or part.options != Options() or part.ignores_previous:
+    if type(part) is not Composite or part.kind != "chain" or part.ignores_previous:
         return iter((part,))
-    return iter(part.parts)
+    return iter((part,) if part.own_pool or part.options != Options() else part.parts)

@@ -26,17 +26,19 @@ class Controlling(Posting):
         ids: Sequence[str],
         *,
         value: str | int | bytes = "",
+        hard: bool = False,
         who: str = "",
         token: str = "",
     ) -> list[Row]:
         """An operator's action on at most 500 tasks; each row is answered. ``value`` is what the verb takes:
 
-        postpone: due in epoch ms, or "+ms" from now; cancel: the reason; retry and edit: new arguments as JSON
-        ('-' = none); priority: the number; move: the lane; keep: ms.
+        postpone: due in epoch ms, or "+ms" from now; cancel: the reason (``hard``: what runs is interrupted);
+        retry and edit: new arguments as JSON ('-' = none); priority: the number; move: the lane; keep: ms.
         """
         allowed = ",".join(states.states_allowing(verb))
+        second = "hard" if hard else TRASH_MS
         alone, *reply = self._call(
-            "control", pool, verb, token or new_id(), value, TRASH_MS, self.rules, who[:100], allowed, *ids
+            "control", pool, verb, token or new_id(), value, second, self.rules, who[:100], allowed, *ids
         )
         texts = [part.decode("utf-8", "replace") for part in reply]
         if len(texts) != 3 * len(ids):

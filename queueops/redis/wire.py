@@ -67,7 +67,7 @@ def settlement_arguments(end: Settlement) -> tuple[Argument, ...]:
 
 def read_exchange(pool: str, reply: Sequence[Any]) -> Exchange:
     """The reply of ``exchange``."""
-    leases, words, lost, cancels, sleep_ms, ready, commands, now_ms = reply
+    leases, words, lost, cancels, sleep_ms, ready, commands, now_ms, hard = reply
     reasons = iter(_texts(cancels))
     return Exchange(
         leases=[read_lease(pool, *row) for row in leases] if leases else [],
@@ -78,6 +78,7 @@ def read_exchange(pool: str, reply: Sequence[Any]) -> Exchange:
         ready=bool(ready),
         commands=read_commands(pool, commands),
         now_ms=int(now_ms),
+        hard=_texts(hard),
     )
 
 

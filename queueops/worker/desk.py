@@ -173,6 +173,9 @@ class Desk:
             self._outbox.take(reply.commands)
         for task_id, reason in reply.cancels:
             self._cancel(station.lease_of(task_id), reason)
+        for task_id in reply.hard:
+            for lease in station.lease_of(task_id):
+                self._executor.end(lease)
         for task_id in reply.lost:
             logger.warning("The lease of %s is no longer ours; its outcome will not count", task_id)
             self._cancel(station.lease_of(task_id), NOT_OURS)

@@ -107,6 +107,12 @@ class Executor:
             context.ask_to_cancel(reason)
             self._async.cancel(slot, lease)
 
+    def end(self, lease: Lease) -> None:
+        """Interrupt the task, and have it killed with this process when it still runs a second later."""
+        slot = self.slot_of(lease)
+        if slot is not None:
+            slot.end(lease)
+
     def take_back(self) -> list[Lease]:
         """The tasks that have not been started, in their order; they will not be."""
         taken: list[Lease] = []

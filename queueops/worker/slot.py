@@ -14,7 +14,7 @@ import time
 
 from queueops.context import Context
 from queueops.contracts import Lease
-from queueops.errors import Interrupt
+from queueops.errors import Cancelled, Interrupt
 from queueops.worker.slots import NEVER, SlotTable
 
 MARGIN = 0.1
@@ -25,7 +25,7 @@ MIN_MARGIN = 1.0
 class Slot:
     """What it runs and until when. Times are seconds of the monotonic clock."""
 
-    __slots__ = ("_table", "context", "deadline", "interrupt", "lease", "lock", "number", "started")
+    __slots__ = ("_table", "context", "deadline", "end_at", "interrupt", "lease", "lock", "number", "started")
 
     def __init__(self, number: int, table: SlotTable) -> None:
         self.number = number
@@ -34,6 +34,7 @@ class Slot:
         self.context: Context | None = None
         self.started = 0.0
         self.deadline = NEVER
+        self.end_at = NEVER
         self.interrupt: type[Interrupt] | None = None
         self._table = table
 
@@ -43,6 +44,7 @@ class Slot:
         self.context = context
         self.started = now
         self.interrupt = None
+        self.end_at = NEVER
         if timeout is None:
             self.deadline = hard = NEVER
         else:
@@ -68,16 +70,26 @@ class Slot:
             if self.lease is not lease or self.deadline == NEVER:
                 return
             self.deadline += seconds
-            self._table.start(
-                self.number, lease.id, lease.pool, lease.fence, self.started, self.hard_limit, lease.attempt
-            )
+            self._tell(lease)
+
+    def end(self, lease: Lease) -> None:
+        """Interrupt the task; when that does not end it soon, its process is killed."""
+        self.stop(lease, Cancelled)
+        with self.lock:
+            if self.lease is lease and self.end_at == NEVER:
+                self.end_at = time.monotonic() + MIN_MARGIN
+                self._tell(lease)
+
+    def _tell(self, lease: Lease) -> None:
+        """Let the supervisor know the hard limit."""
+        self._table.start(self.number, lease.id, lease.pool, lease.fence, self.started, self.hard_limit, lease.attempt)
 
     @property
     def hard_limit(self) -> float:
         """When the supervisor kills the process, if the task still runs then."""
         if self.deadline == NEVER:
-            return NEVER
-        return self.deadline + max(MIN_MARGIN, (self.deadline - self.started) * MARGIN)
+            return self.end_at
+        return min(self.end_at, self.deadline + max(MIN_MARGIN, (self.deadline - self.started) * MARGIN))
 
     def stop(self, lease: Lease, kind: type[Interrupt]) -> bool:
         """Interrupt the task, once. False when it has ended or was interrupted before."""

@@ -38,6 +38,13 @@ def test_a_bar_makes_a_chain() -> None:
     assert handle.result(timeout=60) == "end"
 
 
+def test_a_chain_with_a_pool_of_its_own_stays_one_before_a_bar() -> None:
+    inner = chain(add.s(1, 2), tell.s())
+    assert len((inner | tell.s()).parts) == 3
+    inner = inner.using(pool="default")
+    assert (inner | tell.s()).parts[0] is inner
+
+
 def test_a_map_reduce_task_takes_the_result_before_it() -> None:
     handle = chain(add.s(1, 2), Squares.s(), add.s(1)).push()
     run_worker()

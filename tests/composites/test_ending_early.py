@@ -43,6 +43,15 @@ def test_a_cancelled_part_within_a_group_of_outcomes_is_one_of_them(desk: Desk) 
     assert [outcome["state"] for outcome in outcomes] == ["succeeded", "cancelled"]
 
 
+def test_a_long_reason_is_cut_between_two_characters(desk: Desk) -> None:
+    plant(desk, group_of("g", chain_of("c", "x"), chain_of("cc", "yy"), of="outcomes"))
+    desk.told("cancel", "x", value="ü" * 500)
+    desk.told("cancel", "yy", value="ü" * 500)
+    assert [outcome["state"] for outcome in json.loads(desk.record("g").result)] == ["failed", "failed"]
+    for part in ("c", "cc"):
+        assert desk.record(part).reason.rstrip("ü").endswith(" was cancelled: ")
+
+
 def test_cancelling_parts_and_their_parent_in_one_call_ends_each_once(desk: Desk) -> None:
     planted(desk)
     desk.control("cancel", "x", "g", "b", "a")

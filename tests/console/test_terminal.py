@@ -110,7 +110,7 @@ def test_without_the_audit_log_nothing_is_done(desk: Desk, monkeypatch: pytest.M
 
 
 def test_what_the_console_does_to_tasks_can_be_typed() -> None:
-    typed = {"rerun": "retry"}  # --everything
+    typed = {"rerun": "retry", "interrupt": "cancel"}  # --everything, --hard
     assert {typed.get(verb, verb.replace("_", "-")) for verb in DEEDS} <= VERBS.keys()
 
 

@@ -39,6 +39,7 @@ FORMS: dict[str, dict[str, object]] = {
     "lane-set": {"limit": "4", "rate": "0.5", "weight": "2"},
     "task-discard": {"confirmed": "1", "typed": "1", "reason": "broken"},
     "task-rerun": {"confirmed": "1"},
+    "task-interrupt": {"confirmed": "1"},
     "worker-quiet": {"confirmed": "1"},
     "worker-stop": {"confirmed": "1"},
     "tasks-discard": {"confirmed": "1", "typed": "1", "reason": "broken"},

@@ -122,6 +122,17 @@ def patient(seconds: float) -> str:
 
 
 @task()
+def loops() -> None:
+    """Never look whether cancelling is asked for."""
+    note("start")
+    try:
+        while True:
+            time.sleep(0.01)
+    finally:
+        note("interrupted")
+
+
+@task()
 async def patient_later(seconds: float) -> None:
     note("start")
     await asyncio.sleep(seconds)

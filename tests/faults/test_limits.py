@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from queueops import group
 from tests.faults import tasks
 from tests.faults.conftest import Bench
 from tests.waiting import wait_until
@@ -47,6 +48,32 @@ def test_a_running_task_that_is_cancelled_ends_as_cancelled(bench: Bench, name: 
     handle.cancel(reason="no longer wanted")
     (record,) = bench.wait([handle], "cancelled", timeout=5)
     assert record.reason == "no longer wanted"
+
+
+def test_a_task_that_is_cancelled_hard_is_interrupted_where_it_is(bench: Bench) -> None:
+    worker = bench.worker()
+    child = worker.child()
+    handle = tasks.loops.push()
+    bench.started(handle)
+    handle.cancel("enough", hard=True)
+    (record,) = bench.wait([handle], "cancelled", timeout=30)
+    assert record.reason == "enough"
+    assert len(bench.ledger.lines("interrupted")) == 1
+    assert worker.children() == [child]
+
+
+def test_one_that_can_not_be_interrupted_dies_with_its_process_whose_other_tasks_run_again(bench: Bench) -> None:
+    worker = bench.worker()
+    child = worker.child()
+    neighbour, whole = tasks.work.push(3), group(tasks.work.s(600), tasks.echo.s()).push()
+    bench.started(neighbour)
+    wait_until(lambda: len(bench.ledger.lines("start")) == 2, 20, bench.say)
+    whole.cancel(hard=True)
+    bench.wait([whole], "cancelled", timeout=30)
+    wait_until(lambda: bench.broker.client.zcard(bench.broker.keys("default").state("cancelled")) == 2, 30, bench.say)
+    assert child not in worker.children()
+    (record,) = bench.wait([neighbour])
+    assert (record.attempt, record.crashes) == (0, 0)
 
 
 def test_a_process_is_replaced_after_so_many_tasks(bench: Bench) -> None:

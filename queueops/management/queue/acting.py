@@ -41,8 +41,8 @@ def run_now(**given: Any) -> Iterator[str]:
 
 
 def cancel(**given: Any) -> Iterator[str]:
-    """Cancel, with a reason."""
-    return _act("cancel", partial(control.cancel, reason=given["reason"]), given)
+    """Cancel, with a reason; running code is asked to stop, or interrupted."""
+    return _act("cancel", partial(control.cancel, reason=given["reason"], hard=given["hard"]), given)
 
 
 def delete(**given: Any) -> Iterator[str]:

@@ -108,6 +108,9 @@ def add_subcommands(parser: ArgumentParser) -> None:
         "--everything", action="store_true", help="of a chain, a group or an iterator: all of it, not only what failed"
     )
     found["cancel"].add_argument("--reason", default="", help="why; it stays with the task")
+    found["cancel"].add_argument(
+        "--hard", action="store_true", help="interrupt those that run; one that still runs then dies with its process"
+    )
     found["postpone"].add_argument("--delay", type=_delay, required=True, metavar="SECONDS", help="from now")
     found["keep"].add_argument("--days", type=positive, required=True, help="from now")
     found["priority"].add_argument("--to", type=int, required=True, metavar="NUMBER", help="-100 to 100, higher first")

@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- control: an operator's action on one or many tasks: compare and set, each row answered.
 -- KEYS: 1 the pool's prefix
--- ARGV: 1 verb, 2 token of this action, 3 first value, 4 second value, 5 rules, 6 who, 7 the states that allow the
+-- ARGV: 1 verb, 2 token of this action, 3 first value, 4 second value (of cancel: hard), 5 rules, 6 who, 7 the states that allow the
 --       verb (separated by commas), 8.. ids
 -- Reply: '1' when commands were written and nobody is there to bring them; for each id: word (OK REPEAT REFUSED GONE), its
 --        state now, a detail.

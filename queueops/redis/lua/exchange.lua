@@ -8,7 +8,8 @@
 --       costs an attempt;
 --       extension: id, fence, ms left to the task's own limit (-1: none); metric: field, count.
 -- Reply: leases (id, fence, ms waited, fields), words of the settlements, lost ids, cancelled ids with reasons,
---        ms until the agenda has something, '1' when more is ready, commands (id, fields), Redis' time in ms.
+--        ms until the agenda has something, '1' when more is ready, commands (id, fields), Redis' time in ms, those of
+--        the cancelled ids that are to be interrupted.
 -- Transitions: claim, settle, release, promote, recover, expire, quarantine.
 --@include clock
 --@include calls
@@ -47,7 +48,7 @@
 
 local worker, want, idle, longest = ARGV[1], tonumber(ARGV[2]), ARGV[3] == '1', tonumber(ARGV[4])
 local position = 9
-local words, lost, cancels = {}, {}, {}
+local words, lost, cancels, hard = {}, {}, {}, {}
 
 at_once.room, at_once.worker = want, worker
 -- One that brings nothing and has nothing to do only looks: mostly there is nothing, and then little is asked.
@@ -63,15 +64,18 @@ settle_up()
 
 for _ = 1, tonumber(ARGV[7]) do
   local id, fence, left = ARGV[position + 1], ARGV[position + 2], tonumber(ARGV[position + 3])
-  local row = fields_of(task_key(id), 's', 'f', 'x', 'h')
+  local row = fields_of(task_key(id), 's', 'f', 'x', 'h', 'xh')
   if row and row[1] and LEASED[row[1]] and row[2] == fence then
     local ms = left < 0 and RULES.lease or min(RULES.lease, left)
     call('ZADD', P .. ':agenda', 'XX', text(now + ms), id)
     if row[4] then call('HDEL', task_key(id), 'h') end -- the worker has what it was handed
     local task = is_chunk(id) and split_ref(id)
     local state = task and lane_conf('#' .. task).state
-    if task and state ~= 'aggregating' then row[3] = 'its task is ' .. (state or 'gone') end
+    if task and state ~= 'aggregating' then
+      row[3], row[5] = 'its task is ' .. (state or 'gone'), call('HGET', task_key(task), 'xh')
+    end
     if row[3] then cancels[#cancels + 1] = id; cancels[#cancels + 1] = row[3] end
+    if row[3] and row[5] then hard[#hard + 1] = id end
   else
     lost[#lost + 1] = id
     if row and row[1] then count_minute('stale', 1) end
@@ -98,4 +102,4 @@ if idle and #leases == 0 and not more then
 else
   wake(more and max(brought, 1) or 0)
 end
-return { leases, words, lost, cancels, sleep, more and '1' or '', commands, NOW }
+return { leases, words, lost, cancels, sleep, more and '1' or '', commands, NOW, hard }

@@ -33,7 +33,7 @@ end
 
 function family.reason(child)
   local word = child.state == 'cancelled' and ' was cancelled' or ' failed'
-  return string.sub('its child ' .. child.ref .. word .. (child.y and ': ' .. child.y or ''), 1, 500)
+  return shortened('its child ' .. child.ref .. word .. (child.y and ': ' .. child.y or ''), 500)
 end
 
 -- What failed a child: of a lost worker there is the fingerprint alone.

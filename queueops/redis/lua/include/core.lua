@@ -14,6 +14,13 @@ local function read_record(id)
   return record, reply
 end
 
+-- The beginning of a text, at most so many bytes, and no character in two.
+local function shortened(whole, most)
+  if #whole <= most then return whole end
+  while most > 0 and floor(string.byte(whole, most + 1) / 64) == 2 do most = most - 1 end
+  return string.sub(whole, 1, most)
+end
+
 -- A task goes from one state to another ('' = not there). The caller writes the record itself.
 local function move(id, from, to, name, kind)
   if from ~= '' then append(leaving, from, id) end

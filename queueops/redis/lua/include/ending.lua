@@ -19,6 +19,11 @@ local function note_error(id, record, end_)
   try('ZADD', P .. ':errors', now, end_.fingerprint)
 end
 
+-- Whether what is cancelled, and runs, is not only asked to stop but interrupted (`xh`).
+local function harden(id, hard)
+  if hard then call('HSET', task_key(id), 'xh', 1) else call('HDEL', task_key(id), 'xh') end
+end
+
 -- A task that reduces, or did, is to map again, with the limits of the map.
 local function back_to_map(id, record)
   local key = TASK .. id

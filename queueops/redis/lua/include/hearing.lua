@@ -28,7 +28,7 @@ function effects.cancel(command)
   local child, in_round = child_of(command)
   if not child then return 'GONE' end
   if not in_round then return 'OLD' end
-  family.cancel_child(command.i, child, command.y)
+  family.cancel_child(command.i, child, command.y, command.xh == '1')
   return 'OK'
 end
 

@@ -50,7 +50,7 @@ end
 local function defer_command(command, reason, later)
   local cid, tries = command.cid, call('HINCRBY', COMMAND .. command.cid, 'n', 1)
   outbox.touched = true
-  call('HSET', COMMAND .. cid, 'le', string.sub(reason, 1, 500))
+  call('HSET', COMMAND .. cid, 'le', shortened(reason, 500))
   call('ZREM', COMMANDS_LOCKED, cid)
   local is_old = not later or now - (number_of(command.t) or 0) > UNREACHED_MS
   if tries >= MOST_TRIES and is_old and call('ZCARD', COMMANDS_DEAD) < MOST_DEAD then

@@ -12,7 +12,7 @@ local function leave_stage(task, parent)
   if parent.s == 'pending' then leave_lane(parent.l or 'default', task) end
   unschedule(task)
   forget_error(task, parent)
-  call('HDEL', task_key(task), 're', 'er', 'ef', 'y', 'e', 'x', 'd', 'uk')
+  call('HDEL', task_key(task), 're', 'er', 'ef', 'y', 'e', 'x', 'xh', 'd', 'uk')
   call('HSET', task_key(task), 'at', 0, 'cr', 0, 'f', next_number())
   if TERMINAL[parent.s] then call('HSET', task_key(task), 'u', next_number(), 'uo', parent.uo or parent.u or 0) end
 end

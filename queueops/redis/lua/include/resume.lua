@@ -5,8 +5,8 @@ function family.reset(id, child, mode)
   family.shift(id, child, 'waiting')
   unschedule(id)
   forget_error(id, child)
-  call('HDEL', task_key(id), 're', 'er', 'ef', 'y', 'e', 'x', 'd', 'at', 'cr', 'uk', 'rd', 'rw', 'cn', 'bm', 'pv', 'nf', 'ac', 'uc',
-    'ag', 'tn', 'tv')
+  call('HDEL', task_key(id), 're', 'er', 'ef', 'y', 'e', 'x', 'xh', 'd', 'at', 'cr', 'uk', 'rd', 'rw', 'cn', 'bm', 'pv', 'nf', 'ac',
+    'uc', 'ag', 'tn', 'tv')
   call('HSET', task_key(id), 's', 'waiting')
   if child.cc then return call('HSET', task_key(id), 'rs', mode) end
   if child.k == 'iterator' then family.refresh_iterator(id, mode == 'all') end
@@ -35,9 +35,10 @@ end
 -- not count. Whether its turn has come meanwhile, and with what, is noted until then (`tn`, `tv`).
 function family.keep_running(id, child, mode)
   call('HDEL', task_key(id), 'uc', 'tn', 'tv')
-  if mode ~= 'all' then return call('HDEL', task_key(id), 'x') end
+  if mode ~= 'all' then return call('HDEL', task_key(id), 'x', 'xh') end
   call('HSET', task_key(id), 'ag', 1)
   if child.x then return end
+  harden(id, false)
   call('HSET', task_key(id), 'x', 'it is run again with all of ' .. child.pi)
   tell_worker(child.w, id)
 end
@@ -138,7 +139,7 @@ function family.resume(id, record, mode)
   family.shift(id, record, 'idle')
   unschedule(id)
   forget_error(id, record)
-  call('HDEL', task_key(id), 're', 'er', 'ef', 'y', 'e', 'x', 'nf', 'ac', 'rk')
+  call('HDEL', task_key(id), 're', 'er', 'ef', 'y', 'e', 'x', 'xh', 'nf', 'ac', 'rk')
   call('HSET', task_key(id), 's', 'idle', 'b', NOW, 'rs', mode)
   if mode == 'all' then
     call('DEL', task_key(id) .. '#results')

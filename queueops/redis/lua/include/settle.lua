@@ -45,7 +45,8 @@ function outcomes.error(id, record, end_)
   forget_unknown(id, record)
   log_line(id, { k = 'error', attempt = attempts, phase = record.ph, begun = number_of(record.b), worker = record.w, error = end_.value })
   local ends = { 'at', attempts, 'er', end_.value, 'ef', end_.fingerprint }
-  if end_.delay < 0 or attempts > (number_of(record.r) or 0) then
+  local last = end_.delay < 0 or attempts > (number_of(record.r) or 0)
+  if last and not (record.x and record.xh) then -- what was interrupted may say anything, or had to be killed
     list_failed(id, end_.fingerprint)
     finish(id, record, 'failed', unpack(ends))
   elseif record.x then

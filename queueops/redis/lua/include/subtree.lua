@@ -1,10 +1,11 @@
 -- Composites: from a parent down to its children. What would take too long in one call goes on by the agenda.
 
 -- A task that nobody runs is cancelled at once. Its parent's progress does not count it when it is the parent that ends.
-function family.cancel(id, record, reason, with_parent)
+function family.cancel(id, record, reason, with_parent, hard)
   family.shift(id, record, 'cancelled')
   leave_place(id, record)
   call('HSET', task_key(id), 's', 'cancelled', 'e', NOW, 'y', reason)
+  if hard or record.xh then harden(id, hard) end
   if with_parent then call('HSET', task_key(id), 'uc', 1) end
   schedule(id, now + (number_of(record.kp) or RULES.keep_cancelled))
   tell_end(id, record, 'cancelled')
@@ -104,40 +105,42 @@ function family.go_on(id)
   if record and record.s == 'idle' then family.open(id, record) end
 end
 
-function family.cancel_child(id, record, reason)
+function family.cancel_child(id, record, reason, hard)
   if record.s == 'quarantined' then return end
   if TERMINAL[record.s] then return not record.pp and call('HSET', task_key(id), 'uc', 1) end -- it was cancelled before its turn
   if LEASED[record.s] and not unlease(id) then
     call('HDEL', task_key(id), 'ag')
     call('HSET', task_key(id), 'x', reason, 'uc', 1)
+    harden(id, hard)
     return tell_worker(record.w, id)
   end
   if record.pg then family.unguard(id) end
-  family.cancel(id, record, reason, true)
+  family.cancel(id, record, reason, true, hard)
 end
 
-local function cancel_ref(ref, parent, uid, round, reason)
+local function cancel_ref(ref, parent, uid, round, reason, hard)
   allowance = allowance - 1
   local child, pool = far(ref)
-  if pool then return send('cancel', pool, child, parent, uid, round, 'y', reason) end
+  if pool then return send('cancel', pool, child, parent, uid, round, 'y', reason, unpack(hard and { 'xh', 1 } or {})) end
   local record = read_record(ref)
-  if record and record.pi == parent then family.cancel_child(ref, record, reason) end
+  if record and record.pi == parent then family.cancel_child(ref, record, reason, hard) end
 end
 
 -- The parent is over, or will be for one that failed: so is what it has begun, and what it has not.
 function family.cancel_children(id)
-  local row = fields_of(task_key(id), 's', 'y', 'k', 'u', 'rn', 'fb')
+  local row = fields_of(task_key(id), 's', 'y', 'k', 'u', 'rn', 'fb', 'xh')
   if not (row and (TERMINAL[row[1]] or row[6])) then return end
   if row[3] == 'iterator' then family.open_all(id, LEASED[row[1]]) end
   call('DEL', task_key(id) .. '#asked')
   local why = row[1] ~= 'cancelled' and row[6] or row[2]
-  local reason = string.sub(id .. ' ' .. (row[1] == 'cancelled' and 'was cancelled' or 'failed')
-    .. (why and why ~= '' and ': ' .. why or ''), 1, 500)
+  local reason = shortened(id .. ' ' .. (row[1] == 'cancelled' and 'was cancelled' or 'failed')
+    .. (why and why ~= '' and ': ' .. why or ''), 500)
+  local hard = row[1] == 'cancelled' and row[7]
   while allowance > 0 do
     local refs = call('SPOP', family.open_of(id), min(allowance, 100))
     if #refs == 0 then return end
     if row[3] == 'iterator' then family.note_stopped(id, refs) end
-    for _, ref in ipairs(refs) do cancel_ref(ref, id, row[4], row[5], reason) end
+    for _, ref in ipairs(refs) do cancel_ref(ref, id, row[4], row[5], reason, hard) end
   end
   if call('EXISTS', family.open_of(id)) == 1 then schedule('~cancel:' .. id, now) end
 end

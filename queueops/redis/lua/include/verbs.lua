@@ -24,7 +24,7 @@ function verbs.retry(id, record, arguments)
     if state then return state, detail end
   end
   forget_error(id, record)
-  call('HDEL', task_key(id), 're', 'er', 'ef', 'y', 'e', 'x', 'at', 'cr', 'd', 'uk', 'rd', 'rw', 'cn', 'bm')
+  call('HDEL', task_key(id), 're', 'er', 'ef', 'y', 'e', 'x', 'xh', 'at', 'cr', 'd', 'uk', 'rd', 'rw', 'cn', 'bm')
   if coming and not everything then -- its tasks know it as it is
     local first = coming > 0 and text(coming) .. ' of its tasks come again, then ' or ''
     return to_pending(id, record), first .. 'it goes on from where it was'
@@ -41,7 +41,7 @@ function verbs.run_now(id, record)
 end
 
 function verbs.requeue(id, record)
-  call('HDEL', task_key(id), 'y', 'x', 'uk')
+  call('HDEL', task_key(id), 'y', 'x', 'xh', 'uk')
   return to_pending(id, record)
 end
 
@@ -62,14 +62,16 @@ function verbs.postpone(id, record, due)
   return 'postponed'
 end
 
-function verbs.cancel(id, record, reason)
+function verbs.cancel(id, record, reason, how)
+  local hard = how == 'hard'
   if LEASED[record.s] then
     call('HDEL', task_key(id), 'ag')
     call('HSET', task_key(id), 'x', reason ~= '' and reason or 'cancelled by an operator')
+    harden(id, hard)
     tell_worker(record.w, id)
-    return record.s, 'asked the worker to stop it'
+    return record.s, hard and 'told the worker to interrupt it' or 'asked the worker to stop it'
   end
-  family.cancel(id, record, reason)
+  family.cancel(id, record, reason, false, hard)
   return 'cancelled'
 end
 
