@@ -124,6 +124,7 @@ class WorkedModel(Model):
     def retry(self, node: Node, everything: bool) -> None:
         """An ended task or composite comes again."""
         if node.kind in CONTAINERS:
+            everything = everything or node.state == "succeeded"
             node.mode = "all" if everything else "failed"
             node.state, node.result, node.cancel, node.failures = "idle", None, False, 0
             if everything:

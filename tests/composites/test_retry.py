@@ -7,6 +7,8 @@ import json
 import pytest
 
 from queueops.contracts import Lease, Outcome
+from queueops.redis.broker import get_broker
+from tests.composites.pools import Pools
 from tests.composites.trees import chain_of, group_of, open_children, plant
 from tests.kernel.conftest import MakeDesk
 from tests.kernel.desk import Desk, end, ids_of
@@ -142,6 +144,26 @@ def test_retrying_what_has_succeeded_runs_all_of_it_again(desk: Desk) -> None:
     desk.told("retry", "g")
     assert run(desk) == ["a", "b"]
     assert desk.record("g").result == b'["a","b"]'
+
+
+@pytest.mark.parametrize("pool", ["default", "north"])
+def test_so_does_a_retry_of_a_group_that_succeeded_though_a_part_of_it_failed(namespace: str, pool: str) -> None:
+    pools = Pools(get_broker(), "north")
+    pools.plant(group_of("g", "a", "b", of="outcomes"), a=pool, b=pool)
+    failing = ["b"]
+
+    def end_of(lease: Lease) -> tuple[Outcome, bytes]:
+        return (Outcome.ERROR, b"{}") if lease.id in failing else (Outcome.SUCCESS, b"1")
+
+    ran = [pools.drain(end_of)]
+    assert pools.state("g") == "succeeded"
+    failing.clear()
+    pools["default"].told("retry", "g")
+    ran.append(pools.drain(end_of))
+    assert ran == [["a", "b"], ["a", "b"]]
+    outcomes = json.loads(pools["default"].record("g").result)
+    assert outcomes == [{"state": "succeeded", "result": 1}] * 2
+    pools.check()
 
 
 def test_a_cancelled_composite_takes_up_again_what_still_runs(desk: Desk) -> None:

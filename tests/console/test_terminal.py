@@ -45,6 +45,14 @@ def test_a_task_that_was_cancelled_tells_who_and_where(desk: Desk, operator: Cli
     assert desk.state("a") == "pending"
 
 
+def test_one_that_was_cancelled_hard_is_recorded_as_that(desk: Desk) -> None:
+    desk.push("a")
+    lease = desk.lease()
+    queue("cancel", "a", "--hard", "--reason", "no use")
+    assert (entry().verb, entry().reason) == ("interrupt", "no use")
+    assert desk.extend(lease).hard == ["a"]
+
+
 def test_a_filter_and_each_bounded_call_are_recorded(desk: Desk) -> None:
     desk.push(*[f"t{number}" for number in range(300)], name="add")
     desk.push(*[f"u{number}" for number in range(300)], name="add")

@@ -42,7 +42,11 @@ def run_now(**given: Any) -> Iterator[str]:
 
 def cancel(**given: Any) -> Iterator[str]:
     """Cancel, with a reason; running code is asked to stop, or interrupted."""
-    return _act("cancel", partial(control.cancel, reason=given["reason"], hard=given["hard"]), given)
+    return _act(
+        "interrupt" if given["hard"] else "cancel",
+        partial(control.cancel, reason=given["reason"], hard=given["hard"]),
+        given,
+    )
 
 
 def delete(**given: Any) -> Iterator[str]:

@@ -14,7 +14,7 @@ end
 -- unless it was given other arguments. Of a task in back-off: now, with its attempts kept.
 function verbs.retry(id, record, arguments)
   local everything = arguments == 'all'
-  if record.cc then return family.resume(id, record, everything and 'all' or 'failed') end
+  if record.cc then return family.resume(id, record, (everything or record.s == 'succeeded') and 'all' or 'failed') end
   if everything then arguments = ''; call('HDEL', task_key(id), 'mw') end
   local coming = record.k == 'iterator' and TERMINAL[record.s] and family.refresh_iterator(id, everything)
   if arguments ~= '' then verbs.edit(id, record, arguments) end
