@@ -126,8 +126,10 @@ def _missing_server(settings: conf.Settings) -> Iterator[CheckMessage]:
 
 
 def _unsound(settings: conf.Settings) -> Iterator[CheckMessage]:
+    from queueops.redis.keys import Keys
     from queueops.redis.soundness import examine
 
-    for fault in examine(settings.url, **settings.connect):
+    channel = f"{Keys(settings.namespace, 'default').prefix}:check"
+    for fault in examine(settings.url, channel, **settings.connect):
         kind = Error if fault.loses else Warning
         yield kind(fault.text, hint=fault.hint, id=f"queueops.{'E' if fault.loses else 'W'}{fault.number}")

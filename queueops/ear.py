@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import selectors
 import socket
 import threading
@@ -12,17 +13,21 @@ from concurrent.futures import Future, InvalidStateError
 from queueops.errors import BrokerUnavailable
 from queueops.redis.broker import RedisBroker
 from queueops.redis.listener import RedisListener
+from queueops.refusals import StoreRefuses
 
 IDLE = 5.0
 """Seconds without any wait after which the thread ends and the connection is closed."""
 PAUSES = (0.02, 0.1, 0.25, 0.5, 1.0)
 """Seconds between attempts to connect again."""
 
+logger = logging.getLogger("queueops.waiting")
+
 
 class Ear:
     """One wait for news on one channel: `subscribed` when nothing can be missed any more, then `news` once.
 
-    `news` is False when some may have been missed after all, so that whoever waits has to look.
+    `subscribed` is False when the store does not let us listen, and `news` is False when some may have been missed
+    after all: then whoever waits has to look.
     """
 
     __slots__ = ("_hub", "channel", "news", "subscribed")
@@ -49,6 +54,7 @@ class Hub:
         self._unwanted: set[str] = set()
         self._thread: threading.Thread | None = None
         self._closing = False
+        self._told = False
         self._bell: socket.socket | None = None
 
     def listen(self, channel: str) -> Ear:
@@ -108,9 +114,11 @@ class Hub:
                         self._again()
                         self._serve(listener, inside)
                     return
-                except BrokerUnavailable:
+                except BrokerUnavailable as error:
                     if self._ended():
                         return
+                    if isinstance(error, StoreRefuses):
+                        self._refused(error)
                     self._news_for_all()
                     time.sleep(PAUSES[min(failures, len(PAUSES) - 1)])
                     failures += 1
@@ -154,6 +162,16 @@ class Hub:
         with self._lock:
             self._wanted = set(self._ears)
             self._unwanted = set()
+
+    def _refused(self, error: StoreRefuses) -> None:
+        """We may not listen: whoever waits looks for itself, as often as this thread tries again."""
+        if not self._told:
+            logger.warning("Results are looked for once a second, for nobody may tell of them: %s", error)
+        self._told = True
+        with self._lock:
+            ears = [ear for ears in self._ears.values() for ear in ears]
+        for ear in ears:
+            _set(ear.subscribed, heard=False)
 
     def _news_for_all(self) -> None:
         """Whoever waits looks for itself: what was announced during an outage is lost."""

@@ -18,7 +18,7 @@ ADVICE = (
     (("WRONGPASS", "invalid username-password", "invalid password"), "The user or the password is wrong"),
     (("NOAUTH", "Authentication required"), "Name a user and a password in the URL, or in QUEUEOPS['CONNECT']"),
     (
-        ("NOPERM", "has no permissions", "no permissions to", "ACL failure in script", "The user executing the script"),
+        ("NOPERM", "has no permissions", "No permissions to", "ACL failure in script", "The user executing the script"),
         "Give the user of the URL all commands, all channels, and all keys of the namespace",
     ),
     (("READONLY", "You can't write against a read only replica"), "It is a replica: name the primary, or sentinels"),

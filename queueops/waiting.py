@@ -126,7 +126,7 @@ def _steps(pool: str, task_id: str, patience: Patience, generation: Generation) 
             raise ResultTimeout(id=task_id, seconds=patience.seconds, state=state)
         ear = _listen(broker, channel)
         try:
-            heard = yield ear.subscribed, min(RECHECK, patience.left())
+            heard = (yield ear.subscribed, min(RECHECK, patience.left())) and ear.subscribed.result()
             state = yield from _look(ask, patience, state)
             if heard and not _is_over(task_id, state) and (yield ear.news, min(RECHECK, patience.left())):
                 if ear.news.result() and not generation.after:  # of that one's predecessor it may have been the end

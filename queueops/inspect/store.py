@@ -27,6 +27,10 @@ def redis_health(info: Mapping[str, Any]) -> RedisHealth:
 
 def store_alarms(info: Mapping[str, Any]) -> Iterator[Alarm]:
     """What could lose tasks, or soon stop them from being pushed."""
+    if not info:
+        text = "Our user may not ask the store for INFO: how full it is, and whether it keeps its data, is unknown."
+        yield Alarm(level="warning", text=text, url_hint="health")
+        return
     health = redis_health(info)
     for fault in faults(info):
         if fault.loses:

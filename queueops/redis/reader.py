@@ -6,6 +6,7 @@ No call here walks a whole key: lists are read by key set within a budget, count
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import redis
@@ -17,6 +18,7 @@ from queueops.redis.broker import RedisBroker
 from queueops.redis.keys import Keys, pools
 from queueops.redis.link import pool_names
 from queueops.redis.replies import repeat
+from queueops.refusals import StoreRefuses
 from queueops.states import State
 
 MOST_POOLS = 256
@@ -144,11 +146,15 @@ class Reader:
         return int(seconds) * 1000 + int(microseconds) // 1000
 
     def info(self) -> dict[str, Any]:
-        """The server's own account of itself; of a cluster, that of its first node."""
+        """The server's own account of itself; of a cluster, that of its first node. Empty where we may not ask."""
         client = self._broker.client
-        if not isinstance(client, redis.RedisCluster):
-            return dict(self._repeat(client.info))
-        return dict(self._repeat(lambda: client.info(target_nodes=client.get_default_node())))
+        ask: Any = client.info
+        if isinstance(client, redis.RedisCluster):
+            ask = partial(client.info, target_nodes=client.get_default_node())
+        try:
+            return dict(self._repeat(ask))
+        except StoreRefuses:  # INFO is among the commands that -@dangerous forbids
+            return {}
 
     def _ask(self, script: str, arguments: Mapping[str, Sequence[Argument]]) -> dict[str, Any]:
         """What a script answers for each pool; the keys that it found wrong are remembered."""

@@ -1,4 +1,4 @@
-"""Whether a store keeps what it is given: asked with INFO only, which managed servers allow too."""
+"""Whether a store keeps what it is given: asked with INFO alone, which managed servers allow too, and for channels."""
 
 from __future__ import annotations
 
@@ -24,15 +24,33 @@ class Fault:
     loses: bool = False
 
 
-def examine(url: str, **options: Any) -> list[Fault]:
-    """Ask the store of a URL, and say what is wrong with it; empty when it is sound."""
+def examine(url: str, channel: str, **options: Any) -> list[Fault]:
+    """Ask the store of a URL, and say what is wrong with it; empty when it is sound. `channel` is one of ours."""
     try:
         with connect(url, **options) as client:
-            info: Mapping[str, Any] = client.info()
+            return [*_of_channels(client, channel), *_of_info(client)]
     except (redis.exceptions.RedisError, OSError, QueueOpsError) as error:
         text = f"Redis at {scrub(url)} cannot be asked: {scrub(str(error))}"
         return [Fault(number=102, text=text, hint="Start it, or correct QUEUEOPS_URL.")]
-    return list(faults(_of_one_server(info)))
+
+
+def _of_channels(client: redis.Redis, channel: str) -> Iterator[Fault]:
+    """A user of Redis 7 has no channel that it is not given."""
+    try:
+        client.publish(channel, "")
+    except redis.exceptions.NoPermissionError:
+        text = "The user of the store's URL has no channels: results come up to a second late, and events are not told."
+        yield Fault(number=108, text=text, hint="Give it those of the namespace, or all: ACL SETUSER name allchannels.")
+
+
+def _of_info(client: redis.Redis) -> Iterator[Fault]:
+    try:
+        info: Mapping[str, Any] = client.info()
+    except redis.exceptions.NoPermissionError:
+        text = "The user of the store's URL may not ask it for INFO: whether it keeps tasks cannot be told."
+        yield Fault(number=109, text=text, hint="Give it that command: ACL SETUSER name +info.")
+        return
+    yield from faults(_of_one_server(info))
 
 
 def faults(info: Mapping[str, Any]) -> Iterator[Fault]:

@@ -87,7 +87,7 @@ local function write_records(group)
       places[size + 1] = base + number; places[size + 2] = id
       size = size + 2
       if is_listened() then
-        call('PUBLISH', P .. ':events', cjson.encode({ t = now, id = id, name = group.name, from = '', to = group.state }))
+        publish(P .. ':events', cjson.encode({ t = now, id = id, name = group.name, from = '', to = group.state }))
       end
     end
     position = position + 1 + owned

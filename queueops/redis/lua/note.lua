@@ -23,6 +23,6 @@ if ARGV[5] ~= '' and not (mark and row[3] == mark) then -- else it was written b
   if mark then call('HSET', task_key(id), 'ln', mark) end
 end
 if is_listened() then
-  call('PUBLISH', P .. ':events', cjson.encode({ t = now, id = id, done = ARGV[3], total = ARGV[4], text = ARGV[5] }))
+  publish(P .. ':events', cjson.encode({ t = now, id = id, done = ARGV[3], total = ARGV[4], text = ARGV[5] }))
 end
 return 'OK'

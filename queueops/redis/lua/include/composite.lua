@@ -133,7 +133,7 @@ function family.write_progress(ended)
       local is_whole = row[4] == 'succeeded' and not row[5] and row[6] ~= 'iterator'
       local sum = is_whole and tonumber(row[2]) or call('HINCRBY', task_key(root), 'pr', count)
       if is_listened() then
-        call('PUBLISH', P .. ':events', cjson.encode({ t = now, id = root, done = text(sum), total = row[2] or '' }))
+        publish(P .. ':events', cjson.encode({ t = now, id = root, done = text(sum), total = row[2] or '' }))
       end
       if row[3] and root ~= ended then family.tell_progress(root, sum) end
     end

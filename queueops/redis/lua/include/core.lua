@@ -31,7 +31,7 @@ local function move(id, from, to, name, kind)
   if not by_kind then by_kind = {}; by_name[kind or 'task'] = by_kind end
   add(by_kind, from, to, 1)
   if is_listened() then
-    call('PUBLISH', P .. ':events', cjson.encode({ t = now, id = id, name = name, from = from, to = to }))
+    publish(P .. ':events', cjson.encode({ t = now, id = id, name = name, from = from, to = to }))
   end
 end
 

@@ -12,7 +12,7 @@ end
 -- Who waits for the end of a generation still reads it for a while when the next one has its place.
 local function keep_last(id, record)
   local key = task_key(id)
-  if not TERMINAL[record.s] then return call('PUBLISH', key .. '#done', 'superseded') end
+  if not TERMINAL[record.s] then return publish(key .. '#done', 'superseded') end
   call('RENAME', key, key .. '#last')
   call('HDEL', key .. '#last', 'a')
   call('EXPIRE', key .. '#last', 60)
@@ -46,7 +46,7 @@ end
 
 -- Whoever waits for a task hears of its end, its parent too.
 local function tell_end(id, record, state)
-  if record.wt then call('PUBLISH', task_key(id) .. '#done', state) end
+  if record.wt then publish(task_key(id) .. '#done', state) end
   if record.pi then note_child_end(id, record.pi, state) end
 end
 

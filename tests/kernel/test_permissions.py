@@ -1,0 +1,117 @@
+"""A user of the store who may not do everything: what is forbidden leaves nothing half-written."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import redis
+
+from queueops import inspect, waiting
+from queueops.checks import check_store
+from queueops.contracts import Conflict, Outcome
+from queueops.errors import BrokerUnavailable
+from queueops.handle import TaskHandle
+from queueops.refusals import StoreRefuses
+from tests.kernel.conftest import MakeDesk
+from tests.kernel.desk import POOL, Desk
+from tests.waiting import wait_until
+
+MakeUser = Callable[..., str]
+NO_CHANNELS = ("allkeys", "+@all", "resetchannels")
+
+
+@pytest.fixture
+def make_user(redis_client: redis.Redis, redis_url: str) -> Iterator[MakeUser]:
+    """The store's URL for a user with these rules."""
+
+    def make(*rules: str) -> str:
+        redis_client.execute_command("ACL", "SETUSER", "somebody", "reset", "on", ">word", *rules)
+        return redis_url.replace("unix://", "unix://somebody:word@")
+
+    yield make
+    redis_client.execute_command("ACL", "DELUSER", "somebody")
+
+
+@pytest.fixture
+def deaf(make_user: MakeUser, make_desk: MakeDesk) -> Desk:
+    """A desk of a user without channels, as those of Redis 7 are unless they are given some."""
+    return make_desk(url=make_user(*NO_CHANNELS))
+
+
+@pytest.mark.parametrize("outcome", [Outcome.SUCCESS, Outcome.ERROR, Outcome.CANCEL])
+def test_without_channels_a_task_that_is_waited_for_ends_as_any_other(deaf: Desk, outcome: Outcome) -> None:
+    deaf.push("a", "b")
+    for task_id in ("a", "b"):
+        assert deaf.broker.wait(POOL, task_id) == "pending"
+    first, second = deaf.claim(2)
+    assert deaf.settle(first, outcome, fingerprint="f1") == "OK"
+    assert deaf.word("b", Conflict.REPLACE) == "REPLACED"
+    assert deaf.settle(second) == "STALE"
+    assert deaf.drain() == ["b"]
+
+
+def test_without_channels_work_goes_on_though_somebody_follows_the_events(deaf: Desk) -> None:
+    deaf.client.set(deaf.keys.tail, 1, ex=100)
+    deaf.push("a", "b", retries=1)
+    first, second = deaf.claim(2)
+    assert deaf.broker.note(POOL, first.id, first.fence, done=1, line=b"half") == "OK"
+    assert deaf.settle(first) == "OK"
+    assert deaf.settle(second, Outcome.ERROR, delay_ms=0, fingerprint="f1") == "OK"
+    assert deaf.told("cancel", "b") == "OK"
+    deaf.client.delete(deaf.keys.tail)
+
+
+def test_without_channels_a_result_is_looked_for(
+    deaf: Desk, settings: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(waiting, "RECHECK", 1000.0)
+    settings.QUEUEOPS = settings.QUEUEOPS | {"URL": deaf.broker.settings.url}
+    found: list[Any] = []
+    deaf.push("a")
+    lease = deaf.lease()
+    waiter = threading.Thread(target=lambda: found.append(TaskHandle("a").result(timeout=100)))
+    waiter.start()
+    try:
+        wait_until(lambda: "nobody may tell of them" in caplog.text)
+        deaf.settle(lease, value=b"7")
+    finally:
+        waiter.join(100)
+    assert found == [7]
+    waiting.close()
+
+
+def test_who_may_not_use_the_keys_is_told_so(make_user: MakeUser, make_desk: MakeDesk) -> None:
+    desk = make_desk()
+    other = make_desk(url=make_user("~other*", "+@all", "allchannels"))
+    with pytest.raises(StoreRefuses, match="all commands, all channels, and all keys of the namespace"):
+        other.push("a")
+    with pytest.raises(BrokerUnavailable):
+        other.exchange("w1", want=1)
+    assert desk.everything() == {}
+
+
+def test_who_may_not_ask_for_info_sees_all_else(make_user: MakeUser, desk: Desk, settings: Any) -> None:
+    desk.push("a")
+    settings.QUEUEOPS = settings.QUEUEOPS | {"URL": make_user("allkeys", "+@all", "-@dangerous", "allchannels")}
+    found = inspect.snapshot()
+    assert found.states["pending"] == 1
+    assert any("may not ask the store for INFO" in alarm.text for alarm in found.alarms)
+    assert not any("append-only" in alarm.text for alarm in found.alarms)
+
+
+@pytest.mark.parametrize(
+    ("rules", "ids"),
+    [
+        (("+@all", "allchannels"), []),
+        (NO_CHANNELS, ["queueops.W108"]),
+        (("+@all", "-info"), ["queueops.W108", "queueops.W109"]),
+    ],
+)
+def test_what_a_user_may_not_do_is_told_by_the_check(
+    make_user: MakeUser, settings: Any, rules: tuple[str, ...], ids: list[str]
+) -> None:
+    settings.QUEUEOPS = settings.QUEUEOPS | {"URL": make_user("allkeys", *rules)}
+    assert [message.id for message in check_store() if message.id in ("queueops.W108", "queueops.W109")] == ids
