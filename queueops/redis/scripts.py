@@ -29,6 +29,8 @@ _WORD = re.compile(r"(?<![\w.])\w+")
 _OLDER = "unexpected symbol near '#'"
 """What a server older than 7 says of the first line with flags."""
 T = TypeVar("T")
+ALLOW_OOM = "redis.call('DEL', KEYS[1] .. ':none')\n"
+"""What stands for the flag on older servers: behind a write that needs no memory they let a script's others pass."""
 NAMES = (
     "beat",
     "chunkpage",
@@ -129,7 +131,9 @@ def source(name: str, *, shebang: bool = True) -> str:
     body = _INCLUDE.sub(lambda match: parts.marked(match[1], _read(f"include/{match[1]}.lua")), body)
     body = drop_unused(parts.flattened(_COMMENT.sub("", body)))
     body = state_tables(body) + parts.made_late(body)
-    return f"{first}\n{body}" if shebang else body
+    if shebang:
+        return f"{first}\n{body}"
+    return ALLOW_OOM + body if "allow-oom" in first else body
 
 
 class Scripts:

@@ -9,7 +9,7 @@ import pytest
 
 import queueops.redis
 from queueops import states
-from queueops.redis.scripts import drop_unused, source, state_tables
+from queueops.redis.scripts import ALLOW_OOM, drop_unused, source, state_tables
 from tests.kernel.desk import Desk
 
 LUA = Path(queueops.redis.__file__).parent / "lua"
@@ -41,6 +41,7 @@ def test_a_script_loads_with_and_without_its_first_line(desk: Desk, name: str) -
         assert "\n--" not in text
     assert source(name).startswith("#!lua")
     assert not source(name, shebang=False).startswith("#!")
+    assert source(name, shebang=False).startswith(ALLOW_OOM) is ("allow-oom" in source(name).partition("\n")[0])
 
 
 @pytest.mark.parametrize("name", FILES)
