@@ -53,6 +53,10 @@ class Schedule:
         caught_up(self.catch_up)
         if self.overlap not in list(Overlap):
             raise BadOption(name="overlap", value=self.overlap, expected=f"one of {', '.join(Overlap)}")
+        if not isinstance(self.args, (list, tuple)):  # a text would be stored, and no run could read it
+            raise BadOption(name="args", value=self.args, expected='a list or a tuple, such as ["daily"]')
+        if not isinstance(self.kwargs, Mapping) or not all(isinstance(name, str) for name in self.kwargs):
+            raise BadOption(name="kwargs", value=self.kwargs, expected='a dictionary, such as {"kind": "daily"}')
 
     @classmethod
     def of(cls, value: Any) -> Schedule | None:

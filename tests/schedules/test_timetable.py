@@ -101,7 +101,9 @@ def test_a_zone_that_nobody_knows_is_refused(zone: str) -> None:
 @pytest.mark.parametrize(
     ("name", "value"),
     [("catch_up", value) for value in ("always", "all:0", "all:101", None)]
-    + [("overlap", "no"), ("jitter", -1), ("jitter", 90_000), ("jitter", "soon")],
+    + [("overlap", "no"), ("jitter", -1), ("jitter", 90_000), ("jitter", "soon")]
+    + [("args", value) for value in ("daily", b"x", 5, None, {"kind": "daily"})]
+    + [("kwargs", value) for value in (["daily"], None, {1: 2})],
 )
 def test_a_policy_that_nobody_knows_is_refused(name: str, value: Any) -> None:
     with pytest.raises(BadOption):
