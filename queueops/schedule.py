@@ -53,10 +53,7 @@ class Schedule:
         caught_up(self.catch_up)
         if self.overlap not in list(Overlap):
             raise BadOption(name="overlap", value=self.overlap, expected=f"one of {', '.join(Overlap)}")
-        if not isinstance(self.args, (list, tuple)):  # a text would be stored, and no run could read it
-            raise BadOption(name="args", value=self.args, expected='a list or a tuple, such as ["daily"]')
-        if not isinstance(self.kwargs, Mapping) or not all(isinstance(name, str) for name in self.kwargs):
-            raise BadOption(name="kwargs", value=self.kwargs, expected='a dictionary, such as {"kind": "daily"}')
+        _check_call(self.args, self.kwargs)
 
     @classmethod
     def of(cls, value: Any) -> Schedule | None:
@@ -80,6 +77,14 @@ class Schedule:
     def timetable(self) -> Timetable:
         """Its ticks."""
         return read_timetable(self.line, self.zone_name)
+
+
+def _check_call(args: object, kwargs: object) -> None:
+    """A text, say, would be stored as the arguments, and no run could read them."""
+    if not isinstance(args, (list, tuple)):
+        raise BadOption(name="args", value=args, expected='a list or a tuple, such as ["daily"]')
+    if not isinstance(kwargs, Mapping) or not all(isinstance(name, str) for name in kwargs):
+        raise BadOption(name="kwargs", value=kwargs, expected='a dictionary, such as {"kind": "daily"}')
 
 
 def caught_up(policy: Any) -> int:
