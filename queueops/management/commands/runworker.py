@@ -12,8 +12,12 @@ from django.core.management.base import BaseCommand
 
 from queueops.logs import FORMATS, configure
 from queueops.management.arguments import pool_name, positive, seconds
+from queueops.management.pools import left_out
 from queueops.worker import WorkerOptions, run_worker
 from queueops.worker.options import BATCH_ALONE, BATCH_AMONG_OTHERS, DEFAULT_THREADS
+
+LEFT_OUT = "The pool %s, that of %s, is not served by this worker: name it in QUEUEOPS['POOLS'], or by --pool %s"
+logger = logging.getLogger("queueops.worker")
 
 
 class Command(BaseCommand):
@@ -46,4 +50,7 @@ class Command(BaseCommand):
         chosen = {name: options[name] for name in names}
         chosen["pools"] = tuple(dict.fromkeys(options["pools"])) if options["pools"] else None
         chosen["reload"] = settings.DEBUG and not options["noreload"] and not options["burst"]
-        sys.exit(run_worker(WorkerOptions.from_settings(**chosen)))
+        worker = WorkerOptions.from_settings(**chosen)
+        for pool, task in () if options["pools"] else left_out(worker.pools):
+            logger.warning(LEFT_OUT, pool, task, pool)
+        sys.exit(run_worker(worker))

@@ -1,0 +1,44 @@
+"""What `manage.py runworker` says before it begins."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from unittest import mock
+
+import pytest
+from django.core.management import call_command
+
+from queueops import MapReduce, registry, task
+from queueops.management.commands import runworker
+
+
+@pytest.fixture(autouse=True)
+def own_tasks() -> Iterator[None]:
+    with mock.patch.dict(registry._handlers, clear=True), mock.patch.dict(registry._places, clear=True):
+        task(name="shop.mail", pool="mail")(lambda: None)
+        task(name="shop.index")(lambda: None)
+        type("Count", (MapReduce,), {"pool": "numbers", "name": "shop.count", "__module__": __name__})
+        yield
+
+
+def warnings(caplog: pytest.LogCaptureFixture, *words: str) -> list[str]:
+    with mock.patch.object(runworker, "run_worker", return_value=0), pytest.raises(SystemExit):
+        call_command("runworker", *words)
+    return [record.getMessage() for record in caplog.records]
+
+
+def test_a_worker_names_the_pools_of_tasks_that_it_leaves_out(caplog: pytest.LogCaptureFixture) -> None:
+    advice = "is not served by this worker: name it in QUEUEOPS['POOLS'], or by --pool"
+    assert warnings(caplog) == [
+        f"The pool mail, that of shop.mail, {advice} mail",
+        f"The pool numbers, that of shop.count, {advice} numbers",
+    ]
+
+
+def test_pools_that_the_settings_name_are_served(caplog: pytest.LogCaptureFixture, settings: object) -> None:
+    settings.QUEUEOPS = settings.QUEUEOPS | {"POOLS": {"mail": {}, "numbers": {}}}  # type: ignore[attr-defined]
+    assert warnings(caplog) == []
+
+
+def test_who_chooses_pools_knows_what_is_left_out(caplog: pytest.LogCaptureFixture) -> None:
+    assert warnings(caplog, "--pool", "mail") == []
