@@ -12,12 +12,14 @@ from django.db import connections
 from django.db.transaction import non_atomic_requests
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, HttpResponseNotAllowed
 from django.shortcuts import redirect
+from django.template.response import SimpleTemplateResponse
 from django.urls import reverse
-from django.utils import timezone
+from django.utils import timezone, translation
 from django.views.decorators.csrf import csrf_protect
 
 from console import failures, login_page
 from console.headers import protect
+from console.language import spoken
 from console.permissions import TABLE, changes, granted
 from console.preferences import Preferences
 from queueops.errors import BrokenPool, BrokerUnavailable, EmbeddedFailed, StoreFull
@@ -50,8 +52,11 @@ def guarded(name: str, view: View) -> View:
     @wraps(view)
     def guarded_view(request: HttpRequest, **kwargs: Any) -> HttpResponseBase:
         request.began = monotonic()  # type: ignore[attr-defined]
-        with timezone.override(Preferences.of(request).zone_name):
-            return protect(checked(request, **kwargs))
+        with timezone.override(Preferences.of(request).zone_name), translation.override(spoken()):
+            response = checked(request, **kwargs)
+            if isinstance(response, SimpleTemplateResponse):
+                response.render()  # here, and not once zone and language are those of the project again
+            return protect(response)
 
     for alias in connections:
         non_atomic_requests(using=alias)(guarded_view)

@@ -167,6 +167,13 @@ def exact_second(ms: int | None, zone: str = "") -> str:
 
 
 @register.filter
+def in_zone(moment: datetime) -> datetime:
+    """A moment of the database in the user's zone: without USE_TZ it has none, and is of the project's."""
+    aware = timezone.make_aware(moment, timezone.get_default_timezone()) if timezone.is_naive(moment) else moment
+    return timezone.localtime(aware)
+
+
+@register.filter
 def url_of(task: TaskRow | TaskDetail) -> str:
     """The address of this task's page."""
     return addresses.task_url(task.id, task.pool)

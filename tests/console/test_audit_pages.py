@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import html
 import re
+from datetime import UTC, datetime
+from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 from django.test import Client, RequestFactory
@@ -98,3 +101,17 @@ def test_a_refused_edit_of_a_chunk_keeps_its_text_too(world: World, operator: Cl
 def test_what_is_no_address_is_not_written_for_one(given: str, kept: str | None) -> None:
     """PostgreSQL would refuse it, and with it every action behind such a server."""
     assert address_of(RequestFactory().get("/", REMOTE_ADDR=given)) == kept
+
+
+@pytest.mark.parametrize("aware", [True, False])
+def test_times_are_those_of_the_user_s_zone_also_without_use_tz(
+    aware: bool, administrator: Client, world: World, settings: Any
+) -> None:
+    settings.TIME_ZONE, settings.USE_TZ = "America/New_York", aware
+    administrator.cookies.load({"queueops_zone": "Asia/Tokyo"})
+    entry = AuditEntry.objects.create(actor_name="ada", verb="retry", target="x")
+    moment = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
+    local = moment if aware else moment.astimezone(ZoneInfo("America/New_York")).replace(tzinfo=None)
+    AuditEntry.objects.filter(pk=entry.pk).update(at=local)
+    assert "2026-01-31 21:00:00 JST" in administrator.get(f"/ops/audit/{entry.pk}/").content.decode()
+    assert "2026-01-31 21:00:00" in administrator.get("/ops/audit/").content.decode()

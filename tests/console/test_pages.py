@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from console import language
+from console.deeds import RUNNING
 from queueops import inspect
 from queueops.errors import EmbeddedFailed, FilterError
 from queueops.inspect import ChunkPage, LaneRow
@@ -80,13 +82,28 @@ def test_only_what_a_state_allows_is_offered(state: State, world: World, adminis
     page = administrator.get("/ops/tasks/task-1/").content.decode()
     head = page[page.index('class="deeds"') : page.index('class="tabs"')]
     offered = set(re.findall(r'action="/ops/tasks/task-1/_(\w+)"', head))
-    assert offered == set(ACTIONS[state]) - {"edit"}
+    assert offered == set(ACTIONS[state]) - {"edit"} | ({"interrupt"} if state in RUNNING else set())
     assert ("/ops/tasks/task-1/edit/" in head) is ("edit" in ACTIONS[state])
 
 
-@pytest.mark.parametrize("language", ["en", "de"])
+@pytest.mark.parametrize("path", ["/ops/audit/", "/ops/login/", "/ops/nothing/"])
+def test_a_page_is_in_one_language(
+    path: str, world: World, administrator: Client, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Django's own catalogs know some of the words, such as Password, and Action where its admin is installed."""
+    asking = client if "login" in path else administrator
+    page = asking.get(path, headers={"Accept-Language": "de"}).content.decode()
+    assert '<html lang="en"' in page
+    assert "Passwort" not in page
+    monkeypatch.setattr(language, "gettext", lambda text: "Leitstand")
+    page = asking.get(path, headers={"Accept-Language": "de"}).content.decode()
+    assert '<html lang="de"' in page
+    assert ("Passwort" in page) is ("login" in path)
+
+
+@pytest.mark.parametrize("accepted", ["en", "de"])
 def test_numbers_in_forms_are_what_a_browser_and_the_server_read(
-    language: str, world: World, administrator: Client, settings: Any, monkeypatch: pytest.MonkeyPatch
+    accepted: str, world: World, administrator: Client, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Else a limit of 5,000 would be an empty field, which the next click on Set sends back as no limit."""
     settings.USE_THOUSAND_SEPARATOR = True
@@ -94,7 +111,7 @@ def test_numbers_in_forms_are_what_a_browser_and_the_server_read(
     row = ChunkWorld(world).row(12345)
     monkeypatch.setattr(inspect, "lanes", lambda: inspect.Listing([lane]))
     monkeypatch.setattr(inspect, "chunks", lambda *_, **__: ChunkPage(rows=(row,), next="", total=1))
-    sent = {"Accept-Language": language}
+    sent = {"Accept-Language": accepted}
     page = administrator.get("/ops/lanes/", headers=sent).content.decode()
     found = dict(re.findall(r'name="(limit|rate|weight)"[^>]* value="([^"]*)"', page))
     assert found == {"limit": "5000", "rate": "1234.5", "weight": "1000"}
