@@ -163,7 +163,9 @@ class Plan:
         try:
             return self._decode(data)
         except _BROKEN as error:
-            decode_arguments(self.name, data)  # raises NotDecodable for what is no call at all
+            args, _ = decode_arguments(self.name, data)  # raises NotDecodable for what is no call at all
+            if len(args) > self._most:
+                self._check_names(args, {})
             raise BadArguments(name=self.name, reason=self._reason(error)) from error
 
     def _named(self, name: str, value: msgspec.Raw) -> Any:

@@ -192,3 +192,17 @@ def test_a_dependency_before_variable_parameters_is_refused():
 
     with pytest.raises(BadDependency, match=r"it stands before \*args"):
         Plan(func, "t")
+
+
+def test_arguments_that_a_newer_function_no_longer_takes_are_told_as_at_a_push():
+    def older(a, b, c): ...
+
+    def newer(a): ...
+
+    def renamed(x, y): ...
+
+    data = Plan(older, "t").encode((1, 2, 3), {})
+    with pytest.raises(BadArguments, match=r"it takes at most 1 positional arguments, but 3 were given\.$"):
+        Plan(newer, "t").decode(data)
+    with pytest.raises(BadArguments, match=r"there is no parameter 'b'"):
+        Plan(renamed, "t").decode(Plan(older, "t").encode((1,), {"b": 2, "c": 3}))
