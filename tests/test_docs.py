@@ -13,7 +13,7 @@ from unittest import mock
 import pytest
 from django.core.management import get_commands, load_command_class
 
-from queueops import registry, states
+from queueops import Chain, registry, states, task
 from queueops.management.queue.options import ALL
 from queueops.testing import eager
 
@@ -37,9 +37,9 @@ def examples(page: str) -> list[str]:
     return PYTHON.findall((DOCS / page).read_text())
 
 
-def executed(page: str) -> dict[str, Any]:
+def executed(page: str, **given: Any) -> dict[str, Any]:
     """What the examples of a page define, run one after the other; what is said behind an arrow is so."""
-    names: dict[str, Any] = {"__name__": f"docs_{page.removesuffix('.md')}", "same": same}
+    names: dict[str, Any] = {"__name__": f"docs_{page.removesuffix('.md')}", "same": same, **given}
     for example in examples(page):
         proved = SAID.sub(lambda said: f"same({said['code']}, {said['value']})", example)
         exec(compile(proved, page, "exec"), names)
@@ -74,6 +74,39 @@ def test_the_examples_about_testing_pass(queueops_worker: Callable[..., int]):
     found = unittest.defaultTestLoader.loadTestsFromTestCase(names["DoubleTest"]).run(unittest.TestResult())
     assert found is not None
     assert (found.testsRun, found.errors, found.failures) == (1, [], [])
+
+
+@pytest.mark.usefixtures("own_tasks")
+def test_the_examples_of_chains_groups_and_iterators_run():
+    def pages(*chosen: Any, pk__gt: int = 0, **_: Any) -> mock.Mock:
+        found = mock.Mock()
+        found.order_by.return_value.values_list.return_value = [pk for pk in (1, 2, 3) if pk > pk__gt]
+        return found
+
+    words = ("fetch", "parse", "index", "notify", "a", "b", "collect", "draw", "send", "prepare")
+    stubs = {word: task(name=f"docs.{word}")(lambda *args: list(args)) for word in words}
+    order = mock.Mock()
+    order.objects.filter = pages
+    with eager() as broker:
+        executed("composites.md", **stubs, url="a.html", CHARTS=["x", "y"], Order=order)
+    ended = [(record.name, record.state) for record in broker.records.values()]
+    assert {state for _, state in ended} == {"succeeded"}
+    assert {"chain", "group", "docs_composites.Report", "docs_composites.Backfill"} <= {name for name, _ in ended}
+    assert sum(name == "docs.index" for name, _ in ended) == 4
+
+
+@pytest.mark.usefixtures("own_tasks")
+def test_the_example_of_a_map_reduce_runs():
+    with eager():
+        names = executed("mapreduce.md", pages_of=lambda path: [f"{path} a", "b c d"])
+        assert names["handle"].result() == {"words": 5, "unread": 0}
+
+
+@pytest.mark.usefixtures("store", "own_tasks", "queueops")
+def test_the_examples_of_schedules_run():
+    reports = type("Report", (Chain,), {"init": lambda self: [], "__module__": __name__})
+    names = executed("schedules.md", Report=reports)
+    assert [each.id for each in names["schedules"].list()] == ["reports"]
 
 
 @pytest.mark.usefixtures("own_tasks")
