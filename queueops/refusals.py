@@ -21,6 +21,7 @@ ADVICE = (
         ("NOPERM", "has no permissions", "No permissions to", "ACL failure in script", "The user executing the script"),
         "Give the user of the URL all commands, all channels, and all keys of the namespace",
     ),
+    (("DB index is out of range",), "It has no database of the number in the URL"),
     (("READONLY", "You can't write against a read only replica"), "It is a replica: name the primary, or sentinels"),
 )
 """What stands in a refusal, and what to do about it."""

@@ -162,6 +162,14 @@ def test_a_pool_that_was_never_used_is_no_empty_list(desk: Desk) -> None:
     assert "0 of" in queue("list", "--pool", "default", "--state", "failed")
 
 
+def test_a_pool_that_was_never_used_is_not_followed(desk: Desk) -> None:
+    desk.push("a")
+    assert failing("tail", "--pool", "defualt", "--seconds", "0.1") == (
+        1,
+        "There is no pool 'defualt'; did you mean 'default'?",
+    )
+
+
 def test_a_question_is_asked_aside_of_the_answer(
     desk: Desk, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -132,6 +132,7 @@ def test_a_call_to_a_server_that_is_gone_says_so(tmp_path: Path) -> None:
         (exceptions.AuthenticationError("Authentication required."), "Name a user and a password in the URL"),
         (exceptions.AuthenticationError("WRONGPASS invalid username-password pair"), "password is wrong"),
         (exceptions.NoPermissionError("this user has no permissions to run 'hget'"), "Give the user of the URL all"),
+        (exceptions.ResponseError("DB index is out of range"), "no database of the number in the URL"),
         (exceptions.ReadOnlyError("READONLY You can't write against a read only replica."), "name the primary"),
     ],
 )

@@ -33,8 +33,8 @@ def list_tasks(*, as_json: bool, limit: int, after: str, **given: Any) -> Iterat
     """A page of tasks."""
     query = query_of(given)
     page = inspect.tasks(query, after=after, limit=limit)
-    if (pool := given["pool"]) and not page.rows and pool not in (known := open_reader().pools()):
-        raise CommandError(f"There is no pool {pool!r}{advice(pool, known)}")
+    if not page.rows:
+        _know(given["pool"])
     if as_json:
         yield to_json(page)
         return
@@ -80,6 +80,7 @@ def list_errors(*, as_json: bool, limit: int, **_: Any) -> Iterator[str]:
 
 def follow(*, pool: str, name: str, id: str, seconds: float | None, as_json: bool, **_: Any) -> Iterator[str]:
     """Events as they come; in JSON one object a line."""
+    _know(pool)
     try:
         for event in inspect.tail(pool, seconds):
             if (name and event.name != name) or (id and event.id != id):
@@ -92,6 +93,12 @@ def follow(*, pool: str, name: str, id: str, seconds: float | None, as_json: boo
 def query_of(given: dict[str, Any]) -> TaskQuery:
     """The filter that the options say."""
     return TaskQuery.from_params({facet: given.get(facet, "") for facet in FACETS})
+
+
+def _know(pool: str) -> None:
+    """Fails when no pool has this name; an empty one means all."""
+    if pool and pool not in (known := open_reader().pools()):
+        raise CommandError(f"There is no pool {pool!r}{advice(pool, known)}")
 
 
 def _unknown(query: TaskQuery) -> Iterator[str]:
