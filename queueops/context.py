@@ -37,13 +37,14 @@ class Channel(Protocol):
 class Context:
     """One start of a task, as the task sees it."""
 
-    __slots__ = ("_channel", "_reason", "handler", "lease")
+    __slots__ = ("_channel", "_reason", "handler", "lease", "lost")
 
     def __init__(self, lease: Lease, handler: Handler, channel: Channel) -> None:
         self.lease = lease
         self.handler = handler
         self._channel = channel
         self._reason: str | None = None
+        self.lost = False
 
     @property
     def id(self) -> str:
@@ -118,9 +119,12 @@ class Context:
         handle: TaskHandle[Any] = await self._descendant(task, args, kwargs).apush()
         return handle
 
-    def ask_to_cancel(self, reason: str) -> None:
-        """Set `cancelled`: called by the worker, from any thread."""
-        self._reason = reason
+    def ask_to_cancel(self, reason: str, *, lost: bool = False) -> None:
+        """Set `cancelled`: called by the worker, from any thread.
+
+        ``lost``: nobody asked for it, but the lease may be another worker's by now. It is no end of the task.
+        """
+        self._reason, self.lost = reason, lost
 
     def _descendant(self, task: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The part to push."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -17,6 +18,7 @@ from queueops.contracts import Lease, Outcome
 from queueops.signals import task_succeeded
 from queueops.worker import hygiene
 from tests.rig import Rig, answer
+from tests.waiting import wait_until
 
 
 def test_a_task_whose_code_cannot_be_loaded_waits_and_stops_nobody(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -108,3 +110,25 @@ def test_a_receiver_that_would_end_its_thread_costs_no_outcome(
         assert [end.value for end in rig.ends(3)] == [b"42"] * 3
     finally:
         task_succeeded.disconnect(leave)
+
+
+async def sleep(context: Context) -> None:
+    await asyncio.sleep(60)
+
+
+def look(context: Context) -> None:
+    while not context.cancelled:
+        time.sleep(0.001)
+    context.cancel()
+
+
+@pytest.mark.parametrize("function", [sleep, look])
+@pytest.mark.parametrize(("lost", "outcome"), [(True, Outcome.RELEASE), (False, Outcome.CANCEL)])
+def test_a_task_whose_lease_may_be_lost_is_not_cancelled_but_given_back(
+    rig: Rig, function: Callable[[Context], Any], lost: bool, outcome: Outcome
+) -> None:
+    (lease,) = rig.submit(rig.task(function))
+    wait_until(lambda: rig.executor.slot_of(lease))
+    rig.executor.cancel(lease, "enough", lost=lost)
+    (end,) = rig.ends()
+    assert (end.outcome, end.value) == (outcome, b"enough")

@@ -79,7 +79,7 @@ class Desk:
             else:
                 self._receive(station)
             if station.cut_off:
-                self._cancel(station.overstayed(now), CUT_OFF)
+                self._cancel(station.overstayed(now), CUT_OFF, lost=True)
         if len(self.stations) > 1:
             self.stations.rotate(1)
 
@@ -107,7 +107,7 @@ class Desk:
         """Send what tasks have told of themselves, when it is time, or before it is too late."""
         if self._channel.waiting() and (before_settling or now >= self._notes_at):
             self._notes_at = now + NOTES_EVERY
-            self._cancel(self._channel.send(), NOT_OURS)
+            self._cancel(self._channel.send(), NOT_OURS, lost=True)
 
     def held(self) -> list[Lease]:
         """Every lease in this process."""
@@ -178,11 +178,11 @@ class Desk:
                 self._executor.end(lease)
         for task_id in reply.lost:
             logger.warning("The lease of %s is no longer ours; its outcome will not count", task_id)
-            self._cancel(station.lease_of(task_id), NOT_OURS)
+            self._cancel(station.lease_of(task_id), NOT_OURS, lost=True)
 
-    def _cancel(self, leases: Iterable[Lease], reason: str) -> None:
+    def _cancel(self, leases: Iterable[Lease], reason: str, *, lost: bool = False) -> None:
         for lease in leases:
-            self._executor.cancel(lease, reason)
+            self._executor.cancel(lease, reason, lost=lost)
 
     def _room(self, ahead: int) -> int:
         """How many more tasks this process would take now.

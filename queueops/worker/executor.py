@@ -96,15 +96,15 @@ class Executor:
         slot = self.slot_of(lease)
         return slot is not None and slot.stop(lease, kind)
 
-    def cancel(self, lease: Lease, reason: str) -> None:
-        """Tell the task that it is no longer wanted: an async one is cancelled at its ``await``, and one that was not
-        started here is not started any more.
+    def cancel(self, lease: Lease, reason: str, *, lost: bool = False) -> None:
+        """Tell the task that it is no longer wanted (``lost``: here): an async one is cancelled at its ``await``, and
+        one that was not started here is not started any more.
         """
         slot = self.slot_of(lease)
         if slot is None:
             self._unwanted[lease.pool, lease.fence] = reason
         elif (context := slot.context) is not None and slot.lease is lease:
-            context.ask_to_cancel(reason)
+            context.ask_to_cancel(reason, lost=lost)
             self._async.cancel(slot, lease)
 
     def end(self, lease: Lease) -> None:

@@ -44,6 +44,8 @@ def raised(context: Context, error: BaseException) -> Settlement:
         case Restart():
             delay = round(error.seconds * 1000)
             return Settlement(lease.id, lease.fence, Outcome.RESTART, b"", delay, counted=error.counted)
+        case Cancelled() if context.lost:  # if its lease still stands after all, it runs again
+            return released(lease, context.cancel_reason)
         case Cancelled():
             reason = getattr(error, "reason", "") or context.cancel_reason
             return Settlement(lease.id, lease.fence, Outcome.CANCEL, kept(reason).encode())

@@ -99,6 +99,19 @@ def test_a_task_that_ends_while_the_server_is_away_is_settled_later(bench: Bench
     assert starts_of(bench, [handle]) == {1}
 
 
+def test_a_task_that_an_outage_has_stopped_runs_again(bench: Bench, own_store: embedded.Server) -> None:
+    """An async task is stopped when its lease may be another's; nobody has it, so its own end must not count."""
+    bench.worker()
+    handle = tasks.work_later.push(3 * LEASE)
+    bench.started(handle)
+    os.kill(own_store.pid, signal.SIGKILL)
+    time.sleep(2 * LEASE)
+    embedded.start(own_store.directory, options=ALWAYS)
+    (record,) = bench.wait([handle])
+    assert (record.state, record.attempt, record.crashes) == ("succeeded", 0, 0)
+    assert starts_of(bench, [handle]) == {2}
+
+
 @pytest.mark.parametrize("count", [1, 5])
 def test_replies_are_lost(bench: Bench, proxy: FaultProxy, count: int) -> None:
     worker = bench.worker()
