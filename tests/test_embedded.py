@@ -151,6 +151,15 @@ def test_only_its_owner_can_reach_it(server: embedded.Server) -> None:
     assert not [one for one in psutil.Process(server.pid).net_connections("inet") if one.status == psutil.CONN_LISTEN]
 
 
+def test_its_data_is_not_committed_with_the_project_around_it(server: embedded.Server) -> None:
+    ignored = server.directory / ".gitignore"
+    assert ignored.read_text() == "*\n"
+    ignored.write_text("mine\n")
+    embedded.stop(server.directory)
+    embedded.start(server.directory)
+    assert ignored.read_text() == "mine\n"
+
+
 def test_a_wrong_option_is_told_with_the_servers_own_words(empty_directory: Path) -> None:
     with pytest.raises(EmbeddedFailed, match="Bad directive"):
         embedded.start(empty_directory, options={"no-such-option": "1"})

@@ -140,6 +140,8 @@ def socket_path(home: Path) -> Path:
 def _make_home(home: Path) -> None:
     try:
         home.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if not (ignored := home / ".gitignore").exists():
+            ignored.write_text("*\n")  # it is in the project by default, and holds what tasks were given
         outside = socket_path(home).parent
         outside.mkdir(exist_ok=True, mode=0o700)
         if outside.stat().st_uid != os.getuid():
