@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from datetime import datetime, timedelta
+from ipaddress import ip_address
 
 from django.http import HttpRequest
 from django.utils import timezone
 
+from console.audit import address_of
 from console.models import FailedLogin
 
 WINDOW = timedelta(minutes=5)
@@ -39,4 +41,8 @@ def _wait(key: str, most: int) -> int:
 def _keys(request: HttpRequest) -> list[tuple[str, int]]:
     name = request.POST.get("username", "").strip().casefold()
     digest = hashlib.sha256(name.encode()).hexdigest()
-    return [(f"name:{digest}", MOST_BY_NAME), (f"address:{request.META.get('REMOTE_ADDR', '')}"[:80], MOST_BY_ADDRESS)]
+    keys = [(f"name:{digest}", MOST_BY_NAME)]
+    address = address_of(request)
+    if address is not None and not ip_address(address).is_loopback:  # that of a proxy is everybody's
+        keys.append((f"address:{address}", MOST_BY_ADDRESS))
+    return keys
