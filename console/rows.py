@@ -38,7 +38,12 @@ class Living(msgspec.Struct, frozen=True):
 
 def key(row: TaskRow) -> str:
     """A short name of a task that is safe as an element's id."""
-    return hashlib.blake2b(f"{row.pool} {row.id}".encode(), digest_size=5).hexdigest()
+    return short(f"{row.pool} {row.id}")
+
+
+def short(name: str) -> str:
+    """A short name of anything that is safe as an element's id."""
+    return hashlib.blake2b(name.encode(errors="replace"), digest_size=5).hexdigest()
 
 
 def first(rows: Sequence[TaskRow]) -> Living:

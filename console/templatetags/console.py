@@ -25,6 +25,7 @@ from console import (
     facets,
     json_colours,
     looks,
+    rows,
     schedule_looks,
     spelling,
     traceback,
@@ -68,6 +69,7 @@ register.filter("coloured", json_colours.coloured)
 register.filter("frames", traceback.grouped)
 register.filter("state_class", looks.css_class)
 register.filter("command_says", command_looks.says)
+register.filter("short_key", rows.short)
 register.filter("schedule_url", schedule_looks.address)
 register.simple_tag(schedule_looks.address, name="schedule_page")
 register.filter("told_of", schedule_looks.told_of)
@@ -201,6 +203,12 @@ def deed_url(verb: str) -> str:
 def error_url(error: ErrorRow | Failure) -> str:
     """The address of an error's page."""
     return reverse("console:error", kwargs={"fingerprint": error.fingerprint}) if error.fingerprint else ""
+
+
+@register.filter
+def joined(first: str, second: str) -> str:
+    """What two names name together."""
+    return f"{first} {second}"
 
 
 @register.filter

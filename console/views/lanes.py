@@ -13,6 +13,7 @@ from console.act import tell
 from console.audit import attempt
 from console.deeds import label
 from console.forms import LaneForm
+from console.lane_order import in_place
 from console.page import fragment, page, version_of
 from queueops import control, inspect
 from queueops.inspect import LaneRow
@@ -65,7 +66,8 @@ def _facts(row: LaneRow) -> dict[str, Any]:
 
 
 def _context() -> dict[str, Any]:
-    lanes, chunk_lanes = inspect.lanes(), inspect.chunk_lanes()
+    found, chunk_lanes = inspect.lanes(), inspect.chunk_lanes()
+    lanes = inspect.Listing(in_place(found), found.broken)
     version = version_of(lanes, chunk_lanes, lanes.broken)
     live_url = f"{reverse('console:lanes-rows')}?v={version}"
     return {"lanes": lanes, "chunk_lanes": chunk_lanes, "version": version, "live_url": live_url}

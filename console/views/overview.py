@@ -8,8 +8,11 @@ from django.http import Http404, HttpRequest, HttpResponse
 
 from console.diagram.machine import draw
 from console.figures import figures
+from console.lane_order import busiest
 from console.page import fragment, page
 from queueops import inspect
+
+MOST_LANES = 12
 
 
 def index(request: HttpRequest) -> HttpResponse:
@@ -33,5 +36,6 @@ def _context() -> dict[str, Any]:
         "version": snapshot.version,
         "snapshot": snapshot,
         "figures": figures(snapshot),
+        "lanes": busiest(snapshot.lanes, MOST_LANES),
         "machine": draw(snapshot.states, snapshot.flows),
     }
