@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from time import monotonic
 from typing import Any
 
@@ -36,6 +37,10 @@ NAVIGATION = (
 
 
 # The setting CONSOLE_PAGES adds pages of other apps: (name of the URL, key, icon, label).
+
+TURNING = re.compile(r"[\u202a-\u202e\u2066-\u2069]")
+"""Characters that turn the direction of text: with them an argument reads as another one. They are spelled out, and in
+JSON's own way, so that arguments stay what they were when they are edited."""
 
 
 class Frame:
@@ -110,7 +115,8 @@ def page(
     frame = Frame(request)
     values = {"frame": frame, "may": frame.may, **(context or {})}
     compiled: Any = get_template(f"console/{template}")
-    return HttpResponse(compiled.template.render(RequestContext(request, values, use_l10n=False)), status=status)
+    made = compiled.template.render(RequestContext(request, values, use_l10n=False))
+    return HttpResponse(TURNING.sub(_spelled, made), status=status)
 
 
 def fragment(request: HttpRequest, template: str, context: dict[str, Any]) -> HttpResponse:
@@ -127,3 +133,7 @@ def version_of(*data: Any) -> str:
 
 def _inside(here: str, name: str) -> bool:
     return here == name or here.startswith((f"{name}-", f"{name.removesuffix('s')}-")) or here == name.removesuffix("s")
+
+
+def _spelled(found: re.Match[str]) -> str:
+    return f"\\u{ord(found[0]):04x}"

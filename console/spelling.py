@@ -79,6 +79,11 @@ def about(number: float | None) -> str:
     return f"{number * 1000 / unit:.0f}{NARROW}{letter}"
 
 
+def about_ms(ms: float | None) -> str:
+    """The same of a duration in milliseconds."""
+    return NOTHING if ms is None else about(ms / 1000)
+
+
 def retry_policy(text: str) -> str:
     """When the next attempt of a task comes: after 5 s, then × 2, at most 1 min, ± 10%. As it is where it is none."""
     policy = retry.parse(text)

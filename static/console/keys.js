@@ -40,9 +40,11 @@
   document.querySelector("[data-help]")?.addEventListener("click", (event) => { event.preventDefault(); help?.showModal(); });
   document.querySelector("[data-flash]")?.focus({ preventScroll: true });
 
-  // On a phone the navigation is a strip: the page that one is on is in sight.
-  const side = document.querySelector("nav.side"), page = side?.querySelector("[aria-current]");
-  if (page) side.scrollLeft = page.offsetLeft - (side.clientWidth - page.offsetWidth) / 2;
+  // On a phone the navigation, the tabs and the states are strips: what one is on is in sight.
+  for (const strip of document.querySelectorAll("nav.side, .tabs, .chips")) {
+    const here = strip.querySelector("[aria-current]")?.getBoundingClientRect(), box = strip.getBoundingClientRect();
+    if (here) strip.scrollLeft += here.left - box.left - (box.width - here.width) / 2;
+  }
 
   // An action in steps goes on by itself while its page is open.
   const next = document.querySelector("form[data-go-on]");

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from xml.etree.ElementTree import Element
 
@@ -160,3 +161,19 @@ def test_a_hostile_name_in_an_address_gives_birth_to_nothing(
     answer = administrator.get(path)
     assert answer.status_code == 200
     assert suspicious(page_of(answer.content.decode())) == []
+
+
+@pytest.mark.parametrize("address", PAGES, ids=lambda address: address.name)
+def test_no_text_turns_the_direction_of_what_is_read(address: Address, administrator: Client, world: World) -> None:
+    AuditEntry.objects.create(pk=1, actor_name="x", verb="retry", target="x")
+    world.text = "\u202egnp.exe\u2066"
+    page = administrator.get(address.path).content.decode()
+    assert not {"\u202e", "\u2066"} & set(page)
+
+
+def test_what_is_spelled_out_is_the_same_argument_when_it_is_edited(administrator: Client, world: World) -> None:
+    world.text = "\u202egnp.exe"
+    page = administrator.get("/ops/tasks/task-1/edit/").content.decode()
+    form = html5lib.parse(page, treebuilder="etree", namespaceHTMLElements=False)
+    (args,) = [area.text or "" for area in form.iter("textarea") if area.get("name") == "args"]
+    assert json.loads(args) == ["\u202egnp.exe", 1]
