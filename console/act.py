@@ -14,7 +14,7 @@ from console import undo
 from console.audit import judge, recorded, tolerated
 from console.choice import Choice
 from console.confirm import AT_ONCE
-from console.deeds import AFTERWARDS, STAYING, Deed
+from console.deeds import AFTERWARDS, REASONED, STAYING, Deed
 from console.models import AuditEntry, Outcome
 from queueops import inspect
 
@@ -40,7 +40,7 @@ def do(
     """The same, for who tells the user in another way; `known` is what `before` would find out."""
     with tolerated(), recorded(request, deed.verb, choice.title(), tasks=choice.tasks, **facts) as entry:
         entry.before |= before(choice) if known is None else known
-        if deed.verb == "cancel" and entry.reason:
+        if deed.verb in REASONED and entry.reason:
             values = values | {"reason": entry.reason}
         for pool, ids in choice.by_pool().items():
             judge(entry, pool, deed.call(ids, pool, entry.actor_name, **values))

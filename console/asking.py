@@ -8,7 +8,7 @@ from console import returning
 from console.audit import recorded
 from console.choice import Choice
 from console.confirm import is_confirmed, need
-from console.deeds import Deed
+from console.deeds import REASONED, Deed
 from console.effects import told_before
 from console.forms import DeedForm
 from console.page import page
@@ -43,6 +43,7 @@ def unanswered(
         "form": form,
         "needed": needed,
         "effects": effects,
+        "reasoned": deed.verb in REASONED,
         "next": returning.address(request, otherwise),
         "wrong": answered_before and not confirmed,
         "reason": request.POST.get("reason", ""),

@@ -99,7 +99,7 @@ DEEDS: dict[str, Deed] = {
             "interrupt",
             _("Cancel and interrupt"),
             "power",
-            lambda ids, pool, who: control.cancel(ids, pool=pool, hard=True, who=who),
+            lambda ids, pool, who, reason="": control.cancel(ids, reason=reason, pool=pool, hard=True, who=who),
             asks_first=True,
             note=_(
                 "It will not run, and what runs of it is interrupted in the middle. What still runs a second later is"
@@ -177,6 +177,12 @@ GOES_ON = (_("Go on where it ended"), _("It goes on from its last state."))
 
 RUNNING = (*LEASED, State.IDLE, State.AGGREGATING)
 """States in which a task, or what is below it, may be running."""
+AGAIN = (_("Run again"), _("It has succeeded, and does once more what it did, with the arguments that it has."))
+"""A retry of a plain task that has succeeded."""
+
+REASONED = ("cancel", "interrupt")
+"""Verbs whose reason stands at the task, too."""
+
 STAYING = ("priority", "move", "keep")
 """Verbs that leave a task in its state."""
 AFTERWARDS: dict[str, str | Promise] = {
@@ -222,7 +228,7 @@ OTHER_LABELS: dict[str, str | Promise] = {
 }
 """Verbs that are not done to tasks, or that have a form of their own."""
 
-BULK = ("retry", "run_now", "requeue", "postpone", "cancel", "delete", "discard")
+BULK = ("retry", "run_now", "requeue", "postpone", "move", "cancel", "delete", "discard")
 """The deeds of the bulk bar, in order."""
 
 
@@ -265,5 +271,6 @@ def named_for(deed: Deed, task: TaskFacts) -> Deed:
     if task.state == State.SUCCEEDED and task.kind == "iterator":
         return deed._replace(label=GOES_ON[0], note=GOES_ON[1])
     goes_on_at = task.goes_on_at if isinstance(task, TaskDetail) else ""
-    label, note = RETRIES.get(goes_on_at) or RETRIES_OF_PARTS.get(task.kind) or (deed.label, deed.note)
+    usual = AGAIN if task.state == State.SUCCEEDED else (deed.label, deed.note)
+    label, note = RETRIES.get(goes_on_at) or RETRIES_OF_PARTS.get(task.kind) or usual
     return deed._replace(label=label, note=note)

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from queueops import inspect
-from queueops.inspect import TaskQuery, TaskRow
+from queueops.inspect import TaskPage, TaskQuery, TaskRow
 
 PAGE = 200
 
@@ -22,15 +22,20 @@ class Extent(msgspec.Struct, frozen=True):
 
 
 def extent(query: TaskQuery) -> Extent:
-    """How many tasks match now: the size of an index, or the count of a facet within the others."""
-    page = inspect.tasks(query, limit=1)
+    """How many tasks match now."""
+    return extent_of(query, inspect.tasks(query, limit=1))
+
+
+def extent_of(query: TaskQuery, page: TaskPage) -> Extent:
+    """How many there are of what a page shows: the size of an index, or the count of a facet within the others."""
     sample = page.rows[0] if page.rows else None
     if page.exact:
         return Extent(page.total, exact=True, sample=sample)
     counted = inspect.facets(query)
     for facet, chosen in query.params().items():
-        known = next((count for value, count in counted.get(facet, ()) if value == chosen), None)
-        if known is not None:
+        counts = dict(counted.get(facet, ()))
+        none = 0 if facet == "kind" and None not in counts.values() else None  # kinds without a task are left out
+        if (known := counts.get(chosen, none)) is not None:
             return Extent(known, exact=True, sample=sample)
     return Extent(page.total, exact=False, sample=sample)
 

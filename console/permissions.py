@@ -47,7 +47,7 @@ _CHUNKS = "task-mapreduce task-chunks task-chunks-live task-chunks-rows task-chu
 _OPERATED = "retry rerun run_now requeue postpone cancel interrupt release priority move keep"
 _ON_CHUNKS = "retry drop skip release speculate restart"
 _ON_SCHEDULES = "create edit-save pause resume delete"
-_BULK = "retry run_now requeue postpone cancel"
+_BULK = "retry run_now requeue postpone move cancel"
 
 TABLE: dict[str, Verb | None] = {
     "login": ANYONE,

@@ -22,5 +22,5 @@ def remedy(finding: Finding, task: TaskDetail, may: frozenset[str]) -> dict[str,
     deed = DEEDS.get(finding.verb or "")
     if deed is None or deed.permission not in may or finding.target != task.id or deed.verb not in task.allowed:
         return None
-    label = str(named_for(deed, task).label)
+    label = f"{named_for(deed, task).label}{'…' if deed.asks else ''}"
     return {"action": reverse(f"console:{deed.url_name}", kwargs={"id": task.id}), "label": label}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from itertools import pairwise
 from time import time
@@ -229,6 +230,13 @@ def filter_fields(query: TaskQuery, known: dict[str, Any] | None) -> list[tuple[
 def last_name(path: str) -> str:
     """A type without its module."""
     return path.rpartition(".")[2] or path
+
+
+@register.filter
+def short_error(title: str) -> str:
+    """An error in one line, its type without its module: there is little room for what it says."""
+    kind, colon, message = title.partition(": ")
+    return f"{last_name(kind)}{colon}{message}" if re.fullmatch(r"[\w.]+", kind) else title
 
 
 @register.filter

@@ -18,6 +18,7 @@ from console.asking import unanswered
 from console.choice import Choice
 from console.deeds import DEEDS, Deed, offered
 from console.forms import DELAYS
+from console.matching import extent_of
 from console.page import Frame, fragment, page, version_of
 from queueops import inspect
 from queueops.inspect import FilterError, TaskPage, TaskQuery
@@ -72,11 +73,13 @@ def _context(
 ) -> dict[str, Any]:
     after = request.GET.get("after", "")
     place = query.params() | ({"after": after} if after else {})
-    version = version_of(found.rows, found.total, lines.new, found.broken)
+    matching = extent_of(query, found)
+    version = version_of(found.rows, matching.count, matching.exact, lines.new, found.broken)
     live = place | {"since": str(since), "v": version, "shown": lines.keys}
     return {
         "query": query,
         "found": found,
+        "matching": matching,
         "lines": lines,
         "version": version,
         "deeds": offered(query.state, Frame(request).may),

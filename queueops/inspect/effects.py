@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from queueops.inspect.answers import TaskDetail
 from queueops.inspect.detail import task as find_task
-from queueops.states import CONTAINERS, TERMINAL
+from queueops.states import CONTAINERS, TERMINAL, State
 
 _FAILS = "A part of a chain, a group or an iterator counts as failed there."
 REACHING = {
     "cancel": _FAILS,
     "interrupt": _FAILS,
     "discard": _FAILS,
-    "retry": "A part that runs again alone changes nothing in what it is part of.",
+    "retry": (
+        "A part that runs again alone changes nothing in what it is part of."
+        " What has succeeded does once more what it did."
+    ),
 }
 """Verbs that mean something else for a part than one may think, and the rule."""
 _POLICIES = {
@@ -29,7 +32,7 @@ def effects(verb: str, task: TaskDetail) -> tuple[str, ...]:
     if verb not in REACHING:
         return ()
     if verb == "retry":
-        return _apart(task) if task.state in TERMINAL else ()
+        return (*_again(task), *_apart(task)) if task.state in TERMINAL else ()
     return () if task.state in TERMINAL else (*_below(task), *_above(task))
 
 
@@ -43,6 +46,12 @@ def _below(task: TaskDetail) -> tuple[str, ...]:
 def _parent(task: TaskDetail) -> TaskDetail | None:
     parent = find_task(task.parent, task.parent_pool or task.pool) if task.parent else None
     return parent if parent is not None and parent.uid == task.parent_uid else None
+
+
+def _again(task: TaskDetail) -> tuple[str, ...]:
+    if task.kind != "task" or task.state != State.SUCCEEDED:
+        return ()
+    return ("It has succeeded: what it did is done once more.",)
 
 
 def _apart(task: TaskDetail) -> tuple[str, ...]:

@@ -10,6 +10,6 @@ def good(text: str, value: str = "", verb: str | None = None, target: str = "") 
     return Finding(ok=True, text=text, value=value, verb=verb, target=target)
 
 
-def bad(text: str, value: str = "", verb: str | None = None, target: str = "") -> Finding:
-    """A check that found what holds the task up; `verb`, done to `target`, mends it."""
-    return Finding(ok=False, text=text, value=value, verb=verb, target=target)
+def bad(text: str, value: str = "", verb: str | None = None, target: str = "", place: str = "") -> Finding:
+    """A check that found what holds the task up; `verb`, done to `target`, mends it, and `place` tells more of it."""
+    return Finding(ok=False, text=text, value=value, verb=verb, target=target, place=place)

@@ -94,7 +94,7 @@ def _slots(detail: Detail) -> Iterator[Finding]:
         yield good("Its lane has a free slot.", value=value, target=target)
     else:
         holders = f" by {', '.join(detail.holders)}" if detail.holders else ""
-        yield bad(f"All slots of its lane are taken{holders}.", value=value, verb="set_lane", target=target)
+        yield bad(f"All slots of its lane are taken{holders}.", value, "set_lane", target, place="lanes")
 
 
 def _rate(detail: Detail) -> Iterator[Finding]:
@@ -102,7 +102,7 @@ def _rate(detail: Detail) -> Iterator[Finding]:
     if detail.token_at is not None:
         left = span(max(0, detail.token_at - detail.now))
         text = f"Its lane's rate limit of {rate}/s is used up: free again in {left}."
-        yield bad(text, value=clock(detail.token_at), verb="set_lane", target=target)
+        yield bad(text, clock(detail.token_at), "set_lane", target, place="lanes")
     elif rate is not None:
         yield good("Its lane's rate limit allows a start.", value=f"{rate}/s", target=target)
 
@@ -114,12 +114,14 @@ def _servers(detail: Detail) -> Iterator[Finding]:
             f"No live worker serves the pool {detail.pool}; start `manage.py runworker`.",
             value="0 live",
             target=detail.pool,
+            place="workers",
         )
         return
     taking = [worker for worker in detail.workers if worker.fields.get("state") not in ("quiet", "stopping")]
     count = f"{detail.alive} live"
     if not taking:
-        yield bad("All live workers of its pool were told to take no more work.", value=count, target=detail.pool)
+        told = "All live workers of its pool were told to take no more work."
+        yield bad(told, value=count, target=detail.pool, place="workers")
         return
     yield good(f"Live workers serve the pool {detail.pool}.", value=count, target=detail.pool)
     yield from _name(detail, taking)
@@ -136,7 +138,9 @@ def _name(detail: Detail, workers: list[Beat]) -> Iterator[Finding]:
         yield good(f"Workers know the name {name}.", value=f"{knowing} of {len(told)}")
     else:
         yield bad(
-            f"No live worker knows the name {name}; is the code that defines it deployed?", value=f"0 of {len(told)}"
+            f"No live worker knows the name {name}; is the code that defines it deployed?",
+            value=f"0 of {len(told)}",
+            place="workers",
         )
 
 
@@ -145,7 +149,7 @@ def _capacity(workers: list[Beat]) -> Finding:
     slots = sum(whole(worker.fields.get("slots")) for worker in workers)
     value = f"{busy} of {slots} busy"
     if slots and busy >= slots:
-        return bad("All slots of the workers are busy.", value=value)
+        return bad("All slots of the workers are busy.", value=value, place="workers")
     return good("Workers have free slots.", value=value)
 
 
@@ -239,6 +243,7 @@ def _holder(detail: Detail, worker: str) -> Finding:
             value=where + worker,
             verb="release",
             target=detail.id,
+            place="workers",
         )
     return good(f"The worker that holds it is alive: it beat {span(age)} ago.", value=where + worker)
 

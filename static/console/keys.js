@@ -1,4 +1,4 @@
-// Keys: `/` find, `?` help, `g` and a letter to go, `j` `k` to move, `x` to tick, Enter to open, `r` for live updates.
+// Keys: `/` find, `?` help, `g` and a letter to go, `j` `k` to move, `x` to tick, `b` to act, Enter to open, `r` for live updates.
 (() => {
   const help = document.getElementById("help");
   const rows = () => [...document.querySelectorAll("[data-row]")].filter((row) => row.checkVisibility?.() ?? true);
@@ -28,6 +28,7 @@
     j: () => move(1),
     k: () => move(-1),
     x: tick,
+    b: () => document.querySelector("#bulk button")?.focus(),
   };
   const pressed = (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || typing(event.target) || help?.open) return;

@@ -34,7 +34,11 @@
     show();
     if (on) tick(); else clearTimeout(timer);
   };
-  const missed = () => { misses = Math.min(misses + 1, 5); if (stale) stale.hidden = misses < 2; schedule(); };
+  const missed = () => {
+    misses = Math.min(misses + 1, 5);
+    if (stale && misses === 2) { stale.hidden = false; say(stale.textContent.trim()); }
+    schedule();
+  };
 
   for (const name of ["htmx:sendError", "htmx:responseError", "htmx:timeout"]) body.addEventListener(name, missed);
   body.addEventListener("htmx:afterRequest", (event) => {

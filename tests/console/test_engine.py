@@ -9,8 +9,9 @@ import pytest
 from django.test import Client
 
 from console.models import AuditEntry
-from queueops import inspect
+from queueops import control, inspect
 from queueops.contracts import Outcome
+from queueops.inspect import TaskQuery
 from queueops.redis.broker import get_broker
 from tests.kernel.desk import Desk
 
@@ -203,3 +204,34 @@ def test_a_store_that_does_not_answer_is_a_page_that_says_so(
     assert administrator.get("/ops/_overview", headers={"HX-Request": "true"}).status_code == 503
     assert administrator.post("/ops/tasks/x/_run_now", {"pool": "default"}).status_code == 503
     assert AuditEntry.objects.get().outcome == "failed"
+
+
+def test_what_has_succeeded_runs_again_only_after_a_question(desk: Desk, operator: Client) -> None:
+    desk.push("a")
+    desk.drain()
+    page = operator.get("/ops/tasks/a/").content.decode()
+    assert "Run again</button>" in page
+    assert "btn-primary" not in page.split('role="group"')[1].split("</form>")[0]
+    question = operator.post("/ops/tasks/a/_retry", {"pool": "default"})
+    assert "It has succeeded: what it did is done once more." in question.content.decode()
+    assert state("a") == "succeeded"
+    operator.post("/ops/tasks/a/_retry", {"pool": "default", "confirmed": "1"})
+    assert state("a") == "pending"
+
+
+def test_the_tasks_of_one_tenant_are_moved_out_of_the_way_of_others_and_back(desk: Desk, operator: Client) -> None:
+    desk.push("a", "b", "c")
+    assert 'formaction="/ops/tasks/_move"' in operator.get("/ops/tasks/?state=pending").content.decode()
+    operator.post("/ops/tasks/_move", {"task": ["default a", "default b"], "lane": "tenant-7"})
+    assert [row.id for row in inspect.tasks(TaskQuery(state="pending", lane="tenant-7")).rows] == ["b", "a"]
+    operator.post(f"/ops/audit/{AuditEntry.objects.get().pk}/_undo")
+    assert len(inspect.tasks(TaskQuery(state="pending", lane="default")).rows) == 3
+    desk.check()
+
+
+def test_what_holds_a_task_up_leads_to_where_that_is_seen(desk: Desk, operator: Client) -> None:
+    desk.push("a", "b", lane="slow")
+    assert "See the workers" in operator.get("/ops/tasks/a/why/").content.decode()
+    control.set_lane("default", "slow", limit=1, rate=None, weight=1)
+    desk.lease()
+    assert 'href="/ops/lanes/">See the lanes' in operator.get("/ops/tasks/b/why/").content.decode()

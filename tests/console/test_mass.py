@@ -218,5 +218,25 @@ def test_a_list_says_how_many_match_where_an_index_holds_just_those(desk: Desk, 
     ):
         page = inspect.tasks(TaskQuery(**params))
         assert (params, page.total, page.exact) == (params, 1, exact)
-    assert "1 task at most" in told(operator.get("/ops/tasks/?state=failed&kind=task"))
+    assert "1 task at most" in told(operator.get("/ops/tasks/?state=failed&lane=default"))
     assert "at most" not in told(operator.get("/ops/tasks/?state=failed&pool=default"))
+
+
+def test_a_list_of_two_facets_says_how_many_match_where_a_counter_knows_it(desk: Desk, operator: Client) -> None:
+    fail(desk, "a", "b")
+    desk.push("c", name="shop.other")
+    assert "1 task " in told(operator.get("/ops/tasks/?state=pending&name=shop.other")).partition("Since")[0]
+    page = told(operator.get("/ops/tasks/?kind=chain"))
+    assert "No tasks" in page
+    assert "at most" not in page
+
+
+def test_an_error_stands_in_the_list_without_its_module(desk: Desk, operator: Client) -> None:
+    desk.push("a", "b")
+    for lease, kind in zip(desk.claim(2), ("shop.errors.NoStock", "no type at all.. "), strict=True):
+        error = b'{"fingerprint":"f","type":"%s","message":"6: of pots"}' % kind.encode()
+        desk.settle(lease, Ended.ERROR, error, delay_ms=-1, fingerprint="f", title="x")
+    page = told(operator.get(FAILED))
+    assert "NoStock: 6: of pots" in page
+    assert "no type at all.. : 6: of pots" in page
+    assert "shop.errors" not in page

@@ -11,7 +11,7 @@ from console.permissions import TABLE, changes
 from console.urls import urlpatterns
 
 EXAMPLES = {"id": "task-1", "fingerprint": "f00", "pool": "default", "lane": "slow", "pk": 1, "number": 6}
-WHOLE = ("retry", "run_now", "requeue", "postpone", "cancel", "delete", "discard")
+WHOLE = ("retry", "run_now", "requeue", "postpone", "move", "cancel", "delete", "discard")
 QUERIES = {"task-live": "?tab=summary", **{f"tasks-all-{verb}": "?state=failed" for verb in WHOLE}}
 GOING_ON = 2
 """The entry that has not come to its end."""
@@ -35,7 +35,11 @@ FORMS: dict[str, dict[str, object]] = {
     "task-keep": {"days": "7"},
     "task-edit-save": {"args": "[1]", "kwargs": '{"a": 2}'},
     "tasks-postpone": {"delay": "60"},
-    **{f"tasks-all-{verb}": {"confirmed": "1", "typed": "1", "reason": "all", "delay": "60"} for verb in WHOLE},
+    "tasks-move": {"lane": "slow"},
+    **{
+        f"tasks-all-{verb}": {"confirmed": "1", "typed": "1", "reason": "all", "delay": "60", "lane": "slow"}
+        for verb in WHOLE
+    },
     "lane-set": {"limit": "4", "rate": "0.5", "weight": "2"},
     "task-discard": {"confirmed": "1", "typed": "1", "reason": "broken"},
     "task-rerun": {"confirmed": "1"},

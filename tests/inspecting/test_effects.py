@@ -157,7 +157,18 @@ def test_a_task_of_an_iterator_that_is_retried_alone_changes_nothing_above_and_t
     desk.client.hset(desk.keys.task("own"), mapping={"pi": handle.id, "pu": desk.client.hget(key, "u")})
     iterator, own = sorted(desk.claim(2), key=lambda lease: lease.id == "own")
     desk.settle(own)
-    (sentence,) = said("retry", "own")
+    again, sentence = said("retry", "own")
+    assert again == "It has succeeded: what it did is done once more."
     assert sentence.startswith("It runs again alone: ")
     assert sentence.endswith(f"(iterator {handle.id}, locked), which it is part of, has counted its end already.")
     assert iterator.id == handle.id
+
+
+def test_a_task_that_has_succeeded_is_said_to_do_again_what_it_did(desk: Desk) -> None:
+    desk.push("a", "b")
+    desk.drain()
+    assert said("retry", "a") == ("It has succeeded: what it did is done once more.",)
+    assert said("cancel", "a") == ()
+    desk.push("c")
+    desk.settle(desk.lease(), Outcome.ERROR, b"{}", delay_ms=-1)
+    assert said("retry", "c") == ()
