@@ -15,6 +15,7 @@ from django.template import TemplateDoesNotExist
 from django.template.loader import get_template
 
 APPS = (
+    "queueops",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",

@@ -113,7 +113,7 @@ def page(
     back to the server in a form, or into a drawing. Filters write those that people read.
     """
     frame = Frame(request)
-    values = {"frame": frame, "may": frame.may, **(context or {})}
+    values = {"request": request, "frame": frame, "may": frame.may, **(context or {})}
     compiled: Any = get_template(f"console/{template}")
     made = compiled.template.render(RequestContext(request, values, use_l10n=False))
     return HttpResponse(TURNING.sub(_spelled, made), status=status)

@@ -10,6 +10,7 @@ from inspect import signature
 from pathlib import Path
 from typing import Any
 
+from django.conf import settings as django_settings
 from django.core.checks import CheckMessage, Error, Warning
 from django.utils.module_loading import import_string
 
@@ -20,7 +21,8 @@ from queueops.errors import BadSetting, BadUrl, EmbeddedFailed, QueueOpsError, U
 def check_settings(**_: Any) -> list[CheckMessage]:
     """Everything that is wrong with QUEUEOPS."""
     errors = conf.problems()
-    return [_setting_error(error) for error in errors] if errors else list(_contradictions(conf.current()))
+    found = [_setting_error(error) for error in errors] if errors else list(_contradictions(conf.current()))
+    return [*found, *_strays()]
 
 
 def check_environment(**_: Any) -> list[CheckMessage]:
@@ -65,6 +67,14 @@ def _setting_error(error: QueueOpsError) -> Error:
     top = isinstance(error, UnknownSetting) and error.place.count("[") == 1
     hint = f"The settings are {known}." if top else None
     return Error(str(error), hint=hint, id="queueops.E001")
+
+
+def _strays() -> Iterator[CheckMessage]:
+    """Settings that nobody reads: a name of the environment, or a key of QUEUEOPS, as a setting of its own."""
+    for name in sorted(name for name in dir(django_settings) if name.startswith("QUEUEOPS_")):
+        text = f"The setting {name} is read by nobody."
+        hint = f"Write QUEUEOPS = {{{name.removeprefix('QUEUEOPS_')!r}: ...}}"
+        yield Warning(text, hint=hint, id="queueops.W003")
 
 
 def _contradictions(settings: conf.Settings) -> Iterator[CheckMessage]:

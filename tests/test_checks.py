@@ -36,6 +36,13 @@ def test_an_unknown_setting_is_an_error_with_advice(settings: Any) -> None:
     assert message.hint.startswith("The settings are URL, ")
 
 
+def test_a_setting_beside_queueops_is_no_setting_of_it(settings: Any) -> None:
+    settings.QUEUEOPS_URL = "redis://localhost"
+    (message,) = check_settings()
+    assert (message.id, message.msg) == ("queueops.W003", "The setting QUEUEOPS_URL is read by nobody.")
+    assert message.hint == "Write QUEUEOPS = {'URL': ...}"
+
+
 def test_the_hint_lists_the_settings_for_a_wrong_setting_only(settings: Any) -> None:
     settings.QUEUEOPS = {"RETRY": {"attemps": 1}}
     (message,) = check_settings()

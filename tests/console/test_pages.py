@@ -86,6 +86,15 @@ def test_only_what_a_state_allows_is_offered(state: State, world: World, adminis
     assert ("/ops/tasks/task-1/edit/" in head) is ("edit" in ACTIONS[state])
 
 
+def test_a_project_needs_no_context_processors(world: World, administrator: Client, settings: Any) -> None:
+    (engine,) = settings.TEMPLATES
+    settings.TEMPLATES = [engine | {"OPTIONS": {"context_processors": []}}]
+    page = administrator.get("/ops/tasks/?state=failed").content.decode()
+    assert 'name="next" value="/ops/tasks/?state=failed"' in page
+    world.down = True
+    assert '<a class="btn btn-primary" href="/ops/lanes/">' in administrator.get("/ops/lanes/").content.decode()
+
+
 @pytest.mark.parametrize("path", ["/ops/audit/", "/ops/login/", "/ops/nothing/"])
 def test_a_page_is_in_one_language(
     path: str, world: World, administrator: Client, client: Client, monkeypatch: pytest.MonkeyPatch

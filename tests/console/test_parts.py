@@ -251,6 +251,8 @@ def test_a_project_that_lacks_something_is_told_before_the_first_page_fails(sett
     assert "MessageMiddleware" in str(warning.msg)
     settings.INSTALLED_APPS = [name for name in settings.INSTALLED_APPS if name != "django.contrib.messages"]
     assert [message.id for message in check_project()] == ["console.E001", "console.W001"]
+    settings.INSTALLED_APPS = [name for name in settings.INSTALLED_APPS if name != "queueops"]
+    assert check_project()[0].msg == "The console needs 'queueops' in INSTALLED_APPS."
 
 
 def test_templates_and_static_files_that_are_not_found_are_told_with_what_to_write(settings: Any) -> None:
