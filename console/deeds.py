@@ -93,7 +93,10 @@ DEEDS: dict[str, Deed] = {
             _("Cancel"),
             "ban",
             lambda ids, pool, who, reason="": control.cancel(ids, reason=reason, pool=pool, who=who),
-            note=_("It will not run. One that runs already is asked to stop; what it has done so far stays done."),
+            note=_(
+                "It will not run. One that runs already is asked to stop; what it has done so far stays done."
+                " An undo brings back what was pending, and nothing else."
+            ),
         ),
         Deed(
             "interrupt",

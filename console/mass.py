@@ -49,8 +49,8 @@ def go_on(request: HttpRequest, entry: AuditEntry) -> bool:
     return entry.place is None
 
 
-def tell(request: HttpRequest, entry: AuditEntry, more: AuditEntry | None = None) -> None:
-    """Say how it ended, in one line, with a way back where there is one; of an undo, with what is left to undo."""
+def tell(request: HttpRequest, entry: AuditEntry) -> None:
+    """Say how it ended, in one line, with a way back where there is one."""
     name = label(entry.verb)
     if entry.outcome == Outcome.FAILED:
         messages.error(request, _("%(label)s failed: %(detail)s") % {"label": name, "detail": entry.detail})
@@ -61,9 +61,7 @@ def tell(request: HttpRequest, entry: AuditEntry, more: AuditEntry | None = None
         why = ngettext("%(n)s was left as it is: %(why)s.", "%(n)s were left as they are: %(why)s.", missed)
         text = f"{text} {why % {'n': count(missed), 'why': entry.detail}}"
     level = messages.SUCCESS if entry.outcome == Outcome.DONE else messages.WARNING
-    if is_left := undo.is_open(more or entry):
-        text = f"{text} {_('More of it is left to undo.')}" if more else text
-    messages.add_message(request, level, text, extra_tags=f"undo-{(more or entry).pk}" if is_left else "")
+    messages.add_message(request, level, text, extra_tags=f"undo-{entry.pk}" if undo.is_open(entry) else "")
 
 
 def outcome(entry: AuditEntry) -> Outcome:

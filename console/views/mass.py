@@ -20,6 +20,7 @@ from console.forms import DeedForm
 from console.matching import Extent, extent, facts, gather
 from console.models import AuditEntry
 from console.page import Frame, page
+from console.views import undo
 from console.views.undo import permission
 from queueops import inspect
 from queueops.inspect import REACHING, FilterError, TaskQuery
@@ -57,7 +58,7 @@ def go_on(request: HttpRequest, pk: int) -> HttpResponse:
     entry = get_object_or_404(AuditEntry, pk=pk)
     if permission(entry) not in Frame(request).may:
         raise PermissionDenied
-    return _go_on(request, entry)
+    return undo.go_on(request, entry) if entry.undoes_id and entry.goes_on else _go_on(request, entry)
 
 
 def _go_on(request: HttpRequest, entry: AuditEntry) -> HttpResponse:

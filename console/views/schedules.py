@@ -19,6 +19,7 @@ from console.choice import Choice
 from console.deeds import Deed, label
 from console.forms import DeedForm
 from console.models import AuditEntry
+from console.natural import natural
 from console.page import fragment, page, version_of
 from queueops import control, inspect
 from queueops.inspect import ScheduleDetail
@@ -116,10 +117,11 @@ def facts(schedule: ScheduleDetail) -> dict[str, Any]:
 
 def _list() -> dict[str, Any]:
     found, unkept = inspect.schedules(), inspect.unkept_schedules()
-    version = version_of(found, unkept, found.broken)
+    schedules = inspect.Listing(sorted(found, key=lambda row: (natural(row.id), row.pool)), found.broken)
+    version = version_of(schedules, unkept, found.broken)
     address = f"{reverse('console:schedules-rows')}?v={version}"
     late = any(row.condition == "late" for row in found)
-    return {"schedules": found, "unkept": unkept, "late": late, "version": version, "live_url": address}
+    return {"schedules": schedules, "unkept": unkept, "late": late, "version": version, "live_url": address}
 
 
 def _one(request: HttpRequest, id: str) -> dict[str, Any]:

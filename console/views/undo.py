@@ -8,7 +8,7 @@ from typing import Any
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404
+from django.shortcuts import get_object_or_404, redirect
 from django.utils.translation import gettext as _
 
 from console import mass, returning
@@ -26,7 +26,7 @@ def undo(request: HttpRequest, pk: int) -> HttpResponse:
     entry = get_object_or_404(AuditEntry, pk=pk)
     if permission(entry) not in Frame(request).may:
         raise PermissionDenied
-    if entry.is_mass:
+    if entry.is_mass and is_open(entry):
         return _undo_parts(request, entry)
     if not (found := steps(entry, request.user.get_username())):
         messages.warning(request, _("There is nothing left to undo."))
@@ -43,15 +43,14 @@ def undoable(entry: AuditEntry, request: HttpRequest) -> bool:
 def permission(entry: AuditEntry) -> str | None:
     """What the user must be allowed to take this back."""
     if entry.ids or entry.is_mass:
-        return TABLE.get(f"task-{entry.verb}")
+        return TABLE.get(f"task-{entry.verb.removeprefix(UNDO)}")
     return TABLE["lane-set"]
 
 
-def _undo_parts(request: HttpRequest, entry: AuditEntry) -> HttpResponse:
-    """As many parts as there is time for; what is left is undone by another click."""
+def go_on(request: HttpRequest, whole: AuditEntry) -> HttpResponse:
+    """Take back parts of what `whole` undoes, as many as there is time for."""
     until = monotonic() + mass.SECONDS
-    whole = begin(request, UNDO + entry.verb, entry.target, count=entry.changed, filter=entry.filter, undoes=entry)
-    for part in entry.parts.order_by("pk"):
+    for part in whole.undoes.parts.order_by("pk") if whole.undoes else ():
         if not (found := steps(part, whole.actor_name)):
             continue
         undoing = _take_back(request, part, found, part_of=whole)
@@ -59,10 +58,20 @@ def _undo_parts(request: HttpRequest, entry: AuditEntry) -> HttpResponse:
         whole.detail = whole.detail or undoing.detail
         if monotonic() > until:
             break
-    whole.count, whole.outcome = whole.seen, mass.outcome(whole)
+    else:
+        whole.place, whole.outcome = None, mass.outcome(whole)
     whole.save()
-    mass.tell(request, whole, more=entry)
-    return returning.back(request, "audit")
+    if whole.place is None:
+        mass.tell(request, whole)
+    return redirect("console:audit-entry", pk=whole.pk)
+
+
+def _undo_parts(request: HttpRequest, entry: AuditEntry) -> HttpResponse:
+    """In steps that go on by themselves; somebody who begins it again goes on with it."""
+    if (begun := entry.undone_by.filter(place="").first()) is not None:
+        return go_on(request, begun)
+    facts = {"count": entry.changed, "filter": entry.filter, "undoes": entry, "place": ""}
+    return go_on(request, begin(request, UNDO + entry.verb, entry.target, **facts))
 
 
 def _take_back(request: HttpRequest, entry: AuditEntry, found: list[Step], **facts: Any) -> AuditEntry:

@@ -122,7 +122,9 @@ def test_many_are_done_in_steps_that_leave_alone_what_came_in_later(desk: Desk, 
     assert page.content.decode().count('id="a-') == 1  # its parts stand on its own page
     assert [part.changed for part in the_whole().parts.all()] == [1, 2, 2]
     assert the_whole().outcome == Outcome.DONE
-    assert "data-go-on" not in operator.get(f"/ops/audit/{the_whole().pk}/").content.decode()
+    report = operator.get(f"/ops/audit/{the_whole().pk}/")
+    assert "data-go-on" not in report.content.decode()
+    assert "5 of 5 changed" in told(report)
     desk.check()
 
 
@@ -162,11 +164,18 @@ def test_a_mass_cancel_is_taken_back_in_steps_too(desk: Desk, operator: Client) 
     assert task is not None
     assert task.reason == "wrong tenant"
     whole = the_whole()
-    for left in (3, 1, 0):
-        answer = operator.post(f"/ops/audit/{whole.pk}/_undo", follow=True)
-        assert ("More of it is left to undo." in told(answer)) == (left > 0)
-        assert states(*ids).count("cancelled") == left
-    assert "Undo" not in told(operator.get(f"/ops/audit/{whole.pk}/")).replace("Undoes", "")
+    answer = operator.post(f"/ops/audit/{whole.pk}/_undo", follow=True)
+    assert "2 of 5 at most looked at, 2 changed" in told(answer)
+    assert "data-go-on" in answer.content.decode()
+    assert states(*ids).count("cancelled") == 3
+    operator.post(f"/ops/audit/{whole.pk}/_undo")  # who begins it again goes on
+    assert states(*ids).count("cancelled") == 1
+    go_on(operator, 2)
+    assert "Undo: Cancel: 5 tasks." in told(operator.get("/ops/audit/"))
+    assert states(*ids) == ["pending"] * 5
+    assert (the_whole().undoes, the_whole().outcome) == (whole, Outcome.DONE)
+    assert AuditEntry.objects.filter(part_of=None).count() == 2
+    assert "Undo" not in told(operator.get(f"/ops/audit/{whole.pk}/"))
     desk.check()
 
 

@@ -94,3 +94,19 @@ def test_the_overview_shows_the_lanes_with_most_work_in_their_places(
     monkeypatch.setattr(inspect, "snapshot", lambda: snapshot)
     page = operator.get("/ops/").content.decode()
     assert re.findall(r"lane=([\w-]+)", page) == ["flood", *(f"t{number}" for number in range(19, 30))]
+
+
+def test_the_buttons_of_a_schedule_stay_where_they_are_when_it_has_fired(
+    world: World, administrator: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pattern = inspect.schedules()[0]
+
+    def shown(*ids: str) -> list[tuple[str, str]]:
+        rows = [replace(pattern, id=id, next_ms=number) for number, id in enumerate(ids)]
+        monkeypatch.setattr(inspect, "schedules", lambda pool="": Listing(rows))
+        page = administrator.get("/ops/schedules/").content.decode()
+        return re.findall(r'<tr id="(s-[0-9a-f]{10})".*?/ops/schedules/([^/]+)/_run', page, re.S)
+
+    before = shown("s-10", "nightly", "s-9")
+    assert [id for _, id in before] == ["nightly", "s-9", "s-10"]
+    assert shown("s-9", "s-10", "nightly") == before
