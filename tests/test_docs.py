@@ -13,7 +13,7 @@ from unittest import mock
 import pytest
 from django.core.management import get_commands, load_command_class
 
-from queueops import Chain, registry, states, task
+from queueops import Chain, registry, states, task, task_failed
 from queueops.management.queue.options import ALL
 from queueops.testing import eager
 
@@ -93,6 +93,17 @@ def test_the_examples_of_chains_groups_and_iterators_run():
     assert {state for _, state in ended} == {"succeeded"}
     assert {"chain", "group", "docs_composites.Report", "docs_composites.Backfill"} <= {name for name, _ in ended}
     assert sum(name == "docs.index" for name, _ in ended) == 4
+
+
+@pytest.mark.usefixtures("own_tasks")
+def test_the_receiver_that_tells_of_failures_is_told(caplog: pytest.LogCaptureFixture):
+    names = executed("production.md")
+    with eager():
+        handle = task(name="docs.fails", retries=1)(lambda: [][0]).push()
+    (told,) = [record for record in caplog.records if record.name == "shop.tasks"]
+    assert told.getMessage() == f"docs.fails failed as {handle.id}"
+    assert told.exc_info[0] is IndexError
+    task_failed.disconnect(names["tell"])
 
 
 @pytest.mark.usefixtures("own_tasks")
