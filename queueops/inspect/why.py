@@ -138,7 +138,7 @@ def _name(detail: Detail, workers: list[Beat]) -> Iterator[Finding]:
         yield good(f"Workers know the name {name}.", value=f"{knowing} of {len(told)}")
     else:
         yield bad(
-            f"No live worker knows the name {name}; is the code that defines it deployed?",
+            f"No live worker knows the name {name}; is the code deployed, and imported by a tasks.py?",
             value=f"0 of {len(told)}",
             place="workers",
         )
