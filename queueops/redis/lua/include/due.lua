@@ -113,7 +113,10 @@ local function act_on_member(member, grace)
   if string.sub(member, 1, 1) == '~' then
     local kind, id = string.match(member, '^~([a-z]+):(.*)$')
     unschedule(member)
-    if specials[kind] then specials[kind](id) end
+    if specials[kind] then
+      flush(); flush_lanes() -- it may be about a task that moved in this very call
+      specials[kind](id)
+    end
     return act(kind or 'unknown')
   end
   if is_chunk(member) then return act_on_chunk(member, grace) end

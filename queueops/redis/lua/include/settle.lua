@@ -9,7 +9,7 @@ local function finish(id, record, state, ...)
   leave_lease(id, record, state)
   call('HSET', task_key(id), 's', state, 'e', NOW, ...)
   schedule(id, now + (number_of(record.kp) or RULES['keep_' .. state]))
-  if is_parent(record) then family.cancel_children(id) end
+  if is_parent(record) then flush(); flush_lanes(); family.cancel_children(id) end -- one of them may have moved in this very call
   tell_end(id, record, state)
   if record.nx then start_next(id) end
 end
