@@ -79,7 +79,10 @@ def test_nobody_serves_the_pool(desk: Desk) -> None:
 def test_nobody_knows_the_name(desk: Desk) -> None:
     desk.push("t", name="new_task")
     beat(desk)
-    assert first_bad("t").text == "No live worker knows the name new_task; is the code deployed, and imported by a tasks.py?"
+    assert (
+        first_bad("t").text
+        == "No live worker knows the name new_task; is the code deployed, and imported by a tasks.py?"
+    )
     beat(desk, names=",".join(f"n{number}" for number in range(200)))  # it may know more than it tells
     assert not any("knows the name" in finding.text for finding in inspect.why("t"))
 
