@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -52,39 +52,44 @@ def _uncancel(entry: AuditEntry, who: str) -> Iterator[Step]:
     """Only what was pending: a task that had to wait must not start at once, one that ran has been stopped. A part has
     counted as failed in what it is part of: run alone it would change nothing there.
     """
-    for pool, id, was in _changed(entry):
-        is_now = entry.after[f"{pool} {id}"].get("state")
-        if was.get("state") == State.PENDING and is_now == State.CANCELLED and not was.get("parent"):
-            yield Step(pool, (id,), partial(control.retry, [id], pool=pool, who=who))
+    for (pool, state, parent, now), ids in _alike(entry, "state", "parent"):
+        if state == State.PENDING and now == State.CANCELLED and not parent:
+            yield Step(pool, tuple(ids), partial(control.retry, ids, pool=pool, who=who))
 
 
 def _unpostpone(entry: AuditEntry, who: str) -> Iterator[Step]:
-    for pool, id, was in _changed(entry):
-        if was.get("state") == State.PENDING:
-            yield Step(pool, (id,), partial(control.run_now, [id], pool=pool, who=who))
-        elif was.get("state") == State.POSTPONED and was.get("due_ms"):
-            due = was["due_ms"]
-            yield Step(pool, (id,), partial(control.postpone, [id], until_ms=due, pool=pool, who=who))
+    for (pool, state, due, _now), ids in _alike(entry, "state", "due_ms"):
+        if state == State.PENDING:
+            yield Step(pool, tuple(ids), partial(control.run_now, ids, pool=pool, who=who))
+        elif state == State.POSTPONED and due:
+            yield Step(pool, tuple(ids), partial(control.postpone, ids, until_ms=due, pool=pool, who=who))
 
 
 def _wait_again(entry: AuditEntry, who: str) -> Iterator[Step]:
-    for pool, id, was in _changed(entry):
-        if was.get("state") in TIMED and was.get("due_ms"):
-            due = was["due_ms"]
-            yield Step(pool, (id,), partial(control.postpone, [id], until_ms=due, pool=pool, who=who))
+    for (pool, state, due, _now), ids in _alike(entry, "state", "due_ms"):
+        if state in TIMED and due:
+            yield Step(pool, tuple(ids), partial(control.postpone, ids, until_ms=due, pool=pool, who=who))
 
 
 def _reprioritise(entry: AuditEntry, who: str) -> Iterator[Step]:
-    for pool, id, was in _changed(entry):
-        if "priority" in was:
-            number = was["priority"]
-            yield Step(pool, (id,), partial(control.set_priority, [id], number, pool=pool, who=who))
+    for (pool, priority, _now), ids in _alike(entry, "priority"):
+        if priority is not None:
+            yield Step(pool, tuple(ids), partial(control.set_priority, ids, priority, pool=pool, who=who))
 
 
 def _move_back(entry: AuditEntry, who: str) -> Iterator[Step]:
+    for (pool, lane, _now), ids in _alike(entry, "lane"):
+        if lane:
+            yield Step(pool, tuple(ids), partial(control.move, ids, lane, pool=pool, who=who))
+
+
+def _alike(entry: AuditEntry, *facts: str) -> Iterable[tuple[tuple[Any, ...], list[str]]]:
+    """The ids of tasks that one call takes back: of one pool, with the same facts before and the same state after."""
+    groups: dict[tuple[Any, ...], list[str]] = {}
     for pool, id, was in _changed(entry):
-        if lane := was.get("lane"):
-            yield Step(pool, (id,), partial(control.move, [id], lane, pool=pool, who=who))
+        now = entry.after[f"{pool} {id}"].get("state")
+        groups.setdefault((pool, *(was.get(fact) for fact in facts), now), []).append(id)
+    return groups.items()
 
 
 def _lane_as_before(entry: AuditEntry, who: str) -> Iterator[Step]:

@@ -145,3 +145,10 @@ def test_an_undo_that_failed_may_be_tried_again(world: World, administrator: Cli
     world.calls.clear()
     administrator.post(f"/ops/audit/{done.pk}/_undo")
     assert [verb for verb, _ in world.calls] == ["restore"]
+
+
+def test_tasks_that_were_alike_are_taken_back_with_one_call(world: World, operator: Client) -> None:
+    operator.post("/ops/tasks/_move", {"task": ["default task-1", "default task-2"], "lane": "fast"})
+    world.calls.clear()
+    undo(operator)
+    assert world.calls == [("move", (["task-1", "task-2"], ("slow",), {}))]
