@@ -13,11 +13,12 @@ from django.utils.translation import ngettext
 from console import undo
 from console.audit import judge, recorded, tolerated
 from console.choice import Choice
-from console.confirm import AT_ONCE
 from console.deeds import AFTERWARDS, REASONED, STAYING, Deed
 from console.models import AuditEntry, Outcome
 from queueops import inspect
 
+MOST_BEFORE = 100
+"""More than stand on a page, so that whatever is ticked there can be taken back."""
 MOST_KINDS = 4
 """So many different answers of an action on many tasks are told, the most frequent ones."""
 
@@ -49,7 +50,7 @@ def do(
 
 def before(choice: Choice) -> dict[str, Any]:
     """What an undo needs to know of each task; only of so few that looking at each is cheap."""
-    if len(choice) > AT_ONCE:
+    if len(choice) > MOST_BEFORE:
         return {}
     found = ((pool, id, inspect.task(id, pool)) for pool, id in choice.tasks)
     return {

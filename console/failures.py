@@ -10,7 +10,7 @@ from console.headers import protect
 from console.page import page
 from console.permissions import CHANGING, Verb
 from queueops import conf
-from queueops.errors import QueueOpsError
+from queueops.errors import QueueOpsError, StoreFull
 from queueops.scrub import scrub
 
 RETRY_AFTER = "5"
@@ -38,9 +38,9 @@ def bad_request(request: HttpRequest, text: str) -> HttpResponse:
 def unavailable(request: HttpRequest, error: QueueOpsError) -> HttpResponse:
     """503: Redis does not answer, or takes nothing. Fragments get a line of text, pages a page."""
     if request.headers.get("HX-Request"):
-        response = HttpResponse(_("Redis is unreachable"), status=503, content_type="text/plain; charset=utf-8")
+        response = HttpResponse(_title(error), status=503, content_type="text/plain; charset=utf-8")
     else:
-        response = _failure(request, 503, _("Redis is unreachable"), scrub(str(error)))
+        response = _failure(request, 503, _title(error), scrub(str(error)))
     response["Retry-After"] = RETRY_AFTER
     return response
 
@@ -61,6 +61,10 @@ def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponseBase:
     """403, as the project's `CSRF_FAILURE_VIEW`."""
     text = _("The form was too old or came from another site. Go back, reload the page, and send it again.")
     return protect(_failure(request, 403, _("Not accepted"), text))
+
+
+def _title(error: QueueOpsError) -> str:
+    return _("The store is full") if isinstance(error, StoreFull) else _("The store is unreachable")
 
 
 def _failure(request: HttpRequest, status: int, title: str, text: str) -> HttpResponse:

@@ -52,13 +52,13 @@ def _uncancel(entry: AuditEntry, who: str) -> Iterator[Step]:
     """Only what was pending: a task that had to wait must not start at once, one that ran has been stopped. A part has
     counted as failed in what it is part of: run alone it would change nothing there.
     """
-    for (pool, state, parent, now), ids in _alike(entry, "state", "parent"):
+    for (pool, state, parent, now), ids in _alike(entry, "state", "parent", "now"):
         if state == State.PENDING and now == State.CANCELLED and not parent:
             yield Step(pool, tuple(ids), partial(control.retry, ids, pool=pool, who=who))
 
 
 def _unpostpone(entry: AuditEntry, who: str) -> Iterator[Step]:
-    for (pool, state, due, _now), ids in _alike(entry, "state", "due_ms"):
+    for (pool, state, due), ids in _alike(entry, "state", "due_ms"):
         if state == State.PENDING:
             yield Step(pool, tuple(ids), partial(control.run_now, ids, pool=pool, who=who))
         elif state == State.POSTPONED and due:
@@ -66,29 +66,29 @@ def _unpostpone(entry: AuditEntry, who: str) -> Iterator[Step]:
 
 
 def _wait_again(entry: AuditEntry, who: str) -> Iterator[Step]:
-    for (pool, state, due, _now), ids in _alike(entry, "state", "due_ms"):
+    for (pool, state, due), ids in _alike(entry, "state", "due_ms"):
         if state in TIMED and due:
             yield Step(pool, tuple(ids), partial(control.postpone, ids, until_ms=due, pool=pool, who=who))
 
 
 def _reprioritise(entry: AuditEntry, who: str) -> Iterator[Step]:
-    for (pool, priority, _now), ids in _alike(entry, "priority"):
+    for (pool, priority), ids in _alike(entry, "priority"):
         if priority is not None:
             yield Step(pool, tuple(ids), partial(control.set_priority, ids, priority, pool=pool, who=who))
 
 
 def _move_back(entry: AuditEntry, who: str) -> Iterator[Step]:
-    for (pool, lane, _now), ids in _alike(entry, "lane"):
+    for (pool, lane), ids in _alike(entry, "lane"):
         if lane:
             yield Step(pool, tuple(ids), partial(control.move, ids, lane, pool=pool, who=who))
 
 
 def _alike(entry: AuditEntry, *facts: str) -> Iterable[tuple[tuple[Any, ...], list[str]]]:
-    """The ids of tasks that one call takes back: of one pool, with the same facts before and the same state after."""
+    """The ids of tasks that one call takes back: of one pool, with the same facts before; `now` is the state after."""
     groups: dict[tuple[Any, ...], list[str]] = {}
     for pool, id, was in _changed(entry):
-        now = entry.after[f"{pool} {id}"].get("state")
-        groups.setdefault((pool, *(was.get(fact) for fact in facts), now), []).append(id)
+        known = {**was, "now": entry.after[f"{pool} {id}"].get("state")}
+        groups.setdefault((pool, *(known.get(fact) for fact in facts)), []).append(id)
     return groups.items()
 
 

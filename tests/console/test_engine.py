@@ -235,3 +235,14 @@ def test_what_holds_a_task_up_leads_to_where_that_is_seen(desk: Desk, operator: 
     control.set_lane("default", "slow", limit=1, rate=None, weight=1)
     desk.lease()
     assert 'href="/ops/lanes/">See the lanes' in operator.get("/ops/tasks/b/why/").content.decode()
+
+
+def test_a_whole_page_that_was_cancelled_by_mistake_comes_back(desk: Desk, operator: Client) -> None:
+    ids = [f"t{number}" for number in range(30)]
+    desk.push(*ids)
+    operator.post("/ops/tasks/_cancel", {"task": [f"default {id}" for id in ids], "confirmed": "30"})
+    assert {state(id) for id in ids} == {"cancelled"}
+    assert "Undo" in operator.get("/ops/tasks/").content.decode()
+    operator.post(f"/ops/audit/{AuditEntry.objects.get().pk}/_undo")
+    assert {state(id) for id in ids} == {"pending"}
+    desk.check()

@@ -11,7 +11,7 @@ from django.test import Client
 from console import language
 from console.deeds import RUNNING
 from queueops import inspect
-from queueops.errors import EmbeddedFailed, FilterError
+from queueops.errors import EmbeddedFailed, FilterError, StoreFull
 from queueops.inspect import ChunkPage, LaneRow
 from queueops.states import ACTIONS, State
 from tests.console.standin import World
@@ -253,3 +253,14 @@ def test_the_pools_count_chunks_with_the_tasks_that_wait_and_run(world: World, v
     page = viewer.get("/ops/").content.decode()
     assert re.search(r'<abbr title="3 tasks, 2\s394 chunks">2\s397</abbr>', page)
     assert re.search(r'<abbr title="1 tasks, 6 chunks">7</abbr>', page)
+
+
+def test_a_store_that_is_full_is_not_said_to_be_unreachable(world: World, operator: Client) -> None:
+    world.broken = StoreFull(reason="used memory > 'maxmemory'")
+    answer = operator.post("/ops/tasks/task-1/_retry", {"pool": "default"})
+    assert answer.status_code == 503
+    page = answer.content.decode()
+    assert "<h1>The store is full</h1>" in page
+    assert "unreachable" not in page
+    world.broken, world.down = None, True
+    assert "<h1>The store is unreachable</h1>" in operator.get("/ops/").content.decode()

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from django.contrib.staticfiles.finders import get_finder
+from django.test import Client
 
 from console import json_colours, looks, spelling, traceback
 from console.addresses import alarm_url
@@ -273,3 +274,9 @@ def test_an_alarm_leads_to_a_page_of_the_console_or_nowhere() -> None:
     hints = ["workers", "tasks/?state=pending&pool=a b<", "health", "", "https://evil.example/", "//evil", "../admin"]
     addresses = [alarm_url(Alarm(level="warning", text="x", url_hint=hint)) for hint in hints]
     assert addresses == ["/ops/workers/", "/ops/tasks/?state=pending&pool=a+b%3C", "", "", "", "", ""]
+
+
+@pytest.mark.django_db
+def test_who_may_not_set_a_lane_reads_its_limits_in_words(world: World, viewer: Client) -> None:
+    page = viewer.get("/ops/lanes/").content.decode()
+    assert re.findall(r'data-label="Limits">([^<]+)<', page) == ["no limit", "2 at once, weight 3"]
