@@ -20,6 +20,22 @@ async def add_later(a: int, b: int = 1) -> int:
 
 
 @task()
+async def count_users() -> int:
+    """Ask the database, on the loop."""
+    from django.contrib.auth.models import User
+
+    return await User.objects.acount()
+
+
+@task()
+def count_users_plainly() -> int:
+    """Ask the database."""
+    from django.contrib.auth.models import User
+
+    return User.objects.count()
+
+
+@task()
 def count_to(n: int):
     """Yield the numbers below n."""
     yield from range(n)

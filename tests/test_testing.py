@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from asgiref.sync import async_to_sync
+from django.contrib.auth.models import User
 
-from queueops import TaskCancelled, TaskFailed, get, task_failed, testing
+from queueops import TaskCancelled, TaskFailed, chain, get, task_failed, testing
 from queueops.errors import NotEncodable, UnknownTask
 from queueops.redis import broker as brokers
 from queueops.states import State
@@ -65,6 +67,27 @@ def test_eager_works_in_async_code():
             return [sync.result(), await (await tasks.add_later.apush(2)).aresult()]
 
     assert asyncio.run(main()) == [2, 3]
+
+
+@pytest.mark.django_db
+def test_async_tasks_see_the_transaction_of_the_test(namespace):
+    User.objects.create(username="ada")
+    handle = tasks.count_users.push()
+    assert run_worker() == 1
+    assert handle.result(timeout=5) == 1
+    with eager():
+        assert tasks.count_users.push().result() == 1
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("task", [tasks.count_users, tasks.count_users_plainly])
+def test_pushes_of_an_async_test_see_its_transaction(task):
+    async def main():
+        await User.objects.acreate(username="ada")
+        with eager():
+            return [await (await task.apush()).aresult(), await (await chain(task.s()).apush()).aresult()]
+
+    assert async_to_sync(main)() == [1, 1]
 
 
 def test_eager_sends_signals():

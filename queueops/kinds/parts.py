@@ -5,7 +5,6 @@ How a tree of them is written is in ``planting``.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 from asgiref.sync import sync_to_async
 from django.db import transaction
 
+from queueops import waiting
 from queueops.composite_errors import EmptyComposite, NoPart
 from queueops.durations import Delay
 from queueops.errors import BadOption, IdInUse, UnknownOption, advice
@@ -49,7 +49,7 @@ class Part:
 
     async def apush(self) -> TaskHandle[Any]:
         """The same for async code."""
-        return await asyncio.to_thread(self.push)
+        return await waiting.in_thread(self.push)
 
     def si(self) -> Self:
         """The same, without the result before it."""

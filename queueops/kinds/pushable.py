@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import functools
 import os
 from collections.abc import Iterable, Sequence
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, Unpack
 from asgiref.sync import sync_to_async
 from django.db import transaction
 
-from queueops import conf
+from queueops import conf, waiting
 from queueops.contracts import Conflict, Push, Pushed
 from queueops.durations import Delay
 from queueops.errors import BadArguments, BadOption, IdInUse
@@ -89,7 +88,7 @@ class Task(Generic[Params, Returned, Result]):
 
     async def apush(self, /, *args: Params.args, **kwargs: Params.kwargs) -> TaskHandle[Result]:
         """The same for async code."""
-        return await asyncio.to_thread(self._send, self._made(args, kwargs))
+        return await waiting.in_thread(functools.partial(self._send, self._made(args, kwargs)))
 
     def postpone(self, delay: Delay, /, *args: Params.args, **kwargs: Params.kwargs) -> TaskHandle[Result]:
         """Leave this call to a worker, not before `delay`: seconds, a `timedelta`, or an aware datetime."""

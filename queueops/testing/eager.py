@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 from unittest import mock
 
-from queueops import conf, registry
+from asgiref.sync import sync_to_async
+
+from queueops import conf, registry, waiting
 from queueops.contracts import Lease, Node, Outcome, Push, Pushed, Row, Settlement
 from queueops.records import Record
 from queueops.redis import broker as brokers
@@ -31,8 +33,13 @@ def eager() -> Iterator[EagerBroker]:
     Raises UnknownTask for a name that is not registered.
     """
     broker = EagerBroker()
-    with mock.patch.object(brokers, "get_broker", return_value=broker):
+    with mock.patch.object(brokers, "get_broker", return_value=broker), mock.patch.object(waiting, "in_thread", _here):
         yield broker
+
+
+async def _here(call: Callable[[], Any]) -> Any:
+    """What async code leaves to a thread is done in that of the test, where its database transaction is."""
+    return await sync_to_async(call)()
 
 
 class EagerBroker(EagerChunks):

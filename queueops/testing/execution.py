@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Coroutine
-from typing import Any
+
+from asgiref.sync import async_to_sync
 
 from queueops import registry
 from queueops.context import Channel, Context
@@ -25,7 +25,7 @@ def run(lease: Lease, channel: Channel) -> Settlement:
     context = Context(lease, handler, channel)
     table = SlotTable(1)
     try:
-        return _in_loop(_arun(context, table)) if handler.is_async else execute(ThreadSlot(0, table), context)
+        return _in_loop(context, table) if handler.is_async else execute(ThreadSlot(0, table), context)
     finally:
         table.close()
 
@@ -34,14 +34,18 @@ async def _arun(context: Context, table: SlotTable) -> Settlement:
     return await aexecute(AsyncSlot(0, table, asyncio.get_running_loop()), context)
 
 
-def _in_loop(coroutine: Coroutine[Any, Any, Settlement]) -> Settlement:
-    """In a loop of its own; in a thread of its own, where this one has a loop that runs already."""
+def _in_loop(context: Context, table: SlotTable) -> Settlement:
+    """In a loop of its own, whose sync parts, such as queries, come back to this thread and its transaction.
+
+    Where this thread has a loop that runs already, in a thread of its own, with all its parts.
+    """
+    run_there = async_to_sync(_arun)
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        return asyncio.run(coroutine)
+        return run_there(context, table)
     ended: list[Settlement] = []
-    thread = threading.Thread(target=lambda: ended.append(asyncio.run(coroutine)), name="queueops-testing")
+    thread = threading.Thread(target=lambda: ended.append(asyncio.run(_arun(context, table))), name="queueops-testing")
     thread.start()
     thread.join()
     return ended[0]
