@@ -132,3 +132,71 @@ def test_a_task_whose_lease_may_be_lost_is_not_cancelled_but_given_back(
     rig.executor.cancel(lease, "enough", lost=lost)
     (end,) = rig.ends()
     assert (end.outcome, end.value) == (outcome, b"enough")
+
+
+def test_what_async_tasks_run_in_threads_runs_beside_each_other(rig: Rig) -> None:
+    meeting = threading.Barrier(2)
+
+    async def meet(context: Context) -> bool:
+        return await sync_to_async(meeting.wait)(20) >= 0
+
+    rig.submit(rig.task(meet), 2)
+    assert [end.value for end in rig.ends(2)] == [b"true", b"true"]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_async_task_does_not_end_behind_what_another_one_runs_in_its_thread(rig: Rig) -> None:
+    begun, release = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        connection.ensure_connection()
+        begun.set()
+        release.wait(100)
+
+    async def slow(context: Context) -> None:
+        await sync_to_async(hold)()
+
+    rig.submit(rig.task(slow))
+    try:
+        assert begun.wait(20)
+        rig.submit(rig.task(answer))
+        assert [end.value for end in rig.ends()] == [b"42"]
+    finally:
+        release.set()
+    rig.ends(2)
+
+
+def test_what_an_interrupted_async_task_left_in_its_thread_holds_up_no_other(make_rig: Callable[[int], Rig]) -> None:
+    rig, release = make_rig(1), threading.Event()
+
+    async def slow(context: Context) -> None:
+        await sync_to_async(release.wait)(100)
+
+    async def quick(context: Context) -> int:
+        return await sync_to_async(lambda: 7)()
+
+    try:
+        (lease,) = rig.submit(rig.task(slow))
+        wait_until(lambda: rig.executor.slot_of(lease))
+        rig.executor.cancel(lease, "enough")
+        rig.ends(1)
+        rig.submit(rig.task(quick))
+        assert rig.ends(2)[1].value == b"7"
+    finally:
+        release.set()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_database_connections_of_async_tasks_are_closed_after_each(make_rig: Callable[[int], Rig]) -> None:
+    rig = make_rig(1)
+
+    def was_open() -> bool:
+        found = connection.connection is not None
+        connection.ensure_connection()
+        return found
+
+    async def query(context: Context) -> list[bool]:
+        return [await sync_to_async(was_open)(), await sync_to_async(was_open)()]
+
+    rig.submit(rig.task(query), 3)
+    assert [end.value for end in rig.ends(3)] == [b"[false,true]"] * 3

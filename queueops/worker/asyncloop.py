@@ -8,6 +8,8 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 
 from queueops.context import Context
 from queueops.contracts import Lease, Settlement
@@ -94,6 +96,8 @@ class AsyncRunner:
             loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
             loop.run_until_complete(loop.shutdown_asyncgens())
             loop.run_until_complete(loop.shutdown_default_executor())
+            for slot in self.slots:
+                slot.annexe.abandon(wait=True)
             loop.close()
 
     def _pump(self) -> None:
@@ -103,9 +107,23 @@ class AsyncRunner:
 
     async def _run_one(self, slot: AsyncSlot, context: Context) -> None:
         started = time.monotonic()
-        try:
-            settlement = self._refused(context) or await aexecute(slot, context)
-        finally:
-            self._free.append(slot)
+        slot.annexe.enter()
+        settlement = self._refused(context) or await aexecute(slot, context)
         self._ended(context.lease, settlement, (time.monotonic() - started) * 1000)
+        if slot.interrupt is None:
+            slot.annexe.clean(partial(self._tell_free, slot))
+        else:
+            slot.annexe.abandon()
+            self._set_free(slot)
+
+    def _tell_free(self, slot: AsyncSlot) -> None:
+        """Called in any thread; a loop that has ended needs no slot."""
+        if threading.current_thread() is self._thread:
+            self._set_free(slot)
+        elif not slot.loop.is_closed():
+            with suppress(RuntimeError):  # it was closed just now
+                slot.loop.call_soon_threadsafe(self._set_free, slot)
+
+    def _set_free(self, slot: AsyncSlot) -> None:
+        self._free.append(slot)
         self._pump()

@@ -71,18 +71,8 @@ async def aexecute(slot: AsyncSlot, context: Context) -> Settlement:
         settlement = outcome.returned(lease, value)
         if signals.task_succeeded.receivers:
             await _atell(context, settlement, value, None)
-    if hygiene.anywhere():
-        await _clean()
     slot.clear()
     return settlement
-
-
-async def _clean() -> None:
-    """What the task has cancelled with its last line, itself, meets the first await behind it."""
-    try:
-        await hygiene.aclean()
-    except asyncio.CancelledError:
-        await hygiene.aclean()
 
 
 def _judged(context: Context, value: Any, error: BaseException) -> Settlement:

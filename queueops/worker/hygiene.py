@@ -10,7 +10,6 @@ import logging
 from threading import get_ident
 from typing import Any
 
-from asgiref.sync import sync_to_async
 from django.db import close_old_connections, connections, reset_queries
 from django.db.backends.signals import connection_created
 
@@ -35,15 +34,6 @@ def clean() -> None:
 def leave_alone() -> None:
     """The connections that this thread has are not a worker's: whoever made them closes them."""
     _threads.discard(get_ident())
-
-
-def anywhere() -> bool:
-    """Whether any thread of this process has made a connection that is still open."""
-    return bool(_threads)
-
-
-aclean = sync_to_async(clean, thread_sensitive=True)
-"""The same for async tasks, whose connections belong to the thread that serves their loop."""
 
 
 def close_all() -> None:

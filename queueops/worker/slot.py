@@ -15,6 +15,7 @@ import time
 from queueops.context import Context
 from queueops.contracts import Lease
 from queueops.errors import Cancelled, Interrupt
+from queueops.worker.annexe import Annexe
 from queueops.worker.slots import NEVER, SlotTable
 
 MARGIN = 0.1
@@ -125,11 +126,12 @@ class ThreadSlot(Slot):
 class AsyncSlot(Slot):
     """A coroutine. It is interrupted by being cancelled at its next ``await``."""
 
-    __slots__ = ("loop", "task")
+    __slots__ = ("annexe", "loop", "task")
 
     def __init__(self, number: int, table: SlotTable, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(number, table)
         self.loop = loop
+        self.annexe = Annexe()
         self.task: asyncio.Task[None] | None = None
 
     def _raise(self, kind: type[Interrupt]) -> None:
