@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import re
+import sys
+from types import ModuleType
 from typing import Any
 
 import pytest
+from django.conf.urls.i18n import i18n_patterns
 from django.test import Client
+from django.urls import include, re_path
 
 from console import language
 from console.deeds import RUNNING
@@ -84,6 +88,23 @@ def test_only_what_a_state_allows_is_offered(state: State, world: World, adminis
     offered = set(re.findall(r'action="/ops/tasks/task-1/_(\w+)"', head))
     assert offered == set(ACTIONS[state]) - {"edit"} | ({"interrupt"} if state in RUNNING else set())
     assert ("/ops/tasks/task-1/edit/" in head) is ("edit" in ACTIONS[state])
+
+
+@pytest.mark.parametrize("prefixed", [True, False])
+def test_the_console_may_stand_below_the_language_of_a_project(
+    prefixed: bool, world: World, administrator: Client, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    patterns = i18n_patterns(re_path("^ops/", include("console.urls")), prefix_default_language=prefixed)
+    urls = ModuleType("urls_below_a_language")
+    urls.urlpatterns = patterns  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, urls.__name__, urls)
+    settings.ROOT_URLCONF, settings.LANGUAGE_CODE, settings.LANGUAGES = urls.__name__, "de", [("de", "Deutsch")]
+    root = "/de/ops/" if prefixed else "/ops/"
+    answer = administrator.get(root)
+    assert answer.status_code == 200
+    links = set(re.findall(r'(?:href|action|hx-get)="(/(?!static)[^"]*)"', answer.content.decode()))
+    assert len(links) > 8
+    assert {link for link in links if not link.startswith(root)} == set()
 
 
 def test_a_project_needs_no_context_processors(world: World, administrator: Client, settings: Any) -> None:
