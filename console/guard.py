@@ -52,7 +52,7 @@ def guarded(name: str, view: View) -> View:
     @wraps(view)
     def guarded_view(request: HttpRequest, **kwargs: Any) -> HttpResponseBase:
         request.began = monotonic()  # type: ignore[attr-defined]
-        with timezone.override(Preferences.of(request).zone_name), translation.override(spoken()):
+        with timezone.override(Preferences.of(request).zone_name), translation.override(spoken(request)):
             response = checked(request, **kwargs)
             if isinstance(response, SimpleTemplateResponse):
                 response.render()  # here, and not once zone and language are those of the project again

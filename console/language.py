@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from django.urls import reverse
-from django.utils.translation import get_language, gettext, override
+from django.conf import settings
+from django.conf.urls.i18n import is_language_prefix_patterns_used
+from django.http import HttpRequest
+from django.utils.translation import get_language, gettext
 
 SOURCE, SIGN = "en", "Operations console"
 
 
-def spoken() -> str:
+def spoken(request: HttpRequest) -> str:
     """The active language where somebody has translated the console, a project by its own catalog, say; else English.
 
     Django's catalogs, and those of other apps, know some of its words: a page that is half in one language and half in
-    another one is worse than either. Where the language is a part of the console's addresses it stays as it is.
+    another one is worse than either. Where languages are a part of addresses (`i18n_patterns`) it stays as it is, for
+    links would lead to another one, which the project may not have.
     """
-    active = get_language() or SOURCE
-    return active if gettext(SIGN) != SIGN or _is_in_addresses() else SOURCE
-
-
-def _is_in_addresses() -> bool:
-    """Whether the project has put the console into `i18n_patterns`."""
-    here = reverse("console:overview")
-    with override(SOURCE):
-        return reverse("console:overview") != here
+    in_addresses, _ = is_language_prefix_patterns_used(getattr(request, "urlconf", settings.ROOT_URLCONF))
+    return (get_language() or SOURCE) if in_addresses or gettext(SIGN) != SIGN else SOURCE

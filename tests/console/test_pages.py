@@ -107,6 +107,16 @@ def test_the_console_may_stand_below_the_language_of_a_project(
     assert {link for link in links if not link.startswith(root)} == set()
 
 
+def test_the_login_of_a_project_may_stand_below_its_language(client: Client, settings: Any, monkeypatch: Any) -> None:
+    login = i18n_patterns(re_path("^in/", lambda request: None, name="in"))
+    urls = ModuleType("urls_with_a_login_below_a_language")
+    urls.urlpatterns = [*login, re_path("^ops/", include("console.urls"))]  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, urls.__name__, urls)
+    settings.ROOT_URLCONF, settings.LANGUAGE_CODE, settings.LANGUAGES = urls.__name__, "de", [("de", "Deutsch")]
+    settings.LOGIN_URL = "in"
+    assert client.get("/ops/").headers["Location"] == "/de/in/?next=%2Fops%2F"
+
+
 def test_a_project_needs_no_context_processors(world: World, administrator: Client, settings: Any) -> None:
     (engine,) = settings.TEMPLATES
     settings.TEMPLATES = [engine | {"OPTIONS": {"context_processors": []}}]
