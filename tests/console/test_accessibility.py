@@ -25,6 +25,11 @@ def entry(db: None) -> None:
         before={"default task-1": {"state": "failed"}}, after={"default task-1": {"word": "OK", "state": "pending"}},
         outcome="done",
     ).tasks.create(pool="default", task_id="task-1")  # fmt: skip
+    whole = AuditEntry.objects.create(
+        pk=2, actor_name="ada", verb="retry", target="state=failed", filter={"state": "failed"}, count=900, seen=500,
+        changed=500, place="x",
+    )  # fmt: skip
+    AuditEntry.objects.create(pk=3, actor_name="ada", verb="retry", target="500 tasks", count=500, part_of=whole)
 
 
 @pytest.mark.parametrize(("scheme", "size"), [("light", DESK), ("dark", DESK), ("light", PHONE)])
@@ -41,6 +46,15 @@ def test_no_page_breaks_a_rule(scheme: Any, size: Any, entry: None, open_page: O
     page.goto("/ops/tasks/task-1/")
     page.locator("#deed-keep > summary").click()
     found["a menu"] = broken(page)
+    page.goto("/ops/tasks/?state=failed")
+    page.locator("#whole > summary").click()
+    found["all that match"] = broken(page)
+    page.locator("#whole").get_by_role("button", name="Delete").click()
+    page.get_by_role("heading", name="the 1 task that matches").wait_for()
+    found["the question"] = broken(page)
+    page.goto("/ops/audit/2/?pause=1")
+    found["the steps"] = broken(page)
+    assert page.evaluate("document.documentElement.scrollWidth") <= size["width"]
     page.goto("/ops/")
     page.keyboard.press("?")
     found["help"] = broken(page)
