@@ -13,7 +13,7 @@ from queueops.worker.lifeline import Lifeline
 from queueops.worker.loop import Loop
 from queueops.worker.options import WorkerOptions
 from queueops.worker.process import EXIT_BROKEN
-from queueops.worker.signals import AT_ONCE, END, CaughtSignals
+from queueops.worker.signals import AT_ONCE, END, HANG_UP, CaughtSignals
 from queueops.worker.slots import Farewell, SlotTable
 
 SWITCH_INTERVAL = 0.0005
@@ -34,8 +34,8 @@ def main(options: WorkerOptions, worker: str, table: SlotTable, lifeline: Lifeli
     work_in_the_background()
     bell = Bell()
     term, interrupt = END
-    # Ctrl-C reaches us through the supervisor
-    signals = CaughtSignals(bell, term, AT_ONCE, ignore=(interrupt,), then=patience.run_out)
+    # Ctrl-C, and the end of a terminal, reach us through the supervisor
+    signals = CaughtSignals(bell, term, AT_ONCE, ignore=(interrupt, HANG_UP), then=patience.run_out)
     loop = Loop(options, worker, get_broker(), table, bell)
 
     def orphaned() -> None:

@@ -10,6 +10,8 @@ from types import FrameType
 from queueops.worker.bell import Bell
 
 END = (signal.SIGTERM, signal.SIGINT)
+HANG_UP = signal.SIGHUP
+"""Its terminal was closed: as END, but once, for a shell says it again to its jobs. Under `nohup` it is ignored."""
 AT_ONCE = signal.SIGQUIT
 """What a supervisor sends when its children are to release their tasks and end at once."""
 
@@ -49,5 +51,11 @@ class CaughtSignals:
 def forget_signals() -> None:
     """In a child: signals do again what they do in any process, and no longer ring the parent's bell."""
     signal.set_wakeup_fd(-1)
-    for number in (*END, AT_ONCE, signal.SIGCHLD):
-        signal.signal(number, signal.SIG_DFL)
+    for number in (*END, HANG_UP, AT_ONCE, signal.SIGCHLD):
+        if not (number == HANG_UP and is_ignored(number)):
+            signal.signal(number, signal.SIG_DFL)
+
+
+def is_ignored(number: signal.Signals) -> bool:
+    """Whether whoever started this process wants it to ignore the signal."""
+    return signal.getsignal(number) == signal.SIG_IGN

@@ -19,7 +19,7 @@ from queueops.worker.blame import Blame
 from queueops.worker.lifeline import Lifeline
 from queueops.worker.options import WorkerOptions, worker_id
 from queueops.worker.process import Process, describe_end, fork, settle_memory
-from queueops.worker.signals import AT_ONCE, END, CaughtSignals
+from queueops.worker.signals import AT_ONCE, END, HANG_UP, CaughtSignals, is_ignored
 from queueops.worker.slots import Farewell, SlotTable
 
 TICK = 0.25
@@ -64,7 +64,8 @@ class Supervisor:
     def run(self) -> int:
         """Work until all processes have ended: 0 when they ended in order, 1 when one had to be killed for it."""
         settle_memory()
-        signals = CaughtSignals(self._bell, *END, signal.SIGCHLD)
+        hang_up = () if is_ignored(HANG_UP) else (HANG_UP,)
+        signals = CaughtSignals(self._bell, *END, *hang_up, signal.SIGCHLD)
         self._due = dict.fromkeys(range(self._options.processes), 0.0)
         logger.info("Worker started: processes %d, threads in each %d, pools %s",
                     self._options.processes, self._options.threads, ", ".join(self._options.pools))  # fmt: skip
@@ -75,7 +76,7 @@ class Supervisor:
                 self._bury()
                 self._relieve()
                 self._enforce_limits()
-                self._obey(signals.count(*END))
+                self._obey(signals.count(*END) + min(1, signals.count(HANG_UP)))
         finally:
             signals.close()
             self._bell.close()

@@ -34,6 +34,19 @@ def test_a_sigterm_to_all_of_its_processes_is_one_and_no_hurry(bench: Bench) -> 
     assert bench.record(handle).state == "succeeded"
 
 
+def test_a_terminal_that_is_closed_ends_its_worker_in_order(bench: Bench) -> None:
+    """The shell and the system may both say so, to all processes."""
+    worker = bench.worker(GRACE=60)
+    handle = tasks.work.push(2.0)
+    bench.started(handle)
+    worker.signal_all(signal.SIGHUP)
+    wait_until(lambda: "Winding up" in worker.text())
+    worker.signal_all(signal.SIGHUP)
+    assert worker.wait(90) == 0
+    record = bench.record(handle)
+    assert (record.state, record.crashes) == ("succeeded", 0)
+
+
 @pytest.mark.parametrize("name", ["work", "work_later"])
 def test_what_does_not_end_within_the_grace_time_is_released(bench: Bench, name: str) -> None:
     worker = bench.worker()

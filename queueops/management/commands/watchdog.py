@@ -43,8 +43,9 @@ class Command(BaseCommand):
                 return self._once(watchdog)
         except QueueOpsError as error:
             raise CommandError(str(error)) from error
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda *_: self._stop(watchdog))
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            if signal.getsignal(number) != signal.SIG_IGN or number != signal.SIGHUP:  # as nohup wants it
+                signal.signal(number, lambda *_: self._stop(watchdog))
         watchdog.run()
         return patience.end()
 
