@@ -141,10 +141,3 @@ function family.take_failed(id, record, free)
   if left > 0 and taken < free then schedule('~again:' .. id, now) end
   return taken
 end
-
--- The answer of one in another pool: it comes again, or runs on; or it had succeeded; or it is gone, and failed for good.
-function family.hear_again(id, record, ref, word)
-  if word == 'OPEN' then return family.activate_far(ref, id, record) end
-  ended_children[#ended_children + 1] = { far = true, ref = ref, parent = id, uid = record.u, round = record.rn, re = '',
-    state = word == 'DONE' and 'succeeded' or 'failed', y = word ~= 'DONE' and 'its record is lost' or nil }
-end

@@ -70,11 +70,19 @@ function effects.resume(command)
   return 'OPEN', TERMINAL[child.s] and not child.cc and 'leaf' or ''
 end
 
+-- How long an iterator keeps a task that succeeded. One whose end it does not count is asked for it when it comes again.
+local function kept_ms(command)
+  local row = fields_of(task_key(command.i), 'kt', 'u', 's', 'rn')
+  if not (row and row[1]) or row[2] ~= command.u or not family.is_round({ rn = row[4] or nil }, command.rn) then return '' end
+  local ended_badly = TERMINAL[row[3]] and row[3] ~= 'succeeded'
+  return ended_badly and call('SISMEMBER', family.open_of(command.i), sender_of(command)) == 0 and '' or row[1]
+end
+
 function effects.ended(command)
   ended_children[#ended_children + 1] = { far = true, ref = sender_of(command), parent = command.i, uid = command.u,
     round = command.rn, kind = command.k, state = command.s, re = command.re or '', er = command.er, ef = command.ef, y = command.y,
     done = command.pr, number = command.vn }
-  return 'OK', command.s == 'succeeded' and call('HGET', task_key(command.i), 'kt') or ''
+  return 'OK', command.s == 'succeeded' and kept_ms(command) or ''
 end
 
 -- An iterator keeps what succeeded only so long.
@@ -114,6 +122,19 @@ end
 function heard.look(command, word)
   if word == 'WAITS' then return family.turn_again(command.me, command.i .. '#' .. command.to, command) end
   heard.activate(command, word)
+end
+
+-- The answer of a task that an iterator calls again: it comes, or runs on; or it had succeeded; or it is gone, and stays as
+-- it was.
+function family.hear_again(id, record, ref, word)
+  if word == 'OPEN' then return family.activate_far(ref, id, record) end
+  if word ~= 'DONE' then
+    call('SREM', family.open_of(id), ref)
+    call('HINCRBY', task_key(id), 'tf', 1); call('HINCRBY', task_key(id), 'pr', 1)
+    return family.go_on_iterating(id)
+  end
+  ended_children[#ended_children + 1] = { far = true, ref = ref, parent = id, uid = record.u, round = record.rn, re = '',
+    state = 'succeeded' }
 end
 
 function heard.resume(command, word, detail) family.hear_resumed(command, word, detail) end
