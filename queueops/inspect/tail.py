@@ -19,18 +19,22 @@ def tail(pool: str = "", seconds: float | None = None) -> Iterator[Event]:
     followed = Tail(open_broker(), pools_of(open_reader(), pool))
     try:
         for where, data in followed.follow(seconds):
-            yield _event(where, data)
+            if (event := _event(where, data)) is not None:
+                yield event
     finally:
         followed.close()
 
 
-def _event(pool: str, data: bytes) -> Event:
+def _event(pool: str, data: bytes) -> Event | None:
+    """One event; None for what somebody else has published there."""
     try:
-        found = json.loads(data)
-    except ValueError:  # a log line that is no UTF-8
-        found = json.loads(data.decode("utf-8", "replace"))
+        found = json.loads(data.decode("utf-8", "replace"))  # a log line may be no UTF-8
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(found, dict):
+        return None
     return Event(
-        t=whole(found.get("t")),
+        t=whole(str(found.get("t", ""))),
         pool=pool,
         id=str(found.get("id", "")),
         name=str(found.get("name", "")),

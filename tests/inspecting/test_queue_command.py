@@ -304,6 +304,8 @@ def test_tail_tells_what_happens_while_it_follows(desk: Desk) -> None:
     )
     follower.start()
     wait_until(lambda: desk.client.exists(desk.keys.tail))
+    for garbage in (b"garbage", b"\xff", b"[1]", b"null", b'{"t": [1], "name": 1}'):  # whoever it was
+        desk.client.publish(desk.keys.events, garbage)
     desk.push("other", name="mul")
     desk.push("a", name="add")
     wait_until(lambda: out.getvalue(), say=out.getvalue)
