@@ -217,3 +217,18 @@ def test_the_commands_exit_status_tells_that_no_server_answers(empty_directory: 
 def test_the_command_says_when_the_settings_name_another_server() -> None:
     with pytest.raises(CommandError, match="not embedded"):
         ask("status")
+
+
+@pytest.mark.parametrize("action", ["start", "status", "stop"])
+def test_a_directory_that_is_another_users_is_a_sentence(
+    empty_directory: Path, monkeypatch: pytest.MonkeyPatch, action: str
+) -> None:
+    def refuse(path: Path, *_: object) -> int:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    empty_directory.mkdir()
+    (empty_directory / "server.lock").touch()
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "open", refuse)
+        with pytest.raises(CommandError, match=r"Permission denied: .*server\.lock"):
+            ask(action, "--data", str(empty_directory))

@@ -31,7 +31,7 @@ class Command(BaseCommand):
             directory = data or _directory()
             stopped = embedded.stop(directory) if action == "stop" else None
             server = embedded.start(directory) if action == "start" else embedded.status(directory)
-        except QueueOpsError as error:
+        except (QueueOpsError, OSError) as error:  # such as a directory that is another user's
             raise CommandError(str(error)) from error
         self.stdout.write(_as_json(server) if options["json"] else _as_text(server, stopped))
         if action == "status" and not server.answers:
