@@ -337,9 +337,10 @@ class ResultTimeout(QueueOpsError, TimeoutError):
 
 
 class TaskGone(QueueOpsError, LookupError):
-    """There is no task {id}: it never was, it was deleted, or its retention ended."""
+    """There is no task {id} in the pool {pool}: it never was, is in another pool, was deleted, or was kept long enough."""
 
     id: str
+    pool: str
 
 
 class TaskSuperseded(TaskGone):

@@ -188,7 +188,7 @@ class TaskHandle(Generic[Result]):
         """The record of the ended task; None when it runs again meanwhile."""
         record = self._record()
         if record is None:
-            raise TaskGone(id=self.id)
+            raise TaskGone(id=self.id, pool=self.pool)
         if not self._generation.is_it(record.push_uid):
             record = brokers.get_broker().last(self.pool, self.id)
             if record is None or not self._generation.is_it(record.push_uid):

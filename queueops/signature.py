@@ -92,7 +92,11 @@ class Plan:
 
     def encode_after(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bytes:
         """The same, of a task whose first argument is the result of another one, which is not known yet."""
-        self._check_names((None, *args), kwargs)
+        try:
+            self._check_names((None, *args), kwargs)
+        except BadArguments as error:
+            hint = "Before these comes the result of the one before; .si() goes without it."
+            raise BadArguments(name=self.name, reason=f"{error.reason} {hint}") from None
         data = encode_arguments(self.name, args, kwargs, self._names[1:])
         self._check_kept({**dict(zip(self._names[1:], args, strict=False)), **kwargs})
         for name, value in (*zip(self._names[1:], args, strict=False), *kwargs.items()):

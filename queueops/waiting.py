@@ -121,14 +121,14 @@ def _steps(pool: str, task_id: str, patience: Patience, generation: Generation) 
     channel = broker.keys(pool).done(task_id)
     ask = partial(broker.wait, pool, task_id, generation.uid, after=generation.after)
     state = yield ask
-    while not _is_over(task_id, state):
+    while not _is_over(pool, task_id, state):
         if not patience.left():
             raise ResultTimeout(id=task_id, seconds=patience.seconds, state=state)
         ear = _listen(broker, channel)
         try:
             heard = (yield ear.subscribed, min(RECHECK, patience.left())) and ear.subscribed.result()
             state = yield from _look(ask, patience, state)
-            if heard and not _is_over(task_id, state) and (yield ear.news, min(RECHECK, patience.left())):
+            if heard and not _is_over(pool, task_id, state) and (yield ear.news, min(RECHECK, patience.left())):
                 if ear.news.result() and not generation.after:  # of that one's predecessor it may have been the end
                     return
                 state = yield from _look(ask, patience, state)
@@ -148,9 +148,9 @@ def _look(ask: Call, patience: Patience, before: str) -> Generator[Step, Any, st
     return state
 
 
-def _is_over(task_id: str, state: str) -> bool:
+def _is_over(pool: str, task_id: str, state: str) -> bool:
     if not state:
-        raise TaskGone(id=task_id)
+        raise TaskGone(id=task_id, pool=pool)
     return state in TERMINAL or state == SUPERSEDED
 
 

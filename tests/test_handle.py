@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import multiprocessing
+import re
 import sys
 import threading
 import time
@@ -368,3 +369,10 @@ def test_a_forked_child_waits_with_a_connection_of_its_own(namespace, later):
     third = tasks.add.push(3)
     later()
     assert third.result(60) == 4
+
+
+def test_a_handle_of_another_pool_says_where_it_looked(namespace):
+    handle = tasks.add.using(pool="mail").push(1)
+    said = f"There is no task {handle.id} in the pool default: it never was, is in another pool"
+    with pytest.raises(TaskGone, match=re.escape(said)):
+        TaskHandle(handle.id).result(timeout=5)

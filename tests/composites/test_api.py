@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from queueops import IdInUse, TaskCancelled, TaskFailed, chain, get, group, inspect
+from queueops import IdInUse, TaskCancelled, TaskFailed, chain, get, group, inspect, task
 from queueops.composite_errors import CompositeTooLarge, Cycle, EmptyComposite, IdTwice, NoPart
 from queueops.errors import BadArguments, BadOption, UnknownOption
 from queueops.testing import eager, run_worker
@@ -129,11 +129,18 @@ def test_the_parts_may_come_in_one_list_or_from_a_generator() -> None:
             group(wrong)
 
 
+@task(name="tests.deaf")
+def deaf() -> None:
+    """Take nothing."""
+
+
 def test_what_is_wrong_is_said_at_the_push_and_nothing_is_written(redis_client) -> None:
     with pytest.raises(EmptyComposite, match=r"^The chain has no tasks\."):
         chain().push()
     with pytest.raises(EmptyComposite, match=r"^The group has no tasks\."):
         chain(add.s(1, 2), group()).push()
+    with pytest.raises(BadArguments, match=r"but 1 were given\. Before these comes .*; \.si\(\) goes without"):
+        chain(add.s(1), deaf.s()).push()
     with pytest.raises(NoPart, match="can't be part of chain"):
         chain(add, add)
     with pytest.raises(NoPart, match="init"):
