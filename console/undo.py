@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
+from django.db.models import Exists, OuterRef
+
 from console.models import AuditEntry, Outcome
 from queueops import control
 from queueops.states import TIMED, State
@@ -31,8 +33,17 @@ def steps(entry: AuditEntry, who: str = "") -> list[Step]:
 def is_open(entry: AuditEntry) -> bool:
     """Whether there is anything left to take back; of an action on all that match, in any of its parts."""
     if entry.is_mass:
-        return any(steps(part) for part in entry.parts.order_by("-pk").iterator())
+        return entry.verb in INVERSE and any(steps(part) for part in open_parts(entry))
     return bool(steps(entry))
+
+
+def open_parts(entry: AuditEntry) -> Iterator[AuditEntry]:
+    """The parts of an action on all that match that nobody has taken back, in their order; each is large, and is read
+    when its turn comes.
+    """
+    undone = AuditEntry.objects.filter(undoes=OuterRef("pk")).exclude(outcome=Outcome.FAILED)
+    for pk in list(entry.parts.filter(~Exists(undone)).order_by("pk").values_list("pk", flat=True)):
+        yield entry.parts.get(pk=pk)
 
 
 def _changed(entry: AuditEntry) -> Iterator[tuple[str, str, dict[str, Any]]]:

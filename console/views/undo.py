@@ -18,7 +18,7 @@ from console.deeds import UNDO
 from console.models import AuditEntry
 from console.page import Frame
 from console.permissions import TABLE
-from console.undo import Step, is_open, steps
+from console.undo import Step, is_open, open_parts, steps
 
 
 def undo(request: HttpRequest, pk: int) -> HttpResponse:
@@ -50,7 +50,7 @@ def permission(entry: AuditEntry) -> str | None:
 def go_on(request: HttpRequest, whole: AuditEntry) -> HttpResponse:
     """Take back parts of what `whole` undoes, as many as there is time for."""
     until = monotonic() + mass.SECONDS
-    for part in whole.undoes.parts.order_by("pk") if whole.undoes else ():
+    for part in open_parts(whole.undoes) if whole.undoes else ():
         if not (found := steps(part, whole.actor_name)):
             continue
         undoing = _take_back(request, part, found, part_of=whole)

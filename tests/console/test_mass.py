@@ -10,7 +10,7 @@ import pytest
 from django.http import HttpResponse
 from django.test import Client
 
-from console import mass
+from console import mass, undo
 from console.models import AuditEntry, Outcome
 from console.views import mass as views
 from queueops import control, inspect
@@ -176,6 +176,7 @@ def test_a_mass_cancel_is_taken_back_in_steps_too(desk: Desk, operator: Client) 
     assert (the_whole().undoes, the_whole().outcome) == (whole, Outcome.DONE)
     assert AuditEntry.objects.filter(part_of=None).count() == 2
     assert "Undo" not in told(operator.get(f"/ops/audit/{whole.pk}/"))
+    assert list(undo.open_parts(whole)) == []
     desk.check()
 
 
