@@ -337,7 +337,7 @@ class ResultTimeout(QueueOpsError, TimeoutError):
 
 
 class TaskGone(QueueOpsError, LookupError):
-    """There is no task {id} in the pool {pool}: it never was, is in another pool, was deleted, or was kept long enough."""
+    """There is no task {id} in the pool {pool}: it never was, is in another pool, was deleted, or its time was over."""
 
     id: str
     pool: str
