@@ -6,6 +6,9 @@ import math
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
+from django.conf import settings
+from django.utils import timezone
+
 from queueops.errors import BadOption
 
 MAX_MS = 100 * 365 * 86_400_000
@@ -33,9 +36,14 @@ def to_ms(name: str, value: float | timedelta) -> int:
 
 
 def when(name: str, value: Delay) -> When:
-    """The moment that a delay or a datetime means; a datetime that is past means at once."""
+    """The moment that a delay or a datetime means; a datetime that is past means at once.
+
+    In a project without USE_TZ, where `timezone.now()` is naive, a naive one is of the project's time zone.
+    """
     if not isinstance(value, datetime):
         return When(delay_ms=to_ms(name, value))
-    if value.tzinfo is None or value.utcoffset() is None:
+    if timezone.is_naive(value) and not settings.USE_TZ:
+        value = timezone.make_aware(value, timezone.get_default_timezone())
+    if timezone.is_naive(value):
         raise BadOption(name=name, value=value, expected="an aware datetime (django.utils.timezone.now() gives one)")
     return When(due_ms=max(1, int(value.timestamp() * 1000)))

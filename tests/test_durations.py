@@ -1,0 +1,25 @@
+"""Moments and delays as users give them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from queueops.durations import when
+from queueops.errors import BadOption
+
+NOON = datetime(2026, 1, 31, 12, 0)  # noqa: DTZ001  it is meant to be naive
+
+
+def test_a_naive_moment_is_refused_where_django_has_time_zones() -> None:
+    with pytest.raises(BadOption, match="must be an aware datetime"):
+        when("delay", NOON)
+
+
+def test_without_use_tz_a_naive_moment_is_of_the_project_s_zone(settings: Any) -> None:
+    settings.USE_TZ, settings.TIME_ZONE = False, "America/New_York"
+    assert when("delay", NOON).due_ms == datetime(2026, 1, 31, 17, 0, tzinfo=UTC).timestamp() * 1000
+    assert abs((when("delay", timezone.now()).due_ms or 0) - datetime.now(UTC).timestamp() * 1000) < 600_000
