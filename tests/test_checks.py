@@ -178,6 +178,15 @@ def test_a_store_that_may_lose_tasks_is_an_error(configure: Callable[[str, str],
     assert ids(check_store()) == ["queueops.E103", "queueops.E104", "queueops.W106"]
 
 
+def test_a_replica_is_an_error(redis_client: redis.Redis) -> None:
+    redis_client.replicaof("127.0.0.1", 1)
+    try:
+        assert "queueops.E110" in ids(check_store())
+    finally:
+        redis_client.replicaof("no", "one")
+    assert "queueops.E110" not in ids(check_store())
+
+
 def test_a_store_that_does_not_answer_is_a_warning_without_its_password(settings: Any) -> None:
     settings.QUEUEOPS = {"URL": "redis://:hunter2@127.0.0.1:1"}
     (message,) = check_store()

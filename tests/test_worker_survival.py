@@ -15,8 +15,10 @@ from django.db import OperationalError, connection, connections
 from queueops import registry
 from queueops.context import Context
 from queueops.contracts import Lease, Outcome
+from queueops.errors import SoftTimeout
 from queueops.signals import task_succeeded
 from queueops.worker import hygiene
+from queueops.worker.slot import Slot
 from tests.rig import Rig, answer
 from tests.waiting import wait_until
 
@@ -110,6 +112,17 @@ def test_a_receiver_that_would_end_its_thread_costs_no_outcome(
         assert [end.value for end in rig.ends(3)] == [b"42"] * 3
     finally:
         task_succeeded.disconnect(leave)
+
+
+def test_an_interrupt_that_meets_the_very_end_leaves_no_task_that_seems_to_run(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(slot: Slot) -> None:
+        raise SoftTimeout(seconds=1)
+
+    monkeypatch.setattr(Slot, "close", interrupted)
+    assert rig.run(lambda context: 7).value == b"7"
+    assert list(rig.executor.running()) == []
 
 
 async def sleep(context: Context) -> None:

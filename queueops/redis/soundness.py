@@ -50,6 +50,9 @@ def _of_info(client: redis.Redis) -> Iterator[Fault]:
         text = "The user of the store's URL may not ask it for INFO: whether it keeps tasks cannot be told."
         yield Fault(number=109, text=text, hint="Give it that command: ACL SETUSER name +info.")
         return
+    if str(_of_one_server(info).get("role", "master")) != "master":
+        text = "The store is a replica: nothing can be pushed to it."
+        yield Fault(number=110, text=text, hint="Name the primary, or sentinels.", loses=True)
     yield from faults(_of_one_server(info))
 
 

@@ -61,8 +61,9 @@ class Slot:
             self.deadline = NEVER
 
     def clear(self) -> None:
-        """The outcome is known; the task no longer counts as started here."""
+        """The outcome is known; the task no longer counts as started here, though an interrupt met `close` itself."""
         self.context = None
+        self.lease = None
         self._table.clear(self.number)
 
     def extend(self, lease: Lease, seconds: float) -> None:
