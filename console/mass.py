@@ -43,8 +43,7 @@ def go_on(request: HttpRequest, entry: AuditEntry) -> bool:
     """Act on more tasks, for about SECONDS, and say whether that was its end; an outage keeps what was done before."""
     until = monotonic() + SECONDS
     while entry.place is not None:
-        _step(request, entry, until)
-        if monotonic() > until:
+        if not _step(request, entry, until) or monotonic() > until:
             break
     return entry.place is None
 
@@ -71,7 +70,9 @@ def outcome(entry: AuditEntry) -> Outcome:
     return Outcome.PARTLY if entry.changed else Outcome.REFUSED
 
 
-def _step(request: HttpRequest, entry: AuditEntry, until: float) -> None:
+def _step(request: HttpRequest, entry: AuditEntry, until: float) -> bool:
+    """One part; False when somebody else went on meanwhile, whose count stands: the engine did nothing twice."""
+    begun_at = {"seen": entry.seen, "place": entry.place}
     query, left = TaskQuery(**entry.filter), entry.count - entry.seen
     rows, place = gather(query, entry.place or "", min(MOST, left), until)
     part = _act(request, entry, rows) if rows else None
@@ -84,7 +85,11 @@ def _step(request: HttpRequest, entry: AuditEntry, until: float) -> None:
         entry.place, entry.outcome, entry.detail = None, Outcome.FAILED, part.detail
     elif not entry.goes_on:
         entry.outcome = outcome(entry)
-    entry.save()
+    values = {name: getattr(entry, name) for name in ("seen", "place", "changed", "detail", "outcome")}
+    if AuditEntry.objects.filter(pk=entry.pk, **begun_at).update(**values):
+        return True
+    entry.refresh_from_db()
+    return False
 
 
 def _act(request: HttpRequest, entry: AuditEntry, rows: list[TaskRow]) -> AuditEntry:

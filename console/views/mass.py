@@ -64,7 +64,7 @@ def go_on(request: HttpRequest, pk: int) -> HttpResponse:
 def _go_on(request: HttpRequest, entry: AuditEntry) -> HttpResponse:
     if entry.goes_on and mass.go_on(request, entry):
         mass.tell(request, entry)
-    return redirect("console:audit-entry", pk=entry.pk)
+    return redirect(undo.progress_url(entry))
 
 
 def _question(request: HttpRequest, deed: Deed, query: TaskQuery, found: Extent, form: DeedForm) -> HttpResponse:

@@ -9,6 +9,7 @@ from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
+from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from console import mass, returning
@@ -63,7 +64,13 @@ def go_on(request: HttpRequest, whole: AuditEntry) -> HttpResponse:
     whole.save()
     if whole.place is None:
         mass.tell(request, whole)
-    return redirect("console:audit-entry", pk=whole.pk)
+    return redirect(progress_url(whole))
+
+
+def progress_url(entry: AuditEntry) -> str:
+    """The page that shows how far an action is; in the browser that does it, it goes on by itself."""
+    address = reverse("console:audit-entry", kwargs={"pk": entry.pk})
+    return f"{address}?going=1" if entry.goes_on else address
 
 
 def _undo_parts(request: HttpRequest, entry: AuditEntry) -> HttpResponse:

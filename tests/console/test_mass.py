@@ -15,6 +15,7 @@ from console.models import AuditEntry, Outcome
 from console.views import mass as views
 from queueops import control, inspect
 from queueops.contracts import Outcome as Ended
+from queueops.contracts import Row
 from queueops.errors import BrokerUnavailable
 from queueops.inspect import TaskQuery
 from queueops.redis.broker import get_broker
@@ -129,10 +130,10 @@ def test_many_are_done_in_steps_that_leave_alone_what_came_in_later(desk: Desk, 
 
 
 @pytest.mark.usefixtures("small_steps")
-def test_an_action_that_was_paused_stands_still_until_somebody_goes_on(desk: Desk, operator: Client) -> None:
+def test_an_action_goes_on_by_itself_only_where_somebody_goes_on_with_it(desk: Desk, operator: Client) -> None:
     fail(desk, "a", "b", "c")
     operator.post("/ops/tasks/_all_retry?state=failed", {"confirmed": "3"})
-    paused = operator.get(f"/ops/audit/{the_whole().pk}/?pause=1").content.decode()
+    paused = operator.get(f"/ops/audit/{the_whole().pk}/").content.decode()
     assert "data-go-on" not in paused
     assert "Go on" in paused
 
@@ -250,3 +251,26 @@ def test_an_error_stands_in_the_list_without_its_module(desk: Desk, operator: Cl
     assert "NoStock: 6: of pots" in page
     assert "no type at all.. : 6: of pots" in page
     assert "shop.errors" not in page
+
+
+@pytest.mark.usefixtures("small_steps")
+def test_two_who_go_on_at_once_count_each_task_once(
+    desk: Desk, operator: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fail(desk, "a", "b", "c", "d", "e")
+    operator.post("/ops/tasks/_all_retry?state=failed", {"confirmed": "5"})
+    done = control.retry
+
+    def overtaken(ids: list[str], **named: str) -> list[Row]:
+        """Somebody else goes on with the same tasks just before."""
+        monkeypatch.setattr(control, "retry", done)
+        go_on(operator)
+        return done(ids, **named)
+
+    monkeypatch.setattr(control, "retry", overtaken)
+    go_on(operator)
+    assert (the_whole().seen, the_whole().changed) == (4, 4)
+    go_on(operator)
+    assert states("a", "b", "c", "d", "e") == ["pending"] * 5
+    assert (the_whole().changed, the_whole().outcome) == (5, Outcome.DONE)
+    desk.check()
