@@ -82,7 +82,7 @@ urlpatterns = [
     ),
     _url("schedules/", schedules.index, "schedules"),
     _url("schedules/_rows", schedules.rows, "schedules-rows"),
-    _url("schedules/new/", schedule_forms.new, "schedule-new"),
+    _url("schedules/_new", schedule_forms.new, "schedule-new"),
     _url("schedules/_create", schedule_forms.create, "schedule-create"),
     _url("schedules/<name:id>/", schedules.show, "schedule"),
     _url("schedules/<name:id>/_live", schedules.live, "schedule-live"),

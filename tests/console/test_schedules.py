@@ -56,6 +56,15 @@ def test_a_schedule_is_made_in_a_form(clock: Clock, administrator: Client) -> No
     assert "weekly" in text(administrator, "")
 
 
+def test_a_schedule_of_any_name_has_its_page(clock: Clock, administrator: Client) -> None:
+    for name in ("new", "edit", "_rows", "a/edit"):
+        schedules.create(report, Schedule(FAR, args=["x"]), id=name)
+        address = str(administrator.get("/ops/schedules/").content.decode())
+        path = re.search(rf"/ops/schedules/({name.replace('/', '~')}/)\?", address)
+        assert path is not None
+        assert f"<h1>{name}</h1>" in text(administrator, path[1])
+
+
 @pytest.mark.parametrize(
     ("name", "value", "told"),
     [
@@ -91,10 +100,10 @@ def test_an_id_that_is_in_use_is_refused(clock: Clock, administrator: Client) ->
 
 
 def test_a_line_is_tried(clock: Clock, administrator: Client) -> None:
-    page = text(administrator, "new/?line=0+3+*+*+*&zone=Europe/Berlin")
+    page = text(administrator, "_new?line=0+3+*+*+*&zone=Europe/Berlin")
     assert len(re.findall(r"03:00:00 CES?T", page)) == 5
-    assert "is not understood" in text(administrator, "new/?line=now&zone=UTC")
-    assert "There is no time zone" in text(administrator, "new/?line=@daily&zone=Mars")
+    assert "is not understood" in text(administrator, "_new?line=now&zone=UTC")
+    assert "There is no time zone" in text(administrator, "_new?line=@daily&zone=Mars")
 
 
 def test_a_schedule_is_edited(clock: Clock, administrator: Client) -> None:
@@ -168,7 +177,7 @@ def test_a_viewer_sees_no_arguments_and_no_buttons(clock: Clock, viewer: Client)
         page = text(viewer, path)
         assert "monday" not in page
         assert not any(f"/_{verb}" in page for verb in ("run", "pause", "delete"))
-    assert "new/" not in text(viewer, "")
+    assert "_new" not in text(viewer, "")
     text(viewer, "s/edit/", 403)
 
 
