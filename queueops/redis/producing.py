@@ -13,6 +13,7 @@ from queueops.errors import BrokenPool, NotDurable
 from queueops.redis import pushwire
 from queueops.redis.link import BATCH, Link
 from queueops.redis.pushline import RedisPushes
+from queueops.redis.replies import said
 from queueops.redis.waker import connection_for
 
 DURABLE_S = 5.0
@@ -84,7 +85,8 @@ class Producing(Link):
             line.send_command("WAITAOF", 1, 0, round(DURABLE_S * 1000))
             local, _ = line.read_response()
         except (redis.RedisError, OSError) as error:
-            raise NotDurable(what=f"a task to pool {pool}", wanted="the append-only file", seconds=0) from error
+            wanted = f"the append-only file ({said(error).rstrip('. ')})"
+            raise NotDurable(what=f"a task to pool {pool}", wanted=wanted, seconds=0) from error
         finally:
             line.disconnect()
         if not local:

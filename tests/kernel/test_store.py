@@ -10,7 +10,7 @@ from redis import exceptions
 
 from queueops.conf import Settings
 from queueops.contracts import Outcome, Settlement
-from queueops.errors import BrokerUnavailable, StoreFull
+from queueops.errors import BrokerUnavailable, NotDurable, StoreFull
 from queueops.ids import new_id
 from queueops.redis import embedded
 from queueops.redis.broker import RedisBroker
@@ -86,6 +86,23 @@ def test_a_worker_can_begin_to_drain_a_full_store(full: Desk) -> None:
 def test_a_push_goes_through_as_soon_as_there_is_room(full: Desk) -> None:
     full.client.config_set("maxmemory", 0)
     assert full.push("new")[0].word == "OK"
+
+
+def test_a_durable_push_is_on_disk_or_says_that_it_is_not(desk: Desk) -> None:
+    def push(task_id: str) -> str:
+        return desk.broker.push([make(task_id)], durable=True)[0].word
+
+    before = desk.client.config_get("append*")
+    try:
+        desk.client.config_set("appendfsync", "always")
+        assert push("a") == "OK"
+        desk.client.config_set("appendonly", "no")
+        with pytest.raises(NotDurable, match=r"was written, but the append-only file \(.*appendonly is disabled\)"):
+            push("b")
+    finally:
+        for name in ("appendonly", "appendfsync"):
+            desk.client.config_set(name, before[name])
+    assert desk.states("a", "b") == ["pending", "pending"]
 
 
 def test_scripts_that_the_server_forgot_are_loaded_again(desk: Desk) -> None:
