@@ -28,6 +28,7 @@ _LOCAL = re.compile(rf"^(?:local )?function (\w+)\({_END}", re.MULTILINE)
 _NAMESPACE = re.compile(r"^local (\w+) = \{\}\n", re.MULTILINE)
 _VARIABLES = re.compile(r"^local (?!function\b)([\w, ]+?)(?: =|\n)", re.MULTILINE)
 _WORD = re.compile(r"(?<![\w.])[a-zA-Z_]\w*")
+_CALLED = re.compile(r"(?<![\w.'\"])\w+(?=\()")
 _GROUP = "do\nlocal function make()\n{}end\nmake()\nend\n"
 _OPENING = """\
 local MAKERS, byte = {}, string.byte
@@ -72,8 +73,10 @@ def made_late(body: str) -> str:
     parts = [_part(letter, text) for letter, (_, text) in zip(ascii_letters, PART.findall(rest), strict=False)]
     main = PART.sub("", rest)
     late = "".join(part.rest for part in parts) + "".join(_groups(parts, base)) + main
+    fields: dict[str, str] = {}
     for field in (field for part in parts for field in part.functions):
-        late = re.sub(rf"(?<![\w.'\"]){field[2:]}(?=\()", f"F.{field}", late)
+        fields.setdefault(field[2:], f"F.{field}")
+    late = _CALLED.sub(lambda match: fields.get(match[0], match[0]), late)  # one pass: a script has 500 functions
     return f"{base}{_OPENING}{late}end)()\n"
 
 
