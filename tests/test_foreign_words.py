@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import uuid
 
 import pytest
 
 from queueops import BadId, task
-from queueops.errors import BadOption, UnknownOption
+from queueops.errors import BadOption, DuplicateName, UnknownOption
 from tests.tasks_for_tests import add
 
 
@@ -38,6 +39,45 @@ def test_the_options_of_other_systems_are_understood(foreign, ours):
 def test_what_a_task_has_not_is_not_advised():
     with pytest.raises(UnknownOption, match="A task has no option 'countdown'; known are: cron, durable"):
         task(countdown=5)(lambda: None)
+
+
+def test_a_decorator_that_hides_the_name_of_its_function_is_refused():
+    """Two tasks below it had one name, and whoever pushed the first one had the second one run."""
+
+    def bare(function):
+        def inner(*args, **kwargs):
+            return function(*args, **kwargs)
+
+        return inner
+
+    with pytest.raises(BadOption, match=r"give its decorator functools\.wraps, or the task a name="):
+        task(bare(lambda: 1))
+    assert task(name="tests.bare.named")(bare(lambda: 1))() == 1
+    assert task(functools.wraps(len)(bare(lambda: 1))).name == "builtins.len"
+
+    @task
+    def again(*args, **kwargs):
+        return again
+
+    assert again() is again
+
+
+def test_two_tasks_of_one_name_are_found_below_one_decorator():
+    def kept(function):
+        @functools.wraps(function)
+        def inner(*args, **kwargs):
+            return function(*args, **kwargs)
+
+        return inner
+
+    def first(): ...
+
+    def second(): ...
+
+    task(name="tests.kept")(kept(first))
+    task(name="tests.kept")(kept(first))  # as a module does that is loaded again
+    with pytest.raises(DuplicateName, match=r"Two tasks are named 'tests\.kept'"):
+        task(name="tests.kept")(kept(second))
 
 
 def test_a_method_is_refused_where_it_is_defined():

@@ -5,6 +5,8 @@ from __future__ import annotations
 import functools
 from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Iterable, Iterator
 from datetime import timedelta
+from inspect import CO_VARARGS, CO_VARKEYWORDS, unwrap
+from types import CellType, CodeType, FunctionType
 from typing import Any, ParamSpec, Protocol, TypeVar, overload
 
 from queueops import registry
@@ -97,14 +99,40 @@ def _made_task(function: Callable[..., Any], options: dict[str, Any]) -> Task[..
     own = _known(options)
     if (given := own.pop("name", None)) is None and function.__name__ == "<lambda>":
         raise BadOption(name="function", value=function, expected="a def, or be given a name=")
+    if given is None and _hides_its_function(function):
+        expected = "one that kept its own name: give its decorator functools.wraps, or the task a name="
+        raise BadOption(name="function", value=function, expected=expected)
     name = check_id(given or default_name(function), "name of a task")
     unique, schedule = own.pop("unique", None), Schedule.of(own.pop("cron", None))
     handler = handler_for(function, name, _retry_on(own.pop("retry_on", (Exception,))))
     unique_id = None if unique is None else UniqueId(unique, function)
     made: Task[..., Any, Any] = Task(handler, Options().but(**own), unique_id, schedule)
     handler.task = made
-    registry.register(handler, f"{function.__code__.co_filename}:{function.__code__.co_firstlineno}")
+    registry.register(handler, _place(function))
     return made
+
+
+def _hides_its_function(function: Callable[..., Any]) -> bool:
+    """Whether it is what a decorator without `functools.wraps` made: all that it is put on would have one name."""
+    code: CodeType = function.__code__
+    takes_anything = code.co_flags & CO_VARARGS and code.co_flags & CO_VARKEYWORDS and not code.co_argcount
+    if not takes_anything or hasattr(function, "__wrapped__"):
+        return False
+    return any(isinstance(_content(cell), FunctionType) for cell in getattr(function, "__closure__", None) or ())
+
+
+def _content(cell: CellType) -> Any:
+    """None while there is nothing in it: what the decorated function will be called is not yet known to itself."""
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return None
+
+
+def _place(function: Callable[..., Any]) -> str:
+    """Where it is written, and not where a decorator is."""
+    code: CodeType = getattr(unwrap(function), "__code__", function.__code__)
+    return f"{code.co_filename}:{code.co_firstlineno}"
 
 
 def _known(options: dict[str, Any]) -> dict[str, Any]:
