@@ -65,7 +65,7 @@ def test_a_task_that_is_cancelled_hard_is_interrupted_where_it_is(bench: Bench) 
 def test_one_that_can_not_be_interrupted_dies_with_its_process_whose_other_tasks_run_again(bench: Bench) -> None:
     worker = bench.worker()
     child = worker.child()
-    neighbour, whole = tasks.work.push(3), group(tasks.work.s(600), tasks.echo.s()).push()
+    neighbour, whole = tasks.work.push(3), group(tasks.work.s(600)).push()
     bench.started(neighbour)
     wait_until(lambda: len(bench.ledger.lines("start")) == 2, 20, bench.say)
     whole.cancel(hard=True)
