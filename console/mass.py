@@ -6,6 +6,7 @@ know of it. Between two steps its place is in the entry: it can be left alone, a
 
 from __future__ import annotations
 
+from math import inf
 from time import monotonic
 from typing import Any
 
@@ -28,9 +29,11 @@ SECONDS = 2.0
 """A step begins nothing new after so long."""
 
 
-def start(request: HttpRequest, deed: Deed, query: TaskQuery, most: int, values: dict[str, Any]) -> AuditEntry:
-    """Write down what is meant: `most` of the tasks that match at most, and none that comes in later."""
-    chosen = {"values": values} if values else {}
+def start(
+    request: HttpRequest, deed: Deed, query: TaskQuery, most: int, asked_ms: int, values: dict[str, Any]
+) -> AuditEntry:
+    """Write down what is meant: `most` of the tasks that match at most, and none that came in after `asked_ms`."""
+    chosen = {"asked_ms": asked_ms} | ({"values": values} if values else {})
     return begin(request, deed.verb, titled(query), count=most, filter=query.params(), before=chosen, place="")
 
 
@@ -74,7 +77,7 @@ def _step(request: HttpRequest, entry: AuditEntry, until: float) -> bool:
     """One part; False when somebody else went on meanwhile, whose count stands: the engine did nothing twice."""
     begun_at = {"seen": entry.seen, "place": entry.place}
     query, left = TaskQuery(**entry.filter), entry.count - entry.seen
-    rows, place = gather(query, entry.place or "", min(MOST, left), until)
+    rows, place = gather(query, entry.place or "", min(MOST, left), until, entry.before.get("asked_ms", inf))
     part = _act(request, entry, rows) if rows else None
     entry.seen += len(rows)
     entry.place = place if entry.seen < entry.count else None

@@ -40,15 +40,15 @@ def extent_of(query: TaskQuery, page: TaskPage) -> Extent:
     return Extent(page.total, exact=False, sample=sample)
 
 
-def gather(query: TaskQuery, place: str, most: int, until: float) -> tuple[list[TaskRow], str | None]:
+def gather(query: TaskQuery, place: str, most: int, until: float, asked_ms: float) -> tuple[list[TaskRow], str | None]:
     """The next rows behind `place`, `most` of them at most, and where they go on (None at the end).
 
-    What entered its state after the first page was read stands before it, and is never among them.
+    What entered its state after `asked_ms`, when the question was put, is never among them.
     """
     rows: list[TaskRow] = []
     while len(rows) < most:
         page = inspect.tasks(query, after=place, limit=min(PAGE, most - len(rows)))
-        rows += page.rows
+        rows += (row for row in page.rows if row.entered_ms <= asked_ms)
         place = page.next
         if not place:
             return rows, None

@@ -34,6 +34,7 @@ def act(request: HttpRequest, verb: str) -> HttpResponse:
         query = TaskQuery.from_params(request.GET)
     except FilterError as error:
         return failures.bad_request(request, str(error))
+    asked_ms = inspect.now_ms()  # before they are counted: what comes in between is left alone
     deed, found = DEEDS[verb], extent(query)
     if not found.count or not query.params():
         messages.info(request, _("No task matches the filter."))
@@ -43,11 +44,12 @@ def act(request: HttpRequest, verb: str) -> HttpResponse:
     count = int(asked) if asked.isdecimal() and len(asked) < 10 else found.count
     needed = need(count, irreversible=deed.irreversible, far_reaching=True)
     if not (asked and is_confirmed(needed, count, request.POST.dict()) and form.is_valid()):
-        return _question(request, deed, query, found, form)
+        return _question(request, deed, query, found, form, asked_ms)
+    asked_ms = _asked_ms(request, asked_ms)
     if count > MOST:
-        entry = mass.start(request, deed, query, count, form.values)
+        entry = mass.start(request, deed, query, count, asked_ms, form.values)
         return _go_on(request, entry)
-    rows, _place = gather(query, "", count, monotonic() + mass.SECONDS)
+    rows, _place = gather(query, "", count, monotonic() + mass.SECONDS, asked_ms)
     choice = Choice(tuple((row.pool, row.id) for row in rows))
     perform(request, deed, choice, form.values, known=facts(rows), filter=query.params())
     return redirect(facets.address(query))
@@ -67,13 +69,22 @@ def _go_on(request: HttpRequest, entry: AuditEntry) -> HttpResponse:
     return redirect(undo.progress_url(entry))
 
 
-def _question(request: HttpRequest, deed: Deed, query: TaskQuery, found: Extent, form: DeedForm) -> HttpResponse:
+def _asked_ms(request: HttpRequest, now_ms: int) -> int:
+    """When the question was put that has been answered; now, where nobody says it."""
+    sent = request.POST.get("asked_ms", "")
+    return int(sent) if sent.isdecimal() and len(sent) < 16 else now_ms
+
+
+def _question(
+    request: HttpRequest, deed: Deed, query: TaskQuery, found: Extent, form: DeedForm, asked_ms: int
+) -> HttpResponse:
     again = "confirmed" in request.POST
     names = [(name, count) for name, count in inspect.facets(query).get("name", []) if count]
     context: dict[str, Any] = {
         "deed": deed,
         "query": query,
         "found": found,
+        "asked_ms": asked_ms,
         "form": form,
         "names": names[:SHOWN],
         "more": len(names) - SHOWN,

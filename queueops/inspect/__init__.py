@@ -65,6 +65,7 @@ from queueops.inspect.schedules import (
     unkept_schedules,
 )
 from queueops.inspect.snapshot import snapshot
+from queueops.inspect.source import now_ms
 from queueops.inspect.tail import tail
 from queueops.inspect.tasks import tasks
 from queueops.inspect.trees import tree
@@ -131,6 +132,7 @@ __all__ = [
     "fsck",
     "lanes",
     "next_runs",
+    "now_ms",
     "preview",
     "preview_edit",
     "raw",

@@ -26,6 +26,11 @@ def open_reader() -> Reader:
     return Reader(get_broker())
 
 
+def now_ms() -> int:
+    """The store's time in ms: by it stands when a task entered its state."""
+    return open_reader().now_ms()
+
+
 def redactor() -> Redactor:
     """What hides values, by the setting REDACT."""
     return _redactor(tuple(conf.current().redact))

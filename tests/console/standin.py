@@ -44,6 +44,7 @@ from tests.console.standin_schedules import ScheduleWorld
 
 QUESTIONS = (
     "snapshot",
+    "now_ms",
     "tasks",
     "task",
     "raw",
@@ -129,6 +130,10 @@ class World:
                 ops=99,
             ),
         )
+
+    def now_ms(self) -> int:
+        self._ask()
+        return 10**15
 
     def tasks(self, query: TaskQuery, after: str = "", limit: int = 50) -> TaskPage:
         self._ask()

@@ -20,6 +20,7 @@ from queueops.errors import BrokerUnavailable
 from queueops.inspect import TaskQuery
 from queueops.redis.broker import get_broker
 from tests.kernel.desk import Desk
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.django_db
 FAILED = "/ops/tasks/?state=failed"
@@ -274,3 +275,15 @@ def test_two_who_go_on_at_once_count_each_task_once(
     assert states("a", "b", "c", "d", "e") == ["pending"] * 5
     assert (the_whole().changed, the_whole().outcome) == (5, Outcome.DONE)
     desk.check()
+
+
+@pytest.mark.parametrize("filter_", ["state=failed", "state=failed&name=tests.noop"])
+def test_what_came_in_since_the_question_is_left_alone(filter_: str, desk: Desk, administrator: Client) -> None:
+    fail(desk, "a", "b", "c")
+    url = f"/ops/tasks/_all_delete?{filter_}"
+    question = administrator.post(url).content.decode()
+    asked = dict(re.findall(r'name="(asked_ms|confirmed)" value="(\d+)"', question))
+    wait_until(lambda: inspect.now_ms() > int(asked["asked_ms"]))
+    fail(desk, "late")
+    administrator.post(url, asked | {"typed": asked["confirmed"], "reason": "x"})
+    assert states("a", "b", "c", "late") == [""] * 3 + ["failed"]
