@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from asgiref.sync import sync_to_async
 from django.db import OperationalError, connection, connections
+from django.utils import translation
 
 from queueops import registry
 from queueops.context import Context
@@ -197,6 +198,47 @@ def test_what_an_interrupted_async_task_left_in_its_thread_holds_up_no_other(mak
         assert rig.ends(2)[1].value == b"7"
     finally:
         release.set()
+
+
+def test_what_an_async_task_gave_up_waiting_for_in_its_thread_keeps_no_slot(make_rig: Callable[[int], Rig]) -> None:
+    rig, release = make_rig(1), threading.Event()
+
+    async def impatient(context: Context) -> str:
+        try:
+            await asyncio.wait_for(sync_to_async(release.wait)(100), 0.01)
+        except TimeoutError:
+            return "gave up"
+        return "waited"
+
+    async def quick(context: Context) -> int:
+        return await sync_to_async(lambda: 7)()
+
+    try:
+        assert rig.run(impatient).value == b'"gave up"'
+        rig.submit(rig.task(quick))
+        assert rig.ends(2)[1].value == b"7"
+    finally:
+        release.set()
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("uses_its_thread", [False, True])
+def test_what_an_async_task_sets_is_not_seen_by_the_next_one(
+    make_rig: Callable[[int], Rig], uses_its_thread: bool
+) -> None:
+    rig = make_rig(1)
+
+    async def speak(context: Context) -> str | None:
+        found = translation.get_language()
+        translation.activate("de")
+        if uses_its_thread:
+            await sync_to_async(connection.ensure_connection)()
+        return found
+
+    rig.submit(rig.task(speak), 3)
+    first, *others = [end.value for end in rig.ends(3)]
+    assert others == [first, first]
+    assert first != b'"de"'
 
 
 @pytest.mark.django_db(transaction=True)

@@ -6,7 +6,7 @@ Django gives one to each request; here a slot keeps it, and database connections
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
 
 from asgiref.sync import SyncToAsync, ThreadSensitiveContext
 
@@ -25,16 +25,20 @@ class Annexe:
         """Called by the coroutine that runs a task: what this one and those that it begins run goes there."""
         SyncToAsync.thread_sensitive_context.set(self._context)
 
-    def clean(self, then: Callable[[], object]) -> None:
-        """Clean its connections, behind what is still run there; ``then`` is called by it, or now if there is none."""
-        executor = _threads.get(self._context)
-        if executor is None:
-            then()
-        else:
-            executor.submit(hygiene.clean).add_done_callback(lambda _: then())
+    def is_used(self) -> bool:
+        """Whether anything was run there, so that there may be connections."""
+        return self._context in _threads
+
+    async def clean(self, patience: float) -> bool:
+        """Clean its connections; False when what is still run there has not ended after so many seconds."""
+        try:
+            await asyncio.wait_for(asyncio.wrap_future(_threads[self._context].submit(hygiene.clean)), patience)
+        except TimeoutError:
+            return False
+        return True
 
     def abandon(self, *, wait: bool = False) -> None:
-        """Leave the thread to what an interrupted task has begun there; behind that it ends."""
+        """Leave the thread to what a task has begun there, and was not waited for; behind that it ends."""
         executor = _threads.pop(self._context, None)
         self._context = ThreadSensitiveContext()
         if executor is not None:

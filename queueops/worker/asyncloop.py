@@ -7,9 +7,9 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
-from contextlib import suppress
-from functools import partial
+from collections.abc import Callable, Coroutine
+from contextvars import copy_context
+from typing import Any
 
 from queueops.context import Context
 from queueops.contracts import Lease, Settlement
@@ -19,6 +19,9 @@ from queueops.worker.slot import AsyncSlot, Slot
 from queueops.worker.slots import SlotTable
 
 logger = logging.getLogger("queueops.worker")
+
+LEFT_BEHIND = 1.0
+"""Seconds that a slot waits for what its task has left in a thread, as after `wait_for(sync_to_async(f)(), 5)`."""
 
 Ended = Callable[[Lease, Settlement, float], None]
 Refused = Callable[[Context], Settlement | None]
@@ -38,6 +41,7 @@ class AsyncRunner:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._closed = False
+        self._surroundings = copy_context()
 
     def submit(self, contexts: list[Context]) -> None:
         """Run these as soon as slots are free."""
@@ -103,26 +107,26 @@ class AsyncRunner:
     def _pump(self) -> None:
         while self._free and self._waiting:
             slot, context = self._free.pop(), self._waiting.popleft()
-            slot.task = asyncio.ensure_future(self._run_one(slot, context))
+            self._begin(slot, self._run_one(slot, context))
+
+    def _begin(self, slot: AsyncSlot, coroutine: Coroutine[Any, Any, None]) -> None:
+        """In a context of its own: what one task sets, such as the language, is not seen by the next one."""
+        slot.task = slot.loop.create_task(coroutine, context=self._surroundings.copy())
 
     async def _run_one(self, slot: AsyncSlot, context: Context) -> None:
         started = time.monotonic()
         slot.annexe.enter()
         settlement = self._refused(context) or await aexecute(slot, context)
         self._ended(context.lease, settlement, (time.monotonic() - started) * 1000)
-        if slot.interrupt is None:
-            slot.annexe.clean(partial(self._tell_free, slot))
+        if slot.annexe.is_used():
+            self._begin(slot, self._tidy(slot))  # not here: a task that was cancelled by itself could not wait
         else:
-            slot.annexe.abandon()
             self._set_free(slot)
 
-    def _tell_free(self, slot: AsyncSlot) -> None:
-        """Called in any thread; a loop that has ended needs no slot."""
-        if threading.current_thread() is self._thread:
-            self._set_free(slot)
-        elif not slot.loop.is_closed():
-            with suppress(RuntimeError):  # it was closed just now
-                slot.loop.call_soon_threadsafe(self._set_free, slot)
+    async def _tidy(self, slot: AsyncSlot) -> None:
+        if slot.interrupt is not None or not await slot.annexe.clean(LEFT_BEHIND):
+            slot.annexe.abandon()
+        self._set_free(slot)
 
     def _set_free(self, slot: AsyncSlot) -> None:
         self._free.append(slot)
