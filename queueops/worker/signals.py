@@ -11,7 +11,7 @@ from queueops.worker.bell import Bell
 
 END = (signal.SIGTERM, signal.SIGINT)
 HANG_UP = signal.SIGHUP
-"""Its terminal was closed: as END, but once, for a shell says it again to its jobs. Under `nohup` it is ignored."""
+"""Its terminal was closed: as END, but one with it: a shell says it again to its jobs. Under `nohup` it is ignored."""
 AT_ONCE = signal.SIGQUIT
 """What a supervisor sends when its children are to release their tasks and end at once."""
 

@@ -76,7 +76,7 @@ class Supervisor:
                 self._bury()
                 self._relieve()
                 self._enforce_limits()
-                self._obey(signals.count(*END) + min(1, signals.count(HANG_UP)))
+                self._obey(max(signals.count(*END), min(1, signals.count(HANG_UP))))
         finally:
             signals.close()
             self._bell.close()

@@ -47,6 +47,23 @@ def test_a_terminal_that_is_closed_ends_its_worker_in_order(bench: Bench) -> Non
     assert (record.state, record.crashes) == ("succeeded", 0)
 
 
+@pytest.mark.parametrize(
+    ("first", "second"), [(signal.SIGTERM, signal.SIGHUP), (signal.SIGHUP, signal.SIGTERM)], ids=("log out", "shell")
+)
+def test_the_end_of_a_session_says_both_and_is_no_hurry(
+    bench: Bench, first: signal.Signals, second: signal.Signals
+) -> None:
+    """systemd sends both to what a user who logs out has left in a session."""
+    worker = bench.worker(GRACE=60)
+    handle = tasks.work.push(2.0)
+    bench.started(handle)
+    worker.signal_all(first)
+    wait_until(lambda: "Winding up" in worker.text())
+    worker.signal_all(second)
+    assert worker.wait(90) == 0
+    assert bench.record(handle).state == "succeeded"
+
+
 @pytest.mark.parametrize("name", ["work", "work_later"])
 def test_what_does_not_end_within_the_grace_time_is_released(bench: Bench, name: str) -> None:
     worker = bench.worker()
