@@ -11,6 +11,7 @@ from time import monotonic
 from typing import Any
 
 from django.contrib import messages
+from django.db.models import F
 from django.http import HttpRequest
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -73,26 +74,36 @@ def outcome(entry: AuditEntry) -> Outcome:
     return Outcome.PARTLY if entry.changed else Outcome.REFUSED
 
 
+def add(entry: AuditEntry, *, seen: int = 0, changed: int = 0) -> None:
+    """Count what was done just now; what others have counted meanwhile stays counted."""
+    rows = AuditEntry.objects.filter(pk=entry.pk)
+    rows.update(seen=F("seen") + seen, changed=F("changed") + changed)
+    entry.refresh_from_db(fields=["seen", "changed", "place", "detail", "outcome"])
+
+
+def end(entry: AuditEntry) -> None:
+    """Say how it ended, by what is counted now; what two changed at once only one of them came by."""
+    entry.place, entry.seen = None, max(entry.seen, entry.changed)
+    entry.outcome = outcome(entry)
+    AuditEntry.objects.filter(pk=entry.pk).update(place=None, seen=entry.seen, outcome=entry.outcome)
+
+
 def _step(request: HttpRequest, entry: AuditEntry, until: float) -> bool:
-    """One part; False when somebody else went on meanwhile, whose count stands: the engine did nothing twice."""
+    """One part; False when somebody else went on meanwhile: the engine did nothing twice, and what each did counts."""
     begun_at = {"seen": entry.seen, "place": entry.place}
     query, left = TaskQuery(**entry.filter), entry.count - entry.seen
     rows, place = gather(query, entry.place or "", min(MOST, left), until, entry.before.get("asked_ms", inf))
     part = _act(request, entry, rows) if rows else None
-    entry.seen += len(rows)
-    entry.place = place if entry.seen < entry.count else None
-    if part is not None:
-        entry.changed += part.changed
-        entry.detail = entry.detail or part.detail
+    moved: dict[str, Any] = {"seen": entry.seen + len(rows), "place": place if len(rows) < left else None}
     if part is not None and part.outcome == Outcome.FAILED:
-        entry.place, entry.outcome, entry.detail = None, Outcome.FAILED, part.detail
-    elif not entry.goes_on:
-        entry.outcome = outcome(entry)
-    values = {name: getattr(entry, name) for name in ("seen", "place", "changed", "detail", "outcome")}
-    if AuditEntry.objects.filter(pk=entry.pk, **begun_at).update(**values):
-        return True
-    entry.refresh_from_db()
-    return False
+        moved |= {"place": None, "outcome": Outcome.FAILED, "detail": part.detail}
+    elif part is not None and not entry.detail:
+        moved["detail"] = part.detail
+    is_ours = bool(AuditEntry.objects.filter(pk=entry.pk, **begun_at).update(**moved))
+    add(entry, changed=part.changed if part is not None else 0)
+    if not entry.goes_on and entry.outcome != Outcome.FAILED:
+        end(entry)
+    return is_ours
 
 
 def _act(request: HttpRequest, entry: AuditEntry, rows: list[TaskRow]) -> AuditEntry:

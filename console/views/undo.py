@@ -16,7 +16,7 @@ from console import mass, returning
 from console.act import tell
 from console.audit import begin, judge, recorded, tolerated
 from console.deeds import UNDO
-from console.models import AuditEntry
+from console.models import AuditEntry, Outcome
 from console.page import Frame
 from console.permissions import TABLE
 from console.undo import Step, is_open, open_parts, steps
@@ -55,13 +55,14 @@ def go_on(request: HttpRequest, whole: AuditEntry) -> HttpResponse:
         if not (found := steps(part, whole.actor_name)):
             continue
         undoing = _take_back(request, part, found, part_of=whole)
-        whole.seen, whole.changed = whole.seen + undoing.count, whole.changed + undoing.changed
-        whole.detail = whole.detail or undoing.detail
+        is_first = not part.undone_by.filter(pk__lt=undoing.pk).exclude(outcome=Outcome.FAILED).exists()
+        mass.add(whole, seen=undoing.count if is_first else 0, changed=undoing.changed)
+        if is_first and not whole.detail:
+            AuditEntry.objects.filter(pk=whole.pk).update(detail=undoing.detail)
         if monotonic() > until:
             break
     else:
-        whole.place, whole.outcome = None, mass.outcome(whole)
-    whole.save()
+        mass.end(whole)
     if whole.place is None:
         mass.tell(request, whole)
     return redirect(progress_url(whole))

@@ -287,3 +287,46 @@ def test_what_came_in_since_the_question_is_left_alone(filter_: str, desk: Desk,
     fail(desk, "late")
     administrator.post(url, asked | {"typed": asked["confirmed"], "reason": "x"})
     assert states("a", "b", "c", "late") == [""] * 3 + ["failed"]
+
+
+@pytest.mark.usefixtures("small_steps")
+def test_what_each_of_two_did_of_one_step_is_counted(
+    desk: Desk, operator: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fail(desk, "a", "b", "c", "d")
+    operator.post("/ops/tasks/_all_retry?state=failed", {"confirmed": "4"})
+    done = control.retry
+
+    def halved(ids: list[str], **named: str) -> list[Row]:
+        """One task is ours, then somebody else goes on with both."""
+        monkeypatch.setattr(control, "retry", done)
+        first = done(ids[:1], **named)
+        go_on(operator)
+        return first + done(ids[1:], **named)
+
+    monkeypatch.setattr(control, "retry", halved)
+    go_on(operator)
+    assert (the_whole().seen, the_whole().changed, the_whole().outcome) == (4, 4, Outcome.DONE)
+
+
+@pytest.mark.usefixtures("small_steps")
+def test_two_who_take_back_at_once_count_each_task_once(
+    desk: Desk, operator: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk.push("a", "b", "c", "d")
+    operator.post("/ops/tasks/_all_move?state=pending", {"confirmed": "4", "lane": "slow"})
+    go_on(operator)
+    whole = the_whole()
+    done = control.move
+
+    def overtaken(ids: list[str], *lane: str, **named: str) -> list[Row]:
+        """Somebody else takes all of the rest back just before."""
+        monkeypatch.setattr(control, "move", done)
+        go_on(operator)
+        return done(ids, *lane, **named)
+
+    monkeypatch.setattr(control, "move", overtaken)
+    operator.post(f"/ops/audit/{whole.pk}/_undo")
+    go_on(operator)
+    undoing = the_whole()
+    assert (undoing.undoes, undoing.seen, undoing.changed, undoing.outcome) == (whole, 4, 4, Outcome.DONE)
