@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from ipaddress import ip_address
+from ipaddress import IPv6Address, ip_address
 from typing import Any
 
 from django.http import HttpRequest
@@ -44,9 +44,11 @@ def begin(request: HttpRequest, verb: str, target: str, **facts: Any) -> AuditEn
 def address_of(request: HttpRequest) -> str | None:
     """Where a request came from; None when the server says nothing, or nothing that a database takes for an address."""
     try:
-        return str(ip_address(request.META.get("REMOTE_ADDR", "").partition("%")[0]))
+        found = ip_address(request.META.get("REMOTE_ADDR", "").partition("%")[0])
     except ValueError:
         return None
+    mapped = found.ipv4_mapped if isinstance(found, IPv6Address) else None  # a socket of both families says so
+    return str(mapped or found)
 
 
 @contextmanager

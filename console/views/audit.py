@@ -9,7 +9,7 @@ from console import changes
 from console.deeds import DEEDS, OTHER_LABELS, label
 from console.models import AuditEntry, Outcome
 from console.page import Frame, page
-from console.views.undo import permission, undoable
+from console.views.undo import goes_by_itself, permission, undoable
 
 LIMIT = 50
 MOST_PARTS = 10
@@ -42,6 +42,7 @@ def show(request: HttpRequest, pk: int) -> HttpResponse:
         "entry": entry,
         "parts": parts[:MOST_PARTS],
         "may_go_on": entry.goes_on and permission(entry) in Frame(request).may,
+        "going": goes_by_itself(request, entry),
         "tasks": changes.of_tasks(entry),
         "facts": changes.of_facts(entry),
         "texts": changes.of_texts(entry),

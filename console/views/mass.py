@@ -66,7 +66,7 @@ def go_on(request: HttpRequest, pk: int) -> HttpResponse:
 def _go_on(request: HttpRequest, entry: AuditEntry) -> HttpResponse:
     if entry.goes_on and mass.go_on(request, entry):
         mass.tell(request, entry)
-    return redirect(undo.progress_url(entry))
+    return redirect(undo.progress_url(request, entry))
 
 
 def _asked_ms(request: HttpRequest, now_ms: int) -> int:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from time import monotonic
 from typing import Any
 
 from django.contrib import messages
+from django.core import signing
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
+from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 
 from console import mass, returning
@@ -20,6 +23,9 @@ from console.models import AuditEntry, Outcome
 from console.page import Frame
 from console.permissions import TABLE
 from console.undo import Step, is_open, open_parts, steps
+
+GOING = timedelta(minutes=1)
+"""After a step its page goes on by itself for so long; it does within a second."""
 
 
 def undo(request: HttpRequest, pk: int) -> HttpResponse:
@@ -65,13 +71,26 @@ def go_on(request: HttpRequest, whole: AuditEntry) -> HttpResponse:
         mass.end(whole)
     if whole.place is None:
         mass.tell(request, whole)
-    return redirect(progress_url(whole))
+    return redirect(progress_url(request, whole))
 
 
-def progress_url(entry: AuditEntry) -> str:
+def progress_url(request: HttpRequest, entry: AuditEntry) -> str:
     """The page that shows how far an action is; in the browser that does it, it goes on by itself."""
     address = reverse("console:audit-entry", kwargs={"pk": entry.pk})
-    return f"{address}?going=1" if entry.goes_on else address
+    return f"{address}?{urlencode({'going': signing.dumps(_goer(request, entry))})}" if entry.goes_on else address
+
+
+def goes_by_itself(request: HttpRequest, entry: AuditEntry) -> bool:
+    """Whether this user did a step just now; a link that somebody else has made, or an old one, does nothing."""
+    try:
+        goer = signing.loads(request.GET.get("going", ""), max_age=GOING)
+    except signing.BadSignature:
+        return False
+    return entry.goes_on and goer == _goer(request, entry)
+
+
+def _goer(request: HttpRequest, entry: AuditEntry) -> list[str]:
+    return ["going", str(entry.pk), str(request.user.pk)]
 
 
 def _undo_parts(request: HttpRequest, entry: AuditEntry) -> HttpResponse:

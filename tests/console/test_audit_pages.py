@@ -93,6 +93,7 @@ def test_a_refused_edit_of_a_chunk_keeps_its_text_too(world: World, operator: Cl
         ("192.0.2.7", "192.0.2.7"),
         ("2001:db8::1", "2001:db8::1"),
         ("fe80::1%eth0", "fe80::1"),
+        ("::ffff:192.0.2.7", "192.0.2.7"),
         ("192.0.2.7:8080", None),
         ("unix:", None),
         ("", None),

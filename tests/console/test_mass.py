@@ -330,3 +330,15 @@ def test_two_who_take_back_at_once_count_each_task_once(
     go_on(operator)
     undoing = the_whole()
     assert (undoing.undoes, undoing.seen, undoing.changed, undoing.outcome) == (whole, 4, 4, Outcome.DONE)
+
+
+@pytest.mark.usefixtures("small_steps")
+def test_no_link_makes_an_action_go_on(desk: Desk, operator: Client, client_of: Callable[..., Client]) -> None:
+    fail(desk, "a", "b", "c")
+    going = operator.post("/ops/tasks/_all_retry?state=failed", {"confirmed": "3"}).headers["Location"]
+    assert "data-go-on" in operator.get(going).content.decode()
+    page = f"/ops/audit/{the_whole().pk}/"
+    for link in (f"{page}?going=1", f"{page}?going=", f"{going}x"):
+        assert "data-go-on" not in operator.get(link).content.decode()
+    somebody_else = client_of("administrators")
+    assert "data-go-on" not in somebody_else.get(going).content.decode()

@@ -85,7 +85,7 @@ def test_too_many_failures_from_one_address_have_to_wait(ada: User, client: Clie
     ).status_code == 302  # fmt: skip
 
 
-@pytest.mark.parametrize("proxy", ["127.0.0.1", "::1", ""])
+@pytest.mark.parametrize("proxy", ["127.0.0.1", "::1", "::ffff:127.0.0.1", ""])
 def test_nobody_shuts_all_out_who_come_through_a_proxy_of_this_machine(proxy: str, ada: User) -> None:
     client = Client(REMOTE_ADDR=proxy)
     for number in range(MOST_BY_ADDRESS):
