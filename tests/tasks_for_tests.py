@@ -122,3 +122,18 @@ def come_again() -> int:
 def unencodable() -> object:
     """Return what JSON does not have."""
     return object()
+
+
+@task()
+def speak_german() -> str:
+    """Set the language of what it does."""
+    from django.utils import translation
+
+    translation.activate("de")
+    return translation.get_language() or ""
+
+
+@task()
+async def speak_german_later() -> str:
+    """The same, on the loop."""
+    return speak_german()

@@ -7,6 +7,7 @@ import asyncio
 import pytest
 from asgiref.sync import async_to_sync
 from django.contrib.auth.models import User
+from django.utils.translation import get_language
 
 from queueops import TaskCancelled, TaskFailed, chain, get, task_failed, testing
 from queueops.errors import NotEncodable, UnknownTask
@@ -88,6 +89,14 @@ def test_pushes_of_an_async_test_see_its_transaction(task):
             return [await (await task.apush()).aresult(), await (await chain(task.s()).apush()).aresult()]
 
     assert async_to_sync(main)() == [1, 1]
+
+
+@pytest.mark.parametrize("task", [tasks.speak_german, tasks.speak_german_later])
+def test_what_a_task_sets_for_itself_is_not_set_in_the_test(task):
+    before = get_language()
+    with eager():
+        assert task.push().result() == "de"
+    assert get_language() == before
 
 
 def test_eager_sends_signals():

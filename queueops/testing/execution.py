@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from contextvars import copy_context
+from functools import partial
 
 from asgiref.sync import async_to_sync
 
@@ -39,11 +41,11 @@ def _in_loop(context: Context, table: SlotTable) -> Settlement:
 
     Where this thread has a loop that runs already, in a thread of its own, with all its parts.
     """
-    run_there = async_to_sync(_arun)
+    run_there = partial(async_to_sync(_arun), context, table)
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        return run_there(context, table)
+        return copy_context().run(run_there)  # or what the task sets would be set in the test
     ended: list[Settlement] = []
     thread = threading.Thread(target=lambda: ended.append(asyncio.run(_arun(context, table))), name="queueops-testing")
     thread.start()

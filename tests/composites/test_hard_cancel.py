@@ -41,6 +41,18 @@ def test_one_that_was_asked_to_stop_can_be_interrupted_later_and_a_retry_forgets
     assert (desk.extend(a).cancels != [], desk.extend(a).hard) == (True, [])
 
 
+@pytest.mark.parametrize("again", ["a", "g"])
+def test_one_that_is_to_be_interrupted_is_so_though_it_is_asked_to_stop_before_its_worker_hears(
+    desk: Desk, again: str
+) -> None:
+    a, _ = planted(desk)
+    desk.control("cancel", "a", hard=True)
+    desk.told("cancel", again)
+    assert desk.extend(a).hard == ["a"]
+    desk.settle(a, Outcome.TIMEOUT, b"{}", delay_ms=-1)
+    assert desk.states("a") == ["cancelled"]
+
+
 @pytest.mark.parametrize("outcome", [Outcome.TIMEOUT, Outcome.ERROR])
 def test_one_that_had_to_be_killed_or_says_anything_is_cancelled_though_it_was_its_last_attempt(
     desk: Desk, outcome: Outcome

@@ -19,7 +19,8 @@ local function note_error(id, record, end_)
   try('ZADD', P .. ':errors', now, end_.fingerprint)
 end
 
--- Whether what is cancelled, and runs, is not only asked to stop but interrupted (`xh`).
+-- Whether what is cancelled, and runs, is not only asked to stop but interrupted (`xh`). Once it
+-- is to be, another cancel does not take that back.
 local function harden(id, hard)
   if hard then call('HSET', task_key(id), 'xh', 1) else call('HDEL', task_key(id), 'xh') end
 end

@@ -111,7 +111,7 @@ function family.cancel_child(id, record, reason, hard)
   if LEASED[record.s] and not unlease(id) then
     call('HDEL', task_key(id), 'ag')
     call('HSET', task_key(id), 'x', reason, 'uc', 1)
-    harden(id, hard)
+    harden(id, hard or record.x and record.xh)
     return tell_worker(record.w, id)
   end
   if record.pg then family.unguard(id) end

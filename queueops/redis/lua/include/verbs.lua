@@ -67,7 +67,7 @@ function verbs.cancel(id, record, reason, how)
   if LEASED[record.s] then
     call('HDEL', task_key(id), 'ag')
     call('HSET', task_key(id), 'x', reason ~= '' and reason or 'cancelled by an operator')
-    harden(id, hard)
+    harden(id, hard or record.x and record.xh)
     tell_worker(record.w, id)
     return record.s, hard and 'told the worker to interrupt it' or 'asked the worker to stop it'
   end
