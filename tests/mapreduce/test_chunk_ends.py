@@ -6,7 +6,7 @@ import pytest
 
 from queueops.contracts import Outcome
 from tests.kernel.desk import POOL, end
-from tests.mapreduce.bench import ChunkDesk
+from tests.mapreduce.bench import ChunkDesk, number_of
 from tests.mapreduce.conftest import MakeDesk
 
 LATER = 10**7
@@ -212,3 +212,20 @@ def test_a_log_line_and_progress_of_a_chunk_are_its_own(desk: ChunkDesk) -> None
     assert (desk.chunk(0)["pr"], desk.chunk(0)["to"]) == ("3", "4")
     assert (desk.field("pr"), desk.field("to")) == ("0", "3")
     assert b"half way" in desk.client.lrange(desk.keys.log("m#0"), 0, -1)[0]
+
+
+@pytest.mark.parametrize("outcome", [Outcome.TIMEOUT, Outcome.ERROR])
+def test_one_that_was_interrupted_or_killed_because_its_task_was_cancelled_hard_has_not_failed(
+    desk: ChunkDesk, outcome: Outcome
+) -> None:
+    desk.push_mapped(chunks=2, retries=0)
+    chunk = desk.lease()
+    desk.control("cancel", "m", hard=True)
+    assert desk.extend(chunk).hard == [chunk.id]
+    desk.settle(chunk, outcome, b"{}", delay_ms=-1)
+    assert (desk.chunk(number_of(chunk)).get("at"), desk.counts()) == (None, (2, 0, 0, 0, 0))
+    desk.check()
+    assert desk.restart("process") == "OK"
+    desk.process()
+    desk.reduce()
+    assert desk.states("m") == ["succeeded"]

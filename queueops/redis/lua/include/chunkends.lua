@@ -26,6 +26,9 @@ end
 
 function chunk_outcomes.error(ref, chunk, end_)
   local task = split_ref(ref)
+  if lane_conf('#' .. task).state ~= 'aggregating' and call('HGET', task_key(task), 'xh') then
+    return make_chunk_pending(ref, chunk) -- what was interrupted may say anything, or had to be killed
+  end
   local attempts = (number_of(chunk.at) or 0) + 1
   note_error(task, { n = lane_conf('#' .. task).name }, end_)
   log_line(ref, { k = 'error', attempt = attempts, begun = number_of(chunk.b), worker = chunk.w, error = end_.value })
