@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
 
@@ -20,13 +21,10 @@ def index(request: HttpRequest) -> HttpResponse:
     entries = AuditEntry.objects.select_related("undoes").filter(part_of=None)
     asked = {name: request.GET.get(name, "").strip()[:150] for name in ("actor_name", "verb", "outcome")}
     entries = entries.filter(**{name: value for name, value in asked.items() if value})
-    before = request.GET.get("before", "")
-    if before.isdecimal() and len(before) < 19:
-        entries = entries.filter(pk__lt=int(before))
-    found = list(entries[: LIMIT + 1])
+    found, more = _older(request, entries, LIMIT)
     context = {
-        "entries": found[:LIMIT],
-        "more": found[LIMIT - 1].pk if len(found) > LIMIT else None,
+        "entries": found,
+        "more": more,
         "asked": asked,
         "verbs": sorted({asked["verb"], *DEEDS, *OTHER_LABELS} - {""}, key=label),
         "outcomes": Outcome.choices,
@@ -37,10 +35,11 @@ def index(request: HttpRequest) -> HttpResponse:
 def show(request: HttpRequest, pk: int) -> HttpResponse:
     """One entry, with what was before and after, and the way back if there is one."""
     entry = get_object_or_404(AuditEntry.objects.select_related("undoes"), pk=pk)
-    parts = entry.parts.defer("ids", "before", "after")
+    parts, more = _older(request, entry.parts.defer("ids", "before", "after"), MOST_PARTS)
     context = {
         "entry": entry,
-        "parts": parts[:MOST_PARTS],
+        "parts": parts,
+        "more": more,
         "may_go_on": entry.goes_on and permission(entry) in Frame(request).may,
         "going": goes_by_itself(request, entry),
         "tasks": changes.of_tasks(entry),
@@ -49,3 +48,12 @@ def show(request: HttpRequest, pk: int) -> HttpResponse:
         "undoable": undoable(entry, request),
     }
     return page(request, "audit/entry.html", context)
+
+
+def _older(request: HttpRequest, entries: QuerySet[AuditEntry], most: int) -> tuple[list[AuditEntry], int | None]:
+    """Those of one page, and the entry that ends it where there are more; `before` ended the page before."""
+    before = request.GET.get("before", "")
+    if before.isdecimal() and len(before) < 19:
+        entries = entries.filter(pk__lt=int(before))
+    found = list(entries[: most + 1])
+    return found[:most], found[most - 1].pk if len(found) > most else None

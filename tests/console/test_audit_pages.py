@@ -116,3 +116,16 @@ def test_times_are_those_of_the_user_s_zone_also_without_use_tz(
     AuditEntry.objects.filter(pk=entry.pk).update(at=local)
     assert "2026-01-31 21:00:00 JST" in administrator.get(f"/ops/audit/{entry.pk}/").content.decode()
     assert "2026-01-31 21:00:00" in administrator.get("/ops/audit/").content.decode()
+
+
+def test_all_parts_of_an_action_are_found_from_it(administrator: Client, world: World) -> None:
+    filter_ = {"state": "failed"}
+    whole = AuditEntry.objects.create(actor_name="ada", verb="retry", target="x", filter=filter_, count=23, seen=23)
+    parts = [AuditEntry.objects.create(actor_name="ada", verb="retry", target="1", part_of=whole) for _ in range(23)]
+    found, link = [], f"/ops/audit/{whole.pk}/"
+    while link:
+        page = administrator.get(link).content.decode()
+        found += re.findall(r'id="a-(\d+)"', page)
+        older = re.search(r'rel="next" href="(\?before=\d+)"', page)
+        link = f"/ops/audit/{whole.pk}/{older[1]}" if older else ""
+    assert found == [str(part.pk) for part in reversed(parts)]
