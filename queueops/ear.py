@@ -55,6 +55,7 @@ class Hub:
         self._thread: threading.Thread | None = None
         self._closing = False
         self._told = False
+        self._failures = 0
         self._bell: socket.socket | None = None
 
     def listen(self, channel: str) -> Ear:
@@ -104,12 +105,11 @@ class Hub:
                 self._bell.send(b"!")
 
     def _run(self, bell: socket.socket, inside: socket.socket) -> None:
-        failures = 0
+        self._failures = 0
         with bell, inside:
             while True:
                 try:
                     listener = RedisListener(self.broker)
-                    failures = 0
                     with contextlib.closing(listener):
                         self._again()
                         self._serve(listener, inside)
@@ -120,8 +120,8 @@ class Hub:
                     if isinstance(error, StoreRefuses):
                         self._refused(error)
                     self._news_for_all()
-                    time.sleep(PAUSES[min(failures, len(PAUSES) - 1)])
-                    failures += 1
+                    time.sleep(PAUSES[min(self._failures, len(PAUSES) - 1)])
+                    self._failures += 1
 
     def _serve(self, listener: RedisListener, inside: socket.socket) -> None:
         idle_since = time.monotonic()
@@ -135,6 +135,7 @@ class Hub:
                     inside.recv(4096)
                 if listener in ready:
                     self._hear(listener.read())
+                    self._failures = 0  # not before: one that is refused can connect each time
                 if self._ears:
                     idle_since = time.monotonic()
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import redis
 
-from queueops import inspect, waiting
+from queueops import ear, inspect, waiting
 from queueops.checks import check_store
 from queueops.contracts import Conflict, Outcome
 from queueops.errors import BrokerUnavailable
@@ -81,6 +81,34 @@ def test_without_channels_a_result_is_looked_for(
         waiter.join(100)
     assert found == [7]
     waiting.close()
+
+
+class Pauses(tuple[float, ...]):
+    """Remembers how far they were taken."""
+
+    most = 0
+
+    def __getitem__(self, number: Any) -> Any:
+        self.most = max(self.most, number)
+        return super().__getitem__(number)
+
+
+def test_without_channels_whoever_waits_does_not_connect_again_and_again_without_a_pause(
+    deaf: Desk, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pauses = Pauses((0.001, 0.002, 0.003, 0.004))
+    monkeypatch.setattr(ear, "PAUSES", pauses)
+    settings.QUEUEOPS = settings.QUEUEOPS | {"URL": deaf.broker.settings.url}
+    deaf.push("a")
+    lease = deaf.lease()
+    waiter = threading.Thread(target=lambda: TaskHandle("a").result(timeout=100))
+    waiter.start()
+    try:
+        wait_until(lambda: pauses.most == 3)
+    finally:
+        deaf.settle(lease, value=b"7")
+        waiter.join(100)
+        waiting.close()
 
 
 def test_who_may_not_use_the_keys_is_told_so(make_user: MakeUser, make_desk: MakeDesk) -> None:
