@@ -12,6 +12,7 @@ from typing import Any
 
 from django.contrib import messages
 from django.db.models import F
+from django.db.models.functions import Greatest
 from django.http import HttpRequest
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -83,9 +84,11 @@ def add(entry: AuditEntry, *, seen: int = 0, changed: int = 0) -> None:
 
 def end(entry: AuditEntry) -> None:
     """Say how it ended, by what is counted now; what two changed at once only one of them came by."""
-    entry.place, entry.seen = None, max(entry.seen, entry.changed)
+    rows = AuditEntry.objects.filter(pk=entry.pk)
+    rows.update(place=None, seen=Greatest("seen", "changed"))
+    entry.refresh_from_db(fields=["seen", "changed", "place"])
     entry.outcome = outcome(entry)
-    AuditEntry.objects.filter(pk=entry.pk).update(place=None, seen=entry.seen, outcome=entry.outcome)
+    rows.update(outcome=entry.outcome)
 
 
 def _step(request: HttpRequest, entry: AuditEntry, until: float) -> bool:

@@ -9,6 +9,9 @@ from typing import Any
 from django.contrib import messages
 from django.core import signing
 from django.core.exceptions import PermissionDenied
+from django.db import router
+from django.db.models import F
+from django.db.transaction import atomic
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
@@ -33,7 +36,7 @@ def undo(request: HttpRequest, pk: int) -> HttpResponse:
     entry = get_object_or_404(AuditEntry, pk=pk)
     if permission(entry) not in Frame(request).may:
         raise PermissionDenied
-    if entry.is_mass and is_open(entry):
+    if entry.is_mass and (is_open(entry) or entry.undone_by.filter(place="").exists()):
         return _undo_parts(request, entry)
     if not (found := steps(entry, request.user.get_username())):
         messages.warning(request, _("There is nothing left to undo."))
@@ -63,6 +66,8 @@ def go_on(request: HttpRequest, whole: AuditEntry) -> HttpResponse:
         undoing = _take_back(request, part, found, part_of=whole)
         is_first = not part.undone_by.filter(pk__lt=undoing.pk).exclude(outcome=Outcome.FAILED).exists()
         mass.add(whole, seen=undoing.count if is_first else 0, changed=undoing.changed)
+        if not whole.goes_on:
+            mass.end(whole)  # somebody else came to its end before this was counted
         if is_first and not whole.detail:
             AuditEntry.objects.filter(pk=whole.pk).update(detail=undoing.detail)
         if monotonic() > until:
@@ -95,10 +100,13 @@ def _goer(request: HttpRequest, entry: AuditEntry) -> list[str]:
 
 def _undo_parts(request: HttpRequest, entry: AuditEntry) -> HttpResponse:
     """In steps that go on by themselves; somebody who begins it again goes on with it."""
-    if (begun := entry.undone_by.filter(place="").first()) is not None:
-        return go_on(request, begun)
     facts = {"count": entry.changed, "filter": entry.filter, "undoes": entry, "place": ""}
-    return go_on(request, begin(request, UNDO + entry.verb, entry.target, **facts))
+    rows = AuditEntry.objects.filter(pk=entry.pk)
+    with atomic(using=router.db_for_write(AuditEntry)):
+        rows.update(count=F("count"))  # a lock that every database has: of two who begin at once the second one waits
+        begun = entry.undone_by.filter(place="").first()
+        whole = begun or begin(request, UNDO + entry.verb, entry.target, **facts)
+    return go_on(request, whole)
 
 
 def _take_back(request: HttpRequest, entry: AuditEntry, found: list[Step], **facts: Any) -> AuditEntry:

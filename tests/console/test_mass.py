@@ -342,3 +342,17 @@ def test_no_link_makes_an_action_go_on(desk: Desk, operator: Client, client_of: 
         assert "data-go-on" not in operator.get(link).content.decode()
     somebody_else = client_of("administrators")
     assert "data-go-on" not in somebody_else.get(going).content.decode()
+
+
+@pytest.mark.usefixtures("small_steps")
+def test_an_undo_that_was_left_just_before_its_end_comes_to_it(desk: Desk, operator: Client) -> None:
+    desk.push("a", "b", "c")
+    operator.post("/ops/tasks/_all_cancel?state=pending", {"confirmed": "3"})
+    go_on(operator)
+    whole = the_whole()
+    operator.post(f"/ops/audit/{whole.pk}/_undo")
+    go_on(operator, 2)
+    undoing = AuditEntry.objects.filter(undoes=whole)
+    undoing.update(place="", outcome=Outcome.BEGUN)
+    operator.post(f"/ops/audit/{whole.pk}/_undo")
+    assert undoing.values_list("place", "outcome", "changed").get() == (None, Outcome.DONE, 3)
