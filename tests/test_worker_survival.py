@@ -17,7 +17,7 @@ from queueops import registry
 from queueops.context import Context
 from queueops.contracts import Lease, Outcome
 from queueops.errors import SoftTimeout
-from queueops.signals import task_succeeded
+from queueops.signals import task_failed, task_succeeded
 from queueops.worker import hygiene
 from queueops.worker.slot import Slot
 from tests.rig import Rig, answer
@@ -197,6 +197,27 @@ def test_what_an_interrupted_async_task_left_in_its_thread_holds_up_no_other(mak
         rig.submit(rig.task(quick))
         assert rig.ends(2)[1].value == b"7"
     finally:
+        release.set()
+
+
+def test_receivers_of_signals_do_not_wait_for_what_an_interrupted_async_task_left_in_its_thread(rig: Rig) -> None:
+    release, told = threading.Event(), threading.Event()
+
+    async def slow(context: Context) -> None:
+        await sync_to_async(release.wait)(100)
+
+    def hear(**facts: Any) -> None:
+        told.set()
+
+    task_failed.connect(hear)
+    try:
+        (lease,) = rig.submit(rig.task(slow), timeout_ms=50)
+        wait_until(lambda: rig.executor.slot_of(lease))
+        assert rig.executor.interrupt(lease, SoftTimeout)
+        assert rig.ends()[0].outcome is Outcome.TIMEOUT
+        assert told.is_set()
+    finally:
+        task_failed.disconnect(hear)
         release.set()
 
 

@@ -37,6 +37,12 @@ class Annexe:
             return False
         return True
 
+    def leave_behind(self) -> None:
+        """Called by the coroutine: what it was waiting for goes on there, and what it runs from now on elsewhere."""
+        if self.is_used():
+            self.abandon()
+            self.enter()
+
     def abandon(self, *, wait: bool = False) -> None:
         """Leave the thread to what a task has begun there, and was not waited for; behind that it ends."""
         executor = _threads.pop(self._context, None)

@@ -124,7 +124,7 @@ class AsyncRunner:
             self._set_free(slot)
 
     async def _tidy(self, slot: AsyncSlot) -> None:
-        if slot.interrupt is not None or not await slot.annexe.clean(LEFT_BEHIND):
+        if not await slot.annexe.clean(LEFT_BEHIND):
             slot.annexe.abandon()
         self._set_free(slot)
 

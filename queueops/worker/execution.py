@@ -62,6 +62,8 @@ async def aexecute(slot: AsyncSlot, context: Context) -> Settlement:
             value = await middleware.arun(context)
         finally:
             slot.close()
+            if slot.interrupt is not None:
+                slot.annexe.leave_behind()  # or receivers of signals would wait there
     except BaseException as error:  # whatever the task's own code raises, CancelledError included
         if isinstance(error, asyncio.CancelledError) and slot.interrupt is not None:
             error = slot.interrupt().with_traceback(error.__traceback__)
