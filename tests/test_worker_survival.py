@@ -249,11 +249,14 @@ def test_what_an_async_task_sets_is_not_seen_by_the_next_one(
 ) -> None:
     rig = make_rig(1)
 
+    def touch() -> None:
+        connection.ensure_connection()  # of this thread
+
     async def speak(context: Context) -> str | None:
         found = translation.get_language()
         translation.activate("de")
         if uses_its_thread:
-            await sync_to_async(connection.ensure_connection)()
+            await sync_to_async(touch)()
         return found
 
     rig.submit(rig.task(speak), 3)
