@@ -34,26 +34,15 @@ def test_a_sigterm_to_all_of_its_processes_is_one_and_no_hurry(bench: Bench) -> 
     assert bench.record(handle).state == "succeeded"
 
 
-def test_a_terminal_that_is_closed_ends_its_worker_in_order(bench: Bench) -> None:
-    """The shell and the system may both say so, to all processes."""
-    worker = bench.worker(GRACE=60)
-    handle = tasks.work.push(2.0)
-    bench.started(handle)
-    worker.signal_all(signal.SIGHUP)
-    wait_until(lambda: "Winding up" in worker.text())
-    worker.signal_all(signal.SIGHUP)
-    assert worker.wait(90) == 0
-    record = bench.record(handle)
-    assert (record.state, record.crashes) == ("succeeded", 0)
-
-
 @pytest.mark.parametrize(
-    ("first", "second"), [(signal.SIGTERM, signal.SIGHUP), (signal.SIGHUP, signal.SIGTERM)], ids=("log out", "shell")
+    ("first", "second"),
+    [(signal.SIGHUP, signal.SIGHUP), (signal.SIGTERM, signal.SIGHUP), (signal.SIGHUP, signal.SIGTERM)],
+    ids=("a closed terminal", "the end of a session", "the end of a shell"),
 )
-def test_the_end_of_a_session_says_both_and_is_no_hurry(
+def test_what_is_told_twice_because_a_terminal_or_a_session_ends_is_no_hurry(
     bench: Bench, first: signal.Signals, second: signal.Signals
 ) -> None:
-    """systemd sends both to what a user who logs out has left in a session."""
+    """A shell and the system may both say so of a terminal, and systemd sends both to what is left of a session."""
     worker = bench.worker(GRACE=60)
     handle = tasks.work.push(2.0)
     bench.started(handle)
@@ -61,7 +50,8 @@ def test_the_end_of_a_session_says_both_and_is_no_hurry(
     wait_until(lambda: "Winding up" in worker.text())
     worker.signal_all(second)
     assert worker.wait(90) == 0
-    assert bench.record(handle).state == "succeeded"
+    record = bench.record(handle)
+    assert (record.state, record.crashes) == ("succeeded", 0)
 
 
 @pytest.mark.parametrize("name", ["work", "work_later"])
