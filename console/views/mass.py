@@ -23,7 +23,8 @@ from console.page import Frame, page
 from console.views import undo
 from console.views.undo import permission
 from queueops import inspect
-from queueops.inspect import REACHING, FilterError, TaskQuery
+from queueops.inspect import FilterError, TaskQuery
+from queueops.states import State
 
 SHOWN = 8
 
@@ -89,7 +90,7 @@ def _question(
         "names": names[:SHOWN],
         "more": len(names) - SHOWN,
         "needed": need(found.count, irreversible=deed.irreversible, far_reaching=True),
-        "effect": REACHING.get(deed.verb, ""),
+        "effect": inspect.rule(deed.verb, query.state or (State.FAILED if query.error else "")),
         "chosen": [(facets.LABELS[name], value) for name, value in query.params().items()],
         "next": returning.address(request, "tasks"),
         "wrong": again,

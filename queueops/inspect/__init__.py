@@ -47,7 +47,7 @@ from queueops.inspect.chunk_rows import stages
 from queueops.inspect.chunks import chunk, chunks, chunks_named, chunks_of
 from queueops.inspect.commands import commands, dead_commands
 from queueops.inspect.detail import raw, task
-from queueops.inspect.effects import REACHING, effects
+from queueops.inspect.effects import REACHING, effects, rule
 from queueops.inspect.errors import errors
 from queueops.inspect.facets import facets
 from queueops.inspect.fsck import fsck
@@ -136,6 +136,7 @@ __all__ = [
     "preview",
     "preview_edit",
     "raw",
+    "rule",
     "schedulable",
     "schedule",
     "schedules",

@@ -7,14 +7,12 @@ from queueops.inspect.detail import task as find_task
 from queueops.states import CONTAINERS, TERMINAL, State
 
 _FAILS = "A part of a chain, a group or an iterator counts as failed there."
+_ALONE = "A part that runs again alone changes nothing in what it is part of."
 REACHING = {
     "cancel": _FAILS,
     "interrupt": _FAILS,
     "discard": _FAILS,
-    "retry": (
-        "A part that runs again alone changes nothing in what it is part of."
-        " What has succeeded does once more what it did."
-    ),
+    "retry": f"{_ALONE} What has succeeded does once more what it did.",
 }
 """Verbs that mean something else for a part than one may think, and the rule."""
 _POLICIES = {
@@ -25,6 +23,13 @@ _POLICIES = {
     ("iterator", "fail"): "the iterator ends as failed, and its tasks that have not ended are cancelled",
     ("iterator", "continue"): "the iterator goes on, and ends as failed when its tasks have ended",
 }
+
+
+def rule(verb: str, state: str) -> str:
+    """The rule of a verb for many tasks of one state, or of any (empty)."""
+    if verb == "retry" and state not in ("", State.SUCCEEDED):
+        return _ALONE
+    return REACHING.get(verb, "")
 
 
 def effects(verb: str, task: TaskDetail) -> tuple[str, ...]:

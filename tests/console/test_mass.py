@@ -81,6 +81,18 @@ def test_all_of_one_error_are_retried_and_no_other(desk: Desk, operator: Client)
     desk.check()
 
 
+@pytest.mark.parametrize(("outcome", "is_told"), [(Ended.SUCCESS, True), (Ended.ERROR, False)])
+def test_of_what_has_succeeded_alone_it_is_said_that_it_is_done_once_more(
+    outcome: Ended, is_told: bool, desk: Desk, operator: Client
+) -> None:
+    desk.push("a")
+    desk.settle(desk.claim(1)[0], outcome, b"1" if is_told else b"{}", delay_ms=-1)
+    (state,) = states("a")
+    question = told(operator.post(f"/ops/tasks/_all_retry?state={state}"))
+    assert "A part that runs again alone changes nothing" in question
+    assert ("does once more what it did" in question) is is_told
+
+
 def test_what_a_list_is_filtered_by_stands_above_it(desk: Desk, operator: Client) -> None:
     fail(desk, "a")
     head = told(operator.get("/ops/tasks/?error=f1")).partition("all")[0]
