@@ -21,6 +21,7 @@ from redis.exceptions import NoScriptError, ReadOnlyError, ResponseError
 
 from queueops import states
 from queueops.redis import parts, patience
+from queueops.redis.vigil import Vigil
 
 _INCLUDE = re.compile(r"^--@include (\w+)$", re.MULTILINE)
 _COMMENT = re.compile(r"^\s*--(?!@).*\n", re.MULTILINE)
@@ -28,6 +29,8 @@ _FUNCTION = re.compile(r"^local function (\w+)\((?:[^\n]*\bend\n|[^\n]*\n(?:(?!e
 _WORD = re.compile(r"(?<![\w.])\w+")
 _OLDER = "unexpected symbol near '#'"
 """What a server older than 7 says of the first line with flags."""
+PROMPT = frozenset({"enqueue"})
+"""Scripts whose reply somebody waits for who does nothing else, and which comes soon."""
 T = TypeVar("T")
 ALLOW_OOM = "redis.call('DEL', KEYS[1] .. ':none')\n"
 """What stands for the flag on older servers: behind a write that needs no memory they let a script's others pass."""
@@ -159,7 +162,7 @@ class Scripts:
         """Run a script on a pool's keys."""
         digest, _ = self.script(name)
         try:
-            return self._execute("EVALSHA", digest, 1, prefix, *arguments)
+            return self._execute("EVALSHA", digest, 1, prefix, *arguments, soon=name in PROMPT)
         except NoScriptError:
             return self.load(name, lambda text: self._execute("EVAL", text, 1, prefix, *arguments))
 
@@ -175,8 +178,11 @@ class Scripts:
         self._known = {}
         return call(self.script(name)[1])
 
-    def _execute(self, *command: Any) -> Any:
-        """Send one command on this thread's own connection: a pool's bookkeeping costs as much as the call itself."""
+    def _execute(self, *command: Any, soon: bool = False) -> Any:
+        """Send one command on this thread's own connection: a pool's bookkeeping costs as much as the call itself.
+
+        ``soon`` says that it is worth staying awake for the reply.
+        """
         if self._cluster:
             return self.client.execute_command(*command)
         left = patience.left()
@@ -185,9 +191,12 @@ class Scripts:
             if left is not None:
                 self._connect(socket_timeout=left, socket_connect_timeout=left).disconnect()  # it says whether it lives
             connection = self._mine.connection = self._connect()
+            self._mine.vigil = Vigil(connection._sock.fileno())
         try:
             # redis-py's own packing takes three times as long
             connection.send_packed_command((hiredis.pack_command(command),), check_health=False)
+            if soon:
+                self._mine.vigil.keep()
             return connection.read_response() if left is None else connection.read_response(timeout=left)
         except BaseException as error:
             if not isinstance(error, ResponseError) or isinstance(error, ReadOnlyError):

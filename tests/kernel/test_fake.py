@@ -19,7 +19,7 @@ from tests.kernel.desk import NEVER_MS, POOL, Desk, ids_of, make
 class FakeScripts(Scripts):
     """Calls that go through the client, for a fake has no connection to send on."""
 
-    def _execute(self, *command: object) -> object:
+    def _execute(self, *command: object, soon: bool = False) -> object:
         return self.client.execute_command(*command)
 
 
