@@ -11,6 +11,9 @@ Django. A middleware of the other sort than the task is adapted, which costs a t
 
 from __future__ import annotations
 
+import os
+import sys
+import traceback
 from collections.abc import Callable
 from functools import cache
 from inspect import iscoroutinefunction
@@ -29,20 +32,38 @@ GetResult = Callable[[Context], Any]
 
 def run(context: Context) -> Any:
     """Run the task of `context` in this thread, through the middlewares, and return its result."""
-    token = enter(context)
+    token, process = enter(context), os.getpid()
     try:
         return _chain(False)(context)
     finally:
         leave(token)
+        if os.getpid() != process:
+            _end_fork()
 
 
 async def arun(context: Context) -> Any:
     """The same for a handler that is async."""
-    token = enter(context)
+    token, process = enter(context), os.getpid()
     try:
         return await _chain(True)(context)
     finally:
         leave(token)
+        if os.getpid() != process:
+            _end_fork()
+
+
+def _end_fork() -> None:
+    """End a process that the task has forked, and that came to the end of the task's code, as a program's end would.
+
+    What is around the task is not its own: it would run the tasks that its parent holds, on its parent's connections.
+    """
+    error = sys.exception()
+    status = error.code if isinstance(error, SystemExit) else int(error is not None)
+    if error is not None and not isinstance(error, SystemExit):
+        traceback.print_exception(error)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status if isinstance(status, int) else int(status is not None))
 
 
 def _handle(context: Context) -> Any:

@@ -6,6 +6,7 @@ import asyncio
 import ctypes
 import os
 import signal
+import sys
 import time
 
 from queueops import Batch, Iterator, Retry, current, task
@@ -151,6 +152,28 @@ def returns_too_much() -> str:
 @task(retries=0)
 def exits() -> None:
     raise SystemExit(3)
+
+
+@task(retries=0)
+def forks(way: str) -> int:
+    """The exit status of a process that comes to the end of this function in its own way."""
+    return fork(way)
+
+
+@task(retries=0)
+async def forks_later(way: str) -> int:
+    return fork(way)
+
+
+def fork(way: str) -> int:
+    child = os.fork()
+    if child:
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    if way == "exits":
+        sys.exit(3)
+    if way == "raises":
+        raise ValueError
+    return -1
 
 
 @task()

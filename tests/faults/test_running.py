@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 import msgspec
 import pytest
@@ -20,6 +21,15 @@ def test_a_task_that_asks_for_more_time_gets_it(bench: Bench) -> None:
     (record,) = bench.wait([tasks.asks_for_more.push(2 * LEASE)])
     assert record.result == b'"in time"'
     assert (record.crashes, record.attempt) == (0, 0)
+    assert worker.children() == [child]
+
+
+@pytest.mark.parametrize("forks", [tasks.forks, tasks.forks_later])
+def test_a_process_that_a_task_forked_ends_with_the_code_of_the_task(bench: Bench, forks: Any) -> None:
+    worker = bench.worker()
+    child = worker.child()
+    handles = [forks.push(way) for way in ("returns", "exits", "raises")]
+    assert [record.result for record in bench.wait(handles)] == [b"0", b"3", b"1"]
     assert worker.children() == [child]
 
 
