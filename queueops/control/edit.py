@@ -12,7 +12,7 @@ from queueops.encoding import Arguments, decode_arguments, encode_arguments
 from queueops.errors import NotDecodable
 from queueops.records import Record, Undecodable
 from queueops.redis.broker import get_broker
-from queueops.states import TIMED, State
+from queueops.states import TERMINAL, State
 
 NONE = "-"
 """What the store is told where there are to be no arguments: empty would mean to leave them as they are."""
@@ -32,11 +32,11 @@ def edit_and_retry(
     place, record = found
     had, had_named = _had(record) if args is None or kwargs is None else ([], {})
     data = _encode(record, had if args is None else args, had_named if kwargs is None else kwargs) or NONE
-    verb = "edit" if record is not None and record.state in _NOT_BEGUN else "retry"
+    verb = "retry" if record is not None and record.state in _RUN_AGAIN else "edit"
     return act(verb, [id], place, value=data, who=who)[0]
 
 
-_NOT_BEGUN = (State.PENDING, *(state for state in TIMED if state is not State.RESTART))
+_RUN_AGAIN = (*TERMINAL, State.RESTART)
 
 
 def _record(id: str, pool: str) -> tuple[str, Record | None] | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from queueops.inspect import history
 from queueops.inspect.answers import Beside, TaskDetail
 from queueops.inspect.broken import broken_pools
-from queueops.inspect.ended import goes_on_at
+from queueops.inspect.ended import goes_on_at, retried_by
 from queueops.inspect.errors import read_failure
 from queueops.inspect.redact import Redactor, cut, readable
 from queueops.inspect.source import LATE_MS, open_reader, parameters, pools_of, redactor
@@ -113,7 +113,7 @@ def _describe(detail: Detail, hide: Redactor) -> TaskDetail:
         log=history.log(lines, hide),
         timeline=history.timeline(lines, record, state, entered),
         allowed=_allowed(detail, state),
-        retried_by=_retried_by(detail, state),
+        retried_by=retried_by(detail, state),
         on_failure=_policy(kind, record),
         phase=field("ph", ""),
         goes_on_at=goes_on_at(record, state),
@@ -139,22 +139,9 @@ def _allowed(detail: Detail, state: str) -> tuple[str, ...]:
     verbs = actions_of(kind, State(state)) if state in CLASSES else ()
     if b"s" not in detail.record or b"n" not in detail.record:
         return tuple(verb for verb in verbs if verb == "discard")
-    if _retried_by(detail, state):
+    if retried_by(detail, state):
         return tuple(verb for verb in verbs if verb not in RUNNING_AGAIN)
-    if _is_without_parts(detail, kind):
-        return tuple(verb for verb in verbs if verb != "retry")
     return verbs
-
-
-def _is_without_parts(detail: Detail, kind: str) -> bool:
-    """It comes from the trash, where its parts are gone."""
-    return kind in CONTAINERS and b"cc" not in detail.record and b"ex" not in detail.record
-
-
-def _retried_by(detail: Detail, state: str) -> str:
-    """The chain or group that runs this part again, which is over; '' where it can be retried by itself."""
-    is_over = state in CLASSES and CLASSES[State(state)] is StateClass.TERMINAL
-    return text(detail.record.get(b"pi")) if is_over and detail.parent_kind in CONTAINERS else ""
 
 
 def _policy(kind: str, record: dict[str, str]) -> str:

@@ -9,8 +9,8 @@ from queueops.inspect.chunks import chunks_of
 from queueops.inspect.errors import read_failure, title
 from queueops.inspect.findings import bad, good
 from queueops.inspect.spans import clock, span
-from queueops.redis.facts import Detail, maybe_whole, whole
-from queueops.states import TERMINAL, State
+from queueops.redis.facts import Detail, maybe_whole, text, whole
+from queueops.states import CONTAINERS, TERMINAL, State
 
 OPEN = ("failed", "errored", "active", "pending")
 
@@ -24,6 +24,12 @@ def ended_findings(detail: Detail, record: Mapping[str, str], state: State) -> I
     if detail.due is not None:
         left = span(detail.due - detail.now)
         yield good(f"It is kept for {left} more.", value=clock(detail.due), verb="keep", target=detail.id)
+
+
+def retried_by(detail: Detail, state: str) -> str:
+    """The chain or group that runs this part again, which is over; empty where it can be retried by itself."""
+    is_part = detail.parent_kind in CONTAINERS or (b"pp" in detail.record and b"it" not in detail.record)
+    return text(detail.record.get(b"pi")) if is_part and state in TERMINAL else ""
 
 
 def goes_on_at(record: Mapping[str, str], state: str) -> str:
@@ -52,19 +58,24 @@ def _succeeded(detail: Detail, record: Mapping[str, str]) -> Finding:
     took = f" after {span(ended - begun)}" if begun is not None and ended is not None else ""
     attempts = whole(record.get("at"))
     tries = f", {attempts} attempts before had failed" if attempts else ""
-    return good(f"It succeeded{took}{tries}.", value=record.get("w", ""), verb="retry", target=detail.id)
+    return good(f"It succeeded{took}{tries}.", record.get("w", ""), "retry", _retried(detail))
 
 
 def _failed(detail: Detail, record: Mapping[str, str]) -> Finding:
     error = title(read_failure(detail.record.get(b"er", b"")))
     reason = record.get("y", "")
     if reason:
-        return bad(f"It failed: {reason}.", value=error, verb="retry", target=detail.id)
+        return bad(f"It failed: {reason}.", error, "retry", _retried(detail))
     attempts, allowed = whole(record.get("at")), whole(record.get("r")) + 1
     last = "its last allowed attempt failed" if attempts >= allowed else "this error is not to be retried"
-    return bad(f"It failed: {last} (attempt {attempts} of {allowed}).", value=error, verb="retry", target=detail.id)
+    return bad(f"It failed: {last} (attempt {attempts} of {allowed}).", error, "retry", _retried(detail))
 
 
 def _cancelled(detail: Detail, record: Mapping[str, str]) -> Finding:
     reason = record.get("y") or record.get("x") or "no reason was given"
-    return bad("It was cancelled.", value=reason, verb="retry", target=detail.id)
+    return bad("It was cancelled.", reason, "retry", _retried(detail))
+
+
+def _retried(detail: Detail) -> str:
+    """What is to be retried that it comes again."""
+    return retried_by(detail, text(detail.record.get(b"s"))) or detail.id

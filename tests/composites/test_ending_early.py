@@ -161,6 +161,50 @@ def test_a_deleted_composite_leaves_no_children_behind(desk: Desk) -> None:
     assert desk.state("c") == "succeeded"
 
 
+def test_a_deleted_composite_comes_back_with_its_parts_which_are_kept_meanwhile(desk: Desk) -> None:
+    plant(desk, chain_of("c", "a", group_of("g", "x", "y", of="continue"), "b"))
+    desk.settle(desk.lease(), value=b"7")
+    x, y = desk.claim(2)
+    desk.settle(x, Outcome.ERROR, b"{}", delay_ms=-1)
+    desk.settle(y)
+    assert desk.told("delete", "c") == "OK"
+    desk.make_due("a", "g", "x", "y", "b")
+    desk.tick()
+    assert desk.states("a", "g", "x", "y", "b") == ["succeeded", "failed", "failed", "succeeded", "cancelled"]
+    assert desk.told("restore", "c") == "OK"
+    desk.check()
+    assert desk.told("retry", "c") == "OK"
+    assert desk.drain() == ["x", "b"]
+    assert desk.states("c", "g") == ["succeeded"] * 2
+
+
+def test_what_lay_in_the_trash_goes_with_its_parts(desk: Desk) -> None:
+    plant(desk, chain_of("c", "a", "b"))
+    desk.drain()
+    for _ in range(2):  # what lies there already makes way
+        desk.told("delete", "c")
+        desk.told("restore", "c")
+    desk.told("delete", "c")
+    desk.make_due("~trash:c")
+    desk.tick()
+    assert not desk.server.keys(f"{desk.keys.prefix}:trash:*")
+    desk.make_due("a", "b")
+    desk.tick()
+    assert not desk.server.keys(f"{desk.keys.prefix}:task:*")
+
+
+def test_parts_that_were_to_be_cancelled_yet_are_when_their_composite_comes_back(desk: Desk) -> None:
+    plant(desk, group_of("g", *(f"p{number:03}" for number in range(700))))
+    desk.told("cancel", "g")
+    assert open_children(desk, "g"), "all were cancelled in one call"
+    desk.told("delete", "g")
+    desk.told("restore", "g")
+    desk.tick()
+    desk.tick()
+    assert open_children(desk, "g") == set()
+    desk.check()
+
+
 @pytest.mark.parametrize("target", ["x", "y"])
 def test_a_part_that_is_cancelled_before_the_chain_around_it_begins_fails_that_when_its_turn_comes(
     desk: Desk, target: str

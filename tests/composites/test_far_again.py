@@ -5,6 +5,7 @@ from __future__ import annotations
 from queueops.contracts import Node, Outcome
 from queueops.redis.broker import get_broker
 from tests.composites.pools import Pools
+from tests.composites.trees import chain_of
 from tests.kernel.desk import make
 
 
@@ -75,4 +76,25 @@ def test_one_that_was_deleted_stays_failed_and_its_iterator_goes_on(namespace: s
     end_of_iterate(pools)
     record = pools["default"].record("it")
     assert (record.state, record.tasks_failed, record.progress, record.total) == ("succeeded", 1, 1, 1)
+    pools.check()
+
+
+def test_a_part_in_another_pool_is_kept_while_what_it_is_part_of_lies_in_the_trash(namespace: str) -> None:
+    pools = Pools(get_broker(), "north")
+    pools.plant(chain_of("c", "a", "b"), a="north")
+    pools.deliver()
+    pools.settle(pools.lease("north"), value=b"7")
+    pools.deliver()
+    pools.settle(pools.lease("default"), Outcome.ERROR, b"{}", delay_ms=-1)
+    pools["default"].told("delete", "c")
+    pools["north"].make_due("a")
+    pools["north"].tick()
+    pools.deliver()
+    pools["north"].tick()
+    assert pools.state("a") == "succeeded"
+    pools["default"].told("restore", "c")
+    pools["default"].told("retry", "c")
+    pools.deliver()
+    assert pools["default"].drain() == ["b"]
+    assert pools.states("c", "a", "b") == ["succeeded"] * 3
     pools.check()

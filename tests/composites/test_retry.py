@@ -222,14 +222,16 @@ def test_a_retry_that_is_cancelled_half_way_ends(desk: Desk) -> None:
     assert desk.state("c") == "cancelled"
 
 
-def test_other_arguments_are_refused_and_so_is_a_composite_without_its_children(desk: Desk) -> None:
+def test_other_arguments_are_refused_also_of_one_that_comes_from_the_trash_which_runs_again(desk: Desk) -> None:
     plant(desk, chain_of("c", "a"))
     run(desk)
     assert desk.told("retry", "c", value="[[1],{}]") == "REFUSED"
     assert desk.told("edit", "c", value="[[1],{}]") == "REFUSED"
     desk.told("delete", "c")
     desk.told("restore", "c")
-    assert desk.told("retry", "c") == "REFUSED"
+    assert desk.told("retry", "c", value="[[1],{}]") == "REFUSED"
+    assert desk.told("retry", "c") == "OK"
+    assert run(desk) == ["a"]
 
 
 @pytest.mark.parametrize("state", ["failed", "cancelled"])

@@ -189,7 +189,8 @@ def test_an_ended_task_is_edited_and_run_again(desk: Desk) -> None:
     assert control.edit_and_retry("t", [], {}).word == "OK"
     lease = desk.lease()
     assert (lease.args, lease.attempt) == (b"", 1)
-    assert control.edit_and_retry("t", [1], {}).word == "REFUSED"
+    row = control.edit_and_retry("t", [1], {})
+    assert (row.word, row.detail) == ("REFUSED", "edit is not possible while it is locked")
     assert control.edit_and_retry("nobody", [1], {}).word == "GONE"
     with pytest.raises(NotEncodable):
         control.edit_and_retry("t", [object()], {})

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from io import StringIO
+
 import pytest
+from django.core.management import call_command
 
 from console.models import AuditEntry
 from queueops import inspect
 from queueops.contracts import Outcome
 from queueops.redis.broker import get_broker
+from tests.composites.trees import chain_of, plant
 from tests.inspecting.errors import stored
 from tests.inspecting.test_queue_command import failing, queue, queue_json
 from tests.kernel.desk import Desk
@@ -26,6 +30,15 @@ def test_what_was_deleted_is_restored(desk: Desk) -> None:
     queue("delete", "a")
     assert inspect.task("a") is None
     assert queue_json("restore", "a")[0]["state"] == "failed"
+
+
+def test_a_refusal_says_to_its_end_what_to_do(desk: Desk) -> None:
+    plant(desk, chain_of("c" * 60, "a"))
+    desk.settle(desk.lease(), Outcome.ERROR, delay_ms=-1, **stored(message="boom"))
+    out = StringIO()
+    with pytest.raises(SystemExit):
+        call_command("queue", "retry", "a", stdout=out)
+    assert "which has failed: retry that, and what did not succeed in it comes again" in out.getvalue()
 
 
 def test_ended_tasks_are_kept_for_days(desk: Desk) -> None:

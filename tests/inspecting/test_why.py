@@ -9,6 +9,8 @@ from queueops.contracts import Outcome, Push
 from queueops.inspect import Finding
 from queueops.redis.broker import get_broker
 from tests.chunkwork import ChunkWork
+from tests.composites.pools import Pools
+from tests.composites.trees import chain_of, plant
 from tests.inspecting.errors import stored
 from tests.kernel.desk import Desk
 
@@ -217,3 +219,26 @@ def test_every_state_has_an_answer(desk: Desk, state: str) -> None:
     desk.broker.push([Push(id="t", name="add", parent_id="p")])
     desk.client.hset(desk.keys.task("t"), "s", state)
     assert inspect.why("t")
+
+
+@pytest.mark.parametrize("state", ["failed", "cancelled"])
+def test_a_part_that_has_ended_is_mended_by_a_retry_of_what_it_is_part_of(desk: Desk, state: str) -> None:
+    plant(desk, chain_of("c", "a"))
+    if state == "failed":
+        desk.settle(desk.lease(), Outcome.ERROR, b"{}", delay_ms=-1)
+    else:
+        desk.told("cancel", "c")
+    for task_id in ("a", "c"):
+        assert (first_bad(task_id).verb, first_bad(task_id).target) == ("retry", "c")
+
+
+def test_so_is_one_in_another_pool(desk: Desk) -> None:
+    pools = Pools(desk.broker, "north")
+    pools.plant(chain_of("c", "a"), a="north")
+    pools.deliver()
+    pools.settle(pools.lease("north"), Outcome.ERROR, b"{}", delay_ms=-1)
+    pools.deliver()
+    assert (first_bad("a").verb, first_bad("a").target) == ("retry", "c")
+    task = inspect.task("a")
+    assert task is not None
+    assert (task.retried_by, "retry" in task.allowed) == ("c", False)

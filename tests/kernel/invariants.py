@@ -263,6 +263,9 @@ def families(look: Look) -> Problems:
         for key in look.picture.under("task:", sub=sub):
             if key not in look.records and key not in look.broken:
                 yield f"the {sub} of {key} are left behind"
+        for key in look.picture.under("trash:", sub=sub):
+            if f"trash:{key}" not in look.picture.shapes:
+                yield f"the {sub} of {key} are left behind in the trash"
 
 
 def commands(look: Look) -> Problems:

@@ -25,6 +25,8 @@ IRREVERSIBLE = ("discard",)
 DAY_S = 86_400
 MOST_LOOKED_AT = 20
 """Of so many tasks it is told one by one what a verb does to others."""
+LONGEST_REASON = 400
+"""A reason names other tasks and says what to do, so it is cut no sooner."""
 
 Verb = Callable[..., list[Row]]
 Chosen = dict[str, list[str]]
@@ -100,7 +102,8 @@ def report(rows: Sequence[Row], *, as_json: bool) -> Iterator[str]:
     if as_json:
         yield to_json(rows)
     elif rows:
-        yield table(("ID", "ANSWER", "STATE", "REASON"), ((row.id, row.word, row.state, row.detail) for row in rows))
+        cells = ((row.id, row.word, row.state, row.detail) for row in rows)
+        yield table(("ID", "ANSWER", "STATE", "REASON"), cells, widest=LONGEST_REASON)
         yield f"{done:,} of {len(rows):,} done"
     else:
         yield "No task matches."

@@ -56,7 +56,6 @@ local function refuse_composite(record)
   if verb == 'priority' or verb == 'move' then
     return 'a ' .. record.k .. ' is not in a lane: its parts are'
   end
-  if verb == 'retry' and not record.cc then return 'its children are gone: push it anew' end
 end
 
 local function control(id)

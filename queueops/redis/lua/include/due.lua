@@ -59,7 +59,9 @@ local specials = {}
 
 function specials.trash(id)
   if has_chunks(P .. ':trash:' .. id) and purge_chunks(id) > 0 then return schedule('~trash:' .. id, now) end
-  call('DEL', P .. ':trash:' .. id, P .. ':trash:' .. id .. '#log')
+  local trash = P .. ':trash:' .. id
+  forget_children(trash)
+  call('DEL', trash, trash .. '#log')
   call('ZREM', P .. ':trashed', id)
 end
 

@@ -100,6 +100,7 @@ end
 
 function effects.ask(command)
   local row = fields_of(task_key(command.i), 'u', 'k')
+  if not (row and row[1] == command.u) and TERMINAL[command.s] then row = fields_of(P .. ':trash:' .. command.i, 'u', 'k') end
   local is_there = row and row[1] == command.u and (command.s ~= 'succeeded' or row[2] ~= 'iterator')
   return is_there and 'KEPT' or 'GONE'
 end

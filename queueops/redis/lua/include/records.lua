@@ -57,10 +57,20 @@ local function unindex(id, record)
   unlist(id, record)
 end
 
-local function forget_children(id)
-  local key = task_key(id)
-  call('DEL', key .. '#children', key .. '#open', key .. '#results', key .. '#planted', key .. '#drafts', key .. '#asked', key .. '#far',
-    key .. '#latest', key .. '#failures')
+local OFFSPRING = { '#children', '#open', '#results', '#planted', '#drafts', '#asked', '#far', '#latest', '#failures' }
+
+local function forget_children(key)
+  local keys = {}
+  for i, set in ipairs(OFFSPRING) do keys[i] = key .. set end
+  call('DEL', unpack(keys))
+end
+
+-- What a task knows of its children goes with it into the trash, and comes back with it.
+local function carry_children(key, other)
+  forget_children(other)
+  for _, set in ipairs(OFFSPRING) do
+    if call('EXISTS', key .. set) == 1 then call('RENAME', key .. set, other .. set) end
+  end
 end
 
 -- Whether a task has children, or may have some.
@@ -69,7 +79,7 @@ local function is_parent(record) return record.cc or record.k == 'iterator' or r
 local function wipe(id, record)
   local key = task_key(id)
   call('DEL', key, key .. '#log', key .. '#next')
-  if record and is_parent(record) then forget_children(id) end
+  if record and is_parent(record) then forget_children(key) end
 end
 
 local function erase(id, record)

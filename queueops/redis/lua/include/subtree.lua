@@ -18,14 +18,17 @@ end
 -- for a retry runs them again; unless there are too many (`over`).
 function family.keep(id, record, over)
   if record.pp then return not (record.it and (over or record.s == 'succeeded')) and family.ask_to_go(id, record) end
-  local row = fields_of(task_key(record.pi), 's', 'u', 'k', 'kt')
+  local row, entry = fields_of(task_key(record.pi), 's', 'u', 'k', 'kt'), record.pi
+  if not (row and row[2] == record.pu) then
+    row, entry = fields_of(P .. ':trash:' .. record.pi, 's', 'u', 'k', 'kt'), '~trash:' .. record.pi
+  end
   if not (row and row[1]) or row[2] ~= record.pu then return false end
   if row[3] == 'iterator' then
     if over or record.s == 'succeeded' then return false end
   elseif row[4] then
     return false -- it is kept briefly, and so are its parts
   end
-  local latest = TERMINAL[row[1]] and tonumber(call('ZSCORE', P .. ':agenda', record.pi) or 0) or 0
+  local latest = TERMINAL[row[1]] and tonumber(call('ZSCORE', P .. ':agenda', entry) or 0) or 0
   schedule(id, latest > now and latest + 1 or now + (number_of(record.kp) or RULES['keep_' .. record.s]))
   return true
 end

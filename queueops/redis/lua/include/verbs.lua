@@ -110,7 +110,7 @@ function verbs.delete(id, record, _, keep)
   flush()
   local key, trash = task_key(id), P .. ':trash:' .. id
   call('RENAME', key, trash)
-  if is_parent(record) then forget_children(id); call('HDEL', trash, 'cc') end
+  if is_parent(record) then carry_children(key, trash) end
   if record.ch then call('DEL', key .. '#chunks:by'); touched['#' .. id] = true end
   if call('EXISTS', key .. '#log') == 1 then call('RENAME', key .. '#log', trash .. '#log') end
   call('ZADD', P .. ':trashed', now, id)
@@ -138,6 +138,8 @@ local function restore(id, record, token)
   call('ZREM', P .. ':trashed', id)
   call('HSET', key, 'ot', token)
   local back = read_record(id)
+  if is_parent(back) then carry_children(trash, key) end
+  if call('EXISTS', family.open_of(id)) == 1 then schedule('~cancel:' .. id, now) end
   move(id, '', state, back.n, back.k)
   list(id, back.n, back.tg, number_of(back.u) or 0)
   if back.ef and state == 'failed' then list_failed(id, back.ef) end
