@@ -44,7 +44,7 @@ def do(
         if deed.verb in REASONED and entry.reason:
             values = values | {"reason": entry.reason}
         for pool, ids in choice.by_pool().items():
-            judge(entry, pool, deed.call(ids, pool, entry.actor_name, **values))
+            judge(entry, pool, deed.call(ids, pool=pool, who=entry.actor_name, token=entry.token, **values))
     return entry
 
 

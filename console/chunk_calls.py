@@ -29,7 +29,7 @@ def edit(choice: ChunkChoice, value: Any, who: str, *, again: bool) -> ChunkAnsw
     return control.edit_chunk(choice.id, choice.numbers[0], value, retry=again, pool=choice.pool, who=who)
 
 
-def restart(ids: Sequence[str], pool: str, who: str, *, stage: str) -> list[Row]:
+def restart(ids: Sequence[str], *, pool: str, who: str, stage: str, **_: str) -> list[Row]:
     """Have a task begin again at a stage."""
     name, every = STAGES[stage]
     return [control.restart_from(id, name, every=every, pool=pool, who=who) for id in ids]

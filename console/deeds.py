@@ -18,7 +18,7 @@ Call = Callable[..., Sequence[Any]]
 
 
 class Deed(NamedTuple):
-    """A verb; `call(ids, pool, who, **values of its form)` does it."""
+    """A verb; `call(ids, pool=, who=, token=, **values of its form)` does it."""
 
     verb: str
     label: str | Promise
@@ -52,7 +52,7 @@ DEEDS: dict[str, Deed] = {
             "retry",
             _("Retry"),
             "refresh",
-            lambda ids, pool, who: control.retry(ids, pool=pool, who=who),
+            lambda ids, **how: control.retry(ids, **how),
             note=_(
                 "It runs again with the arguments that it has. That cannot be undone once it has begun."
                 " Map-reduce tasks go on where they ended: at their failed chunks, or at their reduce."
@@ -62,7 +62,7 @@ DEEDS: dict[str, Deed] = {
             "rerun",
             _("Run everything again"),
             "rotate-clockwise",
-            lambda ids, pool, who: control.retry(ids, pool=pool, everything=True, who=who),
+            lambda ids, **how: control.retry(ids, everything=True, **how),
             asks_first=True,
             note=_("All parts run again, also those that succeeded; an iterator begins anew."),
         ),
@@ -70,21 +70,21 @@ DEEDS: dict[str, Deed] = {
             "run_now",
             _("Run now"),
             "player-play",
-            lambda ids, pool, who: control.run_now(ids, pool=pool, who=who),
+            lambda ids, **how: control.run_now(ids, **how),
             note=_("It is ready at once, and waits for its time no more."),
         ),
         Deed(
             "requeue",
             _("Requeue"),
             "arrow-back-up",
-            lambda ids, pool, who: control.requeue(ids, pool=pool, who=who),
+            lambda ids, **how: control.requeue(ids, **how),
             note=_("It is ready again. What it was put aside for may put it aside again."),
         ),
         Deed(
             "postpone",
             _("Postpone"),
             "calendar-time",
-            lambda ids, pool, who, seconds: control.postpone(ids, seconds=seconds, pool=pool, who=who),
+            lambda ids, seconds, **how: control.postpone(ids, seconds=seconds, **how),
             forms.PostponeForm,
             note=_("It waits until then, and is ready by itself."),
         ),
@@ -92,7 +92,7 @@ DEEDS: dict[str, Deed] = {
             "cancel",
             _("Cancel"),
             "ban",
-            lambda ids, pool, who, reason="": control.cancel(ids, reason=reason, pool=pool, who=who),
+            lambda ids, reason="", **how: control.cancel(ids, reason=reason, **how),
             note=_(
                 "It will not run. One that runs already is asked to stop; what it has done so far stays done."
                 " An undo brings back what was pending, and nothing else."
@@ -102,7 +102,7 @@ DEEDS: dict[str, Deed] = {
             "interrupt",
             _("Cancel and interrupt"),
             "power",
-            lambda ids, pool, who, reason="": control.cancel(ids, reason=reason, pool=pool, hard=True, who=who),
+            lambda ids, reason="", **how: control.cancel(ids, reason=reason, hard=True, **how),
             asks_first=True,
             note=_(
                 "It will not run, and what runs of it is interrupted in the middle. What still runs a second later is"
@@ -113,7 +113,7 @@ DEEDS: dict[str, Deed] = {
             "release",
             _("Release"),
             "door-exit",
-            lambda ids, pool, who: control.release(ids, pool=pool, who=who),
+            lambda ids, **how: control.release(ids, **how),
             note=_(
                 "It is taken from its worker and is ready again, which costs it no attempt."
                 " What it does there goes on, and counts no more: it may run twice."
@@ -123,7 +123,7 @@ DEEDS: dict[str, Deed] = {
             "priority",
             _("Priority"),
             "arrows-sort",
-            lambda ids, pool, who, priority: control.set_priority(ids, priority, pool=pool, who=who),
+            lambda ids, priority, **how: control.set_priority(ids, priority, **how),
             forms.PriorityForm,
             note=_("From -100 to 100: higher goes first in its lane."),
         ),
@@ -131,7 +131,7 @@ DEEDS: dict[str, Deed] = {
             "move",
             _("Move"),
             "arrows-right",
-            lambda ids, pool, who, lane: control.move(ids, lane, pool=pool, who=who),
+            lambda ids, lane, **how: control.move(ids, lane, **how),
             forms.MoveForm,
             note=_("It waits in another lane of its pool, under that lane's limits."),
         ),
@@ -139,7 +139,7 @@ DEEDS: dict[str, Deed] = {
             "keep",
             _("Keep longer"),
             "pin",
-            lambda ids, pool, who, days: control.keep(ids, days * 86400, pool=pool, who=who),
+            lambda ids, days, **how: control.keep(ids, days * 86400, **how),
             forms.KeepForm,
             note=_("It is deleted that many days from now, and not before."),
         ),
@@ -147,14 +147,14 @@ DEEDS: dict[str, Deed] = {
             "delete",
             _("Delete"),
             "trash",
-            lambda ids, pool, who: control.delete(ids, pool=pool, who=who),
+            lambda ids, **how: control.delete(ids, **how),
             note=_("Deleted tasks stay in the trash for 24 hours."),
         ),
         Deed(
             "discard",
             _("Discard"),
             "flame",
-            lambda ids, pool, who: control.discard(ids, pool=pool, who=who),
+            lambda ids, **how: control.discard(ids, **how),
             irreversible=True,
             note=_("What is discarded is gone for good."),
         ),

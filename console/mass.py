@@ -2,6 +2,7 @@
 
 It is done in steps, each within a request, so that no request takes long and nothing but the database and Redis has to
 know of it. Between two steps its place is in the entry: it can be left alone, and taken up again by anybody who may.
+Where the store was lost in the middle of a step, what that has changed is found out before the next one.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ from time import monotonic
 from typing import Any
 
 from django.contrib import messages
-from django.db.models import F
 from django.db.models.functions import Greatest
 from django.http import HttpRequest
 from django.utils.translation import gettext as _
@@ -24,7 +24,9 @@ from console.choice import MOST, Choice
 from console.deeds import DEEDS, Deed, label
 from console.matching import facts, gather
 from console.models import AuditEntry, Outcome
+from console.parts import alone, find_out, recount
 from console.spelling import count
+from queueops import control
 from queueops.inspect import TaskQuery, TaskRow
 
 SECONDS = 2.0
@@ -47,6 +49,7 @@ def titled(query: TaskQuery) -> str:
 def go_on(request: HttpRequest, entry: AuditEntry) -> bool:
     """Act on more tasks, for about SECONDS, and say whether that was its end; an outage keeps what was done before."""
     until = monotonic() + SECONDS
+    find_out(entry)
     while entry.place is not None:
         if not _step(request, entry, until) or monotonic() > until:
             break
@@ -75,20 +78,14 @@ def outcome(entry: AuditEntry) -> Outcome:
     return Outcome.PARTLY if entry.changed else Outcome.REFUSED
 
 
-def add(entry: AuditEntry, *, seen: int = 0, changed: int = 0) -> None:
-    """Count what was done just now; what others have counted meanwhile stays counted."""
-    rows = AuditEntry.objects.filter(pk=entry.pk)
-    rows.update(seen=F("seen") + seen, changed=F("changed") + changed)
-    entry.refresh_from_db(fields=["seen", "changed", "place", "detail", "outcome"])
-
-
 def end(entry: AuditEntry) -> None:
     """Say how it ended, by what is counted now; what two changed at once only one of them came by."""
     rows = AuditEntry.objects.filter(pk=entry.pk)
-    rows.update(place=None, seen=Greatest("seen", "changed"))
-    entry.refresh_from_db(fields=["seen", "changed", "place"])
-    entry.outcome = outcome(entry)
-    rows.update(outcome=entry.outcome)
+    with alone(entry):
+        rows.update(place=None, seen=Greatest("seen", "changed"))
+        entry.refresh_from_db(fields=["seen", "changed", "place"])
+        entry.outcome = outcome(entry)
+        rows.update(outcome=entry.outcome)
 
 
 def _step(request: HttpRequest, entry: AuditEntry, until: float) -> bool:
@@ -96,6 +93,7 @@ def _step(request: HttpRequest, entry: AuditEntry, until: float) -> bool:
     begun_at = {"seen": entry.seen, "place": entry.place}
     query, left = TaskQuery(**entry.filter), entry.count - entry.seen
     rows, place = gather(query, entry.place or "", min(MOST, left), until, entry.before.get("asked_ms", inf))
+    rows = _not_yet(entry, rows)
     part = _act(request, entry, rows) if rows else None
     moved: dict[str, Any] = {"seen": entry.seen + len(rows), "place": place if len(rows) < left else None}
     if part is not None and part.outcome == Outcome.FAILED:
@@ -103,10 +101,18 @@ def _step(request: HttpRequest, entry: AuditEntry, until: float) -> bool:
     elif part is not None and not entry.detail:
         moved["detail"] = part.detail
     is_ours = bool(AuditEntry.objects.filter(pk=entry.pk, **begun_at).update(**moved))
-    add(entry, changed=part.changed if part is not None else 0)
+    recount(entry)
     if not entry.goes_on and entry.outcome != Outcome.FAILED:
         end(entry)
     return is_ours
+
+
+def _not_yet(entry: AuditEntry, rows: list[TaskRow]) -> list[TaskRow]:
+    """Without those that it has changed: of a step that was broken off they may match as before, at their new lane."""
+    done: set[tuple[str, str]] = set()
+    for pool, ids in Choice(tuple((row.pool, row.id) for row in rows)).by_pool().items():
+        done |= {(pool, row.id) for row in control.recall(ids, pool, token=entry.token) if row.word == "OK"}
+    return [row for row in rows if (row.pool, row.id) not in done]
 
 
 def _act(request: HttpRequest, entry: AuditEntry, rows: list[TaskRow]) -> AuditEntry:

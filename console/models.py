@@ -36,6 +36,10 @@ class Outcome(models.TextChoices):
     FAILED = "failed", _("failed")
 
 
+UNKNOWN = (Outcome.BEGUN, Outcome.FAILED)
+"""Of a part nobody knows then what it did, until the store is asked."""
+
+
 class AuditEntry(models.Model):
     """One action of one person. It is written before the action and completed after it; there is no way to edit it."""
 
@@ -83,6 +87,17 @@ class AuditEntry(models.Model):
     def goes_on(self) -> bool:
         """Whether it has not come to its end."""
         return self.place is not None
+
+    @property
+    def is_unknown(self) -> bool:
+        """Whether it is a part of which nobody knows yet what it changed."""
+        return bool(self.part_of_id and not self.undoes_id and self.outcome in UNKNOWN)
+
+    @property
+    def token(self) -> str:
+        """What the store knows its action by: told twice it is done once. A part has it behind that of the whole."""
+        own = f"{self.pk}-{self.at:%y%m%d%H%M%S%f}"
+        return f"{self.part_of.token}.{own}" if self.part_of else own
 
     def delete(self, *args: Any, **kwargs: Any) -> tuple[int, dict[str, int]]:
         """Refused: what was done stays known."""

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from datetime import timedelta
 from functools import partial
 from typing import Any, NamedTuple
 
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists, OuterRef, Q
+from django.utils import timezone
 
-from console.models import AuditEntry, Outcome
+from console.models import UNKNOWN, AuditEntry, Outcome
 from queueops import control
 from queueops.states import TIMED, State
+
+LONGEST = timedelta(minutes=1)
+"""Nobody waits longer for an undo; one that has not ended then was broken off with its process."""
 
 
 class Step(NamedTuple):
@@ -25,15 +30,17 @@ def steps(entry: AuditEntry, who: str = "") -> list[Step]:
     """The calls that take the action back; empty when it can't be, or already was."""
     if entry.outcome not in (Outcome.DONE, Outcome.PARTLY) or entry.verb not in INVERSE or entry.undoes_id:
         return []
-    if entry.undone_by.exclude(outcome=Outcome.FAILED).exists():
+    if entry.undone_by.exclude(_lost()).exists():
         return []
-    return list(INVERSE[entry.verb](entry, who))
+    return list(INVERSE[entry.verb](entry, who=who, token=f"{entry.token}.undo"))
 
 
 def is_open(entry: AuditEntry) -> bool:
     """Whether there is anything left to take back; of an action on all that match, in any of its parts."""
     if entry.is_mass:
-        return entry.verb in INVERSE and any(steps(part) for part in open_parts(entry))
+        if entry.verb not in INVERSE or entry.undoes_id:
+            return False
+        return entry.parts.filter(outcome__in=UNKNOWN).exists() or any(steps(part) for part in open_parts(entry))
     return bool(steps(entry))
 
 
@@ -41,9 +48,14 @@ def open_parts(entry: AuditEntry) -> Iterator[AuditEntry]:
     """The parts of an action on all that match that nobody has taken back, in their order; each is large, and is read
     when its turn comes.
     """
-    undone = AuditEntry.objects.filter(undoes=OuterRef("pk")).exclude(outcome=Outcome.FAILED)
+    undone = AuditEntry.objects.filter(undoes=OuterRef("pk")).exclude(_lost())
     for pk in list(entry.parts.filter(~Exists(undone)).order_by("pk").values_list("pk", flat=True)):
         yield entry.parts.get(pk=pk)
+
+
+def _lost() -> Q:
+    """Which undoings have not come to their end: they are done again, and the store does none of it twice."""
+    return Q(outcome=Outcome.FAILED) | Q(outcome=Outcome.BEGUN, at__lt=timezone.now() - LONGEST)
 
 
 def _changed(entry: AuditEntry) -> Iterator[tuple[str, str, dict[str, Any]]]:
@@ -52,46 +64,46 @@ def _changed(entry: AuditEntry) -> Iterator[tuple[str, str, dict[str, Any]]]:
             yield pool, id, entry.before.get(f"{pool} {id}", {})
 
 
-def _restore(entry: AuditEntry, who: str) -> Iterator[Step]:
+def _restore(entry: AuditEntry, **how: Any) -> Iterator[Step]:
     for pool in dict.fromkeys(pool for pool, _id in entry.ids):
         ids = tuple(id for where, id, _ in _changed(entry) if where == pool)
         if ids:
-            yield Step(pool, ids, partial(control.restore, ids, pool=pool, who=who))
+            yield Step(pool, ids, partial(control.restore, ids, pool=pool, **how))
 
 
-def _uncancel(entry: AuditEntry, who: str) -> Iterator[Step]:
+def _uncancel(entry: AuditEntry, **how: Any) -> Iterator[Step]:
     """Only what was pending: a task that had to wait must not start at once, one that ran has been stopped. A part has
     counted as failed in what it is part of: run alone it would change nothing there.
     """
     for (pool, state, parent, now), ids in _alike(entry, "state", "parent", "now"):
         if state == State.PENDING and now == State.CANCELLED and not parent:
-            yield Step(pool, tuple(ids), partial(control.retry, ids, pool=pool, who=who))
+            yield Step(pool, tuple(ids), partial(control.retry, ids, pool=pool, **how))
 
 
-def _unpostpone(entry: AuditEntry, who: str) -> Iterator[Step]:
+def _unpostpone(entry: AuditEntry, **how: Any) -> Iterator[Step]:
     for (pool, state, due), ids in _alike(entry, "state", "due_ms"):
         if state == State.PENDING:
-            yield Step(pool, tuple(ids), partial(control.run_now, ids, pool=pool, who=who))
+            yield Step(pool, tuple(ids), partial(control.run_now, ids, pool=pool, **how))
         elif state == State.POSTPONED and due:
-            yield Step(pool, tuple(ids), partial(control.postpone, ids, until_ms=due, pool=pool, who=who))
+            yield Step(pool, tuple(ids), partial(control.postpone, ids, until_ms=due, pool=pool, **how))
 
 
-def _wait_again(entry: AuditEntry, who: str) -> Iterator[Step]:
+def _wait_again(entry: AuditEntry, **how: Any) -> Iterator[Step]:
     for (pool, state, due), ids in _alike(entry, "state", "due_ms"):
         if state in TIMED and due:
-            yield Step(pool, tuple(ids), partial(control.postpone, ids, until_ms=due, pool=pool, who=who))
+            yield Step(pool, tuple(ids), partial(control.postpone, ids, until_ms=due, pool=pool, **how))
 
 
-def _reprioritise(entry: AuditEntry, who: str) -> Iterator[Step]:
+def _reprioritise(entry: AuditEntry, **how: Any) -> Iterator[Step]:
     for (pool, priority), ids in _alike(entry, "priority"):
         if priority is not None:
-            yield Step(pool, tuple(ids), partial(control.set_priority, ids, priority, pool=pool, who=who))
+            yield Step(pool, tuple(ids), partial(control.set_priority, ids, priority, pool=pool, **how))
 
 
-def _move_back(entry: AuditEntry, who: str) -> Iterator[Step]:
+def _move_back(entry: AuditEntry, **how: Any) -> Iterator[Step]:
     for (pool, lane), ids in _alike(entry, "lane"):
         if lane:
-            yield Step(pool, tuple(ids), partial(control.move, ids, lane, pool=pool, who=who))
+            yield Step(pool, tuple(ids), partial(control.move, ids, lane, pool=pool, **how))
 
 
 def _alike(entry: AuditEntry, *facts: str) -> Iterable[tuple[tuple[Any, ...], list[str]]]:
@@ -103,7 +115,7 @@ def _alike(entry: AuditEntry, *facts: str) -> Iterable[tuple[tuple[Any, ...], li
     return groups.items()
 
 
-def _lane_as_before(entry: AuditEntry, who: str) -> Iterator[Step]:
+def _lane_as_before(entry: AuditEntry, **_: str) -> Iterator[Step]:
     was = entry.before
     pool, lane = was["pool"], was["lane"]
     if entry.verb == "pause":
@@ -115,13 +127,13 @@ def _lane_as_before(entry: AuditEntry, who: str) -> Iterator[Step]:
         yield Step(pool, (), lambda: control.set_lane(pool, lane, **values))
 
 
-def _schedule_as_before(entry: AuditEntry, who: str) -> Iterator[Step]:
+def _schedule_as_before(entry: AuditEntry, who: str, **_: str) -> Iterator[Step]:
     pool, id = entry.before["pool"], entry.before["id"]
     back = control.resume_schedule if entry.verb == "pause_schedule" else control.pause_schedule
     yield Step(pool, (), partial(back, id, pool=pool, who=who))
 
 
-INVERSE: dict[str, Callable[[AuditEntry, str], Iterator[Step]]] = {
+INVERSE: dict[str, Callable[..., Iterator[Step]]] = {
     "delete": _restore,
     "cancel": _uncancel,
     "postpone": _unpostpone,

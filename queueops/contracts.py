@@ -188,7 +188,10 @@ class TickReport(msgspec.Struct):
 
 
 class Row(msgspec.Struct, frozen=True):
-    """The answer to an operator's action on one task: OK, REPEAT, REFUSED, GONE or STALE, and its state now."""
+    """The answer to an operator's action on one task: OK, REPEAT, REFUSED, GONE or STALE, and its state now.
+
+    A REPEAT without a detail was done by this action before, whose answer was lost; others say how it was so already.
+    """
 
     id: str
     word: str

@@ -89,6 +89,6 @@ def _lost(task: TaskDetail) -> int:
 
 
 def _edit_and_retry(
-    ids: Sequence[str], pool: str, who: str, args: list[Any], kwargs: dict[str, Any]
+    ids: Sequence[str], *, pool: str, who: str, args: list[Any], kwargs: dict[str, Any], **_: str
 ) -> list[control.Row]:
     return [control.edit_and_retry(ids[0], args, kwargs, pool=pool, who=who)]

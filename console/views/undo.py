@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from datetime import timedelta
 from time import monotonic
 from typing import Any
@@ -9,9 +10,6 @@ from typing import Any
 from django.contrib import messages
 from django.core import signing
 from django.core.exceptions import PermissionDenied
-from django.db import router
-from django.db.models import F
-from django.db.transaction import atomic
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
@@ -22,10 +20,11 @@ from console import mass, returning
 from console.act import tell
 from console.audit import begin, judge, recorded, tolerated
 from console.deeds import UNDO
-from console.models import AuditEntry, Outcome
+from console.models import AuditEntry
 from console.page import Frame
+from console.parts import alone, find_out, recount
 from console.permissions import TABLE
-from console.undo import Step, is_open, open_parts, steps
+from console.undo import is_open, open_parts, steps
 
 GOING = timedelta(minutes=1)
 """After a step its page goes on by itself for so long; it does within a second."""
@@ -36,12 +35,14 @@ def undo(request: HttpRequest, pk: int) -> HttpResponse:
     entry = get_object_or_404(AuditEntry, pk=pk)
     if permission(entry) not in Frame(request).may:
         raise PermissionDenied
-    if entry.is_mass and (is_open(entry) or entry.undone_by.filter(place="").exists()):
-        return _undo_parts(request, entry)
-    if not (found := steps(entry, request.user.get_username())):
+    if entry.is_mass and not entry.undoes_id:
+        find_out(entry)
+        if is_open(entry) or entry.undone_by.filter(place="").exists():
+            return _undo_parts(request, entry)
+    if undoing := _take_back(request, entry):
+        tell(request, undoing, _("Undone"))
+    else:
         messages.warning(request, _("There is nothing left to undo."))
-        return returning.back(request, "audit")
-    tell(request, _take_back(request, entry, found), _("Undone"))
     return returning.back(request, "audit")
 
 
@@ -61,14 +62,12 @@ def go_on(request: HttpRequest, whole: AuditEntry) -> HttpResponse:
     """Take back parts of what `whole` undoes, as many as there is time for."""
     until = monotonic() + mass.SECONDS
     for part in open_parts(whole.undoes) if whole.undoes else ():
-        if not (found := steps(part, whole.actor_name)):
+        if not (undoing := _take_back(request, part, part_of=whole)):
             continue
-        undoing = _take_back(request, part, found, part_of=whole)
-        is_first = not part.undone_by.filter(pk__lt=undoing.pk).exclude(outcome=Outcome.FAILED).exists()
-        mass.add(whole, seen=undoing.count if is_first else 0, changed=undoing.changed)
+        recount(whole)
         if not whole.goes_on:
             mass.end(whole)  # somebody else came to its end before this was counted
-        if is_first and not whole.detail:
+        if not whole.detail:
             AuditEntry.objects.filter(pk=whole.pk).update(detail=undoing.detail)
         if monotonic() > until:
             break
@@ -101,18 +100,21 @@ def _goer(request: HttpRequest, entry: AuditEntry) -> list[str]:
 def _undo_parts(request: HttpRequest, entry: AuditEntry) -> HttpResponse:
     """In steps that go on by themselves; somebody who begins it again goes on with it."""
     facts = {"count": entry.changed, "filter": entry.filter, "undoes": entry, "place": ""}
-    rows = AuditEntry.objects.filter(pk=entry.pk)
-    with atomic(using=router.db_for_write(AuditEntry)):
-        rows.update(count=F("count"))  # a lock that every database has: of two who begin at once the second one waits
+    with alone(entry):
         begun = entry.undone_by.filter(place="").first()
         whole = begun or begin(request, UNDO + entry.verb, entry.target, **facts)
     return go_on(request, whole)
 
 
-def _take_back(request: HttpRequest, entry: AuditEntry, found: list[Step], **facts: Any) -> AuditEntry:
-    tasks = [(step.pool, id) for step in found for id in step.ids]
-    verb = UNDO + entry.verb
-    with tolerated(), recorded(request, verb, entry.target, tasks=tasks, undoes=entry, **facts) as undoing:
+def _take_back(request: HttpRequest, entry: AuditEntry, **facts: Any) -> AuditEntry | None:
+    """Take back what nobody else takes back; None where there is nothing."""
+    with tolerated(), ExitStack() as stack:
+        with alone(entry):
+            if not (found := steps(entry, request.user.get_username())):
+                return None
+            tasks = [(step.pool, id) for step in found for id in step.ids]
+            facts |= {"tasks": tasks, "undoes": entry}
+            undoing = stack.enter_context(recorded(request, UNDO + entry.verb, entry.target, **facts))
         undoing.before = {} if tasks else entry.after
         for step in found:
             answer = step.call()

@@ -1,6 +1,8 @@
 """What can be done: one function per action. Each row is answered; what a state forbids is refused, with the reason.
 
 `ids` are at most 500 a call. Without `pool`, the pool of each id is looked up. `who` goes into the task's own log.
+Calls with one `token` are one action: a task is changed by one of them, and answered as OK by each. What became of one
+whose answer was lost is told by `recall`.
 """
 
 from queueops.contracts import ChunkAnswer, Row
@@ -26,6 +28,7 @@ from queueops.control.commands import (
 from queueops.control.edit import edit_and_retry
 from queueops.control.fsck import repair
 from queueops.control.lanes import pause_lane, resume_lane, set_lane
+from queueops.control.recall import recall
 from queueops.control.schedules import (
     check_schedule,
     create_schedule,
@@ -76,6 +79,7 @@ __all__ = [
     "postpone",
     "quiet_worker",
     "reasons",
+    "recall",
     "release",
     "release_chunks",
     "repair",

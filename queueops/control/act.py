@@ -11,29 +11,46 @@ from queueops.redis.facts import may_be_id
 from queueops.redis.reader import Reader
 
 MOST = 500
+LONGEST_TOKEN = 200
 GONE = "there is no task of this id"
 
 
 def act(
-    verb: str, ids: Sequence[str], pool: str, *, value: str | int | bytes = "", hard: bool = False, who: str = ""
+    verb: str,
+    ids: Sequence[str],
+    pool: str,
+    *,
+    value: str | int | bytes = "",
+    hard: bool = False,
+    who: str = "",
+    token: str = "",
 ) -> list[Row]:
     """Do one verb to each task, and answer in the order of `ids` (each once).
 
+    What this very action did before, its answer being lost, is answered as OK. Calls with one `token` are one action.
     Raises BadOption for what is no list of ids, TooMany and BrokerUnavailable.
     """
-    if isinstance(ids, (str, bytes)) or not isinstance(ids, Iterable):
-        raise BadOption(name="ids", value=ids, expected="a list of ids")
-    wanted = list(dict.fromkeys(ids))
-    if len(wanted) > MOST:
-        raise TooMany(count=len(wanted), what="tasks", limit=MOST)
+    wanted = checked(ids)
+    if len(token) > LONGEST_TOKEN:
+        raise BadOption(name="token", value=token, expected=f"at most {LONGEST_TOKEN} characters")
     if not wanted:
         return []
     answers = {task_id: Row(id=task_id, word="GONE", state="", detail=GONE) for task_id in wanted}
     broker = get_broker()
     for place, there in places(wanted, pool).items():
-        for row in broker.control(place, verb, there, value=value, hard=hard, who=who):
+        for row in broker.control(place, verb, there, value=value, hard=hard, who=who, token=token):
             answers[row.id] = row
-    return [_with_reason(answers[task_id]) for task_id in wanted]
+    return [_told(answers[task_id]) for task_id in wanted]
+
+
+def checked(ids: Sequence[str]) -> list[str]:
+    """Each id once. Raises BadOption for what is no list of ids, and TooMany."""
+    if isinstance(ids, (str, bytes)) or not isinstance(ids, Iterable):
+        raise BadOption(name="ids", value=ids, expected="a list of ids")
+    wanted = list(dict.fromkeys(ids))
+    if len(wanted) > MOST:
+        raise TooMany(count=len(wanted), what="tasks", limit=MOST)
+    return wanted
 
 
 def places(ids: Sequence[str], pool: str) -> dict[str, list[str]]:
@@ -49,5 +66,7 @@ def places(ids: Sequence[str], pool: str) -> dict[str, list[str]]:
     return found
 
 
-def _with_reason(row: Row) -> Row:
+def _told(row: Row) -> Row:
+    if row.word == "REPEAT" and not row.detail:
+        return Row(id=row.id, word="OK", state=row.state)
     return row if row.detail or row.word != "GONE" else Row(id=row.id, word=row.word, state=row.state, detail=GONE)

@@ -18,7 +18,7 @@ LONGEST_S = 10 * 366 * 86400
 PRIORITIES = range(-100, 101)
 
 
-def retry(ids: Sequence[str], pool: str = "", *, everything: bool = False, who: str = "") -> list[Row]:
+def retry(ids: Sequence[str], pool: str = "", *, everything: bool = False, who: str = "", token: str = "") -> list[Row]:
     """Run ended tasks again, as a new generation; those that back off start their next attempt now.
 
     A plain task starts from its beginning. A map-reduce task goes on where it ended, with the results of its chunks: at
@@ -26,12 +26,12 @@ def retry(ids: Sequence[str], pool: str = "", *, everything: bool = False, who: 
     has the others map anew). A chain or a group goes on at what failed, an iterator at its last state; they begin
     anew with `everything`.
     """
-    return act("retry", ids, pool, value="all" if everything else "", who=who)
+    return act("retry", ids, pool, value="all" if everything else "", who=who, token=token)
 
 
-def run_now(ids: Sequence[str], pool: str = "", *, who: str = "") -> list[Row]:
+def run_now(ids: Sequence[str], pool: str = "", *, who: str = "", token: str = "") -> list[Row]:
     """Make tasks ready at once that wait for their time."""
-    return act("run_now", ids, pool, who=who)
+    return act("run_now", ids, pool, who=who, token=token)
 
 
 def postpone(
@@ -41,6 +41,7 @@ def postpone(
     until_ms: int | None = None,
     pool: str = "",
     who: str = "",
+    token: str = "",
 ) -> list[Row]:
     """Let tasks that have not begun wait: `seconds` from now, or until an epoch time in ms. Raises BadOption."""
     if (seconds is None) == (until_ms is None):
@@ -49,10 +50,12 @@ def postpone(
     due = until_ms if until_ms is not None else now + _milliseconds("seconds", seconds or 0)
     if not _is(int, due) or not 0 < due <= now + LONGEST_S * 1000:
         raise BadOption(name="until_ms", value=due, expected="a time within the next ten years")
-    return act("postpone", ids, pool, value=due, who=who)
+    return act("postpone", ids, pool, value=due, who=who, token=token)
 
 
-def cancel(ids: Sequence[str], reason: str = "", pool: str = "", *, hard: bool = False, who: str = "") -> list[Row]:
+def cancel(
+    ids: Sequence[str], reason: str = "", pool: str = "", *, hard: bool = False, who: str = "", token: str = ""
+) -> list[Row]:
     """Cancel tasks that have not ended; those that run are asked to stop. Raises BadOption for what is no reason.
 
     With `hard` those that run are interrupted; one that still runs a second later is killed with its worker process,
@@ -60,49 +63,51 @@ def cancel(ids: Sequence[str], reason: str = "", pool: str = "", *, hard: bool =
     """
     if not _is(str, reason):
         raise BadOption(name="reason", value=reason, expected="a text")
-    return act("cancel", ids, pool, value=kept(reason), hard=hard, who=who)
+    return act("cancel", ids, pool, value=kept(reason), hard=hard, who=who, token=token)
 
 
-def release(ids: Sequence[str], pool: str = "", *, who: str = "") -> list[Row]:
+def release(ids: Sequence[str], pool: str = "", *, who: str = "", token: str = "") -> list[Row]:
     """Take running tasks from their workers, and make them ready again; a worker that goes on is refused at its end."""
-    return act("release", ids, pool, who=who)
+    return act("release", ids, pool, who=who, token=token)
 
 
-def delete(ids: Sequence[str], pool: str = "", *, who: str = "") -> list[Row]:
+def delete(ids: Sequence[str], pool: str = "", *, who: str = "", token: str = "") -> list[Row]:
     """Move ended tasks to the trash, where they can be restored from for 24 hours."""
-    return act("delete", ids, pool, who=who)
+    return act("delete", ids, pool, who=who, token=token)
 
 
-def restore(ids: Sequence[str], pool: str = "", *, who: str = "") -> list[Row]:
+def restore(ids: Sequence[str], pool: str = "", *, who: str = "", token: str = "") -> list[Row]:
     """Bring tasks back from the trash."""
-    return act("restore", ids, pool, who=who)
+    return act("restore", ids, pool, who=who, token=token)
 
 
-def requeue(ids: Sequence[str], pool: str = "", *, who: str = "") -> list[Row]:
+def requeue(ids: Sequence[str], pool: str = "", *, who: str = "", token: str = "") -> list[Row]:
     """Give quarantined tasks another try."""
-    return act("requeue", ids, pool, who=who)
+    return act("requeue", ids, pool, who=who, token=token)
 
 
-def discard(ids: Sequence[str], pool: str = "", *, who: str = "") -> list[Row]:
+def discard(ids: Sequence[str], pool: str = "", *, who: str = "", token: str = "") -> list[Row]:
     """Throw quarantined tasks away, for good."""
-    return act("discard", ids, pool, who=who)
+    return act("discard", ids, pool, who=who, token=token)
 
 
-def set_priority(ids: Sequence[str], priority: int, pool: str = "", *, who: str = "") -> list[Row]:
+def set_priority(ids: Sequence[str], priority: int, pool: str = "", *, who: str = "", token: str = "") -> list[Row]:
     """Change the priority (-100 to 100, higher first) of tasks that have not begun. Raises BadOption."""
     if not _is(int, priority) or priority not in PRIORITIES:
         raise BadOption(name="priority", value=priority, expected="a whole number from -100 to 100")
-    return act("priority", ids, pool, value=priority, who=who)
+    return act("priority", ids, pool, value=priority, who=who, token=token)
 
 
-def move(ids: Sequence[str], lane: str, pool: str = "", *, who: str = "") -> list[Row]:
+def move(ids: Sequence[str], lane: str, pool: str = "", *, who: str = "", token: str = "") -> list[Row]:
     """Put tasks that have not begun into another lane of their pool. Raises BadId for what is no lane's name."""
-    return act("move", ids, pool, value=check_lane(lane), who=who)
+    return act("move", ids, pool, value=check_lane(lane), who=who, token=token)
 
 
-def keep(ids: Sequence[str], seconds: float | timedelta, pool: str = "", *, who: str = "") -> list[Row]:
+def keep(
+    ids: Sequence[str], seconds: float | timedelta, pool: str = "", *, who: str = "", token: str = ""
+) -> list[Row]:
     """Keep ended tasks for so long from now. Raises BadOption."""
-    return act("keep", ids, pool, value=_milliseconds("seconds", seconds), who=who)
+    return act("keep", ids, pool, value=_milliseconds("seconds", seconds), who=who, token=token)
 
 
 def _milliseconds(name: str, value: float | timedelta) -> int:

@@ -140,6 +140,20 @@ class Reader:
                     found.setdefault(task_id, key.pool)
         return found
 
+    def marks(self, pool: str, ids: Sequence[str]) -> list[tuple[str, str] | None]:
+        """For each id its state ('' in the trash) and the token of the last action on it; None where it is gone."""
+        key = Keys(self.settings.namespace, pool)
+
+        def ask() -> list[Any]:
+            with self._broker.client.pipeline(transaction=False) as pipe:
+                for task_id in ids:
+                    pipe.hmget(key.task(task_id), "s", "ot")
+                    pipe.hmget(key.trash(task_id), "s", "ot")
+                return [_if_right(reply) or (None, None) for reply in pipe.execute(raise_on_error=False)]
+
+        answers = iter(self._repeat(ask))
+        return [_mark(next(answers), next(answers)) for _ in ids]
+
     def now_ms(self) -> int:
         """Redis' time."""
         seconds, microseconds = self._repeat(self._broker.client.time)
@@ -191,6 +205,13 @@ class Reader:
 
     def _repeat(self, call: Any) -> Any:
         return repeat(call, self.settings.url, self.settings.retry)
+
+
+def _mark(task: Sequence[bytes | None], trash: Sequence[bytes | None]) -> tuple[str, str] | None:
+    for (state, token), is_there in ((task, True), (trash, False)):
+        if state is not None:
+            return facts.text(state) if is_there else "", facts.text(token or b"")
+    return None
 
 
 def _if_right(reply: Any) -> Any:

@@ -300,7 +300,9 @@ class World:
             ]
         )
 
-    def act(self, verb: str, ids: list[str], *values: Any, pool: str = "", who: str = "", **named: Any) -> list[Row]:
+    def act(
+        self, verb: str, ids: list[str], *values: Any, pool: str = "", who: str = "", token: str = "", **named: Any
+    ) -> list[Row]:
         self._act(verb, (ids, values, named))
         known = [(id, self.states.get(id)) for id in ids]
         return [
@@ -309,6 +311,10 @@ class World:
             else Row(id=id, word="GONE", state="", detail="it is gone")
             for id, state in known
         ]
+
+    def recall(self, ids: list[str], pool: str = "", *, token: str) -> list[Row]:
+        self._ask()
+        return [Row(id=id, word="REFUSED", state=self.states.get(id, ""), detail="it was not reached") for id in ids]
 
     def edit_and_retry(self, id: str, args: Any, kwargs: Any, pool: str = "", *, who: str = "") -> Row:
         self._act("edit", (id, args, kwargs))
@@ -327,6 +333,7 @@ class World:
         for name in ("pause_lane", "resume_lane", "set_lane", "quiet_worker", "stop_worker"):
             monkeypatch.setattr(control, name, self._verb(self.other, name))
         monkeypatch.setattr(control, "edit_and_retry", self.edit_and_retry)
+        monkeypatch.setattr(control, "recall", self.recall)
         ChunkWorld(self).install(monkeypatch)
         ScheduleWorld(self).install(monkeypatch)
         CommandWorld(self).install(monkeypatch)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from queueops import control, inspect, registry
-from queueops.contracts import Outcome, Push
+from queueops.contracts import Outcome, Push, Row
 from queueops.errors import BadArguments, BadId, BadOption, NotEncodable, TooMany, UnknownLane
 from queueops.kinds.function import FunctionHandler
 from queueops.states import ACTIONS, State
@@ -113,6 +113,55 @@ def test_a_deleted_task_comes_back_from_the_trash(desk: Desk) -> None:
     assert words(control.restore(["t"])) == ["OK"]
     assert desk.state("t") == "succeeded"
     assert words(control.restore(["t", "nobody"])) == ["REFUSED", "GONE"]
+
+
+def test_two_calls_with_one_token_are_one_action(desk: Desk) -> None:
+    desk.push("a", "b")
+    for lease in desk.claim(2):
+        desk.settle(lease)
+    assert words(control.retry(["a"], token="t1")) == ["OK"]
+    desk.settle(desk.lease())
+    assert words(control.retry(["a", "b"], token="t1")) == ["OK", "OK"]
+    assert [desk.state(id) for id in "ab"] == ["succeeded", "pending"]
+    assert words(control.delete(["a"], token="t2")) == ["OK"]
+    assert words(control.delete(["a"], token="t2")) == ["OK"]
+    assert control.delete(["a"], token="t3")[0].detail == "it is in the trash already"
+    assert words(control.restore(["a"], token="t4")) == ["OK"]
+    assert control.restore(["a"], token="t4") == [Row("a", "OK", "succeeded")]
+    desk.check()
+
+
+def test_what_an_action_has_changed_is_told_afterwards_and_changes_nothing(desk: Desk) -> None:
+    desk.push("a", "b", "c", "d")
+    desk.broker.push([Push(id="m", name="add", pool="mail")])
+    control.cancel(["a", "m"], token="whole.1")
+    control.cancel(["b"], token="whole.12")
+    control.cancel(["d"])
+    control.delete(["d"], token="whole.1")
+    once = desk.everything()
+    ids = ["m", "a", "b", "c", "d", "nobody"]
+    found = [(row.word, row.state) for row in control.recall(ids, token="whole.1")]
+    assert found == [
+        ("OK", "cancelled"),
+        ("OK", "cancelled"),
+        ("REFUSED", "cancelled"),
+        ("REFUSED", "pending"),
+        ("OK", ""),
+        ("GONE", ""),
+    ]
+    assert words(control.recall(ids, token="whole")) == ["OK", "OK", "OK", "REFUSED", "OK", "GONE"]
+    assert words(control.recall(["a"], "mail", token="whole")) == ["GONE"]
+    assert words(control.recall(["a"], token="w")) == ["REFUSED"]
+    assert desk.everything() == once
+
+
+def test_a_token_and_a_list_that_are_too_long_are_refused(desk: Desk) -> None:
+    desk.push("a")
+    with pytest.raises(BadOption, match="token"):
+        control.cancel(["a"], token="x" * 201)
+    with pytest.raises(TooMany):
+        control.recall([f"t{number}" for number in range(501)], token="t")
+    assert desk.state("a") == "pending"
 
 
 def test_what_has_no_record_can_be_discarded_by_its_id_alone(desk: Desk) -> None:

@@ -4,7 +4,7 @@
 -- ARGV: 1 verb, 2 token of this action, 3 first value, 4 second value (of cancel: hard), 5 rules, 6 who, 7 the states that allow the
 --       verb (separated by commas), 8.. ids
 -- Reply: '1' when commands were written and nobody is there to bring them; for each id: word (OK REPEAT REFUSED GONE), its
---        state now, a detail.
+--        state now, a detail. A REPEAT without a detail was done by an action of the same token.
 -- Transitions: retry, reprocess, gather, run_now, postpone, cancel, release, requeue, discard, delete, restore.
 --@include clock
 --@include calls
@@ -67,7 +67,8 @@ local function control(id)
       forget(id, 'quarantined')
       return answer('OK', '')
     end
-    if verb == 'delete' and call('EXISTS', P .. ':trash:' .. id) == 1 then return answer('REPEAT', '') end
+    local mark = verb == 'delete' and call('HMGET', P .. ':trash:' .. id, 's', 'ot')
+    if mark and mark[1] then return answer('REPEAT', '', mark[2] ~= token and 'it is in the trash already' or '') end
     if aside then return answer('REFUSED', 'quarantined', 'its record cannot be read: it can only be discarded') end
     if record then return answer('REFUSED', '', 'its record has an unknown state, and it is about to be quarantined') end
     return answer('GONE', '')
@@ -78,6 +79,7 @@ local function control(id)
   if reason then return answer('REFUSED', record.s, reason) end
   if NUMERIC[verb] and not number_of(ARGV[3]) then return answer('REFUSED', record.s, verb .. ' needs a number') end
   local state, detail = verbs[verb](id, record, ARGV[3], ARGV[4])
+  if verb == 'delete' then call('HSET', P .. ':trash:' .. id, 'ot', token) end
   if state ~= '' then
     call('HSET', task_key(id), 'ot', token)
     log_line(id, { k = 'operator', verb = verb, who = ARGV[6], from = record.s, value = string.sub(ARGV[3], 1, 2000) })

@@ -128,7 +128,8 @@ function verbs.discard(id, record)
 end
 
 local function restore(id, record, token)
-  if record then return record.ot == token and 'REPEAT' or 'REFUSED', record.s, 'a task with this id exists' end
+  if record and record.ot == token then return 'REPEAT', record.s end
+  if record then return 'REFUSED', record.s, 'a task with this id exists' end
   local key, trash = task_key(id), P .. ':trash:' .. id
   local state = call('HGET', trash, 's')
   if not state then return 'GONE', '' end

@@ -1,0 +1,66 @@
+"""What is done in parts, each an entry of its own: one at a time, found out about after an outage, and counted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from django.db import router
+from django.db.models import F, Max, Sum
+from django.db.transaction import atomic
+from django.utils.translation import ngettext
+
+from console.audit import DETAIL_LENGTH, judge
+from console.models import UNKNOWN, AuditEntry, Outcome
+from queueops import control
+
+
+@contextmanager
+def alone(entry: AuditEntry) -> Iterator[None]:
+    """Of two who come to an entry at once the second one waits, and then sees what the first one has written."""
+    with atomic(using=router.db_for_write(AuditEntry)):
+        AuditEntry.objects.filter(pk=entry.pk).update(count=F("count"))  # a lock that every database has
+        yield
+
+
+def find_out(whole: AuditEntry) -> None:
+    """Ask the store what became of the parts whose answer was lost, by an outage or with the process that waited.
+
+    What they did not reach comes in a later step. Raises BrokerUnavailable, and then changes nothing.
+    """
+    for pk in list(whole.parts.filter(outcome__in=UNKNOWN).order_by("pk").values_list("pk", flat=True)):
+        part = whole.parts.get(pk=pk)
+        gone = _ask(part)
+        found = {name: getattr(part, name) for name in ("after", "changed", "outcome", "detail")}
+        with alone(whole):
+            if whole.parts.filter(pk=pk, outcome__in=UNKNOWN).update(**found):
+                rows = AuditEntry.objects.filter(pk=whole.pk)
+                rows.update(seen=F("seen") + part.changed + gone)
+                if gone:
+                    rows.filter(detail="").update(detail=part.detail)
+        recount(whole)
+
+
+def recount(whole: AuditEntry) -> None:
+    """Count what all parts have changed, whoever did them; a part that was taken back twice counts once."""
+    with alone(whole):
+        if whole.undoes_id:
+            each = whole.parts.order_by().values("undoes").annotate(most=Max("count"), done=Max("changed"))
+            facts = {"seen": sum(row["most"] for row in each), "changed": sum(row["done"] for row in each)}
+        else:
+            facts = whole.parts.aggregate(changed=Sum("changed", default=0))
+        AuditEntry.objects.filter(pk=whole.pk).update(**facts)
+    whole.refresh_from_db(fields=["seen", "changed", "place", "detail", "outcome"])
+
+
+def _ask(part: AuditEntry) -> int:
+    """Judge a part by what its tasks know of it, and say how many are gone."""
+    part.changed, part.outcome, gone = 0, Outcome.DONE, 0
+    for pool in dict.fromkeys(pool for pool, _id in part.ids):
+        rows = control.recall([id for where, id in part.ids if where == pool], pool, token=part.token)
+        judge(part, pool, rows)
+        gone += sum(row.word == "GONE" for row in rows)
+    if gone:
+        lost = ngettext("%(n)d is gone, and nobody knows by what", "%(n)d are gone, and nobody knows by what", gone)
+        part.detail = f"{lost % {'n': gone}}; {part.detail}"[:DETAIL_LENGTH]
+    return gone

@@ -1,0 +1,89 @@
+"""Two who click on one undo at the same moment, with the database and the store as they are in production."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import connections
+from django.test import Client
+
+from console import mass
+from console.models import AuditEntry, Outcome
+from console.views import mass as views
+from queueops.redis.broker import get_broker
+from tests.console.test_mass import states, the_whole
+from tests.kernel.desk import Desk
+
+pytestmark = pytest.mark.django_db(transaction=True)
+Click = Callable[[str], None]
+TASKS = ["a", "b", "c", "d"]
+ROUNDS = range(3)
+
+
+@pytest.fixture
+def desk(namespace: str) -> Desk:
+    return Desk(get_broker())
+
+
+@pytest.fixture
+def one() -> Client:
+    return browser("one")
+
+
+@pytest.fixture
+def both(one: Client) -> Click:
+    """Two people post at once, each with a connection of their own."""
+    browsers = [one, browser("other")]
+
+    def post(path: str) -> None:
+        gate = Barrier(len(browsers))
+
+        def click(browser: Client) -> int:
+            try:
+                gate.wait()
+                return browser.post(path).status_code
+            finally:
+                connections.close_all()
+
+        with ThreadPoolExecutor(len(browsers)) as pool:
+            assert list(pool.map(click, browsers)) == [302] * len(browsers)
+
+    return post
+
+
+def browser(name: str) -> Client:
+    client = Client()
+    client.force_login(User.objects.create_superuser(name))
+    return client
+
+
+@pytest.mark.parametrize("round_", ROUNDS)
+def test_two_clicks_on_one_undo_take_it_back_once(round_: int, desk: Desk, one: Client, both: Click) -> None:
+    desk.push(*TASKS)
+    one.post("/ops/tasks/_cancel", {"task": [f"default {id}" for id in TASKS]})
+    entry = the_whole()
+    both(f"/ops/audit/{entry.pk}/_undo")
+    assert AuditEntry.objects.get(undoes=entry).changed == len(TASKS)
+    assert states(*TASKS) == ["pending"] * len(TASKS)
+
+
+@pytest.mark.parametrize("round_", ROUNDS)
+def test_two_clicks_on_the_undo_of_all_that_match_take_each_part_back_once(
+    round_: int, desk: Desk, one: Client, both: Click, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (mass, views):
+        monkeypatch.setattr(module, "MOST", 1)
+    monkeypatch.setattr(mass, "SECONDS", 60.0)
+    desk.push(*TASKS)
+    one.post("/ops/tasks/_all_cancel?state=pending", {"confirmed": str(len(TASKS))})
+    whole = the_whole()
+    assert whole.parts.count() == len(TASKS)
+    both(f"/ops/audit/{whole.pk}/_undo")
+    undoing = AuditEntry.objects.get(undoes=whole)
+    assert (undoing.seen, undoing.changed, undoing.outcome) == (len(TASKS), len(TASKS), Outcome.DONE)
+    assert undoing.parts.count() == len(TASKS)
+    assert states(*TASKS) == ["pending"] * len(TASKS)
