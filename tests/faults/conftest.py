@@ -17,6 +17,8 @@ from tests.mapreduce import invariants
 from tests.waiting import wait_until
 
 LEASE, GRACE = 1.5, 3.0
+UNHURRIED = 60
+"""A lease so long that nobody takes a task from a process that is only slow, nor before those who judge a dead one."""
 
 
 class Bench:
@@ -54,16 +56,22 @@ class Bench:
         assert found is not None, f"{handle.id} is gone"
         return found
 
-    def wait(self, handles: Iterable[TaskHandle[Any]], state: str = "succeeded", timeout: float = 120) -> list[Record]:
+    def wait(self, handles: Iterable[TaskHandle[Any]], state: str = "succeeded", timeout: float = 240) -> list[Record]:
         """Wait until all are in this state; their records."""
         handles = list(handles)
         wait_until(lambda: all(self.record(handle).state == state for handle in handles), timeout, self.say, every=0.05)
         return [self.record(handle) for handle in handles]
 
     def started(self, handle: TaskHandle[Any], times: int = 1) -> Line:
-        """Wait for a start of a task; its line in the ledger."""
-        wait_until(lambda: self.ledger.starts()[handle.id] >= times, 20, self.say)
+        """Wait for a start of a task, and until its worker has said so; its line in the ledger."""
+        wait_until(lambda: self.ledger.starts()[handle.id] >= times, say=self.say)
+        wait_until(lambda: not self.is_on_its_way(handle), say=self.say)  # or its end would cost nothing
         return [line for line in self.ledger.lines("start") if line.id == handle.id][-1]
+
+    def is_on_its_way(self, handle: TaskHandle[Any]) -> bool:
+        """Whether a task was handed to a worker that has not said a word of it yet."""
+        record = self.record(handle)
+        return record.state == "locked" and record.handed == record.fence
 
     def finish(self) -> None:
         """End the workers and check that every task is where it belongs; once, while the store is still there."""

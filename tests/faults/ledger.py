@@ -31,8 +31,12 @@ def gate(ledger: str | Path, name: str) -> Path:
     return Path(f"{ledger}.{name}.closed")
 
 
+def is_closed(name: str) -> bool:
+    """Whether the test keeps this gate closed."""
+    return gate(os.environ["QUEUEOPS_TESTS_LEDGER"], name).exists()
+
+
 def pass_gate(name: str) -> None:
-    """Wait for as long as the test keeps this gate closed."""
-    closed = gate(os.environ["QUEUEOPS_TESTS_LEDGER"], name)
-    while closed.exists():
+    """Wait for as long as it does."""
+    while is_closed(name):
         time.sleep(0.01)

@@ -89,7 +89,7 @@ class Worker:
 
     def child(self) -> int:
         """Wait for the one child process."""
-        return int(wait_until(self.children, 20, self.text)[0])
+        return int(wait_until(self.children, say=self.text)[0])
 
     def signal(self, number: int) -> None:
         os.kill(self.pid, number)
@@ -127,7 +127,7 @@ class Worker:
         if self.popen.poll() is None:
             self.signal_all(signal.SIGCONT)
             self.signal_all(signal.SIGKILL)
-            self.popen.wait(10)
+            self.popen.wait(60)
         for child in children:
             if child.is_running():
                 child.kill()

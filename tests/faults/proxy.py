@@ -30,7 +30,7 @@ class FaultProxy:
         self._thread = threading.Thread(target=self._run, name="fault-proxy")
         self._ready = threading.Event()
         self._thread.start()
-        self._ready.wait(10)
+        self._ready.wait(60)
 
     def lose_replies(self, count: int) -> None:
         """Lose the next replies."""
@@ -38,7 +38,7 @@ class FaultProxy:
 
     def close(self) -> None:
         self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(10)
+        self._thread.join(60)
 
     def _run(self) -> None:
         server = self._loop.run_until_complete(asyncio.start_unix_server(self._serve, str(self.path)))

@@ -12,7 +12,7 @@ import time
 from queueops import Batch, Iterator, Retry, current, task
 from queueops.errors import SoftTimeout
 from tests.faults import counts
-from tests.faults.ledger import note, pass_gate
+from tests.faults.ledger import is_closed, note, pass_gate
 
 __all__ = ["counts"]
 
@@ -51,10 +51,22 @@ async def work_later(seconds: float = 0.0) -> int:
 
 
 @task()
-def wait_at_gate(name: str) -> None:
+def wait_at_gate(name: str) -> int:
     note("start")
     pass_gate(name)
     note("end")
+    return os.getpid()
+
+
+@task()
+async def wait_at_gate_later(name: str) -> None:
+    note("start")
+    try:
+        while is_closed(name):
+            await asyncio.sleep(0.01)
+    except asyncio.CancelledError:
+        note("stopped")
+        raise
 
 
 @task()
@@ -193,9 +205,9 @@ def grow_at_gate(megabytes: int, name: str) -> None:
 kept: list[bytes] = []
 
 
-@task(timeout=0.5, retries=0)
+@task(timeout=2, retries=0)
 def asks_for_more(seconds: float) -> str:
-    """Take longer than the timeout, having said so."""
+    """Take longer than the timeout, having said so before it ends, on a slow machine too."""
     note("start")
     current().extend(seconds)
     time.sleep(seconds)
@@ -209,7 +221,7 @@ def talks() -> None:
     for done in range(1, 51):
         current().progress(done, 50)
     current().log("half way\nthrough")
-    time.sleep(1)
+    pass_gate("seen")
     current().log("the last word")
 
 

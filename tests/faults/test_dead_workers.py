@@ -11,7 +11,7 @@ import pytest
 
 from queueops.handle import TaskHandle
 from tests.faults import tasks
-from tests.faults.conftest import LEASE, Bench
+from tests.faults.conftest import UNHURRIED, Bench
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.faults
@@ -20,8 +20,6 @@ Handle = TaskHandle[Any]
 MAX_CRASHES = 3
 SHARES = 8
 """Of four that share half a crash each gets an eighth of one."""
-UNHURRIED = 60
-"""A lease so long that whoever takes back the tasks of a dead process is never overtaken, on no machine."""
 
 
 def test_a_task_whose_process_is_killed_runs_again_and_that_is_a_crash_not_an_attempt(bench: Bench) -> None:
@@ -35,14 +33,16 @@ def test_a_task_whose_process_is_killed_runs_again_and_that_is_a_crash_not_an_at
 
 
 def test_prefetched_tasks_of_a_killed_process_go_back_free_of_charge(bench: Bench) -> None:
-    worker = bench.worker("--threads", "1")
+    worker = bench.worker("--threads", "1", LEASE=UNHURRIED)
     child = worker.child()
+    bench.ledger.close("end")
     warm = tasks.work.push_many([(0.001,)] * 200)
     bench.wait(warm)
-    long = tasks.work.push(3)
+    long = tasks.wait_at_gate.push("end")
     bench.started(long)
     others = tasks.work.push_many([(0.0,)] * 5)
     os.kill(child, signal.SIGKILL)
+    bench.ledger.open("end")
     assert all((record.crashes, record.attempt) == (0, 0) for record in bench.wait(others))
     assert bench.wait([long])[0].crashes == 1
     assert worker.children() != [child]
@@ -90,23 +90,25 @@ def each_is_charged_by_the_rule(bench: Bench, poison: list[Handle], neighbours: 
 
 def test_when_supervisor_and_children_are_killed_others_take_over_after_the_lease(bench: Bench) -> None:
     first = bench.worker()
-    handle = tasks.work.push(2.5)
+    bench.ledger.close("end")
+    handle = tasks.wait_at_gate.push("end")
     bench.started(handle)
     first.signal_all(signal.SIGKILL)
+    bench.ledger.open("end")
     second = bench.worker()
-    (record,) = bench.wait([handle], timeout=LEASE + 20)
+    (record,) = bench.wait([handle])
     assert (record.crashes, record.attempt) == (1, 0)
     assert second.stop() == 0
 
 
 def test_children_of_a_killed_supervisor_end_and_give_back_what_they_hold(bench: Bench) -> None:
-    worker = bench.worker("--processes", "2", GRACE=1.0)
+    worker = bench.worker("--processes", "2", GRACE=1.0, LEASE=UNHURRIED)
     wait_until(lambda: len(worker.children()) == 2)
     children = [psutil.Process(pid) for pid in worker.children()]
-    handle = tasks.work.push(8)
+    handle = tasks.work.push(600)
     bench.started(handle)
     worker.signal(signal.SIGKILL)
-    _, alive = psutil.wait_procs(children, timeout=8)
+    _, alive = psutil.wait_procs(children, timeout=60)
     assert not alive
     (record,) = bench.wait([handle], "pending")
     assert (record.crashes, record.attempt) == (0, 0)

@@ -7,7 +7,7 @@ import pytest
 
 from queueops import group
 from tests.faults import tasks
-from tests.faults.conftest import Bench
+from tests.faults.conftest import UNHURRIED, Bench
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.faults
@@ -28,7 +28,7 @@ def test_the_soft_limit_raises_in_the_task(bench: Bench, name: str) -> None:
 
 @pytest.mark.parametrize("name", ["deaf", "stubborn"])
 def test_the_hard_limit_replaces_the_process_and_costs_its_other_tasks_nothing(bench: Bench, name: str) -> None:
-    worker = bench.worker(LEASE=30)  # a deaf process renews nothing, and what has expired counts as a crash
+    worker = bench.worker(LEASE=UNHURRIED)  # a deaf process renews nothing, and what has expired counts as a crash
     child = worker.child()
     neighbour = tasks.work.push(3)
     bench.started(neighbour)
@@ -46,7 +46,7 @@ def test_a_running_task_that_is_cancelled_ends_as_cancelled(bench: Bench, name: 
     handle = getattr(tasks, name).push(30)
     bench.started(handle)
     handle.cancel(reason="no longer wanted")
-    (record,) = bench.wait([handle], "cancelled", timeout=5)
+    (record,) = bench.wait([handle], "cancelled")
     assert record.reason == "no longer wanted"
 
 
@@ -56,28 +56,28 @@ def test_a_task_that_is_cancelled_hard_is_interrupted_where_it_is(bench: Bench) 
     handle = tasks.loops.push()
     bench.started(handle)
     handle.cancel("enough", hard=True)
-    (record,) = bench.wait([handle], "cancelled", timeout=30)
+    (record,) = bench.wait([handle], "cancelled")
     assert record.reason == "enough"
     assert len(bench.ledger.lines("interrupted")) == 1
     assert worker.children() == [child]
 
 
 def test_one_that_can_not_be_interrupted_dies_with_its_process_whose_other_tasks_run_again(bench: Bench) -> None:
-    worker = bench.worker()
+    worker = bench.worker(LEASE=UNHURRIED)
     child = worker.child()
     neighbour, whole = tasks.work.push(3), group(tasks.work.s(600)).push()
     bench.started(neighbour)
-    wait_until(lambda: len(bench.ledger.lines("start")) == 2, 20, bench.say)
+    wait_until(lambda: len(bench.ledger.lines("start")) == 2, say=bench.say)
     whole.cancel(hard=True)
-    bench.wait([whole], "cancelled", timeout=30)
-    wait_until(lambda: bench.broker.client.zcard(bench.broker.keys("default").state("cancelled")) == 2, 30, bench.say)
+    bench.wait([whole], "cancelled")
+    wait_until(lambda: bench.broker.client.zcard(bench.broker.keys("default").state("cancelled")) == 2, say=bench.say)
     assert child not in worker.children()
     (record,) = bench.wait([neighbour])
     assert (record.attempt, record.crashes) == (0, 0)
 
 
 def test_a_process_is_replaced_after_so_many_tasks(bench: Bench) -> None:
-    worker = bench.worker("--max-tasks", "10")
+    worker = bench.worker("--max-tasks", "10", LEASE=UNHURRIED)
     bench.wait(tasks.work.push_many([()] * 35))
     assert len({line.pid for line in bench.ledger.lines("end")}) == 4
     assert set(bench.ledger.starts().values()) == {1}
@@ -88,12 +88,12 @@ def test_a_process_that_grew_too_large_is_replaced(bench: Bench) -> None:
     worker = bench.worker("--max-memory", "150")
     child = worker.child()
     bench.wait([tasks.grow.push(150)])
-    wait_until(lambda: worker.children() and worker.children() != [child], 15, worker.text)
+    wait_until(lambda: worker.children() and worker.children() != [child], say=worker.text)
     assert "MB of memory" in worker.text()
 
 
 def test_a_process_that_ran_so_many_tasks_is_relieved_while_a_long_one_ends_in_it(bench: Bench) -> None:
-    worker = bench.worker("--max-tasks", "5")
+    worker = bench.worker("--max-tasks", "5", LEASE=UNHURRIED)
     bench.ledger.close("end")
     long = tasks.wait_at_gate.push("end")
     first = bench.started(long)
@@ -109,11 +109,11 @@ def test_a_process_that_ran_so_many_tasks_is_relieved_while_a_long_one_ends_in_i
 def test_a_task_in_a_process_that_grew_too_large_runs_to_its_end_though_longer_than_the_grace_time(
     bench: Bench,
 ) -> None:
-    worker = bench.worker("--max-memory", "150", GRACE=0.2)
+    worker = bench.worker("--max-memory", "150", GRACE=0.2, LEASE=UNHURRIED)
     bench.ledger.close("end")
     long = tasks.grow_at_gate.push(150, "end")
     first = bench.started(long)
-    wait_until(lambda: len(worker.children()) == 2, 30, worker.text)
+    wait_until(lambda: len(worker.children()) == 2, say=worker.text)
     bench.wait(tasks.work.push_many([()] * 20))
     assert first.pid not in {line.pid for line in bench.ledger.lines("end")}
     bench.ledger.open("end")

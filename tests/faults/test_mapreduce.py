@@ -11,7 +11,7 @@ import pytest
 
 from queueops import control
 from queueops.handle import TaskHandle
-from tests.faults.conftest import LEASE, Bench
+from tests.faults.conftest import Bench
 from tests.faults.counts import Count, Steady
 from tests.faults.processes import Line
 from tests.waiting import wait_until
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.faults
 
 def at(bench: Bench, phase: str, times: int = 1) -> list[Line]:
     """Wait until so many have come to this point; their lines of the ledger."""
-    wait_until(lambda: len(bench.ledger.lines(phase)) >= times, 20, bench.say)
+    wait_until(lambda: len(bench.ledger.lines(phase)) >= times, say=bench.say)
     return bench.ledger.lines(phase)
 
 
@@ -32,7 +32,7 @@ def counts(handle: TaskHandle[Any]) -> dict[str, int]:
 
 def assert_each_counted_once(handle: TaskHandle[Any], number: int) -> None:
     """All chunks of one map are done, and the reduce has seen each once, in their order."""
-    found = handle.result(timeout=5)
+    found = handle.result(timeout=60)
     assert [chunk[0] for chunk in found] == list(range(number))
     assert len({run for _, run in found}) == 1
     assert counts(handle) == {"done": number}
@@ -111,10 +111,10 @@ def test_a_map_that_was_frozen_and_comes_back_late_writes_and_deletes_nothing(be
     frozen.freeze()
     bench.ledger.open("map1100")
     bench.worker(LEASE=30.0)
-    bench.wait([handle], timeout=LEASE + 60)
+    bench.wait([handle])
     before = bench.record(handle)
     frozen.signal_all(signal.SIGCONT)
-    wait_until(lambda: "no longer ours" in frozen.text(), 30, bench.say)
+    wait_until(lambda: "no longer ours" in frozen.text(), say=bench.say)
     assert bench.record(handle) == before
     assert handle.result() == list(range(2300))
     assert counts(handle) == {"done": 2300}
@@ -149,7 +149,7 @@ def test_a_worker_killed_with_its_supervisor_in_the_middle_of_chunks_loses_none(
     for number in (100, 101, 102, 103):
         bench.ledger.open(f"chunk{number}")
     bench.worker(LEASE=30.0)
-    bench.wait([handle], timeout=LEASE + 30)
+    bench.wait([handle])
     assert_each_counted_once(handle, 3000)
 
 
@@ -165,7 +165,7 @@ def test_workers_killed_between_the_last_chunk_and_the_reduce_leave_it_to_others
     first.signal_all(signal.SIGKILL)
     control.resume_lane("default", "default")
     bench.worker(LEASE=30.0)
-    bench.wait([handle], timeout=LEASE + 30)
+    bench.wait([handle])
     assert_each_counted_once(handle, 10)
     assert len(bench.ledger.lines("reduce")) == 1
 
@@ -192,7 +192,7 @@ def test_two_watchdogs_and_no_worker_that_looks_give_each_chunk_back_once(bench:
     at(bench, "chunk", 4)
     dead.signal_all(signal.SIGKILL)
     bench.watchdog(), bench.watchdog()
-    wait_until(lambda: "active" not in counts(handle), LEASE + 20, bench.say)
+    wait_until(lambda: "active" not in counts(handle), say=bench.say)
     rows = bench.broker.chunk_rows("default", handle.id, range(50), "cr")
     assert {row.fields["cr"] for row in rows if row.number < 4} == {b"1"}
     for number in range(4):
@@ -212,12 +212,12 @@ def test_a_frozen_worker_that_comes_back_late_counts_nothing(bench: Bench) -> No
     for number in range(4):
         bench.ledger.open(f"chunk{number}")
     bench.worker(LEASE=30.0)
-    bench.wait([handle], timeout=LEASE + 30)
+    bench.wait([handle])
     ends = len(bench.ledger.lines("end"))
     before = bench.record(handle)
     frozen.signal_all(signal.SIGCONT)
     at(bench, "end", ends + 4)
-    wait_until(lambda: frozen.text().count("no longer ours") >= 4, 20, bench.say)
+    wait_until(lambda: frozen.text().count("no longer ours") >= 4, say=bench.say)
     assert bench.record(handle) == before
     assert_each_counted_once(handle, 40)
 
@@ -237,7 +237,7 @@ def test_a_late_chunk_of_an_older_run_does_not_count_for_the_newer_one(bench: Be
     frozen.signal_all(signal.SIGCONT)
     bench.ledger.open("run1")
     assert {line.pid for line in at(bench, "end", 4)} == {first.pid}
-    wait_until(lambda: frozen.text().count("no longer ours") >= 4, 20, bench.say)
+    wait_until(lambda: frozen.text().count("no longer ours") >= 4, say=bench.say)
     assert counts(handle) == {"active": 4}
     bench.ledger.open("run2")
     bench.wait([handle])

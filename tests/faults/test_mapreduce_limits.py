@@ -18,7 +18,7 @@ def test_chunks_are_balanced_between_workers_by_how_many_each_may_have(bench: Be
     pids = {worker.child() for worker in workers}
     bench.ledger.close("chunks")
     small, large = Shared.push(3), Shared.push(5)
-    wait_until(lambda: len(bench.ledger.lines("chunk")) >= 7, 20, bench.say)
+    wait_until(lambda: len(bench.ledger.lines("chunk")) >= 7, say=bench.say)
     waiting = Counter((line.id.partition("#")[0], line.pid) for line in bench.ledger.lines("chunk"))
     assert sorted(count for (id, _), count in waiting.items() if id == small.id) == [1, 2]
     assert [count for (id, _), count in waiting.items() if id == large.id] == [2, 2]
@@ -59,7 +59,7 @@ def test_a_map_a_chunk_and_a_reduce_that_hang_once_are_interrupted_and_come_back
 def test_a_slow_map_shows_its_chunks_as_it_finds_them_and_is_cancelled_at_the_next_one(bench: Bench) -> None:
     bench.worker()
     handle = Endless.push()
-    wait_until(lambda: handle.status().chunks["pending"] > 0, 20, bench.say)
+    wait_until(lambda: handle.status().chunks["pending"] > 0, say=bench.say)
     handle.cancel("enough")
     (record,) = bench.wait([handle], "cancelled")
     assert record.reason == "enough"

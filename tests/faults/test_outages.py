@@ -15,7 +15,7 @@ import redis
 from queueops.redis import embedded
 from queueops.redis.broker import forget_brokers
 from tests.faults import tasks
-from tests.faults.conftest import LEASE, Bench
+from tests.faults.conftest import LEASE, UNHURRIED, Bench
 from tests.faults.proxy import FaultProxy, Mode
 from tests.waiting import wait_until
 
@@ -102,10 +102,12 @@ def test_a_task_that_ends_while_the_server_is_away_is_settled_later(bench: Bench
 def test_a_task_that_an_outage_has_stopped_runs_again(bench: Bench, own_store: embedded.Server) -> None:
     """An async task is stopped when its lease may be another's; nobody has it, so its own end must not count."""
     bench.worker()
-    handle = tasks.work_later.push(3 * LEASE)
+    bench.ledger.close("end")
+    handle = tasks.wait_at_gate_later.push("end")
     bench.started(handle)
     os.kill(own_store.pid, signal.SIGKILL)
-    time.sleep(2 * LEASE)
+    wait_until(lambda: bench.ledger.lines("stopped"), say=bench.say)
+    bench.ledger.open("end")
     embedded.start(own_store.directory, options=ALWAYS)
     (record,) = bench.wait([handle])
     assert (record.state, record.attempt, record.crashes) == ("succeeded", 0, 0)
@@ -130,10 +132,10 @@ def test_leases_that_end_in_a_blackhole_are_taken_by_others(bench: Bench, proxy:
     bench.started(handle)
     proxy.mode = Mode.BLACKHOLE
     bench.settings["URL"] = bench.broker.settings.url
-    other = bench.worker()
+    other = bench.worker(LEASE=UNHURRIED)
     bench.started(handle, times=2)
     proxy.mode = Mode.PASS
-    (record,) = bench.wait([handle], timeout=4 * LEASE + 20)
+    (record,) = bench.wait([handle])
     assert record.crashes == 1
     assert other.stop() == 0
     again = tasks.work.push()

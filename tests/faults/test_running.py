@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from tests.faults import tasks
-from tests.faults.conftest import LEASE, Bench
+from tests.faults.conftest import UNHURRIED, Bench
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.faults
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.faults
 def test_a_task_that_asks_for_more_time_gets_it(bench: Bench) -> None:
     worker = bench.worker()
     child = worker.child()
-    (record,) = bench.wait([tasks.asks_for_more.push(2 * LEASE)])
+    (record,) = bench.wait([tasks.asks_for_more.push(4)])
     assert record.result == b'"in time"'
     assert (record.crashes, record.attempt) == (0, 0)
     assert worker.children() == [child]
@@ -35,9 +35,11 @@ def test_a_process_that_a_task_forked_ends_with_the_code_of_the_task(bench: Benc
 
 def test_progress_is_seen_while_the_task_runs_and_no_line_of_its_log_is_lost(bench: Bench) -> None:
     bench.worker()
+    bench.ledger.close("seen")
     handle = tasks.talks.push()
     wait_until(lambda: bench.record(handle).progress == 50, say=bench.say)
     assert bench.record(handle).state == "locked"
+    bench.ledger.open("seen")
     bench.wait([handle])
     raw = bench.broker.client.lrange(bench.broker.keys("default").log(handle.id), 0, -1)
     lines = [msgspec.json.decode(line) for line in raw]
@@ -45,7 +47,7 @@ def test_progress_is_seen_while_the_task_runs_and_no_line_of_its_log_is_lost(ben
 
 
 def test_after_a_hard_timeout_the_next_attempt_waits_as_its_policy_says(bench: Bench) -> None:
-    bench.worker()
+    bench.worker(LEASE=UNHURRIED)
     handle = tasks.stubborn_once.push()
     (record,) = bench.wait([handle])
     assert (record.attempt, record.crashes) == (1, 0)
@@ -53,8 +55,16 @@ def test_after_a_hard_timeout_the_next_attempt_waits_as_its_policy_says(bench: B
 
 
 def test_a_lease_is_renewed_for_as_long_as_its_task_runs(bench: Bench) -> None:
-    bench.worker("--processes", "2")
-    handles = [tasks.work.push(3 * LEASE), tasks.work_later.push(3 * LEASE)]
+    lease = 4.0  # of two processes: one that is only slow for a while keeps what it has
+    bench.worker("--processes", "2", LEASE=lease)
+    bench.ledger.close("end")
+    handles = [tasks.wait_at_gate.push("end"), tasks.wait_at_gate_later.push("end")]
+    for handle in handles:
+        bench.started(handle)
+    client, agenda = bench.broker.client, bench.broker.keys("default").agenda
+    twice = max(client.zscore(agenda, handle.id) for handle in handles) / 1000 + lease
+    wait_until(lambda: client.time()[0] > twice, say=bench.say)
+    bench.ledger.open("end")
     records = bench.wait(handles)
     assert {record.crashes for record in records} == {0}
     assert set(bench.ledger.starts().values()) == {1}

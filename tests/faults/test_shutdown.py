@@ -8,7 +8,7 @@ import time
 import pytest
 
 from tests.faults import tasks
-from tests.faults.conftest import GRACE, LEASE, Bench
+from tests.faults.conftest import GRACE, UNHURRIED, Bench
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.faults
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.faults
 
 @pytest.mark.parametrize("name", ["work", "work_later"])
 def test_sigterm_lets_running_tasks_end(bench: Bench, name: str) -> None:
-    worker = bench.worker()
+    worker = bench.worker(GRACE=60)
     handle = getattr(tasks, name).push(1.0)
     bench.started(handle)
     assert worker.stop() == 0
@@ -74,18 +74,20 @@ def test_a_second_signal_releases_at_once(bench: Bench, second: signal.Signals) 
     worker.signal(signal.SIGTERM)
     wait_until(lambda: "Winding up" in worker.text())
     worker.signal(second)
-    assert worker.wait(30) == 0
+    assert worker.wait() == 0
     record = bench.record(handle)
     assert (record.state, record.attempt, record.crashes) == ("pending", 0, 0)
 
 
 def test_a_frozen_worker_cannot_settle_after_its_lease_was_taken(bench: Bench) -> None:
     frozen = bench.worker()
-    handle = tasks.work.push(LEASE)
+    bench.ledger.close("end")
+    handle = tasks.wait_at_gate.push("end")
     late = bench.started(handle)
     frozen.freeze()
-    other = bench.worker()
-    (record,) = bench.wait([handle], timeout=LEASE + 20)
+    bench.ledger.open("end")
+    other = bench.worker(LEASE=UNHURRIED)
+    (record,) = bench.wait([handle])
     frozen.signal_all(signal.SIGCONT)
     wait_until(lambda: any(line.phase == "end" and line.pid == late.pid for line in bench.ledger.lines()))
     wait_until(lambda: "no longer ours" in frozen.text(), say=bench.say)

@@ -25,6 +25,6 @@ def listener(request: pytest.FixtureRequest) -> Iterator[Listener]:
 def test_a_process_without_a_store_ends_when_it_is_told_to(bench: Bench, listener: Listener, command: str) -> None:
     bench.settings["URL"] = listener.url
     process = bench.worker() if command == "runworker" else bench.watchdog()
-    wait_until(lambda: len(listener.taken), 30, process.text)
+    wait_until(lambda: len(listener.taken), say=process.text)
     assert process.stop() == 0
     assert "Traceback" not in process.text()
