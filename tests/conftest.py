@@ -125,7 +125,7 @@ def make_rig() -> Iterator[Callable[..., Rig]]:
 
     yield make
     for rig in rigs:
-        assert rig.executor.close(5)
+        assert rig.executor.close(60)
         assert not rig.table.running()
         for name in rig.names:
             registry.unregister(KIND, name)

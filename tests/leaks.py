@@ -8,7 +8,7 @@ import time
 
 import psutil
 
-PATIENCE = 5.0  # seconds for what is ending to end
+PATIENCE = 60.0  # seconds for what is ending to end, on a machine with much to do
 # Threads that a process has once and keeps: each is a daemon, and its name says whose it is.
 KEPT = ("queueops-waiting", "asyncio_", "ThreadPoolExecutor", "asgiref")
 

@@ -51,14 +51,14 @@ class Playing:
     def terminal(self) -> str:
         """What its last line answers in a shell."""
         return subprocess.run(
-            self._terminal, shell=True, cwd=MANAGE.parent, capture_output=True, text=True, timeout=60, check=True
+            self._terminal, shell=True, cwd=MANAGE.parent, capture_output=True, text=True, timeout=300, check=True
         ).stdout
 
     def news(self) -> str:
         """What it has written to stderr."""
         return Path(self._news).read_text()
 
-    def wait(self, seconds: float = 40.0) -> int:
+    def wait(self, seconds: float = 120.0) -> int:
         """Its exit status."""
         status = self.process.wait(seconds)
         if self.process.stdout is not None:
@@ -128,7 +128,7 @@ class Visitor:
 
     def _open(self, url: str, data: bytes | None = None) -> tuple[int, str]:
         try:
-            with self._opener.open(urllib.request.Request(url, data, {"Referer": url}), timeout=20) as answer:
+            with self._opener.open(urllib.request.Request(url, data, {"Referer": url}), timeout=60) as answer:
                 return answer.status, answer.read().decode()
         except urllib.error.HTTPError as error:
             with error:

@@ -34,6 +34,6 @@ class Listener:
     def close(self) -> None:
         self._server.shutdown(socket.SHUT_RDWR)
         self._server.close()
-        self._thread.join(10)
+        self._thread.join(60)
         for one in self.taken:
             one.close()

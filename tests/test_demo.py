@@ -40,19 +40,19 @@ def play(tmp_path: Path) -> Iterator[Play]:
 
 
 def test_a_demo_plays_loses_nothing_with_its_workers_and_finds_its_data_again(play: Play, settings: Any) -> None:
-    demo = play("--rate", "15", "--duration", "20")
+    demo = play("--rate", "4")
     demo.introduce()
     settings.QUEUEOPS = {"URL": demo.server_url()}
     forget_brokers()
     failing.look_up_price.push("spoon")
     waiting.remind.postpone(3600, "tea")
     _log_in(demo)
-    states = wait_until(_all_of("succeeded", "failed", "postponed"), 12, lambda: f"{inspect.snapshot().states}")
+    states = wait_until(_all_of("succeeded", "failed", "postponed"), say=lambda: f"{inspect.snapshot().states}")
 
-    waiting.take_a_nap.using(id="nap").push(2)
+    waiting.take_a_nap.using(id="nap").push(6)
     nap = get("nap")
     assert nap is not None
-    wait_until(lambda: _log_of("nap"), 5, lambda: nap.status())  # it sleeps: a start, not only a claim
+    wait_until(lambda: _log_of("nap"), say=lambda: nap.status())  # it sleeps: a start, not only a claim
     workers = demo.processes("runworker")
     children = [process for process in workers if process.parent() in workers]
     assert len(children) == 2
@@ -66,6 +66,7 @@ def test_a_demo_plays_loses_nothing_with_its_workers_and_finds_its_data_again(pl
     ran_alone = "others ran in it too" not in lost  # only then its crash counts
     assert (status.crashes, status.attempt) == (int(ran_alone), 0)
 
+    demo.process.terminate()
     assert demo.wait() == 0
     assert demo.left() == []
     assert (demo.data / "password").stat().st_mode & 0o777 == 0o600
@@ -90,10 +91,10 @@ def test_a_part_that_dies_is_started_again_and_ctrl_c_ends_all(play: Play) -> No
     for name in ("console.demo.feeder", "watchdog", "runworker", "gunicorn"):
         demo.processes(name)[0].kill()
     again = ("feeder", "watchdog", "worker", "console")
-    wait_until(lambda: all(f"{name} is started again" in demo.news() for name in again), 15, demo.news)
-    wait_until(lambda: Visitor(demo.url).get("login/")[0] == 200, 15, demo.news)
+    wait_until(lambda: all(f"{name} is started again" in demo.news() for name in again), say=demo.news)
+    wait_until(lambda: Visitor(demo.url).get("login/")[0] == 200, say=demo.news)
     os.kill(embedded.status(demo.data / "queueops").pid, signal.SIGKILL)
-    wait_until(lambda: "died, and is started again" in demo.news(), 15, demo.news)
+    wait_until(lambda: "died, and is started again" in demo.news(), say=demo.news)
     demo.interrupt()
     assert demo.wait() == 0
     assert "ending; tasks may take 5 s, Ctrl-C again ends at once" in demo.news()
@@ -105,7 +106,7 @@ def test_a_demo_that_is_killed_takes_its_processes_along_and_can_be_started_agai
     demo.introduce()
     os.kill(demo.process.pid, signal.SIGKILL)
     demo.wait()
-    wait_until(lambda: demo.left() == ["the server"], 20, demo.left)  # it waits for the next one
+    wait_until(lambda: demo.left() == ["the server"], say=demo.left)  # it waits for the next one
     again = play("--duration", "0.1")
     again.introduce()
     assert again.wait() == 0
@@ -114,7 +115,7 @@ def test_a_demo_that_is_killed_takes_its_processes_along_and_can_be_started_agai
 
 def test_sigterm_during_the_start_ends_it_in_order(play: Play) -> None:
     demo = play()
-    wait_until(lambda: "starting in" in demo.news(), 20, demo.news)
+    wait_until(lambda: "starting in" in demo.news(), say=demo.news)
     demo.process.terminate()
     assert demo.wait() == 0
     assert demo.left() == []

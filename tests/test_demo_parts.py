@@ -46,7 +46,7 @@ def test_a_part_that_dies_at_its_start_is_given_up_in_the_end(tmp_path: Path, mo
     part.start()
     news: list[str] = []
     while not part.hopeless:
-        news.append(wait_until(part.watch, 5, lambda: news))
+        news.append(wait_until(part.watch, say=lambda: news))
     assert news[0] == f"sham ended with 1; see {tmp_path / 'sham.log'}"
     assert (len(news), news.count("sham is started again")) == (2 * MAX_DEATHS - 1, MAX_DEATHS - 1)
 

@@ -66,13 +66,13 @@ def test_two_processes_that_start_it_at_once_share_it(empty_directory: Path) -> 
     code = "import sys; from queueops.redis.embedded import start; print(start(sys.argv[1]).pid)"
     command = [sys.executable, "-c", code, str(empty_directory)]
     starters = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(3)]
-    answers = {starter.communicate(timeout=30)[0].strip() for starter in starters}
+    answers = {starter.communicate(timeout=300)[0].strip() for starter in starters}
     assert answers == {str(embedded.status(empty_directory).pid)}
 
 
 def test_it_survives_the_process_that_started_it(empty_directory: Path) -> None:
     code = "import sys, os; from queueops.redis.embedded import start; start(sys.argv[1]); os._exit(1)"
-    subprocess.run([sys.executable, "-c", code, str(empty_directory)], check=False, timeout=30)
+    subprocess.run([sys.executable, "-c", code, str(empty_directory)], check=False, timeout=300)
     assert embedded.status(empty_directory).answers
 
 

@@ -200,7 +200,7 @@ def test_many_waits_share_one_thread_and_one_connection(namespace, redis_client,
         clients = [client for client in redis_client.client_list() if int(client["sub"])]
         return len(clients), [thread.name for thread in threading.enumerate()].count("queueops-waiting")
 
-    wait_until(lambda: listening() == (1, 1), 20, listening)  # those of the test before end when they are idle
+    wait_until(lambda: listening() == (1, 1), say=listening)  # those of the test before end when they are idle
     later(0)
     for waiter in waiters:
         waiter.join(60)
@@ -230,7 +230,7 @@ def test_a_waiter_is_told_of_the_end_and_does_not_look_for_it(namespace, monkeyp
         handle = tasks.add.push(n)
         timer = threading.Timer(0.02, run_worker, kwargs={"until_idle": False})
         timer.start()
-        assert handle.result(30) == n + 1
+        assert handle.result(60) == n + 1
         timer.join()
 
 

@@ -84,7 +84,7 @@ def test_a_line_has_an_end() -> None:
 
 def test_configure_sends_json_to_stderr() -> None:
     code = "import logging; from queueops.logs import configure; configure('json'); logging.info('hello')"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=30)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=300)
     assert json.loads(done.stderr)["message"] == "hello"
     assert done.stdout == ""
 

@@ -42,7 +42,7 @@ def test_what_is_wrong_with_one_pool_does_not_hold_up_the_others(caplog: pytest.
     add.using(pool="aaa").push(1, 2)
     broker.client.set(broker.keys("aaa").agenda, "garbage")
     handle = add.postpone(0.01, 1, 2)
-    wait_until(lambda: _tick(broker)["default"].get("promoted") == 1, 5, lambda: handle.state)
+    wait_until(lambda: _tick(broker)["default"].get("promoted") == 1, say=lambda: handle.state)
     assert _tick(broker)["aaa"] == {"error": 1}
     assert "could not tick pool aaa" in caplog.text
 
@@ -80,7 +80,7 @@ def _watchdogs(count: int) -> Iterator[list[subprocess.Popen[Any]]]:
         for process in started:
             process.send_signal(signal.SIGCONT)
             process.kill()
-            process.wait(10)
+            process.wait(60)
 
 
 @pytest.mark.faults
@@ -89,11 +89,11 @@ def test_two_watchdogs_one_killed_one_frozen_and_thawed_lose_nothing_and_do_noth
     with _watchdogs(2) as (first, second):
         handles = [add.postpone(0.2, number, 1) for number in range(50)]
         second.send_signal(signal.SIGSTOP)
-        wait_until(lambda: all(handle.state == "pending" for handle in handles), 20, lambda: handles[0].state)
+        wait_until(lambda: all(handle.state == "pending" for handle in handles), say=lambda: handles[0].state)
         first.kill()
         more = [add.postpone(0.2, number, 1) for number in range(50)]
         second.send_signal(signal.SIGCONT)
-        wait_until(lambda: all(handle.state == "pending" for handle in more), 20, lambda: more[0].state)
+        wait_until(lambda: all(handle.state == "pending" for handle in more), say=lambda: more[0].state)
         second.terminate()
         assert second.wait(60) == 0
     assert broker.client.zcard(broker.keys("default").state("pending")) == 100

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import socket
 import subprocess
 import sys
 import zipfile
@@ -16,6 +15,7 @@ from urllib.request import urlopen
 import pytest
 
 from queueops.redis import embedded
+from tests.topology import free_ports
 from tests.waiting import wait_until
 
 ROOT = Path(__file__).parents[1]
@@ -68,7 +68,7 @@ def double(number: int) -> int:
 def test_double(queueops_worker, queueops_store):
     handle = double.push(4)
     assert queueops_worker() == 1
-    assert handle.result(timeout=5) == 8
+    assert handle.result(timeout=60) == 8
     assert queueops_store.startswith("embedded:")
     Path(os.environ["THEIR_NOTE"]).write_text(queueops_store)
 """
@@ -98,14 +98,13 @@ def project(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def address(project: Path) -> Iterator[str]:
     """Where the project answers."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = listener.getsockname()[1]
+    (port,) = free_ports(1)
     command = [sys.executable, "-m", "django", "runserver", "--noreload", f"127.0.0.1:{port}"]
     with (project / "server.log").open("w") as log:
         server = subprocess.Popen(command, cwd=project, env=environment(project), stdout=log, stderr=log)
     try:
         url = f"http://127.0.0.1:{port}"
-        wait_until(lambda: status(f"{url}/nothing") == 404, 20, (project / "server.log").read_text)
+        wait_until(lambda: status(f"{url}/nothing") == 404, say=(project / "server.log").read_text)
         yield url
     finally:
         server.kill()
@@ -119,7 +118,7 @@ def environment(project: Path) -> dict[str, str]:
 
 def run(command: list[str], cwd: Path, env: dict[str, str] | None = None) -> str:
     done = subprocess.run(
-        [sys.executable, *command], cwd=cwd, env=env, capture_output=True, text=True, timeout=100, check=False
+        [sys.executable, *command], cwd=cwd, env=env, capture_output=True, text=True, timeout=300, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
@@ -130,13 +129,13 @@ def django(project: Path, *arguments: str) -> str:
 
 
 def read(url: str) -> str:
-    with urlopen(url, timeout=10) as answer:
+    with urlopen(url, timeout=60) as answer:
         return str(answer.read().decode())
 
 
 def status(url: str) -> int:
     try:
-        with urlopen(url, timeout=10) as answer:
+        with urlopen(url, timeout=60) as answer:
             return int(answer.status)
     except URLError as error:
         return getattr(error, "code", 0)
@@ -193,7 +192,7 @@ def test_the_login_page_and_all_that_it_asks_for_are_served(address: str) -> Non
 
 
 def test_the_console_is_closed_to_those_who_are_not_logged_in(address: str) -> None:
-    with urlopen(f"{address}/ops/", timeout=10) as answer:
+    with urlopen(f"{address}/ops/", timeout=60) as answer:
         assert answer.url.startswith(f"{address}/ops/login/")
 
 

@@ -32,9 +32,9 @@ def desk():
     watch, outbox = Watch(executor, prefetch), Outbox(broker, lambda pool: None)
     desk = Desk(WorkerOptions(threads=1), "w1", broker, executor, watch, prefetch, channel, outbox)
     yield desk
-    outbox.close(10)
+    outbox.close(60)
     desk.stations[0].courier.close()
-    assert executor.close(10)
+    assert executor.close(60)
     table.close()
 
 
@@ -84,7 +84,7 @@ def test_it_is_begun_and_its_lease_is_renewed_at_once(desk):
 
     def settled():
         desk.collect(time.monotonic())
-        return desk.flush(time.monotonic() + 10) and handle.state == "succeeded"
+        return desk.flush(time.monotonic() + 60) and handle.state == "succeeded"
 
     wait_until(settled)
 

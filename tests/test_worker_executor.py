@@ -90,7 +90,7 @@ def test_an_interrupt_never_meets_the_next_task(rig: Rig) -> None:
 
 def test_what_was_not_started_can_be_taken_back_in_its_order(rig: Rig) -> None:
     release = threading.Event()
-    leases = rig.submit(rig.task(lambda context: release.wait(10)), 10)
+    leases = rig.submit(rig.task(lambda context: release.wait(60)), 10)
     wait_until(lambda: len(list(rig.executor.running())) == 2)
     assert [lease.id for lease in rig.executor.take_back()] == [lease.id for lease in leases[2:]]
     release.set()
@@ -205,7 +205,7 @@ def test_the_thread_of_a_task_makes_the_turn_of_a_loop_that_sleeps_and_runs_what
 
 def test_of_what_such_a_turn_brings_other_threads_run_all_but_the_first(rig: Rig) -> None:
     meeting = threading.Barrier(2)
-    both = rig.task(lambda context: meeting.wait(20) >= 0)
+    both = rig.task(lambda context: meeting.wait(60) >= 0)
     rig.turn = lambda: rig.submit(both, 2) and None
     rig.executor.waiting = True
     rig.submit(rig.task(lambda context: True))
@@ -227,7 +227,7 @@ def test_a_thread_with_more_to_do_rings(make_rig: Callable[[int], Rig]) -> None:
     rig.turn = lambda: turns.append(rig.executor.queued())
     rig.executor.low, rig.executor.waiting = 5, True
     begin = threading.Event()
-    rig.submit(rig.task(lambda context: begin.wait(20)))
+    rig.submit(rig.task(lambda context: begin.wait(60)))
     rig.submit(rig.task(lambda context: None))
     begin.set()
     rig.ends(2)

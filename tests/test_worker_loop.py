@@ -52,9 +52,9 @@ class Running:
     def end(self) -> None:
         self.loop.stop("the test is over")
         self.bell.ring()
-        self.thread.join(30)
+        self.thread.join(60)
         assert not self.thread.is_alive()
-        self.loop._executor.close(5)
+        self.loop._executor.close(60)
         self.bell.close()
         self.table.close()
 

@@ -72,9 +72,13 @@ def test_who_asks_for_nothing_while_it_waits_looks_again_soon(station):
 
 
 def handed(station):
-    """A task that is handed to this worker, as its token says."""
-    assert station.send(time.monotonic(), 4, idle=True)
-    station.receive()
+    """A task that is handed to this worker, as its token says; what it was handed before may be pending again."""
+
+    def waits():
+        assert station.send(time.monotonic(), 4, idle=True)
+        return not station.receive().leases
+
+    wait_until(waits)
     tasks.add.push(1)
     broker = get_broker()
     (token,) = broker.client.lrange(broker.keys("default").wake("w1"), 0, -1)

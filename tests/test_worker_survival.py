@@ -152,7 +152,7 @@ def test_what_async_tasks_run_in_threads_runs_beside_each_other(rig: Rig) -> Non
     meeting = threading.Barrier(2)
 
     async def meet(context: Context) -> bool:
-        return await sync_to_async(meeting.wait)(20) >= 0
+        return await sync_to_async(meeting.wait)(60) >= 0
 
     rig.submit(rig.task(meet), 2)
     assert [end.value for end in rig.ends(2)] == [b"true", b"true"]
@@ -172,7 +172,7 @@ def test_an_async_task_does_not_end_behind_what_another_one_runs_in_its_thread(r
 
     rig.submit(rig.task(slow))
     try:
-        assert begun.wait(20)
+        assert begun.wait(60)
         rig.submit(rig.task(answer))
         assert [end.value for end in rig.ends()] == [b"42"]
     finally:

@@ -45,7 +45,7 @@ class Node:
     def kill(self) -> None:
         """It is gone at once."""
         self._process.kill()
-        self._process.wait(10)
+        self._process.wait(60)
 
     def end(self) -> None:
         self.client.close()

@@ -44,7 +44,7 @@ def bring(pools: Pools, pool: str) -> None:
     """A process brings what is due in a pool's outbox."""
     outbox = Outbox(pools.broker)
     outbox.look(pool)
-    wait_until(lambda: not outbox.busy, 20)
+    wait_until(lambda: not outbox.busy)
     outbox.close()
 
 
@@ -325,11 +325,11 @@ def test_the_outbox_of_a_process_brings_commands_and_tells_how_they_went(pools: 
     arrived: list[str] = []
     outbox = Outbox(pools.broker, arrived.append)
     outbox.look("default")
-    wait_until(lambda: not outbox.busy, 20)
+    wait_until(lambda: not outbox.busy)
     assert (arrived, pools.state("a"), pools.commands()) == (["north"], "pending", 0)
     pools.settle(pools.lease("north"))
     outbox.look("north")
-    wait_until(lambda: not outbox.busy, 20)
+    wait_until(lambda: not outbox.busy)
     outbox.close()
     assert pools.state("b") == "pending"
     assert pools.commands() == 0

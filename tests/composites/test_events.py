@@ -25,7 +25,7 @@ class Follower:
         desk.client.set(f"{desk.keys.prefix}:tail", 1, ex=600)
         self.channel = desk.client.pubsub(ignore_subscribe_messages=True)
         self.channel.subscribe(f"{desk.keys.prefix}:events")
-        self.channel.get_message(timeout=30)  # the answer that it is subscribed
+        self.channel.get_message(timeout=60)  # the answer that it is subscribed
         self.desk = desk
 
     def events(self) -> list[dict[str, Any]]:
@@ -34,7 +34,7 @@ class Follower:
         self.desk.client.publish(f"{self.desk.keys.prefix}:events", json.dumps({"mark": mark}))
         found: list[dict[str, Any]] = []
         while True:
-            message = self.channel.get_message(timeout=30)
+            message = self.channel.get_message(timeout=60)
             event = json.loads(message["data"]) if message else None
             if event and event.get("mark") == mark:
                 return found

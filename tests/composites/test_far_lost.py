@@ -66,7 +66,7 @@ def test_a_turn_that_was_dropped_is_told_again(pools: Pools, parts: tuple[str, s
 def test_each_of_several_whose_turn_was_dropped_is_asked_after(pools: Pools) -> None:
     pools.plant(group_of("g", "a", "b", "d", "e"), a="north", b="north", d="south", e="south")
     drop_all(pools, "default")
-    wait_until(lambda: look(pools, "default", "idle", "g") or "waiting" not in pools.states("a", "b", "d", "e"), 20)
+    wait_until(lambda: look(pools, "default", "idle", "g") or "waiting" not in pools.states("a", "b", "d", "e"))
     assert sorted(pools.drain()) == ["a", "b", "d", "e"]
     assert pools.state("g") == "succeeded"
 

@@ -162,7 +162,7 @@ def test_the_next_part_begins_though_the_pool_of_the_chain_is_out_of_reach_and_o
         """A worker process ends a part, and brings what that brings about."""
         outbox = Outbox(pools.broker)
         outbox.take(pools[lease.pool].exchange(settle=[pools.end(lease, b"1")], take=0).commands)
-        wait_until(lambda: not outbox.busy, 20)
+        wait_until(lambda: not outbox.busy)
         outbox.close()
 
     monkeypatch.setattr(pools.broker, "post", post)

@@ -3,7 +3,9 @@ from __future__ import annotations
 import json
 import re
 import threading
+import time
 from io import StringIO
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,6 +15,7 @@ from queueops.contracts import Outcome
 from queueops.management.commands.queue import Command
 from queueops.management.queue import acting
 from queueops.management.queue.screen import moment, printable, table
+from queueops.redis import tail
 from tests.inspecting.errors import stored
 from tests.kernel.desk import Desk
 from tests.waiting import wait_until
@@ -297,11 +300,11 @@ def test_an_unreachable_store_is_a_sentence_and_status_1(settings: Any) -> None:
     assert "did not answer" in text
 
 
-def test_tail_tells_what_happens_while_it_follows(desk: Desk) -> None:
-    out = StringIO()
-    follower = threading.Thread(
-        target=call_command, args=("queue", "tail", "--json", "--seconds", "2", "--name", "add"), kwargs={"stdout": out}
-    )
+def test_tail_tells_what_happens_while_it_follows(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    out, clock = StringIO(), SimpleNamespace(monotonic=time.monotonic)
+    monkeypatch.setattr(tail, "time", clock)
+    words = ("queue", "tail", "--json", "--seconds", "600", "--name", "add")
+    follower = threading.Thread(target=call_command, args=words, kwargs={"stdout": out})
     follower.start()
     wait_until(lambda: desk.client.exists(desk.keys.tail))
     for garbage in (b"garbage", b"\xff", b"[1]", b"null", b'{"t": [1], "name": 1}'):  # whoever it was
@@ -309,6 +312,8 @@ def test_tail_tells_what_happens_while_it_follows(desk: Desk) -> None:
     desk.push("other", name="mul")
     desk.push("a", name="add")
     wait_until(lambda: out.getvalue(), say=out.getvalue)
+    assert follower.is_alive()
+    clock.monotonic = lambda: time.monotonic() + 600
     follower.join()
     (event,) = [json.loads(line) for line in out.getvalue().splitlines()]
     assert (event["id"], event["before"], event["after"], event["pool"]) == ("a", "", "pending", "default")

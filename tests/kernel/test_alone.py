@@ -58,9 +58,9 @@ def test_one_that_is_pushed_alone_while_somebody_watches_is_told_of(desk: Desk) 
     desk.client.set(desk.keys.tail, "1", ex=60)
     with desk.client.pubsub() as watcher:
         watcher.subscribe(desk.keys.events)
-        assert watcher.get_message(timeout=5)["type"] == "subscribe"
+        assert watcher.get_message(timeout=60)["type"] == "subscribe"
         queued(desk, "alone")
-        assert b'"id":"alone"' in watcher.get_message(timeout=5)["data"]
+        assert b'"id":"alone"' in watcher.get_message(timeout=60)["data"]
 
 
 def test_one_whose_id_is_that_of_a_lost_record_leaves_quarantine(desk: Desk) -> None:

@@ -106,7 +106,7 @@ def test_who_follows_what_happens_hears_of_each_step(desk: Desk) -> None:
     desk.push("a")
     assert token(desk) == "work"
     desk.settle(desk.lease("w1"))
-    heard = [json.loads(pubsub.get_message(timeout=5)["data"]) for _ in range(3)]
+    heard = [json.loads(pubsub.get_message(timeout=60)["data"]) for _ in range(3)]
     steps = [("", "pending"), ("pending", "locked"), ("locked", "succeeded")]
     assert [(each["from"], each["to"]) for each in heard] == steps
     pubsub.close()

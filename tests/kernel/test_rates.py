@@ -76,7 +76,7 @@ def test_no_more_start_in_any_time_than_the_burst_and_the_rate_allow(desk: Desk)
             desk.settle(lease, Outcome.RELEASE if number == 0 else Outcome.SUCCESS)  # what is released starts again
         return len(begun) >= count
 
-    wait_until(claim, 30, every=0.001)
+    wait_until(claim, every=0.001)
     for first, at in enumerate(begun):
         for last in range(first, len(begun)):
             elapsed = begun[last] - at + 1  # the times are cut to whole ms

@@ -124,10 +124,10 @@ def test_a_waiter_is_told_of_the_end(desk: Desk, state: str) -> None:
     leases = desk.claim() if state == "locked" else []
     with desk.client.pubsub() as ear:
         ear.subscribe(desk.keys.done("a"))
-        ear.get_message(timeout=2)
+        ear.get_message(timeout=60)
         assert desk.broker.wait(POOL, "a") == state
         assert [desk.settle(lease) for lease in leases or desk.claim()] == ["OK"]
-        assert ear.get_message(timeout=2)["data"] == b"succeeded"
+        assert ear.get_message(timeout=60)["data"] == b"succeeded"
     assert desk.broker.wait(POOL, "a") == "succeeded"
 
 

@@ -134,8 +134,10 @@ def test_a_backed_off_task_that_is_due_before_the_sleepers_wake_wakes_one(desk: 
 
 def test_the_time_to_sleep_is_the_time_to_the_next_entry(desk: Desk) -> None:
     assert desk.exchange(want=1, idle=True).sleep_ms == 10_000
-    desk.push("a", delay_ms=2000)
-    assert 1000 < desk.exchange(want=1, idle=True).sleep_ms <= 2000
+    desk.push("a", delay_ms=9000)
+    due, before = desk.client.zscore(desk.keys.agenda, "a"), desk.now()
+    sleep_ms = desk.exchange(want=1, idle=True).sleep_ms
+    assert due - desk.now() <= sleep_ms <= due - before
 
 
 def test_a_worker_that_looks_again_and_finds_nothing_asks_little_and_is_known_to_be_alive(desk: Desk) -> None:
@@ -167,7 +169,7 @@ def waker(desk: Desk) -> Iterator[RedisWaker]:
     waker.close()
 
 
-def token(waker: RedisWaker, seconds: float = 10) -> list[str | Lease]:
+def token(waker: RedisWaker, seconds: float = 60) -> list[str | Lease]:
     """The next token, as a worker's loop takes it; none when none comes in time."""
     if not select.select([waker], [], [], seconds)[0]:
         return []
@@ -180,23 +182,31 @@ def test_each_push_reaches_a_blocked_worker(desk: Desk, waker: RedisWaker) -> No
     for number in range(10):
         idle(desk, "w1")
         desk.push(f"lane{number}", tags=("red",))
-        assert token(waker, 30) == ["work"]
+        assert token(waker) == ["work"]
         desk.drain()
         idle(desk, "w1")
         desk.push(f"hand{number}")
-        (handed,) = token(waker, 30)
+        (handed,) = token(waker)
         assert isinstance(handed, Lease)
         assert (handed.id, desk.settle(handed)) == (f"hand{number}", "OK")
 
 
 def test_a_postponed_task_starts_at_its_time_without_a_watchdog(desk: Desk, waker: RedisWaker) -> None:
-    idle(desk, "w1")
-    desk.push("a", delay_ms=150)
-    assert token(waker) == ["work"]
-    sleep_ms = desk.exchange("w1", want=1, idle=True).sleep_ms
+    def postponed() -> int:
+        """How long the one who was woken may sleep; none where the machine was so slow that it is due already."""
+        idle(desk, "w1")
+        desk.push("a", delay_ms=150)
+        assert token(waker) == ["work"]
+        found = desk.exchange("w1", want=1, idle=True)
+        if not found.leases:
+            return found.sleep_ms
+        desk.client.flushall()
+        return 0
+
+    sleep_ms = wait_until(postponed)
     assert sleep_ms <= 150
     assert token(waker, sleep_ms / 1000) == []
-    (lease,) = wait_until(lambda: desk.exchange("w1", want=1, idle=True).leases, 2, every=0.001)
+    (lease,) = wait_until(lambda: desk.exchange("w1", want=1, idle=True).leases, every=0.001)
     assert desk.record("a").due <= desk.record("a").begun
     assert lease.id == "a"
 

@@ -37,13 +37,13 @@ def watching(*watchdogs: Watchdog) -> Iterator[None]:
 def test_a_tick_between_two_rounds_is_not_waited_for(clock: Clock) -> None:
     schedules.create(report, Schedule("@every 1s", args=["x"]), id="s")
     with watching(Watchdog(clock.broker, period_s=3600)):  # the first round sees the schedule, there is no second one
-        wait_until(lambda: len(clock.runs()) >= 3, 30, clock.runs)
+        wait_until(lambda: len(clock.runs()) >= 3, say=clock.runs)
 
 
 def test_two_watchdogs_fire_every_tick_once(clock: Clock) -> None:
     schedules.create(report, Schedule("@every 1s", args=["x"], catch_up="all"), id="s")
     with watching(Watchdog(clock.broker), Watchdog(clock.broker)):
-        wait_until(lambda: len(clock.runs()) >= 3, 30, clock.runs)
+        wait_until(lambda: len(clock.runs()) >= 3, say=clock.runs)
     runs, state = clock.runs(), clock.of()
     assert state.moment("fc") == len(runs)
     assert state.moment("ms") is None
