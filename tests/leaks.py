@@ -16,7 +16,15 @@ KEPT = ("queueops-waiting", "asyncio_", "ThreadPoolExecutor", "asgiref")
 def running() -> tuple[set[int], set[threading.Thread]]:
     """The child processes and the threads of this process that run now."""
     children = psutil.Process().children(recursive=True)
-    return {child.pid for child in children if child.status() != psutil.STATUS_ZOMBIE}, set(threading.enumerate())
+    return {child.pid for child in children if runs(child)}, set(threading.enumerate())
+
+
+def runs(process: psutil.Process) -> bool:
+    """Whether a process is there and has not ended; it may end at any moment."""
+    try:
+        return bool(process.status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return False
 
 
 def left_over(before: tuple[set[int], set[threading.Thread]]) -> str:

@@ -219,7 +219,7 @@ def manage(*arguments: str, directory: Path, **environment: str) -> subprocess.C
         env=clean | {"QUEUEOPS_DATA": str(directory)} | environment,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=False,
     )
 

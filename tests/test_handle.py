@@ -225,7 +225,7 @@ def test_a_coroutine_waits_without_a_thread_of_its_own(namespace):
 
 
 def test_a_waiter_is_told_of_the_end_and_does_not_look_for_it(namespace, monkeypatch):
-    monkeypatch.setattr(waiting, "RECHECK", 60.0)
+    monkeypatch.setattr(waiting, "RECHECK", 1000.0)
     for n in range(20):
         handle = tasks.add.push(n)
         timer = threading.Timer(0.02, run_worker, kwargs={"until_idle": False})
@@ -235,7 +235,7 @@ def test_a_waiter_is_told_of_the_end_and_does_not_look_for_it(namespace, monkeyp
 
 
 def test_after_the_news_of_the_end_only_the_record_is_asked_for(namespace, monkeypatch):
-    monkeypatch.setattr(waiting, "RECHECK", 60.0)
+    monkeypatch.setattr(waiting, "RECHECK", 1000.0)
     broker, states = get_broker(), []
     ask = broker.wait
 

@@ -9,12 +9,14 @@ import signal
 import subprocess
 import sys
 from collections import defaultdict
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import psutil
 
 from tests.faults.ledger import gate
+from tests.leaks import runs
 from tests.waiting import wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -83,9 +85,9 @@ class Worker:
         started = {int(pid) for pid in re.findall(r"Process (\d+) started", self.text())}
         try:
             children = psutil.Process(self.pid).children()
-            return [child.pid for child in children if child.pid in started and child.status() != psutil.STATUS_ZOMBIE]
         except psutil.NoSuchProcess:
             return []
+        return [child.pid for child in children if child.pid in started and runs(child)]
 
     def child(self) -> int:
         """Wait for the one child process."""
@@ -129,7 +131,7 @@ class Worker:
             self.signal_all(signal.SIGKILL)
             self.popen.wait(60)
         for child in children:
-            if child.is_running():
+            with suppress(psutil.NoSuchProcess):
                 child.kill()
 
 
