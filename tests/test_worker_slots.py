@@ -2,11 +2,17 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
+from typing import Any
 
-from queueops.contracts import Outcome
+from queueops.context import Context
+from queueops.contracts import Lease, Outcome
+from queueops.errors import Interrupt
 from queueops.worker import heir
 from queueops.worker.process import describe_end
+from queueops.worker.slot import Slot
 from queueops.worker.slots import NEVER, Farewell, SlotTable
+from tests.waiting import wait_until
 
 
 def started(table: SlotTable, slot: int, task_id: str, fence: int, deadline: float = NEVER) -> None:
@@ -36,6 +42,59 @@ def test_an_orderly_end_is_told_by_the_table_and_not_by_the_exit_status() -> Non
         os._exit(0)
     os.waitpid(pid, 0)
     assert table.farewell is Farewell.RETIRED
+    table.close()
+
+
+class Late(Slot):
+    """A slot whose `close` was met by the interrupt, as can be when that comes with the task's last line."""
+
+    def _raise(self, kind: type[Interrupt]) -> None: ...
+
+
+class Watched:
+    """A lock that tells who came to it."""
+
+    def __init__(self) -> None:
+        self.asked: list[int] = []
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> None:
+        self.asked.append(threading.get_ident())
+        self._lock.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+
+
+class Halting(SlotTable):
+    """A table that halts before it writes anew, until it may go on."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__(size)
+        self.written, self.halts, self.goes_on = 0, threading.Event(), threading.Event()
+
+    def start(self, *record: Any) -> None:
+        self.written += 1
+        if self.written > 1:
+            self.halts.set()
+            assert self.goes_on.wait(300)
+        super().start(*record)
+
+
+def test_a_hard_cancel_at_the_very_end_of_a_task_leaves_no_limit_to_be_killed_for() -> None:
+    table, lease = Halting(1), Lease(id="t", fence=1, pool="default")
+    slot: Any = Late(0, table)
+    slot.lock = Watched()
+    slot.open(lease, Context(lease, None, None), 1.0)  # type: ignore[arg-type]
+    ending, clearing = (threading.Thread(target=call) for call in (lambda: slot.end(lease), slot.clear))
+    ending.start()
+    assert table.halts.wait(300)
+    clearing.start()
+    wait_until(lambda: clearing.ident in slot.lock.asked or not clearing.is_alive())
+    table.goes_on.set()
+    for thread in (ending, clearing):
+        thread.join()
+    assert (table.running(), table.written) == ([], 2)
     table.close()
 
 

@@ -62,8 +62,10 @@ class Slot:
 
     def clear(self) -> None:
         """The outcome is known; the task no longer counts as started here, though an interrupt met `close` itself."""
+        if self.lease is not None:
+            with self.lock:  # or `end`, half-way through, would write a hard limit for a slot that is idle then
+                self.lease = None
         self.context = None
-        self.lease = None
         self._table.clear(self.number)
 
     def extend(self, lease: Lease, seconds: float) -> None:
