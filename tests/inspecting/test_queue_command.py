@@ -13,7 +13,6 @@ from django.core.management import CommandError, call_command
 
 from queueops.contracts import Outcome
 from queueops.management.commands.queue import Command
-from queueops.management.queue import acting
 from queueops.management.queue.screen import moment, printable, table
 from queueops.redis import tail
 from tests.inspecting.errors import stored
@@ -250,13 +249,6 @@ def test_ctrl_c_at_the_question_is_a_sentence_and_does_nothing(desk: Desk, monke
         "Interrupted. What was sent before that is done, and in the audit log.",
     )
     assert desk.states("a", "b") == ["pending", "pending"]
-
-
-def test_more_than_can_be_done_at_once_is_refused(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    desk.push(*[f"t{number}" for number in range(12)])
-    monkeypatch.setattr(acting, "MOST", 10)
-    assert failing("cancel", "--state", "pending", "--yes") == (1, "Over 10 tasks match; narrow the filter.")
-    assert desk.state("t0") == "pending"
 
 
 def test_lanes_are_paused_and_resumed(desk: Desk) -> None:

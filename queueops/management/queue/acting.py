@@ -1,9 +1,9 @@
-"""The verbs on tasks: named by ids, or by a filter whose matches are collected first, counted and confirmed."""
+"""The verbs on tasks: named by ids, or by a filter whose matches are counted and confirmed first."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import redirect_stdout
 from functools import partial
 from typing import Any
@@ -15,21 +15,19 @@ from queueops.contracts import Row
 from queueops.control.act import places
 from queueops.management.queue import journal
 from queueops.management.queue.asking import query_of
-from queueops.management.queue.screen import printable, table, to_json
+from queueops.management.queue.matching import Found, matching
+from queueops.management.queue.rows import report, streamed, summed
+from queueops.management.queue.screen import printable
 
-MOST = 100_000
-"""More tasks than this are not acted on in one command."""
-PAGE = 200
+AHEAD = 10_000
+"""Of more tasks than this it is told how far it is, each time so many are done."""
 IRREVERSIBLE = ("discard",)
 """Verbs that are asked about for one task, too."""
 DAY_S = 86_400
 MOST_LOOKED_AT = 20
 """Of so many tasks it is told one by one what a verb does to others."""
-LONGEST_REASON = 400
-"""A reason names other tasks and says what to do, so it is cut no sooner."""
 
 Verb = Callable[..., list[Row]]
-Chosen = dict[str, list[str]]
 
 
 def retry(**given: Any) -> Iterator[str]:
@@ -96,21 +94,6 @@ def discard(**given: Any) -> Iterator[str]:
     return _act("discard", control.discard, given)
 
 
-def report(rows: Sequence[Row], *, as_json: bool) -> Iterator[str]:
-    """What became of each task. Fails at its end when any was refused."""
-    done = sum(row.word in ("OK", "REPEAT") for row in rows)
-    if as_json:
-        yield to_json(rows)
-    elif rows:
-        cells = ((row.id, row.word, row.state, row.detail) for row in rows)
-        yield table(("ID", "ANSWER", "STATE", "REASON"), cells, widest=LONGEST_REASON)
-        yield f"{done:,} of {len(rows):,} done"
-    else:
-        yield "No task matches."
-    if done < len(rows):
-        raise SystemExit(1)
-
-
 def confirm(question: str) -> None:
     """Ask, aside of what is printed; raises CommandError unless the answer is yes."""
     try:
@@ -129,60 +112,58 @@ def place_of(id: str, pool: str) -> str:
 
 def _act(verb: str, call: Verb, given: dict[str, Any]) -> Iterator[str]:
     """Act on each task once, 500 a call, each of them recorded; yields the rows."""
-    chosen = _chosen(given)
-    count = sum(map(len, chosen.values()))
+    found = _chosen(given)
     if not given["yes"]:
-        told = _effects(verb, chosen)
-        if count > 1 or (count and verb in IRREVERSIBLE) or told:
-            asked = f"{verb.replace('_', ' ').capitalize()} {count:,} {'tasks' if count > 1 else 'task'}?"
-            confirm("\n".join((*told, asked)))
+        told = _effects(verb, found)
+        if found.count > 1 or (found.count and verb in IRREVERSIBLE) or told:
+            tasks = f"{'' if found.exact else 'at most '}{found.count:,} {'tasks' if found.count > 1 else 'task'}"
+            confirm("\n".join((*told, f"{verb.replace('_', ' ').capitalize()} {tasks}?")))
     facts = {"verb": verb, "filter": query_of(given).params(), "reason": given.get("reason", "")}
-    rows: list[Row] = []
-    for pool, ids in chosen.items():
-        for start in range(0, len(ids), control.MOST):
-            with journal.recorded(pool=pool, ids=ids[start : start + control.MOST], **facts) as act:
-                act.rows = call(act.ids, pool=pool, who=act.who)
-            rows += act.rows
-    return report(rows, as_json=given["as_json"])
+    answers = _done(call, found, facts)
+    if found.rest is None:
+        return report([row for rows in answers for row in rows], as_json=given["as_json"])
+    return streamed(answers) if given["as_json"] else summed(answers)
 
 
-def _effects(verb: str, chosen: Chosen) -> tuple[str, ...]:
+def _done(call: Verb, found: Found, facts: dict[str, Any]) -> Iterator[list[Row]]:
+    """The answers, call by call; of many tasks it is told aside how far it is."""
+    done = 0
+    for pool, ids in found.batches(control.MOST):
+        with journal.recorded(pool=pool, ids=ids, **facts) as act:
+            act.rows = call(act.ids, pool=pool, who=act.who)
+        yield list(act.rows)
+        done, before = done + len(ids), done
+        if found.count > AHEAD and done // AHEAD > before // AHEAD:
+            print(f"{done:,} of {found.count:,}", file=sys.stderr, flush=True)
+
+
+def _effects(verb: str, found: Found) -> tuple[str, ...]:
     """What it does to other tasks; of more tasks than are looked at one by one, the rule."""
-    ids = [(id, pool) for pool, there in chosen.items() for id in there]
-    if verb not in inspect.REACHING or len(ids) > MOST_LOOKED_AT:
+    if verb not in inspect.REACHING or found.count > MOST_LOOKED_AT:
         return (inspect.REACHING[verb],) if verb in inspect.REACHING else ()
-    found = (inspect.task(id, pool) for id, pool in ids)
-    told = [printable(text) for task in found if task is not None for text in inspect.effects(verb, task)]
+    tasks = (inspect.task(id, pool) for pool, ids in found.ahead.items() for id in ids)
+    told = [printable(text) for task in tasks if task is not None for text in inspect.effects(verb, task)]
     return tuple(dict.fromkeys(told))
 
 
-def _chosen(given: dict[str, Any]) -> Chosen:
-    """The ids by pool: as given, or all that match the filter now."""
+def _chosen(given: dict[str, Any]) -> Found:
+    """The tasks as given, or all that match the filter now."""
     query = query_of(given)
     if given["ids"]:
         if set(query.params()) - {"pool"}:
             raise CommandError("Give ids, or a filter, not both.", returncode=2)
-        return _placed(list(dict.fromkeys(given["ids"])), query.pool)
+        ids = list(dict.fromkeys(given["ids"]))
+        return Found(ahead=_placed(ids, query.pool), count=len(ids))
     if not query.params():
         raise CommandError("Which tasks? Give ids, or a filter such as --state failed.", returncode=2)
-    chosen: Chosen = {}
-    after, count = "", 0
-    while True:
-        page = inspect.tasks(query, after=after, limit=PAGE)
-        for row in page.rows:
-            chosen.setdefault(row.pool, []).append(row.id)
-        count, after = count + len(page.rows), page.next
-        if count > MOST:
-            raise CommandError(f"Over {MOST:,} tasks match; narrow the filter.")
-        if not after:
-            return chosen
+    return matching(query)
 
 
-def _placed(ids: list[str], pool: str) -> Chosen:
+def _placed(ids: list[str], pool: str) -> dict[str, list[str]]:
     """The ids by the pool that holds them; those that nobody holds are of no pool, and are answered as gone."""
     if pool:
         return {pool: ids}
-    chosen: Chosen = {}
+    chosen: dict[str, list[str]] = {}
     for start in range(0, len(ids), control.MOST):
         for place, there in places(ids[start : start + control.MOST], "").items():
             chosen.setdefault(place, []).extend(there)

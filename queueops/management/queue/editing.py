@@ -13,7 +13,8 @@ from queueops import control, inspect
 from queueops.inspect.masked import KEPT, masked_arguments, masked_data
 from queueops.inspect.redact import MASK, cut
 from queueops.management.queue import journal
-from queueops.management.queue.acting import confirm, place_of, report
+from queueops.management.queue.acting import confirm, place_of
+from queueops.management.queue.rows import report
 from queueops.management.queue.screen import to_json
 
 

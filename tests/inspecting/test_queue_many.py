@@ -1,0 +1,99 @@
+"""`manage.py queue` on more tasks than are looked up ahead: counted, confirmed, and done in steps."""
+
+from __future__ import annotations
+
+import json
+from io import StringIO
+
+import pytest
+from django.core.management import call_command
+
+from console.models import AuditEntry
+from queueops import control
+from queueops.contracts import Outcome, Push
+from queueops.management.queue import acting, matching, rows
+from tests.inspecting.test_queue_command import failing, queue, queue_json
+from tests.kernel.desk import Desk
+
+pytestmark = pytest.mark.django_db
+IDS = [f"t{number:02}" for number in range(25)]
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ten are looked up ahead, in pages of four; a call takes six, and each ten are told."""
+    monkeypatch.setattr(matching, "MOST", 10)
+    monkeypatch.setattr(matching, "PAGE", 4)
+    monkeypatch.setattr(control, "MOST", 6)
+    monkeypatch.setattr(acting, "AHEAD", 10)
+
+
+def fail(desk: Desk, *ids: str) -> None:
+    desk.push(*ids)
+    for lease in desk.claim(len(ids)):
+        desk.settle(lease, Outcome.ERROR, delay_ms=-1)
+
+
+def test_all_of_any_number_are_done_once_it_is_confirmed(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fail(desk, *IDS)
+    asked: list[str] = []
+    monkeypatch.setattr("builtins.input", lambda question: asked.append(question) or "n")
+    assert failing("delete", "--state", "failed") == (1, "Nothing was done.")
+    assert asked == ["Delete 25 tasks? [y/N] "]
+    assert desk.states(*IDS) == ["failed"] * 25
+    assert queue("delete", "--state", "failed", "--yes").strip() == "25 of 25 done"
+    assert desk.states(*IDS) == [""] * 25
+    assert capsys.readouterr().err.splitlines() == ["12 of 25", "24 of 25"]
+    assert [entry.changed for entry in AuditEntry.objects.order_by("pk")] == [6, 6, 6, 6, 1]
+    desk.check()
+
+
+def test_of_more_than_one_facet_it_asks_with_the_most_that_it_can_be(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk.push(*IDS)
+    asked: list[str] = []
+    monkeypatch.setattr("builtins.input", lambda question: asked.append(question) or "n")
+    failing("cancel", "--state", "pending", "--kind", "task")
+    assert asked[0].splitlines()[-1] == "Cancel at most 25 tasks? [y/N] "
+
+
+def test_each_is_done_once_though_it_matches_again_at_once(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    fail(desk, *IDS)
+    done = control.retry
+
+    def failing_again(ids: list[str], **named: str) -> list[control.Row]:
+        rows = done(ids, **named)
+        for lease in desk.claim(len(ids)):
+            desk.settle(lease, Outcome.ERROR, delay_ms=-1)
+        return rows
+
+    monkeypatch.setattr(control, "retry", failing_again)
+    assert len(queue_json("retry", "--state", "failed", "--yes")) == 25
+    assert desk.states(*IDS) == ["failed"] * 25
+    assert AuditEntry.objects.count() == 5
+
+
+def test_the_tasks_of_several_pools_are_done_pool_by_pool(desk: Desk) -> None:
+    desk.push(*IDS)
+    desk.broker.push([Push(id=f"m{id}", name="add", pool="mail") for id in IDS])
+    found = queue_json("postpone", "--state", "pending", "--delay", "60", "--yes")
+    assert sorted(row["id"] for row in found) == sorted([*IDS, *(f"m{id}" for id in IDS)])
+    assert {row["state"] for row in found} == {"postponed"}
+
+
+def test_what_is_refused_is_told_and_is_status_1(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    desk.push(*IDS)
+    monkeypatch.setattr(rows, "SHOWN", 3)
+    for words in ((), ("--json",)):
+        out = StringIO()
+        with pytest.raises(SystemExit, match="1"):
+            call_command("queue", "delete", "--state", "pending", "--yes", *words, stdout=out)
+        if words:
+            assert {row["word"] for row in json.loads(out.getvalue())} == {"REFUSED"}
+        else:
+            assert out.getvalue().count("delete is not possible while it is pending") == 3
+            assert out.getvalue().splitlines()[-1] == "0 of 25 done"
+    assert desk.states(*IDS) == ["pending"] * 25
