@@ -57,7 +57,7 @@ def free_ports(count: int) -> list[int]:
     """Ports that nobody uses now, and that no outgoing connection is given meanwhile."""
     found: list[int] = []
     while len(found) < count:
-        port = random.randrange(20_000, 32_000)
+        port = random.SystemRandom().randrange(20_000, 32_000)  # tests that run beside each other may share a seed
         with contextlib.suppress(OSError), socket.create_server((HOST, port)):
             found.append(port)
     return found
