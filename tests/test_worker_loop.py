@@ -25,9 +25,9 @@ class Running:
 
     now: Running
 
-    def __init__(self) -> None:
-        self.table, self.bell = SlotTable(4), Bell()
-        self.loop = Loop(WorkerOptions(threads=2), "w1", get_broker(), self.table, self.bell)
+    def __init__(self, threads: int = 2) -> None:
+        self.table, self.bell = SlotTable(2 * threads), Bell()
+        self.loop = Loop(WorkerOptions(threads=threads), "w1", get_broker(), self.table, self.bell)
         self.error: BaseException | None = None
         self.thread = threading.Thread(target=self._run)
         Running.now = self
@@ -55,6 +55,8 @@ class Running:
         self.thread.join(60)
         assert not self.thread.is_alive()
         self.loop._executor.close(60)
+        for line, _ in self.loop._lines:  # which stand where an error ended it
+            line.close()
         self.bell.close()
         self.table.close()
 

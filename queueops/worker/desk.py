@@ -91,7 +91,8 @@ class Desk:
         if room > 0 and station.trusts(lease, now):
             self._executor.submit([lease])
             station.ask_about(lease.id)
-            self._round(station, now, room - 1)
+            if not self._executor.keeps_one:
+                self._round(station, now, room - 1)
         else:
             self.release([lease], now)
 
@@ -118,6 +119,12 @@ class Desk:
         if self._outbox.busy or self._arrived:
             return False
         return self.is_empty() and all(station.dry and not station.to_settle for station in self.stations)
+
+    def is_calm(self) -> bool:
+        """Whether this process would take more, and nothing was left at the last look."""
+        return not (self.closed or self._options.burst) and all(
+            station.dry and not station.cut_off for station in self.stations
+        )
 
     def is_empty(self) -> bool:
         """Whether this process holds no lease, nor may any be on its way."""

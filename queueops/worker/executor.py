@@ -20,6 +20,7 @@ from queueops.errors import Interrupt
 from queueops.worker import hygiene, outcome
 from queueops.worker.asyncloop import AsyncRunner
 from queueops.worker.execution import execute
+from queueops.worker.outpost import Outpost
 from queueops.worker.slot import Slot, ThreadSlot
 from queueops.worker.slots import SlotTable
 
@@ -49,7 +50,9 @@ class Executor:
         self._stand_in = stand_in
         self._keeps = False
         self._kept: Context | None = None
-        self._queue: queue.SimpleQueue[Context | None] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[Context | Outpost | None] = queue.SimpleQueue()
+        self._outpost: Outpost | None = None  # where a thread of ours watches, or will as soon as it is there
+        self._posted = False  # whether that is in the queue yet
         self._handlers: dict[tuple[str, str], Handler] = {}
         self._table = table
         self._slots: list[ThreadSlot] = []
@@ -73,12 +76,28 @@ class Executor:
                 self._queue.put(Context(lease, handler, self._channel))
                 if len(self._slots) < self._limit and self._queue.qsize() > 0:
                     self._start_thread()
+                elif self._outpost is not None and self._resting() < self._queue.qsize():
+                    self._outpost.recall()
         if asynchronous:
             self._async.submit(asynchronous)
 
     def queued(self) -> int:
         """How many tasks wait here for a slot."""
-        return self._queue.qsize() + self._async.queued()
+        return self._queue.qsize() - self._posted + self._async.queued()
+
+    @property
+    def keeps_one(self) -> bool:
+        """Whether the thread that makes this turn has kept a task, which it begins behind it."""
+        return self._kept is not None
+
+    def has_rest(self) -> bool:
+        """Whether nothing waits here for a slot, a thread rests, and none is at an outpost."""
+        return self._outpost is None and self._resting() > 0 and not self.queued()
+
+    def post(self, outpost: Outpost) -> None:
+        """Have a thread that rests watch there; what the first news hands over, it runs itself."""
+        self._outpost, self._posted = outpost, True
+        self._queue.put(outpost)
 
     def running(self) -> Iterator[tuple[Slot, Lease]]:
         """Every slot that runs something, and what."""
@@ -116,18 +135,26 @@ class Executor:
     def take_back(self) -> list[Lease]:
         """The tasks that have not been started, in their order; they will not be."""
         taken: list[Lease] = []
+        others: list[Outpost | None] = []
         while True:
             try:
-                context = self._queue.get_nowait()
+                item = self._queue.get_nowait()
             except queue.Empty:
-                return taken + self._async.take_back()
-            if context is not None:
-                taken.append(context.lease)
+                break
+            if isinstance(item, Context):
+                taken.append(item.lease)
+            else:
+                others.append(item)
+        for other in others:
+            self._queue.put(other)
+        return taken + self._async.take_back()
 
     def close(self, seconds: float) -> bool:
         """End the threads and the loop; False when one still runs a task after so many seconds."""
         for _ in self._slots:
             self._queue.put(None)
+        if self._outpost is not None:
+            self._outpost.recall()
         deadline = _monotonic() + seconds
         for thread in self._threads():
             thread.join(max(0.0, deadline - _monotonic()))
@@ -160,18 +187,26 @@ class Executor:
 
     def _work(self, slot: ThreadSlot) -> None:
         slot.thread_id = threading.get_ident()
-        get, size, done = self._queue.get, self._queue.qsize, self.done.append
+        get, queued, done = self._queue.get, self.queued, self.done.append
         kept: Context | None = None
         while True:
             try:
-                context, kept = kept or get(), None
+                context, kept = kept, None
                 if context is None:
-                    hygiene.close_all()
-                    return
+                    slot.rests = True
+                    item = get()
+                    slot.rests = False
+                    if isinstance(item, Outpost):
+                        kept = self._watch(item)
+                        continue
+                    if item is None:
+                        hygiene.close_all()
+                        return
+                    context = item
                 started = _monotonic()
                 settlement = (self._unwanted and self._refused(context)) or execute(slot, context)
                 done((context.lease, settlement, (_monotonic() - started) * 1000))
-                if self.waiting and size() <= self.low:
+                if self.waiting and queued() <= self.low:
                     kept = self._tell()
             except Interrupt:
                 logger.warning("An interrupt came when its task had ended already")
@@ -185,13 +220,35 @@ class Executor:
         if self._queue.qsize() or not self.awake.acquire(blocking=False):
             self._ring()
             return None
+        try:
+            return self._first_of(self._stand_in)
+        finally:
+            self.awake.release()
+
+    def _watch(self, outpost: Outpost) -> Context | None:
+        """Wait there until there is something to run, which the loop is told of, or this thread is needed elsewhere."""
+        self._posted = False
+        while True:
+            outpost.wait()
+            with self.awake:
+                kept = self._first_of(outpost.heed)
+                if not outpost.manned:
+                    self._outpost = None
+                    break
+        self._ring()
+        return kept
+
+    def _first_of(self, turn: Callable[[], None]) -> Context | None:
+        """Make a turn in this thread, and answer the first task that it brought, for this thread to run."""
         self._keeps = True
         try:
-            self._stand_in()
+            turn()
         finally:
             kept, self._kept, self._keeps = self._kept, None, False
-            self.awake.release()
         return kept
+
+    def _resting(self) -> int:
+        return sum(slot.rests for slot in self._slots)
 
     def _refused(self, context: Context) -> Settlement | None:
         """The end of a task that was cancelled before it was started here: it goes back, and there it is cancelled."""

@@ -1,7 +1,8 @@
 """The main loop of a worker process: settle, renew and claim in one round trip, hand over, wait.
 
 It owns the connection for the exchange and the wake-up lines, runs in one thread, and sleeps in one ``select`` on: the
-bell (a task ended, a signal came), the wake-up lines, and whatever else was given to it to watch.
+bell (a task ended, a signal came), the wake-up lines, and whatever else was given to it to watch. While it sleeps with
+nothing to do, a thread of the executor that rests watches the lines (`Outpost`).
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from queueops.worker.desk import SHARES, Desk
 from queueops.worker.executor import Executor
 from queueops.worker.heartbeat import Heartbeat
 from queueops.worker.options import WorkerOptions
+from queueops.worker.outpost import Outpost
 from queueops.worker.prefetch import Prefetch
 from queueops.worker.slots import SlotTable
 from queueops.worker.station import Station
@@ -54,6 +56,7 @@ class Loop:
         self._windup = WindUp(self._executor)
         self._heartbeat = Heartbeat(options, self._executor)
         self._selector = selectors.DefaultSelector()
+        self._outpost = Outpost(self._selector, self._heed)
         self._until = 0.0
         self._broken: Exception | None = None
         self.watch_also(bell, bell.answer)
@@ -72,14 +75,17 @@ class Loop:
 
         A signal may come from anybody, so the process counts as retired: a supervisor that did not send it replaces it.
         """
-        self._executor.awake.acquire()
-        while not self._is_over():
-            times = asked()
-            if times > 1 or (times and self._windup.at == NEVER):
-                self.stop("told to by a signal", grace=None if times == 1 else 0.0, retired=True)
-            self._turn(_monotonic())
-            self._pause()
-        return self._finish()
+        with self._executor.awake:
+            while not self._is_over():
+                times = asked()
+                if times > 1 or (times and self._windup.at == NEVER):
+                    self.stop("told to by a signal", grace=None if times == 1 else 0.0, retired=True)
+                self._turn(_monotonic())
+                self._pause()
+            ending = self._finish()
+        if self._executor.close(0.0 if self._windup.released_all else CLOSE_WITHIN):
+            self._outpost.close()
+        return ending
 
     def stop(self, reason: str, *, grace: float | None = None, retired: bool = False) -> None:
         """Claim nothing more, and end when what runs has ended, or after the grace time (seconds)."""
@@ -133,6 +139,9 @@ class Loop:
         executor.waiting = True
         now = _monotonic()
         self._until = self._next_moment(now)
+        if self._until > now and self._desk.is_calm() and executor.has_rest():
+            self._outpost.man(line for line, _ in self._lines)
+            executor.post(self._outpost)
         executor.awake.release()
         events = self._selector.select(max(0.0, self._until - now))
         executor.awake.acquire()
@@ -161,6 +170,26 @@ class Loop:
         except Exception as error:  # it is the loop's, and ends the process there
             self._broken = error
             self._bell.ring()
+
+    def _heed(self) -> None:
+        """What a thread at the outpost does with news: it keeps what was handed over, or makes the turn.
+
+        An outage is for the loop, whose calls end with the process.
+        """
+        outpost, executor = self._outpost, self._executor
+        stays = False
+        try:
+            for call in outpost.news():
+                call()
+            wanted = outpost.manned and not (executor.keeps_one or self._is_over())
+            if wanted and all(line.stands for line, _ in self._lines):
+                executor.waiting = False
+                self._stand_in()
+                stays = not (executor.keeps_one or self._broken or self._is_over())
+        except Exception as error:  # it is the loop's, and ends the process there
+            self._broken = error
+        if outpost.manned and not stays:
+            outpost.leave()
 
     def _line(self, station: Station) -> tuple[WakeLine, Station]:
         connect = partial(self._broker.waker, station.pool, self._worker)
@@ -204,5 +233,4 @@ class Loop:
             for station in self._desk.stations:
                 if not station.cut_off:
                     self._heartbeat.leave(self._broker, self._worker, station.pool)
-        self._executor.close(0.0 if self._windup.released_all else CLOSE_WITHIN)
         return ending._replace(clean=clean)

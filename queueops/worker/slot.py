@@ -115,10 +115,11 @@ class Slot:
 class ThreadSlot(Slot):
     """A thread. The interrupt is raised in it between two byte codes; a system call is not interrupted."""
 
-    __slots__ = ("thread", "thread_id")
+    __slots__ = ("rests", "thread", "thread_id")
 
     def __init__(self, number: int, table: SlotTable) -> None:
         super().__init__(number, table)
+        self.rests = False  # whether it takes whatever comes next
         self.thread: threading.Thread | None = None
         self.thread_id = 0
 

@@ -33,6 +33,11 @@ class WakeLine:
         self._retry_at = 0.0
 
     @property
+    def stands(self) -> bool:
+        """Whether tokens can come."""
+        return self._waker is not None
+
+    @property
     def retry_at(self) -> float:
         """When ``check`` has something to do; infinite while the line stands."""
         return float("inf") if self._waker is not None else self._retry_at
@@ -60,6 +65,13 @@ class WakeLine:
             self._armed = True
         except Exception as error:  # the same
             self._cut(error)
+
+    def move(self, selector: selectors.BaseSelector) -> None:
+        """From now on this selector watches the line."""
+        if self._waker is not None:
+            self._selector.unregister(self._descriptor)
+            selector.register(self._descriptor, selectors.EVENT_READ, self._read)
+        self._selector = selector
 
     def close(self) -> None:
         """Hang up."""

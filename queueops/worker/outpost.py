@@ -1,0 +1,61 @@
+"""Where a thread with nothing to do waits for news of the store, in the stead of a loop that sleeps.
+
+What is handed to this process begins in the thread that heard of it: nobody has to be woken for it first.
+"""
+
+from __future__ import annotations
+
+import selectors
+from collections.abc import Callable, Iterable
+
+from queueops.worker.bell import Bell
+from queueops.worker.wakeline import WakeLine
+
+
+class Outpost:
+    """The wake-up lines, while they are watched from here. All but ``wait`` and ``recall`` is for who makes turns."""
+
+    def __init__(self, home: selectors.BaseSelector, heed: Callable[[], None]) -> None:
+        """``home`` is where the lines are watched otherwise; ``heed`` acts on what has come, see `Loop`."""
+        self.heed = heed
+        self.manned = False
+        self._home = home
+        self._lines: list[WakeLine] = []
+        self._bell = Bell()
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(self._bell, selectors.EVENT_READ, self._recalled)
+
+    def man(self, lines: Iterable[WakeLine]) -> None:
+        """From now on these lines are watched here."""
+        self._lines = list(lines)
+        self.manned = True
+        self._bell.answer()
+        for line in self._lines:
+            line.move(self._selector)
+
+    def leave(self) -> None:
+        """They are watched at home again."""
+        self.manned = False
+        for line in self._lines:
+            line.move(self._home)
+
+    def wait(self) -> None:
+        """Sleep until there is news."""
+        self._selector.select()
+
+    def news(self) -> list[Callable[[], object]]:
+        """What to call for what has come; asked again, for another may have acted on it since."""
+        return [key.data for key, _ in self._selector.select(0)]
+
+    def recall(self) -> None:
+        """Whoever waits here is needed elsewhere. Called by any thread."""
+        self._bell.ring()
+
+    def close(self) -> None:
+        """When nobody waits here any more."""
+        self._selector.close()
+        self._bell.close()
+
+    def _recalled(self) -> None:
+        self._bell.answer()
+        self.leave()
