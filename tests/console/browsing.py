@@ -20,7 +20,11 @@ from playwright.sync_api import Page, expect, sync_playwright
 from tests.chromium import find_chromium
 
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+PATIENCE_MS = 60_000
+"""So long a page may take for anything, on a machine with much to do; the browser itself needs longer to start."""
 Open = Callable[..., Page]
+
+expect.set_options(timeout=PATIENCE_MS)
 
 
 class Server(ThreadingMixIn, WSGIServer):
@@ -73,11 +77,11 @@ def browsing(url: str) -> Iterator[Open]:
     session = log_in()
     complaints: list[str] = []
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=find_chromium(), args=ARGUMENTS)
+        browser = playwright.chromium.launch(executable_path=find_chromium(), args=ARGUMENTS, timeout=3 * PATIENCE_MS)
 
         def open_page(path: str = "", *, logged_in: bool = True, **options: Any) -> Page:
             context = browser.new_context(base_url=url, **options)
-            context.set_default_timeout(60_000)
+            context.set_default_timeout(PATIENCE_MS)
             if logged_in:
                 context.add_cookies([{"name": "sessionid", "value": session, "url": url}])
             page = context.new_page()
