@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from django.conf import settings
 
@@ -32,14 +33,14 @@ class Overlap(StrEnum):
 class Schedule:
     """A cron line ("0 3 * * *", "30 0 3 * * *", "@every 10s"), and how it is meant.
 
-    `zone`: a name such as "Europe/Berlin"; the project's TIME_ZONE when it is left out. `jitter`: each run is delayed
-    by up to so many seconds, by chance. `catch_up`: what is made up for when no watchdog ran: "skip" (nothing), "once"
-    (one run), "all" (each run, the last 100) or "all:5". `overlap`: "allow", "skip" or "queue". `args`, `kwargs`: those
-    of the call. Raises BadSchedule, BadZone and BadOption.
+    `zone`: a name such as "Europe/Berlin", or a ZoneInfo; the project's TIME_ZONE when it is left out. `jitter`: each
+    run is delayed by up to so many seconds, by chance. `catch_up`: what is made up for when no watchdog ran: "skip"
+    (nothing), "once" (one run), "all" (each run, the last 100) or "all:5". `overlap`: "allow", "skip" or "queue".
+    `args`, `kwargs`: those of the call. Raises BadSchedule, BadZone and BadOption.
     """
 
     line: str
-    zone: str = ""
+    zone: str | ZoneInfo = ""
     jitter: float | timedelta = 0
     catch_up: str = "once"
     overlap: str = Overlap.ALLOW
@@ -67,7 +68,7 @@ class Schedule:
     @property
     def zone_name(self) -> str:
         """The zone, also where none was given."""
-        return self.zone or str(settings.TIME_ZONE or "UTC")
+        return str(self.zone) or str(settings.TIME_ZONE or "UTC")
 
     @property
     def jitter_ms(self) -> int:

@@ -9,18 +9,25 @@ from typing import Any
 from django.conf import settings
 
 from queueops import registry
-from queueops.errors import BadOption, PayloadTooLarge, QueueOpsError, UnknownTask, advice
+from queueops.errors import BadOption, PayloadTooLarge, QueueOpsError, UnknownOption, UnknownTask, advice
+from queueops.kinds.options import Options
 from queueops.kinds.pushable import Task
 from queueops.schedule import Schedule
 from queueops.schedule_records import LONGEST_ARGUMENTS, ScheduleDefinition, check_schedule_id
 
 SORTS = "a task, a class such as a MapReduce, an Iterator or a Chain, or its name"
 
+USUAL = Options()
+
 logger = logging.getLogger("queueops.watchdog")
 
 
 def define(task: Task[Any, Any, Any], schedule: Schedule, id: str, **origin: str) -> ScheduleDefinition:
-    """The definition of a task's schedule. Raises BadArguments, NotEncodable, PayloadTooLarge, BadId and BadOption."""
+    """The definition of a task's schedule.
+
+    Raises BadArguments, NotEncodable, PayloadTooLarge, BadId, BadOption and UnknownOption.
+    """
+    _refuse_what_runs_have(task)
     push = task.planned(schedule.args, dict(schedule.kwargs))
     if len(push.args) > LONGEST_ARGUMENTS:
         raise PayloadTooLarge(what="arguments", name=f"the schedule {id}", size=len(push.args), limit=LONGEST_ARGUMENTS)
@@ -35,6 +42,13 @@ def define(task: Task[Any, Any, Any], schedule: Schedule, id: str, **origin: str
         overlap=str(schedule.overlap),
         **origin,
     )
+
+
+def _refuse_what_runs_have(task: Task[Any, Any, Any]) -> None:
+    """Another id, or another time, would be passed over."""
+    for name in ("id", "delay"):
+        if getattr(task.options, name) != getattr(USUAL, name):
+            raise UnknownOption(what="The task of a schedule", name=name, advice="; each run has its own")
 
 
 def find_task(named: Any) -> Task[Any, Any, Any]:

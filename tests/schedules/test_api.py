@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import UTC
+from datetime import UTC, datetime
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -18,6 +19,7 @@ from queueops.errors import (
     ScheduleFromCode,
     ScheduleInUse,
     TooMany,
+    UnknownOption,
     UnknownSchedule,
     UnknownTask,
 )
@@ -46,6 +48,20 @@ def test_a_schedule_is_created_listed_and_shown(clock: Clock) -> None:
     assert len(detail.runs) == 5
     assert detail.runs[0] == detail.next_ms
     assert schedules.get("weekly") is None
+
+
+def test_a_zone_is_its_name_or_a_zoneinfo(clock: Clock) -> None:
+    schedules.create(report, Schedule("0 3 * * *", zone=ZoneInfo("Asia/Tokyo"), args=["x"]), id="s")
+    assert found("s").zone == "Asia/Tokyo"
+
+
+@pytest.mark.parametrize("options", [{"id": "mine"}, {"delay": 5}, {"delay": datetime(2027, 1, 1, tzinfo=UTC)}])
+def test_an_id_or_a_delay_which_no_run_could_have_is_refused(clock: Clock, options: Any) -> None:
+    (name,) = options
+    with pytest.raises(UnknownOption) as raised:
+        schedules.create(report.using(**options), NIGHTLY, id="s")
+    assert str(raised.value) == f"The task of a schedule has no option {name!r}; each run has its own"
+    assert schedules.get("s") is None
 
 
 def test_the_task_of_a_run_has_the_options_of_its_author(clock: Clock) -> None:
