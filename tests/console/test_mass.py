@@ -99,6 +99,15 @@ def test_what_a_list_is_filtered_by_stands_above_it(desk: Desk, operator: Client
     assert "Error: f1" in head
 
 
+def test_the_question_names_those_that_match_and_no_others(desk: Desk, operator: Client) -> None:
+    desk.push("a", name="shop.charge")
+    desk.push("b", "c", name="shop.mail")
+    assert "By name shop.mail 2 shop.charge 1" in told(operator.post("/ops/tasks/_all_cancel?state=pending"))
+    question = told(operator.post("/ops/tasks/_all_cancel?state=pending&name=shop.charge"))
+    assert "the 1 task that matches" in question
+    assert "shop.mail" not in question
+
+
 def test_no_more_are_touched_than_were_confirmed(desk: Desk, operator: Client) -> None:
     fail(desk, "a", "b", "c")
     operator.post("/ops/tasks/_all_retry?state=failed", {"confirmed": "2"})
