@@ -86,7 +86,12 @@ _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 __all__ = sorted([*_HOME_OF, "__version__"])
 
 
+_MODULES = ("control", "inspect", "schedules")
+
+
 def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return import_module(f"queueops.{name}")  # which makes it an attribute
     if name not in _HOME_OF:
         raise AttributeError(f"module 'queueops' has no attribute {name!r}")
     value = getattr(import_module(_HOME_OF[name]), name)

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import datetime as dt
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 from django.contrib.auth.models import User
@@ -379,3 +383,12 @@ def test_a_failed_dependency_user_leaves_nothing_open(namespace):
     run_worker()
     assert (good.state, bad.state) == (State.SUCCEEDED, State.FAILED)
     assert tasks.opened == ["open", "used", "closed"] * 2
+
+
+def test_modules_of_the_package_are_there_once_it_is_imported() -> None:
+    code = "import queueops as q; print(q.schedules.create, q.inspect.tasks, q.control.retry)"
+    environment = os.environ | {"DJANGO_SETTINGS_MODULE": "tests.settings"}
+    ran = subprocess.run(
+        [sys.executable, "-c", code], cwd=Path(__file__).parents[1], env=environment, capture_output=True, text=True
+    )
+    assert ran.returncode == 0, ran.stderr
