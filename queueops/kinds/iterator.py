@@ -20,6 +20,7 @@ from queueops.kinds.classes import ClassTask, RunClass, options_of, place_of, un
 from queueops.kinds.function import FunctionHandler
 from queueops.kinds.parts import Composite, Part
 from queueops.kinds.planting import nodes_of
+from queueops.kinds.writing import write
 from queueops.redis import broker as brokers
 from queueops.schedule import Schedule
 
@@ -79,13 +80,13 @@ class IteratorHandler(FunctionHandler):
         args, kwargs = self.plan.decode(lease.args)
         found: object = self.cls().iterate(decode_result(self.name, lease.cursor), *args, **kwargs)
         if found is None:
-            brokers.get_broker().emit(lease, (), "done", b"")
+            write(context, brokers.get_broker().emit, lease, (), "done", b"")
             return
         if not isinstance(found, Batch) or not isinstance(found.tasks, list | tuple):
             raise BadBatch(name=self.name, value=repr(found)[:100])
         nodes = self._nodes(context, found.tasks)
         state = encode_result(self.name, found.state, "state")
-        brokers.get_broker().emit(lease, nodes, "next" if nodes else "idle", state)
+        write(context, brokers.get_broker().emit, lease, nodes, "next" if nodes else "idle", state)
 
     def _nodes(self, context: Context, tasks: Sequence[Part]) -> list[Node]:
         if len(tasks) > MOST_TASKS:

@@ -10,6 +10,7 @@ from typing import Any
 from queueops.context import Context
 from queueops.encoding import encode_result, with_article
 from queueops.errors import BadChunks, TooManyChunks
+from queueops.kinds.writing import write
 from queueops.redis.broker import RedisBroker
 from queueops.redis.chunking import digest
 
@@ -28,15 +29,15 @@ def write_chunks(broker: RedisBroker, context: Context, name: str, chunks: Any) 
     """
     lease = context.lease
     found = _encoded(name, _until_cancelled(chunks, context))
-    written = broker.begin_map(lease.pool, lease.id, lease.fence)
+    written = write(context, broker.begin_map, lease.pool, lease.id, lease.fence)
     stages = broker.written_stages(lease.pool, lease.id) if written else ()
     count, rest = _skip(found, stages)
     if written:
         _tell(context, written, count)
     if count < written:
-        broker.make_room(lease.pool, lease.id, lease.fence, count)
+        write(context, broker.make_room, lease.pool, lease.id, lease.fence, count)
     for batch in _batches(chain(rest, found)):
-        broker.split(lease.pool, lease.id, lease.fence, count, batch)
+        write(context, broker.split, lease.pool, lease.id, lease.fence, count, batch)
         count += len(batch)
         if context.cancelled:
             context.cancel()

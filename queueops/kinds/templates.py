@@ -18,6 +18,7 @@ from queueops.kinds.function import FunctionHandler
 from queueops.kinds.options import Options
 from queueops.kinds.parts import PART_ADVICE, Composite, Part
 from queueops.kinds.pushable import Task
+from queueops.kinds.writing import write
 from queueops.redis import broker as brokers
 from queueops.schedule import Schedule
 
@@ -75,7 +76,7 @@ class TemplateHandler(FunctionHandler):
         args, kwargs = self.plan.decode(lease.args)
         nodes = TemplatePart(self.cls, args, kwargs).using(id=lease.id, pool=lease.pool).nodes()
         leaves = sum(node.push.kind not in ("chain", "group") for node in nodes)
-        brokers.get_broker().emit(lease, nodes, "tree", str(leaves).encode())
+        write(context, brokers.get_broker().emit, lease, nodes, "tree", str(leaves).encode())
 
 
 class Chain(Template, abstract=True):

@@ -9,9 +9,10 @@ import pytest
 
 from queueops import MapReduce, Retry, control, inspect
 from queueops.contracts import Outcome
+from queueops.errors import StoreFull
 from queueops.handle import TaskHandle
 from queueops.kinds import mapping
-from queueops.redis.broker import RedisBroker
+from queueops.redis.broker import RedisBroker, get_broker
 from queueops.redis.chunking import digest
 from queueops.states import State
 from queueops.testing import run_worker
@@ -268,3 +269,24 @@ def test_an_unfinished_map_that_expires_takes_its_stages_along(desk: ChunkDesk) 
         desk.make_due("m")
         desk.tick()
     assert desk.chunk_keys() == 0
+
+
+def test_a_store_that_takes_no_chunks_costs_the_map_no_attempt(
+    desk: ChunkDesk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise StoreFull(reason="no room")
+
+    Listed.maps[:] = [[1, 2]] * 6
+    handle = Listed.push()
+    for _ in range(5):  # more often than it may fail
+        with monkeypatch.context() as patch:
+            patch.setattr(get_broker(), "split", refuse)
+            run_worker()
+        status = handle.status()
+        assert status is not None
+        assert (status.state, status.attempt) == (State.POSTPONED, 0)
+        handle.run_now()
+    run_worker()
+    assert handle.state == State.SUCCEEDED
+    assert Listed.maps == []

@@ -11,7 +11,7 @@ import pytest
 
 from queueops import Schedule, chain, get, registry, schedules
 from queueops.contracts import Outcome
-from queueops.errors import BadOption
+from queueops.errors import BadOption, StoreFull
 from queueops.kinds import scheduled
 from queueops.redis.broker import get_broker
 from queueops.testing import run_worker
@@ -141,6 +141,22 @@ def test_an_init_that_fails_is_tried_again_and_a_retry_runs_it_anew(clock: Clock
     run_worker()
     assert get(task_id).result(timeout=60) == 3  # type: ignore[union-attr]
     assert calls == ["init"] * 4
+
+
+def test_a_store_that_takes_no_parts_costs_no_attempt(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise StoreFull(reason="no room")
+
+    task_id = fired(clock, Nightly, 1)
+    with monkeypatch.context() as patch:
+        patch.setattr(get_broker(), "emit", refuse)
+        run_one(clock)
+    record = clock.record(task_id)
+    assert record is not None
+    assert (record.state, record.attempt) == ("postponed", 0)
+    assert clock.told("run_now", task_id) == "OK"
+    run_worker()
+    assert get(task_id).result(timeout=60) == 3  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize("count", [3, 1200])
