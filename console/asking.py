@@ -11,6 +11,7 @@ from console.confirm import is_confirmed, need
 from console.deeds import REASONED, Deed
 from console.effects import told_before
 from console.forms import DeedForm
+from console.models import Outcome
 from console.page import page
 from queueops.errors import QueueOpsError
 
@@ -30,7 +31,8 @@ def unanswered(
     try:
         effects = (*effects, *told_before(deed, choice))
     except QueueOpsError:
-        with recorded(request, deed.verb, choice.title(), tasks=choice.tasks):
+        with recorded(request, deed.verb, choice.title(), tasks=choice.tasks) as entry:
+            entry.outcome = Outcome.FAILED  # nothing was done
             raise
     needed = need(len(choice), irreversible=deed.irreversible, far_reaching=deed.asks_first or bool(effects))
     confirmed, valid = is_confirmed(needed, len(choice), request.POST.dict()), form.is_valid()

@@ -69,7 +69,8 @@ def written(
     try:
         yield entry
     except BaseException as error:  # also an exit in the middle is an end to tell; it is raised on
-        entry.outcome = Outcome.FAILED
+        if entry.outcome != Outcome.FAILED:
+            entry.outcome = Outcome.UNKNOWN if isinstance(error, OUTAGES) else Outcome.FAILED
         entry.detail = scrub(str(error) if isinstance(error, QueueOpsError) else type(error).__name__)[:DETAIL_LENGTH]
         raise
     finally:

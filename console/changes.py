@@ -79,7 +79,7 @@ def of_facts(entry: AuditEntry) -> list[Fact]:
 
 def of_texts(entry: AuditEntry) -> list[Text]:
     """The arguments or the data before, and those that were written."""
-    refused = entry.outcome in (Outcome.FAILED, Outcome.REFUSED)
+    refused = entry.outcome in (Outcome.FAILED, Outcome.UNKNOWN, Outcome.REFUSED)
     titles = {
         ("args", 0): _("Arguments before"),
         ("args", 1): _("Arguments that were refused") if refused else _("Arguments after"),

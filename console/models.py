@@ -34,9 +34,10 @@ class Outcome(models.TextChoices):
     PARTLY = "partly", _("partly done")
     REFUSED = "refused", _("refused")
     FAILED = "failed", _("failed")
+    UNKNOWN = "unknown", _("unknown")  # the store was lost before it had answered
 
 
-UNKNOWN = (Outcome.BEGUN, Outcome.FAILED)
+UNCLEAR = (Outcome.BEGUN, Outcome.UNKNOWN, Outcome.FAILED)
 """Of a part nobody knows then what it did, until the store is asked."""
 
 
@@ -90,8 +91,9 @@ class AuditEntry(models.Model):
 
     @property
     def is_unknown(self) -> bool:
-        """Whether it is a part of which nobody knows yet what it changed."""
-        return bool(self.part_of_id and not self.undoes_id and self.outcome in UNKNOWN)
+        """Whether nobody knows yet which of its tasks it changed."""
+        is_part = bool(self.part_of_id and not self.undoes_id)
+        return bool(self.ids) and self.outcome in (UNCLEAR if is_part else (Outcome.UNKNOWN,))
 
     @property
     def token(self) -> str:

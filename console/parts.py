@@ -1,9 +1,10 @@
-"""What is done in parts, each an entry of its own: one at a time, found out about after an outage, and counted."""
+"""What is done in parts, each an entry of its own: one at a time, counted; and found out about after an outage."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from django.db import router
 from django.db.models import F, Max, Sum
@@ -11,7 +12,7 @@ from django.db.transaction import atomic
 from django.utils.translation import ngettext
 
 from console.audit import DETAIL_LENGTH, judge
-from console.models import UNKNOWN, AuditEntry, Outcome
+from console.models import UNCLEAR, AuditEntry, Outcome
 from queueops import control
 
 
@@ -23,17 +24,21 @@ def alone(entry: AuditEntry) -> Iterator[None]:
         yield
 
 
-def find_out(whole: AuditEntry) -> None:
-    """Ask the store what became of the parts whose answer was lost, by an outage or with the process that waited.
+def find_out(entry: AuditEntry) -> None:
+    """Ask the store what became of an action or its parts, whose answer was lost by an outage or with its process.
 
-    What they did not reach comes in a later step. Raises BrokerUnavailable, and then changes nothing.
+    What a part did not reach comes in a later step. Raises BrokerUnavailable, and then changes nothing.
     """
-    for pk in list(whole.parts.filter(outcome__in=UNKNOWN).order_by("pk").values_list("pk", flat=True)):
+    if entry.is_unknown and entry.part_of is None:
+        _ask(entry)
+        AuditEntry.objects.filter(pk=entry.pk, outcome=Outcome.UNKNOWN).update(**_found(entry))
+        return
+    whole = entry.part_of or entry
+    for pk in list(whole.parts.filter(outcome__in=UNCLEAR).order_by("pk").values_list("pk", flat=True)):
         part = whole.parts.get(pk=pk)
         gone = _ask(part)
-        found = {name: getattr(part, name) for name in ("after", "changed", "outcome", "detail")}
         with alone(whole):
-            if whole.parts.filter(pk=pk, outcome__in=UNKNOWN).update(**found):
+            if whole.parts.filter(pk=pk, outcome__in=UNCLEAR).update(**_found(part)):
                 rows = AuditEntry.objects.filter(pk=whole.pk)
                 rows.update(seen=F("seen") + part.changed + gone)
                 if gone:
@@ -54,7 +59,7 @@ def recount(whole: AuditEntry) -> None:
 
 
 def _ask(part: AuditEntry) -> int:
-    """Judge a part by what its tasks know of it, and say how many are gone."""
+    """Judge an action by what its tasks know of it, and say how many are gone."""
     part.changed, part.outcome, gone = 0, Outcome.DONE, 0
     for pool in dict.fromkeys(pool for pool, _id in part.ids):
         rows = control.recall([id for where, id in part.ids if where == pool], pool, token=part.token)
@@ -64,3 +69,7 @@ def _ask(part: AuditEntry) -> int:
         lost = ngettext("%(n)d is gone, and nobody knows by what", "%(n)d are gone, and nobody knows by what", gone)
         part.detail = f"{lost % {'n': gone}}; {part.detail}"[:DETAIL_LENGTH]
     return gone
+
+
+def _found(entry: AuditEntry) -> dict[str, Any]:
+    return {name: getattr(entry, name) for name in ("after", "changed", "outcome", "detail")}

@@ -19,6 +19,7 @@ def keep(done: Act) -> Iterator[None]:
     target = done.target or choice.title()
     facts: dict[str, Any] = {"filter": done.filter, "before": done.before, "after": done.after, "reason": done.reason}
     with audit.written(done.verb, target, choice.tasks, actor_name=done.who, **facts) as entry:
+        done.token = entry.token
         if choice:
             entry.before = done.before | act.before(choice)
         yield

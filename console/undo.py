@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
-from console.models import UNKNOWN, AuditEntry, Outcome
+from console.models import UNCLEAR, AuditEntry, Outcome
 from queueops import control
 from queueops.states import TIMED, State
 
@@ -36,11 +36,13 @@ def steps(entry: AuditEntry, who: str = "") -> list[Step]:
 
 
 def is_open(entry: AuditEntry) -> bool:
-    """Whether there is anything left to take back; of an action on all that match, in any of its parts."""
+    """Whether there is, or may be, anything left to take back; of an action on all that match, in any of its parts."""
     if entry.is_mass:
         if entry.verb not in INVERSE or entry.undoes_id:
             return False
-        return entry.parts.filter(outcome__in=UNKNOWN).exists() or any(steps(part) for part in open_parts(entry))
+        return entry.parts.filter(outcome__in=UNCLEAR).exists() or any(steps(part) for part in open_parts(entry))
+    if entry.is_unknown:
+        return entry.verb in INVERSE and not entry.undoes_id
     return bool(steps(entry))
 
 
@@ -55,7 +57,7 @@ def open_parts(entry: AuditEntry) -> Iterator[AuditEntry]:
 
 def _lost() -> Q:
     """Which undoings have not come to their end: they are done again, and the store does none of it twice."""
-    return Q(outcome=Outcome.FAILED) | Q(outcome=Outcome.BEGUN, at__lt=timezone.now() - LONGEST)
+    return Q(outcome__in=(Outcome.FAILED, Outcome.UNKNOWN)) | Q(outcome=Outcome.BEGUN, at__lt=timezone.now() - LONGEST)
 
 
 def _changed(entry: AuditEntry) -> Iterator[tuple[str, str, dict[str, Any]]]:

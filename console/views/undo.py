@@ -35,10 +35,11 @@ def undo(request: HttpRequest, pk: int) -> HttpResponse:
     entry = get_object_or_404(AuditEntry, pk=pk)
     if permission(entry) not in Frame(request).may:
         raise PermissionDenied
-    if entry.is_mass and not entry.undoes_id:
+    if is_open(entry):
         find_out(entry)
-        if is_open(entry) or entry.undone_by.filter(place="").exists():
-            return _undo_parts(request, entry)
+        entry.refresh_from_db()
+    if entry.is_mass and (is_open(entry) or entry.undone_by.filter(place="").exists()):
+        return _undo_parts(request, entry)
     if undoing := _take_back(request, entry):
         tell(request, undoing, _("Undone"))
     else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from django.core.management import CommandError, call_command
 from django.test import Client
 
 from console.models import AuditEntry, Outcome
@@ -59,7 +60,7 @@ def test_what_was_changed_before_the_answer_was_lost_is_counted(
     assert operator.post(f"/ops/audit/{the_whole().pk}/_go_on").status_code == 503
     page = told(operator.get(f"/ops/audit/{the_whole().pk}/"))
     assert "Which tasks it changed is found out when the action goes on or is undone." in page
-    assert "? /2 failed" in page
+    assert "? /2 unknown" in page
     go_on(operator, 3)
     assert states("a", "b", "c", "d", "e") == ["pending"] * 5
     assert counts() == (5, 5, Outcome.DONE)
@@ -188,6 +189,48 @@ def test_an_undo_of_a_few_that_was_broken_off_is_done_again_and_runs_nothing_twi
     assert states("a", "b") == ["succeeded"] * 2
     undoing = AuditEntry.objects.filter(undoes=entry).latest("pk")
     assert (undoing.changed, undoing.outcome) == (2, Outcome.DONE)
+
+
+def test_an_action_on_a_few_whose_answer_was_lost_is_unknown_until_it_is_undone(
+    desk: Desk, operator: Client, break_off: Break
+) -> None:
+    desk.push("a", "b")
+    break_off("cancel", 1)
+    assert operator.post("/ops/tasks/_cancel", {"task": ["default a", "default b"]}).status_code == 503
+    entry = the_whole()
+    assert (entry.outcome, entry.changed) == (Outcome.UNKNOWN, 0)
+    assert "? /2 unknown" in told(operator.get("/ops/audit/"))
+    page = told(operator.get(f"/ops/audit/{entry.pk}/"))
+    assert "?/2 Which tasks it changed is found out when it is undone." in page
+    operator.post(f"/ops/audit/{entry.pk}/_undo")
+    assert states("a", "b") == ["pending"] * 2
+    entry.refresh_from_db()
+    assert (entry.changed, entry.outcome) == (1, Outcome.PARTLY)
+    assert AuditEntry.objects.get(undoes=entry).changed == 1
+
+
+def test_a_part_that_is_taken_back_alone_is_counted_in_the_whole(
+    desk: Desk, operator: Client, break_off: Break
+) -> None:
+    desk.push("a", "b", "c")
+    break_off("cancel", 1)
+    operator.post("/ops/tasks/_all_cancel?state=pending", {"confirmed": "3"})
+    whole = the_whole()
+    operator.post(f"/ops/audit/{whole.parts.get().pk}/_undo")
+    assert states("a", "b", "c") == ["pending"] * 3
+    whole.refresh_from_db()
+    assert (whole.seen, whole.changed, whole.goes_on) == (1, 1, True)
+
+
+def test_what_a_terminal_lost_the_answer_of_is_found_out_too(desk: Desk, operator: Client, break_off: Break) -> None:
+    desk.push("a", "b")
+    break_off("cancel", 1)
+    with pytest.raises(CommandError, match="did not answer"):
+        call_command("queue", "cancel", "a", "b", "--yes")
+    assert the_whole().outcome == Outcome.UNKNOWN
+    operator.post(f"/ops/audit/{the_whole().pk}/_undo")
+    assert states("a", "b") == ["pending"] * 2
+    desk.check()
 
 
 def test_an_action_whose_answer_was_lost_and_asked_for_again_at_once_is_counted(

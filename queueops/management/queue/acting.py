@@ -130,7 +130,7 @@ def _done(call: Verb, found: Found, facts: dict[str, Any]) -> Iterator[list[Row]
     done = 0
     for pool, ids in found.batches(control.MOST):
         with journal.recorded(pool=pool, ids=ids, **facts) as act:
-            act.rows = call(act.ids, pool=pool, who=act.who)
+            act.rows = call(act.ids, pool=pool, who=act.who, token=act.token)
         yield list(act.rows)
         done, before = done + len(ids), done
         if found.count > AHEAD and done // AHEAD > before // AHEAD:

@@ -28,6 +28,8 @@ class Act:
     filter: dict[str, str] = field(default_factory=dict)
     reason: str = ""
     who: str = field(default_factory=lambda: who())
+    token: str = ""
+    """What the engine is to know the action by; who keeps a trace may say it."""
     before: dict[str, Any] = field(default_factory=dict)
     after: dict[str, Any] = field(default_factory=dict)
     rows: Sequence[Row] = ()
