@@ -15,6 +15,10 @@ LEASED_AS = {"mapreduce": "mapping"}
 class WorkedModel(Model):
     """The model, with all that happens to it from outside."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.trash: dict[str, Node] = {}
+
     # Workers
 
     def claim(self, leases: Sequence[Lease], want: int) -> list[tuple[Lease, Any]]:
@@ -107,10 +111,10 @@ class WorkedModel(Model):
         self.settle_up()
 
     def expire(self, node: Node) -> None:
-        """Its retention is over: it goes, unless what it is part of is there."""
-        parent = self.nodes.get(node.parent)
-        is_kept = parent is not None and parent.uid == node.parent_uid
-        if not is_kept or (parent is not None and parent.kind == "iterator" and node.state == "succeeded"):
+        """Its retention is over: it goes, unless what it is part of is there, be it in the trash."""
+        may_be = (self.nodes.get(node.parent), self.trash.get(node.parent))
+        parent = next((each for each in may_be if each is not None and each.uid == node.parent_uid), None)
+        if parent is None or (parent.kind == "iterator" and node.state == "succeeded"):
             del self.nodes[node.id]
 
     # Operators
@@ -215,5 +219,5 @@ class WorkedModel(Model):
         return self.activate(first, node, done.result if done else None if before else node.previous)
 
     def delete(self, node: Node) -> None:
-        """Into the trash; its parts stay until their own time."""
-        del self.nodes[node.id]
+        """Into the trash; its parts stay as long as it is there."""
+        self.trash[node.id] = self.nodes.pop(node.id)
