@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import redis
 from redis.exceptions import ResponseError
 
+from queueops.conf import Settings
 from queueops.redis.facts import text
 from queueops.redis.link import Link
 from queueops.states import State
@@ -32,8 +33,28 @@ class Checked(NamedTuple):
     next: str
 
 
+class Places:
+    """What names tasks, in the order of the check."""
+
+    def __init__(self, names: list[str]) -> None:
+        self.names = names
+        self.number = {name: number for number, name in enumerate(names)}
+
+    def next(self, place: str, cursor: str) -> str:
+        """Where the step behind this one begins; empty at the end."""
+        if cursor != "0":
+            return f"{place} {cursor}"
+        number = self.number[place] + 1
+        return f"{self.names[number]} 0" if number < len(self.names) else ""
+
+
 class Checking(Link):
     """Steps of a check. Workers may go on meanwhile: a task is looked at, and put right, in one call."""
+
+    def __init__(self, settings: Settings) -> None:
+        """Bind the settings. What is walked is read once for a walk: with very many lanes that takes its time."""
+        super().__init__(settings)
+        self._walked: dict[tuple[str, bool], Places] = {}
 
     def check(self, pool: str, after: str = "", *, repair: bool = False) -> Checked:
         """The step that begins at `after`. Raises BrokenPool where a key is no index at all."""
@@ -43,10 +64,10 @@ class Checking(Link):
             raise self.explained(pool, error) from error
 
     def _check(self, pool: str, after: str, *, repair: bool) -> Checked:
-        places = self._places(pool) + ([NAMES, RUNNING] if repair else [])
-        place, _, cursor = after.rpartition(" ") if after else (places[0], "", "0")
-        if place not in places:  # a lane that is gone meanwhile
-            place, cursor = next((each for each in places if each > place), RECORDS), "0"
+        places = self._places_of(pool, after, repair=repair)
+        place, _, cursor = after.rpartition(" ") if after else (places.names[0], "", "0")
+        if place not in places.number:  # a lane that is gone meanwhile
+            place, cursor = next((each for each in places.names if each > place), RECORDS), "0"
         if place in (NAMES, RUNNING):
             return self._recount(pool, places, place, cursor)
         ids, cursor = self._walk(pool, place, cursor)
@@ -54,21 +75,28 @@ class Checking(Link):
         found: list[bytes] = []
         if ids or place.startswith("round:"):
             found = self._call("fsck", pool, int(repair), lane, "", "", self.rules, *ids)
-        return Checked(len(ids), _pairs(found), _next(places, place, cursor))
+        return Checked(len(ids), _pairs(found), places.next(place, cursor))
 
-    def _recount(self, pool: str, places: list[str], place: str, cursor: str) -> Checked:
+    def _recount(self, pool: str, places: Places, place: str, cursor: str) -> Checked:
         """Put the display counters right; of the names some at a time."""
         if place == RUNNING:
-            return Checked(0, _pairs(self._call("recount", pool, MOST_COUNTED)), _next(places, place, cursor))
+            return Checked(0, _pairs(self._call("recount", pool, MOST_COUNTED)), places.next(place, cursor))
         key, found = self.keys(pool).names, []
         following, rows = self._repeat(lambda: self.client.zscan(key, int(cursor), count=STEP))
         names = list(dict.fromkeys(name for name, _ in rows))
         for start in range(0, len(names), NAMES_AT_ONCE):
             found += self._call("recount", pool, MOST_COUNTED, *names[start : start + NAMES_AT_ONCE])
-        return Checked(0, _pairs(found), _next(places, place, str(following)))
+        return Checked(0, _pairs(found), places.next(place, str(following)))
+
+    def _places_of(self, pool: str, after: str, *, repair: bool) -> Places:
+        """Those of a walk; what another process began, or is forgotten, is read anew."""
+        found = self._walked.get((pool, repair)) if after else None
+        if found is None:
+            found = Places(self._places(pool) + ([NAMES, RUNNING] if repair else []))
+            self._walked[pool, repair] = found
+        return found
 
     def _places(self, pool: str) -> list[str]:
-        """What names tasks, in the order of the check."""
         known = self._repeat(lambda: self.client.zrevrange(self.keys(pool).lanes, 0, MOST_LANES - 1))
         lanes = sorted({"default", *map(text, known)})
         of_lanes = [f"{part}:{lane}" for part in ("lane", "slots", "round") for lane in lanes]
@@ -121,13 +149,6 @@ def _pairs(found: list[bytes]) -> list[tuple[str, str]]:
 def _rank(place: str) -> tuple[int, str]:
     """Records come last, those of chunks too: what no index names is put into one there."""
     return (place == RECORDS, place)
-
-
-def _next(places: list[str], place: str, cursor: str) -> str:
-    if cursor != "0":
-        return f"{place} {cursor}"
-    number = places.index(place) + 1
-    return f"{places[number]} 0" if number < len(places) else ""
 
 
 def _tasks(members: Iterator[str]) -> Iterator[str]:

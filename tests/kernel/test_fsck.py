@@ -126,6 +126,25 @@ def test_a_pool_that_is_well_has_no_faults(full: Desk) -> None:
     assert full.everything() == before
 
 
+def test_what_is_walked_is_read_once_however_many_lanes_there_are(full: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    full.push(*(f"l{number}" for number in range(3)), lane="first")
+    asked, places = [], full.broker._places
+    monkeypatch.setattr(full.broker, "_places", lambda pool: asked.append(pool) or places(pool))
+    for repair in (False, True, False):
+        assert checked(full, repair=repair) == set()
+    assert asked == [full.pool] * 3
+    full.push("new", lane="second")
+    full.client.zrem(key(full, "lane:second"), "new")
+    assert "~lane:second: it is claimed from, and may not be" in checked(full)
+    assert "new: it is ready, and not in its lane" in checked(full, repair=True)
+
+
+def test_a_walk_that_another_process_began_goes_on(full: Desk) -> None:
+    first = full.broker.check(full.pool)
+    full.broker._walked.clear()
+    assert full.broker.check(full.pool, first.next).next != first.next
+
+
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_damage_is_found_and_put_right_and_nothing_else(full: Desk, damage: str) -> None:
     spoil, expected = DAMAGES[damage]
