@@ -229,3 +229,21 @@ def test_one_that_was_interrupted_or_killed_because_its_task_was_cancelled_hard_
     desk.process()
     desk.reduce()
     assert desk.states("m") == ["succeeded"]
+
+
+def test_a_chunk_that_comes_back_is_ready_whatever_else_is_due_at_the_same_time(desk: ChunkDesk) -> None:
+    desk.push_mapped(chunks=1)
+    desk.fail(desk.lease(), delay_ms=LATER)
+    desk.client.zadd(desk.keys.agenda, {"m#0": 1, "~lane:default": 2})
+    assert desk.tick() == {"promoted": 1, "lane": 1}
+    assert [number_of(lease) for lease in desk.claim(1)] == [0]
+
+
+def test_a_chunk_that_goes_back_is_ready_whatever_ends_with_it(desk: ChunkDesk) -> None:
+    desk.push_mapped(chunks=1)
+    chunk = desk.lease()
+    desk.push("i", kind="iterator", own=(("wi", 1),))
+    iterator = desk.lease()
+    ends = [end(chunk, Outcome.RELEASE), end(iterator, Outcome.CANCEL)]
+    assert desk.exchange("w1", settle=ends).settled == ["OK", "OK"]
+    assert [number_of(lease) for lease in desk.claim(1)] == [0]

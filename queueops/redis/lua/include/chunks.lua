@@ -4,7 +4,7 @@
 -- its twin, is known as `<task>#<number>~`: it has a record while it waits or runs, and stands in none of the five sets.
 -- Moves are collected, as those of tasks are, and written by settle_up(), which then asks whose turn it is.
 local CHUNK_STATES = { 'pending', 'active', 'errored', 'done', 'failed' }
-local chunk_out, chunk_in, by_worker = {}, {}, {}
+local chunk_out, chunk_in, by_worker, chunk_lanes = {}, {}, {}, {} -- the lanes are looked at once all this is written
 local gathering = {} -- tasks whose chunks have ended in this call, with the number of one that failed, if any did
 
 local function is_chunk(ref) return string.find(ref, '#', 1, true) ~= nil end
@@ -32,11 +32,8 @@ local function move_chunk(task, number, chunk, to, score)
   local from, ref, lane = chunk.s, task .. '#' .. number, '#' .. task
   if from ~= to then append(chunk_out, chunk_set(task, from), number) end
   append_scored(chunk_in, chunk_set(task, to), score or NOW, number)
-  if from == 'active' then
-    append(leaving, 'active', ref)
-    count_by_worker(task, chunk.w, -1)
-  end
-  if from == 'active' or from == 'pending' or to == 'pending' then touched[lane] = true end
+  if from == 'active' then append(leaving, 'active', ref); count_by_worker(task, chunk.w, -1) end
+  if from == 'active' or from == 'pending' or to == 'pending' then chunk_lanes[lane] = true end
   if to == 'pending' then chunk_gain[lane] = (chunk_gain[lane] or 0) + 1 end
   if from ~= to then add(moves_of_chunks, from, to, 1) end
 end
@@ -52,7 +49,8 @@ local function flush_chunks()
   for key, numbers in pairs(chunk_out) do call_sliced('ZREM', key, numbers) end
   for key, scored in pairs(chunk_in) do call_sliced('ZADD', key, scored) end
   for task, row in pairs(by_worker) do write_by_worker(task, row) end
-  chunk_out, chunk_in, by_worker = {}, {}, {}
+  for lane in pairs(chunk_lanes) do touched[lane] = true end
+  chunk_out, chunk_in, by_worker, chunk_lanes = {}, {}, {}, {}
 end
 
 local function open_chunks(task)

@@ -116,7 +116,7 @@ local function act_on_member(member, grace)
     local kind, id = string.match(member, '^~([a-z]+):(.*)$')
     unschedule(member)
     if specials[kind] then
-      flush(); flush_lanes() -- it may be about a task that moved in this very call
+      flush_chunks(); flush(); flush_lanes() -- it may be about a task that moved in this very call
       specials[kind](id)
     end
     return act(kind or 'unknown')

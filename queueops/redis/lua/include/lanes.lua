@@ -112,7 +112,10 @@ local function flush_lanes(placed)
   for lane in pairs(touched) do
     local ready, entries = refresh_lane(lane), lane_entries[lane]
     local gain = entries and #entries / 2 or chunk_gain[lane]
-    if ready and gain then brought = brought + min(gain, free_slots(lane) or gain) end
+    if ready and gain then
+      brought = brought + min(gain, free_slots(lane) or gain)
+      chunk_gain[lane] = nil
+    end
   end
-  lane_entries, touched, chunk_gain = {}, {}, {}
+  lane_entries, touched = {}, {}
 end
