@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -37,9 +38,9 @@ class Watched(Running):
         self.heard: list[int] = []
         heed = self.loop._outpost.heed
 
-        def noted() -> None:
+        def noted(news: Any) -> None:
             self.heard.append(threading.get_ident())
-            heed()
+            heed(news)
 
         self.loop._outpost.heed = noted
 
@@ -101,11 +102,11 @@ def test_a_line_that_is_cut_while_it_is_watched_is_made_again(watched):
         assert who.push().result(60)
 
 
-def test_an_error_there_ends_the_process_as_one_of_the_loop_does(watched):
-    def break_down() -> None:
+def test_an_error_there_ends_the_process_as_one_of_the_loop_does(watched, monkeypatch):
+    def break_down(*given: object) -> None:
         raise RuntimeError("a turn failed")
 
-    watched.loop._outpost.news = break_down
+    monkeypatch.setattr(watched.loop._desk, "take", break_down)
     handle = who.push()
     watched.thread.join(60)
     assert str(watched.error) == "a turn failed"
@@ -129,7 +130,7 @@ def test_an_operator_who_says_stop_is_heard_there(watched):
 
 def test_what_was_not_started_is_taken_back_without_whoever_is_to_watch(make_rig):
     rig: Rig = make_rig(1)
-    begin, outpost = threading.Event(), Outpost(None, lambda: None)  # type: ignore[arg-type]
+    begin, outpost = threading.Event(), Outpost(None, lambda news: None)  # type: ignore[arg-type]
     leases = rig.submit(rig.task(lambda context: begin.wait(20)), 3)
     wait_until(lambda: rig.executor.queued() == 2)
     rig.executor.post(outpost)

@@ -12,6 +12,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 
 from queueops import registry
 from queueops.context import Channel, Context
@@ -229,9 +230,9 @@ class Executor:
         """Wait there until there is something to run, which the loop is told of, or this thread is needed elsewhere."""
         self._posted = False
         while True:
-            outpost.wait()
+            news = outpost.wait()
             with self.awake:
-                kept = self._first_of(outpost.heed)
+                kept = self._first_of(partial(outpost.heed, news))
                 if not outpost.manned:
                     self._outpost = None
                     break

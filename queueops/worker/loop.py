@@ -142,6 +142,8 @@ class Loop:
         if self._until > now and self._desk.is_calm() and executor.has_rest():
             self._outpost.man(line for line, _ in self._lines)
             executor.post(self._outpost)
+        else:
+            self._outpost.bring_home()
         executor.awake.release()
         events = self._selector.select(max(0.0, self._until - now))
         executor.awake.acquire()
@@ -171,7 +173,7 @@ class Loop:
             self._broken = error
             self._bell.ring()
 
-    def _heed(self) -> None:
+    def _heed(self, news: list[Callable[[], object]]) -> None:
         """What a thread at the outpost does with news: it keeps what was handed over, or makes the turn.
 
         An outage is for the loop, whose calls end with the process.
@@ -179,7 +181,7 @@ class Loop:
         outpost, executor = self._outpost, self._executor
         stays = False
         try:
-            for call in outpost.news():
+            for call in news:
                 call()
             wanted = outpost.manned and not (executor.keeps_one or self._is_over())
             if wanted and all(line.stands for line, _ in self._lines):

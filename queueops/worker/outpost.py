@@ -15,8 +15,8 @@ from queueops.worker.wakeline import WakeLine
 class Outpost:
     """The wake-up lines, while they are watched from here. All but ``wait`` and ``recall`` is for who makes turns."""
 
-    def __init__(self, home: selectors.BaseSelector, heed: Callable[[], None]) -> None:
-        """``home`` is where the lines are watched otherwise; ``heed`` acts on what has come, see `Loop`."""
+    def __init__(self, home: selectors.BaseSelector, heed: Callable[[list[Callable[[], object]]], None]) -> None:
+        """``home`` is where the lines are watched otherwise; ``heed`` makes such calls, see `Loop`."""
         self.heed = heed
         self.manned = False
         self._home = home
@@ -27,25 +27,27 @@ class Outpost:
 
     def man(self, lines: Iterable[WakeLine]) -> None:
         """From now on these lines are watched here."""
-        self._lines = list(lines)
         self.manned = True
         self._bell.answer()
-        for line in self._lines:
-            line.move(self._selector)
+        if not self._lines:
+            self._lines = list(lines)
+            for line in self._lines:
+                line.move(self._selector)
 
     def leave(self) -> None:
-        """They are watched at home again."""
+        """Nobody watches here any more; the lines stay until they are brought home, or somebody watches here again."""
         self.manned = False
-        for line in self._lines:
-            line.move(self._home)
 
-    def wait(self) -> None:
-        """Sleep until there is news."""
-        self._selector.select()
+    def bring_home(self) -> None:
+        """The lines are watched at home again, if nobody watches them here."""
+        if not self.manned:
+            for line in self._lines:
+                line.move(self._home)
+            self._lines = []
 
-    def news(self) -> list[Callable[[], object]]:
-        """What to call for what has come; asked again, for another may have acted on it since."""
-        return [key.data for key, _ in self._selector.select(0)]
+    def wait(self) -> list[Callable[[], object]]:
+        """Sleep until there is news, and answer what to call for it."""
+        return [key.data for key, _ in self._selector.select()]
 
     def recall(self) -> None:
         """Whoever waits here is needed elsewhere. Called by any thread."""

@@ -6,6 +6,7 @@ import logging
 import selectors
 import time
 from collections.abc import Callable
+from functools import partial
 
 from queueops.contracts import Lease, Waker
 
@@ -28,6 +29,7 @@ class WakeLine:
         self._pool = pool
         self._take = take
         self._waker: Waker | None = None
+        self._reader: Callable[[], None] = lambda: None
         self._armed = False
         self._descriptor = -1
         self._retry_at = 0.0
@@ -53,7 +55,8 @@ class WakeLine:
             self._retry_at = time.monotonic() + RETRY_AFTER
             return False
         self._waker, self._descriptor, self._armed = waker, waker.fileno(), True
-        self._selector.register(self._descriptor, selectors.EVENT_READ, self._read)
+        self._reader = partial(self._read, waker)
+        self._selector.register(self._descriptor, selectors.EVENT_READ, self._reader)
         return True
 
     def arm(self) -> None:
@@ -70,7 +73,7 @@ class WakeLine:
         """From now on this selector watches the line."""
         if self._waker is not None:
             self._selector.unregister(self._descriptor)
-            selector.register(self._descriptor, selectors.EVENT_READ, self._read)
+            selector.register(self._descriptor, selectors.EVENT_READ, self._reader)
         self._selector = selector
 
     def close(self) -> None:
@@ -81,12 +84,12 @@ class WakeLine:
         waker, self._waker = self._waker, None
         waker.close()
 
-    def _read(self) -> None:
+    def _read(self, waker: Waker) -> None:
         """Hand over the tokens that have come; a line that was cut gives ``work``, for some may have been lost."""
-        if self._waker is None:
+        if self._waker is not waker:  # it was cut since, and made again: nothing has come on the new one
             return
         try:
-            tokens = list(self._waker.read())
+            tokens = list(waker.read())
             self._armed = False
         except Exception as error:  # the same
             self._cut(error)
