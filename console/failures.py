@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.template.loader import render_to_string
 from django.utils.translation import gettext as _
@@ -28,6 +30,14 @@ def forbidden(request: HttpRequest, verb: Verb | None = None) -> HttpResponse:
         return _failure(request, 403, _("Read-only"), _("Nothing can be changed here: the setting READ_ONLY is on."))
     text = _("Your account does not have the permission %(verb)s. An administrator can give it to you.")
     return _failure(request, 403, _("Not allowed"), text % {"verb": f"“{verb}”" if verb else ""})
+
+
+def not_allowed(request: HttpRequest, methods: Sequence[str]) -> HttpResponse:
+    """405: the address of an action was opened as a page is, as from the address bar, or a page was posted to."""
+    text = _("This is the address of an action, not of a page. Nothing was done. Go back, and begin it there again.")
+    response = _failure(request, 405, _("Not a page"), text)
+    response["Allow"] = ", ".join(methods)
+    return response
 
 
 def bad_request(request: HttpRequest, text: str) -> HttpResponse:

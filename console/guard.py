@@ -10,7 +10,7 @@ from typing import Any
 from django.core.exceptions import PermissionDenied, SuspiciousOperation
 from django.db import connections
 from django.db.transaction import non_atomic_requests
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, HttpResponseNotAllowed
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect
 from django.template.response import SimpleTemplateResponse
 from django.urls import reverse
@@ -42,7 +42,7 @@ def guarded(name: str, view: View) -> View:
         if verb is not None and not request.user.is_authenticated:
             return _to_login(request)
         if request.method not in methods:
-            return HttpResponseNotAllowed(methods)
+            return failures.not_allowed(request, methods)
         if verb is not None and verb not in granted(request.user):
             return failures.forbidden(request, verb)
         return _run(view, request, kwargs)

@@ -36,6 +36,19 @@ def test_only_a_post_changes_anything(address: Address, method: str, world: Worl
     assert new_entries() == []
 
 
+@pytest.mark.parametrize("path", ["/ops/tasks/_all_cancel?state=pending", "/ops/logout/"])
+def test_the_address_of_an_action_says_so_where_it_is_opened_as_a_page(
+    path: str, world: World, administrator: Client
+) -> None:
+    answer = administrator.get(path)
+    assert answer.status_code == 405
+    assert "This is the address of an action, not of a page. Nothing was done." in answer.content.decode()
+
+
+def test_whoever_is_not_logged_in_is_told_so_too(world: World, client: Client) -> None:
+    assert "Not a page" in client.get("/ops/logout/").content.decode()
+
+
 @every_mutation
 def test_a_post_without_the_token_is_refused(address: Address, world: World, client_of: Callable[..., Client]) -> None:
     client = client_of("administrators", enforce_csrf_checks=True)
