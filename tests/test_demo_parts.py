@@ -11,6 +11,7 @@ from argparse import ArgumentTypeError
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from console.demo import library
@@ -49,6 +50,32 @@ def test_a_part_that_dies_at_its_start_is_given_up_in_the_end(tmp_path: Path, mo
         news.append(wait_until(part.watch, say=lambda: news))
     assert news[0] == f"sham ended with 1; see {tmp_path / 'sham.log'}"
     assert (len(news), news.count("sham is started again")) == (2 * MAX_DEATHS - 1, MAX_DEATHS - 1)
+
+
+LEAVES_A_CHILD = """
+trap '' TERM
+sleep 600 &
+echo $! > "$0"
+kill -9 $$
+"""
+
+
+def test_what_a_dead_process_left_behind_ends_with_its_part(tmp_path: Path) -> None:
+    told = tmp_path / "pid"
+    part = Part("sham", ["/bin/sh", "-c", LEAVES_A_CHILD, str(told)], os.environ, tmp_path / "sham.log")
+    part.start()
+    wait_until(part.watch, say=lambda: part.running)
+    child = psutil.Process(int(told.read_text()))
+    assert child.is_running()  # it was asked to end, and did not
+    part.kill()
+    wait_until(lambda: not child.is_running() or child.status() == psutil.STATUS_ZOMBIE, say=child.status)
+
+
+def test_of_a_dead_process_that_left_nothing_behind_no_number_is_kept(tmp_path: Path) -> None:
+    part = Part("sham", ["/bin/false"], os.environ, tmp_path / "sham.log")
+    part.start()
+    wait_until(part.watch, say=lambda: part.running)
+    assert part._orphaned == []  # it may be another process's by now
 
 
 @pytest.mark.parametrize("text", ["0", "-1", "nan", "inf"])

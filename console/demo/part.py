@@ -7,7 +7,6 @@ import signal
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 
 from console.demo.log import Drain
@@ -31,6 +30,7 @@ class Part:
         self._environment = environment
         self._files = files
         self._process: subprocess.Popen[bytes] | None = None
+        self._orphaned: list[int] = []
         self._born = 0.0
         self._due = 0.0
         self._deaths = 0
@@ -62,6 +62,7 @@ class Part:
 
     def watch(self) -> str:
         """Start the process again when it has died; what there is to tell, or nothing."""
+        self._orphaned = [group for group in self._orphaned if _signal_group(group, 0)]
         if self.running or self.hopeless:
             return ""
         if self._process is not None:
@@ -77,13 +78,16 @@ class Part:
             self._process.send_signal(signal.SIGTERM)
 
     def kill(self) -> None:
-        """End what is left of it."""
+        """End what is left of it, also of processes that died before it: those may still be giving back their tasks."""
+        for group in self._orphaned:
+            _signal_group(group, signal.SIGKILL)
         if self._process is not None:
             _signal_group(self._process.pid, signal.SIGKILL)
             self._process.wait()
 
     def _bury(self, process: subprocess.Popen[bytes]) -> str:
-        _signal_group(process.pid, signal.SIGTERM)  # what it has started and left behind
+        if _signal_group(process.pid, signal.SIGTERM):  # what it has started and left behind
+            self._orphaned.append(process.pid)
         self._process = None
         lived = time.monotonic() - self._born
         self._deaths = 1 if lived > HEALTHY_AFTER else self._deaths + 1
@@ -92,6 +96,10 @@ class Part:
         return f"{self.name} ended with {process.returncode}; see {self.log}"
 
 
-def _signal_group(pid: int, number: int) -> None:
-    with suppress(ProcessLookupError, PermissionError):
+def _signal_group(pid: int, number: int) -> bool:
+    """Whether there was a process to take the signal; 0 only asks."""
+    try:
         os.killpg(pid, number)
+    except (ProcessLookupError, PermissionError):
+        return False
+    return True

@@ -23,7 +23,6 @@ GRACE = 5.0
 """Seconds that running tasks and open requests have to end."""
 RELEASE = 5.0
 """Seconds more after the second request to end; then the processes are killed."""
-STOPS = 5
 
 
 class Show:
@@ -133,18 +132,8 @@ class Show:
             self._gone(RELEASE, asked + 2)
         for part in self._parts:
             part.kill()
-        self._stop_store()
+        self._once("the embedded server", python("django", "embedded", "stop"))
         self._tell("ended")
-
-    def _stop_store(self) -> None:
-        """What a killed worker leaves for a moment may start the server again, so it is stopped more than once."""
-        for _ in range(STOPS):
-            try:
-                return self._once("the embedded server", python("django", "embedded", "stop"))
-            except DemoFailed as error:
-                failed = error
-                time.sleep(TICK)
-        raise failed
 
     def _gone(self, seconds: float, impatient: int) -> bool:
         """Wait for the processes to end, as long as nobody asks again."""

@@ -113,7 +113,7 @@ def stop(directory: Path | str, *, timeout: float = STOP_SECONDS) -> bool:
         return False
     first = 0
     for send, patience in ((signal.SIGTERM, timeout), (signal.SIGKILL, 5.0)):
-        first = first or _pid(home)
+        first = first or _awaited_pid(home, patience)
         if first:
             with suppress(ProcessLookupError):
                 os.kill(first, send)
@@ -175,9 +175,9 @@ def _held(home: Path) -> bool:
 
 
 def _launch(home: Path, lock: int, options: Mapping[str, str]) -> None:
-    binary = find_server(home)
-    socket_path(home).unlink(missing_ok=True)
     (home / "valkey.pid").unlink(missing_ok=True)
+    socket_path(home).unlink(missing_ok=True)
+    binary = find_server(home)
     _rotate(home / "valkey.log")
     chosen = CONFIG | {"dir": str(home), "unixsocket": str(socket_path(home))} | dict(options)
     config = "".join(f"{name} {_quoted(value)}\n" for name, value in chosen.items())
@@ -224,6 +224,14 @@ def _pid(home: Path) -> int:
         return max(0, int((home / "valkey.pid").read_text()))
     except (OSError, ValueError):
         return 0
+
+
+def _awaited_pid(home: Path, seconds: float) -> int:
+    """The process of a server that may just be starting; 0 when it has ended instead, or does not tell in time."""
+    deadline = time.monotonic() + seconds
+    while not (pid := _pid(home)) and _held(home) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return pid
 
 
 def _gone(home: Path, seconds: float, pid: int) -> bool:
