@@ -67,6 +67,16 @@ DEEDS: dict[str, Deed] = {
             note=_("All parts run again, also those that succeeded; an iterator begins anew."),
         ),
         Deed(
+            "reinstate",
+            _("Reinstate"),
+            "arrow-back-up",
+            lambda ids, **how: control.reinstate(ids, **how),
+            note=_(
+                "It comes back to where it was when it was cancelled: in its lane, or until it is due, with the"
+                " attempts that it has had. What ran then runs again."
+            ),
+        ),
+        Deed(
             "run_now",
             _("Run now"),
             "player-play",
@@ -95,7 +105,7 @@ DEEDS: dict[str, Deed] = {
             lambda ids, reason="", **how: control.cancel(ids, reason=reason, **how),
             note=_(
                 "It will not run. One that runs already is asked to stop; what it has done so far stays done."
-                " An undo brings back what was pending, and nothing else."
+                " An undo brings back what had not begun, to wait as it did, and nothing else."
             ),
         ),
         Deed(
@@ -231,7 +241,7 @@ OTHER_LABELS: dict[str, str | Promise] = {
 }
 """Verbs that are not done to tasks, or that have a form of their own."""
 
-BULK = ("retry", "run_now", "requeue", "postpone", "move", "cancel", "delete", "discard")
+BULK = ("retry", "reinstate", "run_now", "requeue", "postpone", "move", "cancel", "delete", "discard")
 """The deeds of the bulk bar, in order."""
 
 

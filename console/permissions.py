@@ -44,10 +44,10 @@ _VIEWED = (
     "settings settings-save help icons missing"
 )
 _CHUNKS = "task-mapreduce task-chunks task-chunks-live task-chunks-rows task-chunk task-chunk-live"
-_OPERATED = "retry rerun run_now requeue postpone cancel interrupt release priority move keep"
+_OPERATED = "retry rerun reinstate run_now requeue postpone cancel interrupt release priority move keep"
 _ON_CHUNKS = "retry drop skip release speculate restart"
 _ON_SCHEDULES = "create edit-save pause resume delete"
-_BULK = "retry run_now requeue postpone move cancel"
+_BULK = "retry reinstate run_now requeue postpone move cancel"
 
 TABLE: dict[str, Verb | None] = {
     "login": ANYONE,

@@ -14,6 +14,7 @@ from console.models import UNCLEAR, AuditEntry, Outcome
 from queueops import control
 from queueops.states import TIMED, State
 
+NOT_BEGUN = (State.PENDING, *TIMED)
 LONGEST = timedelta(minutes=1)
 """Nobody waits longer for an undo; one that has not ended then was broken off with its process."""
 
@@ -74,12 +75,12 @@ def _restore(entry: AuditEntry, **how: Any) -> Iterator[Step]:
 
 
 def _uncancel(entry: AuditEntry, **how: Any) -> Iterator[Step]:
-    """Only what was pending: a task that had to wait must not start at once, one that ran has been stopped. A part has
-    counted as failed in what it is part of: run alone it would change nothing there.
+    """Only what had not begun, or backed off: one that ran has been stopped. A part has counted as failed in what it is
+    part of: run alone it would change nothing there.
     """
     for (pool, state, parent, now), ids in _alike(entry, "state", "parent", "now"):
-        if state == State.PENDING and now == State.CANCELLED and not parent:
-            yield Step(pool, tuple(ids), partial(control.retry, ids, pool=pool, **how))
+        if state in NOT_BEGUN and now == State.CANCELLED and not parent:
+            yield Step(pool, tuple(ids), partial(control.reinstate, ids, pool=pool, **how))
 
 
 def _unpostpone(entry: AuditEntry, **how: Any) -> Iterator[Step]:

@@ -151,6 +151,7 @@ TRANSITIONS: tuple[Transition, ...] = (
     *_each((_S.RESTART, *TERMINAL), _S.PENDING, "retry", _O),
     *_each(TERMINAL, _S.IDLE, "retry", _O),
     *_each(TERMINAL, _S.WAITING, "retry", *_ANYBODY),
+    *(Transition(_S.CANCELLED, state, "reinstate", (_O,)) for state in (_S.PENDING, _S.POSTPONED)),
     *_each((*TERMINAL, _S.PENDING, _S.POSTPONED, _S.RESTART), _S.AGGREGATING, "reprocess", _O),
     *_each((_S.AGGREGATING, _S.PENDING, _S.POSTPONED), _S.PENDING, "remap", _O),
     *_each((_S.PENDING, _S.POSTPONED, _S.RESTART), _S.POSTPONED, "postpone", _O),
@@ -209,7 +210,7 @@ ACTIONS: dict[State, tuple[str, ...]] = {
     State.QUARANTINED: ("requeue", "discard"),
     State.SUCCEEDED: ("retry", "edit", "keep", "delete"),
     State.FAILED: ("retry", "edit", "keep", "delete"),
-    State.CANCELLED: ("retry", "edit", "keep", "delete"),
+    State.CANCELLED: ("reinstate", "retry", "edit", "keep", "delete"),
 }
 """What an operator may do to a task in each state; anything else is refused with the reason."""
 

@@ -11,6 +11,7 @@ RESULTS = {
     "run_now": {State.PENDING},
     "retry": {State.PENDING},
     "requeue": {State.PENDING},
+    "reinstate": {State.PENDING, State.POSTPONED},
     "postpone": {State.POSTPONED},
     "delete": {None},
     "discard": {None},
@@ -84,7 +85,7 @@ def test_what_is_over_only_goes_or_begins_anew() -> None:
                 State.WAITING,
                 State.IDLE,
             ), each
-            assert each.verb in ("push", "postpone", "retry", "reprocess", "expire", "delete"), each
+            assert each.verb in ("push", "postpone", "retry", "reinstate", "reprocess", "expire", "delete"), each
 
 
 @pytest.mark.parametrize("state", State)

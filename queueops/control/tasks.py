@@ -29,6 +29,15 @@ def retry(ids: Sequence[str], pool: str = "", *, everything: bool = False, who: 
     return act("retry", ids, pool, value="all" if everything else "", who=who, token=token)
 
 
+def reinstate(ids: Sequence[str], pool: str = "", *, who: str = "", token: str = "") -> list[Row]:
+    """Take a cancel back: the tasks are queued again, or wait until they are due, with the attempts that they have had.
+
+    One that ran when it was cancelled runs again. What has parts or chunks goes on as by `retry`; it is refused where
+    it would have to wait.
+    """
+    return act("reinstate", ids, pool, who=who, token=token)
+
+
 def run_now(ids: Sequence[str], pool: str = "", *, who: str = "", token: str = "") -> list[Row]:
     """Make tasks ready at once that wait for their time."""
     return act("run_now", ids, pool, who=who, token=token)

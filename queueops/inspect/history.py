@@ -19,6 +19,7 @@ _LED_TO = {
     "retry": "pending",
     "run_now": "pending",
     "requeue": "pending",
+    "reinstate": "pending",
     "release": "pending",
     "postpone": "postponed",
     "cancel": "cancelled",

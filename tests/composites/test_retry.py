@@ -9,9 +9,9 @@ import pytest
 from queueops.contracts import Lease, Outcome
 from queueops.redis.broker import get_broker
 from tests.composites.pools import Pools
-from tests.composites.trees import chain_of, group_of, open_children, plant
+from tests.composites.trees import chain_of, group_of, nodes_of, open_children, plant
 from tests.kernel.conftest import MakeDesk
-from tests.kernel.desk import Desk, end, ids_of
+from tests.kernel.desk import NEVER_MS, Desk, end, ids_of
 
 
 def fail(desk: Desk, lease: Lease) -> None:
@@ -301,3 +301,46 @@ def test_progress_comes_to_the_total_after_a_retry_whoever_cancelled_the_part(de
     desk.told("retry", "g")
     run(desk)
     assert desk.record("g").progress == desk.record("g").total == 3
+
+
+def test_a_chain_that_is_reinstated_goes_on_as_by_a_retry(desk: Desk) -> None:
+    plant(desk, chain_of("c", "a", "b"))
+    desk.settle(desk.lease())
+    desk.told("cancel", "c")
+    (row,) = desk.control("reinstate", "b")
+    assert (row.word, row.state) == ("REFUSED", "cancelled")
+    assert row.detail.startswith("it is part of c")
+    assert desk.told("reinstate", "c") == "OK"
+    desk.check()
+    assert desk.states("c", "a", "b") == ["idle", "succeeded", "pending"]
+    assert run(desk) == ["b"]
+
+
+def test_a_chain_that_was_to_wait_is_not_begun_at_once_by_being_reinstated(desk: Desk) -> None:
+    tree = nodes_of(chain_of("c", "a", "b"))
+    tree[0].push.delay_ms = NEVER_MS
+    desk.broker.plant(tree)
+    desk.told("cancel", "c")
+    (row,) = desk.control("reinstate", "c")
+    assert (row.word, row.state) == ("REFUSED", "cancelled")
+    assert "retry it, and it begins now" in row.detail
+    desk.check()
+    assert desk.told("retry", "c") == "OK"
+    assert run(desk) == ["a", "b"]
+
+
+def test_a_chain_that_was_told_to_run_now_waits_for_its_time_no_more(desk: Desk) -> None:
+    tree = nodes_of(chain_of("c", "a", "b"))
+    tree[0].push.delay_ms = NEVER_MS
+    desk.broker.plant(tree)
+    desk.told("run_now", "c")
+    desk.told("cancel", "c")
+    assert desk.told("reinstate", "c") == "OK"
+    assert run(desk) == ["a", "b"]
+
+
+def test_an_iterator_that_was_cancelled_before_its_time_waits_for_it_again(desk: Desk) -> None:
+    desk.push("i", kind="iterator", delay_ms=NEVER_MS)
+    desk.told("cancel", "i")
+    assert [row.state for row in desk.control("reinstate", "i")] == ["postponed"]
+    desk.check()

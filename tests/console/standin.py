@@ -59,6 +59,7 @@ QUESTIONS = (
 )
 TASK_VERBS = (
     "retry",
+    "reinstate",
     "run_now",
     "requeue",
     "cancel",

@@ -16,6 +16,7 @@ from queueops.redis.broker import get_broker
 from tests.kernel.desk import Desk
 
 pytestmark = pytest.mark.django_db
+LATER_MS = 5_000_000
 ERROR = b'{"fingerprint":"f1","type":"ValueError","message":"<b>bad</b>","traceback":"Traceback\\nValueError: bad"}'
 
 
@@ -34,6 +35,13 @@ def failed(desk: Desk, *ids: str) -> None:
 def state(id: str) -> str:
     task = inspect.task(id)
     return task.state if task else ""
+
+
+def due_ms(id: str) -> int:
+    task = inspect.task(id)
+    assert task
+    assert task.due_ms
+    return task.due_ms
 
 
 def test_a_failed_task_is_found_understood_and_run_again(desk: Desk, operator: Client) -> None:
@@ -245,4 +253,22 @@ def test_a_whole_page_that_was_cancelled_by_mistake_comes_back(desk: Desk, opera
     assert "Undo" in operator.get("/ops/tasks/").content.decode()
     operator.post(f"/ops/audit/{AuditEntry.objects.get().pk}/_undo")
     assert {state(id) for id in ids} == {"pending"}
+    desk.check()
+
+
+def test_what_was_to_wait_and_was_cancelled_by_mistake_waits_until_the_time_that_it_had(
+    desk: Desk, operator: Client
+) -> None:
+    desk.push("soon", delay_ms=LATER_MS)
+    desk.push("late", delay_ms=2 * LATER_MS)
+    desk.push("again", retries=1)
+    desk.settle(desk.lease(), Outcome.ERROR, b"{}", delay_ms=LATER_MS)
+    desk.push("ready")
+    due = {id: due_ms(id) for id in ("soon", "late", "again")}
+    ids = ["soon", "late", "again", "ready"]
+    operator.post("/ops/tasks/_cancel", {"task": [f"default {id}" for id in ids]})
+    assert {state(id) for id in ids} == {"cancelled"}
+    operator.post(f"/ops/audit/{AuditEntry.objects.get().pk}/_undo")
+    assert [state(id) for id in ids] == ["postponed", "postponed", "postponed", "pending"]
+    assert {id: due_ms(id) for id in due} == due
     desk.check()

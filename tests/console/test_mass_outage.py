@@ -163,7 +163,7 @@ def test_an_undo_that_was_broken_off_is_done_again_and_runs_nothing_twice(
     operator.post("/ops/tasks/_all_cancel?state=pending", {"confirmed": "3"})
     go_on(operator)
     whole = the_whole()
-    break_off("retry", 2)
+    break_off("reinstate", 2)
     assert operator.post(f"/ops/audit/{whole.pk}/_undo").status_code == 503
     ran = desk.claim(2)
     for lease in ran:
@@ -181,7 +181,7 @@ def test_an_undo_of_a_few_that_was_broken_off_is_done_again_and_runs_nothing_twi
     desk.push("a", "b")
     operator.post("/ops/tasks/_cancel", {"task": ["default a", "default b"]})
     entry = the_whole()
-    break_off("retry", 2)
+    break_off("reinstate", 2)
     assert operator.post(f"/ops/audit/{entry.pk}/_undo").status_code == 503
     for lease in desk.claim(2):
         desk.settle(lease)

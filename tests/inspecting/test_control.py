@@ -50,6 +50,7 @@ def in_state(desk: Desk, state: State) -> str:
 REACHED = [state for state in State if state not in ("waiting", "mapping", "reducing", "idle", "aggregating")]
 VERBS = {
     "retry": lambda ids: control.retry(ids),
+    "reinstate": lambda ids: control.reinstate(ids),
     "run_now": lambda ids: control.run_now(ids),
     "postpone": lambda ids: control.postpone(ids, seconds=60),
     "cancel": lambda ids: control.cancel(ids, "why"),

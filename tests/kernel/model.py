@@ -31,6 +31,7 @@ class Task:
     next: Push | None = None
     handed: bool = False
     token: str = ""
+    is_due_later: bool = False
 
     @property
     def place(self) -> tuple[int, int, str]:
@@ -106,6 +107,7 @@ class Model:
         self.broken.pop(push.id, None)
         state = "postponed" if push.delay_ms else "pending"
         self.tasks[push.id] = Task(push=push, state=state, number=self.count, lane=push.lane, priority=push.priority)
+        self.tasks[push.id].is_due_later = state == "postponed"
 
     # Working
 
@@ -169,7 +171,7 @@ class Model:
         elif task.cancel:
             self.finish(task, "cancelled")
         else:
-            task.state = state
+            task.state, task.is_due_later = state, True
             self.delayed.add(task.push.id)
 
     def finish(self, task: Task, state: str) -> None:
@@ -214,7 +216,7 @@ class Model:
     def ready(self, task: Task) -> None:
         """Into its lane, behind the others of its priority."""
         self.count += 1
-        task.state, task.number = "pending", self.count
+        task.state, task.number, task.is_due_later = "pending", self.count, False
         self.due.discard(task.push.id)
 
     def claim(self, leases: Iterable[Lease], want: int, worker: str) -> None:
@@ -299,6 +301,14 @@ class Model:
             task.cancel = ""
         self.do_run_now(task, _)
 
+    def do_reinstate(self, task: Task, _: object) -> None:
+        """Where it was when it was cancelled."""
+        task.cancel = ""
+        if task.is_due_later:
+            self.do_postpone(task, _)
+        else:
+            self.do_run_now(task, _)
+
     def do_run_now(self, task: Task, _: object) -> None:
         """Ready, whatever it waited for."""
         task.fence = None
@@ -319,7 +329,7 @@ class Model:
 
     def do_postpone(self, task: Task, _: object) -> None:
         """For later."""
-        task.state = "postponed"
+        task.state, task.is_due_later = "postponed", True
 
     def do_cancel(self, task: Task, reason: str | int) -> None:
         """At once, or a wish to its worker."""

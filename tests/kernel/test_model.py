@@ -225,6 +225,10 @@ class Kernel(RuleBasedStateMachine):
         """Leases, delays and retentions end."""
         self.desk.make_due(*chosen)
         model = self.model
+        for key in chosen & model.tasks.keys():
+            if (task := model.tasks[key]).is_due_later:
+                self.desk.client.hset(self.desk.keys.task(key), "d", 1)
+                task.is_due_later = False
         parked = ("pending", "quarantined")
         model.due |= {key for key in chosen & model.tasks.keys() if model.tasks[key].state not in parked}
         model.due |= {key for key in chosen & model.broken.keys() if model.broken[key].state not in parked}

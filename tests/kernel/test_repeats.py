@@ -50,6 +50,7 @@ def test_a_push_made_twice_creates_one_task(desk: Desk, conflict: Conflict, dela
 
 VERBS: dict[str, tuple[str, str | int]] = {
     "retry": ("failed", ""),
+    "reinstate": ("cancelled", ""),
     "run_now": ("postponed", ""),
     "postpone": ("pending", 9_000_000_000_000),
     "cancel": ("pending", "why"),
@@ -124,6 +125,9 @@ def bring_to(desk: Desk, state: str) -> None:
     """Bring the task `a` to a state."""
     desk.push("a", conflict=Conflict.REPLACE, delay_ms=LATER_MS if state == "postponed" else None, tags=("red",))
     if state in ("pending", "postponed"):
+        return
+    if state == "cancelled":
+        desk.told("cancel", "a")
         return
     lease = desk.lease()
     outcomes = {"failed": Outcome.ERROR, "deleted": Outcome.ERROR, "quarantined": Outcome.QUARANTINE}

@@ -91,12 +91,12 @@ def test_a_lane_that_is_resumed_wakes_those_who_wait(desk: Desk) -> None:
     assert len(woken(desk)) == 2
 
 
-@pytest.mark.parametrize("verb", ["run_now", "retry", "requeue", "release"])
+@pytest.mark.parametrize("verb", ["run_now", "retry", "reinstate", "requeue", "release"])
 def test_an_action_that_makes_a_task_ready_wakes_a_worker(desk: Desk, verb: str) -> None:
     desk.push("a", delay_ms=LATER_MS if verb == "run_now" else None)
     if verb != "run_now":
         lease = desk.lease("w9")
-        ends = {"retry": Outcome.ERROR, "requeue": Outcome.QUARANTINE}
+        ends = {"retry": Outcome.ERROR, "reinstate": Outcome.CANCEL, "requeue": Outcome.QUARANTINE}
         desk.settle(lease, ends[verb], worker="w9") if verb in ends else None
     idle(desk, "w1", "w2")
     assert desk.told(verb, "a") == "OK"

@@ -124,3 +124,20 @@ def test_many_tasks_with_many_failed_chunks_are_taken_up_in_bounded_steps(desk: 
         desk.tick()
     assert [desk.counts(name)[0] for name in names] == [300] * 4
     assert desk.states(*names) == ["aggregating"] * 4
+
+
+def test_a_task_that_was_cancelled_before_its_map_waits_for_its_time_again(desk: ChunkDesk) -> None:
+    desk.push_mapreduce(delay_ms=LATER)
+    desk.told("cancel", "m")
+    assert desk.told("reinstate", "m") == "OK"
+    assert desk.state("m") == "postponed"
+    desk.check()
+
+
+def test_a_task_that_is_reinstated_goes_on_with_the_chunks_that_are_left(desk: ChunkDesk) -> None:
+    desk.push_mapped()
+    desk.end_all(desk.claim(1))
+    desk.told("cancel", "m")
+    (row,) = desk.control("reinstate", "m")
+    assert (row.word, row.state) == ("OK", "aggregating")
+    assert numbers_of(desk.claim(9)) == [1, 2]

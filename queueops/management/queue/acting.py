@@ -89,6 +89,11 @@ def requeue(**given: Any) -> Iterator[str]:
     return _act("requeue", control.requeue, given)
 
 
+def reinstate(**given: Any) -> Iterator[str]:
+    """Take a cancel back."""
+    return _act("reinstate", control.reinstate, given)
+
+
 def discard(**given: Any) -> Iterator[str]:
     """Throw away."""
     return _act("discard", control.discard, given)

@@ -49,6 +49,7 @@ VERBS = {
     "move": (acting.move, "put tasks that have not begun into another lane of their pool"),
     "release": (acting.release, "take running tasks from their workers, and make them ready again"),
     "requeue": (acting.requeue, "give quarantined tasks another try"),
+    "reinstate": (acting.reinstate, "bring cancelled tasks back to their lane, or to wait until they are due"),
     "discard": (acting.discard, "throw quarantined tasks away, for good"),
 }
 EDITS = {

@@ -5,7 +5,7 @@
 --       verb (separated by commas), 8.. ids
 -- Reply: '1' when commands were written and nobody is there to bring them; for each id: word (OK REPEAT REFUSED GONE), its
 --        state now, a detail. A REPEAT without a detail was done by an action of the same token.
--- Transitions: retry, reprocess, gather, run_now, postpone, cancel, release, requeue, discard, delete, restore.
+-- Transitions: retry, reprocess, gather, run_now, postpone, cancel, release, requeue, reinstate, discard, delete, restore.
 --@include clock
 --@include calls
 --@include core
@@ -75,7 +75,8 @@ local function control(id)
   end
   if record.ot == token then return answer('REPEAT', record.s) end
   if not allowed[record.s] then return answer('REFUSED', record.s, verb .. ' is not possible while it is ' .. record.s) end
-  local reason = refuse_composite(record) or verb == 'retry' and refusal_of_part(record)
+  local reason = refuse_composite(record) or (verb == 'retry' or verb == 'reinstate') and refusal_of_part(record)
+    or verb == 'reinstate' and refusal_of_reinstate(record)
   if reason then return answer('REFUSED', record.s, reason) end
   if NUMERIC[verb] and not number_of(ARGV[3]) then return answer('REFUSED', record.s, verb .. ' needs a number') end
   local state, detail = verbs[verb](id, record, ARGV[3], ARGV[4])

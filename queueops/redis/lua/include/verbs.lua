@@ -1,8 +1,10 @@
 -- What an operator may do to a task, by verb. Each is given the record as read, and answers the new state ('' = gone).
 local verbs = {}
 
+-- Whatever it was due at counts no more.
 local function to_pending(id, record, ...)
   local number = next_number()
+  if record.d then call('HDEL', task_key(id), 'd') end
   move(id, record.s, 'pending', record.n, record.k)
   leave_place(id, record)
   call('HSET', task_key(id), 's', 'pending', 'f', number, ...)
@@ -34,8 +36,29 @@ function verbs.retry(id, record, arguments)
   return to_pending(id, record, 'u', next_number(), 'uo', record.uo or record.u or 0)
 end
 
+-- What has begun to have parts or chunks can't wait as it did: they ended with it.
+local function is_laid_out(record)
+  return record.cc or record.ex or record.ch or record.ph or record.mw or (record.k == 'iterator' and record.b)
+end
+
+local function refusal_of_reinstate(record)
+  if is_laid_out(record) and (number_of(record.d) or 0) > now then
+    return 'what it is made of was cancelled with it, and cannot wait until it is due: retry it, and it begins now'
+  end
+end
+
+-- Back to where it was when it was cancelled: in its lane, or until it is due, with the attempts that it has had.
+function verbs.reinstate(id, record)
+  if is_laid_out(record) then return verbs.retry(id, record, '') end
+  call('HDEL', task_key(id), 'y', 'e', 'x', 'xh', 'uk')
+  call('HSET', task_key(id), 'u', next_number(), 'uo', record.uo or record.u or 0)
+  if (number_of(record.d) or 0) > now then return verbs.postpone(id, record, record.d) end
+  return to_pending(id, record)
+end
+
 function verbs.run_now(id, record)
   if not record.cc then return to_pending(id, record) end
+  call('HDEL', task_key(id), 'd')
   family.begin(id, record)
   return 'idle'
 end
