@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import queue
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -126,6 +127,64 @@ def test_an_operator_who_says_stop_is_heard_there(watched):
     watched.thread.join(60)
     assert not watched.thread.is_alive()
     assert watched.heard
+
+
+class Unhurried(queue.SimpleQueue):
+    """Whoever takes something from here is held up before it has noticed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.noticed = threading.Event()
+        self.noticed.set()
+
+    def get(self, *given: Any) -> Any:
+        item = super().get(*given)
+        self.noticed.wait(60)
+        return item
+
+
+@pytest.fixture
+def unhurried(make_rig) -> Iterator[tuple[Rig, Unhurried, Outpost]]:
+    """Two threads that rest."""
+    rig: Rig = make_rig(2)
+    rig.executor._queue = taken = Unhurried()
+    begin = threading.Event()
+    rig.submit(rig.task(lambda context: begin.wait(60)), 2)
+    wait_until(lambda: len(list(rig.executor.running())) == 2)
+    begin.set()
+    rig.ends(2)
+    wait_until(lambda: rig.executor._resting() == 2)
+    outpost = Outpost(None, lambda news: [call() for call in news] and None)  # type: ignore[arg-type]
+    yield rig, taken, outpost
+    taken.noticed.set()
+    rig.executor.close(60)
+    outpost.close()
+
+
+def test_it_is_called_back_though_another_thread_does_not_know_yet_that_it_has_something_to_do(unhurried):
+    rig, taken, outpost = unhurried
+    outpost.man([])
+    rig.executor.post(outpost)
+    wait_until(lambda: not rig.executor._posted)
+    taken.noticed.clear()
+    first, second = rig.task(lambda context: 1), rig.task(lambda context: 2)
+    rig.submit(first)
+    wait_until(taken.empty)
+    rig.submit(second)
+    wait_until(lambda: rig.executor._outpost is None)
+    taken.noticed.set()
+    assert len(rig.ends(4)) == 4
+
+
+def test_nobody_is_sent_who_does_not_know_yet_that_it_has_something_to_do(unhurried):
+    rig, taken, _ = unhurried
+    taken.noticed.clear()
+    rig.submit(rig.task(lambda context: 1), 2)
+    wait_until(taken.empty)
+    assert not rig.executor.has_rest()
+    taken.noticed.set()
+    rig.ends(4)
+    wait_until(rig.executor.has_rest)
 
 
 def test_what_was_not_started_is_taken_back_without_whoever_is_to_watch(make_rig):

@@ -52,6 +52,7 @@ class Executor:
         self._keeps = False
         self._kept: Context | None = None
         self._queue: queue.SimpleQueue[Context | Outpost | None] = queue.SimpleQueue()
+        self._given = 0  # how much has been put there, but for what was taken back
         self._outpost: Outpost | None = None  # where a thread of ours watches, or will as soon as it is there
         self._posted = False  # whether that is in the queue yet
         self._handlers: dict[tuple[str, str], Handler] = {}
@@ -74,10 +75,10 @@ class Executor:
             elif self._keeps:
                 self._keeps, self._kept = False, Context(lease, handler, self._channel)
             else:
-                self._queue.put(Context(lease, handler, self._channel))
+                self._give(Context(lease, handler, self._channel))
                 if len(self._slots) < self._limit and self._queue.qsize() > 0:
                     self._start_thread()
-                elif self._outpost is not None and self._resting() < self._queue.qsize():
+                elif self._outpost is not None and self._resting() < 0:
                     self._outpost.recall()
         if asynchronous:
             self._async.submit(asynchronous)
@@ -98,7 +99,7 @@ class Executor:
     def post(self, outpost: Outpost) -> None:
         """Have a thread that rests watch there; what the first news hands over, it runs itself."""
         self._outpost, self._posted = outpost, True
-        self._queue.put(outpost)
+        self._give(outpost)
 
     def running(self) -> Iterator[tuple[Slot, Lease]]:
         """Every slot that runs something, and what."""
@@ -146,6 +147,7 @@ class Executor:
                 taken.append(item.lease)
             else:
                 others.append(item)
+        self._given -= len(taken)
         for other in others:
             self._queue.put(other)
         return taken + self._async.take_back()
@@ -194,9 +196,8 @@ class Executor:
             try:
                 context, kept = kept, None
                 if context is None:
-                    slot.rests = True
+                    slot.asked += 1
                     item = get()
-                    slot.rests = False
                     if isinstance(item, Outpost):
                         kept = self._watch(item)
                         continue
@@ -248,8 +249,16 @@ class Executor:
             kept, self._kept, self._keeps = self._kept, None, False
         return kept
 
+    def _give(self, item: Context | Outpost) -> None:
+        self._given += 1
+        self._queue.put(item)
+
     def _resting(self) -> int:
-        return sum(slot.rests for slot in self._slots)
+        """How many threads wait for what has not come yet; less than none: so much waits for a thread.
+
+        A thread that has been given something is not among them, though it may not have noticed yet.
+        """
+        return sum(slot.asked for slot in self._slots) - self._given
 
     def _refused(self, context: Context) -> Settlement | None:
         """The end of a task that was cancelled before it was started here: it goes back, and there it is cancelled."""

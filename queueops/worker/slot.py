@@ -115,11 +115,11 @@ class Slot:
 class ThreadSlot(Slot):
     """A thread. The interrupt is raised in it between two byte codes; a system call is not interrupted."""
 
-    __slots__ = ("rests", "thread", "thread_id")
+    __slots__ = ("asked", "thread", "thread_id")
 
     def __init__(self, number: int, table: SlotTable) -> None:
         super().__init__(number, table)
-        self.rests = False  # whether it takes whatever comes next
+        self.asked = 0  # how often it has asked for what comes next
         self.thread: threading.Thread | None = None
         self.thread_id = 0
 
