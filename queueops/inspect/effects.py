@@ -12,6 +12,7 @@ REACHING = {
     "cancel": _FAILS,
     "interrupt": _FAILS,
     "discard": _FAILS,
+    "reinstate": _ALONE,
     "retry": f"{_ALONE} What has succeeded does once more what it did.",
 }
 """Verbs that mean something else for a part than one may think, and the rule."""
@@ -36,6 +37,8 @@ def effects(verb: str, task: TaskDetail) -> tuple[str, ...]:
     """What the verb does beyond the task itself, a sentence each; nothing for a task that stands alone."""
     if verb not in REACHING:
         return ()
+    if verb == "reinstate":
+        return _apart(task) if task.state in TERMINAL else ()
     if verb == "retry":
         return (*_again(task), *_apart(task)) if task.state in TERMINAL else ()
     return () if task.state in TERMINAL else (*_below(task), *_above(task))

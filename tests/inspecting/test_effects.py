@@ -164,6 +164,25 @@ def test_a_task_of_an_iterator_that_is_retried_alone_changes_nothing_above_and_t
     assert iterator.id == handle.id
 
 
+@pytest.mark.usefixtures("namespace")
+def test_a_task_of_an_iterator_whose_cancel_is_taken_back_changes_nothing_above_and_that_is_said() -> None:
+    desk, handle = Desk(get_broker()), Count.push(4)
+    key = desk.keys.task(handle.id)
+    desk.push("own", "alone")
+    desk.client.hset(desk.keys.task("own"), mapping={"pi": handle.id, "pu": desk.client.hget(key, "u")})
+    control.cancel(["own", "alone"])
+    (sentence,) = said("reinstate", "own")
+    assert sentence.startswith("It runs again alone: ")
+    assert sentence.endswith(f"(iterator {handle.id}, pending), which it is part of, has counted its end already.")
+    assert said("reinstate", "alone") == ()
+    assert inspect.rule("reinstate", "cancelled").startswith("A part that runs again alone")
+    before = desk.client.hgetall(key)
+    queue("reinstate", "own", "--yes")
+    assert desk.state("own") == "pending"
+    assert desk.client.hgetall(key) == before
+    assert said("reinstate", "own") == ()
+
+
 def test_a_task_that_has_succeeded_is_said_to_do_again_what_it_did(desk: Desk) -> None:
     desk.push("a", "b")
     desk.drain()
