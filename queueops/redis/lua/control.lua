@@ -37,6 +37,7 @@
 --@include members
 --@include redo
 --@include reopen
+--@include trash
 --@include verbs
 
 local NUMERIC = { postpone = true, priority = true, keep = true }

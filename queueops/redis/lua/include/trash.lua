@@ -1,0 +1,37 @@
+-- What an operator deletes, and brings back.
+
+-- It stays in the trash for `keep` ms.
+local function throw_away(id, record, keep)
+  unindex(id, record)
+  flush()
+  local key, trash = task_key(id), P .. ':trash:' .. id
+  call('RENAME', key, trash)
+  if is_parent(record) then carry_children(key, trash) end
+  if record.ch then call('DEL', key .. '#chunks:by'); touched['#' .. id] = true end
+  if call('EXISTS', key .. '#log') == 1 then call('RENAME', key .. '#log', trash .. '#log') end
+  call('ZADD', P .. ':trashed', now, id)
+  schedule('~trash:' .. id, now + tonumber(keep))
+  return ''
+end
+
+local function restore(id, record, token)
+  if record and record.ot == token then return 'REPEAT', record.s end
+  if record then return 'REFUSED', record.s, 'a task with this id exists' end
+  local key, trash = task_key(id), P .. ':trash:' .. id
+  local state = call('HGET', trash, 's')
+  if not state then return 'GONE', '' end
+  if call('ZSCORE', P .. ':state:quarantined', id) then forget(id, 'quarantined') end
+  call('RENAME', trash, key)
+  if call('EXISTS', trash .. '#log') == 1 then call('RENAME', trash .. '#log', key .. '#log') end
+  call('ZREM', P .. ':trashed', id)
+  call('HSET', key, 'ot', token)
+  local back = read_record(id)
+  if is_parent(back) then carry_children(trash, key) end
+  if call('EXISTS', family.open_of(id)) == 1 then schedule('~cancel:' .. id, now) end
+  move(id, '', state, back.n, back.k)
+  list(id, back.n, back.tg, number_of(back.u) or 0)
+  if back.ef and state == 'failed' then list_failed(id, back.ef) end
+  unschedule('~trash:' .. id)
+  schedule(id, now + (number_of(back.kp) or RULES['keep_' .. state]))
+  return 'OK', state
+end
