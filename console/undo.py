@@ -15,6 +15,8 @@ from queueops import control
 from queueops.states import TIMED, State
 
 NOT_BEGUN = (State.PENDING, *TIMED)
+LOOKED_AT = 20
+"""Of the parts of an action on all that match so many are asked whether there is a way back; each is large."""
 LONGEST = timedelta(minutes=1)
 """Nobody waits longer for an undo; one that has not ended then was broken off with its process."""
 
@@ -41,18 +43,21 @@ def is_open(entry: AuditEntry) -> bool:
     if entry.is_mass:
         if entry.verb not in INVERSE or entry.undoes_id:
             return False
-        return entry.parts.filter(outcome__in=UNCLEAR).exists() or any(steps(part) for part in open_parts(entry))
+        if entry.parts.filter(outcome__in=UNCLEAR).exists():
+            return True
+        return any(number == LOOKED_AT or steps(part) for number, part in enumerate(open_parts(entry)))
     if entry.is_unknown:
         return entry.verb in INVERSE and not entry.undoes_id
     return bool(steps(entry))
 
 
 def open_parts(entry: AuditEntry) -> Iterator[AuditEntry]:
-    """The parts of an action on all that match that nobody has taken back, in their order; each is large, and is read
-    when its turn comes.
+    """The parts of an action on all that match that have changed anything, and that nobody has taken back, in their
+    order; each is large, and is read when its turn comes.
     """
     undone = AuditEntry.objects.filter(undoes=OuterRef("pk")).exclude(_lost())
-    for pk in list(entry.parts.filter(~Exists(undone)).order_by("pk").values_list("pk", flat=True)):
+    left = entry.parts.filter(~Exists(undone), outcome__in=(Outcome.DONE, Outcome.PARTLY), changed__gt=0)
+    for pk in list(left.order_by("pk").values_list("pk", flat=True)):
         yield entry.parts.get(pk=pk)
 
 
