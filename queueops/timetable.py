@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from itertools import islice, takewhile
 from zoneinfo import ZoneInfo
@@ -19,6 +19,7 @@ from queueops.errors import BadSchedule, BadZone
 
 LONGEST_LINE, LONGEST_ZONE = 100, 64
 MOST_S = 366 * 86400
+MINUTE = timedelta(minutes=1)
 EVERY = re.compile(r"@every ((?:\d{1,9}[smhd])+)")
 PART = re.compile(r"(\d+)([smhd])")
 NAMES = ("second", "minute", "hour", "day of month", "month", "day of week")
@@ -38,7 +39,7 @@ FORMS = 'Write five fields ("0 3 * * *"), six with seconds first ("30 0 3 * * *"
 class Timetable:
     """The ticks of a line in a zone, in milliseconds of the epoch."""
 
-    __slots__ = ("_cron", "_every_ms", "_fixed_seconds", "_zone", "line", "zone")
+    __slots__ = ("_cron", "_every_ms", "_is_fixed", "_zone", "line", "zone")
 
     def __init__(self, line: str, zone: str) -> None:
         """Read a line. Raises BadSchedule and BadZone."""
@@ -47,7 +48,7 @@ class Timetable:
         self._zone = _read_zone(zone)
         self._every_ms = 0
         self._cron = NICKNAMES.get(self.line.lower(), self.line)
-        self._fixed_seconds: tuple[int, ...] = (0,)
+        self._is_fixed = False
         if self.line.lower().startswith("@every"):
             self._every_ms = _read_every(self.line)
         else:
@@ -67,12 +68,10 @@ class Timetable:
                 tick += self._every_ms
                 yield tick
         last = after_ms
-        for minute in CronSim(self._cron, self._begin(after_ms)):
-            for second in self._fixed_seconds:
-                tick = round(minute.timestamp()) * 1000 + second * 1000
-                if tick > last:
-                    last = tick
-                    yield tick
+        for tick in self._moments(after_ms):
+            if tick > last:
+                last = tick
+                yield tick
 
     def until(self, first_ms: int, last_ms: int, most: int) -> list[int]:
         """The ticks from one moment to another, both included, at most the first `most`."""
@@ -88,23 +87,57 @@ class Timetable:
                 return found[-count:]
             window *= 2
 
+    def _moments(self, after_ms: int) -> Iterator[int]:
+        """When the clocks of the zone show what the line says, in order; also moments that are a little too early.
+
+        The line is read on a clock that is never changed. The parser can't do that for a zone: where the change is not
+        one of full hours it goes back in time, without end.
+        """
+        again: list[int] = []  # of the hour that comes twice: the second one begins when the first one is over
+        for shown in CronSim(self._cron, self._begin(after_ms)):
+            first, second = self._real(shown)
+            while again and first is not None and again[0] <= first:
+                yield again.pop(0)
+            if first is not None:
+                yield first
+            if second is not None:
+                again.append(second)
+        yield from again
+
+    def _real(self, shown: datetime) -> tuple[int | None, int | None]:
+        """The moments at which clocks show this: one, two in autumn, none in spring."""
+        first, second = _moment(shown, self._zone, 0), _moment(shown, self._zone, 1)
+        if first == second:
+            return first, None
+        if first < second:
+            return first, None if self._is_fixed else second
+        return self._after_gap(shown) if self._is_fixed else None, None
+
+    def _after_gap(self, shown: datetime) -> int:
+        minute = shown.replace(second=0)
+        while _moment(minute, self._zone, 0) > _moment(minute, self._zone, 1):
+            minute += MINUTE
+        return _moment(minute, self._zone, 0) + shown.second * 1000
+
     def _begin(self, after_ms: int) -> datetime:
-        """Where to look from: the minute of the moment too, where seconds are added to whole minutes."""
-        early = 60 if self._fixed_seconds != (0,) else 0
-        return datetime.fromtimestamp(max(0, after_ms // 1000 - early), UTC).astimezone(self._zone)
+        """What clocks show then, or an hour earlier, of which they will show some again."""
+        begin = datetime.fromtimestamp(max(0, after_ms // 1000), UTC).astimezone(self._zone)
+        shown = begin.replace(tzinfo=None, fold=0)
+        if begin.fold or self._is_fixed:
+            return shown
+        return shown - timedelta(milliseconds=max(0, _moment(shown, self._zone, 1) - _moment(shown, self._zone, 0)))
 
     def _read_cron(self) -> None:
-        """The line is checked; one with a fixed minute and hour is split into its minutes and its seconds, for only
-        lines of five fields are moved out of the gap of spring.
-        """
         try:
-            read = CronSim(self._cron, datetime.fromtimestamp(0, UTC))
+            CronSim(self._cron, datetime.fromtimestamp(0, UTC))
         except (CronSimError, ValueError, AssertionError) as error:
             raise BadSchedule(line=self.line, reason=f"{_reason(str(error), self.line)}. {FORMS}") from error
-        fields = self._cron.split()
-        if len(fields) == 6 and not fields[1].startswith("*") and not fields[2].startswith("*"):
-            self._cron = " ".join(fields[1:])
-            self._fixed_seconds = tuple(sorted(read.seconds))
+        minute, hour = self._cron.split()[-5:-3]
+        self._is_fixed = not minute.startswith("*") and not hour.startswith("*")
+
+
+def _moment(shown: datetime, zone: ZoneInfo, fold: int) -> int:
+    return round(shown.replace(tzinfo=zone, fold=fold).timestamp()) * 1000
 
 
 def _reason(error: str, line: str) -> str:

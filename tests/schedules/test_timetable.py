@@ -78,6 +78,42 @@ def test_real_minutes_are_all_there_when_the_clock_changes() -> None:
         assert half_hours.until(begin, begin + 6 * 3_600_000, 100) == [begin + 1_800_000 * n for n in range(13)]
 
 
+@pytest.mark.parametrize(
+    ("zone", "day"),
+    [
+        *(
+            (BERLIN, "2026-03-29"),
+            (BERLIN, "2026-10-25"),
+            ("Africa/Cairo", "2026-04-24"),
+            ("Africa/Cairo", "2026-10-30"),
+        ),
+        *(("Australia/Lord_Howe", "2026-10-04"), ("Australia/Lord_Howe", "2027-04-04")),  # by half an hour
+        *(("Pacific/Chatham", "2026-09-27"), ("Pacific/Chatham", "2027-04-04")),  # at a quarter to three
+    ],
+)
+@pytest.mark.parametrize(
+    ("line", "minutes", "hours"),
+    [
+        ("*/15 3 * * *", range(0, 60, 15), {3}),
+        ("*/20 2 * * *", range(0, 60, 20), {2}),
+        ("58 * * * *", {58}, range(24)),
+        ("* 0-1 * * 0-6", range(60), {0, 1}),
+        ("40 */2 * * *", {40}, range(0, 24, 2)),
+    ],
+)
+def test_all_minutes_that_clocks_really_show_are_there_wherever_they_are_changed(
+    zone: str, day: str, line: str, minutes: Any, hours: Any
+) -> None:
+    place = ZoneInfo(zone)
+    noon = int(datetime.fromisoformat(f"{day}T12:00").replace(tzinfo=place).timestamp() * 1000)
+    real = range(noon - 36 * 3_600_000, noon + 36 * 3_600_000 + 1, 60_000)
+    shown = [(ms, datetime.fromtimestamp(ms / 1000, place)) for ms in real]
+    expected = [ms for ms, clock in shown if clock.minute in minutes and clock.hour in hours]
+    table = Timetable(line, zone)
+    assert table.until(real[0], real[-1], len(real)) == expected
+    assert [table.after(ms) for ms in expected[:-1]] == expected[1:]
+
+
 def test_the_latest_ticks_are_found_however_many_there_were() -> None:
     minutes = read_timetable("* * * * *", BERLIN)
     assert minutes.latest(0, 10**12, 2) == [999_999_900_000, 999_999_960_000]
