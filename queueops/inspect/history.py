@@ -15,18 +15,12 @@ from queueops.states import CLAIMED_AS, CLASSES, CONTAINERS, State, StateClass
 Line = Mapping[str, Any]
 
 LONGEST_LINE = 4000
-_LED_TO = {
-    "retry": "pending",
-    "run_now": "pending",
-    "requeue": "pending",
-    "reinstate": "pending",
-    "release": "pending",
-    "postpone": "postponed",
-    "cancel": "cancelled",
+_RESTARTED = {
     "restart from map": "pending",
     "restart from process": "aggregating",
     "restart from reduce": "pending",
 }
+"""Where a restart of a map-reduce task leads to; of what else an operator did the line itself says it."""
 
 
 def read_lines(log: Iterable[bytes]) -> list[Line]:
@@ -184,9 +178,7 @@ def _moments(line: Line, leased: State) -> list[Moment]:
 
 def _operated(line: Line, t: int) -> Moment:
     verb, before = str(line.get("verb") or ""), str(line.get("from") or "")
-    state = _LED_TO.get(verb, before)
-    if verb == "cancel" and _is_leased(before):
-        state = before  # only asked for: the worker ends it
+    state = str(line.get("to") or _RESTARTED.get(verb, before))
     return Moment(t=t, state=state, text=f"{line.get('who') or 'an operator'}: {verb}")
 
 

@@ -5,8 +5,9 @@ import json
 from queueops import control, inspect
 from queueops.contracts import Conflict, Outcome, Push
 from queueops.inspect import history
+from tests.composites.trees import chain_of, plant
 from tests.inspecting.errors import stored
-from tests.kernel.desk import Desk
+from tests.kernel.desk import NEVER_MS, Desk
 
 
 def found(id: str, pool: str = "") -> inspect.TaskDetail:
@@ -63,6 +64,27 @@ def test_what_an_operator_did_is_in_the_log_without_secrets(desk: Desk) -> None:
     assert "secret" not in repr(task)
     assert "secret" not in repr(inspect.raw("t"))
     assert (task.timeline[-1].state, task.timeline[-1].text) == ("cancelled", "bob: cancel")
+
+
+def test_the_timeline_tells_where_each_verb_led(desk: Desk) -> None:
+    desk.push("t", delay_ms=NEVER_MS)
+    desk.push("ready")
+    plant(desk, chain_of("c", "a", "b"))
+    desk.control("cancel", "t", "ready", "c")
+    desk.control("reinstate", "t", "ready", "c", who="ann")
+    assert [moment.state for moment in found("t").timeline] == ["", "cancelled", "postponed"]
+    assert [moment.state for moment in found("ready").timeline] == ["", "cancelled", "pending"]
+    assert {moment.state for moment in found("c").timeline} == {"", "cancelled", "idle"}
+    assert [found(id).timeline[-1].text for id in ("t", "ready")] == ["ann: reinstate"] * 2
+
+
+def test_one_that_is_asked_to_stop_is_not_told_to_be_cancelled_yet(desk: Desk) -> None:
+    desk.push("t")
+    lease = desk.lease()
+    desk.control("cancel", "t", who="bob")
+    assert {moment.state for moment in found("t").timeline} == {"", "locked"}
+    desk.settle(lease, Outcome.CANCEL, b"enough")
+    assert [moment.state for moment in found("t").timeline if moment.state != "locked"] == ["", "cancelled"]
 
 
 def test_a_result_is_redacted_too(desk: Desk) -> None:

@@ -84,7 +84,7 @@ local function control(id)
   if verb == 'delete' then call('HSET', P .. ':trash:' .. id, 'ot', token) end
   if state ~= '' then
     call('HSET', task_key(id), 'ot', token)
-    log_line(id, { k = 'operator', verb = verb, who = ARGV[6], from = record.s, value = string.sub(ARGV[3], 1, 2000) })
+    log_line(id, { k = 'operator', verb = verb, who = ARGV[6], from = record.s, to = state, value = string.sub(ARGV[3], 1, 2000) })
   end
   answer('OK', state, detail)
 end
