@@ -88,6 +88,13 @@ def test_with_one_processor_it_does_not_keep_the_server_from_answering(line, mon
     assert vigil.select.select([line[0]], [], [], 0)[0] == []
 
 
+def test_where_there_is_nothing_to_look_with_it_sleeps_at_once(line, monkeypatch):
+    monkeypatch.setattr(vigil, "_processors", lambda: 2)
+    monkeypatch.delattr(vigil.select, "poll")
+    Vigil(line[0].fileno()).keep()
+    assert vigil.select.select([line[0]], [], [], 0)[0] == []
+
+
 def test_pushes_keep_it_whatever_it_finds(namespace, monkeypatch):
     kept = []
     keep = Vigil.keep

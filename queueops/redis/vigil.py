@@ -23,10 +23,12 @@ class Vigil:
     __slots__ = ("_missed", "_poll", "_resting")
 
     def __init__(self, descriptor: int) -> None:
-        """Where the replies come. With one processor, looking would only keep the server from answering."""
+        """Where the replies come. With one processor, looking would only keep the server from answering; and where
+        threads are green, or under Windows, there is nothing to look with.
+        """
         self._resting = 0
         self._missed = 0
-        self._poll = select.poll() if _processors() > 1 else None
+        self._poll = select.poll() if _processors() > 1 and hasattr(select, "poll") else None
         if self._poll is not None:
             self._poll.register(descriptor, select.POLLIN)
 
