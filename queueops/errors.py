@@ -327,6 +327,10 @@ class TaskCancelled(QueueOpsError):
     id: str
     reason: str
 
+    @classmethod
+    def _message(cls, fields: dict[str, Any]) -> str:
+        return super()._message(fields).removesuffix(": ")  # whoever cancels need not say why
+
 
 class ResultTimeout(QueueOpsError, TimeoutError):
     """The task {id} did not end within {seconds} s; it is {state}. It goes on; ask again later."""

@@ -162,6 +162,13 @@ def test_a_cancelled_task_tells_the_reason_to_its_waiters(namespace):
     assert not handle.cancel()
 
 
+def test_one_that_was_cancelled_without_a_reason_ends_its_sentence(namespace):
+    handle = tasks.add.push(1)
+    handle.cancel()
+    with pytest.raises(TaskCancelled, match=r" was cancelled$"):
+        handle.result(60)
+
+
 def test_waiting_ends_at_its_time(namespace):
     handle = tasks.add.push(1)
     began = time.monotonic()

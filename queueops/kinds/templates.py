@@ -148,7 +148,8 @@ class TemplatePart(Composite):
         return self.args, self.kwargs
 
     def expanded(self) -> Composite:
-        """The parts that ``init`` answers. Raises NoPart, EmptyComposite and whatever ``init`` raises."""
+        """The parts that ``init`` answers. Raises BadArguments, NoPart, EmptyComposite and whatever ``init`` raises."""
+        self.cls.task.handler.plan.bind(self.args, self.kwargs)
         template = self.cls()
         parts = self._checked(_called(template.init, self.args, self.kwargs))
         other = Composite(self.kind, parts, name=self.name, on_failure=self.on_failure)

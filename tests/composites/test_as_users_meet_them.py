@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from queueops import Batch, Chain, Group, Iterator, TaskFailed, chain, control, current, get, group, task
-from queueops.errors import BadOption
+from queueops.errors import BadArguments, BadOption
 from queueops.redis.broker import close_brokers, get_broker
 from queueops.testing import run_worker
 from tests.composites.work import Count, Later, Steps, note, seen, tell
@@ -74,6 +74,15 @@ def test_templates_and_iterators_are_given_named_arguments_too() -> None:
     assert sorted(seen) == [0, 1, 2, 3]
 
 
+@pytest.mark.parametrize("wrong", [((), {}), ((1, 2, 3), {}), ((1,), {"cuont": 2})])
+def test_arguments_that_an_init_does_not_take_are_refused_as_those_of_a_task_are(wrong: Any) -> None:
+    args, kwargs = wrong
+    with pytest.raises(BadArguments, match=r"Steps\(\) cannot be called with these arguments"):
+        Steps.push(*args, **kwargs)
+    with pytest.raises(BadArguments, match=r"Steps\(\) cannot be called with these arguments"):
+        chain(tell.s(1), Steps.si(*args, **kwargs)).push()
+
+
 @pytest.mark.parametrize("base", [Chain, Group])
 def test_a_template_that_answers_no_parts_is_refused_at_the_push(base: Any) -> None:
     class Empty(base):
@@ -115,6 +124,18 @@ def test_an_error_deep_within_ends_all_above_it_with_the_way_to_it() -> None:
     with pytest.raises(TaskFailed, match="ValueError: 13"):
         handle.result(timeout=60)
     assert handle.status().reason.count("its child") >= 3
+
+
+def test_however_deep_it_is_the_reason_names_what_failed_in_the_end() -> None:
+    tree: Any = note.using(id="culprit").si(13)
+    for _ in range(15):
+        tree = chain(group(tree))
+    handle = tree.push()
+    run_worker()
+    reason = handle.status().reason
+    assert reason.startswith("its child ")
+    assert "its child culprit failed" in reason
+    assert len(reason) <= 500
 
 
 @pytest.mark.parametrize("function", [5, "x", object()])

@@ -32,8 +32,10 @@ function family.complete(id)
 end
 
 function family.reason(child)
-  local word = child.state == 'cancelled' and ' was cancelled' or ' failed'
-  return shortened('its child ' .. child.ref .. word .. (child.y and ': ' .. child.y or ''), 500)
+  local begin = 'its child ' .. child.ref .. (child.state == 'cancelled' and ' was cancelled' or ' failed')
+  local rest = (child.y or '') ~= '' and ': ' .. child.y or ''
+  if #begin + #rest > 400 then rest = string.gsub(rest, '^: .*(its child .*)$', ': ... %1') end -- what began it stands last
+  return shortened(begin .. rest, 500)
 end
 
 -- What failed a child: of a lost worker there is the fingerprint alone.
