@@ -377,3 +377,10 @@ def test_an_undo_that_was_left_just_before_its_end_comes_to_it(desk: Desk, opera
     undoing.update(place="", outcome=Outcome.BEGUN)
     operator.post(f"/ops/audit/{whole.pk}/_undo")
     assert undoing.values_list("place", "outcome", "changed").get() == (None, Outcome.DONE, 3)
+
+
+def test_what_came_before_the_stores_clock_was_set_back_is_meant_too(desk: Desk, operator: Client) -> None:
+    fail(desk, "a", "b")
+    desk.client.zadd(desk.keys.state("failed"), dict.fromkeys(("a", "b"), desk.now() + 3_600_000))
+    operator.post("/ops/tasks/_all_retry?state=failed", {"confirmed": "2"})
+    assert states("a", "b") == ["pending"] * 2

@@ -97,3 +97,10 @@ def test_what_is_refused_is_told_and_is_status_1(desk: Desk, monkeypatch: pytest
             assert out.getvalue().count("delete is not possible while it is pending") == 3
             assert out.getvalue().splitlines()[-1] == "0 of 25 done"
     assert desk.states(*IDS) == ["pending"] * 25
+
+
+def test_what_came_before_the_stores_clock_was_set_back_is_meant_too(desk: Desk) -> None:
+    fail(desk, *IDS)
+    desk.client.zadd(desk.keys.state("failed"), dict.fromkeys(IDS, desk.now() + 3_600_000))
+    assert queue("retry", "--state", "failed", "--yes").strip() == "25 of 25 done"
+    assert desk.states(*IDS) == ["pending"] * 25
