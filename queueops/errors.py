@@ -24,7 +24,7 @@ class Explained(BaseException):
     @classmethod
     def _message(cls, fields: dict[str, Any]) -> str:
         template = inspect.cleandoc(cls.__doc__ or cls.__name__).split("\n\n", 1)[0].replace("\n", " ")
-        return template.format_map(_Lenient(fields))
+        return template.format_map(_Lenient(fields)).removesuffix(": ")  # whoever cancels need not say why
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (type(self), str(self), self.fields)
@@ -326,10 +326,6 @@ class TaskCancelled(QueueOpsError):
 
     id: str
     reason: str
-
-    @classmethod
-    def _message(cls, fields: dict[str, Any]) -> str:
-        return super()._message(fields).removesuffix(": ")  # whoever cancels need not say why
 
 
 class ResultTimeout(QueueOpsError, TimeoutError):
