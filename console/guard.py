@@ -58,6 +58,7 @@ def guarded(name: str, view: View) -> View:
                 response.render()  # here, and not once zone and language are those of the project again
             return protect(response)
 
+    guarded_view.login_required = False  # type: ignore[attr-defined]  # LoginRequiredMiddleware: it is asked for here
     for alias in connections:
         non_atomic_requests(using=alias)(guarded_view)
     return guarded_view

@@ -49,6 +49,18 @@ def test_a_login_leads_to_where_one_wanted_to_go(ada: User, client: Client, worl
     assert client.get("/ops/tasks/?state=failed").status_code == 200
 
 
+def test_a_project_that_lets_nobody_in_without_a_login_leaves_that_to_the_console(
+    ada: User, client: Client, world: World, settings: Any
+) -> None:
+    required = "django.contrib.auth.middleware.LoginRequiredMiddleware"
+    settings.MIDDLEWARE = [*settings.MIDDLEWARE, required]
+    assert client.get("/ops/tasks/").headers["Location"] == "/ops/login/?next=%2Fops%2Ftasks%2F"
+    assert client.get("/ops/login/").status_code == 200
+    assert client.get("/ops/_overview", headers={"HX-Request": "true"}).status_code == 401
+    assert log_in(client).headers["Location"] == "/ops/"
+    assert client.get("/ops/tasks/").status_code == 200
+
+
 @pytest.mark.parametrize("address", EVIL)
 def test_nobody_is_sent_to_another_site(address: str, ada: User, client: Client, world: World) -> None:
     assert log_in(client, next=address).headers["Location"] == "/ops/"
