@@ -13,6 +13,7 @@ from django.utils.translation import ngettext
 
 from console.audit import DETAIL_LENGTH, judge
 from console.models import UNCLEAR, AuditEntry, Outcome
+from console.undo import in_a_step
 from queueops import control
 
 
@@ -24,17 +25,21 @@ def alone(entry: AuditEntry) -> Iterator[None]:
         yield
 
 
-def find_out(entry: AuditEntry) -> None:
+def find_out(entry: AuditEntry, *, spare_steps: bool = False) -> None:
     """Ask the store what became of an action or its parts, whose answer was lost by an outage or with its process.
 
-    What a part did not reach comes in a later step. Raises BrokerUnavailable, and then changes nothing.
+    What a part did not reach comes in a later step. With `spare_steps` a part that somebody may still be doing is not
+    judged before its end. Raises BrokerUnavailable, and then changes nothing.
     """
     if entry.is_unknown and entry.part_of is None:
         _ask(entry)
         AuditEntry.objects.filter(pk=entry.pk, outcome=Outcome.UNKNOWN).update(**_found(entry))
         return
     whole = entry.part_of or entry
-    for pk in list(whole.parts.filter(outcome__in=UNCLEAR).order_by("pk").values_list("pk", flat=True)):
+    unclear = whole.parts.filter(outcome__in=UNCLEAR).order_by("pk")
+    if spare_steps:
+        unclear = unclear.exclude(pk__in=in_a_step(whole))
+    for pk in list(unclear.values_list("pk", flat=True)):
         part = whole.parts.get(pk=pk)
         gone = _ask(part)
         with alone(whole):

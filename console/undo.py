@@ -7,7 +7,7 @@ from datetime import timedelta
 from functools import partial
 from typing import Any, NamedTuple
 
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from console.models import UNCLEAR, AuditEntry, Outcome
@@ -31,23 +31,28 @@ class Step(NamedTuple):
 
 def steps(entry: AuditEntry, who: str = "") -> list[Step]:
     """The calls that take the action back; empty when it can't be, or already was."""
-    if entry.outcome not in (Outcome.DONE, Outcome.PARTLY) or entry.verb not in INVERSE or entry.undoes_id:
+    if entry.outcome not in (Outcome.DONE, Outcome.PARTLY) or not has_way_back(entry):
         return []
     if entry.undone_by.exclude(_lost()).exists():
         return []
     return list(INVERSE[entry.verb](entry, who=who, token=f"{entry.token}.undo"))
 
 
+def has_way_back(entry: AuditEntry) -> bool:
+    """Whether what it does can be taken back at all; an undo can't."""
+    return entry.verb in INVERSE and not entry.undoes_id
+
+
 def is_open(entry: AuditEntry) -> bool:
     """Whether there is, or may be, anything left to take back; of an action on all that match, in any of its parts."""
     if entry.is_mass:
-        if entry.verb not in INVERSE or entry.undoes_id:
+        if not has_way_back(entry):
             return False
         if entry.parts.filter(outcome__in=UNCLEAR).exists():
             return True
         return any(number == LOOKED_AT or steps(part) for number, part in enumerate(open_parts(entry)))
     if entry.is_unknown:
-        return entry.verb in INVERSE and not entry.undoes_id
+        return has_way_back(entry)
     return bool(steps(entry))
 
 
@@ -59,6 +64,11 @@ def open_parts(entry: AuditEntry) -> Iterator[AuditEntry]:
     left = entry.parts.filter(~Exists(undone), outcome__in=(Outcome.DONE, Outcome.PARTLY), changed__gt=0)
     for pk in list(left.order_by("pk").values_list("pk", flat=True)):
         yield entry.parts.get(pk=pk)
+
+
+def in_a_step(entry: AuditEntry) -> QuerySet[AuditEntry]:
+    """The parts that somebody may still be doing."""
+    return entry.parts.filter(outcome=Outcome.BEGUN, at__gte=timezone.now() - LONGEST)
 
 
 def _lost() -> Q:

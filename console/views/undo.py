@@ -24,7 +24,7 @@ from console.models import AuditEntry
 from console.page import Frame
 from console.parts import alone, find_out, recount
 from console.permissions import TABLE
-from console.undo import is_open, open_parts, steps
+from console.undo import has_way_back, in_a_step, is_open, open_parts, steps
 
 GOING = timedelta(minutes=1)
 """After a step its page goes on by itself for so long; it does within a second."""
@@ -35,8 +35,10 @@ def undo(request: HttpRequest, pk: int) -> HttpResponse:
     entry = get_object_or_404(AuditEntry, pk=pk)
     if permission(entry) not in Frame(request).may:
         raise PermissionDenied
+    if entry.goes_on and has_way_back(entry):
+        _stop(entry)
     if is_open(entry):
-        find_out(entry)
+        find_out(entry, spare_steps=True)
         entry.refresh_from_db()
     if entry.is_mass and (is_open(entry) or entry.undone_by.filter(place="").exists()):
         return _undo_parts(request, entry)
@@ -62,6 +64,8 @@ def permission(entry: AuditEntry) -> str | None:
 def go_on(request: HttpRequest, whole: AuditEntry) -> HttpResponse:
     """Take back parts of what `whole` undoes, as many as there is time for."""
     until = monotonic() + mass.SECONDS
+    if whole.undoes:
+        find_out(whole.undoes, spare_steps=True)
     for part in open_parts(whole.undoes) if whole.undoes else ():
         if not (undoing := _take_back(request, part, part_of=whole)):
             continue
@@ -73,7 +77,8 @@ def go_on(request: HttpRequest, whole: AuditEntry) -> HttpResponse:
         if monotonic() > until:
             break
     else:
-        mass.end(whole)
+        if not (whole.undoes and in_a_step(whole.undoes).exists()):
+            mass.end(whole)
     if whole.place is None:
         mass.tell(request, whole)
     return redirect(progress_url(request, whole))
@@ -96,6 +101,12 @@ def goes_by_itself(request: HttpRequest, entry: AuditEntry) -> bool:
 
 def _goer(request: HttpRequest, entry: AuditEntry) -> list[str]:
     return ["going", str(entry.pk), str(request.user.pk)]
+
+
+def _stop(entry: AuditEntry) -> None:
+    """What is taken back does not go on, in nobody's window; a step that somebody is doing ends, and is taken back."""
+    AuditEntry.objects.filter(pk=entry.pk, detail="").update(detail=_("it was undone before its end"))
+    mass.end(entry)
 
 
 def _undo_parts(request: HttpRequest, entry: AuditEntry) -> HttpResponse:

@@ -47,9 +47,12 @@
     if (here) strip.scrollLeft += here.left - box.left - (box.width - here.width) / 2;
   }
 
-  // An action in steps goes on by itself while its page is open.
+  // An action in steps goes on by itself while its page is open, and nobody is leaving it for another.
   const next = document.querySelector("form[data-go-on]");
-  if (next) setTimeout(() => { if (next.isConnected) next.requestSubmit(); }, 400);
+  if (next) {
+    const step = setTimeout(() => { if (next.isConnected) next.requestSubmit(); }, 400);
+    addEventListener("beforeunload", () => clearTimeout(step), { once: true });
+  }
 
   // A menu closes when one clicks elsewhere or presses Escape.
   const menus = () => document.querySelectorAll("details.menu[open]");

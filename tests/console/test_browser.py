@@ -7,8 +7,6 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from console import mass
-from console.views import mass as views
 from tests.console.browsing import Open, tick
 from tests.console.standin import World
 
@@ -357,21 +355,3 @@ def test_hostile_text_stays_text_in_the_browser(open_page: Open, world: World) -
         tick(page)
         assert page.title() != "born"
         assert page.locator("main img").count() == 0
-
-
-@pytest.mark.parametrize("scripts", [True, False])
-def test_an_action_in_steps_goes_on_by_itself_or_with_a_button(
-    scripts: bool, open_page: Open, world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for module in (mass, views):
-        monkeypatch.setattr(module, "MOST", 1)
-    monkeypatch.setattr(mass, "SECONDS", 0.0)
-    many(world, 3)
-    page = open_page("tasks/?state=failed", java_script_enabled=scripts)
-    page.locator("#whole > summary").click()
-    page.locator("#whole").get_by_role("button", name="Retry").click()
-    page.get_by_role("main").get_by_role("button", name="Retry").click()
-    if not scripts:
-        page.get_by_role("button", name="Go on").click()
-    expect(page.locator("[data-flash]")).to_contain_text("Retry: 2 tasks.")
-    assert len(world.calls) == 2
