@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from queueops import Schedule, chain, get, registry, schedules
+from queueops import Schedule, chain, control, get, registry, schedules
 from queueops.contracts import Outcome
 from queueops.errors import BadOption, StoreFull
 from queueops.kinds import scheduled
@@ -71,6 +71,41 @@ def test_so_are_a_group_and_an_iterator(clock: Clock, task: Any, ends: Any) -> N
     assert handle is not None
     assert handle.result(timeout=60) == ends
     assert handle.progress.done == 3
+
+
+@pytest.mark.parametrize("postponed", [True, False])
+def test_one_whose_parts_nobody_has_found_yet_waits_as_it_did_when_its_cancel_is_taken_back(
+    clock: Clock, postponed: bool
+) -> None:
+    task_id = fired(clock, Nightly, 1, 2)
+    if postponed:
+        control.postpone([task_id], seconds=3600)
+    before = clock.state(task_id)
+    control.cancel([task_id])
+    assert [(row.word, row.state) for row in control.reinstate([task_id])] == [("OK", before)]
+    clock.check()
+    control.run_now([task_id])
+    run_worker()
+    handle = get(task_id)
+    assert handle is not None
+    assert handle.result(timeout=60) == 4
+    assert calls == ["init"]
+
+
+def test_one_that_has_begun_to_write_its_parts_is_not_made_to_wait(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Nightly, "retries", 1)
+    task_id = fired(clock, Nightly, 1)
+    failing.append("no")
+    run_one(clock)
+    assert clock.state(task_id) == "restart"
+    control.cancel([task_id])
+    assert [row.word for row in control.reinstate([task_id])] == ["REFUSED"]
+    clock.check()
+    control.retry([task_id])
+    run_worker()
+    assert (clock.state(task_id), calls) == ("succeeded", ["init"] * 2)
 
 
 def test_of_two_watchdogs_one_creates_the_composite_and_its_parts_run_once(clock: Clock) -> None:

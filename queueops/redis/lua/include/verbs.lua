@@ -38,7 +38,7 @@ end
 
 -- What has begun to have parts or chunks can't wait as it did: they ended with it.
 local function is_laid_out(record)
-  return record.cc or record.ex or record.ch or record.ph or record.mw or (record.k == 'iterator' and record.b)
+  return record.cc or record.ch or record.ph or record.mw or ((record.ex or record.k == 'iterator') and record.b)
 end
 
 local function refusal_of_reinstate(record)
