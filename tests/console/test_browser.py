@@ -325,6 +325,16 @@ def test_no_table_of_the_overview_is_cut_off_on_a_small_screen(open_page: Open, 
         assert page.evaluate(WIDER) == [], width
 
 
+@pytest.mark.parametrize("width", [360, 992, 1280])
+def test_what_stands_below_a_figure_is_not_cut_off(open_page: Open, world: World, width: int) -> None:
+    page = open_page("", viewport={"width": width, "height": 800})
+    below = page.locator(".figure-more", has_text="chunks")
+    assert below.count() == 2
+    for number in range(2):
+        assert below.nth(number).evaluate("each => each.parentElement.scrollWidth <= each.parentElement.clientWidth")
+        assert below.nth(number).evaluate("each => each.scrollWidth <= each.clientWidth")
+
+
 def test_on_a_phone_the_navigation_shows_where_one_is(open_page: Open, world: World) -> None:
     page = open_page("settings/", viewport={"width": 360, "height": 740})
     here = page.locator("nav.side [aria-current]")
