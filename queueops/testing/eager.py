@@ -6,6 +6,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 from unittest import mock
 
@@ -19,7 +20,7 @@ from queueops.redis.keys import Keys
 from queueops.states import ACTIONS, State
 from queueops.testing.chunks import EagerChunks, take_over
 from queueops.testing.execution import run
-from queueops.testing.trees import CONTAINERS, EagerTree, fail_with
+from queueops.testing.trees import CONTAINERS, EagerTree, count_tasks, fail_at_end
 
 MAX_STARTS = 1_000
 
@@ -128,12 +129,21 @@ class EagerBroker(EagerChunks):
         """Run what an iterator emitted; then it is called again, unless it is done."""
         nodes, answer, state = self._emitted.pop(record.id)
         if nodes:
-            tree = EagerTree(
-                nodes, lambda push: self._made(push) if push.id != record.id else _recorded(push, 0), self._run
-            )
-            fail_with(record, tree.run())
+            tree = EagerTree(nodes, partial(self._part_of, record), self._run)
+            tree.run()
+            count_tasks(record, tree.parts)
         if record.state == State.SUCCEEDED and answer != "done":
             record.state, record.cursor = State.PENDING, state
+        elif record.state == State.SUCCEEDED and record.children_failed:
+            fail_at_end(record)
+
+    def _part_of(self, iterator: Record, push: Push) -> Record:
+        """A task that an iterator emitted; what holds them together has its id and its policy, and is not kept."""
+        if push.id != iterator.id:
+            return self._made(push)
+        whole = _recorded(push, 0)
+        whole.on_failure = iterator.on_failure
+        return whole
 
     def _run(self, record: Record) -> None:
         for fence in range(1, MAX_STARTS + 1):

@@ -13,6 +13,7 @@ from queueops.redis.wire import with_first
 from queueops.states import State
 
 CONTAINERS = ("chain", "group")
+ENDED = (State.SUCCEEDED, State.FAILED)
 
 
 class EagerTree:
@@ -33,6 +34,11 @@ class EagerTree:
         self._go(0, None)
         return self._records[0]
 
+    @property
+    def parts(self) -> list[Record]:
+        """The records of what the root is made of."""
+        return [self._records[number] for number in self._children[0]]
+
     def _go(self, number: int, previous: bytes | None) -> Record:
         push, record = self._nodes[number].push, self._records[number]
         own = dict(push.own)
@@ -40,11 +46,21 @@ class EagerTree:
         if push.kind == "chain":
             self._chain(number, record, given)
         elif push.kind == "group":
-            self._group(number, record, given, str(own.get("of", "fail")))
+            self._group(number, record, given, record.on_failure or "fail")
         else:
             record.args = push.args if given is None else with_first(push.args, given)
             self._run(record)
+        if push.kind in CONTAINERS:
+            record.progress = self._leaves_ended(number)
         return record
+
+    def _leaves_ended(self, number: int) -> float:
+        """As in the store: all of what succeeded, else those that succeeded or failed."""
+        record = self._records[number]
+        if record.state == State.SUCCEEDED and record.total is not None:
+            return record.total
+        parts = [self._records[child] for child in self._children[number]]
+        return sum((part.progress or 0) if part.kind in CONTAINERS else part.state in ENDED for part in parts)
 
     def _chain(self, number: int, record: Record, previous: bytes | None) -> None:
         for position, child in enumerate(self._children[number]):
@@ -68,6 +84,8 @@ class EagerTree:
         failed = [each for each in ended if each.state != State.SUCCEEDED]
         if failed and policy != "outcomes":
             _fail(record, failed[0])
+            if policy == "continue":
+                record.reason = f"{len(failed)} of its {len(ended)} children failed; the first: {record.reason}"
             return
         pieces = [_outcome(each) if policy == "outcomes" else each.result or b"null" for each in ended]
         record.state, record.result = State.SUCCEEDED, b"[" + b",".join(pieces) + b"]"
@@ -80,15 +98,33 @@ class EagerTree:
 
 def _fail(record: Record, child: Record) -> None:
     record.state, record.error, record.fingerprint = State.FAILED, child.error, child.fingerprint
+    record.reason = _reason(child)
+
+
+def _reason(child: Record) -> str:
     word = "was cancelled" if child.state == State.CANCELLED else "failed"
-    record.reason = f"its child {child.id} {word}" + (f": {child.reason}" if child.reason else "")
+    return f"its child {child.id} {word}" + (f": {child.reason}" if child.reason else "")
 
 
-def fail_with(record: Record, tasks: Record) -> None:
-    """An iterator fails as the tasks that it emitted do."""
-    if tasks.state != State.SUCCEEDED:
-        record.state, record.error, record.fingerprint = tasks.state, tasks.error, tasks.fingerprint
-        record.reason = tasks.reason
+def count_tasks(record: Record, tasks: Sequence[Record]) -> None:
+    """An iterator counts the tasks that it emitted, and fails with the first of them that does, or at its end."""
+    record.total = (record.total or 0) + len(tasks)
+    record.progress = (record.progress or 0) + sum(each.state in ENDED for each in tasks)
+    failed = [each for each in tasks if each.state != State.SUCCEEDED]
+    if failed and record.on_failure != "continue":
+        _fail(record, failed[0])
+    elif failed:
+        if not record.children_failed:
+            record.first_failure, record.child_error = _reason(failed[0]), failed[0].error
+            record.child_fingerprint = failed[0].fingerprint
+        record.children_failed += len(failed)
+
+
+def fail_at_end(record: Record) -> None:
+    """An iterator that went on though a task of it had failed."""
+    record.state, record.error, record.fingerprint = State.FAILED, record.child_error, record.child_fingerprint
+    failed, total = record.children_failed, int(record.total or 0)
+    record.reason = f"{failed} of its {total} tasks failed; the first: {record.first_failure}"
 
 
 def _outcome(record: Record) -> bytes:

@@ -10,7 +10,7 @@ from queueops import TaskFailed, chain, get, group
 from queueops.contracts import Lease, Outcome
 from queueops.handle import TaskHandle
 from queueops.redis.broker import get_broker
-from queueops.testing import eager, run_worker
+from queueops.testing import run_worker
 from queueops.testing.execution import run
 from tests.composites.channel import CHANNEL
 from tests.composites.work import Brief, Burst, Count, Mixed, Passing, Patient, Wrong, broken, seen, tell
@@ -289,14 +289,6 @@ def test_its_tasks_end_at_once_when_one_fails_while_iterate_runs() -> None:
     desk.settle(running, Outcome.ERROR, b"{}", delay_ms=1_000_000)
     assert handle.state == "failed"
     assert first.id in handle.status().reason
-
-
-def test_eagerly_it_runs_within_its_push() -> None:
-    with eager():
-        assert Count.push(5).result() is None
-        assert sorted(seen) == [0, 1, 2, 3, 4]
-        assert chain(tell.s(3), Count.s(), tell.si("end")).push().result() == "end"
-        assert Count.push(20).state == "failed"
 
 
 def test_a_task_that_is_cancelled_before_its_turn_takes_no_place_in_the_window() -> None:
