@@ -256,7 +256,7 @@ class Finding(Answer, frozen=True, kw_only=True):
     value: str = ""
     verb: str | None = None
     target: str = ""  # what the verb acts on: a task id, `pool/lane`, a worker id
-    place: str = ""  # where more of it can be seen: `lanes` or `workers`
+    place: str = ""  # where more of it can be seen: `lanes`, `workers`, or the `parts` of `target`
 
 
 class LaneRow(Answer, frozen=True, kw_only=True):

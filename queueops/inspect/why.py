@@ -259,7 +259,11 @@ def _parked(detail: Detail, state: State) -> Iterator[Finding]:
         yield from aggregating_findings(detail.id, detail.pool, f"{detail.pool}/{detail.lane}")
         yield from _servers(detail)
         return
-    text, value = parts_finding(detail, record, state)
-    yield bad(text, value=value or record.get("y", ""), verb="cancel", target=detail.id)
+    text, value, whole_id = parts_finding(detail, record, state)
+    shown = value or record.get("y", "")
+    if whole_id:
+        yield bad(text, value=shown, target=whole_id, place="parts")  # most of them wait in good health
+    else:
+        yield bad(text, value=shown, verb="cancel", target=detail.id)
     if parent := record.get("pi"):
         yield good("It belongs to another task.", value=parent, target=parent)

@@ -15,6 +15,7 @@ from queueops.contracts import Outcome
 from queueops.management.commands.queue import Command
 from queueops.management.queue.screen import moment, printable, table
 from queueops.redis import tail
+from tests.composites.trees import chain_of, plant
 from tests.inspecting.errors import stored
 from tests.kernel.desk import Desk
 from tests.waiting import wait_until
@@ -87,6 +88,16 @@ def test_a_list_counts_failed_attempts_and_says_so(desk: Desk) -> None:
     head, row, *_ = queue("list").splitlines()
     assert "FAILED" in head
     assert row[head.index("FAILED") :].startswith("0 of 3")
+
+
+def test_why_a_chain_waits_leads_to_its_parts_and_not_to_its_end(desk: Desk) -> None:
+    plant(desk, chain_of("c", "a", "b"))
+    for waiting in ("c", "b"):
+        told = queue("why", waiting)
+        assert "It waits for its " in told
+        assert "see: manage.py queue tree c --only open" in told
+        assert "queue cancel" not in told
+    assert "a" in queue("tree", "c", "--only", "open")
 
 
 def test_show_and_why_tell_one_task(desk: Desk) -> None:

@@ -65,7 +65,8 @@ def explain(*, id: str, pool: str, as_json: bool, **_: Any) -> Iterator[str]:
     for finding in () if as_json else findings:
         value = f"  ({cell(finding.value, 200)})" if finding.value else ""
         mend = f"\n    mend it: manage.py queue {command}" if (command := _command(finding, pool)) else ""
-        yield f"{'ok ' if finding.ok else 'NO '} {cell(finding.text, 500)}{value}{mend}"
+        see = f"\n    see: manage.py queue tree {finding.target} --only open" if finding.place == "parts" else ""
+        yield f"{'ok ' if finding.ok else 'NO '} {cell(finding.text, 500)}{value}{mend}{see}"
     if inspect.task(id, pool) is None:
         raise SystemExit(1)
 
