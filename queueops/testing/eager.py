@@ -52,6 +52,7 @@ class EagerBroker(EagerChunks):
         self.records: dict[tuple[str, str], Record] = {}
         self._number = 0
         self._emitted: dict[str, tuple[Sequence[Node], str, bytes]] = {}
+        self._batches: dict[str, list[EagerTree]] = {}
 
     def push(self, pushes: Sequence[Push], *, durable: bool = False) -> list[Pushed]:
         """Run the tasks, one after the other."""
@@ -67,7 +68,7 @@ class EagerBroker(EagerChunks):
         known = self.record(root.pool, root.id)
         if known is not None and not known.is_over:
             return Pushed(root.id, known.uid, "EXISTS")
-        return Pushed(root.id, EagerTree(nodes, self._made, self._run).run().uid, "OK")
+        return Pushed(root.id, EagerTree(nodes, self._made, self._run_part).run().uid, "OK")
 
     def emit(self, lease: Lease, nodes: Sequence[Node], answer: str, state: bytes) -> None:
         """Take what a running iterator answered."""
@@ -105,10 +106,21 @@ class EagerBroker(EagerChunks):
             return Row(task_id, "GONE", "")
         if verb not in ACTIONS[State(record.state)] or verb != "retry" or record.kind in CONTAINERS:
             return Row(task_id, "REFUSED", record.state, "tasks have ended when they are eager")
-        record.attempt, record.result, record.error = 0, b"", b""
-        if record.kind != "mapreduce" or self._take_up(record):
-            self._run(record)
+        self._run_again(record)
         return Row(task_id, "OK", record.state)
+
+    def _run_again(self, record: Record) -> None:
+        record.attempt, record.result, record.error = 0, b"", b""
+        if record.kind == "iterator":
+            self._run_failed(record)
+        elif record.kind != "mapreduce" or self._take_up(record):
+            self._run(record)
+
+    def _run_part(self, record: Record) -> None:
+        if record.begun:
+            self._run_again(record)
+        else:
+            self._run(record)
 
     def _push(self, push: Push) -> Pushed:
         known = self.record(push.pool, push.id)
@@ -121,6 +133,7 @@ class EagerBroker(EagerChunks):
 
     def _made(self, push: Push) -> Record:
         self._number += 1
+        self._batches.pop(push.id, None)
         record = _recorded(push, self._number)
         self.records[push.pool, push.id] = record
         return record
@@ -128,14 +141,26 @@ class EagerBroker(EagerChunks):
     def _go_on(self, record: Record) -> None:
         """Run what an iterator emitted; then it is called again, unless it is done."""
         nodes, answer, state = self._emitted.pop(record.id)
+        batches = self._batches.setdefault(record.id, [])
         if nodes:
-            tree = EagerTree(nodes, partial(self._part_of, record), self._run)
-            tree.run()
-            count_tasks(record, tree.parts)
+            batches.append(EagerTree(nodes, partial(self._part_of, record), self._run_part))
+            batches[-1].run()
+            count_tasks(record, [part for batch in batches for part in batch.parts])
+        record.cursor = record.cursor if answer == "done" else state
         if record.state == State.SUCCEEDED and answer != "done":
-            record.state, record.cursor = State.PENDING, state
+            record.state = State.PENDING
         elif record.state == State.SUCCEEDED and record.children_failed:
             fail_at_end(record)
+
+    def _run_failed(self, record: Record) -> None:
+        """What did not succeed of an iterator runs again; then it goes on from its last state."""
+        batches = self._batches.get(record.id, [])
+        record.state, record.reason = State.PENDING, ""
+        for batch in batches:
+            batch.run_failed()
+        count_tasks(record, [part for batch in batches for part in batch.parts])
+        if not record.is_over:
+            self._run(record)
 
     def _part_of(self, iterator: Record, push: Push) -> Record:
         """A task that an iterator emitted; what holds them together has its id and its policy, and is not kept."""

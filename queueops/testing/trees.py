@@ -34,6 +34,12 @@ class EagerTree:
         self._go(0, None)
         return self._records[0]
 
+    def run_failed(self) -> None:
+        """Run the parts again that did not succeed, each as a whole."""
+        for number in self._children[0]:
+            if self._records[number].state != State.SUCCEEDED:
+                self._go(number, None)
+
     @property
     def parts(self) -> list[Record]:
         """The records of what the root is made of."""
@@ -41,6 +47,7 @@ class EagerTree:
 
     def _go(self, number: int, previous: bytes | None) -> Record:
         push, record = self._nodes[number].push, self._records[number]
+        record.attempt, record.error, record.fingerprint, record.reason = 0, b"", "", ""
         own = dict(push.own)
         given = None if own.get("si") else previous
         if push.kind == "chain":
@@ -108,16 +115,15 @@ def _reason(child: Record) -> str:
 
 def count_tasks(record: Record, tasks: Sequence[Record]) -> None:
     """An iterator counts the tasks that it emitted, and fails with the first of them that does, or at its end."""
-    record.total = (record.total or 0) + len(tasks)
-    record.progress = (record.progress or 0) + sum(each.state in ENDED for each in tasks)
+    record.total = len(tasks)
+    record.progress = sum(each.state in ENDED for each in tasks)
     failed = [each for each in tasks if each.state != State.SUCCEEDED]
+    record.children_failed = len(failed)
     if failed and record.on_failure != "continue":
         _fail(record, failed[0])
     elif failed:
-        if not record.children_failed:
-            record.first_failure, record.child_error = _reason(failed[0]), failed[0].error
-            record.child_fingerprint = failed[0].fingerprint
-        record.children_failed += len(failed)
+        record.first_failure, record.child_error = _reason(failed[0]), failed[0].error
+        record.child_fingerprint = failed[0].fingerprint
 
 
 def fail_at_end(record: Record) -> None:

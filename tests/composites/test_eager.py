@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from typing import Any
 
 import pytest
 
-from queueops import chain, group
-from queueops.handle import TaskHandle
+from queueops import Batch, Iterator, MapReduce, chain, group
+from queueops.handle import Progress, TaskHandle
 from queueops.testing import eager, run_worker
 from tests.composites.work import Burst, Count, broken, note, seen, tell
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.usefixtures("namespace")
 
 
 @pytest.fixture(autouse=True)
-def one_number_is_broken() -> Iterator[None]:
+def one_number_is_broken() -> Generator[None, None, None]:
     """Each test begins with nothing seen."""
     seen.clear()
     broken.clear()
@@ -55,3 +55,58 @@ def test_it_ends_and_counts_as_with_a_worker(push: Callable[[], TaskHandle[Any]]
     handle = push()
     run_worker()
     assert at_once == told(handle)
+
+
+def test_an_id_that_has_ended_is_run_anew() -> None:
+    with eager():
+        assert Count.using(id="again").push(20).state == "failed"
+        broken.clear()
+        handle = Count.using(id="again").push(4)
+        assert (handle.state, handle.progress) == ("succeeded", Progress(4, 4))
+
+
+class Whole(Iterator):
+    """Emits an iterator, a chain and a map-reduce; they fail as long as a number is broken."""
+
+    on_failure = "continue"
+
+    def iterate(self, state: int | None) -> Batch | None:
+        """All of them, or the end."""
+        return None if state else Batch(1, [Count.s(15), chain(note.s(1), tell.si("end")), Fragile.s(), note.s(13)])
+
+
+class Fragile(MapReduce):
+    """One chunk fails as long as a number is broken."""
+
+    retries = 0
+
+    def map(self) -> list[int]:
+        """Two of them."""
+        return [1, 13]
+
+    def process(self, chunk: int) -> int:
+        """Fail with what is broken."""
+        return note(chunk)
+
+
+@pytest.mark.parametrize("push", [lambda: Burst.push(20), lambda: Count.push(20)])
+def test_a_retry_of_an_iterator_runs_what_failed_again_and_goes_on(push: Callable[[], TaskHandle[Any]]) -> None:
+    with eager():
+        handle = push()
+        assert handle.state == "failed"
+        assert handle.retry()
+        assert handle.state == "failed"
+        broken.clear()
+        assert handle.retry()
+        assert handle.state == "succeeded"
+        assert handle.progress == Progress(20, 20)
+        assert sorted(seen) == list(range(20))
+
+
+def test_a_retry_reaches_the_iterators_chains_and_map_reduces_that_it_emitted() -> None:
+    with eager():
+        handle = Whole.push()
+        assert handle.state == "failed"
+        broken.clear()
+        assert handle.retry()
+        assert (handle.state, handle.progress) == ("succeeded", Progress(4, 4))
