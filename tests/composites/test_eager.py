@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -14,16 +14,6 @@ from queueops.testing import eager, run_worker
 from tests.composites.work import Burst, Count, broken, note, seen, tell
 
 pytestmark = pytest.mark.usefixtures("namespace")
-
-
-@pytest.fixture(autouse=True)
-def one_number_is_broken() -> Generator[None, None, None]:
-    """Each test begins with nothing seen."""
-    seen.clear()
-    broken.clear()
-    broken.add(13)
-    yield
-    broken.clear()
 
 
 def test_an_iterator_runs_within_its_push() -> None:
