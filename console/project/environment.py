@@ -11,6 +11,8 @@ from urllib.parse import unquote, urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
 
+OTHERS = 0o077
+
 
 def flag(name: str, default: bool) -> bool:
     """A switch: 1, true, yes and on are on."""
@@ -20,6 +22,23 @@ def flag(name: str, default: bool) -> bool:
 def words(name: str) -> list[str]:
     """A list, separated by commas."""
     return [word.strip() for word in os.environ.get(name, "").split(",") if word.strip()]
+
+
+def private_folder(folder: Path, *, ours: bool = False) -> None:
+    """Make the folder for its owner alone. Raises ImproperlyConfigured when it is there and other users can enter it.
+
+    The project's own folder (`ours`) is closed; one that somebody has chosen may serve other purposes, too.
+    """
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    found = folder.stat()
+    if not found.st_mode & OTHERS:
+        return
+    if not ours or found.st_uid != os.geteuid():
+        raise ImproperlyConfigured(
+            f"Other users of this machine can enter {folder} (mode {found.st_mode & 0o7777:04o}), where the project "
+            f"keeps its database and keys. Write: chmod 700 {folder} - or name a folder that is not there yet."
+        )
+    folder.chmod(0o700)
 
 
 def secret_key(data: Path, *, production: bool) -> str:
@@ -40,6 +59,7 @@ def database(data: Path) -> dict[str, Any]:
     if not (url := os.environ.get("QUEUEOPS_DATABASE_URL")):
         pragmas = "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA foreign_keys=ON;"
         options = {"transaction_mode": "IMMEDIATE", "timeout": 20, "init_command": pragmas}
+        _close_to_others(data / "db.sqlite3")
         return {"ENGINE": "django.db.backends.sqlite3", "NAME": data / "db.sqlite3", "OPTIONS": options}
     parts = urlsplit(url)
     if parts.scheme not in ("postgresql", "postgres"):
@@ -53,6 +73,17 @@ def database(data: Path) -> dict[str, Any]:
         "PORT": parts.port or "",
         "CONN_MAX_AGE": 60,
     }
+
+
+def _close_to_others(database: Path) -> None:
+    """Make the file of a new database readable by its owner alone; SQLite gives its log and its index the same mode."""
+    if not database.exists():
+        database.touch(mode=0o600)
+    for path in (database, *database.parent.glob(f"{database.name}-*")):
+        with suppress(FileNotFoundError):  # the last connection removes both
+            found = path.stat()
+            if found.st_mode & OTHERS and found.st_uid == os.geteuid():
+                path.chmod(0o600)
 
 
 def _write_once(path: Path, text: str) -> None:

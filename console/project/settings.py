@@ -10,13 +10,21 @@ import os
 from pathlib import Path
 from typing import Any
 
-from csp.constants import NONE, SELF
+from django.core.exceptions import ImproperlyConfigured
 
-from console.project import environment
+from console.project import environment, packages
+
+if lacking := packages.missing(packages.SETTINGS):
+    raise ImproperlyConfigured(
+        f"The project console.project needs packages that are not installed: {lacking}. "
+        "Write: pip install 'queueops[project]'"
+    )
+
+from csp.constants import NONE, SELF
 
 BASE_DIR = Path(__file__).resolve().parents[2]
 DATA = Path(os.environ.get("QUEUEOPS_DATA") or BASE_DIR / "var").absolute()
-DATA.mkdir(parents=True, exist_ok=True)
+environment.private_folder(DATA, ours=DATA == BASE_DIR / "var")
 
 PRODUCTION = os.environ.get("QUEUEOPS_ENV", "development") == "production"
 DEBUG = not PRODUCTION and environment.flag("QUEUEOPS_DEBUG", True)
@@ -33,7 +41,6 @@ INSTALLED_APPS = [
     "whitenoise.runserver_nostatic",
     "django.contrib.staticfiles",
     "csp",
-    "django_htmx",
     "queueops",
     "console",
 ]
@@ -49,7 +56,6 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
-    "django_htmx.middleware.HtmxMiddleware",
 ]
 
 ROOT_URLCONF = "console.project.urls"
