@@ -8,6 +8,7 @@ from queueops import conf
 from queueops.redis.checking import Checking
 from queueops.redis.chunking import Chunking
 from queueops.redis.controlling import Controlling
+from queueops.redis.flushing import Flushing
 from queueops.redis.mending import Mending
 from queueops.redis.planting import Planting
 from queueops.redis.scheduling import Scheduling
@@ -15,7 +16,7 @@ from queueops.redis.watching import Watching
 from queueops.redis.working import Working
 
 
-class RedisBroker(Planting, Working, Watching, Controlling, Chunking, Mending, Scheduling, Checking):
+class RedisBroker(Planting, Working, Watching, Controlling, Chunking, Mending, Scheduling, Checking, Flushing):
     """Every role on one link."""
 
 

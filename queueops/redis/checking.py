@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import redis
 from redis.exceptions import ResponseError
 
 from queueops.conf import Settings
+from queueops.records import FIELDS, WHOLE
 from queueops.redis.facts import text
+from queueops.redis.keys import KINDS, kind_of
 from queueops.redis.link import Link
+from queueops.redis.wrong_types import WRONGTYPE, replies
 from queueops.states import State
 
 STEP = 100
@@ -23,6 +26,11 @@ NAMES, RUNNING = "names", "running"
 MOST_COUNTED, NAMES_AT_ONCE = 5_000, 5
 """Of an index with more members the counters are left as they are, where only a walk could tell."""
 CHUNK = re.compile(r"[^#]+#[0-9]+")
+RECORD_KINDS = ("task:<id>", "task:<id>#<number>", "command:<id>")
+"""Of these the script says that they cannot be read: they are quarantined."""
+KEY, ADVICE = "~key:", "Delete it, or restore it."
+Faults = list[tuple[str, str]]
+_WHOLE = " ".join(f"{short}:{name}" for short, name in FIELDS.items() if name in WHOLE)
 
 
 class Checked(NamedTuple):
@@ -34,11 +42,18 @@ class Checked(NamedTuple):
 
 
 class Places:
-    """What names tasks, in the order of the check."""
+    """What names tasks, in the order of the check; and what the walk has found, for a task has several names."""
 
     def __init__(self, names: list[str]) -> None:
         self.names = names
         self.number = {name: number for number, name in enumerate(names)}
+        self._found: set[int] = set()
+
+    def new(self, faults: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+        """Those that this walk has not found before, where a task has another of its names."""
+        fresh = [fault for fault in dict.fromkeys(faults) if hash(fault) not in self._found]
+        self._found.update(map(hash, fresh))
+        return fresh
 
     def next(self, place: str, cursor: str) -> str:
         """Where the step behind this one begins; empty at the end."""
@@ -56,61 +71,65 @@ class Checking(Link):
         super().__init__(settings)
         self._walked: dict[tuple[str, bool], Places] = {}
 
-    def check(self, pool: str, after: str = "", *, repair: bool = False) -> Checked:
-        """The step that begins at `after`. Raises BrokenPool where a key is no index at all."""
+    def check(self, pool: str, after: str = "", *, repair: bool = False, counters: bool = True) -> Checked:
+        """The step that begins at `after`. Raises BrokenPool where nothing can be checked without a broken key.
+
+        A repair puts the display counters right, too, unless ``counters`` is false.
+        """
         try:
-            return self._check(pool, after, repair=repair)
+            return self._check(pool, after, repair=repair, counters=counters)
         except ResponseError as error:
             raise self.explained(pool, error) from error
 
-    def _check(self, pool: str, after: str, *, repair: bool) -> Checked:
-        places = self._places_of(pool, after, repair=repair)
+    def _check(self, pool: str, after: str, *, repair: bool, counters: bool) -> Checked:
+        places = self._places_of(pool, after, counters=repair and counters)
         place, _, cursor = after.rpartition(" ") if after else (places.names[0], "", "0")
         if place not in places.number:  # a lane that is gone meanwhile
             place, cursor = next((each for each in places.names if each > place), RECORDS), "0"
         if place in (NAMES, RUNNING):
             return self._recount(pool, places, place, cursor)
-        ids, cursor = self._walk(pool, place, cursor)
+        ids, cursor, faults = self._walk(pool, place, cursor)
         lane = place.partition(":")[2] if place.startswith(("lane:", "slots:", "round:")) else ""
-        found: list[bytes] = []
         if ids or place.startswith("round:"):
-            found = self._call("fsck", pool, int(repair), lane, "", "", self.rules, *ids)
-        return Checked(len(ids), _pairs(found), places.next(place, cursor))
+            faults += _pairs(self._call("fsck", pool, int(repair), lane, _WHOLE, "", self.rules, *ids))
+        return Checked(len(ids), places.new(faults), places.next(place, cursor))
 
     def _recount(self, pool: str, places: Places, place: str, cursor: str) -> Checked:
         """Put the display counters right; of the names some at a time."""
         if place == RUNNING:
             return Checked(0, _pairs(self._call("recount", pool, MOST_COUNTED)), places.next(place, cursor))
         key, found = self.keys(pool).names, []
-        following, rows = self._repeat(lambda: self.client.zscan(key, int(cursor), count=STEP))
+        (page,) = self.ask(pool, lambda client: replies(client, lambda pipe: pipe.zscan(key, int(cursor), count=STEP)))
+        following, rows = page or (0, ())
         names = list(dict.fromkeys(name for name, _ in rows))
         for start in range(0, len(names), NAMES_AT_ONCE):
             found += self._call("recount", pool, MOST_COUNTED, *names[start : start + NAMES_AT_ONCE])
         return Checked(0, _pairs(found), places.next(place, str(following)))
 
-    def _places_of(self, pool: str, after: str, *, repair: bool) -> Places:
+    def _places_of(self, pool: str, after: str, *, counters: bool) -> Places:
         """Those of a walk; what another process began, or is forgotten, is read anew."""
-        found = self._walked.get((pool, repair)) if after else None
+        found = self._walked.get((pool, counters)) if after else None
         if found is None:
-            found = Places(self._places(pool) + ([NAMES, RUNNING] if repair else []))
-            self._walked[pool, repair] = found
+            found = Places(self._places(pool) + ([NAMES, RUNNING] if counters else []))
+            self._walked[pool, counters] = found
         return found
 
     def _places(self, pool: str) -> list[str]:
-        known = self._repeat(lambda: self.client.zrevrange(self.keys(pool).lanes, 0, MOST_LANES - 1))
-        lanes = sorted({"default", *map(text, known)})
+        key = self.keys(pool).lanes
+        (known,) = self.ask(pool, lambda client: replies(client, lambda pipe: pipe.zrevrange(key, 0, MOST_LANES - 1)))
+        lanes = sorted({"default", *map(text, known or ())})
         of_lanes = [f"{part}:{lane}" for part in ("lane", "slots", "round") for lane in lanes]
         return sorted(["agenda", HELD, *of_lanes, RECORDS, *(f"state:{state}" for state in State)], key=_rank)
 
-    def _walk(self, pool: str, place: str, cursor: str) -> tuple[list[str], str]:
-        keys, client = self.keys(pool), self.client
+    def _walk(self, pool: str, place: str, cursor: str) -> tuple[list[str], str, Faults]:
+        keys = self.keys(pool)
         kind, _, name = place.partition(":")
         if kind == "round":
-            return [], "0"
+            return [], "0", []
         if kind == RECORDS:
             return self._records(pool, cursor)
 
-        def scan() -> Any:
+        def scan(client: redis.Redis) -> Any:
             if kind == "slots":
                 return client.sscan(keys.lane_active(name), int(cursor), count=STEP)
             places = {
@@ -122,23 +141,33 @@ class Checking(Link):
             key = places[kind]
             return client.zscan(key, int(cursor), count=STEP)
 
-        following, found = self._repeat(scan)
+        try:
+            following, found = self.ask(pool, scan)
+        except ResponseError as error:
+            if WRONGTYPE not in str(error):
+                raise
+            return [], "0", []  # the walk over all keys names it
         members = (text(row) if kind == "slots" else text(row[0]) for row in found)
-        return list(dict.fromkeys(_tasks(members))), str(following)
+        return list(dict.fromkeys(_tasks(members))), str(following), []
 
-    def _records(self, pool: str, cursor: str) -> tuple[list[str], str]:
-        """Records, whether any index names them or not: for this alone the keys are scanned, of the pool's node."""
-        start = self.keys(pool).task("")
-        node = {"target_nodes": self.client.get_node_from_key(start)} if self._is_cluster else {}
-        reply = self._repeat(lambda: self.client.scan(int(cursor), match=f"{start}*", count=STEP, **node))
-        following, found = reply
-        if isinstance(following, dict):
-            following = next(iter(following.values()))
-        return list(dict.fromkeys(_tasks(text(key)[len(start) :] for key in found))), str(following)
+    def _records(self, pool: str, cursor: str) -> tuple[list[str], str, Faults]:
+        """Records and commands, whether any index names them or not; and keys of another type than they should be.
 
-    @property
-    def _is_cluster(self) -> bool:
-        return isinstance(self.client, redis.RedisCluster)
+        For this alone the keys are scanned, of the pool's node.
+        """
+        prefix = f"{self.keys(pool).prefix}:"
+        following, found = self.ask(pool, lambda client: client.scan(int(cursor), match=f"{prefix}*", count=STEP))
+        kinds = {key: kind for key in found if (kind := kind_of(text(key)[len(prefix) :]))}
+        types = self.ask(pool, lambda client: replies(client, lambda pipe: [pipe.type(key) for key in kinds]))
+        faults = [
+            (f"{KEY}{text(key)[len(prefix) :]}", f"{text(key)} is a {text(type)}, not a {KINDS[kind]}. {ADVICE}")
+            for (key, kind), type in zip(kinds.items(), types, strict=True)
+            if kind not in RECORD_KINDS and text(type) not in ("none", KINDS[kind])
+        ]
+        parts = [text(key)[len(prefix) :].partition(":") for key in kinds]
+        ids = _tasks(rest for family, _, rest in parts if family == "task")
+        commands = (f"~command:{rest}" for family, _, rest in parts if family == "command")
+        return list(dict.fromkeys([*ids, *commands])), str(following), faults
 
 
 def _pairs(found: list[bytes]) -> list[tuple[str, str]]:

@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import partial
 from hashlib import blake2b
+from typing import Any
+
+import redis
 
 from queueops.contracts import ChunkRow
 from queueops.errors import ChunksLost, StaleLease
 from queueops.redis.link import BATCH, Link
+from queueops.redis.wrong_types import replies
 from queueops.states import ChunkState
 
 PAGE, PAGE_BYTES = 250, 256 * 1024
@@ -46,7 +50,7 @@ class Chunking(Link):
     def written_stages(self, pool: str, task_id: str) -> Iterator[tuple[int, str]]:
         """The stages that a map wrote which has not ended: the number behind each one's last chunk, and its digest."""
         key, start = self.keys(pool).chunks(task_id, "stages"), 0
-        while page := self._repeat(partial(self.client.zrange, key, start, start + BATCH - 1)):
+        while page := self.ask(pool, partial(_slice, key, start, BATCH)):
             for found in page:
                 end, _, told = found.decode().partition(":")
                 yield int(end), told
@@ -68,30 +72,29 @@ class Chunking(Link):
         """How many chunks a task has, by state."""
         keys = self.keys(pool)
 
-        def read() -> list[int]:
-            with self.client.pipeline() as pipe:  # of one moment, so that no chunk is counted twice
-                for state in CHUNK_STATES:
-                    pipe.zcard(keys.chunks(task_id, state))
-                return list(pipe.execute())
+        def fill(pipe: Any) -> None:
+            for state in CHUNK_STATES:
+                pipe.zcard(keys.chunks(task_id, state))
 
-        return dict(zip(CHUNK_STATES, self._repeat(read), strict=True))
+        # of one moment, so that no chunk is counted twice
+        found = self.ask(pool, lambda client: replies(client, fill, transaction=True))
+        return {state: count or 0 for state, count in zip(CHUNK_STATES, found, strict=True)}
 
     def chunk_numbers(self, pool: str, task_id: str, state: str, start: int = 0, count: int = BATCH) -> list[int]:
         """Numbers of the chunks in a state, from a rank on: pending ones by number, others by time."""
         key = self.keys(pool).chunks(task_id, state)
-        return [int(n) for n in self._repeat(lambda: self.client.zrange(key, start, start + count - 1))]
+        return [int(n) for n in self.ask(pool, partial(_slice, key, start, count))]
 
     def chunk_rows(self, pool: str, task_id: str, numbers: Sequence[int], *fields: str) -> list[ChunkRow]:
         """Fields of chunks, in one round trip; at most 500."""
         keys = self.keys(pool)
 
-        def read() -> list[list[bytes | None]]:
-            with self.client.pipeline(transaction=False) as pipe:
-                for number in numbers:
-                    pipe.hmget(keys.chunk(task_id, number), "s", *fields)
-                return list(pipe.execute())
+        def fill(pipe: Any) -> None:
+            for number in numbers:
+                pipe.hmget(keys.chunk(task_id, number), "s", *fields)
 
-        rows = self._repeat(read)
+        blank: list[bytes | None] = [None] * (1 + len(fields))
+        rows = [row or blank for row in self.ask(pool, lambda client: replies(client, fill))]
         return [
             ChunkRow(number, (row[0] or b"").decode(), dict(zip(fields, row[1:], strict=True)))
             for number, row in zip(numbers, rows, strict=True)
@@ -102,9 +105,19 @@ class Chunking(Link):
 
         ``count`` is the number of all chunks. Raises ChunksLost for those whose record is gone, unless they failed.
         """
+        for page in self.chunk_result_pages(pool, task_id, count):
+            yield from page
+
+    def chunk_result_pages(self, pool: str, task_id: str, count: int) -> Iterator[list[bytes]]:
+        """The same, page by page."""
         number = 0
         while number < count:
             number, lost, results = self._call("results", pool, task_id, number, count, PAGE, PAGE_BYTES)
             if lost:
                 raise ChunksLost(id=task_id, numbers=[int(each) for each in lost])
-            yield from results
+            yield results
+
+
+def _slice(key: str, start: int, count: int, client: redis.Redis) -> Any:
+    """Members of an index from a rank on."""
+    return client.zrange(key, start, start + count - 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -13,7 +14,7 @@ from queueops.redis.broker import RedisBroker
 from queueops.redis.chunking import CHUNK_STATES
 from queueops.redis.facts import maybe_whole, text, whole
 from queueops.redis.keys import Keys
-from queueops.redis.replies import repeat
+from queueops.redis.wrong_types import replies
 
 MOST_READ = 2000
 """Members of one set that are read for a picture; a larger set is sampled."""
@@ -116,6 +117,8 @@ class ChunkReader:
     def __init__(self, broker: RedisBroker, pool: str, task_id: str) -> None:
         """Bind a broker's connection and the task."""
         self._broker, self._keys, self._id = broker, Keys(broker.settings.namespace, pool), task_id
+        self.broken: dict[str, None] = {}
+        """Keys that hold something else than they should; they count as empty."""
 
     def summary(self) -> Summary:
         """All figures at once."""
@@ -149,28 +152,32 @@ class ChunkReader:
         """One chunk in full."""
         keys, ref = self._keys, f"{self._id}#{number}"
 
-        def read() -> list[Any]:
-            with self._broker.client.pipeline(transaction=False) as pipe:
-                pipe.hgetall(keys.chunk(self._id, number))
-                pipe.zscore(keys.chunks(self._id, "failed"), number)
-                pipe.hgetall(keys.task(f"{ref}~"))
-                pipe.lrange(keys.log(ref), -100, -1)
-                pipe.zscore(keys.agenda, ref)
-                pipe.hmget(keys.task(self._id), PARENT)
-                return list(pipe.execute())
+        def fill(pipe: Any) -> None:
+            pipe.hgetall(keys.chunk(self._id, number))
+            pipe.zscore(keys.chunks(self._id, "failed"), number)
+            pipe.hgetall(keys.task(f"{ref}~"))
+            pipe.lrange(keys.log(ref), -100, -1)
+            pipe.zscore(keys.agenda, ref)
+            pipe.hmget(keys.task(self._id), PARENT)
 
-        record, failed, second, log, due, parent = self._repeat(read)
-        known = {field: text(value) for field, value in zip(PARENT, parent, strict=True) if value is not None}
+        record, failed, second, log, due, parent = self._repeat(lambda: replies(self._broker.at(keys.pool), fill))
+        known = {field: text(value) for field, value in zip(PARENT, parent or (), strict=False) if value is not None}
         lost = not record and failed is not None
-        return Single(record=record, lost=lost, second=second, log=log, due=maybe_whole(due), parent=known)
+        return Single(
+            record=record or {}, lost=lost, second=second or {}, log=log or [], due=maybe_whole(due), parent=known
+        )
 
     def _call(self, script: str, *values: str | int) -> Any:
-        return self._repeat(lambda: self._broker.scripts.call(script, self._keys.prefix, self._id, *values))
+        """What a script answers; the keys that it found wrong are remembered."""
+        call = partial(self._broker.scripts.call, script, self._keys.prefix, self._id, *values)
+        wrong, reply = self._repeat(call)
+        self.broken |= dict.fromkeys(map(text, wrong))
+        return reply
 
     def _repeat(self, call: Callable[[], Any]) -> Any:
         """Raises BrokerUnavailable and BrokenPool."""
         try:
-            return repeat(call, self._broker.settings.url, self._broker.settings.retry)
+            return self._broker._repeat(call, self._keys.pool)
         except ResponseError as error:
             raise self._broker.explained(self._keys.pool, error) from error
 

@@ -15,15 +15,15 @@ from urllib.parse import SplitResult, unquote, urlsplit
 import redis
 from redis.backoff import NoBackoff
 from redis.cluster import ClusterNode, RedisCluster
-from redis.connection import UnixDomainSocketConnection, parse_url
+from redis.connection import parse_url
 from redis.retry import Retry
 from redis.sentinel import Sentinel
 
+from queueops.conf import redactor
 from queueops.errors import BadSetting, BadUrl
 from queueops.redis import embedded
-from queueops.scrub import scrub
-
-__all__ = ["connect", "scrub"]
+from queueops.redis.servers import Cluster, OneServer
+from queueops.redis.trusted_socket import TrustedConnection
 
 OPTIONS: dict[str, Any] = {
     "decode_responses": False,
@@ -44,43 +44,62 @@ def connect(url: str, **options: Any) -> redis.Redis:
 
     A caller that blocks longer than 10 s in one command passes `socket_timeout`.
     """
-    scheme, _, rest = url.partition(":")
+    known = _as_redis(url)
+    scheme, _, rest = known.partition(":")
     chosen = OPTIONS | {"retry": Retry(NoBackoff(), 0)} | options
     if scheme == "embedded":
         return _embedded(Path(rest.removeprefix("//")), chosen)
     try:
         if scheme in ("redis", "rediss"):
-            _database(urlsplit(url).path)
-            return redis.Redis.from_url(url, **chosen)
+            _database(urlsplit(known).path)
+            return redis.Redis.from_url(known, **chosen)
         if scheme == "unix":
-            return redis.Redis.from_url(url, **_for_socket(chosen))
+            return redis.Redis.from_url(known, **_for_socket(chosen))
         if scheme in ("redis+sentinel", "rediss+sentinel"):
-            return _sentinel(urlsplit(url), chosen)
+            return _sentinel(urlsplit(known), chosen)
         if scheme in ("redis+cluster", "rediss+cluster"):
-            return _cluster(urlsplit(url), chosen)
+            return _cluster(urlsplit(known), chosen)
     except ValueError as error:
-        raise BadUrl(url=scrub(url), reason=str(error)) from error
-    raise BadUrl(url=scrub(url), reason=f"there is no scheme {scheme!r}")
+        raise BadUrl(url=redactor().text(url), reason=str(error)) from error
+    raise BadUrl(url=redactor().text(url), reason=f"there is no scheme {scheme!r}")
+
+
+def servers(url: str, **options: Any) -> OneServer | Cluster:
+    """The servers of a URL, each with a client of its own as `connect` makes it. Asks nobody. Raises BadUrl."""
+    known = _as_redis(url)
+    if not known.partition(":")[0].endswith("+cluster"):
+        return OneServer(connect(url, **options))
+    try:
+        hosts, own = _read_cluster(urlsplit(known))
+    except ValueError as error:
+        raise BadUrl(url=redactor().text(url), reason=str(error)) from error
+    return Cluster(hosts, OPTIONS | {"retry": Retry(NoBackoff(), 0)} | options | own)
+
+
+def _as_redis(url: str) -> str:
+    """A ``valkey:`` URL as redis-py knows it; both servers speak one protocol."""
+    return f"redis{url.removeprefix('valkey')}" if url.startswith("valkey") else url
 
 
 def check(url: str, **options: Any) -> None:
     """Read the URL and the options as `connect` does, and ask nobody. Raises BadUrl and BadSetting."""
     _check_files(options)
+    known = _as_redis(url)
     try:
-        if "db" in options and url.startswith(("redis:", "rediss:")) and urlsplit(url).path.strip("/"):
+        if "db" in options and known.startswith(("redis:", "rediss:")) and urlsplit(known).path.strip("/"):
             expected = "left out: the URL names the database"
             raise BadSetting(place="QUEUEOPS['CONNECT']['db']", value=str(options["db"]), expected=expected)
-        if url.partition(":")[0].endswith("+cluster"):
-            _read_cluster(urlsplit(url))
+        if known.partition(":")[0].endswith("+cluster"):
+            _read_cluster(urlsplit(known))
             return
         with connect(url, **options) as client:
             client.connection_pool.make_connection()
     except ValueError as error:
-        raise BadUrl.unwrap(error) or BadUrl(url=scrub(url), reason=str(error)) from error
+        raise BadUrl.unwrap(error) or BadUrl(url=redactor().text(url), reason=str(error)) from error
     except (TypeError, redis.exceptions.RedisError) as error:
         unknown = re.search(r"unexpected keyword argument '(\w+)'", str(error))
         if unknown and unknown[1] not in options:
-            raise BadUrl(url=scrub(url), reason=f"a connection has no option {unknown[1]!r}") from error
+            raise BadUrl(url=redactor().text(url), reason=f"a connection has no option {unknown[1]!r}") from error
         place, names = "QUEUEOPS['CONNECT']", ", ".join(options) or "empty"
         raise BadSetting(place=place, value=names, expected=f"what this URL's connections take: {error}") from error
 
@@ -96,19 +115,19 @@ def _check_files(options: Mapping[str, Any]) -> None:
             )
 
 
-class EmbeddedConnection(UnixDomainSocketConnection):
+class EmbeddedConnection(TrustedConnection):
     """A connection that starts its server when there is none, so that no process must be started before another."""
 
     def __init__(self, directory: Path, **options: Any) -> None:
-        super().__init__(path=str(embedded.socket_path(directory.absolute())), **options)  # type: ignore[no-untyped-call]
-        self.directory = directory
+        home = directory.absolute()
+        super().__init__(path=str(embedded.socket_path(home)), home=home, **options)
 
     def _connect(self) -> Any:
         try:
-            return super()._connect()  # type: ignore[no-untyped-call]
+            return super()._connect()
         except (FileNotFoundError, ConnectionRefusedError):
-            embedded.start(self.directory)
-            return super()._connect()  # type: ignore[no-untyped-call]
+            embedded.start(self.home)
+            return super()._connect()
 
 
 def _embedded(directory: Path, options: dict[str, Any]) -> redis.Redis:

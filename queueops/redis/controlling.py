@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from queueops import states
+from queueops import endings, states
 from queueops.contracts import Row
 from queueops.errors import BadReply
-from queueops.ids import new_id
+from queueops.ids import lane_or_none, new_id
 from queueops.redis.posting import Posting
 
 MOST_AT_ONCE = 500
 """Rows in one call."""
+MOST_LANES = 500
+"""Of more lanes than this that fit patterns, those used last get their limits when a worker starts."""
 TRASH_MS = 86_400_000
 """How long a deleted task can be brought back."""
 
@@ -35,14 +37,17 @@ class Controlling(Posting):
         postpone: due in epoch ms, or "+ms" from now; cancel: the reason (``hard``: what runs is interrupted);
         retry and edit: new arguments as JSON ('-' = none); priority: the number; move: the lane; keep: ms.
         """
+        if verb == "move":
+            self.lane_patterns.prepare(pool, [str(value)])
         allowed = ",".join(states.states_allowing(verb))
         second = "hard" if hard else TRASH_MS
-        alone, *reply = self._call(
+        alone, *reply, ended = self._call(
             "control", pool, verb, token or new_id(), value, second, self.rules, who[:100], allowed, *ids
         )
         texts = [part.decode("utf-8", "replace") for part in reply]
         if len(texts) != 3 * len(ids):
             raise BadReply(script="control", reply=texts[:6])
+        endings.tell(endings.read(pool, ended))
         if alone == b"1":
             self.bring(pool)
         return [Row(task_id, *texts[3 * i : 3 * i + 3]) for i, task_id in enumerate(ids)]
@@ -67,8 +72,11 @@ class Controlling(Posting):
         What an operator changed since stays until the settings say something else.
         """
         for lane, wanted in self.settings.pool(pool).lanes.items():
-            values = {"limit": wanted.limit, "rate": wanted.rate, "weight": wanted.weight}
-            self._call("lane", pool, lane, "1", *_flat(values))
+            self.declare_lane(pool, lane, wanted)
+        if self.lane_patterns.has_any(pool):
+            key = self.keys(pool).lanes
+            found = self.ask(pool, lambda client: client.zrevrange(key, 0, MOST_LANES - 1))
+            self.lane_patterns.prepare(pool, filter(None, map(lane_or_none, found)))
 
 
 def _flat(values: Mapping[str, str | float | None]) -> list[str | float]:

@@ -2,47 +2,38 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterable
 from typing import Any
 
-from queueops.redis.keys import Keys
+from queueops.redis.keys import KINDS, Keys
 from queueops.states import ChunkState, State
 
-TYPES = {
-    "zset": (
-        "agenda",
-        "commands",
-        "commands_dead",
-        "commands_locked",
-        "errors",
-        "idle",
-        "lanes",
-        "lanes_ready",
-        "names",
-        "schedules",
-        "tags",
-        "trashed",
-        "workers",
-    ),
-    "hash": ("clock", "counts"),
-    "string": ("seq", "snapshot", "sampler", "tail"),
-}
+_PLACEHOLDER = re.compile("<[a-z]+>")
 MOST = 200
 """So many lanes and workers are looked at, those used last."""
 SIGNS = ("WRONGTYPE", "not an integer", "not a valid float")
 """What the error of a script says when a key of the pool is to blame."""
 
 
-def foreign_keys(client: Any, keys: Keys, lanes: Iterable[str] = ()) -> list[str]:
-    """The pool's own keys that hold something else than they should, each with what it holds; those of `lanes`, too."""
-    expected = {getattr(keys, name): kind for kind, names in TYPES.items() for name in names}
+def foreign_keys(client: Any, keys: Keys, lanes: Iterable[str] = (), about: Iterable[object] = ()) -> list[str]:
+    """The pool's own keys that hold something else than they should, each with what it holds; those of `lanes`, and of
+    whatever has one of the names in `about`: a task, a worker, a schedule.
+    """
+    expected = {f"{keys.prefix}:{name}": kind for name, kind in KINDS.items() if "<" not in name}
     expected |= {keys.state(state): "zset" for state in (*State, ChunkState.ACTIVE)}
     expected |= {keys.metrics(int(time.time() // 60) - ago): "hash" for ago in (-1, 0, 1)}
     for lane in ["default", *lanes, *_members(client, keys.lanes)]:
         expected |= {keys.lane(lane): "zset", keys.lane_conf(lane): "hash", keys.lane_active(lane): "set"}
     for worker in _members(client, keys.workers):
         expected |= {keys.worker(worker): "hash", keys.wake(worker): "list"}
+    for name in about:
+        expected |= {
+            f"{keys.prefix}:{_PLACEHOLDER.sub(str(name), kind)}": wanted
+            for kind, wanted in KINDS.items()
+            if "<" in kind and "<number>" not in kind
+        }
     with client.pipeline(transaction=False) as pipe:
         for key in expected:
             pipe.type(key)

@@ -13,7 +13,6 @@ import hashlib
 import os
 import signal
 import subprocess
-import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -26,11 +25,13 @@ from redis.retry import Retry
 
 from queueops.errors import EmbeddedFailed
 from queueops.redis.binary import find_server
+from queueops.redis.trusted_socket import TrustedConnection, check_folder, temporary_folder
 
 START_SECONDS = 60.0  # reading a large append-only file takes a while
 STOP_SECONDS = 20.0
 LOG_BYTES = 4 * 1024 * 1024
 SOCKET_BYTES = 100  # the kernel takes 107, macOS 103
+PRIVATE = 0o077  # the server's files hold what tasks were given
 NEVER = Retry(NoBackoff(), 0)
 
 CONFIG = {
@@ -76,7 +77,7 @@ def status(directory: Path | str) -> Server:
     home = Path(directory).absolute()
     socket = socket_path(home)
     pid = _pid(home) if _held(home) else 0
-    return Server(directory=home, socket=socket, pid=pid, answers=pid != 0 and _answers(socket))
+    return Server(directory=home, socket=socket, pid=pid, answers=pid != 0 and _answers(socket, home))
 
 
 def start(directory: Path | str, *, timeout: float = START_SECONDS, options: Mapping[str, str] | None = None) -> Server:
@@ -96,7 +97,7 @@ def start(directory: Path | str, *, timeout: float = START_SECONDS, options: Map
             if lock is not None:
                 _launch(home, lock, options or {})
                 launched = True
-        if _answers(socket_path(home)):
+        if _answers(socket_path(home), home):
             return status(home)
         time.sleep(0.02)
     reason = f"the process {_pid(home)} is there but does not answer for {timeout:g} s. {_last_words(home)}"
@@ -134,7 +135,7 @@ def socket_path(home: Path) -> Path:
     if len(os.fsencode(inside)) <= SOCKET_BYTES:
         return inside
     digest = hashlib.sha256(os.fsencode(home)).hexdigest()[:20]
-    return Path(tempfile.gettempdir()) / f"queueops-{os.getuid()}" / f"{digest}.sock"
+    return temporary_folder() / f"{digest}.sock"
 
 
 def _make_home(home: Path) -> None:
@@ -142,10 +143,9 @@ def _make_home(home: Path) -> None:
         home.mkdir(parents=True, exist_ok=True, mode=0o700)
         if not (ignored := home / ".gitignore").exists():
             ignored.write_text("*\n")  # it is in the project by default, and holds what tasks were given
-        outside = socket_path(home).parent
-        outside.mkdir(exist_ok=True, mode=0o700)
-        if outside.stat().st_uid != os.getuid():
-            raise EmbeddedFailed(directory=home, verb="start", reason=f"{outside} belongs to somebody else")
+        folder = socket_path(home).parent
+        folder.mkdir(exist_ok=True, mode=0o700)
+        check_folder(folder, home)
     except OSError as error:
         raise EmbeddedFailed(directory=home, verb="start", reason=str(error)) from error
 
@@ -179,6 +179,7 @@ def _launch(home: Path, lock: int, options: Mapping[str, str]) -> None:
     socket_path(home).unlink(missing_ok=True)
     binary = find_server(home)
     _rotate(home / "valkey.log")
+    _close_to_others(home)
     chosen = CONFIG | {"dir": str(home), "unixsocket": str(socket_path(home))} | dict(options)
     config = "".join(f"{name} {_quoted(value)}\n" for name, value in chosen.items())
     done = subprocess.run(  # noqa: S603 - the binary is ours, and no shell reads the text
@@ -187,6 +188,7 @@ def _launch(home: Path, lock: int, options: Mapping[str, str]) -> None:
         cwd=home,
         env=ENVIRONMENT | os.environ,
         pass_fds=[lock],
+        umask=PRIVATE,
         capture_output=True,
         check=False,
         timeout=START_SECONDS,
@@ -194,6 +196,13 @@ def _launch(home: Path, lock: int, options: Mapping[str, str]) -> None:
     if done.returncode:
         reason = (done.stderr + done.stdout).decode(errors="replace").strip()[-500:]
         raise EmbeddedFailed(directory=home, verb="start", reason=reason or f"{binary} ended with {done.returncode}")
+
+
+def _close_to_others(home: Path) -> None:
+    """Of a server that an earlier version has started, others could read the files where they can enter the folder."""
+    for path, mode in ((home / "appendonlydir", 0o700), *((log, 0o600) for log in home.glob("valkey.log*"))):
+        if path.exists():
+            path.chmod(mode)
 
 
 def _quoted(value: str) -> str:
@@ -206,8 +215,11 @@ def _rotate(log: Path) -> None:
         log.replace(log.with_suffix(".log.1"))
 
 
-def _answers(socket: Path) -> bool:
-    with redis.Redis(unix_socket_path=str(socket), socket_timeout=2, protocol=2, retry=NEVER) as client:
+def _answers(socket: Path, home: Path) -> bool:
+    pool = redis.ConnectionPool(
+        connection_class=TrustedConnection, path=str(socket), home=home, socket_timeout=2, protocol=2, retry=NEVER
+    )
+    with redis.Redis.from_pool(pool) as client:
         try:
             return bool(client.ping())
         except redis.exceptions.BusyLoadingError:

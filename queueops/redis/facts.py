@@ -10,6 +10,8 @@ import msgspec
 
 from queueops.records import pairs
 
+LATE_MS = 15_000
+"""A worker beats every 5 s; after three beats that did not come it is late."""
 _MOST = 2**53
 """No number that the engine writes is greater; a greater one is garbage."""
 
@@ -46,6 +48,8 @@ class PartFacts(msgspec.Struct):
     order: int | None
     row: PageRow | None
     branch: BranchFacts | None
+    silent: str = ""
+    """Why its pool did not answer."""
 
 
 class BranchFacts(msgspec.Struct):
@@ -135,6 +139,8 @@ class Detail(msgspec.Struct, kw_only=True):
     token_at: int | None
     beat: int | None
     host: str
+    condition: str
+    silent_since: int | None
     tick: int | None
     grace: int | None
     started: int
@@ -157,9 +163,9 @@ class Detail(msgspec.Struct, kw_only=True):
         return bool(self.record or self.states or self.trashed)
 
 
-def may_be_id(task_id: str) -> bool:
+def may_be_id(task_id: object) -> bool:
     """Whether a key made from it is that of a record: `#` begins the name of something else that a task has."""
-    return 0 < len(task_id) <= 200 and "#" not in task_id
+    return isinstance(task_id, str) and 0 < len(task_id) <= 200 and "#" not in task_id
 
 
 def text(value: bytes | None) -> str:
@@ -279,6 +285,8 @@ def read_detail(pool: str, task_id: str, reply: Sequence[Any]) -> Detail:
         token_at=maybe_whole(found.get("token_at")),
         beat=maybe_whole(found.get("beat")),
         host=text(found.get("host")),
+        condition=text(found.get("condition")),
+        silent_since=maybe_whole(found.get("silent_since")),
         tick=maybe_whole(found.get("tick")),
         grace=maybe_whole(found.get("grace")),
         started=whole(found["started"]),

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from queueops.contracts import Node, Push
-
-CONTAINERS = ("chain", "group")
+from queueops.states import CONTAINERS
+from queueops.weights import shown, weights_below
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ def stages_of(nodes: Sequence[Node], *, iterator: bool = False, round: int = 0) 
     An ``iterator`` neither keeps its tasks nor counts the leaves below them; they are of its round of retries.
     """
     levels, tops = _places(nodes)
-    below = _leaves_below(nodes)
+    below = weights_below(nodes)
     stages: dict[tuple[int, str], Stage] = {}
     for number, node in enumerate(nodes):
         push, level = node.push, levels[number]
@@ -63,7 +63,7 @@ def stages_of(nodes: Sequence[Node], *, iterator: bool = False, round: int = 0) 
             if iterator and node.parent == 0:
                 push.own = (*push.own, ("it", 1), *((("po", round),) if round else ()))
             if not iterator and push.kind in CONTAINERS:
-                push.own = (*push.own, ("to", below[number]), ("pr", 0))
+                push.own = (*push.own, ("to", shown(below[number])), ("pr", 0))
         elif level:
             push.own = (*push.own, ("tp", nodes[tops[number]].push.id))
         if push.pool != nodes[0].push.pool:
@@ -99,11 +99,3 @@ def _places(nodes: Sequence[Node]) -> tuple[list[int], list[int]]:
         levels[number] = levels[node.parent] + (not same)
         tops[number] = tops[node.parent] if same else number
     return levels, tops
-
-
-def _leaves_below(nodes: Sequence[Node]) -> list[int]:
-    below = [0] * len(nodes)
-    for number in range(len(nodes) - 1, 0, -1):
-        node = nodes[number]
-        below[node.parent] += below[number] if node.push.kind in CONTAINERS else 1
-    return below

@@ -6,10 +6,96 @@ another task's log.
 
 from __future__ import annotations
 
+import re
+from functools import cache
+from itertools import count
 
-def pools(namespace: str) -> str:
-    """The set of all pools of a namespace."""
-    return f"{{{namespace}}}:pools"
+from redis.crc import REDIS_CLUSTER_HASH_SLOTS, key_slot
+
+KINDS: dict[str, str] = {
+    **dict.fromkeys(("agenda", "commands", "commands:dead", "commands_locked"), "zset"),
+    **dict.fromkeys(("errors", "idle", "lanes", "lanes:ready", "names", "schedules"), "zset"),
+    **dict.fromkeys(("tags", "trashed", "workers"), "zset"),
+    **dict.fromkeys(("clock", "counts"), "hash"),
+    **dict.fromkeys(("sampler", "seq", "snapshot", "tail"), "string"),
+    "schedules:queued": "set",
+    "state:<state>": "zset",
+    "lane:<lane>": "zset",
+    "lane:<lane>#conf": "hash",
+    "lane:<lane>#active": "set",
+    "name:<name>": "zset",
+    "tag:<tag>": "zset",
+    "error:<fingerprint>": "hash",
+    "error:<fingerprint>#tasks": "zset",
+    "metrics:<minute>": "hash",
+    "worker:<worker>": "hash",
+    "wake:<worker>": "list",
+    "command:<id>": "hash",
+    "schedule:<id>": "hash",
+    "schedule:<id>#log": "list",
+    "schedule:<id>#queue": "list",
+    **{
+        f"{place}:<id>{part}": kind
+        for place in ("task", "trash")
+        for part, kind in {
+            "": "hash",
+            "#log": "list",
+            **dict.fromkeys(("#children", "#planted", "#drafts"), "zset"),
+            **dict.fromkeys(("#open", "#asked"), "set"),
+            **dict.fromkeys(("#results", "#far"), "hash"),
+            **dict.fromkeys(("#latest", "#failures"), "list"),
+        }.items()
+    },
+    "task:<id>#next": "hash",
+    "task:<id>#last": "hash",
+    **{
+        f"task:<id>#chunks:{part}": kind
+        for part, kind in {
+            **dict.fromkeys(("pending", "active", "errored", "done", "failed", "stages"), "zset"),
+            **dict.fromkeys(("twins", "unable"), "set"),
+            **dict.fromkeys(("by", "edits"), "hash"),
+        }.items()
+    },
+    "task:<id>#<number>": "hash",
+    "task:<id>#<number>~": "hash",
+    "task:<id>#<number>#log": "list",
+}
+"""Every kind of key behind the prefix of a pool, and its Redis type."""
+
+_PLACEHOLDER = re.compile(r"<(\w+)>")
+_SHAPES = {
+    kind: re.compile(_PLACEHOLDER.sub(lambda found: r"\d+" if found[1] == "number" else "[^#]+", re.escape(kind)))
+    for kind in sorted(KINDS, key=lambda kind: ("<" in kind, -kind.count("#"), "<number>" not in kind))
+}
+
+
+def kind_of(name: str) -> str | None:
+    """The kind of a key, by its name behind the pool's prefix; None for a name that QueueOps does not give."""
+    return next((kind for kind, shape in _SHAPES.items() if shape.fullmatch(name)), None)
+
+
+@cache
+def pools(namespace: str, copies: int = 1) -> tuple[str, ...]:
+    """The set of all pools of a namespace, and its copies: far from each other among the slots, so on several servers.
+
+    No namespace has a # in its name.
+    """
+    found = [f"{{{namespace}}}:pools"]
+    names = (f"{{{namespace}#{number}}}:pools" for number in count(1))
+    while len(found) < copies:
+        part = (_part(found[0], copies) + len(found)) % copies
+        found.append(next(name for name in names if _part(name, copies) == part))
+    return tuple(found)
+
+
+def flushed(namespace: str, pool: str) -> str:
+    """The mark of a pool that was flushed; beside the pool, for nothing stays in it."""
+    return f"{{{namespace}}}:flushed:{pool}"
+
+
+def _part(key: str, parts: int) -> int:
+    """In which part of all slots a key is."""
+    return int(key_slot(key.encode())) * parts // REDIS_CLUSTER_HASH_SLOTS
 
 
 class Keys:

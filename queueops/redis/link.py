@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import cached_property
 from typing import Any, Self, TypeVar
 
+import redis
 from redis.exceptions import ResponseError
 
 from queueops import conf
-from queueops.errors import BrokenPool, StoreFull
-from queueops.ids import lane_or_none
+from queueops.errors import BrokenPool
 from queueops.redis import wire
-from queueops.redis.connection import connect
+from queueops.redis.connection import connect, servers
 from queueops.redis.diagnosis import SIGNS, foreign_keys
-from queueops.redis.keys import Keys, pools
+from queueops.redis.facts import may_be_id
+from queueops.redis.fanout import FanOut
+from queueops.redis.keys import Keys
+from queueops.redis.lane_patterns import LanePatterns
+from queueops.redis.registry import Registry
 from queueops.redis.replies import repeat
 from queueops.redis.scripts import Scripts
 
@@ -27,28 +32,49 @@ HASTE_S = 2.5
 FORGET_WORKER_MS = 120_000
 """A worker that has not beaten for so long is taken out of the registry."""
 
+ONCE = conf.BrokerRetry(attempts=1)
 T = TypeVar("T")
-
-
-def pool_names(found: Iterable[bytes], settings: conf.Settings) -> list[str]:
-    """The pools of a namespace, by name: those used, but for names that can be none, and those declared."""
-    used = {name for raw in found if (name := lane_or_none(raw)) is not None}
-    return sorted(used | set(settings.pools) | {"default"})
 
 
 class Link:
     """All pools of one namespace on one server or cluster. Safe for threads; after a fork a new one is made."""
 
     def __init__(self, settings: conf.Settings) -> None:
-        """Bind the settings; the first call connects. Of a cluster the map is read now: raises BrokerUnavailable."""
+        """Bind the settings; the first call connects. Raises BadUrl."""
         self.settings = settings
-        self.client: Any = self._repeat(lambda: connect(settings.url, **settings.connect))
-        self.scripts = Scripts(self.client)
+        self.servers = servers(settings.url, **settings.connect)
+        self.scripts = Scripts(self.servers)
         self.rules = wire.rules(settings)
         self.longest_ms = min(LONGEST_SLEEP_MS, round(settings.lease * 1000 / 3))
+        self.lane_patterns = LanePatterns(settings, self.declare_lane)
         self._keys: dict[str, Keys] = {}
-        self._announced: set[str] = set()
+        self.registry = Registry(self)
+        self.fan_out = FanOut(self)
         self._hasty: Self | None = None
+
+    @cached_property
+    def client(self) -> Any:
+        """redis-py's client of the whole store, for commands that concern all servers of a cluster."""
+        if not self.servers.is_cluster:
+            return self.servers.client("")
+        return self._repeat(lambda: connect(self.settings.url, **self.settings.connect))
+
+    @property
+    def spread(self) -> bool:
+        """Whether pools may be on several servers."""
+        return self.servers.is_cluster
+
+    def at(self, pool: str) -> redis.Redis:
+        """redis-py's client of the server that holds a pool. Raises redis' errors."""
+        return self.servers.client(self.keys(pool).prefix)
+
+    def server(self, pool: str) -> str:
+        """The name of the server that holds a pool; empty where there is only one. Raises BrokerUnavailable."""
+        return self._repeat(lambda: self.servers.name(self.keys(pool).prefix), pool)
+
+    def ask(self, pool: str, call: Callable[[redis.Redis], Any]) -> Any:
+        """Make a call of redis-py on the server that holds a pool; it is whole and idempotent, so it is repeated."""
+        return self._repeat(lambda: call(self.at(pool)), pool)
 
     def hasty(self) -> Self:
         """The same store, for whoever would rather have no answer than wait: a person who looks at a page."""
@@ -64,7 +90,9 @@ class Link:
         if self._hasty is not None:
             self._hasty.close()
         self.scripts.close()
-        self.client.close()
+        self.servers.close()
+        if "client" in vars(self):
+            self.client.close()
 
     def keys(self, pool: str) -> Keys:
         """The keys of a pool; asking for them does not make it known."""
@@ -75,36 +103,55 @@ class Link:
 
     def announce(self, pool: str) -> None:
         """Make a pool known to the namespace: whoever pushes to it or works for it does."""
-        if pool in self._announced:
-            return
-        try:
-            self._repeat(lambda: self.client.sadd(pools(self.settings.namespace), pool))
-        except StoreFull:  # it need not be known for being drained
-            return
-        self._announced.add(pool)
+        self.registry.announce(pool)
+
+    def declare_lane(self, pool: str, lane: str, wanted: conf.LaneSettings) -> None:
+        """Give a lane the limit, rate and weight of the settings, as far as these say it for the first time."""
+        values = (("limit", wanted.limit), ("rate", wanted.rate), ("weight", wanted.weight))
+        flat = [part for field, value in values for part in (field, "" if value is None else value)]
+        self._call("lane", pool, lane, "1", *flat)
 
     def pools(self) -> list[str]:
         """Every pool that was ever used or is declared, by name."""
-        key = pools(self.settings.namespace)
-        try:
-            found = self._repeat(lambda: self.client.smembers(key))
-        except ResponseError as error:
-            raise BrokenPool(pool="*", keys=f"{key} is no set of names") from error
-        return pool_names(found, self.settings)
+        return self.registry.names()
 
-    def _repeat(self, call: Callable[[], T]) -> T:
-        return repeat(call, self.settings.url, self.settings.retry)
+    def ask_key(self, key: str, call: Callable[[redis.Redis, str], Any]) -> Any:
+        """Make a call of redis-py about a key on its server, as `ask` does."""
+        return self._noticing(key, lambda: call(self.servers.client(key), key), self.settings.retry)
+
+    def _repeat(self, call: Callable[[], T], pool: str = "default") -> T:
+        return self._noticing(self.keys(pool).prefix, call, self.settings.retry)
+
+    def once(self, call: Callable[[], T], pool: str) -> T:
+        """Make a call for a pool that must not be repeated by itself. Raises BrokerUnavailable or StoreFull."""
+        return self._noticing(self.keys(pool).prefix, call, ONCE)
+
+    def _noticing(self, key: str, call: Callable[[], T], retry: conf.BrokerRetry) -> T:
+        """Make a call for a key; when it fails, the key may be on another server at the next attempt."""
+
+        def attempt() -> T:
+            try:
+                return call()
+            except (redis.RedisError, OSError) as error:
+                self.servers.failed(key, error)
+                raise
+
+        return repeat(attempt if self.servers.is_cluster else call, self.settings.url, retry)
 
     def _call(self, script: str, pool: str, *arguments: Any) -> Any:
         prefix = self.keys(pool).prefix
         try:
-            return self._repeat(lambda: self.scripts.call(script, prefix, *arguments))
+            return self._repeat(lambda: self.scripts.call(script, prefix, *arguments), pool)
         except ResponseError as error:
-            raise self.explained(pool, error) from error
+            raise self.explained(pool, error, about=[each for each in arguments[:2] if may_be_id(each)]) from error
 
-    def explained(self, pool: str, error: ResponseError, lanes: Iterable[str] = ()) -> Exception:
-        """The error of a script, or BrokenPool when a key of the pool is to blame; `lanes` are those it was about."""
+    def explained(
+        self, pool: str, error: ResponseError, lanes: Iterable[str] = (), about: Iterable[object] = ()
+    ) -> Exception:
+        """The error of a script, or BrokenPool when a key of the pool is to blame; `lanes` are those it was about, and
+        `about` has names of tasks, workers and schedules.
+        """
         if not any(sign in str(error) for sign in SIGNS):
             return error
-        found = self._repeat(lambda: foreign_keys(self.client, self.keys(pool), lanes))
+        found = self.ask(pool, lambda client: foreign_keys(client, self.keys(pool), lanes, about))
         return BrokenPool(pool=pool, keys="; ".join(found) or f"one of its keys is not what it should be ({error})")

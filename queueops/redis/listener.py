@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import redis
 
 from queueops.errors import BrokerUnavailable
 from queueops.redis.broker import RedisBroker
+from queueops.redis.connections import own_connection, socket_of
 from queueops.redis.replies import unavailable
-from queueops.redis.waker import connection_for
+
+MOST_AT_ONCE = 1_000
+"""Messages in one go: there may be more before these were read."""
+
+
+class Heard(NamedTuple):
+    """One message of a connection: `subscribe`, `unsubscribe` or `message`, its channel, and of a message the data."""
+
+    word: str
+    channel: str
+    data: bytes
 
 
 class RedisListener:
@@ -19,18 +30,18 @@ class RedisListener:
     Every method raises BrokerUnavailable when the connection is lost: close it and make another one.
     """
 
-    def __init__(self, broker: RedisBroker) -> None:
-        """Connect; a message goes to every node of a cluster, so that any will do."""
+    def __init__(self, broker: RedisBroker, pool: str = "default") -> None:
+        """Connect to the server that holds a pool: its messages come from there, whatever else of a cluster is down."""
         self._broker = broker
         try:
-            self._connection = connection_for(broker.client, broker.keys("default").prefix)
+            self._connection = own_connection(broker.at(pool))
             self._connection.connect()
         except (redis.RedisError, OSError) as error:
             raise self._lost(error) from error
 
     def fileno(self) -> int:
         """The descriptor to select on."""
-        return int(self._connection._sock.fileno())
+        return socket_of(self._connection).fileno()
 
     def subscribe(self, channels: Sequence[str]) -> None:
         """Ask for channels; `read` answers each with a confirmation."""
@@ -40,13 +51,13 @@ class RedisListener:
         """Ask for no more of them."""
         self._send("UNSUBSCRIBE", channels)
 
-    def read(self) -> list[tuple[str, str]]:
-        """What has come: (`subscribe` or `message`, channel). Call it when the descriptor can be read."""
-        heard = []
+    def read(self) -> list[Heard]:
+        """What has come, at most so much at once. Call it when the descriptor can be read."""
+        heard: list[Heard] = []
         try:
-            while self._connection.can_read(0):
-                word, channel, _ = self._connection.read_response()
-                heard.append((word.decode(), channel.decode()))
+            while len(heard) < MOST_AT_ONCE and self._connection.can_read(0):
+                word, channel, data = self._connection.read_response()
+                heard.append(Heard(word.decode(), channel.decode(), data if isinstance(data, bytes) else b""))
         except (redis.RedisError, OSError) as error:
             raise self._lost(error) from error
         return heard

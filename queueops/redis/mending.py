@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+import redis
+
+from queueops import endings
 from queueops.contracts import ChunkAnswer, Row
 from queueops.ids import new_id
 from queueops.redis.link import Link
@@ -35,12 +38,12 @@ class Mending(Link):
         value: bytes = b"",
         who: str = "",
     ) -> ChunkAnswer:
-        """retry, drop, skip, edit, redo, set, release, speculate: chunks by number, or the first of a ``whole`` state.
+        """The verbs of ``states.CHUNK_ACTIONS``: chunks by number, or the first of a ``whole`` state.
 
         At most 500, and better few, for it is one call; ``left`` says how many of the state there are after it.
-        ``value`` is the data for edit and redo; for set the most bytes of data, a colon and the fields. All but a
-        release of a whole state closes the task's chunks to workers until all of it was met: `restage` with ``step``
-        goes on, and so does the agenda.
+        ``value`` is the data for edit and redo; for set the most bytes of data, a colon and the fields; for postpone
+        epoch ms, or "+ms" from now. All but a release and a postpone of a whole state closes the task's chunks to
+        workers until all of it was met: `restage` with ``step`` goes on, and so does the agenda.
         """
         return self._mend(pool, task_id, verb, numbers, whole, value, who, new_id())
 
@@ -67,19 +70,21 @@ class Mending(Link):
         """How long the data of each is, in bytes."""
         keys = self.keys(pool)
 
-        def read() -> list[int]:
-            with self.client.pipeline(transaction=False) as pipe:
+        def read(client: redis.Redis) -> list[int]:
+            with client.pipeline(transaction=False) as pipe:
                 for number in numbers:
                     pipe.hstrlen(keys.chunk(task_id, number), "a")
                 return list(pipe.execute())
 
-        return self._repeat(read)
+        found: list[int] = self.ask(pool, read)
+        return found
 
     def _mend(
         self, pool: str, task_id: str, verb: str, numbers: Sequence[int], whole: str, value: bytes, who: str, token: str
     ) -> ChunkAnswer:
         reply = self._call("chunks", pool, task_id, verb, value, whole, self.rules, who[:100], token, *numbers)
-        rest = iter(reply[4:])
+        endings.tell(endings.read(pool, reply[4]))
+        rest = iter(reply[5:])
         refused = {int(number): state.decode() for number, state in zip(rest, rest, strict=True)}
         changed, left, state, unfit = reply[:4]
         return ChunkAnswer(changed=changed, left=left, state=state.decode(), refused=refused, unfit=unfit)
@@ -99,7 +104,7 @@ class Mending(Link):
                 unfit += kept
                 changed = wanted - left - unfit
             else:
-                answer = self.mend_chunks(pool, task_id, verb, whole=state, who=who)
+                answer = self.mend_chunks(pool, task_id, verb, whole=state, value=value, who=who)
                 changed, left = changed + answer.changed, answer.left
         left = max(0, min(left, wanted - changed - unfit))
         return ChunkAnswer(changed=changed, left=left, state=answer.state, refused={}, unfit=unfit)

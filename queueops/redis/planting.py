@@ -5,19 +5,24 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Sequence
-from typing import NoReturn
+from typing import Any, NoReturn
 
+from queueops import endings
 from queueops.composite_errors import PartInUse, PlantingLost
-from queueops.contracts import Lease, Node, Push, Pushed
+from queueops.contracts import Lease, LeaseRef, Node, Push, Pushed
 from queueops.errors import StaleLease
 from queueops.redis import pushwire
+from queueops.redis.durability import confirmed
 from queueops.redis.fragments import Entry, Stage, entries_of, is_mixed, pools_of, stages_of
 from queueops.redis.posting import Posting
 from queueops.redis.producing import Producing
+from queueops.redis.pushwire import Argument
 from queueops.redis.storing import Storing
 
 Write = Callable[[Sequence[Entry]], Sequence[bytes]]
 """Writes some entries, and answers the generation of each."""
+FENCED = ("whole", "begin", "start")
+"""Steps that are refused without the lease of the task that pushes: nothing of a tree runs before one of them."""
 NODES = 200
 """Nodes in one call: each takes the store about 20 us, and nobody else is served meanwhile."""
 
@@ -25,19 +30,20 @@ NODES = 200
 class Planting(Producing, Storing, Posting):
     """What creates composites."""
 
-    def plant(self, nodes: Sequence[Node], *, durable: bool = False) -> Pushed:
+    def plant(self, nodes: Sequence[Node], *, durable: bool = False, under: LeaseRef | None = None) -> Pushed:
         """Create the tree of a composite, given from the root down, and start it. In one call if it is small.
 
-        Raises BrokerUnavailable, StoreFull, NotDurable, PartInUse, and PlantingLost; then all that was
-        written is erased.
+        Raises BrokerUnavailable, StoreFull, DurabilityUnsupported, NotDurable, PartInUse, LeaseLost, and PlantingLost;
+        then all that was written is erased.
         """
+        if durable:
+            with confirmed(self, pools_of(nodes)):
+                return self.plant(nodes, under=under)
         for pool in pools_of(nodes):
             self.announce(pool)
-        planter = _Planter(self, nodes)
+            self.lane_patterns.prepare_for(pool, (node.push for node in nodes if node.push.pool == pool))
+        planter = _Planter(self, nodes, under)
         answer = planter.plant()
-        if durable:
-            for pool in pools_of(nodes):
-                self._confirm(pool)
         if planter.is_alone:
             self.bring(nodes[0].push.pool)
         return answer
@@ -48,6 +54,8 @@ class Planting(Producing, Storing, Posting):
         Raises StaleLease and PartInUse.
         """
         token = os.urandom(6).hex()
+        for pool in pools_of(nodes):
+            self.lane_patterns.prepare_for(pool, (node.push for node in nodes if node.push.pool == pool))
 
         def write(entries: Sequence[Entry], last: bool = False) -> Sequence[bytes]:
             said = (lease.id, lease.fence, token, answer if last else "", self.rules, state)
@@ -84,8 +92,8 @@ class Planting(Producing, Storing, Posting):
 
         def write(entries: Sequence[Entry]) -> Sequence[bytes]:
             arguments = pushwire.entry_arguments(entries)
-            said = (root, token, "part", "", self.rules)
-            word, _, in_use, found, _ = self._call("plant", stage.pool, *said, *arguments)
+            said = (root, token, "part", "", self.rules, "", "")
+            word, _, in_use, found, *_ = self._call("plant", stage.pool, *said, *arguments)
             if word == b"TAKEN":
                 self._refuse(stage.pool, in_use.decode())
             uids: Sequence[bytes] = found
@@ -101,8 +109,9 @@ class Planting(Producing, Storing, Posting):
 class _Planter:
     """One push of a composite."""
 
-    def __init__(self, broker: Planting, nodes: Sequence[Node]) -> None:
+    def __init__(self, broker: Planting, nodes: Sequence[Node], under: LeaseRef | None) -> None:
         self.broker = broker
+        self.under = under
         self.nodes = nodes
         self.root: Push = nodes[0].push
         self.token = self.root.token or os.urandom(6).hex()
@@ -146,14 +155,23 @@ class _Planter:
         root = self.root
         self._alive = time.monotonic()
         said = (root.id, self.token, step, root.conflict, self.broker.rules)
-        reply = self.broker._call("plant", root.pool, *said, *pushwire.entry_arguments(entries))
+        reply = self._call(step, said, pushwire.entry_arguments(entries))
         word, uid, in_use = reply[0].decode(), int(reply[1]), reply[2].decode()
         if word == "TAKEN":
             self.broker._refuse(root.pool, in_use)
         if word == "GONE" and step != "uproot":
             raise PlantingLost(id=root.id, count=len(self.nodes))
         self.is_alone = reply[4] == b"1"
+        endings.tell(endings.read(root.pool, reply[5] if len(reply) > 5 else ()))
         return Pushed(root.id, uid, word), reply[3]
+
+    def _call(self, step: str, said: Sequence[Argument], entries: Sequence[Argument]) -> Any:
+        def call(proof: Sequence[Argument]) -> Any:
+            return self.broker._call("plant", self.root.pool, *said, *proof, *entries)
+
+        if self.under is None or step not in FENCED:
+            return call(("", ""))
+        return self.broker._fenced(self.root.pool, self.under, call)
 
 
 def _written(write: Write, entries: Sequence[Entry]) -> dict[str, int]:

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Sequence
 
 from redis.exceptions import RedisError, ResponseError
 
-from queueops import conf
+from queueops import endings
 from queueops.contracts import Command, Posted, Told
 from queueops.errors import QueueOpsError
 from queueops.redis import wire
-from queueops.redis.link import Link
-from queueops.redis.replies import repeat
+from queueops.redis.link import HASTE_S, Link
 
-ONCE = conf.BrokerRetry(attempts=1)
 BATCH = 25
 """Commands in one call: it takes less than a millisecond."""
 MOST = 500
@@ -31,7 +30,7 @@ class Posting(Link):
         arguments = wire.command_arguments(self.rules, told, apply, take)
         prefix = self.keys(pool).prefix
         try:
-            reply = repeat(lambda: self.scripts.call("command", prefix, *arguments), self.settings.url, ONCE)
+            reply = self.once(lambda: self.scripts.call("command", prefix, *arguments), pool)
         except ResponseError as error:
             raise self.explained(pool, error) from error
         return wire.read_posted(pool, reply)
@@ -40,7 +39,16 @@ class Posting(Link):
         """Bring what waits in the outbox of a pool that no worker serves, and what comes of it; at most 500 commands.
 
         What was to be done is done already, so no error is raised: what could not be brought is left to the watchdog.
+        Where another server may not answer, it is not waited for long.
         """
+        if not self.spread:
+            self._try_to_bring(pool)
+            return
+        thread = threading.Thread(target=self._try_to_bring, args=(pool,), name="queueops-bring", daemon=True)
+        thread.start()
+        thread.join(HASTE_S)
+
+    def _try_to_bring(self, pool: str) -> None:
         try:
             self._bring(pool)
         except (QueueOpsError, RedisError) as error:
@@ -54,6 +62,8 @@ class Posting(Link):
             taken = {(each.pool, each.id) for each in batch}
             left -= len(batch)
             posted = self.post(way[0], apply=batch, take=0)
+            endings.tell(posted.ended)
             told = [each.went(*answer) for each, answer in zip(batch, posted.answers, strict=True)]
             more = self.post(way[1], told=told, take=max(0, min(BATCH, left)) if way[1] == pool else 0)
+            endings.tell(more.ended)
             waiting = [each for each in waiting if (each.pool, each.id) not in taken] + posted.taken + more.taken

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any
 
 from redis.exceptions import RedisError
 
 from queueops.contracts import Push, Pushed
 from queueops.redis import pushwire
+from queueops.redis.connections import own_connection
+from queueops.redis.durability import Confirmation
 from queueops.redis.link import BATCH, Link
 from queueops.redis.scriptline import ScriptLine
-from queueops.redis.waker import connection_for
 
 
 class RedisPushes:
@@ -26,18 +28,31 @@ class RedisPushes:
         pool: str,
         push: Callable[[Sequence[Push]], list[Pushed]],
         read: Callable[[Sequence[Push], Sequence[int]], list[Pushed]],
+        confirmation: Confirmation | None = None,
+        *,
+        ahead: bool = True,
     ) -> None:
-        """``push`` is the usual way, ``read`` turns the reply of ``enqueue`` into answers."""
+        """``push`` is the usual way, ``read`` turns the reply of ``enqueue`` into answers; ``confirmation`` is closed
+        with the line. Without ``ahead`` each batch goes the usual way when it is received.
+        """
+        self._confirmation = confirmation
         self._push = push
         self._read = read
         self._prefix = link.keys(pool).prefix
-        connect = partial(connection_for, link.client, link.keys(pool).seq)
-        self._open: Callable[[], ScriptLine] | None = partial(ScriptLine, connect, link.scripts, "enqueue")
+        self._prepare = partial(link.lane_patterns.prepare_for, pool)
+
+        def connect() -> Any:
+            return own_connection(link.at(pool))
+
+        self._open: Callable[[], ScriptLine] | None = None
+        if ahead:
+            self._open = partial(ScriptLine, connect, link.scripts, "enqueue")
         self._line: ScriptLine | None = None
         self._under_way: deque[Sequence[Push]] = deque()
 
     def send(self, pushes: Sequence[Push]) -> None:
         """Send a batch, when it is worth a connection; a small one alone waits until it is received."""
+        self._prepare(pushes)
         self._under_way.append(pushes)
         try:
             if self._line is None and self._open is not None and len(pushes) >= BATCH:
@@ -59,6 +74,11 @@ class RedisPushes:
 
     def close(self) -> None:
         """Hang up; what is under way may still arrive."""
+        if self._confirmation is not None:
+            self._confirmation.close()
+        self._hang_up()
+
+    def _hang_up(self) -> None:
         line, self._line = self._line, None
         if line is not None:
             line.close()
@@ -66,4 +86,4 @@ class RedisPushes:
     def _give_up(self) -> None:
         """What went wrong, the usual way meets again if it lasts, and tells."""
         self._open = None
-        self.close()
+        self._hang_up()

@@ -33,12 +33,12 @@ def enqueue_arguments(pushes: Sequence[Push]) -> list[Argument]:
 
 def read_enqueued(pushes: Sequence[Push], reply: Sequence[int]) -> list[Pushed]:
     """The reply of ``enqueue``: OK, or TAKEN for an id that is in use."""
-    uid, *taken = reply
+    uid, now_ms, *taken = reply
     if not taken:
-        return [Pushed(push.id, number, "OK") for number, push in enumerate(pushes, uid)]
+        return [Pushed(push.id, number, "OK", now_ms) for number, push in enumerate(pushes, uid)]
     in_use, free = set(taken), count(uid)
     return [
-        Pushed(push.id, 0, "TAKEN") if number in in_use else Pushed(push.id, next(free), "OK")
+        Pushed(push.id, 0, "TAKEN") if number in in_use else Pushed(push.id, next(free), "OK", now_ms)
         for number, push in enumerate(pushes)
     ]
 

@@ -5,27 +5,26 @@ No call here walks a whole key: lists are read by key set within a budget, count
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any, TypeVar
 
 import redis
 from redis.exceptions import NoScriptError, ResponseError
 
-from queueops.errors import BrokenPool
+from queueops.errors import BrokenPool, BrokerUnavailable
 from queueops.redis import facts
 from queueops.redis.broker import RedisBroker
-from queueops.redis.keys import Keys, pools
-from queueops.redis.link import pool_names
-from queueops.redis.replies import repeat
+from queueops.redis.keys import Keys
+from queueops.redis.wrong_types import right
 from queueops.refusals import StoreRefuses
 from queueops.states import State
 
-MOST_POOLS = 256
 _FIRST_FIELDS = ("s", "n", "k", "l", "p", "c", "b", "e", "d")
 ROW_FIELDS = (*_FIRST_FIELDS, "at", "r", "cr", "w", "pr", "to", "tg", "y", "ef", "pi")
 """What `page` tells of each row: the order of ROW_FIELDS in `lua/include/rows.lua`."""
 
+T = TypeVar("T")
 Argument = str | int | bytes
 Facets = dict[str, list[tuple[str, int]]]
 
@@ -36,32 +35,46 @@ class Reader:
     def __init__(self, broker: RedisBroker) -> None:
         """Use a broker's connection and settings."""
         self._broker = broker.hasty()
+        self._fan_out = self._broker.fan_out
         self.settings = self._broker.settings
+        self.silent: dict[str, str] = {}
+        """Of what was asked so far: why a pool's server did not answer, by pool. Answers leave these pools out."""
         self.broken: dict[str, tuple[str, ...]] = {}
         """Of what was asked so far: keys that hold something else than they should, by pool. They count as empty."""
 
+    @property
+    def broker(self) -> RedisBroker:
+        """The broker that asks, which does not wait long."""
+        return self._broker
+
     def pools(self) -> list[str]:
         """The pools that were ever used or are declared, by name."""
-        key = pools(self.settings.namespace)
-        try:
-            found = self._repeat(lambda: self._broker.client.srandmember(key, MOST_POOLS))
-        except ResponseError as error:
-            raise BrokenPool(pool="*", keys=f"{key} is no set of names") from error
-        return pool_names(found, self.settings)
+        names, reason = self._broker.registry.seen()
+        if reason:
+            self.silent["*"] = reason
+        return names
+
+    def knows(self, pool: str) -> bool:
+        """Whether a pool exists, as far as the list of pools can be read."""
+        return pool in self.pools() or "*" in self.silent
+
+    def ensure_all(self) -> None:
+        """Raise BrokerUnavailable when a server did not answer so far: what was not found may be there."""
+        for reason in self.silent.values():
+            raise self._fan_out.unavailable(reason)
 
     def has_lane(self, pool: str, lane: str) -> bool:
         """Whether a task was ever pushed to the lane, or it was set or declared. Of very many only the last are known,
         and those that hold something.
         """
         key = Keys(self.settings.namespace, pool)
-        client = self._broker.client
-        known = self._explained(pool, lambda: client.zscore(key.lanes, lane)) is not None
-        return known or bool(self._repeat(lambda: client.exists(key.lane_conf(lane), key.lane(lane))))
+        known = self._explained(pool, lambda client: client.zscore(key.lanes, lane)) is not None
+        return known or bool(self._broker.ask(pool, lambda client: client.exists(key.lane_conf(lane), key.lane(lane))))
 
     def lanes(self, pool: str, most: int) -> list[str]:
         """The lanes of a pool that were used last."""
         key = Keys(self.settings.namespace, pool)
-        found = self._explained(pool, lambda: self._broker.client.zrevrange(key.lanes, 0, most - 1))
+        found = self._explained(pool, lambda client: client.zrevrange(key.lanes, 0, most - 1))
         return [facts.text(lane) for lane in found]
 
     def pages(self, arguments: Mapping[str, Sequence[Argument]]) -> dict[str, facts.Page]:
@@ -76,11 +89,22 @@ class Reader:
         return facts.read_tree(ROW_FIELDS, replies[pool])
 
     def rows(self, wanted: Mapping[str, Sequence[tuple[str, str]]]) -> dict[tuple[str, str], facts.PageRow]:
-        """Tasks of several pools, by pool and id, each with what it is to be part of; what is gone is left out."""
-        replies = self._ask("rows", {pool: [part for pair in pairs for part in pair] for pool, pairs in wanted.items()})
+        """Tasks of several pools, by pool and id, each with what it is to be part of.
+
+        What is gone is left out, and so are pools that do not answer.
+        """
+        asked = {pool: [part for pair in pairs for part in pair] for pool, pairs in wanted.items()}
+        try:
+            replies = self._ask("rows", asked)
+        except BrokerUnavailable as error:
+            if not self._broker.servers.is_cluster:
+                raise
+            self.silent |= dict.fromkeys(wanted, error.reason)
+            return {}
         return {
             (pool, id): facts.read_row(ROW_FIELDS, id, row)
             for pool, pairs in wanted.items()
+            if pool in replies
             for (id, _), (gone, *row) in zip(pairs, replies[pool], strict=True)
             if not gone
         }
@@ -121,54 +145,86 @@ class Reader:
 
     def locate(self, names: Sequence[str], ids: Sequence[str]) -> dict[str, str]:
         """Which pool holds each id: its record, a place in quarantine, or the trash; unknown ids are left out."""
-        keys = [Keys(self.settings.namespace, pool) for pool in names]
 
-        def ask() -> list[Any]:
-            with self._broker.client.pipeline(transaction=False) as pipe:
-                for key in keys:
-                    for task_id in ids:
-                        pipe.exists(key.task(task_id))
-                        pipe.zscore(key.state(State.QUARANTINED), task_id)
-                        pipe.exists(key.trash(task_id))
-                return [_if_right(reply) for reply in pipe.execute(raise_on_error=False)]
-
-        answers = iter(self._repeat(ask))
-        found: dict[str, str] = {}
-        for key in keys:
+        def ask(pool: str) -> Iterator[tuple[Any, ...]]:
+            key = Keys(self.settings.namespace, pool)
             for task_id in ids:
-                if any([next(answers), next(answers), next(answers)]):
-                    found.setdefault(task_id, key.pool)
+                yield "EXISTS", key.task(task_id)
+                yield "ZSCORE", key.state(State.QUARANTINED), task_id
+                yield "EXISTS", key.trash(task_id)
+
+        found: dict[str, str] = {}
+        for pool, replies in self._read({pool: list(ask(pool)) for pool in names}).items():
+            for number, task_id in enumerate(ids):
+                if any(map(right, replies[3 * number : 3 * number + 3])):
+                    found.setdefault(task_id, pool)
         return found
 
     def marks(self, pool: str, ids: Sequence[str]) -> list[tuple[str, str] | None]:
         """For each id its state ('' in the trash) and the token of the last action on it; None where it is gone."""
         key = Keys(self.settings.namespace, pool)
 
-        def ask() -> list[Any]:
-            with self._broker.client.pipeline(transaction=False) as pipe:
-                for task_id in ids:
-                    pipe.hmget(key.task(task_id), "s", "ot")
-                    pipe.hmget(key.trash(task_id), "s", "ot")
-                return [_if_right(reply) or (None, None) for reply in pipe.execute(raise_on_error=False)]
-
-        answers = iter(self._repeat(ask))
+        commands = [("HMGET", place(task_id), "s", "ot") for task_id in ids for place in (key.task, key.trash)]
+        answers = (right(reply) or (None, None) for reply in self._read({pool: commands})[pool])
         return [_mark(next(answers), next(answers)) for _ in ids]
 
     def now_ms(self) -> int:
-        """Redis' time."""
-        seconds, microseconds = self._repeat(self._broker.client.time)
+        """The time of the store: of a cluster, that of a server which answers."""
+        found, _ = self._fan_out.servers(lambda client: self._repeat(client.time))
+        seconds, microseconds = next(iter(found.values()))
         return int(seconds) * 1000 + int(microseconds) // 1000
 
-    def info(self) -> dict[str, Any]:
-        """The server's own account of itself; of a cluster, that of its first node. Empty where we may not ask."""
-        client = self._broker.client
-        ask: Any = client.info
-        if isinstance(client, redis.RedisCluster):
-            ask = partial(client.info, target_nodes=client.get_default_node())
+    def infos(self) -> dict[str, dict[str, Any]]:
+        """What each server that answers says of itself, by its name; empty where we may not ask."""
+        return self._fan_out.servers(self._info)[0]
+
+    def snapshots(self, names: Iterable[str]) -> dict[str, bytes | None]:
+        """The snapshots of pools, in one round trip to each server; None where there is none to be read."""
+        wanted = {pool: [("GET", Keys(self.settings.namespace, pool).snapshot)] for pool in names}
+        return {pool: _if_text(right(reply)) for pool, (reply,) in self._read(wanted).items()}
+
+    def _info(self, client: redis.Redis) -> dict[str, Any]:
         try:
-            return dict(self._repeat(ask))
+            return dict(self._repeat(client.info))
         except StoreRefuses:  # INFO is among the commands that -@dangerous forbids
             return {}
+
+    def _read(self, wanted: Mapping[str, Sequence[tuple[Any, ...]]]) -> dict[str, list[Any]]:
+        """What plain commands answer for each pool, in one round trip to each server. Errors are among the replies."""
+
+        def ask(names: list[str]) -> dict[str, list[Any]]:
+            def read(client: redis.Redis) -> Iterator[Any]:
+                with client.pipeline(transaction=False) as pipe:
+                    for pool in names:
+                        for command in wanted[pool]:
+                            pipe.execute_command(*command)
+                    return iter(pipe.execute(raise_on_error=False))
+
+            replies = self._broker.ask(names[0], read)
+            return {pool: list(islice(replies, len(wanted[pool]))) for pool in names}
+
+        return self.everywhere(wanted, ask)
+
+    def in_each_pool(self, names: Iterable[str], call: Callable[[str], T]) -> dict[str, T | BrokenPool]:
+        """What a call answers for each pool, or the error of one that is broken."""
+
+        def one(pool: str) -> T | BrokenPool:
+            try:
+                return call(pool)
+            except BrokenPool as error:
+                return error
+
+        return self.everywhere(names, lambda names: {pool: one(pool) for pool in names})
+
+    def everywhere(self, names: Iterable[str], call: Callable[[list[str]], Mapping[str, T]]) -> dict[str, T]:
+        """What the servers say of pools; those of a server that does not answer are noted as silent."""
+        wanted = list(names)
+        names = [pool for pool in wanted if pool not in self.silent]
+        if wanted and not names:
+            raise self._fan_out.unavailable(self.silent[wanted[0]])
+        answers, silent = self._fan_out.pools(names, call)
+        self.silent |= silent
+        return answers
 
     def _ask(self, script: str, arguments: Mapping[str, Sequence[Argument]]) -> dict[str, Any]:
         """What a script answers for each pool; the keys that it found wrong are remembered."""
@@ -180,16 +236,21 @@ class Reader:
         return {pool: reply for pool, (_, reply) in replies.items()}
 
     def _answers(self, script: str, arguments: Mapping[str, Sequence[Argument]]) -> dict[str, Any]:
-        """Run a script once for each pool: one round trip, but on a cluster or when the server forgot the script."""
-        calls = [(Keys(self.settings.namespace, pool).prefix, values) for pool, values in arguments.items()]
-        return dict(zip(arguments, self._repeat(lambda: self._run(script, calls)), strict=True))
+        """Run a script once for each pool: in one round trip to each server, unless it forgot the script."""
+
+        def ask(names: list[str]) -> dict[str, Any]:
+            calls = [(Keys(self.settings.namespace, pool).prefix, arguments[pool]) for pool in names]
+            return dict(zip(names, self._repeat(lambda: self._run(script, calls), names[0]), strict=True))
+
+        return self.everywhere(arguments, ask)
 
     def _run(self, script: str, calls: list[tuple[str, Sequence[Argument]]]) -> list[Any]:
-        scripts = self._broker.scripts
-        if len(calls) > 1 and not isinstance(self._broker.client, redis.RedisCluster):
+        """Calls to one server."""
+        scripts, servers = self._broker.scripts, self._broker.servers
+        if len(calls) > 1 or servers.is_cluster:  # the threads that ask a cluster have no connection of their own
             digest, _ = scripts.script(script)
             try:
-                with self._broker.client.pipeline(transaction=False) as pipe:
+                with servers.client(calls[0][0]).pipeline(transaction=False) as pipe:
                     for prefix, values in calls:
                         pipe.execute_command("EVALSHA", digest, 1, prefix, *values)
                     return list(pipe.execute())
@@ -197,14 +258,14 @@ class Reader:
                 pass  # the calls one by one load it
         return [scripts.call(script, prefix, *values) for prefix, values in calls]
 
+    def _repeat(self, call: Callable[[], Any], pool: str = "default") -> Any:
+        return self._broker._repeat(call, pool)
+
     def _explained(self, pool: str, call: Any) -> Any:
         try:
-            return self._repeat(call)
+            return self._broker.ask(pool, call)
         except ResponseError as error:
             raise self._broker.explained(pool, error) from error
-
-    def _repeat(self, call: Any) -> Any:
-        return repeat(call, self.settings.url, self.settings.retry)
 
 
 def _mark(task: Sequence[bytes | None], trash: Sequence[bytes | None]) -> tuple[str, str] | None:
@@ -214,13 +275,8 @@ def _mark(task: Sequence[bytes | None], trash: Sequence[bytes | None]) -> tuple[
     return None
 
 
-def _if_right(reply: Any) -> Any:
-    """A reply of a pipeline; None in place of what a key of another type would have answered."""
-    if not isinstance(reply, Exception):
-        return reply
-    if "WRONGTYPE" in str(reply):
-        return None
-    raise reply
+def _if_text(reply: Any) -> bytes | None:
+    return reply if isinstance(reply, bytes) else None
 
 
 def _facets(reply: Sequence[Any]) -> Facets:

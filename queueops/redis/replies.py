@@ -10,11 +10,10 @@ from typing import TypeVar
 
 from redis import exceptions
 
-from queueops.conf import BrokerRetry
+from queueops.conf import BrokerRetry, redactor
 from queueops.errors import BrokerUnavailable, QueueOpsError, StoreFull
 from queueops.redis import patience
 from queueops.refusals import StoreRefuses, advice_about
-from queueops.scrub import scrub
 
 LATER = (
     "BUSY",
@@ -81,10 +80,20 @@ def translate(error: Exception, url: str, attempts: int = 1) -> QueueOpsError | 
 
 def unavailable(error: Exception, url: str, attempts: int = 1) -> BrokerUnavailable:
     """That the store did not answer, or that it refuses us."""
-    reason = f"{type(error).__name__}: {scrub(said(error))[:200]}".rstrip(". \n")
+    reason = f"{type(error).__name__}: {_reason(error)}".rstrip(". \n")
     if advice := advice_about(str(error)):
-        return StoreRefuses(url=scrub(url), attempts=attempts, reason=reason, advice=advice)
-    return BrokerUnavailable(url=scrub(url), attempts=attempts, reason=reason)
+        return StoreRefuses(url=redactor().text(url), attempts=attempts, reason=reason, advice=advice)
+    return BrokerUnavailable(url=redactor().text(url), attempts=attempts, reason=reason)
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, exceptions.MovedError):
+        return (
+            f"the pool is on another server of a cluster, {error.host}:{error.port}; the URL begins with redis+cluster:"
+        )
+    if isinstance(error, exceptions.AskError):
+        return f"the slot of the pool is being moved to another server of the cluster, {error.host}:{error.port}"
+    return redactor().text(said(error))[:200]
 
 
 def repeat(call: Callable[[], T], url: str, retry: BrokerRetry) -> T:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import partial
 from typing import Any, NamedTuple
 
+import redis
 from redis.exceptions import ResponseError
 
 from queueops.errors import TooMany
@@ -99,7 +99,9 @@ class Scheduling(Link):
     def schedule_log(self, pool: str, id: str) -> list[bytes]:
         """What a schedule did, the oldest first."""
         try:
-            found: list[bytes] = self._repeat(partial(self.client.lrange, self.keys(pool).schedule_log(id), -100, -1))
+            found: list[bytes] = self.ask(
+                pool, lambda client: client.lrange(self.keys(pool).schedule_log(id), -100, -1)
+            )
         except ResponseError as error:
             if not str(error).startswith("WRONGTYPE"):
                 raise
@@ -109,19 +111,20 @@ class Scheduling(Link):
     def states_of(self, pool: str, ids: Sequence[str]) -> list[str]:
         """The states of tasks; '' where there is none."""
 
-        def read() -> list[bytes | None]:
-            with self.client.pipeline(transaction=False) as pipe:
+        def read(client: redis.Redis) -> list[bytes | None]:
+            with client.pipeline(transaction=False) as pipe:
                 for task_id in ids:
                     pipe.hget(self.keys(pool).task(task_id), "s")
                 return list(pipe.execute(raise_on_error=False))
 
-        return [facts.text(state) if isinstance(state, bytes) else "" for state in self._repeat(read)]
+        return [facts.text(state) if isinstance(state, bytes) else "" for state in self.ask(pool, read)]
 
     def _fire(
         self, definition: ScheduleDefinition, seen: tuple[Any, ...], runs: Sequence[tuple[int, str, int | str]]
     ) -> list[str]:
         flat = [part for run in runs for part in run]
         fields = pushwire.record_fields(definition.push)
+        self.lane_patterns.prepare_for(definition.push.pool, (definition.push,))
         reply = self._call("fire", definition.push.pool, definition.id, *seen, len(runs), *flat, *fields)
         return [word.decode() for word in reply]
 

@@ -13,14 +13,15 @@ import threading
 from collections import Counter
 from collections.abc import Callable
 from importlib import resources
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import hiredis
-import redis
 from redis.exceptions import NoScriptError, ReadOnlyError, ResponseError
 
 from queueops import states
 from queueops.redis import parts, patience
+from queueops.redis.connections import own_connection, read_reply, socket_of
+from queueops.redis.servers import Cluster, OneServer
 from queueops.redis.vigil import Vigil
 
 _INCLUDE = re.compile(r"^--@include (\w+)$", re.MULTILINE)
@@ -35,6 +36,7 @@ T = TypeVar("T")
 ALLOW_OOM = "redis.call('DEL', KEYS[1] .. ':none')\n"
 """What stands for the flag on older servers: behind a write that needs no memory they let a script's others pass."""
 NAMES = (
+    "advance",
     "beat",
     "chunkpage",
     "chunks",
@@ -52,7 +54,9 @@ NAMES = (
     "facets",
     "fire",
     "fsck",
+    "held",
     "lane",
+    "lease",
     "note",
     "page",
     "plant",
@@ -103,6 +107,7 @@ def state_tables(body: str) -> str:
     replaceable = tuple(dict.fromkeys(t.source for t in states.TRANSITIONS if t.verb == "push" and t.source))
     tables = {
         "CLASS": f"local CLASS = {{ {classes} }}\n",
+        "STATES": f"local STATES = '{' '.join(states.CLASSES)} {states.ChunkState.ACTIVE}'\n",
         "CLAIMED_AS": f"local CLAIMED_AS = {{ {_claimed()} }}\n",
         "LEASED": _set("LEASED", (*states.LEASED, states.ChunkState.ACTIVE)),
         "TIMED": _set("TIMED", states.TIMED),
@@ -139,14 +144,20 @@ def source(name: str, *, shebang: bool = True) -> str:
     return ALLOW_OOM + body if "allow-oom" in first else body
 
 
-class Scripts:
-    """The scripts on one server: called by digest, loaded again whenever the server has forgotten them."""
+class Line(NamedTuple):
+    """A connection of one thread to one server."""
 
-    def __init__(self, client: Any) -> None:
-        """Bind a client. That the server is older than 7 is found out when it is given its first script."""
-        self.client = client
+    connection: Any
+    vigil: Vigil
+
+
+class Scripts:
+    """The scripts on the servers of a store: called by digest, loaded again whenever the server has forgotten them."""
+
+    def __init__(self, servers: OneServer | Cluster) -> None:
+        """Bind the servers. That one is older than 7 is found out when it is given its first script."""
+        self._servers = servers
         self._shebang = True
-        self._cluster = isinstance(client, redis.RedisCluster)
         self._mine = threading.local()
         self._known: dict[str, tuple[str, str]] = {}
 
@@ -183,36 +194,38 @@ class Scripts:
 
         ``soon`` says that it is worth staying awake for the reply.
         """
-        if self._cluster:
-            return self.client.execute_command(*command)
+        server = self._servers.name(command[3])
         left = patience.left()
-        connection = getattr(self._mine, "connection", None)
-        if connection is None:
-            if left is not None:
-                self._connect(socket_timeout=left, socket_connect_timeout=left).disconnect()  # it says whether it lives
-            connection = self._mine.connection = self._connect()
-            self._mine.vigil = Vigil(connection._sock.fileno())
+        line = self._lines.get(server) or self._open(server, command[3], left)
         try:
             # redis-py's own packing takes three times as long
-            connection.send_packed_command((hiredis.pack_command(command),), check_health=False)
+            line.connection.send_packed_command((hiredis.pack_command(command),), check_health=False)
             if soon:
-                self._mine.vigil.keep()
-            return connection.read_response() if left is None else connection.read_response(timeout=left)
+                line.vigil.keep()
+            return read_reply(line.connection, left)
         except BaseException as error:
             if not isinstance(error, ResponseError) or isinstance(error, ReadOnlyError):
-                self._mine.connection = None  # a reply may still be on its way: it must not answer the next call
-                connection.disconnect()
+                self._lines.pop(server).connection.disconnect()  # a late reply must not answer the next call
             raise
 
     def close(self) -> None:
-        """Hang up this thread's own connection; the next call makes another one."""
-        connection = getattr(self._mine, "connection", None)
-        if connection is not None:
-            self._mine.connection = None
-            connection.disconnect()
+        """Hang up this thread's own connections; the next call makes another one."""
+        while self._lines:
+            self._lines.popitem()[1].connection.disconnect()
 
-    def _connect(self, **options: Any) -> Any:
-        pool = self.client.connection_pool
-        connection = pool.connection_class(**pool.connection_kwargs | options)
+    @property
+    def _lines(self) -> dict[str, Line]:
+        """The connections of this thread, by server."""
+        return self._mine.__dict__
+
+    def _open(self, server: str, key: str, left: float | None) -> Line:
+        """Connect. Where the caller has little time, a connection with that timeout shows whether the server lives."""
+        client = self._servers.client(key)
+        if left is not None:
+            probe = own_connection(client, socket_timeout=left, socket_connect_timeout=left)
+            probe.connect()
+            probe.disconnect()
+        connection = own_connection(client)
         connection.connect()
-        return connection
+        line = self._lines[server] = Line(connection, Vigil(socket_of(connection).fileno()))
+        return line

@@ -8,8 +8,9 @@ from typing import Any
 
 import redis
 
+from queueops.conf import redactor
 from queueops.errors import QueueOpsError
-from queueops.redis.connection import connect, scrub
+from queueops.redis.connection import connect
 
 OLDEST_REDIS, OLDEST_VALKEY = (6, 2), (7, 2)
 
@@ -30,7 +31,7 @@ def examine(url: str, channel: str, **options: Any) -> list[Fault]:
         with connect(url, **options) as client:
             return [*_of_channels(client, channel), *_of_info(client)]
     except (redis.exceptions.RedisError, OSError, QueueOpsError) as error:
-        text = f"Redis at {scrub(url)} cannot be asked: {scrub(str(error))}"
+        text = f"Redis at {redactor().text(url)} cannot be asked: {redactor().text(str(error))}"
         return [Fault(number=102, text=text, hint="Start it, or correct QUEUEOPS_URL.")]
 
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import logging
+import queue
+import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import redis
@@ -16,24 +20,101 @@ LISTENING_S = 30
 RENEW_S = 10.0
 PATIENCE_S = 0.5
 """How long one wait for a message lasts: the follower looks at the time, and at signals, in between."""
+AGAIN_AFTER_S = 2.0
+"""Seconds after which a server of several is followed again that did not answer."""
+MOST_WAITING = 10_000
+"""Events that wait to be taken; a follower of more waits itself."""
+
+
+def keep_published(broker: RedisBroker, pools: Iterable[str]) -> set[str]:
+    """Have the store publish the events of pools for some seconds more; those of which it did not publish before."""
+    new = set()
+    for pool in pools:
+        key = broker.keys(pool).tail
+        if broker.ask(pool, partial(_renewed, key)) is None:
+            new.add(pool)
+    return new
+
+
+def _renewed(key: str, client: redis.Redis) -> Any:
+    return client.set(key, 1, ex=LISTENING_S, get=True)
+
+
+Found = tuple[str, bytes]
+logger = logging.getLogger("queueops.tail")
 
 
 class Tail:
     """Follows the events of pools; for one thread. Close it when done."""
 
     def __init__(self, broker: RedisBroker, pools: Sequence[str]) -> None:
-        """Bind; the first event comes after `follow` has begun."""
+        """Bind; the first event comes after `follow` has begun. Raises BrokerUnavailable."""
+        by_server: dict[str, list[str]] = {}
+        for pool in pools:
+            by_server.setdefault(broker.server(pool), []).append(pool)
+        self._servers = [_Server(broker, names) for names in by_server.values()]
+        self._closed = threading.Event()
+        self._threads: list[threading.Thread] = []
+
+    def follow(self, seconds: float | None = None) -> Iterator[Found]:
+        """Each event as (pool, JSON), for so many seconds or for ever.
+
+        Raises BrokerUnavailable; of several servers those that do not answer are logged, and followed again later.
+        """
+        end = None if seconds is None else time.monotonic() + seconds
+        if len(self._servers) == 1:
+            yield from self._servers[0].follow(end, self._closed)
+            return
+        arrived: queue.Queue[Found] = queue.Queue(MOST_WAITING)
+        for server in self._servers:
+            collect = partial(self._collect, server, end, arrived)
+            self._threads.append(threading.Thread(target=collect, name="queueops-tail", daemon=True))
+            self._threads[-1].start()
+        while end is None or time.monotonic() < end:
+            try:
+                yield arrived.get(timeout=PATIENCE_S)
+            except queue.Empty:
+                continue
+
+    def close(self) -> None:
+        """Hang up. A thread that waits for a server which does not answer is left alone."""
+        self._closed.set()
+        for thread in self._threads:
+            thread.join(2 * PATIENCE_S)
+        if not self._threads:
+            for server in self._servers:
+                server.close()
+
+    def _collect(self, server: _Server, end: float | None, arrived: queue.Queue[Found]) -> None:
+        while not self._closed.is_set() and (end is None or time.monotonic() < end):
+            try:
+                for found in server.follow(end, self._closed):
+                    arrived.put(found)
+            except Exception as error:  # its connection may have been closed, which redis-py meets in many ways
+                if self._closed.is_set():
+                    return
+                logger.warning("The events of %s are not shown now: %s", ", ".join(server.pools), error)
+                self._closed.wait(AGAIN_AFTER_S)
+        server.close()
+
+
+class _Server:
+    """The events of the pools of one server."""
+
+    def __init__(self, broker: RedisBroker, pools: Sequence[str]) -> None:
+        self.pools = pools
         self._broker = broker
-        self._keys = {Keys(broker.settings.namespace, pool).events: pool for pool in pools}
-        self._pubsub: Any = broker.client.pubsub(ignore_subscribe_messages=True)
+        self._keys = {broker.keys(pool).events: pool for pool in pools}
+        self._pubsub: Any = None
         self._renew_at = 0.0
 
-    def follow(self, seconds: float | None = None) -> Iterator[tuple[str, bytes]]:
-        """Each event as (pool, JSON), for so many seconds or for ever. Raises BrokerUnavailable."""
-        end = None if seconds is None else time.monotonic() + seconds
+    def follow(self, end: float | None, closed: threading.Event) -> Iterator[Found]:
+        """Each event, until the moment `end` of the monotonic clock, or until it is closed."""
         try:
+            self.close()
+            self._pubsub = self._broker.at(self.pools[0]).pubsub(ignore_subscribe_messages=True)
             self._pubsub.subscribe(*self._keys)
-            while end is None or time.monotonic() < end:
+            while not closed.is_set() and (end is None or time.monotonic() < end):
                 self._renew()
                 message = self._pubsub.get_message(timeout=PATIENCE_S)
                 if message is not None:
@@ -43,11 +124,14 @@ class Tail:
 
     def close(self) -> None:
         """Hang up."""
-        self._pubsub.close()
+        pubsub, self._pubsub, self._renew_at = self._pubsub, None, 0.0
+        if pubsub is not None:
+            pubsub.close()
 
     def _renew(self) -> None:
         if time.monotonic() < self._renew_at:
             return
-        for pool in self._keys.values():
-            self._broker.client.set(Keys(self._broker.settings.namespace, pool).tail, 1, ex=LISTENING_S)
+        for pool in self.pools:
+            client = self._broker.at(pool)
+            client.set(Keys(self._broker.settings.namespace, pool).tail, 1, ex=LISTENING_S)
         self._renew_at = time.monotonic() + RENEW_S

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import redis
-
 from queueops.contracts import Lease
 from queueops.redis import patience, wire
+from queueops.redis.connections import own_connection, socket_of
 
 PATIENCE_S = 20
 
@@ -21,17 +20,17 @@ class RedisWaker:
     """One outstanding wait. Not for several threads."""
 
     def __init__(self, client: Any, pool: str, key: str) -> None:
-        """Open a connection to the node that holds ``key`` and begin to wait."""
+        """Open a connection to the server of ``client``, which holds ``key``, and begin to wait."""
         self._pool = pool
         self._key = key
-        self._connection = connection_for(client, key)
+        self._connection = own_connection(client)
         with patience.Waiting():
             self._connection.connect()
         self.arm()
 
     def fileno(self) -> int:
         """The descriptor to select on."""
-        return int(self._connection._sock.fileno())
+        return socket_of(self._connection).fileno()
 
     def read(self) -> list[str | Lease]:
         """The token that has come. For a readable descriptor; raises on a lost connection."""
@@ -45,14 +44,3 @@ class RedisWaker:
     def close(self) -> None:
         """Hang up; a token on its way stays in the list for the next wait."""
         self._connection.disconnect()
-
-
-def connection_for(client: Any, key: str) -> Any:
-    """A connection of its own to the node that holds ``key``; not connected yet."""
-    if isinstance(client, redis.RedisCluster):
-        node = client.get_node_from_key(key)
-        if node is None:
-            raise redis.exceptions.ClusterDownError("no node serves the pool's slot")
-        client = client.get_redis_connection(node)
-    pool = client.connection_pool
-    return pool.connection_class(**pool.connection_kwargs)

@@ -2,13 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from typing import NamedTuple
 
+from queueops import endings
 from queueops.contracts import TickReport
 from queueops.redis.link import BATCH, FORGET_WORKER_MS, LONGEST_SLEEP_MS, Link
+from queueops.refusals import StoreRefuses
 
 LANES_SHOWN = 50
+
+
+class Replication(NamedTuple):
+    """The replication stream of a server: its id and length, and of which stream it was taken over at which byte."""
+
+    run_id: str
+    is_primary: bool
+    stream: str
+    offset: int
+    taken_over: str
+    taken_over_at: int
+
+    def lacks(self, before: Replication) -> int:
+        """How many bytes of an earlier primary's stream this one did not get, as far as that was seen."""
+        if self.stream == before.stream or self.taken_over != before.stream:
+            return 0
+        return max(0, before.offset - (self.taken_over_at - 1))
 
 
 class Watching(Link):
@@ -19,7 +37,8 @@ class Watching(Link):
         reply = self._call(
             "tick", pool, limit, self.settings.retention_cap, FORGET_WORKER_MS, LONGEST_SLEEP_MS, self.rules
         )
-        words = iter(reply[1:])
+        endings.tell(endings.read(pool, reply[1]))
+        words = iter(reply[2:])
         return TickReport({word.decode(): count for word, count in zip(words, words, strict=True)}, int(reply[0]))
 
     def sample(self, pool: str) -> bytes:
@@ -27,25 +46,26 @@ class Watching(Link):
         sampled: bytes = self._call("sample", pool, LANES_SHOWN, "", 0)
         return sampled
 
-    def draw(self, pool: str, holder: str, ms: int) -> bool:
-        """Leave a sample as the snapshot that every page reads. False when another watchdog did, within ``ms``."""
-        return bool(self._call("sample", pool, LANES_SHOWN, holder, max(1, ms)))
+    def draw(self, pool: str, holder: str, ms: int) -> bytes:
+        """Leave a sample as the snapshot that every page reads; empty when another watchdog did, within ``ms``."""
+        sampled: bytes = self._call("sample", pool, LANES_SHOWN, holder, max(1, ms))
+        return sampled
 
-    def snapshots(self, names: Iterable[str]) -> dict[str, bytes | None]:
-        """The snapshots of pools, in one round trip where they share a server; None where there is none to be read."""
-        names = list(names)
+    def replication(self, pool: str) -> Replication | None:
+        """How far the server of a pool has written its replication stream; None where we may not ask."""
+        try:
+            info = self.ask(pool, lambda client: client.info())
+        except StoreRefuses:  # INFO is among the commands that -@dangerous forbids
+            return None
+        return Replication(
+            run_id=str(info.get("run_id", "")),
+            is_primary=str(info.get("role", "master")) == "master",
+            stream=str(info.get("master_replid", "")),
+            offset=int(info.get("master_repl_offset", 0)),
+            taken_over=str(info.get("master_replid2", "")),
+            taken_over_at=int(info.get("second_repl_offset", -1)),
+        )
 
-        def read() -> list[bytes | None]:
-            with self.client.pipeline(transaction=False) as pipe:
-                for pool in names:
-                    pipe.get(self.keys(pool).snapshot)
-                return [_if_text(reply) for reply in pipe.execute(raise_on_error=False)]
-
-        return dict(zip(names, self._repeat(read), strict=True))
-
-
-def _if_text(reply: Any) -> bytes | None:
-    """A reply of a pipeline; None in place of what a key of another type would have answered."""
-    if isinstance(reply, Exception) and "WRONGTYPE" not in str(reply):
-        raise reply
-    return reply if isinstance(reply, bytes) else None
+    def leave_loss(self, pool: str, data: bytes) -> None:
+        """Leave in a pool what is known of lost data; samples show it."""
+        self.ask(pool, lambda client: client.hset(self.keys(pool).clock, "loss", data))

@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from time import monotonic
+from typing import Any, NamedTuple
 
 import hiredis
 
+from queueops import endings
 from queueops.conf import Settings
 from queueops.contracts import Command, Exchange, Extend, Lease, Outcome, Posted, Settlement, Told
 
 Argument = str | int | float | bytes
 _TASK = b"task "
 _SUCCESS = Outcome.SUCCESS
+
+
+class Claim(NamedTuple):
+    """What the leases of one reply have in common: ``now_ms`` by Redis' clock, ``received`` by the monotonic one."""
+
+    pool: str
+    worker: str
+    now_ms: int
+    received: float
 
 
 def rules(settings: Settings) -> str:
@@ -65,20 +76,22 @@ def settlement_arguments(end: Settlement) -> tuple[Argument, ...]:
     return (end.id, end.fence, end.outcome, end.value, end.delay_ms, end.fingerprint, end.title)
 
 
-def read_exchange(pool: str, reply: Sequence[Any]) -> Exchange:
-    """The reply of ``exchange``."""
-    leases, words, lost, cancels, sleep_ms, ready, commands, now_ms, hard = reply
-    reasons = iter(_texts(cancels))
+def read_exchange(pool: str, worker: str, reply: Sequence[Any]) -> Exchange:
+    """The reply of ``exchange`` to this worker."""
+    leases, words, lost, cancels, sleep_ms, ready, commands, now_ms, hard, ended = reply
+    reasons, now = iter(_texts(cancels)), int(now_ms)
+    claim = Claim(pool, worker, now, monotonic())
     return Exchange(
-        leases=[read_lease(pool, *row) for row in leases] if leases else [],
+        leases=[read_lease(claim, *row) for row in leases] if leases else [],
         settled=_texts(words),
         lost=_texts(lost),
         cancels=list(zip(reasons, reasons, strict=True)),
         sleep_ms=int(sleep_ms),
         ready=bool(ready),
         commands=read_commands(pool, commands),
-        now_ms=int(now_ms),
+        now_ms=now,
         hard=_texts(hard),
+        ended=endings.read(pool, ended) if ended else [],
     )
 
 
@@ -94,10 +107,10 @@ def command_arguments(rule_text: str, told: Sequence[Told], apply: Sequence[Comm
 
 def read_posted(pool: str, reply: Sequence[Any]) -> Posted:
     """The reply of ``command``."""
-    words, taken, more = reply
+    words, taken, more, ended = reply
     parts = iter(words)
     answers = [(word.decode("utf-8", "replace"), detail) for word, detail in zip(parts, parts, strict=True)]
-    return Posted(answers, read_commands(pool, taken), bool(more))
+    return Posted(answers, read_commands(pool, taken), bool(more), endings.read(pool, ended))
 
 
 def read_commands(pool: str, rows: Sequence[Any]) -> list[Command]:
@@ -117,18 +130,34 @@ def read_token(pool: str, token: bytes) -> str | Lease:
     reader = hiredis.Reader()
     reader.feed(token[len(_TASK) :])
     at_ms, fence, task_id, *fields = reader.gets()
-    lease = read_lease(pool, task_id, int(fence), 0, fields)
-    lease.handed_ms = int(at_ms)
+    claim = Claim(pool, _worker_of(fields), int(at_ms), monotonic())
+    lease = read_lease(claim, task_id, int(fence), 0, fields)
+    lease.handed_ms = claim.now_ms
     return lease
+
+
+def _worker_of(fields: Sequence[bytes]) -> str:
+    """The worker that a task was handed to. Of a claimed task the record still names the worker before."""
+    pairs = dict(zip(fields[::2], fields[1::2], strict=True))
+    return pairs.get(b"w", b"").decode("utf-8", "replace")
 
 
 def _texts(values: Iterable[bytes]) -> list[str]:
     return [value.decode("utf-8", "replace") for value in values]
 
 
-def read_lease(pool: str, task_id: bytes, fence: int, wait_ms: int, flat: Sequence[bytes]) -> Lease:
+def read_lease(claim: Claim, task_id: bytes, fence: int, wait_ms: int, flat: Sequence[bytes]) -> Lease:
     """One claimed task. A number that can't be read is left out: the record is judged when the task is run."""
-    lease = Lease(id=task_id.decode("utf-8", "replace"), fence=fence, pool=pool, wait_ms=wait_ms)
+    pool, worker, now_ms, received = claim
+    lease = Lease(
+        id=task_id.decode("utf-8", "replace"),
+        fence=fence,
+        pool=pool,
+        wait_ms=wait_ms,
+        worker=worker,
+        begun_ms=now_ms,
+        received=received,
+    )
     for index in range(0, len(flat), 2):
         setter = _LEASE.get(flat[index])
         if setter is not None:
@@ -196,6 +225,7 @@ _LEASE = {
     b"n": _put_name,
     b"a": _put_args,
     b"u": _whole("uid"),
+    b"c": _whole("created_ms"),
     b"k": _text("kind"),
     b"l": _text("lane"),
     b"p": _whole("priority"),
@@ -212,5 +242,7 @@ _LEASE = {
     b"st": _put_cursor,
     b"rn": _whole("round"),
     b"me": _put_meta,
+    b"ba": _text("backend"),
+    b"ra": _text("run_after"),
     b"tg": _put_tags,
 }

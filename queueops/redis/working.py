@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import partial
 from typing import Any, TypeVar
 
 from redis.exceptions import ResponseError
 
-from queueops import states
+from queueops import endings, states
 from queueops.contracts import Exchange, Extend, Settlement
 from queueops.redis import wire
+from queueops.redis.connections import own_connection
 from queueops.redis.link import FORGET_WORKER_MS, Link
-from queueops.redis.posting import ONCE
-from queueops.redis.replies import repeat
 from queueops.redis.scriptline import ScriptLine
-from queueops.redis.waker import RedisWaker, connection_for
+from queueops.redis.waker import RedisWaker
+from queueops.redis.wrong_types import replies
 
 T = TypeVar("T")
 
@@ -49,7 +48,7 @@ class RedisExchanges:
 
     def receive(self) -> Exchange:
         """The reply of the oldest one that is under way."""
-        return wire.read_exchange(self._pool, self._once(self._line.receive))
+        return wire.read_exchange(self._pool, self._worker, self._once(self._line.receive))
 
     def close(self) -> None:
         """Hang up; leases that were under way are not known to the worker, until it calls ``recover``."""
@@ -57,7 +56,7 @@ class RedisExchanges:
 
     def _once(self, call: Callable[[], T]) -> T:
         try:
-            return repeat(call, self._link.settings.url, ONCE)
+            return self._link.once(call, self._pool)
         except ResponseError as error:
             raise self._link.explained(self._pool, error) from error
 
@@ -83,16 +82,14 @@ class Working(Link):
         )
         prefix = self.keys(pool).prefix
         try:
-            reply = repeat(lambda: self.scripts.call("exchange", prefix, *arguments), self.settings.url, ONCE)
+            reply = self.once(lambda: self.scripts.call("exchange", prefix, *arguments), pool)
         except ResponseError as error:
             raise self.explained(pool, error) from error
-        return wire.read_exchange(pool, reply)
+        return wire.read_exchange(pool, worker, reply)
 
     def exchanges(self, pool: str, worker: str) -> RedisExchanges:
         """The same, for a worker that sends one while another is under way."""
-        keys = self.keys(pool)
-        connect = partial(connection_for, self.client, keys.seq)
-        return RedisExchanges(self, pool, worker, connect)
+        return RedisExchanges(self, pool, worker, lambda: own_connection(self.at(pool)))
 
     def note(
         self,
@@ -113,6 +110,12 @@ class Working(Link):
         word: bytes = self._call("note", pool, task_id, fence, *shown, line, number)
         return word.decode()
 
+    def advance(self, pool: str, task_id: str, fence: int, done: float, total: float | None = None) -> str:
+        """Record the progress of a part of a composite, which counts it; answers OK, STALE or GONE."""
+        shown = "" if total is None else repr(total)
+        word: bytes = self._call("advance", pool, task_id, fence, repr(done), shown, self.rules)
+        return word.decode()
+
     def recover(
         self, pool: str, worker: str, running: Mapping[str, Settlement], keep: Collection[tuple[str, int]] = ()
     ) -> int:
@@ -130,9 +133,21 @@ class Working(Link):
         for state in (*states.LEASED, states.ChunkState.ACTIVE):
             start: bytes = b"-inf"
             while start:
-                found, start = self._call("recover", pool, worker, state, start, count, self.rules, *judged)
+                found, start, ended = self._call("recover", pool, worker, state, start, count, self.rules, *judged)
+                endings.tell(endings.read(pool, ended))
                 taken += found
         return taken
+
+    def held(self, pool: str, worker: str) -> list[tuple[str, int, bool]]:
+        """The leases of a worker: id, fence, and whether it was handed over and the worker has not renewed it yet."""
+        rows: set[tuple[str, int, bool]] = set()
+        for state in (*states.LEASED, states.ChunkState.ACTIVE):
+            start: bytes = b"-inf"
+            while start:
+                found, start = self._call("held", pool, worker, state, start)
+                leases = zip(found[::3], found[1::3], found[2::3], strict=True)
+                rows |= {(id.decode(), int(fence), bool(handed)) for id, fence, handed in leases}
+        return sorted(rows, key=lambda row: row[1])
 
     def beat(self, pool: str, worker: str, fields: Mapping[str, str | int | bytes]) -> None:
         """Say that the worker is alive, and what it is doing."""
@@ -144,18 +159,16 @@ class Working(Link):
         """Remove the worker from the registry."""
         keys = self.keys(pool)
 
-        def leave() -> None:
-            with self.client.pipeline(transaction=False) as pipe:
-                pipe.zrem(keys.workers, worker)
-                pipe.zrem(keys.idle, worker)
-                pipe.delete(keys.worker(worker), keys.wake(worker))
-                pipe.execute()
+        def fill(pipe: Any) -> None:
+            pipe.zrem(keys.workers, worker)
+            pipe.zrem(keys.idle, worker)
+            pipe.delete(keys.worker(worker), keys.wake(worker))
 
-        self._repeat(leave)
+        self.ask(pool, lambda client: replies(client, fill))
 
     def waker(self, pool: str, worker: str) -> RedisWaker:
         """A blocking wait for the worker's wake-up tokens. Raises redis' own errors: the worker's loop handles them."""
-        return RedisWaker(self.client, pool, self.keys(pool).wake(worker))
+        return RedisWaker(self.at(pool), pool, self.keys(pool).wake(worker))
 
     def tell(self, pool: str, worker: str, token: str) -> None:
         """Send a token to a worker: ``quiet``, ``stop``."""

@@ -32,6 +32,11 @@ class Complaints:
         if self._is_new(pool, f"write {key}", text):
             logger.error("pool %s: %s", pool, text)
 
+    def fault(self, pool: str, name: str, text: str) -> None:
+        """Log what the consistency check found and did not put right."""
+        if self._is_new(pool, name, text):
+            logger.error("pool %s: %s", pool, text)
+
     def well(self, pool: str, doing: str) -> None:
         """What was stopped goes on; said if it was said that it was."""
         if self._said.pop((pool, doing), None) is not None:

@@ -6,6 +6,7 @@ watchdog is what recovers tasks when no worker is left, ends retentions in quiet
 
 from __future__ import annotations
 
+import json
 import logging
 import random
 import time
@@ -17,7 +18,11 @@ from queueops.ids import new_id
 from queueops.outbox import Outbox
 from queueops.redis.broker import RedisBroker
 from queueops.redis.link import BATCH
+from queueops.schedule_records import ScheduleDefinition
 from queueops.watchdog.complaints import Complaints
+from queueops.watchdog.losses import Losses
+from queueops.watchdog.patrol import Patrol
+from queueops.watchdog.servers import Servers
 from queueops.watchdog.timekeeper import Declared, Timekeeper
 
 PERIOD_S = 1.0
@@ -27,7 +32,7 @@ TICKS_A_ROUND = 20
 LONGEST_BACKOFF_S = 5.0
 CLOSE_WITHIN_S = 0.5
 """For commands that are under way at the end."""
-BROKEN = "broken key "
+BROKEN, MENDED = "broken key ", "mended key "
 TOLD = ("recovered", "broken", "forgotten", "trimmed", "lost part", "lost parent")
 
 logger = logging.getLogger("queueops.watchdog")
@@ -44,15 +49,22 @@ class Watchdog:
         period_s: float = PERIOD_S,
         declared: Declared | None = None,
         origin: str = "",
+        found: Callable[[], list[str]] | None = None,
+        server: str = "",
+        losses: Losses | None = None,
     ) -> None:
-        """Watch over ``pools``, or over all that exist when none is named.
+        """Watch over ``pools``, or over all that exist (those ``found``) when none is named.
 
-        ``declared`` gives the schedules that stand in the code of the project ``origin``.
+        ``declared`` gives the schedules that stand in the code of the project ``origin``. ``server`` is named in the
+        log, where each server has a watchdog of its own.
         """
         self.broker = broker
         self.name = f"watchdog-{new_id()}"
         self.period_s = period_s
         self._chosen = tuple(pools)
+        self._found = found or self._listed
+        self._place = f" at {server}" if server else ""
+        self._schedules = declared, origin
         self._known: list[str] = []
         self._undeclared = set(self._chosen)  # pools whose lanes are to be given what the settings say
         self._looked = 0.0
@@ -60,6 +72,8 @@ class Watchdog:
         self._declared = False
         self._outbox = Outbox(broker)
         self._complaints = Complaints()
+        self._patrol = Patrol(broker, self._complaints)
+        self._losses = losses or Losses(broker)
         self._timekeeper = Timekeeper(broker, declared, origin)
         self._stopped = False
 
@@ -68,12 +82,44 @@ class Watchdog:
         self._stopped = True
 
     def run(self) -> None:
-        """Make rounds until stopped."""
+        """Make rounds until stopped, in a thread for each server where there are several."""
         logger.info("watchdog started")
+        if self.broker.spread:
+            Servers(self._by_server, self._of_server).run(lambda: self._stopped)
+        else:
+            self.watch()
+        logger.info("watchdog stopped")
+
+    def watch(self) -> None:
+        """Make rounds until stopped."""
         while not self._stopped:
             self._rest(self._guarded_round())
         self._outbox.close(CLOSE_WITHIN_S)
-        logger.info("watchdog stopped")
+
+    def _by_server(self) -> dict[str, list[str]]:
+        """The pools to watch over, and those that only schedules name yet, by their server."""
+        found: dict[str, list[str]] = {}
+        for pool in self._chosen or sorted({*self._found(), *self._timekeeper.declared()}):
+            found.setdefault(self.broker.server(pool), []).append(pool)
+        return found
+
+    def _of_server(self, server: str, pools: Callable[[], list[str]]) -> Watchdog:
+        """The watchdog of one server."""
+        declared, origin = self._schedules
+
+        def of_server() -> list[ScheduleDefinition]:
+            return [each for each in declared() if each.push.pool in pools()] if declared is not None else []
+
+        mine = None if declared is None else of_server
+        return Watchdog(
+            self.broker,
+            period_s=self.period_s,
+            declared=mine,
+            origin=origin,
+            found=pools,
+            server=server,
+            losses=self._losses,
+        )
 
     def _rest(self, seconds: float) -> None:
         """Sleep in short parts: an Event can't be set from a signal handler that interrupts its own wait.
@@ -104,10 +150,10 @@ class Watchdog:
         except (BrokerUnavailable, StoreFull) as error:
             self._failures += 1
             if self._failures == 1:
-                logger.warning("Redis does not answer, the watchdog waits: %s", error)
+                logger.warning("Redis%s does not answer, the watchdog waits: %s", self._place, error)
             return min(LONGEST_BACKOFF_S, 0.1 * 2.0**self._failures) * random.uniform(0.5, 1)
         if self._failures:
-            logger.info("Redis answers again after %d failed rounds", self._failures)
+            logger.info("Redis%s answers again after %d failed rounds", self._place, self._failures)
             self._failures = 0
         return max(0.0, self.period_s - (time.monotonic() - started))
 
@@ -116,7 +162,9 @@ class Watchdog:
         if not self._declared:
             self._declare_schedules()
             self._declared = True
-        return {pool: self._round_of(pool) for pool in self.pools()}
+        pools = self.pools()
+        self._losses.look_at_servers(pools)
+        return {pool: self._round_of(pool) for pool in pools}
 
     def _declare_schedules(self) -> None:
         """Every pool that is watched, and those that only schedules name yet."""
@@ -153,14 +201,26 @@ class Watchdog:
         return self._tick(pool)
 
     def _draw(self, pool: str) -> dict[str, int]:
-        self.broker.draw(pool, self.name, round(self.period_s * 900))
-        return {}
+        """Draw the figures; the watchdog whose turn it is walks on through the pool, too."""
+        sampled = self.broker.draw(pool, self.name, round(self.period_s * 900))
+        if not sampled:
+            return {}
+        self._losses.look(pool, json.loads(sampled))
+        return self._guarded(pool, "check", self._patrol.go_on)
+
+    def _listed(self) -> list[str]:
+        """All pools; one that held something and is not listed any more was lost with its data, and is listed again."""
+        found = self.broker.pools()
+        for pool in self._losses.pools.difference(found):
+            self.broker.registry.announce(pool, again=True)
+            found.append(pool)
+        return found
 
     def pools(self) -> list[str]:
         """The pools to watch over. What the settings say of their lanes is compared with what is there now and then."""
         if self._chosen:
             return list(self._chosen)
-        found = self.broker.pools()
+        found = self._found()
         self._undeclared |= set(found) - set(self._known)
         if time.monotonic() - self._looked > LANES_EVERY_S:
             self._undeclared = set(found)
@@ -181,6 +241,9 @@ class Watchdog:
         for word in acted:
             if word.startswith(BROKEN):
                 self._complaints.key(pool, word.removeprefix(BROKEN))
+            elif word.startswith(MENDED):
+                logger.error("pool %s: the key %s held no number that may follow; it was set above all that are stored",
+                             pool, word.removeprefix(MENDED))  # fmt: skip
         told = {word: acted[word] for word in TOLD if word in acted}
         if told:
             logger.info("pool %s: %s", pool, ", ".join(f"{count} {word}" for word, count in told.items()))

@@ -9,7 +9,7 @@
 --@include core
 
 local key = P .. ':worker:' .. ARGV[1]
-call('ZADD', P .. ':workers', now, ARGV[1])
-call('HSET', key, 'beat', now, unpack(ARGV, 3))
+safe_call('ZADD', P .. ':workers', now, ARGV[1])
+safe_call('HSET', key, 'beat', now, unpack(ARGV, 3))
 call('PEXPIRE', key, ARGV[2])
 return string.format('%.0f', now)

@@ -9,6 +9,7 @@
 -- Transitions: none.
 --@include clock
 --@include calls
+--@include looking
 
 local task, state, latest, wanted, budget = ARGV[1], ARGV[2], ARGV[3] == '1', tonumber(ARGV[4]), tonumber(ARGV[5])
 local score, number, wanted_kind = ARGV[6], ARGV[7], ARGV[8]
@@ -86,4 +87,4 @@ elseif state == '' then
 else
   walk(SETS .. state)
 end
-return { size, ended and '1' or '', score, number, rows }
+return told({ size, ended and '1' or '', score, number, rows })

@@ -1,26 +1,30 @@
 #!lua flags=allow-oom
 -- chunks: an operator mends the chunks of one map-reduce task: compare and set, at most 500 at a time.
 -- KEYS: 1 the pool's prefix
--- ARGV: 1 task, 2 verb (retry, drop, skip, edit, redo, set, release, speculate), 3 value (edit, redo: the data; set: most
---       bytes of data, a colon, the fields as an object), 4 whole set ('' = the numbers below, else a state of which
---       the first are meant), 5 rules, 6 who, 7 token (of several calls: the action's, a colon, how many
---       were changed before, '+' if more follow), 8.. numbers
+-- ARGV: 1 task, 2 verb (retry, postpone, drop, skip, edit, redo, set, release, speculate), 3 value (edit, redo: the data;
+--       set: most bytes of data, a colon, the fields as an object; postpone: epoch ms, or + and ms from now), 4 whole
+--       set ('' = the numbers below, else a state of which the first are meant), 5 rules, 6 who, 7 token (of several
+--       calls: the action's, a colon, how many were changed before, '+' if more follow), 8.. numbers
 -- Reply: how many were changed, how many of the whole set are left, state of the task ('' = gone), how many of the whole
---        set kept their data; then for each refused one its number and its state ('' = gone).
+--        set kept their data, composites that ended (id, kind, name, state, root); then for each refused one its number and
+--        its state ('' = gone).
 -- Transitions: retry, drop, skip, release of chunks; reprocess, gather of the task.
 --@include clock
 --@include calls
 --@include core
 --@include rules
+--@include numbers
 --@include rates
 --@include lanes
 --@include wake
 --@include outbox
+--@include dispatch
 --@include orphans
 --@include records
 --@include generations
 --@include ending
 --@include composite
+--@include progress
 --@include atonce
 --@include results
 --@include resume
@@ -57,7 +61,7 @@ local function tell(changed)
 end
 
 parent = read_record(task)
-if not parent then return { 0, 0, '', 0 } end
+if not parent then return { 0, 0, '', 0, {} } end
 local changed, left, refused = 0, 0, {}
 if parent.ot == token then
   changed = #ARGV - 7
@@ -80,6 +84,6 @@ else
   wake(brought)
 end
 local row = fields_of(task_key(task), 's')
-local reply = { changed, left, row and row[1] or '', unfit }
+local reply = { changed, left, row and row[1] or '', unfit, ended_wholes }
 for _, part in ipairs(refused) do reply[#reply + 1] = part end
 return reply

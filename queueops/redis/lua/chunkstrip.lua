@@ -10,6 +10,7 @@
 -- Transitions: none.
 --@include clock
 --@include calls
+--@include looking
 
 local task, first, width, columns, most = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local SETS = TASK .. task .. '#chunks:'
@@ -56,8 +57,8 @@ local function count_pending(from, to)
   for column = from, to do pending[column + 1] = count == 0 and 0 or width end
 end
 
-if width == 1 then return one_by_one() end
+if width == 1 then return told(one_by_one()) end
 count_pending(0, columns - 1)
 local reply = { pending, members(SETS .. 'active'), members(SETS .. 'errored'), members(SETS .. 'failed') }
 reply[5] = too_many and samples() or {}
-return reply
+return told(reply)

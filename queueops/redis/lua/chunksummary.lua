@@ -11,6 +11,7 @@
 -- Transitions: none.
 --@include clock
 --@include calls
+--@include looking
 
 local task, stragglers, samples, looks, kinds, steps = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]),
   tonumber(ARGV[5]), tonumber(ARGV[6])
@@ -99,8 +100,8 @@ end
 local sizes, list, looked = counts(), errors()
 local open, first, last = sizes[1] + sizes[2] + sizes[3], time_at(0), time_at(-1)
 local until_ = open > 0 and now or last
-return { 'now', now, 'record', record(), 'counts', sizes,
+return told({ 'now', now, 'record', record(), 'counts', sizes,
   'due', due('ZRANGE'), 'late', due('ZREVRANGE'),
   'minute', call('ZCOUNT', SETS .. 'done', now - 60000, '+inf'), 'first', first or 0, 'last', last or 0,
   'pace', first and until_ > first and pace(first, until_) or {}, 'active', active(), 'runs', runs(sizes[4]),
-  'looked', looked, 'errors', list, 'paused', paused() }
+  'looked', looked, 'errors', list, 'paused', paused() })

@@ -6,21 +6,24 @@
 --       apply, 4 '' , 5 rules; result: id, version, word (a command's own, FAILED, LATER), detail; to apply: the pool that
 --       it comes from, number of field values, fields (name, value, ...).
 -- Reply: for each that was applied its word (OK GONE OLD OPEN DONE KEPT WAITS UNKNOWN) and a detail; those that were taken (id,
---        fields); '1' when more are due.
+--        fields); '1' when more are due; composites that ended (id, kind, name, state, root).
 -- Transitions: activate, gather, cancel, retry, discard.
 --@include clock
 --@include calls
 --@include core
 --@include rules
+--@include numbers
 --@include rates
 --@include lanes
 --@include wake
 --@include outbox
+--@include dispatch
 --@include orphans
 --@include records
 --@include generations
 --@include ending
 --@include composite
+--@include progress
 --@include atonce
 --@include results
 --@include resume
@@ -78,4 +81,4 @@ count_minute('cmd|applied', tonumber(ARGV[3]))
 local most = tonumber(ARGV[1])
 local taken = close_outbox(most)
 wake(brought)
-return { words, taken, most > 0 and #taken >= most and '1' or '' }
+return { words, taken, most > 0 and #taken >= most and '1' or '', ended_wholes }

@@ -4,21 +4,25 @@
 -- ARGV: 1 verb, 2 token of this action, 3 first value, 4 second value (of cancel: hard), 5 rules, 6 who, 7 the states that allow the
 --       verb (separated by commas), 8.. ids
 -- Reply: '1' when commands were written and nobody is there to bring them; for each id: word (OK REPEAT REFUSED GONE), its
---        state now, a detail. A REPEAT without a detail was done by an action of the same token.
+--        state now, a detail. A REPEAT without a detail was done by an action of the same token. Then composites that ended
+--        (id, kind, name, state, root).
 -- Transitions: retry, reprocess, gather, run_now, postpone, cancel, release, requeue, reinstate, discard, delete, restore.
 --@include clock
 --@include calls
 --@include core
 --@include rules
+--@include numbers
 --@include rates
 --@include lanes
 --@include wake
 --@include outbox
+--@include dispatch
 --@include orphans
 --@include records
 --@include generations
 --@include ending
 --@include composite
+--@include progress
 --@include atonce
 --@include results
 --@include resume
@@ -95,4 +99,5 @@ settle_up()
 local _, alone = close_outbox(-1)
 if alone then reply[1] = '1' end
 wake(brought)
+reply[#reply + 1] = ended_wholes
 return reply

@@ -4,8 +4,9 @@
 -- ARGV: 1 id, 2 age in ms after which a worker's beat is late
 -- Reply: flat pairs: now; record (flat); states (state, time, ...: where the indexes name it, should be one); due
 --        (its entry on the agenda); log; trashed; lane, conf (flat), ready, rank, active, holders (five of them), token_at
---        (where the lane's rate allows no start before that); beat
---        and host of its worker; tick (the last watchdog); grace; started (claims of this minute and the one before);
+--        (where the lane's rate allows no start before that);
+--        beat, host, condition and silent_since of its worker; tick (the last watchdog); grace;
+--        started (claims of this minute and the one before);
 --        workers (id, beat, fields flat) that are alive, at most 100; alive; open (parts of it that have not ended);
 --        parent_name, parent_state, parent_kind, parent_parts (of the same pool, while it is there); order (its own there),
 --        before and behind (in a chain: id, name, state).
@@ -54,7 +55,8 @@ put('holders', call('SRANDMEMBER', key .. '#active', 5))
 
 if record.w then
   put('beat', call('ZSCORE', P .. ':workers', record.w))
-  put('host', call('HGET', P .. ':worker:' .. record.w, 'host'))
+  local told = call('HMGET', P .. ':worker:' .. record.w, 'host', 'state', 'silent_since')
+  put('host', told[1]); put('condition', told[2]); put('silent_since', told[3])
 end
 
 local clock = call('HMGET', P .. ':clock', 'tick', 'grace')

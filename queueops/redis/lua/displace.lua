@@ -2,12 +2,15 @@
 -- displace: create tasks whose ids are in use: what `enqueue` answered TAKEN for. An ended task is run again as a new
 -- generation; for one that has not ended the push's conflict policy decides.
 -- KEYS: 1 the pool's prefix
--- ARGV: 1 number of tasks; then for each: id, conflict policy, token, due, number of field values, the fields of the record
--- Reply: for each task its word (OK REPEAT EXISTS REJECTED REPLACED AFTER) and its uid.
+-- ARGV: 1 number of tasks, negative when a running task pushes them; then for each: id, conflict policy, token, due, number of
+--       field values, the fields of the record; at the end the lease of that running task: see `may_push`
+-- Reply: for each task its word (OK REPEAT EXISTS REJECTED REPLACED AFTER) and its uid; or STALE: the lease is not current.
 -- Transitions: push, postpone.
 --@include clock
+--@include fence
 --@include calls
 --@include core
+--@include numbers
 --@include rates
 --@include lanes
 --@include wake
@@ -15,7 +18,9 @@
 --@include records
 --@include generations
 
-local position = 2
+local position, total = 2, tonumber(ARGV[1])
+if total < 0 and not may_push(ARGV[#ARGV - 1], ARGV[#ARGV]) then return { 'STALE' } end
+
 local function read_spec()
   local spec = { id = ARGV[position], policy = ARGV[position + 1], token = ARGV[position + 2], values = {}, fields = {} }
   local due, count = ARGV[position + 3], tonumber(ARGV[position + 4])
@@ -54,13 +59,13 @@ end
 
 local reply, pushed, created = {}, {}, {} -- created: ids whose moves are not written yet
 local specs = {}
-for i = 1, tonumber(ARGV[1]) do
+for i = 1, math.abs(total) do
   specs[i] = read_spec()
   local lane = specs[i].values.l or 'default'
-  if not lane_confs[lane] and lane_conf(lane).limit then free_slots(lane) end
+  if not lane_confs[lane] then need_lane(lane) end
   call('ZCARD', lane_key(lane)) -- where a task can't be placed, nothing is written
 end
-need_agenda(); next_number(0); call('ZCARD', P .. ':lanes:ready')
+need_agenda(); call('ZCARD', P .. ':lanes:ready')
 for _, spec in ipairs(specs) do
   local record = read_record(spec.id)
   local word, wanted = judge(spec, record)
@@ -81,7 +86,7 @@ for _, spec in ipairs(specs) do
   reply[#reply + 1] = word; reply[#reply + 1] = uid
 end
 for name, count in pairs(pushed) do
-  call('ZADD', P .. ':names', NOW, name); count_minute('in|' .. name, count)
+  try('ZADD', P .. ':names', NOW, name); count_minute('in|' .. name, count)
 end
 flush()
 flush_lanes()

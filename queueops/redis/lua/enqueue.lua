@@ -1,29 +1,37 @@
 #!lua
--- enqueue: create tasks whose ids are free. An id that is in use is answered TAKEN and left alone: see `displace`.
--- This is the producer's hot path: it writes each index itself and carries no more of the includes than it uses.
+-- enqueue: create tasks whose ids are free: the producers' hot path. An id that is in use is answered TAKEN: see `displace`.
 -- KEYS: 1 the pool's prefix
--- ARGV: 1 number of tasks; then groups of tasks that are alike: how many, due ('' now, '+ms' from now, or epoch ms),
+-- ARGV: 1 number of tasks (negative: a running task pushes them); then groups: how many, due ('' now, '+ms', or epoch ms),
 --       how many values they share, these values (fields of the record: name, value, ...; the task's name first),
---       how many fields each task has of its own, their names; then for each task its id and their values ('' = none).
--- Reply: the uid of the first task that was created (each next one's is one more), then the numbers, from 0, of those TAKEN.
+--       how many fields each task has of its own, their names; then for each task its id and their values ('' = none);
+--       at the end the lease of the running task that pushes (see `may_push`).
+-- Reply: uid of the first task that was created (each next one's is one more), Redis' time in ms, numbers from 0 of those TAKEN; or STALE.
 -- Transitions: push, postpone.
 --@include clock
+
+local total = tonumber(ARGV[1])
+if total < 0 then
+--@include fence
+  if not may_push(ARGV[#ARGV - 1], ARGV[#ARGV]) then return { 'STALE' } end
+  total = -total
+end
+
 --@include alone
 --@include calls
+--@include numbers
 --@include handover
 
-local waiting = call('ZRANGE', P .. ':idle', -1, -1)[1] -- the worker that began to wait last
+local waiting = (try('ZRANGE', P .. ':idle', -1, -1) or {})[1] -- the worker that began to wait last
 local handed = waiting and hand_over(waiting)
-if handed then return { handed } end
+if handed then return { handed, now } end
 
 --@include rates
 --@include lanes
 --@include wake
 
 local aside = call('EXISTS', P .. ':state:quarantined') == 1 and P .. ':state:quarantined' -- a lost record's id is in use
-local total = tonumber(ARGV[1])
-local number = call('INCRBY', P .. ':seq', total) - total
-local position, seen, timed, reply = 2, 0, false, { number + 1 }
+local number = next_number(total) - total
+local position, seen, timed, reply = 2, 0, false, { number + 1, now }
 
 local function due_of(due)
   if due == '' then return nil end
@@ -53,7 +61,7 @@ end
 -- Fails where the group's lane can't be used: no more is asked about it behind the writes.
 local function check_lane(group)
   group.resting = not call('ZSCORE', P .. ':lanes:ready', group.lane)
-  if group.resting and lane_conf(group.lane).limit then free_slots(group.lane) end
+  if group.resting then need_lane(group.lane) end
 end
 
 -- The first task of a group is placed before its record is written: what can fail comes first.
@@ -87,7 +95,7 @@ local function write_records(group)
       places[size + 1] = base + number; places[size + 2] = id
       size = size + 2
       if is_listened() then
-        publish(P .. ':events', cjson.encode({ t = now, id = id, name = group.name, from = '', to = group.state }))
+        tell_event(id, { name = group.name, from = '', to = group.state })
       end
     end
     position = position + 1 + owned

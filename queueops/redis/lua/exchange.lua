@@ -9,21 +9,24 @@
 --       extension: id, fence, ms left to the task's own limit (-1: none); metric: field, count.
 -- Reply: leases (id, fence, ms waited, fields), words of the settlements, lost ids, cancelled ids with reasons,
 --        ms until the agenda has something, '1' when more is ready, commands (id, fields), Redis' time in ms, those of
---        the cancelled ids that are to be interrupted.
+--        the cancelled ids that are to be interrupted, composites that ended (id, kind, name, state, root).
 -- Transitions: claim, settle, release, promote, recover, expire, quarantine.
 --@include clock
 --@include calls
 --@include core
 --@include rules
+--@include numbers
 --@include rates
 --@include lanes
 --@include wake
 --@include outbox
+--@include dispatch
 --@include orphans
 --@include records
 --@include generations
 --@include ending
 --@include composite
+--@include progress
 --@include atonce
 --@include results
 --@include resume
@@ -53,7 +56,7 @@ local words, lost, cancels, hard = {}, {}, {}, {}
 at_once.room, at_once.worker = want, worker
 -- One that brings nothing and has nothing to do only looks: mostly there is nothing, and then little is asked.
 local looks = idle and ARGV[6] == '0' and ARGV[7] == '0'
-if not looks then call('ZREM', P .. ':idle', worker) end
+if not looks then try('ZREM', P .. ':idle', worker) end
 if ARGV[6] ~= '0' then need_agenda() end
 for i = 1, tonumber(ARGV[6]) do
   words[i] = settle(position)
@@ -90,16 +93,16 @@ end
 
 local rest = act_on_due(max(16, want))
 local still = looks and rest and call('EXISTS', P .. ':lanes:ready', COMMANDS) == 0
-if looks and not still then call('ZREM', P .. ':idle', worker) end
+if looks and not still then try('ZREM', P .. ':idle', worker) end
 local leases = want > 0 and not still and claim(want, worker, RULES.lease, at_once.leases) or {}
 local commands = still and {} or close_outbox(tonumber(ARGV[9]))
 local more = not still and call('ZCARD', P .. ':lanes:ready') > passed
 local sleep = still and min(rest, longest) or until_due(longest)
 if idle and #leases == 0 and not more then
   if passed > 0 then wake_workers(brought) end -- others may claim what this one may not
-  call('ZADD', P .. ':idle', now + sleep, worker)
-  if still then call('ZADD', P .. ':workers', 'XX', NOW, worker) end -- its heartbeat, as long as it has nothing else to say
+  try('ZADD', P .. ':idle', now + sleep, worker)
+  if still then try('ZADD', P .. ':workers', 'XX', NOW, worker) end -- its heartbeat, as long as it has nothing else to say
 else
   wake(more and max(brought, 1) or 0)
 end
-return { leases, words, lost, cancels, sleep, more and '1' or '', commands, NOW, hard }
+return { leases, words, lost, cancels, sleep, more and '1' or '', commands, NOW, hard, ended_wholes }

@@ -10,6 +10,7 @@
 --@include clock
 --@include calls
 --@include core
+--@include numbers
 --@include rates
 --@include lanes
 --@include wake
@@ -46,22 +47,22 @@ local function place(at, task, start, by_hand)
   create(task, fields, values, start and start > now and start or nil)
   last = task
   if not by_hand then tick_run = task end
-  call('HINCRBY', key, 'fc', 1)
-  call('HSET', key, 'lt', task, 'lr', tick_run or '', 'lf', at)
+  safe_call('HINCRBY', key, 'fc', 1)
+  safe_call('HSET', key, 'lt', task, 'lr', tick_run or '', 'lf', at)
   note('FIRED', at, task)
   return 'FIRED'
 end
 
 local function skip(at, word)
-  call('HINCRBY', key, 'sk', 1)
+  safe_call('HINCRBY', key, 'sk', 1)
   note(word, at, unended(tick_run, last) or last)
   return word
 end
 
 local function put_off(at, task, start)
-  if call('LLEN', key .. '#queue') >= MOST_QUEUED then return skip(at, 'FULL') end
-  call('RPUSH', key .. '#queue', at .. ' ' .. task .. ' ' .. start)
-  call('SADD', QUEUED, id)
+  if safe_call('LLEN', key .. '#queue') >= MOST_QUEUED then return skip(at, 'FULL') end
+  if safe_call('RPUSH', key .. '#queue', at .. ' ' .. task .. ' ' .. start) == 0 then return skip(at, 'FULL') end
+  safe_call('SADD', QUEUED, id)
   return 'QUEUED'
 end
 
@@ -74,12 +75,12 @@ end
 -- The first of the runs that were put off; one that has been created before makes way for the next.
 local function take_up()
   while not unended(tick_run, last) do
-    local entry = call('LPOP', key .. '#queue')
+    local entry = safe_call('LPOP', key .. '#queue')
     if not entry then break end
     local at, task, start = string.match(entry, '^(%S+) (%S+) ?(%S*)$')
     if task and place(at, task, start) == 'FIRED' then break end
   end
-  if call('EXISTS', key .. '#queue') == 0 then call('SREM', QUEUED, id) end
+  if call('EXISTS', key .. '#queue') == 0 then safe_call('SREM', QUEUED, id) end
 end
 
 -- Of ticks that were skipped one after the other, because of the same task, one line is kept.
@@ -87,17 +88,17 @@ local mark = row[4]
 local function write_line(line)
   local skipped = (line.w == 'SKIPPED' or line.w == 'FULL') and line.w .. ' ' .. (line.id or '') or ''
   if skipped ~= '' and skipped == mark and call('EXISTS', key .. '#log') == 1 then
-    line.n = call('HINCRBY', key, 'ln', 1)
-    return call('LSET', key .. '#log', -1, cjson.encode(line))
+    line.n = safe_call('HINCRBY', key, 'ln', 1)
+    return safe_call('LSET', key .. '#log', -1, cjson.encode(line))
   end
   mark = skipped
-  call('HSET', key, 'lm', mark, 'ln', 1)
-  call('RPUSH', key .. '#log', cjson.encode(line)); call('LTRIM', key .. '#log', -MOST_LINES, -1)
+  safe_call('HSET', key, 'lm', mark, 'ln', 1)
+  safe_call('RPUSH', key .. '#log', cjson.encode(line)); safe_call('LTRIM', key .. '#log', -MOST_LINES, -1)
 end
 
 local missed = tonumber(ARGV[6])
 if missed > 0 then
-  call('HINCRBY', key, 'ms', missed)
+  safe_call('HINCRBY', key, 'ms', missed)
   lines[1] = { t = now, at = tonumber(tick), w = 'MISSED', n = missed }
 end
 for i = 1, count do
@@ -107,11 +108,11 @@ end
 take_up()
 if tick ~= '' then
   call('ZADD', SCHEDULES, ARGV[4] ~= '' and ARGV[4] or '+inf', id)
-  if count + missed > 0 then call('HSET', key, 'fd', tick) end
+  if count + missed > 0 then safe_call('HSET', key, 'fd', tick) end
 end
 for _, line in ipairs(lines) do
   write_line(line)
-  if line.w == 'FIRED' then call('ZADD', P .. ':names', NOW, values.n); count_minute('in|' .. values.n, 1) end
+  if line.w == 'FIRED' then try('ZADD', P .. ':names', NOW, values.n); count_minute('in|' .. values.n, 1) end
 end
 flush()
 flush_lanes()

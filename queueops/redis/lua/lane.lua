@@ -8,6 +8,7 @@
 --@include clock
 --@include calls
 --@include core
+--@include numbers
 --@include rates
 --@include lanes
 --@include wake
@@ -35,7 +36,7 @@ end
 local function list_holders()
   for state in pairs(LEASED) do
     -- Chunks hold no slot of their task's lane.
-    for _, id in ipairs(call('ZRANGE', P .. ':state:' .. state, 0, 9999)) do
+    for _, id in ipairs(safe_call('ZRANGE', P .. ':state:' .. state, 0, 9999)) do
       local row = fields_of(task_key(id), 's', 'l') -- of a lost record nobody knows the lane
       local holds = state ~= 'active' and row and row[1] and (row[2] or 'default') == lane
       if holds then call('SADD', lane_key(lane) .. '#active', id) end
@@ -55,8 +56,8 @@ end
 if ARGV[2] == '1' then
   for i = 3, #ARGV, 2 do call('HSET', key, 'said:' .. ARGV[i], ARGV[i + 1]) end
 end
-call('ZADD', P .. ':lanes', 'NX', NOW, lane)
-call('ZREM', P .. ':agenda', '~lane:' .. lane)
+safe_call('ZADD', P .. ':lanes', 'NX', NOW, lane)
+safe_call('ZREM', P .. ':agenda', '~lane:' .. lane)
 lane_confs = {}
 refresh_lane(lane)
 local ready = call('ZSCORE', P .. ':lanes:ready', lane) and call('ZCARD', lane_key(lane)) or 0

@@ -16,13 +16,13 @@ if row[2] ~= fence or not LEASED[row[1]] then
   return 'STALE'
 end
 if ARGV[3] ~= '' then call('HSET', task_key(id), 'pr', ARGV[3]) end
-if ARGV[4] ~= '' then call('HSET', task_key(id), 'to', ARGV[4]) end
+if ARGV[4] ~= '' then call('HSET', task_key(id), 'to', ARGV[4], 'm', 1) end
 local mark = ARGV[6] ~= '0' and fence .. ':' .. ARGV[6]
 if ARGV[5] ~= '' and not (mark and row[3] == mark) then -- else it was written before, and the reply lost
   log_line(id, { k = 'log', text = ARGV[5] })
   if mark then call('HSET', task_key(id), 'ln', mark) end
 end
 if is_listened() then
-  publish(P .. ':events', cjson.encode({ t = now, id = id, done = ARGV[3], total = ARGV[4], text = ARGV[5] }))
+  tell_event(id, { done = ARGV[3], total = ARGV[4], text = ARGV[5] })
 end
 return 'OK'

@@ -3,25 +3,30 @@
 -- producer died before that is erased by the agenda, a lease later.
 -- KEYS: 1 the pool's prefix
 -- ARGV: 1 root, 2 token of this push, 3 step (whole, begin, more, start, uproot; part: its root is in another pool),
---       4 conflict policy of the root, 5 rules, 6 number of nodes; then for each: parent ('' = it is the root, or its
---       parent is in another pool), order among its siblings, id, number of field values, and the fields of the record
---       (name, value, ...), the name first.
--- Reply: word (OK REPEAT EXISTS REJECTED TAKEN GONE), uid of the root, the id that is in use, the uids of the nodes,
---        '1' when commands were written and nobody is there to bring them.
+--       4 conflict policy of the root, 5 rules, 6 and 7 the lease of the running task that pushes it (see `may_push`; 7: ''
+--       none), 8 number of nodes; then for each: parent ('' = it is the root, or its parent is in another pool), order
+--       among its siblings, id, number of field values, and the fields of the record (name, value, ...), the name first.
+-- Reply: word (OK REPEAT EXISTS REJECTED TAKEN GONE; STALE: the lease is no longer current), uid of the root, the id that is
+--        in use, the uids of the nodes, '1' when commands were written and nobody is there to bring them, and, where it was
+--        begun, composites that ended (id, kind, name, state, root).
 -- Transitions: push, activate.
 --@include clock
+--@include fence
 --@include calls
 --@include core
 --@include rules
+--@include numbers
 --@include rates
 --@include lanes
 --@include wake
 --@include outbox
+--@include dispatch
 --@include orphans
 --@include records
 --@include generations
 --@include ending
 --@include composite
+--@include progress
 --@include atonce
 --@include results
 --@include resume
@@ -35,6 +40,7 @@
 --@include nodes
 
 need_agenda()
+if ARGV[7] ~= '' and not may_push(ARGV[6], ARGV[7]) then return { 'STALE', 0, '', {}, '' } end
 
 local root, token, step, policy = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local creates = step == 'whole' or step == 'begin'
@@ -55,7 +61,7 @@ end
 local record = read_record(root)
 local word, wanted = judge_root(record)
 if not wanted then return { word, record and record.u or 0, '', {}, '' } end
-local nodes = read_nodes(6, tonumber(ARGV[6]))
+local nodes = read_nodes(8, tonumber(ARGV[8]))
 local in_use = find_taken(nodes, token)
 if in_use then return { 'TAKEN', 0, in_use, {}, '' } end
 
@@ -78,4 +84,4 @@ flush()
 flush_lanes()
 local _, alone = close_outbox(-1)
 wake(brought)
-return { word, step ~= 'part' and uid_of(root) or 0, '', uids_of(nodes), alone and '1' or '' }
+return { word, step ~= 'part' and uid_of(root) or 0, '', uids_of(nodes), alone and '1' or '', ended_wholes }

@@ -6,29 +6,30 @@
 -- Transitions: none.
 --@include clock
 --@include calls
+--@include core
 
 local most, COUNTS, found = tonumber(ARGV[1]), P .. ':counts', {}
 
 local function set_count(id, field, what, number)
-  local counted = call('HGET', COUNTS, field) or '0'
+  local counted = safe_call('HGET', COUNTS, field) or '0'
   if counted == text(number) then return end
   found[#found + 1] = id
   found[#found + 1] = what .. ' was counted as ' .. counted .. ' instead of ' .. text(number)
-  if number == 0 then call('HDEL', COUNTS, field) else call('HSET', COUNTS, field, text(number)) end
+  if number == 0 then safe_call('HDEL', COUNTS, field) else safe_call('HSET', COUNTS, field, text(number)) end
 end
 
 -- How many tasks of a name are in each state; nil where it has so many in several that to walk them would hold up everybody.
 -- Those of the largest state need no walk: they are what the others leave.
 local function sizes_of(name)
   local index, states, sizes = P .. ':name:' .. name, {}, {}
-  local left = call('ZCARD', index)
+  local left = safe_call('ZCARD', index)
   local whole = left
-  for state in pairs(CLASS) do states[#states + 1] = { state, call('ZCARD', P .. ':state:' .. state) } end
+  for state in pairs(CLASS) do states[#states + 1] = { state, safe_call('ZCARD', P .. ':state:' .. state) } end
   table.sort(states, function(a, b) return a[2] > b[2] end)
   for i = 2, #states do
     local state, size = states[i][1], states[i][2]
     if min(size, whole) > most then return nil end
-    sizes[state] = size > 0 and whole > 0 and #call('ZINTER', 2, index, P .. ':state:' .. state) or 0
+    sizes[state] = size > 0 and whole > 0 and #safe_call('ZINTER', 2, index, P .. ':state:' .. state) or 0
     left = left - sizes[state]
   end
   sizes[states[1][1]] = left
@@ -44,10 +45,10 @@ end
 -- What runs is little: workers hold it.
 local function recount_lanes()
   local running = {}
-  for _, lane in ipairs(call('ZREVRANGE', P .. ':lanes', 0, 999)) do running[lane] = 0 end
+  for _, lane in ipairs(safe_call('ZREVRANGE', P .. ':lanes', 0, 999)) do running[lane] = 0 end
   for state in pairs(LEASED) do
     if CLASS[state] then -- chunks hold no slot of their task's lane
-      for _, id in ipairs(call('ZRANGE', P .. ':state:' .. state, 0, most)) do
+      for _, id in ipairs(safe_call('ZRANGE', P .. ':state:' .. state, 0, most)) do
         local row = fields_of(task_key(id), 'l', 's')
         if row and row[2] then running[row[1] or 'default'] = (running[row[1] or 'default'] or 0) + 1 end
       end

@@ -4,21 +4,25 @@
 -- KEYS: 1 the pool's prefix
 -- ARGV: 1 worker, 2 leased state to look through, 3 from which time of entry on, 4 how many tasks were running, 5 rules;
 --       then for each running one: id, fence, outcome, value, delay ms, fingerprint, title.
--- Reply: how many leases were taken back, from which time to go on ('' = that was all).
+-- Reply: how many leases were taken back, from which time to go on ('' = that was all), composites that ended (id, kind,
+--        name, state, root).
 -- Transitions: settle, release, recover.
 --@include clock
 --@include calls
 --@include core
 --@include rules
+--@include numbers
 --@include rates
 --@include lanes
 --@include wake
 --@include outbox
+--@include dispatch
 --@include orphans
 --@include records
 --@include generations
 --@include ending
 --@include composite
+--@include progress
 --@include atonce
 --@include results
 --@include resume
@@ -69,10 +73,10 @@ local function take_back(id, fence)
 end
 
 -- By time of entry, which a lease keeps to its end: a rank would change with every lease that ends meanwhile.
-local found = call('ZRANGEBYSCORE', index, from, '+inf', 'WITHSCORES', 'LIMIT', 0, 500)
+local found = safe_call('ZRANGEBYSCORE', index, from, '+inf', 'WITHSCORES', 'LIMIT', 0, 500)
 local more = #found == 1000 and found[#found] or ''
 if more ~= '' and more == found[2] then -- all of them entered at once: these, to the last one, and on
-  found = call('ZRANGEBYSCORE', index, more, more, 'WITHSCORES')
+  found = safe_call('ZRANGEBYSCORE', index, more, more, 'WITHSCORES')
   more = '(' .. more
 end
 local taken = 0
@@ -83,6 +87,6 @@ for i = 1, #found, 2 do
 end
 settle_up()
 close_outbox(-1)
-call('ZREM', P .. ':idle', worker)
+try('ZREM', P .. ':idle', worker)
 wake(brought)
-return { taken, more }
+return { taken, more, ended_wholes }

@@ -1,5 +1,6 @@
 #!lua flags=allow-oom
--- redeliver: an operator has commands tried again at once, or drops them for good. One that somebody has taken is left alone.
+-- redeliver: an operator has commands tried again at once, or drops them for good. One that a worker has taken is
+-- left alone; what is not a command can only be dropped.
 -- KEYS: 1 the pool's prefix
 -- ARGV: 1 verb (requeue, drop), 2 how many of the dead, when no ids follow, 3.. ids
 -- Reply: how many dead are left; for each: id, word (OK REFUSED GONE), where it was (due, locked, dead).
@@ -7,11 +8,14 @@
 --@include clock
 --@include calls
 --@include core
+--@include numbers
 --@include rates
 --@include lanes
 --@include wake
 --@include outbox
+--@include dispatch
 
+for _, key in ipairs({ COMMANDS, COMMANDS_LOCKED, COMMANDS_DEAD }) do call('ZCARD', key) end -- or nothing is written
 local verb, ids, reply = ARGV[1], {}, { 0 }
 for i = 3, #ARGV do ids[#ids + 1] = ARGV[i] end
 if #ids == 0 then ids = call('ZRANGE', COMMANDS_DEAD, 0, tonumber(ARGV[2]) - 1) end
@@ -31,6 +35,9 @@ for _, cid in ipairs(ids) do
   elseif verb == 'drop' then
     forget_command(cid)
     count_minute('cmd|lost', 1)
+  elseif read_command(cid) == false then
+    word = 'REFUSED'
+    set_aside(cid)
   else
     call('HSET', COMMAND .. cid, 'n', 0)
     call('ZREM', COMMANDS_DEAD, cid)

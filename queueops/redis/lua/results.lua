@@ -7,6 +7,7 @@
 -- Transitions: none.
 --@include clock
 --@include calls
+--@include looking
 
 local task, number, last, room, bytes = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local results, lost = {}, {}

@@ -5,13 +5,14 @@
 -- ARGV: 1 how many lanes at most, 2 the watchdog ('' = only look), 3 for how many ms it has the turn
 -- Reply: '' when it is another watchdog's turn; else JSON:
 --        taken, states, oldest (entry time by state), lanes, chunks (of how many tasks that gather, how many were
---        looked at; sums of those: pending, active, errored; the lanes of those with most pending), workers, idle,
---        overdue, given_up (commands), clock, minute, before, broken (the keys that are of another type than they should be).
+--        looked at; sums of those by state; the lanes of those with most pending), workers, idle,
+--        overdue, given_up (commands), clock, seq, loss (JSON, what was lost last), minute, before, broken (the keys that are of another type than they should be).
 -- Transitions: none.
 --@include clock
 --@include calls
 --@include looking
 --@include core
+--@include numbers
 --@include rates
 --@include lanes
 --@include wake
@@ -31,6 +32,7 @@ end
 local lanes = {}
 for _, lane in ipairs(call('ZREVRANGE', P .. ':lanes', 0, tonumber(ARGV[1]) - 1)) do
   local conf = lane_conf(lane)
+  if conf.unreadable then call('HLEN', lane_key(lane) .. '#conf') end -- the key is named
   local first = call('ZRANGE', lane_key(lane), 0, 0)
   local entered = first[1] and call('ZSCORE', P .. ':state:pending', first[1])
   lanes[#lanes + 1] = { lane = lane, ready = call('ZCARD', lane_key(lane)), limit = conf.limit, paused = conf.paused,
@@ -43,7 +45,7 @@ end
 local GATHERING = 200
 
 local function chunk_lanes()
-  local rows, sums = {}, { pending = 0, active = 0, errored = 0 }
+  local rows, sums = {}, { pending = 0, active = 0, errored = 0, done = 0, failed = 0 }
   for _, task in ipairs(call('ZRANGE', P .. ':state:aggregating', 0, GATHERING - 1)) do
     local row = { task = task }
     for state in pairs(sums) do
@@ -74,15 +76,23 @@ end
 -- What the figures don't need is looked at, too, for nobody else looks before it is needed.
 local UNREAD = { 'lanes:ready', 'names', 'tags', 'errors', 'trashed', 'schedules', 'commands', 'commands_locked', 'commands:dead' }
 for _, index in ipairs(UNREAD) do call('ZCARD', P .. ':' .. index) end
-if not number_of(call('GET', P .. ':seq') or 0) then wrong[#wrong + 1] = P .. ':seq holds no number' end
+local seq = call('GET', P .. ':seq')
+if not number_of(seq or 0) then wrong[#wrong + 1] = P .. ':seq holds no number' end
 
-local clock = call('HMGET', P .. ':clock', 'beat', 'grace', 'tick')
+local clock = call('HMGET', P .. ':clock', 'beat', 'grace', 'tick', 'named', 'named_type', 'named_at', 'loss')
+
+-- The key that a script met last, as long as it is there and holds what it held.
+local NAMED_MS = 600000
+local key = now - (number_of(clock[6]) or 0) < NAMED_MS and clock[4]
+if key and not wrong_keys[key] and redis.call('TYPE', key).ok == clock[5] then
+  wrong[#wrong + 1] = key .. ' is a ' .. clock[5] .. ', and scripts cannot use it'
+end
 local figures = cjson.encode({
   taken = now, states = states, oldest = oldest, lanes = lanes, chunks = chunk_lanes(),
   workers = call('ZCARD', P .. ':workers'), idle = call('ZCARD', P .. ':idle'),
   overdue = call('ZCOUNT', P .. ':agenda', '-inf', now - 5000), given_up = call('ZCARD', P .. ':commands:dead'),
   clock = { beat = number_of(clock[1]), grace = number_of(clock[2]), tick = number_of(clock[3]) },
-  minute = minute(0), before = minute(1), broken = wrong,
+  seq = seq or '0', loss = clock[7] or '', minute = minute(0), before = minute(1), broken = wrong,
 })
 if ARGV[2] ~= '' then call('SET', P .. ':snapshot', figures, 'EX', 600) end
 return figures

@@ -7,6 +7,7 @@
 -- Transitions: none.
 --@include clock
 --@include calls
+--@include numbers
 --@include schedules
 
 local verb, id, seen, who = ARGV[1], ARGV[2], ARGV[3], ARGV[5]
@@ -65,11 +66,11 @@ function verbs.rest() call('ZADD', SCHEDULES, '+inf', id) end
 function verbs.delete()
   call('DEL', key, key .. '#log', key .. '#queue')
   call('ZREM', SCHEDULES, id)
-  call('SREM', QUEUED, id)
+  try('SREM', QUEUED, id)
 end
 
 local refused = refusal()
 if refused then return refused end
 verbs[verb]()
-if verb ~= 'delete' and not (foreign and verb ~= 'put') then call('HSET', key, 'v', call('INCR', P .. ':seq')) end
+if verb ~= 'delete' and not (foreign and verb ~= 'put') then call('HSET', key, 'v', next_number()) end
 return 'OK'

@@ -30,7 +30,8 @@ elseif ARGV[1] == 'all' then
 else
   local ids = call('ZRANGEBYSCORE', SCHEDULES, '-inf', now, 'WITHSCORES', 'LIMIT', 0, most)
   for i = 1, #ids, 2 do add_row(ids[i], ids[i + 1]) end
-  for _, id in ipairs(call('SRANDMEMBER', QUEUED, most)) do
+  local queued = redis.pcall('SRANDMEMBER', QUEUED, most) -- what is of another type is empty
+  for _, id in ipairs(queued.err and {} or queued) do
     local score, row = call('ZSCORE', SCHEDULES, id), fields_of(schedule_key(id), 'lt', 'pa', 'og', 'lr')
     if score and row and not (row[2] or row[3]) then
       put_off = put_off + 1

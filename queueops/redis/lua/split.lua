@@ -9,6 +9,7 @@
 --@include clock
 --@include calls
 --@include core
+--@include numbers
 --@include rates
 --@include lanes
 --@include wake

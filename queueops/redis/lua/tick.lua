@@ -4,22 +4,26 @@
 -- KEYS: 1 the pool's prefix
 -- ARGV: 1 limit of entries, 2 cap of each terminal state, 3 age in ms after which a worker is forgotten,
 --       4 longest sleep in ms, 5 rules
--- Reply: ms until the agenda has something, then what was done and how often (word, count, ...); `broken key <key>` tells
---        of one that a script could not write to.
+-- Reply: ms until the agenda has something, composites that ended (id, kind, name, state, root), then what was done and how
+--        often (word, count, ...); `broken key <key>` tells of one that a script could not write to, `mended key <key>` of
+--        one that was set anew.
 -- Transitions: promote, recover, expire, quarantine.
 --@include clock
 --@include calls
 --@include core
 --@include rules
+--@include numbers
 --@include rates
 --@include lanes
 --@include wake
 --@include outbox
+--@include dispatch
 --@include orphans
 --@include records
 --@include generations
 --@include ending
 --@include composite
+--@include progress
 --@include atonce
 --@include results
 --@include resume
@@ -41,14 +45,15 @@
 --@include outage
 --@include due
 --@include lost
+--@include telling
 
 local limit, cap, forget_after, longest = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 
 local function trim(state)
   local key = P .. ':state:' .. state
-  local over = min(call('ZCARD', key) - cap, limit)
+  local over = min(safe_call('ZCARD', key) - cap, limit)
   if over <= 0 then return end
-  for _, id in ipairs(call('ZRANGE', key, 0, over - 1)) do
+  for _, id in ipairs(safe_call('ZRANGE', key, 0, over - 1)) do
     local record = read_record(id)
     if record then expire(id, record, true) else forget(id, state) end
     act('trimmed')
@@ -59,8 +64,8 @@ end
 act_on_due(limit)
 for state in pairs(TERMINAL) do trim(state) end
 look_for_lost()
-for _, worker in ipairs(call('ZRANGEBYSCORE', P .. ':workers', '-inf', now - forget_after, 'LIMIT', 0, 100)) do
-  call('ZREM', P .. ':workers', worker); call('ZREM', P .. ':idle', worker)
+for _, worker in ipairs(safe_call('ZRANGEBYSCORE', P .. ':workers', '-inf', now - forget_after, 'LIMIT', 0, 100)) do
+  call('ZREM', P .. ':workers', worker); safe_call('ZREM', P .. ':idle', worker)
   call('DEL', P .. ':worker:' .. worker, P .. ':wake:' .. worker)
   act('forgotten')
 end
@@ -68,14 +73,13 @@ for _, fingerprint in ipairs(try('ZRANGE', P .. ':errors', 0, (try('ZCARD', P ..
   call('ZREM', P .. ':errors', fingerprint)
   call('DEL', P .. ':error:' .. fingerprint, P .. ':error:' .. fingerprint .. '#tasks')
 end
-call('ZREMRANGEBYSCORE', P .. ':idle', '-inf', now - 60000)
+safe_call('ZREMRANGEBYSCORE', P .. ':idle', '-inf', now - 60000)
 for _, index in ipairs({ ':names', ':tags', ':lanes' }) do try('ZREMRANGEBYRANK', P .. index, 0, -10001) end
 local _, alone = close_outbox(-1)
 if alone then act('commands') end
 wake(call('EXISTS', P .. ':lanes:ready') == 1 and max(brought, 1) or 0)
-call('HSET', P .. ':clock', 'tick', now)
-local broken = call('HGET', P .. ':clock', 'broken')
-if broken then call('HDEL', P .. ':clock', 'broken'); act('broken key ' .. broken) end
-local reply = { until_due(longest) }
+check_numbers()
+tell_broken()
+local reply = { until_due(longest), ended_wholes }
 for word, count in pairs(acted) do reply[#reply + 1] = word; reply[#reply + 1] = count end
 return reply

@@ -1,25 +1,26 @@
 -- What an iterator knows of its tasks that have ended, and which of them come again when it is retried: `#latest` has the
 -- last ones, `#failures` those that failed, each behind a letter: f failed, c cancelled, x stopped when the iterator ended.
 local ended_tasks = {} -- the tasks that have ended in this call, by iterator
+local part_iterators = {} -- those of these iterators that are part of something
 local MOST_LATEST, MOST_FAILURES = 100, 100000
 local function latest_of(id) return task_key(id) .. '#latest' end
 local function failures_of(id) return task_key(id) .. '#failures' end
 
 local function note_ended(id, refs)
-  call('RPUSH', latest_of(id), unpack(refs, max(1, #refs - MOST_LATEST + 1)))
-  call('LTRIM', latest_of(id), -MOST_LATEST, -1)
+  safe_call('RPUSH', latest_of(id), unpack(refs, max(1, #refs - MOST_LATEST + 1)))
+  safe_call('LTRIM', latest_of(id), -MOST_LATEST, -1)
 end
 
 -- Of very many the first are not known any more, and do not come again.
 local function note_failures(id, letter, refs)
   local key, entries = failures_of(id), {}
   for i, ref in ipairs(refs) do entries[i] = letter .. ref end
-  call('HINCRBY', task_key(id), 't' .. letter, #refs)
-  local over = call('RPUSH', key, unpack(entries)) - MOST_FAILURES
+  safe_call('HINCRBY', task_key(id), 't' .. letter, #refs)
+  local over = safe_call('RPUSH', key, unpack(entries)) - MOST_FAILURES
   if over <= 0 then return end
-  call('LTRIM', key, over, -1)
-  local again = number_of(call('HGET', task_key(id), 'rq')) or 0
-  if again > 0 then call('HSET', task_key(id), 'rq', max(0, again - over)) end
+  safe_call('LTRIM', key, over, -1)
+  local again = number_of(safe_call('HGET', task_key(id), 'rq')) or 0
+  if again > 0 then safe_call('HSET', task_key(id), 'rq', max(0, again - over)) end
 end
 
 -- With the policy to fail at once the first failure is what it ends by (`fb`).
@@ -27,15 +28,16 @@ local function note_failure(id, record, child)
   local key, reason, error = task_key(id), family.reason(child), { 'fe', child.er or '', 'ff', child.ef or '' }
   note_failures(id, child.state == 'cancelled' and 'c' or 'f', { child.ref })
   if record.of ~= 'continue' then
-    if call('HSETNX', key, 'fb', reason) == 1 then call('HSET', key, unpack(error)) end
-  elseif call('HINCRBY', key, 'nf', 1) == 1 then
-    call('HSET', key, 'fr', reason, unpack(error))
+    if safe_call('HSETNX', key, 'fb', reason) == 1 then safe_call('HSET', key, unpack(error)) end
+  elseif safe_call('HINCRBY', key, 'nf', 1) == 1 then
+    safe_call('HSET', key, 'fr', reason, unpack(error))
   end
 end
 
 -- One of its tasks has come to its end. What succeeded may be kept briefly: in another pool when that hears so (`heard.ended`).
 function family.iterator_child_ended(id, record, child)
   append(ended_tasks, id, child.ref)
+  part_iterators[id] = record.pi
   if child.state ~= 'succeeded' then
     note_failure(id, record, child)
   elseif record.kt and not child.far then
@@ -44,30 +46,31 @@ function family.iterator_child_ended(id, record, child)
 end
 
 function family.keep_briefly(id, kind, ms)
-  if kind == 'chain' or kind == 'group' then call('HSET', task_key(id), 'kt', ms) end
+  if kind == 'chain' or kind == 'group' then safe_call('HSET', task_key(id), 'kt', ms) end
   schedule(id, now + (number_of(ms) or 0))
 end
 
 -- What is kept briefly goes with its parts that succeeded, some in one call: whether there are more.
 function family.expire_parts(id, uid)
   local key = family.children_of(id)
-  local refs = call('ZRANGE', key, 0, 199)
+  local refs = safe_call('ZRANGE', key, 0, 199)
   for _, ref in ipairs(refs) do
     local far_id, pool = far(ref)
     local row = fields_of(task_key(ref), 's', 'pi', 'k') or {}
     if pool then send('uproot', pool, far_id, id, uid) end
     if row[1] == 'succeeded' and row[2] == id then family.keep_briefly(ref, row[3], 0) end
   end
-  call('ZREMRANGEBYRANK', key, 0, 199)
-  return call('EXISTS', key) == 1
+  safe_call('ZREMRANGEBYRANK', key, 0, 199)
+  return safe_call('EXISTS', key) == 1
 end
 
 -- What follows for iterators from all that has ended in this call, in one step for each: a batch of ends is a usual thing.
 function family.iterators_go_on()
   for id, refs in pairs(ended_tasks) do
     ended_tasks[id] = nil
-    call('HINCRBY', task_key(id), 'pr', #refs)
+    safe_call('HINCRBY', task_key(id), 'pr', #refs)
     note_ended(id, refs)
+    if part_iterators[id] then family.weigh(id) end
     family.go_on_iterating(id)
   end
 end
@@ -81,24 +84,24 @@ end
 -- A retry from where it was: all that failed is to come again. What had not even been stopped does, too.
 function family.call_failed(id)
   while true do
-    local refs = call('SPOP', family.open_of(id), 100)
+    local refs = safe_call('SPOP', family.open_of(id), 100)
     if #refs == 0 then break end
     note_failures(id, 'x', refs)
   end
-  local count = call('LLEN', failures_of(id))
-  if count > 0 then call('HSET', task_key(id), 'rq', count) else call('HDEL', task_key(id), 'rq') end
-  call('HINCRBY', task_key(id), 'rn', 1)
+  local count = safe_call('LLEN', failures_of(id))
+  if count > 0 then safe_call('HSET', task_key(id), 'rq', count) else safe_call('HDEL', task_key(id), 'rq') end
+  safe_call('HINCRBY', task_key(id), 'rn', 1)
   return count
 end
 
 function family.forget_ended(id)
-  call('HDEL', task_key(id), 'pr', 'to', 'tf', 'tc', 'tx', 'rq')
-  call('DEL', latest_of(id), failures_of(id))
+  safe_call('HDEL', task_key(id), 'pr', 'to', 'pw', 'tf', 'tc', 'tx', 'rq')
+  safe_call('DEL', latest_of(id), failures_of(id))
 end
 
 local function uncount(id, letter)
-  call('HINCRBY', task_key(id), 't' .. letter, -1)
-  if letter ~= 'x' then call('HINCRBY', task_key(id), 'pr', -1) end
+  safe_call('HINCRBY', task_key(id), 't' .. letter, -1)
+  if letter ~= 'x' then safe_call('HINCRBY', task_key(id), 'pr', -1) end
 end
 
 -- Whether it takes a place in the window. What succeeded meanwhile counts as that; what is gone stays as it was.
@@ -108,12 +111,12 @@ local function take_again(id, record, letter, ref)
   if not pool and not (child and child.pi == id and child.pu == record.u and child.s ~= 'quarantined') then return false end
   uncount(id, letter)
   if child and child.s == 'succeeded' then
-    call('HINCRBY', task_key(id), 'pr', 1)
+    safe_call('HINCRBY', task_key(id), 'pr', 1)
     return false
   end
-  call('SADD', family.open_of(id), ref)
+  safe_call('SADD', family.open_of(id), ref)
   if pool then
-    call('SADD', task_key(id) .. '#asked', ref)
+    safe_call('SADD', task_key(id) .. '#asked', ref)
     send('resume', pool, far_id, id, record.u, record.rn, 'mode', 'failed', 'lacks', 0)
   elseif TERMINAL[child.s] then
     family.reset(ref, child, 'failed')
@@ -125,7 +128,7 @@ local function take_again(id, record, letter, ref)
 end
 
 -- How many there are that are to come again and have no place yet.
-function family.count_again(id, record) return record.rq and number_of(call('HGET', task_key(id), 'rq')) or 0 end
+function family.count_again(id, record) return record.rq and number_of(safe_call('HGET', task_key(id), 'rq')) or 0 end
 
 -- They begin before anything new does; at most so many places. How many are taken.
 function family.take_failed(id, record, free)
@@ -133,11 +136,11 @@ function family.take_failed(id, record, free)
   if left == 0 then return 0 end
   while left > 0 and taken < free and allowance > 0 do
     allowance = allowance - 1
-    local entry = call('LPOP', failures_of(id))
+    local entry = safe_call('LPOP', failures_of(id))
     left = entry and left - 1 or 0
     if entry and take_again(id, record, string.sub(entry, 1, 1), string.sub(entry, 2)) then taken = taken + 1 end
   end
-  if left > 0 then call('HSET', task_key(id), 'rq', left) else call('HDEL', task_key(id), 'rq') end
+  if left > 0 then safe_call('HSET', task_key(id), 'rq', left) else safe_call('HDEL', task_key(id), 'rq') end
   if left > 0 and taken < free then schedule('~again:' .. id, now) end
   return taken
 end

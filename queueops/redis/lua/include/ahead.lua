@@ -5,8 +5,8 @@
 -- that one itself. Not of a chain that was retried: there what comes next may have ended, or not be the next.
 function family.successor_of(ref, pool, parent, record)
   if record.k ~= 'chain' or record.rn then return {} end
-  local order = call('ZSCORE', family.children_of(parent), ref)
-  local next_one = order and call('ZRANGEBYSCORE', family.children_of(parent), '(' .. order, '+inf', 'LIMIT', 0, 1)[1]
+  local order = safe_call('ZSCORE', family.children_of(parent), ref)
+  local next_one = order and safe_call('ZRANGEBYSCORE', family.children_of(parent), '(' .. order, '+inf', 'LIMIT', 0, 1)[1]
   local id, home = far(next_one or '')
   return id and { 'sx', home == pool and id or next_one } or {}
 end
@@ -27,7 +27,7 @@ function family.follow(id, turn)
   if not (child and child.pi == turn.pa and child.pp == turn.pp and child.pu == turn.u) then return 'GONE' end
   if (number_of(child.po) or 0) ~= (number_of(turn.rn) or 0) then return 'OLD' end
   if child.s ~= 'waiting' then return 'OK' end
-  call('HSET', task_key(id), 'fo', 1)
+  safe_call('HSET', task_key(id), 'fo', 1)
   family.turn_of(id, child, turn.pv)
   return 'OK'
 end

@@ -1,11 +1,11 @@
 -- A task that is pushed alone, as most are, goes a straight way when nobody waits for work or watches and its lane is in
--- the round: before anything is made that only the others need.
+-- the round: before anything is made that only the others need. `total` is the number of tasks.
 
 -- Where the shared values end, and what is to be known of the task: id, name, lane, priority, bytes of its arguments.
 -- Nil when it is for later, of a kind of its own, or has tags.
 local function single()
   local last = 4 + ARGV[4]
-  if ARGV[1] ~= '1' or ARGV[3] ~= '' or ARGV[last + 1] ~= '0' then return nil end
+  if total ~= 1 or ARGV[3] ~= '' or ARGV[last + 1] ~= '0' then return nil end
   local lane, priority, size = 'default', 0, 0
   for i = 7, last, 2 do
     local field = ARGV[i]
@@ -29,10 +29,12 @@ do
   local last, id, name, lane, priority = single()
   local plain = last and call('EXISTS', P .. ':idle', P .. ':tail', P .. ':state:quarantined', TASK .. id) == 0
   if plain and call('ZSCORE', P .. ':lanes:ready', lane) then
-    local number = call('INCR', P .. ':seq')
-    call('ZADD', P .. ':lane:' .. lane, (100 - priority) * BAND + number, id) -- where this can't be done, nothing is
-    call('HSET', TASK .. id, 'u', number, 's', 'pending', unpack(ARGV, 5, last))
-    index_single('pending', id, name, number)
-    return { number }
+    local number = redis.pcall('INCR', P .. ':seq')
+    if type(number) == 'number' and number > 0 and number < BAND then -- else it is mended below
+      call('ZADD', P .. ':lane:' .. lane, (100 - priority) * BAND + number, id) -- where this can't be done, nothing is
+      call('HSET', TASK .. id, 'u', number, 's', 'pending', unpack(ARGV, 5, last))
+      index_single('pending', id, name, number)
+      return { number, now }
+    end
   end
 end

@@ -42,6 +42,15 @@ local function fields_of(key, ...)
   return reply
 end
 
+-- What happened to a task, for those who follow it: with its name and its root.
+local function tell_event(id, event)
+  local row = fields_of(task_key(id), 'n', 'ro', 'pi', 'pr', 'to') or {}
+  event.t, event.id, event.name = now, id, event.name or row[1] or nil
+  event.root = row[2] or (not row[1] and row[3]) or nil -- a chunk has no name, and its task for a root
+  event.done, event.total = event.done or row[4] or nil, event.total or row[5] or nil
+  publish(P .. ':events', cjson.encode(event))
+end
+
 local function append(map, key, value)
   local list = map[key]
   if not list then list = {}; map[key] = list end

@@ -10,7 +10,7 @@ end
 
 -- Nothing says what it was. That it has failed, for its record is lost, may be known already.
 local function check_lost_chunk(ref, places)
-  local due, held = call('ZSCORE', P .. ':agenda', ref), call('ZSCORE', P .. ':state:active', ref)
+  local due, held = safe_call('ZSCORE', P .. ':agenda', ref), safe_call('ZSCORE', P .. ':state:active', ref)
   if places[1] and not (places[1] == 'failed' and not places[2]) then
     if wrong(ref, 'its record is missing') then lose_chunk(ref) end
   elseif (due or held) and wrong(ref, 'an index names it, and there is no such chunk') then
@@ -22,20 +22,20 @@ end
 local function check_sets(ref, task, number, row)
   local state, own = row[1], false
   for _, place in ipairs(CHUNK_STATES) do
-    local here = call('ZSCORE', chunk_set(task, place), number)
+    local here = safe_call('ZSCORE', chunk_set(task, place), number)
     own = own or (here and place == state)
     if here and place ~= state and wrong(ref, 'it is ' .. state .. ', and among the chunks that are ' .. place) then
-      call('ZREM', chunk_set(task, place), number)
+      safe_call('ZREM', chunk_set(task, place), number)
     end
   end
   if not own and wrong(ref, 'it is ' .. state .. ', and not among those chunks') then
-    call('ZADD', chunk_set(task, state), chunk_score(state, number, row), number)
+    safe_call('ZADD', chunk_set(task, state), chunk_score(state, number, row), number)
   end
 end
 
 local function check_chunk_times(ref, row)
-  local state, due = row[1], call('ZSCORE', P .. ':agenda', ref)
-  local runs, held = state == 'active', call('ZSCORE', P .. ':state:active', ref)
+  local state, due = row[1], safe_call('ZSCORE', P .. ':agenda', ref)
+  local runs, held = state == 'active', safe_call('ZSCORE', P .. ':state:active', ref)
   local timed = runs or state == 'errored'
   if timed and not due and wrong(ref, 'it is ' .. state .. ', and not on the agenda') then
     schedule(ref, runs and now + RULES.lease or number_of(row[2]) or now)
@@ -43,16 +43,16 @@ local function check_chunk_times(ref, row)
     unschedule(ref)
   end
   if runs and not held and wrong(ref, 'it is active, and not among those that run') then
-    call('ZADD', P .. ':state:active', NOW, ref)
+    safe_call('ZADD', P .. ':state:active', NOW, ref)
   elseif held and not runs and wrong(ref, 'it is ' .. state .. ', and among those that run') then
-    call('ZREM', P .. ':state:active', ref)
+    safe_call('ZREM', P .. ':state:active', ref)
   end
 end
 
 -- Those under an id whose task is gone are deleted by the agenda, a part at a time; it finds them in their sets.
 local function check_owner(ref, task)
   if has_chunks(TASK .. task) or has_chunks(P .. ':trash:' .. task) then return end
-  if call('ZSCORE', P .. ':agenda', '~chunks:' .. task) then return end
+  if safe_call('ZSCORE', P .. ':agenda', '~chunks:' .. task) then return end
   if wrong(ref, 'its task is gone') then abandon_chunks(task) end
 end
 
@@ -66,7 +66,7 @@ local function check_chunk(ref)
   else
     local places = {}
     for _, state in ipairs(CHUNK_STATES) do
-      if call('ZSCORE', chunk_set(task, state), number) then places[#places + 1] = state end
+      if safe_call('ZSCORE', chunk_set(task, state), number) then places[#places + 1] = state end
     end
     check_lost_chunk(ref, places)
   end

@@ -1,14 +1,14 @@
 -- The end of a chunk's lease: one function per outcome, as for tasks (settle.lua).
 local function delay_chunk(ref, chunk, ms, ...)
   local task, number = split_ref(ref)
-  call('HSET', TASK .. ref, 's', 'errored', 'd', text(now + ms), ...)
+  safe_call('HSET', TASK .. ref, 's', 'errored', 'd', text(now + ms), ...)
   move_chunk(task, number, chunk, 'errored', text(now + ms))
   schedule(ref, now + ms)
 end
 
 local function make_chunk_pending(ref, chunk, ...)
   local task, number = split_ref(ref)
-  call('HSET', TASK .. ref, 's', 'pending', 'q', NOW, ...)
+  safe_call('HSET', TASK .. ref, 's', 'pending', 'q', NOW, ...)
   unschedule(ref)
   move_chunk(task, number, chunk, 'pending', number)
 end
@@ -26,13 +26,13 @@ end
 
 function chunk_outcomes.error(ref, chunk, end_)
   local task = split_ref(ref)
-  if lane_conf('#' .. task).state ~= 'aggregating' and call('HGET', task_key(task), 'xh') then
-    return make_chunk_pending(ref, chunk) -- what was interrupted may say anything, or had to be killed
+  if lane_conf('#' .. task).state == 'cancelled' then
+    return make_chunk_pending(ref, chunk) -- whatever it raised: its worker may not have known yet
   end
   local attempts = (number_of(chunk.at) or 0) + 1
   note_error(task, { n = lane_conf('#' .. task).name }, end_)
   log_line(ref, { k = 'error', attempt = attempts, begun = number_of(chunk.b), worker = chunk.w, error = end_.value })
-  if chunk.uk then call('HDEL', TASK .. ref, 'uk') end
+  if chunk.uk then safe_call('HDEL', TASK .. ref, 'uk') end
   try_chunk_again(ref, chunk, end_, attempts, 'er', end_.value, 'ef', end_.fingerprint)
 end
 chunk_outcomes.timeout = chunk_outcomes.error
@@ -59,7 +59,7 @@ function chunk_outcomes.quarantine(ref, chunk, end_) finish_chunk(ref, chunk, 'f
 function chunk_outcomes.release(ref, chunk) make_chunk_pending(ref, chunk) end
 
 function chunk_outcomes.restart(ref, chunk, end_)
-  if chunk.uk then call('HDEL', TASK .. ref, 'uk') end
+  if chunk.uk then safe_call('HDEL', TASK .. ref, 'uk') end
   if not end_.counted then return delay_chunk(ref, chunk, max(0, end_.delay)) end
   local attempts = (number_of(chunk.at) or 0) + 1
   try_chunk_again(ref, chunk, { delay = max(0, end_.delay) }, attempts, 'y', 'restarted itself')
@@ -71,8 +71,8 @@ function chunk_outcomes.unknown(ref, chunk, end_)
   local since = unknown_since(chunk)
   if now - since > RULES.unknown_after then return finish_chunk(ref, chunk, 'failed', 'y', end_.value) end
   if chunk.w and lane_conf('#' .. task).state then
-    call('SADD', chunk_set(task, 'unable'), chunk.w); call('EXPIRE', chunk_set(task, 'unable'), 60)
-    call('HSET', TASK .. task, 'un', 1)
+    safe_call('SADD', chunk_set(task, 'unable'), chunk.w); safe_call('EXPIRE', chunk_set(task, 'unable'), 60)
+    safe_call('HSET', TASK .. task, 'un', 1)
     lane_conf('#' .. task).unable = '1'
   end
   delay_chunk(ref, chunk, max(100, end_.delay), 'y', end_.value, 'uk', text(since))

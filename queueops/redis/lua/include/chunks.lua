@@ -41,7 +41,7 @@ end
 local function write_by_worker(task, row)
   local key = chunk_set(task, 'by')
   for worker, delta in pairs(row) do
-    if delta ~= 0 and call('HINCRBY', key, worker, delta) <= 0 then call('HDEL', key, worker) end
+    if delta ~= 0 and safe_call('HINCRBY', key, worker, delta) <= 0 then safe_call('HDEL', key, worker) end
   end
 end
 
@@ -54,33 +54,33 @@ local function flush_chunks()
 end
 
 local function open_chunks(task)
-  return call('ZCARD', chunk_set(task, 'pending')) + call('ZCARD', chunk_set(task, 'active'))
-    + call('ZCARD', chunk_set(task, 'errored'))
+  return safe_call('ZCARD', chunk_set(task, 'pending')) + safe_call('ZCARD', chunk_set(task, 'active'))
+    + safe_call('ZCARD', chunk_set(task, 'errored'))
 end
 
 local function all_chunks(task)
-  return open_chunks(task) + call('ZCARD', chunk_set(task, 'done')) + call('ZCARD', chunk_set(task, 'failed'))
+  return open_chunks(task) + safe_call('ZCARD', chunk_set(task, 'done')) + safe_call('ZCARD', chunk_set(task, 'failed'))
 end
 
 -- How many chunks more have failed than may: `oc` is a number, or a part of all in per cent; `xd` an operator let go.
 local function too_many_failed(task, policy, total, dropped)
   local percent = string.match(policy or '', '^([%d.]+)%%$')
   local allowed = percent and floor((number_of(total) or 0) * (tonumber(percent) or 0) / 100) or number_of(policy) or 0
-  return call('ZCARD', chunk_set(task, 'failed')) - (number_of(dropped) or 0) - allowed
+  return safe_call('ZCARD', chunk_set(task, 'failed')) - (number_of(dropped) or 0) - allowed
 end
 
 -- The reduce has limits of its own; what the map's were is kept for the next map.
 local function limit_reduce(task, parent)
   if parent.mr or not (parent.rr or parent.rt or parent.rb) then return end
   local key = TASK .. task
-  call('HSET', key, 'mr', parent.r or 0, 'mt', parent.t or '', 'mb', parent.rp or '')
-  for field, limit in pairs({ r = parent.rr, t = parent.rt, rp = parent.rb }) do call('HSET', key, field, limit) end
+  safe_call('HSET', key, 'mr', parent.r or 0, 'mt', parent.t or '', 'mb', parent.rp or '')
+  for field, limit in pairs({ r = parent.rr, t = parent.rt, rp = parent.rb }) do safe_call('HSET', key, field, limit) end
 end
 
 local function to_reduce(task, parent)
   move(task, parent.s, 'pending', parent.n, parent.k)
   turn_lane(task)
-  call('HSET', task_key(task), 's', 'pending', 'ph', 'reduce', 'at', 0, 'cr', 0)
+  safe_call('HSET', task_key(task), 's', 'pending', 'ph', 'reduce', 'at', 0, 'cr', 0)
   limit_reduce(task, parent)
   enter_lane(parent.l or 'default', task, parent.p, next_number())
 end
@@ -91,8 +91,8 @@ local function fail_over_chunk(task, parent, number)
     or 'only ' .. all_chunks(task) .. ' of its ' .. parent.cn .. ' chunks are still there: restart it from its map'
   move(task, parent.s, 'failed', parent.n, parent.k)
   turn_lane(task)
-  call('HSET', task_key(task), 's', 'failed', 'e', NOW, 'y', reason)
-  if chunk.er then call('HSET', task_key(task), 'er', chunk.er, 'ef', chunk.ef or '') end
+  safe_call('HSET', task_key(task), 's', 'failed', 'e', NOW, 'y', reason)
+  if chunk.er then safe_call('HSET', task_key(task), 'er', chunk.er, 'ef', chunk.ef or '') end
   list_failed(task, chunk.ef)
   schedule(task, now + (number_of(parent.kp) or RULES.keep_failed))
   tell_end(task, parent, 'failed')
@@ -102,17 +102,18 @@ end
 
 -- Chunks came to their end: is their task's turn now? The sets decide, not a counter.
 local function gather(task, failed)
-  local row = fields_of(TASK .. task, 's', 'oc', 'cn', 'xd', 'rd', 'xm')
+  local row = fields_of(TASK .. task, 's', 'oc', 'cn', 'xd', 'rd', 'xm', 'pi')
   if not (row and row[1]) then
-    if call('ZSCORE', P .. ':state:aggregating', task) then quarantine(task, 'aggregating') end
+    if safe_call('ZSCORE', P .. ':state:aggregating', task) then quarantine(task, 'aggregating') end
     return
   end
   if row[1] ~= 'aggregating' then return end
   local open = open_chunks(task)
-  call('HSET', TASK .. task, unpack(progress_of(task, row[3], open, row[6])))
+  safe_call('HSET', TASK .. task, unpack(progress_of(task, row[3], open, row[6])))
+  if row[7] then family.weigh(task) end
   if row[5] or not (failed or open == 0) then return end
   if too_many_failed(task, row[2], row[3], row[4]) > 0 then
-    fail_over_chunk(task, read_record(task), failed or call('ZRANGE', chunk_set(task, 'failed'), 0, 0)[1])
+    fail_over_chunk(task, read_record(task), failed or safe_call('ZRANGE', chunk_set(task, 'failed'), 0, 0)[1])
   elseif open == 0 and all_chunks(task) ~= number_of(row[3]) then
     fail_over_chunk(task, read_record(task), nil)
   elseif open == 0 then
@@ -139,8 +140,8 @@ local function lose_chunk(ref)
   append(leaving, 'active', ref)
   if not task or twin then return end
   for _, state in ipairs(CHUNK_STATES) do
-    if state ~= 'failed' and call('ZSCORE', chunk_set(task, state), number) then
-      if state == 'active' then call('DEL', chunk_set(task, 'by')) end -- nobody knows whose it was
+    if state ~= 'failed' and safe_call('ZSCORE', chunk_set(task, state), number) then
+      if state == 'active' then safe_call('DEL', chunk_set(task, 'by')) end -- nobody knows whose it was
       move_chunk(task, number, { s = state }, 'failed', 0)
       gathering[task] = number
     end

@@ -45,6 +45,7 @@ local function chunk_fields(task, conf, data, attempts, crashes)
   if crashes then fields[#fields + 1] = 'cr'; fields[#fields + 1] = crashes end
   if conf.retry then fields[#fields + 1] = 'rp'; fields[#fields + 1] = conf.retry end
   if conf.timeout then fields[#fields + 1] = 't'; fields[#fields + 1] = conf.timeout end
+  if conf.meta then fields[#fields + 1] = 'me'; fields[#fields + 1] = conf.meta end
   return fields
 end
 
@@ -56,7 +57,7 @@ local function lease_chunk(task, chunk, conf, number, worker, deadline, reply)
     return move_chunk(task, chunk, { s = 'pending' }, 'failed', 0)
   end
   if row[1] ~= 'pending' then return end
-  call('HSET', TASK .. ref, 's', 'active', 'f', number, 'w', worker, 'b', NOW)
+  safe_call('HSET', TASK .. ref, 's', 'active', 'f', number, 'w', worker, 'b', NOW)
   append_scored(chunk_in, chunk_set(task, 'active'), NOW, chunk)
   append_scored(entering, 'active', NOW, ref)
   schedule(ref, deadline)
@@ -78,7 +79,7 @@ function lease_twin(ref, number, worker, deadline, reply)
   local twin = fields_of(TASK .. ref, 's', 'c')
   if not (twin and twin[1] == 'pending') then return end
   if not (row and (row[1] == 'active' or row[1] == 'errored')) then return drop_twin(task, chunk, true) end
-  call('HSET', TASK .. ref, 's', 'active', 'f', number, 'w', worker, 'b', NOW)
+  safe_call('HSET', TASK .. ref, 's', 'active', 'f', number, 'w', worker, 'b', NOW)
   append_scored(entering, 'active', NOW, ref)
   schedule(ref, deadline)
   local fields = chunk_fields(task, lane_conf('#' .. task), row[2], row[3], row[4])
@@ -98,9 +99,9 @@ local function share_of_chunks(task, share, worker)
   if not conf.state then gathering[task] = false end -- the task's record is lost
   if conf.paused then return 0 end
   if lane_conf(conf.lane).paused then return nil end
-  if conf.unable and call('SISMEMBER', chunk_set(task, 'unable'), worker) == 1 then return nil end
+  if conf.unable and safe_call('SISMEMBER', chunk_set(task, 'unable'), worker) == 1 then return nil end
   if not conf.each or share == 0 then return share end
-  local rest = conf.each - (number_of(call('HGET', chunk_set(task, 'by'), worker)) or 0)
+  local rest = conf.each - (number_of(safe_call('HGET', chunk_set(task, 'by'), worker)) or 0)
   if rest > 0 then return min(share, rest) end
 end
 

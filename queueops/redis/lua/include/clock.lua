@@ -7,12 +7,18 @@ local now = TIME[1] * 1000 + floor(TIME[2] / 1000)
 local TASK = P .. ':task:'
 local BAND = 17592186044416 -- 2^44: width of one priority's band of scores in a lane
 
--- A call that must not keep the writes behind it from being made: a key of another type than it should be is noted for
--- the watchdog, which tells. Answers nil then.
+-- A key of another type than it should be is noted for the watchdog, which tells.
+local broken_key
+local function note_broken(key)
+  broken_key = key
+  redis.pcall('HSET', P .. ':clock', 'broken', key)
+end
+
+-- A call that must not keep the writes behind it from being made. Answers nil where its key is of another type.
 local function try(command, key, ...)
   local reply = redis.pcall(command, key, ...)
   if type(reply) ~= 'table' or not reply.err then return reply end
-  redis.pcall('HSET', P .. ':clock', 'broken', key)
+  note_broken(key)
 end
 
 -- Answers whether it is the first of its sort in this minute.

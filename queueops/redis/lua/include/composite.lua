@@ -3,7 +3,7 @@
 local family = {}
 local MOST_CHILDREN = 500
 local allowance = MOST_CHILDREN -- how many this call may still touch
-local moved, ended_leaves = {}, {} -- ids that moved since the last flush; how many leaves ended, by root
+local moved, ended_leaves = {}, {} -- ids that moved since the last flush; by root how much its leaves went on, and grew
 
 function family.children_of(id) return TASK .. id .. '#children' end
 function family.open_of(id) return TASK .. id .. '#open' end
@@ -16,10 +16,10 @@ function family.shift(id, record, state)
 end
 
 function family.finish(id, record, state, ...)
-  family.shift(id, record, state)
-  call('HSET', task_key(id), 's', state, 'e', NOW, ...)
-  if state == 'succeeded' then call('DEL', task_key(id) .. '#results') end
   if state == 'succeeded' and not record.pi and record.k ~= 'iterator' then family.complete(id) end
+  family.shift(id, record, state)
+  safe_call('HSET', task_key(id), 's', state, 'e', NOW, ...)
+  if state == 'succeeded' then safe_call('DEL', task_key(id) .. '#results') end
   if record.pp then family.write_progress(id) end
   schedule(id, now + (number_of(record.kp) or RULES['keep_' .. state]))
   tell_end(id, record, state)
@@ -27,8 +27,8 @@ function family.finish(id, record, state, ...)
 end
 
 function family.complete(id)
-  local total = call('HGET', task_key(id), 'to')
-  if total then call('HSET', task_key(id), 'pr', total) end
+  local total = safe_call('HGET', task_key(id), 'to')
+  if total then safe_call('HSET', task_key(id), 'pr', total) end
 end
 
 function family.reason(child)
@@ -40,8 +40,8 @@ end
 
 -- What failed a child: of a lost worker there is the fingerprint alone.
 function family.keep_error(id, error, fingerprint)
-  if error and error ~= '' then call('HSET', task_key(id), 'er', error) end
-  if fingerprint and fingerprint ~= '' then call('HSET', task_key(id), 'ef', fingerprint) end
+  if error and error ~= '' then safe_call('HSET', task_key(id), 'er', error) end
+  if fingerprint and fingerprint ~= '' then safe_call('HSET', task_key(id), 'ef', fingerprint) end
 end
 
 function family.fail(id, record, reason, error, fingerprint)
@@ -60,7 +60,10 @@ function family.end_group(id, record)
     local reason = 'its list of results came to ' .. text(size) .. ' bytes, the limit is ' .. text(RULES.payload_limit)
     family.fail(id, record, reason .. '. Store the data elsewhere, return references.')
   else
-    family.finish(id, record, 'succeeded', 're', family.joined(id))
+    local joined = family.joined(id)
+    local lost = family.lost_list(id)
+    if lost then return family.fail(id, record, lost) end
+    family.finish(id, record, 'succeeded', 're', joined)
   end
 end
 
@@ -70,9 +73,10 @@ function family.chain_child_ended(id, record, child)
   if record.rs then return end -- it is being taken up again, and goes on when that is done
   -- Once that was so, one that ran on may have ended before those in front of it come again: the first open one's turn it is.
   if record.rn then return family.proceed(id, read_record(id)) end
-  local order = call('ZSCORE', family.children_of(id), child.ref)
-  local next_one = order and call('ZRANGEBYSCORE', family.children_of(id), '(' .. order, '+inf', 'LIMIT', 0, 1)
-  if next_one and next_one[1] then return family.activate(next_one[1], id, record, child.re) end
+  local order = safe_call('ZSCORE', family.children_of(id), child.ref)
+  if not order then return family.fail(id, record, family.lost_list(id) or child.ref .. ' is not among its children') end
+  local next_one = safe_call('ZRANGEBYSCORE', family.children_of(id), '(' .. order, '+inf', 'LIMIT', 0, 1)
+  if next_one[1] then return family.activate(next_one[1], id, record, child.re) end
   family.finish(id, record, 'succeeded', 're', child.re)
 end
 
@@ -83,17 +87,11 @@ function family.group_child_ended(id, record, child)
     family.collect(id, child.ref, family.outcome_of(child))
   elseif record.of ~= 'continue' then
     return family.fail(id, record, family.reason(child), child.er, child.ef)
-  elseif call('HINCRBY', task_key(id), 'nf', 1) == 1 then
-    call('HSET', task_key(id), 'y', family.reason(child))
+  elseif safe_call('HINCRBY', task_key(id), 'nf', 1) == 1 then
+    safe_call('HSET', task_key(id), 'y', family.reason(child))
     family.keep_error(id, child.er, child.ef)
   end
-  if call('EXISTS', family.open_of(id)) == 0 and not record.rs then family.end_group(id, read_record(id)) end
-end
-
--- Leaves of a tree that have ended: its progress. One that ends when its parent is over is not among them (`uc`); when the
--- whole has succeeded, all of it is done.
-function family.count(root, delta)
-  if root then ended_leaves[root] = (ended_leaves[root] or 0) + delta end
+  if safe_call('EXISTS', family.open_of(id)) == 0 and not record.rs then family.end_group(id, read_record(id)) end
 end
 
 -- A child has come to its end. What it means for a parent that is no more, or of an older generation, is nothing; for
@@ -107,7 +105,7 @@ local function child_ended(child)
   local is_old = record.u ~= child.uid or (child.far and family.hear_last(id, record, child))
   if is_old then return count_minute('cmd|dropped', 1) end
   if record.s == 'waiting' or (record.s == 'postponed' and record.cc) then return end
-  if call('SREM', family.open_of(id), child.ref) == 0 then return end
+  if safe_call('SREM', family.open_of(id), child.ref) == 0 then return end
   if child.kind ~= 'chain' and child.kind ~= 'group' then family.count_leaf(id, record, child) end
   if record.k == 'iterator' then return family.iterator_child_ended(id, record, child) end
   if record.s ~= 'idle' then return end
@@ -128,16 +126,20 @@ function family.settle()
   family.write_progress()
 end
 
+-- The progress of roots. A leaf that ends when its parent is over does not count (`uc`); when the whole has succeeded, all is done.
 function family.write_progress(ended)
-  for root, count in pairs(ended_leaves) do
-    local row = fields_of(task_key(root), 'cc', 'to', 'pp', 's', 'pi', 'k')
+  for root, steps in pairs(ended_leaves) do
+    local row = fields_of(task_key(root), 'cc', 'to', 'pp', 's', 'pi', 'pr', 'pl')
     if row and row[1] then
-      local is_whole = row[4] == 'succeeded' and not row[5] and row[6] ~= 'iterator'
-      local sum = is_whole and tonumber(row[2]) or call('HINCRBY', task_key(root), 'pr', count)
+      local total = rounded(amount(row[2]) + steps[2])
+      local is_whole = row[4] == 'succeeded' and not row[5]
+      local done = shown(is_whole and total or rounded(amount(row[6]) + steps[1]))
+      safe_call('HSET', task_key(root), 'pr', done)
+      if steps[2] ~= 0 then safe_call('HSET', task_key(root), 'to', shown(total), 'pl', row[7] or row[2] or 0) end
       if is_listened() then
-        publish(P .. ':events', cjson.encode({ t = now, id = root, done = text(sum), total = row[2] or '' }))
+        tell_event(root, { done = done, total = shown(total) })
       end
-      if row[3] and root ~= ended then family.tell_progress(root, sum) end
+      if row[3] and root ~= ended then family.tell_progress(root, done) end
     end
   end
   ended_leaves = {}

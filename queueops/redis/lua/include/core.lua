@@ -14,6 +14,30 @@ local function read_record(id)
   return record, reply
 end
 
+-- What a command answers for a key that does not exist.
+local function blank(command)
+  local lists = ' HGETALL HMGET LRANGE SMISMEMBER SPOP SRANDMEMBER ZMSCORE ZPOPMIN ZRANGE ZRANGEBYSCORE ZREVRANGE ZREVRANGEBYSCORE '
+  if string.find(lists, ' ' .. command .. ' ', 1, true) then return {} end
+  return not string.find(' GET HGET LINDEX LPOP RPOP ZRANK ZSCORE ', ' ' .. command .. ' ', 1, true) and 0
+end
+
+-- A call on a key of one task or lane. A key of another type than it should be counts as empty and is not written to; the
+-- watchdog names it. A counter that holds no number begins anew.
+local foreign = {}
+local function safe_call(command, key, ...)
+  local reply = redis.pcall(command, key, ...)
+  if type(reply) ~= 'table' or not reply.err then return reply end
+  if command == 'HINCRBY' and string.find(reply.err, 'not an integer', 1, true) then
+    local field, delta = ...
+    call('HSET', key, field, delta)
+    return tonumber(delta)
+  end
+  if not string.find(reply.err, 'WRONGTYPE', 1, true) then return call(command, key, ...) end
+  foreign[key] = true
+  note_broken(key)
+  return blank(command)
+end
+
 -- The beginning of a text, at most so many bytes, and no character in two.
 local function shortened(whole, most)
   if #whole <= most then return whole end
@@ -31,7 +55,7 @@ local function move(id, from, to, name, kind)
   if not by_kind then by_kind = {}; by_name[kind or 'task'] = by_kind end
   add(by_kind, from, to, 1)
   if is_listened() then
-    publish(P .. ':events', cjson.encode({ t = now, id = id, name = name, from = from, to = to }))
+    tell_event(id, { name = name, from = from, to = to })
   end
 end
 

@@ -11,7 +11,7 @@ function family.is_round(record, round) return (number_of(record.rn) or 0) == (n
 
 function family.activate_far(ref, parent, record, previous)
   local id, pool = far(ref)
-  if call('SISMEMBER', family.open_of(parent), ref) == 0 then return end -- it has ended
+  if safe_call('SISMEMBER', family.open_of(parent), ref) == 0 then return end -- it has ended
   allowance = allowance - 1
   local more = family.successor_of(ref, pool, parent, record)
   if previous then more[#more + 1] = 'pv'; more[#more + 1] = previous end
@@ -22,7 +22,7 @@ end
 function family.turn_again(id, ref, command)
   local record = read_record(id)
   if not (record and record.u == command.u and record.s == 'idle' and not record.rs) then return end
-  if not family.is_round(record, command.rn) or call('SISMEMBER', family.open_of(id), ref) == 0 then return end
+  if not family.is_round(record, command.rn) or safe_call('SISMEMBER', family.open_of(id), ref) == 0 then return end
   local previous = record.cc and record.pv
   if record.k == 'chain' then
     local first, before = family.first_open(id)
@@ -39,67 +39,87 @@ function family.tell_parent(child)
   if child.ahead then return end
   if child.successor and child.state == 'succeeded' then family.lead_on(child) end -- first: somebody may wait for that
   local more = {}
-  for field, value in pairs({ er = child.er, ef = child.ef, y = child.y, pr = child.done, k = child.kind }) do
+  local weight, growth = family.weight_of(child.counts), family.growth_of(child.counts)
+  local fields = { er = child.er, ef = child.ef, y = child.y, pr = child.done, k = child.kind,
+    tw = not child.counts.cc and weight ~= 1 and shown(weight), gr = growth ~= 0 and shown(growth) }
+  for field, value in pairs(fields) do
     if value then more[#more + 1] = field; more[#more + 1] = value end
   end
   send('ended', child.pool, child.parent, child.ref, child.uid, child.round, 's', child.state, 're', child.re, unpack(more))
 end
 
 function family.tell_progress(id, done)
-  local row = fields_of(task_key(id), 'pp', 'pi', 'pu', 'po', 'to')
-  if row[1] and row[5] then send_latest('progress', row[1], row[2], id, row[3], row[4], 'pr', done) end
+  local row = fields_of(task_key(id), 'pp', 'pi', 'pu', 'po', 'to', 'pl')
+  if not (row[1] and row[5]) then return end
+  local growth = family.growth_of({ cc = 1, to = row[5], pl = row[6] or nil })
+  send_latest('progress', row[1], row[2], id, row[3], row[4], 'pr', done, 'gr', shown(growth))
 end
 
--- How many leaves of a child have ended, as it said last: whatever comes late says less.
-function family.hear_progress(id, record, ref, done, number)
-  local before = call('HGET', far_of(id), ref) or '0 0'
-  local last, count = string.match(before, '^(%d+) (%-?%d+)$')
-  if tonumber(number) <= tonumber(last) then return end
-  call('HSET', far_of(id), ref, number .. ' ' .. done)
-  if record.k ~= 'iterator' then family.count(top_of(id, record), done - count) end
+-- What counts of a child of another pool: the number of the command that said so, what is done of it, by how much it grew, and
+-- `!` once it is a leaf whose end has been counted.
+local function counted_of(id, ref)
+  local number, done, growth, mark = string.match(safe_call('HGET', far_of(id), ref) or '', '^(%d+) (%S+) ([^%s!]+)(!?)$')
+  return tonumber(number or 0), amount(done), amount(growth), mark or ''
+end
+
+local function count_far(id, record, ref, done, growth, number, mark)
+  local _, before, grown = counted_of(id, ref)
+  safe_call('HSET', far_of(id), ref, text(number) .. ' ' .. shown(done) .. ' ' .. shown(growth) .. mark)
+  if record.k ~= 'iterator' then family.count(top_of(id, record), done - before, growth - grown) end
+end
+
+-- How far a child is, as it said last: whatever comes late says less.
+function family.hear_progress(id, record, ref, done, growth, number)
+  local last, _, _, mark = counted_of(id, ref)
+  if mark == '!' or tonumber(number) <= last then return end
+  count_far(id, record, ref, amount(done), amount(growth), tonumber(number), '')
 end
 
 -- How far a child came in all. Answers whether its end is one of an earlier round.
 function family.hear_last(id, record, child)
   if child.done and (child.kind == 'chain' or child.kind == 'group') then
-    family.hear_progress(id, record, child.ref, child.done, child.number)
+    family.hear_progress(id, record, child.ref, child.done, child.growth, child.number)
   end
   return not family.is_round(record, child.round)
 end
 
--- A leaf has ended, or (-1) comes again: whether of another pool it counts already is written down here.
+-- A leaf has ended, or comes again: whether of another pool it counts already is written down here.
 function family.count_leaf(id, record, child)
-  if not child.far then return family.count(child.root, 1) end
-  if record.k ~= 'iterator' and call('HSETNX', far_of(id), child.ref, '') == 1 then family.count(top_of(id, record), 1) end
+  local leaf = child.counts
+  if not child.far then return leaf and family.count(child.root, family.weight_of(leaf) - amount(leaf.pc)) end
+  local last, _, _, mark = counted_of(id, child.ref)
+  if record.k == 'iterator' or mark == '!' then return end
+  count_far(id, record, child.ref, amount(child.weight or 1), amount(child.growth), last, '!')
 end
 
 function family.uncount_far(id, record, ref)
-  if call('HDEL', far_of(id), ref) == 1 then family.count(top_of(id, record), -1) end
+  local last, _, growth = counted_of(id, ref)
+  if safe_call('HEXISTS', far_of(id), ref) == 1 then count_far(id, record, ref, 0, growth, last, '') end
 end
 
 -- What a child of another pool gave, for a chain that goes on behind it later.
 function family.keep_result(id, child)
   if child.state ~= 'succeeded' then return end
-  call('DEL', task_key(id) .. '#results')
-  call('HSET', task_key(id) .. '#results', child.ref, child.re)
+  safe_call('DEL', task_key(id) .. '#results')
+  safe_call('HSET', task_key(id) .. '#results', child.ref, child.re)
 end
 
 function family.result_of(id, ref)
-  if far(ref) then return call('HGET', task_key(id) .. '#results', ref) or '' end
-  return call('HGET', task_key(ref), 're') or ''
+  if far(ref) then return safe_call('HGET', task_key(id) .. '#results', ref) or '' end
+  return safe_call('HGET', task_key(ref), 're') or ''
 end
 
 -- It succeeded when its parent was over: what it gave is missing.
 local function fill_in(id, record, ref, result)
   if record.k == 'group' then return family.collect_success(id, record.of, ref, result) end
-  call('HSET', task_key(id) .. '#results', ref, result)
+  safe_call('HSET', task_key(id) .. '#results', ref, result)
 end
 
 function family.ask_to_resume(ref, id, record)
   local child, pool = far(ref)
-  local lacks = call('HEXISTS', task_key(id) .. '#results', ref) == 0 and 1 or 0
-  call('SADD', family.open_of(id), ref)
-  call('SADD', asked_of(id), ref)
+  local lacks = safe_call('HEXISTS', task_key(id) .. '#results', ref) == 0 and 1 or 0
+  safe_call('SADD', family.open_of(id), ref)
+  safe_call('SADD', asked_of(id), ref)
   send('resume', pool, child, id, record.u, record.rn, 'mode', record.rs, 'lacks', lacks)
 end
 
@@ -111,15 +131,18 @@ function family.hear_resumed(command, word, detail)
     if word == 'OPEN' then send('cancel', command.to, command.i, id, command.u, command.rn, 'y', id .. ' is over') end
     return
   end
-  if not family.is_round(record, command.rn) or call('SREM', asked_of(id), ref) == 0 then return end
+  if not family.is_round(record, command.rn) or safe_call('SREM', asked_of(id), ref) == 0 then return end
   if iterates then return family.hear_again(id, record, ref, word) end
   if word == 'DONE' then
-    call('SREM', family.open_of(id), ref)
-    if command.lacks == '1' then fill_in(id, record, ref, string.sub(detail, 2)) end
-    if string.sub(detail, 1, 1) == 'l' then family.count_leaf(id, record, { far = true, ref = ref }) end
-  elseif call('SISMEMBER', family.open_of(id), ref) == 1 then
+    local weight, growth, result = string.match(detail, '^(%S*) (%S*) (.*)$')
+    safe_call('SREM', family.open_of(id), ref)
+    if command.lacks == '1' then fill_in(id, record, ref, result or '') end
+    if weight and weight ~= '' then
+      family.count_leaf(id, record, { far = true, ref = ref, weight = weight, growth = growth })
+    end
+  elseif safe_call('SISMEMBER', family.open_of(id), ref) == 1 then
     family.uncollect(id, ref)
   end
   if detail == 'leaf' then family.uncount_far(id, record, ref) end
-  if record.rs and number_of(record.rk) == -1 and call('EXISTS', asked_of(id)) == 0 then family.go_on_resumed(id, record) end
+  if record.rs and number_of(record.rk) == -1 and safe_call('SCARD', asked_of(id)) == 0 then family.go_on_resumed(id, record) end
 end

@@ -37,7 +37,7 @@ local function act_on_chunk(ref, grace)
   if twin then
     end_twin(ref, 'crash', reason)
   else
-    call('HSET', TASK .. ref, 'f', next_number())
+    safe_call('HSET', TASK .. ref, 'f', next_number())
     chunk_outcomes.crash(ref, chunk, { value = reason })
   end
   act('recovered')
@@ -62,7 +62,7 @@ function specials.trash(id)
   local trash = P .. ':trash:' .. id
   forget_children(trash)
   call('DEL', trash, trash .. '#log')
-  call('ZREM', P .. ':trashed', id)
+  safe_call('ZREM', P .. ':trashed', id)
 end
 
 function specials.chunks(id)
@@ -73,7 +73,7 @@ end
 -- The lane's tokens have come.
 function specials.lane(lane)
   touched[lane] = true
-  chunk_gain[lane] = call('ZCARD', lane_key(lane))
+  chunk_gain[lane] = safe_call('ZCARD', lane_key(lane))
 end
 
 function specials.redo(id) redo_step(id, 0) end
@@ -89,7 +89,7 @@ function specials.commands() unlock_commands() end
 -- the task was over.
 local function put_aside(id)
   for state in pairs(CLASS) do
-    if call('ZSCORE', P .. ':state:' .. state, id) then
+    if safe_call('ZSCORE', P .. ':state:' .. state, id) then
       if TERMINAL[state] then forget(id, state) elseif state ~= 'quarantined' then quarantine(id, state) end
     end
   end
@@ -103,7 +103,7 @@ local function drop_stray(id, record)
   local lane = record.l or 'default'
   if record.s == 'pending' and not try('ZSCORE', lane_key(lane), id) then enter_lane(lane, id, record.p, next_number()) end
   for state in pairs(CLASS) do
-    if state ~= record.s and call('ZREM', P .. ':state:' .. state, id) == 1 then
+    if state ~= record.s and safe_call('ZREM', P .. ':state:' .. state, id) == 1 then
       write_tally('n|', { [record.n] = { [state] = -1 } })
     end
   end

@@ -2,7 +2,7 @@
 
 -- What may have to be known of a task that ends well beside its state, fence and name. Most have none of it; the others have
 -- `m`, too: whoever leases a task, or writes such a field to one that is leased, writes that.
-local MORE = { 'k', 'l', 'kp', 'wt', 'nx', 'pi', 'ex' }
+local MORE = { 'k', 'l', 'kp', 'wt', 'nx', 'pi', 'ex', 'to' }
 
 local function read_more(id, record)
   local found = fields_of(task_key(id), unpack(MORE)) or {}
@@ -12,9 +12,9 @@ end
 local function note_error(id, record, end_)
   if end_.fingerprint == '' then return end
   local key = P .. ':error:' .. end_.fingerprint
-  if call('EXISTS', key) == 0 then call('HSET', key, 'title', end_.title, 'name', record.n, 'first', now) end
+  if call('EXISTS', key) == 0 then safe_call('HSET', key, 'title', end_.title, 'name', record.n, 'first', now) end
   try('HINCRBY', key, 'count', 1)
-  call('HSET', key, 'last', now, 'sample', id)
+  safe_call('HSET', key, 'last', now, 'sample', id)
   call('EXPIRE', key, 2592000)
   try('ZADD', P .. ':errors', now, end_.fingerprint)
 end

@@ -3,11 +3,11 @@
 
 -- What a run wrote that did not come to its end goes; whether all of it is gone.
 function family.prune(id)
-  local uid = call('HGET', task_key(id), 'u')
+  local uid = safe_call('HGET', task_key(id), 'u')
   while allowance > 0 do
-    local refs = call('SPOP', family.open_of(id), min(allowance, 100))
+    local refs = safe_call('SPOP', family.open_of(id), min(allowance, 100))
     if #refs == 0 then
-      call('DEL', family.children_of(id))
+      safe_call('DEL', family.children_of(id))
       return true
     end
     for _, ref in ipairs(refs) do family.discard(ref, id, uid) end
@@ -25,9 +25,9 @@ function family.settle_expansion(id, record)
     return family.cancel_children(id)
   end
   family.shift(id, record, 'idle')
-  local count = call('ZCARD', family.children_of(id))
-  call('HDEL', task_key(id), 'ex', 'se', 'sw', 'sn', 'at', 'cr', 'er', 'ef', 'y', 'uk')
-  call('HSET', task_key(id), 's', 'idle', 'cc', count, 'to', record.sn or count, 'pr', 0)
+  local count = safe_call('ZCARD', family.children_of(id))
+  safe_call('HDEL', task_key(id), 'ex', 'se', 'sw', 'sn', 'at', 'cr', 'er', 'ef', 'y', 'uk')
+  safe_call('HSET', task_key(id), 's', 'idle', 'cc', count, 'to', record.sn or count, 'pr', 0)
   record.s, record.cc = 'idle', count
   family.open(id, record)
 end

@@ -5,7 +5,7 @@
 function family.ask(id, record) send_latest('ask', record.pp, record.pi, id, record.pu, record.po, 's', record.s) end
 
 function family.ask_to_go(id, record)
-  local due = tonumber(call('ZSCORE', P .. ':agenda', id) or 0)
+  local due = tonumber(safe_call('ZSCORE', P .. ':agenda', id) or 0)
   if due > now then return true end -- it is over a cap; its parent decides
   family.ask(id, record)
   schedule(id, now + max(2000, number_of(record.kp) or RULES['keep_' .. record.s]))
@@ -20,7 +20,7 @@ function family.guard(id)
 end
 
 function family.unguard(id)
-  call('HDEL', task_key(id), 'pg')
+  safe_call('HDEL', task_key(id), 'pg')
   unschedule('~planting:' .. id)
 end
 
@@ -33,7 +33,7 @@ function family.hear_answer(command, word)
   elseif record.s == 'waiting' and word == 'GONE' then
     family.cancel(id, record, 'the record of ' .. record.pi .. ' is lost, which it is part of')
   elseif TERMINAL[record.s] and word == 'GONE' then
-    call('HDEL', task_key(id), 'pi', 'pu', 'pp')
+    safe_call('HDEL', task_key(id), 'pi', 'pu', 'pp')
     schedule(id, now)
   end
 end
@@ -56,7 +56,7 @@ function family.uproot(id)
   local record = read_record(id)
   if not record or record.s ~= 'waiting' then return end
   while allowance > 0 do
-    local refs = call('SPOP', family.open_of(id), min(allowance, 100))
+    local refs = safe_call('SPOP', family.open_of(id), min(allowance, 100))
     if #refs == 0 then return erase(id, record) end
     for _, ref in ipairs(refs) do family.discard(ref, id, record.u) end
   end

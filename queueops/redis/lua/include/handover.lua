@@ -23,7 +23,7 @@ local function hand_to(worker, id, record)
   local parts = { NOW, record[4], id, unpack(record, 3) }
   for i, part in ipairs(parts) do parts[i] = '$' .. #part .. '\r\n' .. part .. '\r\n' end
   local key = P .. ':wake:' .. worker
-  call('ZREM', P .. ':idle', worker)
+  try('ZREM', P .. ':idle', worker)
   try('LPUSH', key, 'task *' .. #parts .. '\r\n' .. table.concat(parts))
   call('EXPIRE', key, 60)
 end
@@ -32,7 +32,7 @@ end
 local function hand_over(worker)
   local last, id, name, lane, _, size = single()
   if not last or not goes_by_hand(TASK .. id, lane, size) then return end
-  local number = text(call('INCR', P .. ':seq'))
+  local number = text(next_number())
   local record = { 'HSET', TASK .. id, 'u', number, 's', 'locked', 'f', number, 'h', number, 'w', worker, 'b', NOW, 'c', NOW,
     'm', '1', unpack(ARGV, 5, last) }
   call('ZADD', P .. ':agenda', text(now + HANDED_MS), id) -- where this can't be done, nothing is

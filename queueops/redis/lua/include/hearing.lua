@@ -16,8 +16,8 @@ function effects.activate(command)
   local child, in_round = child_of(command)
   if not child then return 'GONE' end
   if not in_round then return 'OLD' end
-  if child.fo then call('HDEL', task_key(command.i), 'fo') end
-  if command.sx then call('HSET', task_key(command.i), 'sx', command.sx) end
+  if child.fo then safe_call('HDEL', task_key(command.i), 'fo') end
+  if command.sx then safe_call('HSET', task_key(command.i), 'sx', command.sx) end
   family.turn_of(command.i, child, command.pv)
   return 'OK'
 end
@@ -35,7 +35,7 @@ end
 function effects.uproot(command)
   local child = child_of(command)
   if child and child.s == 'succeeded' then -- it goes with its parent
-    call('HDEL', task_key(command.i), 'pi', 'pu', 'pp')
+    safe_call('HDEL', task_key(command.i), 'pi', 'pu', 'pp')
     family.keep_briefly(command.i, child.k, 0)
     return 'OK'
   end
@@ -60,11 +60,12 @@ function effects.resume(command)
   local known, round = number_of(child.po) or 0, number_of(command.rn) or 0
   if known >= round then return known == round and 'OPEN' or 'OLD' end
   if child.s == 'succeeded' and command.mode ~= 'all' then
-    return 'DONE', (child.cc and 'c' or 'l') .. (command.lacks == '1' and child.re or '')
+    local weight = child.cc and '' or shown(family.weight_of(child))
+    return 'DONE', weight .. ' ' .. shown(family.growth_of(child)) .. ' ' .. (command.lacks == '1' and child.re or '')
   end
   if command.mode == 'all' then child = cancel_before(command.i, child) end
-  call('HSET', task_key(command.i), 'po', round)
-  call('HDEL', task_key(command.i), 'sx', 'fo')
+  safe_call('HSET', task_key(command.i), 'po', round)
+  safe_call('HDEL', task_key(command.i), 'sx', 'fo')
   if LEASED[child.s] then family.keep_running(command.i, child, command.mode) end
   if TERMINAL[child.s] then family.reset(command.i, child, command.mode) end
   return 'OPEN', TERMINAL[child.s] and not child.cc and 'leaf' or ''
@@ -75,13 +76,13 @@ local function kept_ms(command)
   local row = fields_of(task_key(command.i), 'kt', 'u', 's', 'rn')
   if not (row and row[1]) or row[2] ~= command.u or not family.is_round({ rn = row[4] or nil }, command.rn) then return '' end
   local ended_badly = TERMINAL[row[3]] and row[3] ~= 'succeeded'
-  return ended_badly and call('SISMEMBER', family.open_of(command.i), sender_of(command)) == 0 and '' or row[1]
+  return ended_badly and safe_call('SISMEMBER', family.open_of(command.i), sender_of(command)) == 0 and '' or row[1]
 end
 
 function effects.ended(command)
   ended_children[#ended_children + 1] = { far = true, ref = sender_of(command), parent = command.i, uid = command.u,
     round = command.rn, kind = command.k, state = command.s, re = command.re or '', er = command.er, ef = command.ef, y = command.y,
-    done = command.pr, number = command.vn }
+    done = command.pr, growth = command.gr, weight = command.tw, number = command.vn }
   return 'OK', command.s == 'succeeded' and kept_ms(command) or ''
 end
 
@@ -94,7 +95,7 @@ end
 function effects.progress(command)
   local id, record = command.i, read_record(command.i)
   if not (record and record.u == command.u) then return 'GONE' end
-  family.hear_progress(id, record, sender_of(command), command.pr, command.vn)
+  family.hear_progress(id, record, sender_of(command), command.pr, command.gr, command.vn)
   return 'OK'
 end
 
@@ -109,7 +110,7 @@ end
 function effects.look(command)
   local child, in_round = child_of(command)
   if not child then return 'GONE' end
-  if in_round and child.fo then call('HDEL', task_key(command.i), 'fo') end
+  if in_round and child.fo then safe_call('HDEL', task_key(command.i), 'fo') end
   if TERMINAL[child.s] and in_round then note_child_end(command.i, command.me, child.s) end
   return child.s == 'waiting' and in_round and 'WAITS' or 'OK'
 end
@@ -130,8 +131,8 @@ end
 function family.hear_again(id, record, ref, word)
   if word == 'OPEN' then return family.activate_far(ref, id, record) end
   if word ~= 'DONE' then
-    call('SREM', family.open_of(id), ref)
-    call('HINCRBY', task_key(id), 'tf', 1); call('HINCRBY', task_key(id), 'pr', 1)
+    safe_call('SREM', family.open_of(id), ref)
+    safe_call('HINCRBY', task_key(id), 'tf', 1); safe_call('HINCRBY', task_key(id), 'pr', 1)
     return family.go_on_iterating(id)
   end
   ended_children[#ended_children + 1] = { far = true, ref = ref, parent = id, uid = record.u, round = record.rn, re = '',

@@ -5,43 +5,43 @@ local function drafts_of(id) return task_key(id) .. '#drafts' end
 
 -- What a run wrote that did not come to its end.
 function family.drop_drafts(id)
-  local refs = call('ZRANGE', drafts_of(id), 0, -1)
+  local refs = safe_call('ZRANGE', drafts_of(id), 0, -1)
   if refs[1] then
-    local uid = call('HGET', task_key(id), 'u')
+    local uid = safe_call('HGET', task_key(id), 'u')
     for _, ref in ipairs(refs) do family.discard(ref, id, uid) end
   end
-  call('DEL', drafts_of(id))
+  safe_call('DEL', drafts_of(id))
 end
 
 -- Its children, begun or not, are open: so that they are cancelled with it. What a run wrote that came to nothing goes.
 function family.open_all(id, runs)
-  local refs = call('ZRANGE', planted_of(id), 0, -1)
-  if #refs > 0 then call_sliced('SADD', family.open_of(id), refs); call('DEL', planted_of(id)) end
+  local refs = safe_call('ZRANGE', planted_of(id), 0, -1)
+  if #refs > 0 then call_sliced('SADD', family.open_of(id), refs); safe_call('DEL', planted_of(id)) end
   if not runs then family.drop_drafts(id) end
 end
 
 -- Children begin as far as the window allows, those that come again before the new ones; whether there is room for more.
 local function let_in(id, record)
-  local free = (number_of(record.wi) or 1) - call('SCARD', family.open_of(id))
+  local free = (number_of(record.wi) or 1) - safe_call('SCARD', family.open_of(id))
   if free <= 0 then return false end
   free = free - family.take_failed(id, record, free)
   if free <= 0 or family.count_again(id, record) > 0 then return false end
-  local popped = call('ZPOPMIN', planted_of(id), free)
+  local popped = safe_call('ZPOPMIN', planted_of(id), free)
   for i = 1, #popped, 2 do
-    call('SADD', family.open_of(id), popped[i])
+    safe_call('SADD', family.open_of(id), popped[i])
     family.activate(popped[i], id, record)
   end
   return free > #popped / 2
 end
 
 local function is_empty(id, record)
-  return call('EXISTS', family.open_of(id), planted_of(id)) == 0 and family.count_again(id, record) == 0
+  return safe_call('EXISTS', family.open_of(id), planted_of(id)) == 0 and family.count_again(id, record) == 0
 end
 
 local function leave(id, record, state)
   if LEASED[record.s] then free_slot(record.l or 'default', id); unschedule(id) end
   family.shift(id, record, state)
-  call('HSET', task_key(id), 's', state)
+  safe_call('HSET', task_key(id), 's', state)
 end
 
 local function come_again(id, record)
@@ -60,12 +60,13 @@ local function end_iterator(id, record, state)
 end
 
 local function take_answer(id, record)
-  call('HDEL', task_key(id), 'sw', 'sn', 'at', 'cr', 'er', 'ef')
-  if call('EXISTS', drafts_of(id)) == 1 then
-    call('HINCRBY', task_key(id), 'to', call('ZCARD', drafts_of(id)))
-    call('RENAME', drafts_of(id), planted_of(id))
+  safe_call('HDEL', task_key(id), 'sw', 'sn', 'at', 'cr', 'er', 'ef')
+  if safe_call('EXISTS', drafts_of(id)) == 1 then
+    safe_call('HINCRBY', task_key(id), 'to', safe_call('ZCARD', drafts_of(id)))
+    if record.pi then family.weigh(id) end
+    safe_call('RENAME', drafts_of(id), planted_of(id))
   end
-  if record.sw == 'done' then call('HSET', task_key(id), 'dn', 1) else call('HSET', task_key(id), 'st', record.sn or '') end
+  if record.sw == 'done' then safe_call('HSET', task_key(id), 'dn', 1) else safe_call('HSET', task_key(id), 'st', record.sn or '') end
 end
 
 -- A run that did not end well is not tried again when a task has failed meanwhile: whether that was so.
@@ -82,7 +83,7 @@ function family.settle_iterator(id, record)
   take_answer(id, record)
   if family.fails_with_task(id, record) then return end
   if record.x then
-    call('HSET', task_key(id), 'y', record.x)
+    safe_call('HSET', task_key(id), 'y', record.x)
     end_iterator(id, record, 'cancelled')
     return family.cancel_children(id)
   end
@@ -91,7 +92,7 @@ function family.settle_iterator(id, record)
   if record.sw == 'next' and room then return come_again(id, record) end
   if record.sw == 'idle' and is_empty(id, record) then -- nothing of its own will end: it looks again a little later
     leave(id, record, 'postponed')
-    call('HSET', task_key(id), 'd', text(now + 1000))
+    safe_call('HSET', task_key(id), 'd', text(now + 1000))
     return schedule(id, now + 1000)
   end
   leave(id, record, 'idle')
@@ -121,12 +122,12 @@ end
 
 -- It is run again by an operator: from where it was, with what failed, or from the beginning. How many tasks come again.
 function family.refresh_iterator(id, everything)
-  call('HDEL', task_key(id), 'fb', 'fe', 'ff', 'fr', 'nf', 'dn', 'sw', 'sn', 'se')
-  call('DEL', task_key(id) .. '#asked')
+  safe_call('HDEL', task_key(id), 'fb', 'fe', 'ff', 'fr', 'nf', 'dn', 'sw', 'sn', 'se')
+  safe_call('DEL', task_key(id) .. '#asked')
   family.open_all(id)
   if not everything then return family.call_failed(id) end
-  call('HDEL', task_key(id), 'st')
-  call('DEL', family.open_of(id))
+  safe_call('HDEL', task_key(id), 'st')
+  safe_call('DEL', family.open_of(id))
   family.forget_ended(id)
   return 0
 end

@@ -21,10 +21,10 @@ end
 
 -- What is to be known of a task for its chunks, read once. `rd` says that chunks are being moved back: nobody claims.
 local function chunk_lane_conf(task)
-  local row = fields_of(TASK .. task, 's', 'mx', 'rd', 'xw', 'n', 'xr', 'xp', 'xt', 'ro', 'l', 'p', 'un') or {}
+  local row = fields_of(TASK .. task, 's', 'mx', 'rd', 'xw', 'n', 'xr', 'xp', 'xt', 'ro', 'l', 'p', 'un', 'me') or {}
   return { state = row[1], limit = number_of(row[2]), paused = row[1] ~= 'aggregating' or row[3], weight = 1,
     each = number_of(row[4]), name = row[5] or '?', retries = row[6] or '0', retry = row[7], timeout = row[8],
-    root = row[9] or task, lane = row[10] or 'default', priority = row[11], unable = row[12] }
+    root = row[9] or task, lane = row[10] or 'default', priority = row[11], unable = row[12], meta = row[13] }
 end
 
 local function lane_conf(lane)
@@ -33,15 +33,17 @@ local function lane_conf(lane)
   if is_chunk_lane(lane) then
     conf = chunk_lane_conf(string.sub(lane, 2))
   else
-    local reply = call('HMGET', lane_key(lane) .. '#conf', 'limit', 'paused', 'weight', 'rate', 'tat')
-    conf = { limit = number_of(reply[1]), paused = reply[2] == '1', weight = number_of(reply[3]) or 1 }
-    if reply[4] then fill_bucket(conf, reply[4], reply[5]) end
+    local reply = try('HMGET', lane_key(lane) .. '#conf', 'limit', 'paused', 'weight', 'rate', 'tat')
+    if reply then
+      conf = { limit = number_of(reply[1]), paused = reply[2] == '1', weight = max(1, number_of(reply[3]) or 1) }
+      if reply[4] then fill_bucket(conf, reply[4], reply[5]) end
+    else
+      conf = { paused = true, weight = 1, unreadable = true } -- its limits are not known: it is closed
+    end
   end
   lane_confs[lane] = conf
   return conf
 end
-
-local function next_number(count) return call('INCRBY', P .. ':seq', count or 1) end
 
 local function lane_score(priority, number) return (100 - priority) * BAND + number end
 
@@ -67,9 +69,17 @@ end
 -- How many more tasks of the lane may be leased now; nil = any number.
 local function free_slots(lane)
   local conf = lane_conf(lane)
-  local free = conf.limit and max(0, conf.limit - call(is_chunk_lane(lane) and 'ZCARD' or 'SCARD', active_key(lane)))
+  local held = conf.limit and (try(is_chunk_lane(lane) and 'ZCARD' or 'SCARD', active_key(lane)) or conf.limit)
+  local free = conf.limit and max(0, conf.limit - held)
   if not conf.rate then return free end
   return min(free or 1e9, tokens_of(conf))
+end
+
+-- Fails where a task can't be placed in the lane, before anything is written.
+local function need_lane(lane)
+  local conf = lane_conf(lane)
+  if conf.unreadable then call('HLEN', lane_key(lane) .. '#conf') end
+  if conf.limit then call('SCARD', active_key(lane)) end
 end
 
 local function join_round(lane)

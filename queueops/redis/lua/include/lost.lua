@@ -7,11 +7,11 @@ local asks_far = false
 -- The next few members of a state, by rank: what leaves the state meanwhile is met in the next turn.
 local function next_few(state)
   local key, field = P .. ':state:' .. state, 'looked_' .. state
-  local size = call('ZCARD', key)
+  local size = safe_call('ZCARD', key)
   if size == 0 then return {} end
-  local first = (number_of(call('HGET', P .. ':clock', field)) or 0) % size
-  call('HSET', P .. ':clock', field, first + LOOKED_AT)
-  local found, old = call('ZRANGE', key, first, first + LOOKED_AT - 1, 'WITHSCORES'), {}
+  local first = (number_of(safe_call('HGET', P .. ':clock', field)) or 0) % size
+  safe_call('HSET', P .. ':clock', field, first + LOOKED_AT)
+  local found, old = safe_call('ZRANGE', key, first, first + LOOKED_AT - 1, 'WITHSCORES'), {}
   for i = 1, #found, 2 do
     if tonumber(found[i + 1]) < now - SETTLED then old[#old + 1] = found[i] end
   end
@@ -33,19 +33,26 @@ local function look_at_child(ref, id, record)
   act('lost part')
 end
 
+local function lost_children(id, record)
+  local count = safe_call('ZCARD', record.cc and family.children_of(id) or planted_of(id))
+  if family.lost_list(id) then return family.lost_list(id) end
+  if record.cc and count ~= number_of(record.cc) then return 'the list of its children is lost' end
+end
+
 local function look_at_idle(id, most)
   local record = read_record(id)
   if not record then return put_aside(id) end
   if record.s ~= 'idle' or record.rs then return end
-  local refs = call('SRANDMEMBER', family.open_of(id), most)
+  local refs = safe_call('SRANDMEMBER', family.open_of(id), most)
   local away = {}
   for _, ref in ipairs(refs) do
     if far(ref) then away[#away + 1] = ref else look_at_child(ref, id, record) end
   end
   if asks_far and #away > 0 then ask_after_one(away, id, record) end
-  if #refs == 0 and record.cc then
+  local lost = lost_children(id, record) or (#refs == 0 and record.cc and 'the list of its open children is lost')
+  if lost then
     act('lost part')
-    family.fail(id, record, 'the list of its open children is lost')
+    family.fail(id, record, lost)
   end
 end
 
@@ -53,7 +60,7 @@ end
 local function look_at_waiting(id)
   local record = read_record(id)
   if not record then return put_aside(id) end
-  if record.s ~= 'waiting' or not record.pi or call('ZSCORE', P .. ':agenda', '~planting:' .. id) then return end
+  if record.s ~= 'waiting' or not record.pi or safe_call('ZSCORE', P .. ':agenda', '~planting:' .. id) then return end
   if record.pp then return asks_far and family.ask(id, record) end
   local row = fields_of(task_key(record.pi), 'u')
   if row and row[1] == record.pu then return end
@@ -62,8 +69,8 @@ local function look_at_waiting(id)
 end
 
 local function look_for_lost()
-  asks_far = now - (number_of(call('HGET', P .. ':clock', 'asked_far')) or 0) > FAR_EVERY
-  if asks_far then call('HSET', P .. ':clock', 'asked_far', now) end
+  asks_far = now - (number_of(safe_call('HGET', P .. ':clock', 'asked_far')) or 0) > FAR_EVERY
+  if asks_far then safe_call('HSET', P .. ':clock', 'asked_far', now) end
   local idle = next_few('idle')
   for _, id in ipairs(idle) do look_at_idle(id, floor(200 / #idle)) end
   for _, id in ipairs(next_few('waiting')) do look_at_waiting(id) end

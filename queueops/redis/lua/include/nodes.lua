@@ -24,15 +24,15 @@ local function find_taken(nodes, token)
 end
 
 local function uid_of(id)
-  if not node_uids[id] then node_uids[id] = call('HGET', task_key(id), 'u') end
+  if not node_uids[id] then node_uids[id] = safe_call('HGET', task_key(id), 'u') end
   return node_uids[id]
 end
 
 -- The children of `emitter` wait until it settles.
 local function join_parent(node, emitter)
-  if node.parent == emitter then return call('ZADD', task_key(emitter) .. '#drafts', node.order, node.id) end
-  call('ZADD', family.children_of(node.parent), node.order, node.id)
-  call('SADD', family.open_of(node.parent), node.id)
+  if node.parent == emitter then return safe_call('ZADD', task_key(emitter) .. '#drafts', node.order, node.id) end
+  safe_call('ZADD', family.children_of(node.parent), node.order, node.id)
+  safe_call('SADD', family.open_of(node.parent), node.id)
 end
 
 -- What is written twice is written once.
@@ -42,23 +42,23 @@ local function write_node(node, token, emitter)
   if node.is_there then return end
   if old then
     make_way(id, old, values)
-  elseif call('ZSCORE', P .. ':state:quarantined', id) then
+  elseif safe_call('ZSCORE', P .. ':state:quarantined', id) then
     forget(id, 'quarantined')
   end
   local number = next_number()
   node_uids[id] = text(number)
-  call('HSET', task_key(id), 's', 'waiting', 'c', NOW, 'u', number, 'tk', token, unpack(ARGV, node.first, node.last))
+  safe_call('HSET', task_key(id), 's', 'waiting', 'c', NOW, 'u', number, 'tk', token, unpack(ARGV, node.first, node.last))
   if node.parent ~= '' then
-    call('HSET', task_key(id), 'pi', node.parent, 'pu', uid_of(node.parent))
+    safe_call('HSET', task_key(id), 'pi', node.parent, 'pu', uid_of(node.parent))
     join_parent(node, emitter)
   elseif values.pp then
-    call('HSET', task_key(id), 'pg', 1)
+    safe_call('HSET', task_key(id), 'pg', 1)
     schedule('~planting:' .. id, now + RULES.lease)
   end
   move(id, old and old.s or '', 'waiting', values.n, values.k)
   list(id, values.n, values.tg, number)
   -- What was pushed needs somebody who knows its name, but for what no worker runs.
-  if values.cc or count_minute('in|' .. values.n, 1) then call('ZADD', P .. ':names', NOW, values.n) end
+  if values.cc or count_minute('in|' .. values.n, 1) then safe_call('ZADD', P .. ':names', NOW, values.n) end
 end
 
 -- The generations of those that were written here.

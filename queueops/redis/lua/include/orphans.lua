@@ -1,7 +1,7 @@
 -- What a map-reduce task leaves behind when its record goes: its chunks.
 -- Those who run a chunk of a task that needs it no more are told; at most 100, the others learn it as they extend.
 local function tell_holders(task)
-  for _, number in ipairs(call('ZRANGE', TASK .. task .. '#chunks:active', 0, 99)) do
+  for _, number in ipairs(safe_call('ZRANGE', TASK .. task .. '#chunks:active', 0, 99)) do
     local row = fields_of(TASK .. task .. '#' .. number, 'w')
     if row and row[1] then tell_worker(row[1], task .. '#' .. number) end
   end
@@ -22,5 +22,5 @@ end
 
 local function any_chunks(id)
   local sets = TASK .. id .. '#chunks:'
-  return call('EXISTS', sets .. 'pending', sets .. 'active', sets .. 'errored', sets .. 'done', sets .. 'failed') > 0
+  return safe_call('EXISTS', sets .. 'pending', sets .. 'active', sets .. 'errored', sets .. 'done', sets .. 'failed') > 0
 end

@@ -5,18 +5,21 @@ local UNHEARD = max(RULES.lease / 2, 3000) -- ms; a watchdog alone comes once a 
 -- not look like a dead worker. The pool's own beat tells: it is refreshed by every exchange and tick.
 local function watch_clock()
   local key = P .. ':clock'
-  local row = call('HMGET', key, 'beat', 'grace')
+  local row = try('HMGET', key, 'beat', 'grace', 'seq') or {} -- without a clock nobody knows of an outage
   local beat, grace = number_of(row[1]), number_of(row[2]) or 0
+  least_number = number_of(row[3]) or 0
   if beat and (now - beat > UNHEARD or now < beat - 500) then
     grace = now + RULES.lease
-    call('HSET', key, 'grace', grace)
+    try('HSET', key, 'grace', grace)
     if now < beat then
       for state in pairs(LEASED) do
-        for _, id in ipairs(call('ZRANGE', P .. ':state:' .. state, 0, 4999)) do call('ZADD', P .. ':agenda', 'XX', text(grace), id) end
+        local held = safe_call('ZRANGE', P .. ':state:' .. state, 0, 4999)
+        for _, id in ipairs(held) do call('ZADD', P .. ':agenda', 'XX', text(grace), id) end
       end
-      for _, lane in ipairs(call('ZREVRANGE', P .. ':lanes', 0, 4999)) do call('ZADD', P .. ':agenda', 'XX', NOW, '~lane:' .. lane) end
+      local lanes = safe_call('ZREVRANGE', P .. ':lanes', 0, 4999)
+      for _, lane in ipairs(lanes) do call('ZADD', P .. ':agenda', 'XX', NOW, '~lane:' .. lane) end
     end
   end
-  if not beat or now ~= beat then call('HSET', key, 'beat', now) end
+  if not beat or now ~= beat then try('HSET', key, 'beat', now) end
   return grace > now + RULES.lease and now + RULES.lease or grace
 end

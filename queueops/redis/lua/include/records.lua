@@ -46,7 +46,7 @@ local function unlist(id, record)
   if LEASED[record.s] then free_slot(lane, id) end
   try('ZREM', P .. ':name:' .. record.n, id)
   if record.tg then
-    for tag in string.gmatch(record.tg, '[^,]+') do call('ZREM', P .. ':tag:' .. tag, id) end
+    for tag in string.gmatch(record.tg, '[^,]+') do safe_call('ZREM', P .. ':tag:' .. tag, id) end
   end
   forget_error(id, record)
 end
@@ -90,15 +90,15 @@ end
 
 -- What is still known of a task whose record can't be read: its name, among those used last, and its slot.
 local function name_of(id)
-  for _, name in ipairs(call('ZREVRANGE', P .. ':names', 0, 99)) do
-    if call('ZSCORE', P .. ':name:' .. name, id) then return name end
+  for _, name in ipairs(safe_call('ZREVRANGE', P .. ':names', 0, 99)) do
+    if safe_call('ZSCORE', P .. ':name:' .. name, id) then return name end
   end
   return '?'
 end
 
 local function free_any_slot(id)
-  for _, lane in ipairs(call('ZREVRANGE', P .. ':lanes', 0, 999)) do
-    if call('SREM', lane_key(lane) .. '#active', id) == 1 then
+  for _, lane in ipairs(safe_call('ZREVRANGE', P .. ':lanes', 0, 999)) do
+    if safe_call('SREM', lane_key(lane) .. '#active', id) == 1 then
       add(lane_tally, lane, 'active', -1)
       touched[lane] = true
     end

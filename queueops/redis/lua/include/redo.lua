@@ -8,7 +8,7 @@ local unfit = 0 -- how many were not given other data, for theirs has no fields
 local edits = {} -- what is to be made of the data, by task and state
 
 local function let_go(task, number)
-  local score = tonumber(call('ZSCORE', chunk_set(task, 'failed'), number) or 0)
+  local score = tonumber(safe_call('ZSCORE', chunk_set(task, 'failed'), number) or 0)
   return score < 0 or score % 1 ~= 0
 end
 
@@ -25,8 +25,8 @@ function redone.retry(task, number, state)
   local row = fields_of(TASK .. ref, 's', 'dr')
   if state == 'errored' then unschedule(ref) end
   if not (row and row[1]) then return lose(task, number, state) end
-  call('HDEL', TASK .. ref, 're', 'er', 'ef', 'y', 'e', 'd', 'at', 'cr', 'dr', 'uk')
-  call('HSET', TASK .. ref, 's', 'pending', 'q', NOW)
+  safe_call('HDEL', TASK .. ref, 're', 'er', 'ef', 'y', 'e', 'd', 'at', 'cr', 'dr', 'uk')
+  safe_call('HSET', TASK .. ref, 's', 'pending', 'q', NOW)
   move_chunk(task, number, { s = state }, 'pending', number)
   return row[2] and -1
 end
@@ -49,30 +49,30 @@ function redone.skip(task, number, state, _, who)
   local ref = task .. '#' .. number
   local chunk = to_close(ref)
   if not chunk then return lose(task, number, state) end
-  call('HDEL', TASK .. ref, 're', 'er', 'ef', 'd', 'at', 'cr', 'dr', 'uk')
+  safe_call('HDEL', TASK .. ref, 're', 'er', 'ef', 'd', 'at', 'cr', 'dr', 'uk')
   finish_chunk(ref, chunk, 'done', 'y', 'skipped by ' .. who)
   return chunk.dr and -1
 end
 
 local function edit_of(task, verb, state)
   local key = task .. '#' .. state
-  if not edits[key] then edits[key] = read_edit(verb, call('HGET', chunk_set(task, 'edits'), state) or '') end
+  if not edits[key] then edits[key] = read_edit(verb, safe_call('HGET', chunk_set(task, 'edits'), state) or '') end
   return edits[key]
 end
 
 -- Where data can't be changed a chunk runs again as it is, if it would anyway; else it is left, behind those to come.
 local function change(verb, task, number, state, since, who)
   local ref = task .. '#' .. number
-  local was = call('HGET', TASK .. ref, 'a') or ''
+  local was = safe_call('HGET', TASK .. ref, 'a') or ''
   local data = edited(edit_of(task, verb, state), was)
   redo_room = redo_room - 3 - floor(max(#was, #(data or '')) / 256) -- so much longer it takes
   if not data then
     unfit = unfit + 1
     local behind = text(since + 1) .. (let_go(task, number) and '.5' or '')
     if state ~= 'errored' then return move_chunk(task, number, { s = state }, state, behind) end
-  elseif call('EXISTS', TASK .. ref) == 1 then
+  elseif safe_call('EXISTS', TASK .. ref) == 1 then
     note_edit(ref, was, who)
-    call('HSET', TASK .. ref, 'a', data)
+    safe_call('HSET', TASK .. ref, 'a', data)
   end
   return redone.retry(task, number, state)
 end
@@ -90,11 +90,11 @@ end
 
 -- Now, or when the last of them ended: the clock may have been set back since.
 local function begin_of(task, state)
-  local last = (state == 'failed' or state == 'done') and call('ZREVRANGE', chunk_set(task, state), 0, 0, 'WITHSCORES')[2]
+  local last = (state == 'failed' or state == 'done') and safe_call('ZREVRANGE', chunk_set(task, state), 0, 0, 'WITHSCORES')[2]
   return text(max(now, math.ceil(tonumber(last or 0))))
 end
 
-local function forget_redo(task) call('HDEL', TASK .. task, 'rd', 'rw'); call('UNLINK', chunk_set(task, 'edits')) end
+local function forget_redo(task) safe_call('HDEL', TASK .. task, 'rd', 'rw'); safe_call('UNLINK', chunk_set(task, 'edits')) end
 
 local function end_redo(task)
   forget_redo(task)
@@ -106,15 +106,15 @@ end
 local function redo_part(task, verb, state, since, who)
   local key, dropped = chunk_set(task, state), 0
   local low, high = meant(verb, state, since)
-  local numbers = redo_room > 0 and call('ZRANGEBYSCORE', key, low, high, 'LIMIT', 0, redo_room) or {}
+  local numbers = redo_room > 0 and safe_call('ZRANGEBYSCORE', key, low, high, 'LIMIT', 0, redo_room) or {}
   for _, number in ipairs(numbers) do
     if redo_room <= 0 then break end
     redo_room = redo_room - 1
     dropped = dropped + (redone[verb](task, number, state, tonumber(since), who) or 0)
   end
-  if dropped ~= 0 then call('HINCRBY', TASK .. task, 'xd', dropped) end
+  if dropped ~= 0 then safe_call('HINCRBY', TASK .. task, 'xd', dropped) end
   flush_chunks()
-  return call('ZCOUNT', key, low, high)
+  return safe_call('ZCOUNT', key, low, high)
 end
 
 -- How many are left.
@@ -134,7 +134,7 @@ end
 
 -- What was begun before goes on; of two verbs for one state the later one counts.
 local function begin_redo(task, states, verb, who, value)
-  if value then call('HSET', chunk_set(task, 'edits'), states, value) end
+  if value then safe_call('HSET', chunk_set(task, 'edits'), states, value) end
   local row = fields_of(TASK .. task, 'rd')
   local parts = {}
   for before, state, since in string.gmatch(row and row[1] or '', '(%a+):(%a+):(%d+)') do
@@ -142,9 +142,9 @@ local function begin_redo(task, states, verb, who, value)
       parts[#parts + 1] = before .. ':' .. state .. ':' .. since
     end
   end
-  if string.find(states, 'done', 1, true) then call('HDEL', TASK .. task, 'xm', 'xn') end -- the longest run is none any more
+  if string.find(states, 'done', 1, true) then safe_call('HDEL', TASK .. task, 'xm', 'xn') end -- the longest run is none any more
   for state in string.gmatch(states, '[^,]+') do parts[#parts + 1] = verb .. ':' .. state .. ':' .. begin_of(task, state) end
-  call('HSET', TASK .. task, 'rd', table.concat(parts, ','), 'rw', who)
+  safe_call('HSET', TASK .. task, 'rd', table.concat(parts, ','), 'rw', who)
   turn_lane(task)
   return redo_step(task, 1000)
 end

@@ -12,17 +12,17 @@ local function leave_stage(task, parent)
   if parent.s == 'pending' then leave_lane(parent.l or 'default', task) end
   unschedule(task)
   forget_error(task, parent)
-  call('HDEL', task_key(task), 're', 'er', 'ef', 'y', 'e', 'x', 'xh', 'd', 'uk')
-  call('HSET', task_key(task), 'at', 0, 'cr', 0, 'f', next_number())
-  if TERMINAL[parent.s] then call('HSET', task_key(task), 'u', next_number(), 'uo', parent.uo or parent.u or 0) end
+  safe_call('HDEL', task_key(task), 're', 'er', 'ef', 'y', 'e', 'x', 'xh', 'd', 'uk')
+  safe_call('HSET', task_key(task), 'at', 0, 'cr', 0, 'f', next_number())
+  if TERMINAL[parent.s] then safe_call('HSET', task_key(task), 'u', next_number(), 'uo', parent.uo or parent.u or 0) end
 end
 
 local function reopen(task, parent)
   if parent.s == 'aggregating' then return end
   leave_stage(task, parent)
   move(task, parent.s, 'aggregating', parent.n, parent.k)
-  call('HSET', task_key(task), 's', 'aggregating', 'to', parent.cn)
-  call('HDEL', task_key(task), 'rd', 'ph')
+  safe_call('HSET', task_key(task), 's', 'aggregating', 'to', parent.cn)
+  safe_call('HDEL', task_key(task), 'rd', 'ph')
   parent.s = 'aggregating'
   turn_lane(task)
   gathering[task] = gathering[task] or false
@@ -30,7 +30,7 @@ end
 
 local function reduce_again(task, parent)
   leave_stage(task, parent)
-  call('HDEL', task_key(task), 'rd')
+  safe_call('HDEL', task_key(task), 'rd')
   to_reduce(task, parent)
 end
 
@@ -45,6 +45,6 @@ local function take_up(task, parent)
   reopen(task, parent)
   begin_redo(task, 'failed,errored', 'retry', ARGV[6])
   settle_up()
-  local state = call('HGET', task_key(task), 's')
+  local state = safe_call('HGET', task_key(task), 's')
   return state, TERMINAL[state] and 'a chunk is lost: restart it from its map' or 'its failed chunks run again'
 end

@@ -2,23 +2,31 @@
 
 -- Results are collected as they come; over the limit of a payload none is kept, and the group can't succeed.
 function family.collect(id, child, piece)
-  local before = call('HSTRLEN', task_key(id) .. '#results', child)
-  local size = call('HINCRBY', task_key(id), 'sz', #piece + 1 - (before > 0 and before + 1 or 0))
+  local before = safe_call('HSTRLEN', task_key(id) .. '#results', child)
+  local size = safe_call('HINCRBY', task_key(id), 'sz', #piece + 1 - (before > 0 and before + 1 or 0))
   if size > RULES.payload_limit then
-    call('DEL', task_key(id) .. '#results')
+    safe_call('DEL', task_key(id) .. '#results')
   elseif piece ~= '' then
-    call('HSET', task_key(id) .. '#results', child, piece)
+    safe_call('HSET', task_key(id) .. '#results', child, piece)
+  end
+end
+
+-- Why what it knows of its children can't be used; nil when it can. A key that nothing has read in this call is not looked at.
+function family.lost_list(id)
+  for _, list in ipairs({ '#children', '#open', '#planted', '#drafts', '#results' }) do
+    local key = task_key(id) .. list
+    if foreign[key] then return 'the key ' .. key .. ' holds something else than it should: what it knows of its parts is lost' end
   end
 end
 
 -- The encoded list of the results, in the order of the children.
 function family.joined(id)
-  local pieces, refs, first = {}, call('ZRANGE', family.children_of(id), 0, 499), 0
+  local pieces, refs, first = {}, safe_call('ZRANGE', family.children_of(id), 0, 499), 0
   while #refs > 0 do
-    local values = call('HMGET', task_key(id) .. '#results', unpack(refs))
+    local values = safe_call('HMGET', task_key(id) .. '#results', unpack(refs))
     for i = 1, #refs do pieces[#pieces + 1] = values[i] or 'null' end
     first = first + 500
-    refs = call('ZRANGE', family.children_of(id), first, first + 499)
+    refs = safe_call('ZRANGE', family.children_of(id), first, first + 499)
   end
   return '[' .. table.concat(pieces, ',') .. ']'
 end

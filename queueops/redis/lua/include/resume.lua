@@ -5,47 +5,47 @@ function family.reset(id, child, mode)
   family.shift(id, child, 'waiting')
   unschedule(id)
   forget_error(id, child)
-  call('HDEL', task_key(id), 're', 'er', 'ef', 'y', 'e', 'x', 'xh', 'd', 'at', 'cr', 'uk', 'rd', 'rw', 'cn', 'bm', 'pv', 'nf', 'ac',
-    'uc', 'ag', 'tn', 'tv')
-  call('HSET', task_key(id), 's', 'waiting')
-  if child.cc then return call('HSET', task_key(id), 'rs', mode) end
-  if child.k == 'iterator' then family.refresh_iterator(id, mode == 'all') end
-  if child.k == 'iterator' and mode ~= 'all' then return end
+  safe_call('HDEL', task_key(id), 're', 'er', 'ef', 'y', 'e', 'x', 'xh', 'd', 'at', 'cr', 'uk', 'rd', 'rw', 'cn', 'bm', 'pv', 'nf', 'ac',
+    'uc', 'ag', 'tn', 'tv', 'pc')
+  safe_call('HSET', task_key(id), 's', 'waiting')
+  if child.cc then return safe_call('HSET', task_key(id), 'rs', mode) end
+  if child.k == 'iterator' then family.refresh_iterator(id, mode == 'all'); if mode ~= 'all' then return end end
   if child.ph or child.mr then back_to_map(id, child) end
-  call('HSET', task_key(id), 'u', next_number(), 'uo', child.uo or child.u or 0)
+  safe_call('HSET', task_key(id), 'u', next_number(), 'uo', child.uo or child.u or 0)
 end
 
 -- What it gave before counts no more, nor does that it had ended.
 function family.uncollect(id, ref)
-  local size = call('HSTRLEN', task_key(id) .. '#results', ref)
+  local size = safe_call('HSTRLEN', task_key(id) .. '#results', ref)
   if size == 0 then return end
-  call('HDEL', task_key(id) .. '#results', ref)
-  call('HINCRBY', task_key(id), 'sz', -size - 1)
+  safe_call('HDEL', task_key(id) .. '#results', ref)
+  safe_call('HINCRBY', task_key(id), 'sz', -size - 1)
 end
 
 -- One that succeeded when its parent was over already has not been counted, nor has its result been collected.
 local function count_in(ref, id, child, record)
   if child.uc ~= '1' then return end
-  call('HDEL', task_key(ref), 'uc')
-  family.count(child.tp or child.ro, 1)
+  safe_call('HDEL', task_key(ref), 'uc')
+  family.count(child.tp or child.ro, family.weight_of(child) - amount(child.pc))
   if record.k == 'group' then family.collect_success(id, record.of, ref, child.re or '') end
 end
 
 -- It still runs. When all of it comes again, with what it was given before: it is told to stop, and what it ends with does
 -- not count. Whether its turn has come meanwhile, and with what, is noted until then (`tn`, `tv`).
 function family.keep_running(id, child, mode)
-  call('HDEL', task_key(id), 'uc', 'tn', 'tv')
-  if mode ~= 'all' then return call('HDEL', task_key(id), 'x', 'xh') end
-  call('HSET', task_key(id), 'ag', 1)
+  safe_call('HDEL', task_key(id), 'uc', 'tn', 'tv')
+  if mode ~= 'all' then return safe_call('HDEL', task_key(id), 'x', 'xh') end
+  safe_call('HSET', task_key(id), 'ag', 1)
   if child.x then return end
   harden(id, false)
-  call('HSET', task_key(id), 'x', 'it is run again with all of ' .. child.pi)
+  safe_call('HSET', task_key(id), 'x', 'it is run again with all of ' .. child.pi)
   tell_worker(child.w, id)
 end
 
 function family.come_again(id)
   local child = read_record(id)
   if not (child and child.ag and TERMINAL[child.s]) then return end
+  family.uncount(child, 'all')
   family.reset(id, child, 'all')
   if child.tn then family.turn_of(id, read_record(id), child.tv) end
 end
@@ -57,22 +57,22 @@ local function take_up_child(ref, id, record)
   local child = read_record(ref)
   if child and (child.pi ~= id or child.pu ~= record.u) then child = nil end -- another task has its id now
   if child and child.s == 'succeeded' and record.rs ~= 'all' then return count_in(ref, id, child, record) end
-  call('SADD', family.open_of(id), ref)
+  safe_call('SADD', family.open_of(id), ref)
   if not child then return end
   if LEASED[child.s] then family.keep_running(ref, child, record.rs) end
   if not TERMINAL[child.s] then return end
   family.uncollect(id, ref)
+  family.uncount(child, record.rs, child.uc ~= '1')
   family.reset(ref, child, record.rs)
-  if not child.cc and child.uc ~= '1' then family.count(child.tp or child.ro, -1) end
 end
 
 -- The first child that has not ended, and the one before it.
 function family.first_open(id)
   local first, before = 0, nil
   while true do
-    local refs = call('ZRANGE', family.children_of(id), first, first + 499)
+    local refs = safe_call('ZRANGE', family.children_of(id), first, first + 499)
     if #refs == 0 then return nil, before end
-    local open = call('SMISMEMBER', family.open_of(id), unpack(refs))
+    local open = safe_call('SMISMEMBER', family.open_of(id), unpack(refs))
     for i, ref in ipairs(refs) do
       if open[i] == 1 then return ref, before end
       before = ref
@@ -84,12 +84,12 @@ end
 -- All children are where they should be: go on from there.
 function family.proceed(id, record)
   if record.k == 'group' then
-    if call('EXISTS', family.open_of(id)) == 0 then return family.end_group(id, record) end
+    if safe_call('EXISTS', family.open_of(id)) == 0 then return family.end_group(id, record) end
     return family.open(id, record)
   end
   local ref, before = family.first_open(id)
-  local previous = record.pv
-  if before then previous = family.result_of(id, before) end
+  if family.lost_list(id) then return family.fail(id, record, family.lost_list(id)) end
+  local previous = before and family.result_of(id, before) or not before and record.pv
   if not ref then return family.finish(id, record, 'succeeded', 're', previous or '') end
   family.activate(ref, id, record, previous)
 end
@@ -99,38 +99,38 @@ function family.resume_children(id)
   if not (record and record.s == 'idle' and record.rs) then return end
   local first = number_of(record.rk) or 0
   if first < 0 then return end
-  local refs = call('ZRANGE', family.children_of(id), first, first + 499)
+  local refs = safe_call('ZRANGE', family.children_of(id), first, first + 499)
   for i, ref in ipairs(refs) do
     if allowance <= 0 then
-      call('HSET', task_key(id), 'rk', first + i - 1)
+      safe_call('HSET', task_key(id), 'rk', first + i - 1)
       return schedule('~resume:' .. id, now)
     end
     take_up_child(ref, id, record)
   end
   if #refs == 500 then
-    call('HSET', task_key(id), 'rk', first + 500)
+    safe_call('HSET', task_key(id), 'rk', first + 500)
     return schedule('~resume:' .. id, now)
   end
-  call('HSET', task_key(id), 'rk', -1) -- all were taken up, or asked
-  if call('EXISTS', task_key(id) .. '#asked') == 0 then family.go_on_resumed(id, record) end
+  safe_call('HSET', task_key(id), 'rk', -1) -- all were taken up, or asked
+  if safe_call('SCARD', task_key(id) .. '#asked') == 0 then family.go_on_resumed(id, record) end
 end
 
 function family.go_on_resumed(id, record)
-  if call('EXISTS', family.open_of(id)) == 0 and record.rs ~= 'all' then
-    call('HSET', task_key(id), 'rs', 'all', 'sz', 0) -- nothing had failed but the whole: all of it comes again
-    call('DEL', task_key(id) .. '#results')
+  if safe_call('EXISTS', family.open_of(id)) == 0 and record.rs ~= 'all' then
+    safe_call('HSET', task_key(id), 'rs', 'all', 'sz', 0) -- nothing had failed but the whole: all of it comes again
+    safe_call('DEL', task_key(id) .. '#results')
     return family.take_up(id)
   end
-  call('HDEL', task_key(id), 'rs', 'rk')
+  safe_call('HDEL', task_key(id), 'rs', 'rk')
   record.rs = nil
   family.proceed(id, record)
 end
 
 -- A new round begins: what a child of another pool says of an earlier one counts no more.
 function family.take_up(id)
-  call('HINCRBY', task_key(id), 'rn', 1)
-  call('HDEL', task_key(id), 'rk')
-  call('DEL', task_key(id) .. '#asked')
+  safe_call('HINCRBY', task_key(id), 'rn', 1)
+  safe_call('HDEL', task_key(id), 'rk')
+  safe_call('DEL', task_key(id) .. '#asked')
   family.resume_children(id)
 end
 
@@ -139,11 +139,11 @@ function family.resume(id, record, mode)
   family.shift(id, record, 'idle')
   unschedule(id)
   forget_error(id, record)
-  call('HDEL', task_key(id), 're', 'er', 'ef', 'y', 'e', 'x', 'xh', 'nf', 'ac', 'rk')
-  call('HSET', task_key(id), 's', 'idle', 'b', NOW, 'rs', mode)
+  safe_call('HDEL', task_key(id), 're', 'er', 'ef', 'y', 'e', 'x', 'xh', 'nf', 'ac', 'rk')
+  safe_call('HSET', task_key(id), 's', 'idle', 'b', NOW, 'rs', mode)
   if mode == 'all' then
-    call('DEL', task_key(id) .. '#results')
-    call('HSET', task_key(id), 'sz', 0)
+    safe_call('DEL', task_key(id) .. '#results')
+    safe_call('HSET', task_key(id), 'sz', 0)
   end
   family.take_up(id)
   return 'idle', mode == 'all' and 'all of it comes again' or 'what failed comes again, and what follows from it'

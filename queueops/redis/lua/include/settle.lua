@@ -40,17 +40,17 @@ function outcomes.cancel(id, record, end_) finish(id, record, 'cancelled', 'y', 
 
 function outcomes.error(id, record, end_)
   local attempts = (number_of(record.at) or 0) + 1
-  note_error(id, record, end_)
+  if not record.x then note_error(id, record, end_) end
   forget_error(id, record)
   forget_unknown(id, record)
   log_line(id, { k = 'error', attempt = attempts, phase = record.ph, begun = number_of(record.b), worker = record.w, error = end_.value })
+  if record.x then -- a cancelled task has no failed attempt, whatever it raised: its worker may not have known yet
+    return finish(id, record, 'cancelled', 'y', record.x)
+  end
   local ends = { 'at', attempts, 'er', end_.value, 'ef', end_.fingerprint }
-  local last = end_.delay < 0 or attempts > (number_of(record.r) or 0)
-  if last and not (record.x and record.xh) then -- what was interrupted may say anything, or had to be killed
+  if end_.delay < 0 or attempts > (number_of(record.r) or 0) then
     list_failed(id, end_.fingerprint)
     finish(id, record, 'failed', unpack(ends))
-  elseif record.x then
-    finish(id, record, 'cancelled', 'y', record.x, unpack(ends))
   else
     delay(id, record, 'restart', end_.delay, unpack(ends))
   end
@@ -60,11 +60,11 @@ outcomes.timeout = outcomes.error
 function outcomes.crash(id, record, end_)
   local crashes = (number_of(record.cr) or 0) + (counts(end_) and 1 or 0)
   log_line(id, { k = 'crash', crash = crashes, phase = record.ph, begun = number_of(record.b), worker = record.w, text = end_.value })
-  if crashes >= RULES.max_crashes then
+  if record.x then
+    finish(id, record, 'cancelled', 'cr', crashes, 'y', record.x)
+  elseif crashes >= RULES.max_crashes then
     local reason = 'lost its worker ' .. crashes .. ' times: ' .. end_.value
     finish(id, record, 'failed', 'cr', crashes, 'y', reason, 'ef', note_lost(id, record, reason))
-  elseif record.x then
-    finish(id, record, 'cancelled', 'cr', crashes, 'y', record.x)
   else
     delay(id, record, 'restart', spread_out(number_of(record.u) or 0, crashes, end_), 'cr', crashes, 'y', end_.value)
   end
@@ -77,7 +77,8 @@ function outcomes.restart(id, record, end_)
     return finish(id, record, 'failed', 'at', attempts, 'y', 'restarted itself more often than its retries allow')
   end
   forget_unknown(id, record)
-  log_line(id, { k = 'restart', worker = record.w, text = end_.value })
+  log_line(id, { k = 'restart', attempt = end_.counted and attempts or nil, begun = number_of(record.b), worker = record.w,
+    text = end_.value })
   delay(id, record, 'postponed', max(0, end_.delay), 'at', attempts)
 end
 
@@ -100,9 +101,9 @@ function outcomes.quarantine(id, record, end_) quarantine(id, record.s, record, 
 -- The map has ended: `count` chunks stand there. None: the reduce comes at once.
 local function settle_map(id, record, count)
   if record.x then return finish(id, record, 'cancelled', 'y', record.x) end
-  leave_lease(id, record, 'aggregating')
-  unschedule(id)
+  leave_lease(id, record, 'aggregating'); unschedule(id)
   call('HSET', task_key(id), 's', 'aggregating', 'cn', count, 'to', count, 'pr', 0, 'at', 0, 'cr', 0)
+  if record.pi then family.weigh(id) end
   call('HDEL', task_key(id), 'mw'); call('UNLINK', chunk_set(id, 'stages'))
   log_line(id, { k = 'mapped', begun = number_of(record.b), worker = record.w, text = count .. ' chunks' })
   flush(); turn_lane(id)
@@ -118,6 +119,7 @@ local function settle_success(id, row, position)
   elseif record.k == 'iterator' or record.ex then
     if record.ex then family.settle_expansion(id, read_record(id)) else family.settle_iterator(id, read_record(id)) end
   else
+    if record.to then call('HSET', task_key(id), 'pr', record.to) end -- what has succeeded stands at its total
     finish(id, record, 'succeeded', 're', ARGV[position + 4])
   end
 end

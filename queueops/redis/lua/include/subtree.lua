@@ -4,9 +4,9 @@
 function family.cancel(id, record, reason, with_parent, hard)
   family.shift(id, record, 'cancelled')
   leave_place(id, record)
-  call('HSET', task_key(id), 's', 'cancelled', 'e', NOW, 'y', reason)
+  safe_call('HSET', task_key(id), 's', 'cancelled', 'e', NOW, 'y', reason)
   if hard or record.xh then harden(id, hard) end
-  if with_parent then call('HSET', task_key(id), 'uc', 1) end
+  if with_parent then safe_call('HSET', task_key(id), 'uc', 1) end
   schedule(id, now + (number_of(record.kp) or RULES.keep_cancelled))
   tell_end(id, record, 'cancelled')
   if record.s == 'aggregating' then turn_lane(id); tell_holders(id) end
@@ -28,7 +28,7 @@ function family.keep(id, record, over)
   elseif row[4] then
     return false -- it is kept briefly, and so are its parts
   end
-  local latest = TERMINAL[row[1]] and tonumber(call('ZSCORE', P .. ':agenda', entry) or 0) or 0
+  local latest = TERMINAL[row[1]] and tonumber(safe_call('ZSCORE', P .. ':agenda', entry) or 0) or 0
   schedule(id, latest > now and latest + 1 or now + (number_of(record.kp) or RULES['keep_' .. record.s]))
   return true
 end
@@ -40,36 +40,36 @@ function family.begin(id, record)
   if record.s == 'waiting' and due > now then
     if record.pg then family.unguard(id) end
     family.shift(id, record, 'postponed')
-    call('HSET', task_key(id), 's', 'postponed', 'd', text(due))
+    safe_call('HSET', task_key(id), 's', 'postponed', 'd', text(due))
     return schedule(id, due)
   end
   if record.s == 'postponed' then unschedule(id) end
   if record.pg then family.unguard(id) end
   if record.cc then
     family.shift(id, record, 'idle')
-    call('HSET', task_key(id), 's', 'idle', 'b', NOW)
+    safe_call('HSET', task_key(id), 's', 'idle', 'b', NOW)
     record.s = 'idle'
     if record.rs then return family.take_up(id) end
     return family.open(id, record)
   end
   if at_once.room > 0 and not moved[id] and take_at_once(id, record) then return end
   family.shift(id, record, 'pending')
-  call('HSET', task_key(id), 's', 'pending')
+  safe_call('HSET', task_key(id), 's', 'pending')
   enter_lane(record.l or 'default', id, record.p, next_number())
 end
 
 -- A child's turn has come. `previous` is what it is given, nil for nothing. One that has ended before says so again.
 function family.turn_of(id, child, previous)
-  if TERMINAL[child.s] and (child.pp or call('SISMEMBER', family.open_of(child.pi), id) == 1) then
+  if TERMINAL[child.s] and (child.pp or safe_call('SISMEMBER', family.open_of(child.pi), id) == 1) then
     return note_child_end(id, child.pi, child.s)
   end
   if child.ag and LEASED[child.s] then
-    call('HSET', task_key(id), 'tn', 1)
-    return previous and call('HSET', task_key(id), 'tv', previous)
+    safe_call('HSET', task_key(id), 'tn', 1)
+    return previous and safe_call('HSET', task_key(id), 'tv', previous)
   end
   if child.s ~= 'waiting' then return end
   if previous and not child.si then
-    call('HSET', task_key(id), 'pv', previous)
+    safe_call('HSET', task_key(id), 'pv', previous)
     child.pv = previous
   end
   family.begin(id, child)
@@ -86,19 +86,20 @@ function family.activate(ref, parent, record, previous)
   family.turn_of(ref, child, previous)
 end
 
--- A chain opens its first child, a group all of them.
+-- A chain opens its first child, a group all of them; a group without children has its result at once.
 function family.open(id, record)
+  if record.k == 'group' and number_of(record.cc) == 0 then return family.end_group(id, record) end
   local first = number_of(record.ac) or 0
-  local refs = call('ZRANGE', family.children_of(id), first, record.k == 'chain' and 0 or first + MOST_CHILDREN - 1)
+  local refs = safe_call('ZRANGE', family.children_of(id), first, record.k == 'chain' and 0 or first + MOST_CHILDREN - 1)
   for i, ref in ipairs(refs) do
     if allowance <= 0 then
-      call('HSET', task_key(id), 'ac', first + i - 1)
+      safe_call('HSET', task_key(id), 'ac', first + i - 1)
       return schedule('~activate:' .. id, now)
     end
     family.activate(ref, id, record, record.pv)
   end
   if #refs == MOST_CHILDREN then
-    call('HSET', task_key(id), 'ac', first + MOST_CHILDREN)
+    safe_call('HSET', task_key(id), 'ac', first + MOST_CHILDREN)
     schedule('~activate:' .. id, now)
   end
 end
@@ -110,10 +111,10 @@ end
 
 function family.cancel_child(id, record, reason, hard)
   if record.s == 'quarantined' then return end
-  if TERMINAL[record.s] then return not record.pp and call('HSET', task_key(id), 'uc', 1) end -- it was cancelled before its turn
+  if TERMINAL[record.s] then return not record.pp and safe_call('HSET', task_key(id), 'uc', 1) end -- it was cancelled before its turn
   if LEASED[record.s] and not unlease(id) then
-    call('HDEL', task_key(id), 'ag')
-    call('HSET', task_key(id), 'x', reason, 'uc', 1)
+    safe_call('HDEL', task_key(id), 'ag')
+    safe_call('HSET', task_key(id), 'x', reason, 'uc', 1)
     harden(id, hard or record.x and record.xh)
     return tell_worker(record.w, id)
   end
@@ -134,16 +135,16 @@ function family.cancel_children(id)
   local row = fields_of(task_key(id), 's', 'y', 'k', 'u', 'rn', 'fb', 'xh')
   if not (row and (TERMINAL[row[1]] or row[6])) then return end
   if row[3] == 'iterator' then family.open_all(id, LEASED[row[1]]) end
-  call('DEL', task_key(id) .. '#asked')
+  safe_call('DEL', task_key(id) .. '#asked')
   local why = row[1] ~= 'cancelled' and row[6] or row[2]
   local reason = shortened(id .. ' ' .. (row[1] == 'cancelled' and 'was cancelled' or 'failed')
     .. (why and why ~= '' and ': ' .. why or ''), 500)
   local hard = row[1] == 'cancelled' and row[7]
   while allowance > 0 do
-    local refs = call('SPOP', family.open_of(id), min(allowance, 100))
+    local refs = safe_call('SPOP', family.open_of(id), min(allowance, 100))
     if #refs == 0 then return end
     if row[3] == 'iterator' then family.note_stopped(id, refs) end
     for _, ref in ipairs(refs) do cancel_ref(ref, id, row[4], row[5], reason, hard) end
   end
-  if call('EXISTS', family.open_of(id)) == 1 then schedule('~cancel:' .. id, now) end
+  if safe_call('EXISTS', family.open_of(id)) == 1 then schedule('~cancel:' .. id, now) end
 end

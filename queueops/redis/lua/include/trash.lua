@@ -5,11 +5,11 @@ local function throw_away(id, record, keep)
   unindex(id, record)
   flush()
   local key, trash = task_key(id), P .. ':trash:' .. id
-  call('RENAME', key, trash)
+  safe_call('RENAME', key, trash)
   if is_parent(record) then carry_children(key, trash) end
-  if record.ch then call('DEL', key .. '#chunks:by'); touched['#' .. id] = true end
-  if call('EXISTS', key .. '#log') == 1 then call('RENAME', key .. '#log', trash .. '#log') end
-  call('ZADD', P .. ':trashed', now, id)
+  if record.ch then safe_call('DEL', key .. '#chunks:by'); touched['#' .. id] = true end
+  if safe_call('EXISTS', key .. '#log') == 1 then safe_call('RENAME', key .. '#log', trash .. '#log') end
+  safe_call('ZADD', P .. ':trashed', now, id)
   schedule('~trash:' .. id, now + tonumber(keep))
   return ''
 end
@@ -18,16 +18,16 @@ local function restore(id, record, token)
   if record and record.ot == token then return 'REPEAT', record.s end
   if record then return 'REFUSED', record.s, 'a task with this id exists' end
   local key, trash = task_key(id), P .. ':trash:' .. id
-  local state = call('HGET', trash, 's')
+  local state = safe_call('HGET', trash, 's')
   if not state then return 'GONE', '' end
-  if call('ZSCORE', P .. ':state:quarantined', id) then forget(id, 'quarantined') end
-  call('RENAME', trash, key)
-  if call('EXISTS', trash .. '#log') == 1 then call('RENAME', trash .. '#log', key .. '#log') end
-  call('ZREM', P .. ':trashed', id)
-  call('HSET', key, 'ot', token)
+  if safe_call('ZSCORE', P .. ':state:quarantined', id) then forget(id, 'quarantined') end
+  safe_call('RENAME', trash, key)
+  if safe_call('EXISTS', trash .. '#log') == 1 then safe_call('RENAME', trash .. '#log', key .. '#log') end
+  safe_call('ZREM', P .. ':trashed', id)
+  safe_call('HSET', key, 'ot', token)
   local back = read_record(id)
   if is_parent(back) then carry_children(trash, key) end
-  if call('EXISTS', family.open_of(id)) == 1 then schedule('~cancel:' .. id, now) end
+  if safe_call('EXISTS', family.open_of(id)) == 1 then schedule('~cancel:' .. id, now) end
   move(id, '', state, back.n, back.k)
   list(id, back.n, back.tg, number_of(back.u) or 0)
   if back.ef and state == 'failed' then list_failed(id, back.ef) end

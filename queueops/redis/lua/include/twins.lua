@@ -3,9 +3,9 @@
 local function add_twin(task, number)
   local conf = lane_conf('#' .. task)
   local ref = task .. '#' .. number .. '~'
-  call('HSET', TASK .. task .. '#' .. number, 'tw', 1)
-  call('HSET', TASK .. ref, 's', 'pending', 'c', NOW, 'l', conf.lane)
-  call('SADD', chunk_set(task, 'twins'), number)
+  safe_call('HSET', TASK .. task .. '#' .. number, 'tw', 1)
+  safe_call('HSET', TASK .. ref, 's', 'pending', 'c', NOW, 'l', conf.lane)
+  safe_call('SADD', chunk_set(task, 'twins'), number)
   enter_lane(conf.lane, ref, conf.priority, next_number())
 end
 
@@ -18,16 +18,16 @@ local function drop_twin(task, number, silently)
     unschedule(ref)
     if not silently then tell_worker(row[3], ref) end
   end
-  call('DEL', TASK .. ref)
-  call('SREM', chunk_set(task, 'twins'), number)
-  if call('EXISTS', TASK .. task .. '#' .. number) == 1 then call('HDEL', TASK .. task .. '#' .. number, 'tw') end
+  safe_call('DEL', TASK .. ref)
+  safe_call('SREM', chunk_set(task, 'twins'), number)
+  if safe_call('EXISTS', TASK .. task .. '#' .. number) == 1 then safe_call('HDEL', TASK .. task .. '#' .. number, 'tw') end
 end
 
 -- A chunk has come to its end, and so has its second run.
 local function finish_chunk(ref, chunk, state, ...)
   local task, number = split_ref(ref)
   if chunk.tw then drop_twin(task, number) end
-  call('HSET', TASK .. ref, 's', state, 'e', NOW, ...)
+  safe_call('HSET', TASK .. ref, 's', state, 'e', NOW, ...)
   if chunk.s ~= 'pending' then unschedule(ref) end
   move_chunk(task, number, chunk, state)
   gathering[task] = state == 'failed' and number or gathering[task] or false

@@ -31,7 +31,7 @@ function verbs.retry(id, record, arguments)
     local first = coming > 0 and text(coming) .. ' of its tasks come again, then ' or ''
     return to_pending(id, record), first .. 'it goes on from where it was'
   end
-  call('HDEL', task_key(id), 'pr', 'to')
+  call('HDEL', task_key(id), 'pr', (record.ch or record.k == 'iterator') and 'to' or 'pr') -- another task keeps its own total
   if record.ph or record.mr then back_to_map(id, record) end
   return to_pending(id, record, 'u', next_number(), 'uo', record.uo or record.u or 0)
 end
@@ -117,7 +117,7 @@ function verbs.move(id, record, lane)
     enter_lane(lane, id, record.p, next_number())
   end
   call('HSET', task_key(id), 'l', lane)
-  call('ZADD', P .. ':lanes', 'NX', NOW, lane)
+  safe_call('ZADD', P .. ':lanes', 'NX', NOW, lane)
   return record.s
 end
 

@@ -31,5 +31,5 @@ end
 -- The worker that runs this looks whether it still should.
 local function tell_worker(worker, id)
   local key = P .. ':wake:' .. (worker or '')
-  call('LPUSH', key, 'cancel ' .. id); call('LTRIM', key, 0, 99); call('EXPIRE', key, 60)
+  safe_call('LPUSH', key, 'cancel ' .. id); safe_call('LTRIM', key, 0, 99); safe_call('EXPIRE', key, 60)
 end

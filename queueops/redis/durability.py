@@ -1,0 +1,79 @@
+"""Durable pushes: WAITAOF on a connection of its own confirms that the append-only file holds what was pushed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import redis
+from redis.exceptions import ResponseError
+
+from queueops.errors import NotDurable
+from queueops.redis.connections import own_connection
+from queueops.redis.link import Link
+from queueops.redis.replies import is_later, said
+from queueops.refusals import DurabilityUnsupported
+
+DURABLE_S = 5.0
+"""How long a durable push waits for the append-only file."""
+WANTED = "the append-only file"
+
+
+class Confirmation:
+    """Of one pool. Made before the push: raises DurabilityUnsupported where the server cannot confirm anything."""
+
+    def __init__(self, link: Link, pool: str) -> None:
+        self._link = link
+        self._pool = pool
+        self._line: Any = link._repeat(self._connect, pool)
+
+    def wait(self) -> None:
+        """After the push: return when it is on disk. A write of ours comes after it. Raises NotDurable."""
+        what, key = f"a task to pool {self._pool}", self._link.keys(self._pool).seq
+        try:
+            self._ask("INCRBY", key, 1)
+            local, _ = self._ask("WAITAOF", 1, 0, round(DURABLE_S * 1000))
+        except (redis.RedisError, OSError) as error:
+            raise NotDurable(what=what, wanted=f"{WANTED} ({said(error).rstrip('. ')})", seconds=0) from error
+        if not local:
+            raise NotDurable(what=what, wanted=WANTED, seconds=DURABLE_S)
+
+    def close(self) -> None:
+        """Hang up."""
+        self._line.disconnect()
+
+    def _connect(self) -> Any:
+        """A connection to a server that can confirm: WAITAOF answers at once where nothing was written before it."""
+        self._line = own_connection(self._link.at(self._pool))
+        try:
+            self._line.connect()
+            self._ask("WAITAOF", 1, 0, 1)
+        except ResponseError as error:
+            self.close()
+            if is_later(error):
+                raise
+            raise DurabilityUnsupported(pool=self._pool, reason=said(error).rstrip(". ")) from error
+        return self._line
+
+    def _ask(self, *command: Any) -> Any:
+        self._line.send_command(*command)
+        return self._line.read_response()
+
+
+@contextmanager
+def confirmed(link: Link, pools: Iterable[str]) -> Iterator[None]:
+    """Around a push to these pools: nothing is written where a server cannot confirm, and all is on disk at the end.
+
+    Raises DurabilityUnsupported before the push, and NotDurable after it.
+    """
+    made: list[Confirmation] = []
+    try:
+        for pool in pools:
+            made.append(Confirmation(link, pool))
+        yield
+        for each in made:
+            each.wait()
+    finally:
+        for each in made:
+            each.close()

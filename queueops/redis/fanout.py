@@ -1,0 +1,169 @@
+"""Questions to all servers of a store at the same time: who does not answer is named, and the rest is shown."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from redis.exceptions import ClusterDownError
+
+from queueops.conf import redactor
+from queueops.errors import BrokerUnavailable
+from queueops.refusals import StoreRefuses
+
+if TYPE_CHECKING:
+    from queueops.redis.link import Link
+
+COPIES_WITHIN_S = 0.2
+"""Seconds that other copies may take after the first one has answered."""
+SKIPPED_S = 5.0
+"""Seconds for which a server that did not answer is not asked again: each page would wait for it anew."""
+
+T = TypeVar("T")
+Group = TypeVar("Group")
+
+
+class Silence:
+    """The servers that did not answer of late, and why. Safe for threads."""
+
+    def __init__(self) -> None:
+        self._until: dict[str, tuple[float, str]] = {}
+
+    def reason(self, server: str) -> str:
+        """Why a server is not asked now; empty when it is asked."""
+        until, reason = self._until.get(server, (0.0, ""))
+        return reason if time.monotonic() < until else ""
+
+    def begin(self, server: str, reason: str) -> None:
+        """The server did not answer."""
+        self._until[server] = (time.monotonic() + SKIPPED_S, reason)
+
+    def end(self, server: str) -> None:
+        """The server answered."""
+        self._until.pop(server, None)
+
+
+class FanOut:
+    """Asks the servers of one store."""
+
+    def __init__(self, link: Link) -> None:
+        self._link = link
+        self._silence = Silence()
+
+    def pools(
+        self, names: Iterable[str], call: Callable[[list[str]], Mapping[str, T]]
+    ) -> tuple[dict[str, T], dict[str, str]]:
+        """What the servers say of pools, each asked once about its own; and by pool why others were not answered.
+
+        Raises BrokerUnavailable when no server answers.
+        """
+        names = list(names)
+        if not names or not self._link.servers.is_cluster:
+            return (dict(call(names)) if names else {}), {}
+        groups, silent = self._by_server(names)
+        answers, reasons = self._ask(groups, call)
+        for server, reason in reasons.items():
+            silent |= dict.fromkeys(groups[server], reason)
+        found = {pool: answer for each in answers.values() for pool, answer in each.items()}
+        return {pool: found[pool] for pool in names if pool in found}, silent
+
+    def copies(self, keys: Sequence[str], call: Callable[[Any, str], T]) -> dict[str, T]:
+        """What is said of keys that are copies of one another: the first answer, and those that come right after it.
+
+        Raises BrokerUnavailable when no server answers.
+        """
+        calls = {key: _begin(self._copy, key, call) for key in keys}
+        left: set[Future[T]] = set(calls.values())
+        while left and not any(_is_answer(each) for each in calls.values()):
+            _, left = wait(left, return_when=FIRST_COMPLETED)
+        wait(left, COPIES_WITHIN_S)
+        found = {key: each.result() for key, each in calls.items() if _is_answer(each)}
+        for each in () if found else calls.values():
+            each.result()
+        return found
+
+    def _copy(self, key: str, call: Callable[[Any, str], T]) -> T:
+        server = self._link._repeat(lambda: self._link.servers.name(key))
+        if reason := self._silence.reason(server):
+            raise self.unavailable(reason)
+        answer: T = self._one(server, key, lambda key: self._link.ask_key(key, call))
+        return answer
+
+    def find(self, names: Iterable[str], call: Callable[[list[str]], Mapping[str, T]]) -> dict[str, T]:
+        """What is found in pools. Raises BrokerUnavailable when nothing is found, and a server did not answer."""
+        found, silent = self.pools(names, call)
+        if silent and not found:
+            raise self.unavailable(next(iter(silent.values())))
+        return found
+
+    def unavailable(self, reason: str) -> BrokerUnavailable:
+        """The error of a server that did not answer."""
+        return BrokerUnavailable(url=redactor().text(self._link.settings.url), attempts=0, reason=reason)
+
+    def servers(self, call: Callable[[Any], T]) -> tuple[dict[str, T], dict[str, str]]:
+        """What each server says, called with its client, by its name; and why others did not answer."""
+        clients = self._link._repeat(self._link.servers.clients)
+        if not self._link.servers.is_cluster:
+            return {name: call(client) for name, client in clients.items()}, {}
+        return self._ask(clients, call)
+
+    def _by_server(self, names: Iterable[str]) -> tuple[dict[str, list[str]], dict[str, str]]:
+        """The pools of each server, and by pool why it has none."""
+        link = self._link
+        link._repeat(link.servers.clients)
+        groups: dict[str, list[str]] = {}
+        homeless: dict[str, str] = {}
+        for pool in names:
+            try:
+                groups.setdefault(link.servers.name(link.keys(pool).prefix), []).append(pool)
+            except ClusterDownError as error:
+                homeless[pool] = str(error)
+        return groups, homeless
+
+    def _ask(self, groups: Mapping[str, Group], call: Callable[[Group], T]) -> tuple[dict[str, T], dict[str, str]]:
+        """The answers, and the reasons of the servers that gave none. When all were silent of late, all are asked."""
+        reasons = {server: reason for server in groups if (reason := self._silence.reason(server))}
+        asked = {server: group for server, group in groups.items() if server not in reasons} or groups
+        answers: dict[str, T] = {}
+        error = self.unavailable("no server has the slot of the pool")
+        calls = {server: _begin(self._one, server, group, call) for server, group in asked.items()}
+        for server, answer in calls.items():
+            try:
+                answers[server] = answer.result()
+            except BrokerUnavailable as unavailable:
+                error, reasons[server] = unavailable, unavailable.reason
+        if not answers:
+            raise error
+        return answers, reasons
+
+    def _one(self, server: str, group: Group, call: Callable[[Group], T]) -> T:
+        try:
+            answer = call(group)
+        except BrokerUnavailable as error:
+            error.reason = f"server {server}: {error.reason}"
+            if not isinstance(error, StoreRefuses):
+                self._silence.begin(server, error.reason)
+            raise
+        self._silence.end(server)
+        return answer
+
+
+def _begin(call: Callable[..., T], *arguments: Any) -> Future[T]:
+    """Make a call in a thread of its own, which keeps no process from ending."""
+    future: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(call(*arguments))
+        except BaseException as error:  # whoever waits is told
+            future.set_exception(error)
+
+    threading.Thread(target=run, name="queueops-ask", daemon=True).start()
+    return future
+
+
+def _is_answer(future: Future[Any]) -> bool:
+    return future.done() and future.exception() is None

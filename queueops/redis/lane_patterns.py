@@ -1,0 +1,45 @@
+"""Lanes by pattern: a lane gets the limits of the settings' pattern before the first task is put there."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+
+from queueops import conf
+from queueops.contracts import Push
+
+AGAIN_AFTER = 60.0
+"""Seconds after which a lane is given its limits again: the store may have lost them meanwhile."""
+MOST = 10_000
+"""So many lanes are remembered."""
+
+Declare = Callable[[str, str, conf.LaneSettings], None]
+
+
+class LanePatterns:
+    """What this process has given to lanes. Pools without patterns cost one look into a dict."""
+
+    def __init__(self, settings: conf.Settings, declare: Declare) -> None:
+        self._pools = {name: pool for name, pool in settings.pools.items() if pool.lane_patterns}
+        self._declare = declare
+        self._declared: dict[tuple[str, str], float] = {}
+
+    def prepare_for(self, pool: str, pushes: Iterable[Push]) -> None:
+        """Before these tasks are put into their lanes. Raises what a call of the store raises."""
+        if pool in self._pools:
+            self.prepare(pool, {push.lane for push in pushes})
+
+    def prepare(self, pool: str, lanes: Iterable[str]) -> None:
+        """Before tasks are put into these lanes."""
+        settings, now = self._pools.get(pool), time.monotonic()
+        for lane in lanes if settings is not None else ():
+            wanted = settings.pattern_of(lane) if settings is not None else None
+            if wanted is not None and self._declared.get((pool, lane), 0.0) <= now:
+                self._declare(pool, lane, wanted)
+                if len(self._declared) >= MOST:
+                    self._declared.clear()
+                self._declared[pool, lane] = now + AGAIN_AFTER
+
+    def has_any(self, pool: str) -> bool:
+        """Whether a pool has patterns."""
+        return pool in self._pools

@@ -1,0 +1,30 @@
+#!lua flags=no-writes
+-- held: the leases of a worker in one leased state.
+-- KEYS: 1 the pool's prefix
+-- ARGV: 1 worker, 2 leased state to look through, 3 from which time of entry on.
+-- Reply: for each lease: id, fence, '1' when the worker was handed it and has not renewed it yet (flat);
+--        from which time to go on ('' = that was all).
+-- Transitions: none.
+--@include clock
+--@include calls
+--@include core
+
+local worker, state, from = ARGV[1], ARGV[2], ARGV[3]
+local index = P .. ':state:' .. state
+-- By time of entry, which a lease keeps to its end: a rank would change with every lease that ends meanwhile.
+local found = call('ZRANGEBYSCORE', index, from, '+inf', 'WITHSCORES', 'LIMIT', 0, 500)
+local more = #found == 1000 and found[#found] or ''
+if more ~= '' and more == found[2] then -- all of them entered at once: these, to the last one, and on
+  found = call('ZRANGEBYSCORE', index, more, more, 'WITHSCORES')
+  more = '(' .. more
+end
+local leases = {}
+for i = 1, #found, 2 do
+  local row = fields_of(task_key(found[i]), 'w', 's', 'f', 'h')
+  if row and row[1] == worker and row[2] == state and row[3] then
+    leases[#leases + 1] = found[i]
+    leases[#leases + 1] = row[3]
+    leases[#leases + 1] = row[3] == row[4] and '1' or ''
+  end
+end
+return { leases, more }

@@ -1,0 +1,81 @@
+-- Taking commands from the outbox: those that are due, those whose lock has ended, and who is told that there are some.
+-- Those that were taken by somebody who has not said how it went.
+local function unlock_commands()
+  outbox.touched = true
+  for _, cid in ipairs(try('ZRANGEBYSCORE', COMMANDS_LOCKED, '-inf', now, 'LIMIT', 0, 100) or {}) do
+    local command = read_command(cid)
+    if command then
+      defer_command(command, 'the worker that took it did not say how it went', true)
+    elseif command == false then
+      set_aside(cid)
+    else
+      forget_command(cid)
+    end
+  end
+end
+
+-- Those that have waited longest, and a tenth from the other end: a new one doesn't wait behind thousands.
+local function due_commands(most)
+  local share = floor(most / 10)
+  local found = try('ZRANGEBYSCORE', COMMANDS, '-inf', now, 'LIMIT', 0, most) or {}
+  if #found < most then return found end
+  local newest, seen = try('ZREVRANGEBYSCORE', COMMANDS, now, '-inf', 'LIMIT', 0, share) or {}, {}
+  for i = 1, most - share do seen[found[i]] = true end
+  for i = 1, share do found[most - share + i] = nil end
+  for i = #newest, 1, -1 do if not seen[newest[i]] then found[#found + 1] = newest[i] end end
+  return found
+end
+
+-- Those that this call has written, and at most so many others that are due, for the caller to apply: id, fields.
+local function take_commands(most)
+  local taken, bytes, wanted, seen = {}, 0, {}, {}
+  for i = 1, min(500, #outbox.fresh) do wanted[i] = outbox.fresh[i] end
+  for _, cid in ipairs(most > 0 and due_commands(most) or {}) do wanted[#wanted + 1] = cid end
+  for _, cid in ipairs(wanted) do
+    local command, flat = read_command(cid)
+    if command == nil then
+      forget_command(cid)
+    elseif not command then
+      set_aside(cid)
+    elseif not seen[cid] then
+      safe_call('ZREM', COMMANDS, cid)
+      safe_call('ZADD', COMMANDS_LOCKED, text(now + COMMAND_LOCK_MS), cid)
+      taken[#taken + 1] = { cid, flat }
+      seen[cid] = true
+      for i = 2, #flat, 2 do bytes = bytes + #flat[i] end
+      if bytes > COMMAND_BYTES then break end
+    end
+  end
+  outbox.touched = outbox.touched or #taken > 0
+  return taken
+end
+
+-- The agenda knows when the next command is due, or the next lock ends.
+local function remind_of_commands()
+  local first = try('ZRANGE', COMMANDS, 0, 0, 'WITHSCORES') or {}
+  local locked = try('ZRANGE', COMMANDS_LOCKED, 0, 0, 'WITHSCORES') or {}
+  local at = min(first[2] and max(tonumber(first[2]), now + 100) or 1e15, tonumber(locked[2] or 1e15))
+  if at == 1e15 then return call('ZREM', P .. ':agenda', '~commands:') end
+  call('ZADD', P .. ':agenda', text(at), '~commands:')
+end
+
+-- Somebody who takes what was written here: an idle worker, else one that is busy and takes it between two tasks. Whether
+-- there is one, who has been heard of lately.
+local function announce_commands()
+  if wake_one() then return true end
+  local worker = try('ZREVRANGEBYSCORE', P .. ':workers', '+inf', now - SILENT_MS, 'LIMIT', 0, 1)
+  if not (worker and worker[1]) then return false end
+  local key = P .. ':wake:' .. worker[1]
+  safe_call('LPUSH', key, 'commands'); safe_call('LTRIM', key, 0, 99); safe_call('EXPIRE', key, 60)
+  return true
+end
+
+-- The last thing that a script does which may have written commands. The caller takes those, and at most so many others
+-- (-1: none at all). Answers, besides, whether something was written and nobody is there to bring it, but the caller.
+local function close_outbox(most)
+  local fresh, taken, alone = #outbox.fresh, {}, false
+  if most >= 0 and (fresh > 0 or (most > 0 and call('EXISTS', COMMANDS) == 1)) then taken = take_commands(most) end
+  if fresh > #taken then alone = not announce_commands() end
+  if outbox.touched then remind_of_commands() end
+  return taken, alone
+end

@@ -1,0 +1,13 @@
+-- Fences: whether a task or chunk still holds the lease under which it writes.
+local function holds_lease(id, fence)
+  local row = redis.pcall('HMGET', TASK .. id, 's', 'f')
+  return row[2] == fence and LEASED[row[1]] or false
+end
+
+-- Whether a running task may push: as long as its lease is current. That of another pool was looked up there: then there
+-- is no id, and in place of the fence the time at which the lease ends.
+local function may_push(id, fence)
+  local may = id == '' and now < tonumber(fence) or id ~= '' and holds_lease(id, fence)
+  if not may then count_minute('stale', 1) end
+  return may
+end

@@ -1,0 +1,85 @@
+-- Progress of composites: what their leaves count. A leaf counts as much as its own total, 1 where it has none: in parts while it runs
+-- and has a total, as a whole when it has ended. Fields of its record: `pw` its weight where that is not the planted one, `pc` what
+-- counts of it while it runs, `pl` the planted weight (kept where the parent is in another pool, which is told the difference).
+local HUNDREDTH = 0.01 -- smaller steps of a leaf do not travel to its parent
+local COUNTS_PARTS = { iterator = true, mapreduce = true } -- kinds whose total is found out while they run: 1 is planted for them
+
+-- An amount as it is stored; 0 for what is no number.
+local function amount(value)
+  local number = tonumber(value or nil)
+  return number and number >= -1e18 and number <= 1e18 and number or 0
+end
+
+local function rounded(number) return floor(number * 1000 + 0.5) / 1000 end
+
+-- At most three decimals, none that says nothing.
+local function shown(number)
+  if number == floor(number) then return string.format('%.0f', number) end
+  return (string.gsub(string.gsub(string.format('%.3f', number), '0+$', ''), '%.$', ''))
+end
+
+local function own_weight(total)
+  local number = rounded(amount(total))
+  return number > 0 and number or 1
+end
+
+function family.weight_of(leaf)
+  if leaf.pw then return amount(leaf.pw) end
+  return COUNTS_PARTS[leaf.k] and 1 or own_weight(leaf.to)
+end
+
+-- By how much a part is larger than what was planted of it.
+function family.growth_of(part)
+  if part.cc then return part.pl and amount(part.to) - amount(part.pl) or 0 end
+  local weight = family.weight_of(part)
+  return weight - (COUNTS_PARTS[part.k] and 1 or part.pl and amount(part.pl) or weight)
+end
+
+-- What a root is to be told once this call is done: leaves that ended or went on, and what their totals grew by.
+function family.count(root, done, total)
+  if not root then return end
+  local row = ended_leaves[root]
+  if not row then row = { 0, 0 }; ended_leaves[root] = row end
+  row[1] = row[1] + done
+  row[2] = row[2] + (total or 0)
+end
+
+-- A running leaf has come to `done` of `weight`, which was `before`. A small step does not count yet.
+function family.count_part(id, leaf, done, weight, before)
+  local part, counted = rounded(max(0, min(done, weight))), amount(leaf.pc)
+  local step = part > counted and part - counted or counted - part
+  if weight == before and (step == 0 or (step < weight * HUNDREDTH and part < weight)) then return end
+  local fields = { 'pc', shown(part) }
+  if weight ~= before then
+    fields[3], fields[4] = 'pw', shown(weight)
+    leaf.pw = fields[4]
+    if leaf.pp and not leaf.pl and not COUNTS_PARTS[leaf.k] then
+      fields[5], fields[6] = 'pl', shown(before)
+      leaf.pl = fields[6]
+    end
+  end
+  safe_call('HSET', task_key(id), unpack(fields))
+  if not leaf.pp then return family.count(leaf.tp or leaf.ro, part - counted, weight - before) end
+  send_latest('progress', leaf.pp, leaf.pi, id, leaf.pu, leaf.po, 'pr', fields[2], 'gr', shown(family.growth_of(leaf)))
+end
+
+-- Whether what it does counts anywhere: not below an iterator, which counts its tasks, nor once its parent is over.
+function family.counts(leaf) return leaf.pi and not (leaf.it or leaf.uc) end
+
+-- An iterator or a map-reduce task counts what it is made of: something of that has begun or ended.
+function family.weigh(id)
+  local names = { 's', 'pi', 'it', 'uc', 'to', 'pr', 'k', 'pc', 'pw', 'pp', 'tp', 'ro', 'pu', 'po' }
+  local row, leaf = fields_of(task_key(id), unpack(names)), {}
+  for i, name in ipairs(names) do leaf[name] = row and row[i] or nil end
+  if family.counts(leaf) and not TERMINAL[leaf.s] then
+    family.count_part(id, leaf, amount(leaf.pr), own_weight(leaf.to), family.weight_of(leaf))
+  end
+end
+
+-- A leaf that comes again counts nothing until then. `counted`: its end has been counted.
+function family.uncount(child, mode, counted)
+  if child.cc or child.pp then return end
+  local weight = family.weight_of(child)
+  local shrinks = mode == 'all' and child.k == 'iterator' -- its total is forgotten
+  family.count(child.tp or child.ro, -(counted and weight or amount(child.pc)), shrinks and 1 - weight or 0)
+end

@@ -1,0 +1,24 @@
+"""Wrong types: replies of a pipeline in which a key of another type than it should be counts as empty."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+WRONGTYPE = "WRONGTYPE"
+
+
+def right(reply: Any) -> Any:
+    """A reply of a pipeline; None where its key is of another type. Raises any other error."""
+    if not isinstance(reply, Exception):
+        return reply
+    if WRONGTYPE in str(reply):
+        return None
+    raise reply
+
+
+def replies(client: Any, fill: Callable[[Any], object], *, transaction: bool = False) -> list[Any]:
+    """The replies to the commands that ``fill`` puts into a pipeline; None for those of a key of another type."""
+    with client.pipeline(transaction=transaction) as pipe:
+        fill(pipe)
+        return [right(reply) for reply in pipe.execute(raise_on_error=False)]

@@ -1,0 +1,67 @@
+"""Detector of lost data: compares what the store knows now with what it had acknowledged before.
+
+Redis acknowledges a write before replicas and disk have it. So a failover, a restart, or FLUSHALL can take back what
+producers and workers were told. The watchdog remembers two things: how far the primary had written its replication
+stream, and each pool's counter, which never falls.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from queueops.losses import Loss
+from queueops.redis.broker import RedisBroker
+from queueops.redis.watching import Replication
+
+logger = logging.getLogger("queueops.watchdog")
+
+
+class Losses:
+    """What was known of each pool at the last look. Safe for threads that look at different pools."""
+
+    def __init__(self, broker: RedisBroker) -> None:
+        self._broker = broker
+        self._servers: dict[str, Replication] = {}
+        self._counters: dict[str, int] = {}
+        self._processes: dict[str, str] = {}
+        self._new: dict[str, Loss] = {}
+
+    @property
+    def pools(self) -> set[str]:
+        """The pools that held something."""
+        return {pool for pool, counter in list(self._counters.items()) if counter}
+
+    def look_at_servers(self, pools: Iterable[str]) -> None:
+        """Compare the replication stream of each pool's server with what was seen of it. Raises BrokerUnavailable."""
+        seen: dict[str, Replication | None] = {}
+        for pool in pools:
+            server = self._broker.server(pool)
+            if server not in seen:
+                seen[server] = self._broker.replication(pool)
+            if (now := seen[server]) is not None and now.is_primary:
+                before, self._servers[pool] = self._servers.get(pool), now
+                if before is not None and (missing := now.lacks(before)):
+                    self._new[pool] = Loss(at=0, missing=missing, restarted=True)
+
+    def look(self, pool: str, sampled: Mapping[str, Any]) -> None:
+        """Compare a pool's counter with what was seen of it, and leave what is lost in the pool, to be shown."""
+        counter, before = int(sampled.get("seq") or 0), self._counters.get(pool, 0)
+        self._counters[pool] = counter
+        server = self._servers.get(pool)
+        process = "" if server is None else server.run_id
+        restarted = self._processes.get(pool, process) != process
+        self._processes[pool] = process
+        loss = self._new.pop(pool, None)
+        if counter < before and not self._broker.was_flushed(pool):
+            missing = loss.missing if loss is not None else 0
+            loss = Loss(at=0, missing=missing, before=before, after=counter, restarted=restarted or missing > 0)
+        if loss is not None:
+            self._tell(pool, msgspec.structs.replace(loss, at=int(sampled["taken"])))
+
+    def _tell(self, pool: str, loss: Loss) -> None:
+        logger.error("pool %s lost data that the store had acknowledged: %s", pool, loss)
+        self._broker.leave_loss(pool, msgspec.json.encode(loss))

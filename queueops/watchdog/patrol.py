@@ -1,0 +1,62 @@
+"""Rolling consistency check: the watchdog walks each pool a part at a time, and puts right what fsck would find.
+
+So a record that was changed by hand does not stay stuck until an operator runs ``queue fsck``. Display counters are
+left to that command.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+
+from queueops.redis.broker import RedisBroker
+from queueops.redis.checking import KEY
+from queueops.watchdog.complaints import Complaints
+
+NAMES_A_ROUND, STEPS_A_ROUND = 300, 10
+"""Names of tasks and chunks that one round looks at in a pool, and steps that it takes at most."""
+REST_S = 30.0
+"""Seconds between two walks through a pool."""
+MOST_TOLD = 20
+"""Repairs that one round logs one by one."""
+
+logger = logging.getLogger("queueops.watchdog")
+
+
+class Patrol:
+    """Where the walk through each pool stands."""
+
+    def __init__(self, broker: RedisBroker, complaints: Complaints, rest_s: float = REST_S) -> None:
+        self._broker = broker
+        self._complaints = complaints
+        self._rest_s = rest_s
+        self._after: dict[str, str] = {}
+        self._next: dict[str, float] = {}
+
+    def go_on(self, pool: str) -> dict[str, int]:
+        """The next part of the walk; what was put right, as acts of the watchdog. Raises BrokenPool."""
+        if time.monotonic() < self._next.get(pool, 0.0):
+            return {}
+        looked, repaired = 0, 0
+        for _ in range(STEPS_A_ROUND):
+            step = self._broker.check(pool, self._after.get(pool, ""), repair=True, counters=False)
+            self._after[pool] = step.next
+            looked += step.looked
+            for name, text in step.faults:
+                repaired += self._tell(pool, name, text, repaired < MOST_TOLD)
+            if not step.next:
+                self._next[pool] = time.monotonic() + self._rest_s
+            if not step.next or looked >= NAMES_A_ROUND:
+                break
+        if repaired > MOST_TOLD:
+            logger.warning("pool %s: %d faults more were put right", pool, repaired - MOST_TOLD)
+        return {"repaired": repaired} if repaired else {}
+
+    def _tell(self, pool: str, name: str, text: str, told: bool) -> int:
+        """Log a fault; how many were put right. A key of another type is left for an operator."""
+        if name.startswith(KEY):
+            self._complaints.fault(pool, name, text)
+            return 0
+        if told:
+            logger.warning("pool %s: %s was put right: %s", pool, name, text)
+        return 1

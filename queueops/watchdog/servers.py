@@ -1,0 +1,73 @@
+"""A watchdog for each server of a cluster, in a thread of its own: one that does not answer holds up no other."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
+
+from queueops.errors import BrokerUnavailable
+
+LOOK_EVERY_S = 1.0
+"""Seconds between two looks at which server has which pool."""
+NAP_S = 0.1
+END_WITHIN_S = 2.0
+"""Seconds for the rounds that are under way at the end."""
+
+logger = logging.getLogger("queueops.watchdog")
+
+
+class ServerWatchdog(Protocol):
+    """The watchdog of one server."""
+
+    def watch(self) -> None:
+        """Make rounds until stopped."""
+
+    def stop(self) -> None:
+        """End after the round that is under way."""
+
+
+class Servers:
+    """Starts a watchdog for each server that has pools, and tells it which ones it has."""
+
+    def __init__(
+        self,
+        by_server: Callable[[], Mapping[str, Sequence[str]]],
+        make: Callable[[str, Callable[[], list[str]]], ServerWatchdog],
+    ) -> None:
+        """``by_server`` raises BrokerUnavailable; ``make`` is called with a server and what tells its pools."""
+        self._by_server = by_server
+        self._make = make
+        self._pools: dict[str, list[str]] = {}
+        self._watchdogs: dict[str, tuple[ServerWatchdog, threading.Thread]] = {}
+
+    def run(self, stopped: Callable[[], bool]) -> None:
+        """Look which server has which pools until stopped; then end all of the watchdogs."""
+        look_at = 0.0
+        while not stopped():
+            if time.monotonic() >= look_at:
+                self._look()
+                look_at = time.monotonic() + LOOK_EVERY_S
+            time.sleep(NAP_S)
+        self._end()
+
+    def _look(self) -> None:
+        try:
+            self._pools = {server: list(pools) for server, pools in self._by_server().items()}
+        except BrokerUnavailable as error:
+            logger.debug("which server has which pool is not known now: %s", error)
+        for server in self._pools.keys() - self._watchdogs.keys():
+            watchdog = self._make(server, lambda server=server: self._pools.get(server, []))  # type: ignore[misc]
+            thread = threading.Thread(target=watchdog.watch, name=f"queueops-watchdog-{server}", daemon=True)
+            self._watchdogs[server] = watchdog, thread
+            thread.start()
+
+    def _end(self) -> None:
+        """Those that wait for a server which does not answer are left alone."""
+        for watchdog, _ in self._watchdogs.values():
+            watchdog.stop()
+        end = time.monotonic() + END_WITHIN_S
+        for _, thread in self._watchdogs.values():
+            thread.join(max(0.0, end - time.monotonic()))
