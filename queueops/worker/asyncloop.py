@@ -11,6 +11,7 @@ from collections.abc import Callable, Coroutine
 from contextvars import copy_context
 from typing import Any
 
+from queueops import process_scope
 from queueops.context import Context
 from queueops.contracts import Lease, Settlement
 from queueops.errors import Cancelled
@@ -74,13 +75,16 @@ class AsyncRunner:
             return True
         self._closed = True
         self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(seconds)
+        scope = process_scope.active(self._loop)
+        self._thread.join(seconds + (process_scope.CLOSE_WITHIN if scope and scope.holding() else 0.0))
         return not self._thread.is_alive()
 
     def _start(self) -> asyncio.AbstractEventLoop:
         loop = self._loop = asyncio.new_event_loop()
         self.slots = [AsyncSlot(self._limit + number, self._table, loop) for number in range(self._limit)]
         self._free = self.slots[::-1]
+        if (scope := process_scope.active()) is not None:
+            scope.loop = loop
         self._thread = threading.Thread(target=self._run, args=(loop,), name="queueops-loop", daemon=True)
         self._thread.start()
         return loop
@@ -94,10 +98,10 @@ class AsyncRunner:
                 except (SystemExit, KeyboardInterrupt):  # asyncio hands them on, and all other tasks would end with it
                     logger.exception("What a task had begun beside itself would have ended the event loop")
         finally:
-            left = asyncio.all_tasks(loop)
-            for task in left:
-                task.cancel()
-            loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
+            if (scope := process_scope.active(loop)) is not None:
+                _cancel(loop, asyncio.all_tasks(loop) - scope.holding())
+                loop.run_until_complete(scope.aclose())
+            _cancel(loop, asyncio.all_tasks(loop))
             loop.run_until_complete(loop.shutdown_asyncgens())
             loop.run_until_complete(loop.shutdown_default_executor())
             for slot in self.slots:
@@ -131,3 +135,9 @@ class AsyncRunner:
     def _set_free(self, slot: AsyncSlot) -> None:
         self._free.append(slot)
         self._pump()
+
+
+def _cancel(loop: asyncio.AbstractEventLoop, tasks: set[asyncio.Task[Any]]) -> None:
+    for task in tasks:
+        task.cancel()
+    loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from itertools import count
 
 from queueops.contracts import Broker, Lease
 from queueops.errors import QueueOpsError
+from queueops.weights import counts_in_parent
 
 EVERY = 0.1
 """Seconds between two times of sending while tasks run."""
@@ -37,9 +38,15 @@ class Notes:
 class WorkerChannel:
     """The channel of all tasks of this process."""
 
-    def __init__(self, broker: Broker, extend: Callable[[Lease, float], None]) -> None:
+    def __init__(
+        self,
+        broker: Broker,
+        extend: Callable[[Lease, float], None],
+        set_deadline: Callable[[Lease, float], None],
+    ) -> None:
         self._broker = broker
         self._extend = extend
+        self._set_deadline = set_deadline
         self._lock = threading.Lock()
         self._numbers = count(1)
         self._notes: dict[tuple[str, str, int], Notes] = {}
@@ -47,7 +54,9 @@ class WorkerChannel:
     def progress(self, lease: Lease, done: float, total: float | None) -> None:
         """Show this progress soon."""
         with self._lock:
-            self._of(lease).progress = (done, total)
+            notes = self._of(lease)
+            before = notes.progress[1] if notes.progress else None
+            notes.progress = (done, before if total is None else total)
 
     def log(self, lease: Lease, text: str) -> None:
         """Add a line to the task's log."""
@@ -57,22 +66,34 @@ class WorkerChannel:
                 lines.append(text[:MAX_LINE])
 
     def extend(self, lease: Lease, seconds: float) -> None:
-        """Give the task that much more time than its timeout allows."""
+        """Move the task's time limit by that much."""
         self._extend(lease, seconds)
+
+    def set_deadline(self, lease: Lease, seconds: float) -> None:
+        """End the task's time that many seconds from now."""
+        self._set_deadline(lease, seconds)
 
     def waiting(self) -> bool:
         """Whether there is something to send."""
         return bool(self._notes)
 
-    def send(self) -> list[Lease]:
-        """Send everything; answers the leases that turned out to be no longer ours. What meets an outage is dropped."""
+    def take(self, pool: str = "") -> list[Notes]:
+        """What is to be sent now, of one pool or of all."""
         if not self._notes:
             return []
         with self._lock:
-            notes, self._notes = self._notes, {}
+            taken = {key: notes for key, notes in self._notes.items() if pool in ("", key[0])}
+            self._notes = {key: notes for key, notes in self._notes.items() if key not in taken}
+        return list(taken.values())
+
+    def send(self, notes: Iterable[Notes] | None = None) -> list[Lease]:
+        """Send these, or everything; answers the leases that turned out to be no longer ours.
+
+        What meets an outage is dropped.
+        """
         lost = []
         try:
-            for note in notes.values():
+            for note in self.take() if notes is None else notes:
                 if not self._send(note):
                     lost.append(note.lease)
         except QueueOpsError as error:
@@ -89,9 +110,14 @@ class WorkerChannel:
     def _send(self, note: Notes) -> bool:
         lease, word = note.lease, "OK"
         if note.progress is not None:
-            done, total = note.progress
-            word = self._broker.note(lease.pool, lease.id, lease.fence, done=done, total=total)
+            word = self._send_progress(lease, *note.progress)
         for line in note.lines:
             text, number = line.encode("utf-8", "replace"), next(self._numbers)
             word = self._broker.note(lease.pool, lease.id, lease.fence, line=text, number=number)
         return word == "OK"
+
+    def _send_progress(self, lease: Lease, done: float, total: float | None) -> str:
+        """Progress of a part counts in its parent, unless its kind counts parts of its own."""
+        if counts_in_parent(lease.parent_id, lease.kind):
+            return self._broker.advance(lease.pool, lease.id, lease.fence, done, total)
+        return self._broker.note(lease.pool, lease.id, lease.fence, done=done, total=total)

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 import sys
+import time
 
+from queueops import process_scope
 from queueops.redis import patience
 from queueops.redis.broker import get_broker
 from queueops.worker.bell import Bell
@@ -13,7 +16,7 @@ from queueops.worker.lifeline import Lifeline
 from queueops.worker.loop import Loop
 from queueops.worker.options import WorkerOptions
 from queueops.worker.process import EXIT_BROKEN
-from queueops.worker.signals import AT_ONCE, END, HANG_UP, CaughtSignals
+from queueops.worker.signals import AT_ONCE, END, HANG_UP, PING, CaughtSignals
 from queueops.worker.slots import Farewell, SlotTable
 
 SWITCH_INTERVAL = 0.0005
@@ -36,6 +39,7 @@ def main(options: WorkerOptions, worker: str, table: SlotTable, lifeline: Lifeli
     term, interrupt = END
     # Ctrl-C, and the end of a terminal, reach us through the supervisor
     signals = CaughtSignals(bell, term, AT_ONCE, ignore=(interrupt, HANG_UP), then=patience.run_out)
+    signal.signal(PING, lambda number, frame: table.answer(time.monotonic()))
     loop = Loop(options, worker, get_broker(), table, bell)
 
     def orphaned() -> None:
@@ -43,7 +47,8 @@ def main(options: WorkerOptions, worker: str, table: SlotTable, lifeline: Lifeli
         loop.stop("the supervisor is gone")
 
     loop.watch_also(lifeline, orphaned)
-    ending = loop.run(lambda: min(1, signals.count(term)) + 2 * signals.count(AT_ONCE))
+    with process_scope.opened():
+        ending = loop.run(lambda: min(1, signals.count(term)) + 2 * signals.count(AT_ONCE))
     if not ending.clean:
         return EXIT_BROKEN
     table.farewell = Farewell.RETIRED if ending.retired else Farewell.DONE

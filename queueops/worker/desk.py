@@ -5,15 +5,18 @@ from __future__ import annotations
 import logging
 import time
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 
 from queueops.contracts import Broker, Exchange, Lease
+from queueops.endings import Ended
 from queueops.outbox import Outbox
 from queueops.worker import outcome
 from queueops.worker.channel import EVERY as NOTES_EVERY
 from queueops.worker.channel import WorkerChannel
 from queueops.worker.executor import Executor
 from queueops.worker.options import WorkerOptions
+from queueops.worker.pool_thread import PoolThread
 from queueops.worker.prefetch import Prefetch
 from queueops.worker.station import LINGER, Station
 from queueops.worker.watch import Watch
@@ -21,6 +24,8 @@ from queueops.worker.watch import Watch
 NOT_OURS = "its lease is no longer this worker's"
 SHARES = 3
 CUT_OFF = "its lease ended while Redis could not be reached"
+FLUSH_LOOK = 0.005
+"""Seconds between two looks at the last round trips of several pools."""
 
 logger = logging.getLogger("queueops.worker")
 
@@ -30,8 +35,10 @@ class Desk:
 
     def __init__(
         self, options: WorkerOptions, worker: str, broker: Broker, executor: Executor, watch: Watch,
-        prefetch: Prefetch, channel: WorkerChannel, outbox: Outbox,
+        prefetch: Prefetch, channel: WorkerChannel, outbox: Outbox, signal: Callable[[Sequence[Ended]], object],
+        ring: Callable[[], None] = lambda: None,
     ) -> None:  # fmt: skip
+        """``ring`` is called, in any thread, when a pool's own thread has brought something."""
         self.finished = 0
         self.claimed = 0
         self.closed = False
@@ -41,10 +48,18 @@ class Desk:
         self._prefetch = prefetch
         self._channel = channel
         self._outbox = outbox
+        self._signal = signal
         self._arrived: deque[str] = deque()
         self._notes_at = 0.0
-        self.stations = deque(Station(pool, worker, broker, options.lease, watch.left_ms) for pool in options.pools)
+        self._lost: deque[Lease] = deque()
+        self._apart = broker.spread and len(options.pools) > 1
+        self.stations = deque(self._station(pool, worker, broker, ring) for pool in options.pools)
         self._by_pool = {station.pool: station for station in self.stations}
+
+    def _station(self, pool: str, worker: str, broker: Broker, ring: Callable[[], None]) -> Station:
+        thread = PoolThread(pool, ring) if self._apart else None
+        alone = self._options.is_alone
+        return Station(pool, worker, broker, self._options.lease, self._watch.left_ms, thread, pipelined=alone)
 
     def collect(self, now: float) -> None:
         """Take what has ended from the executor to the stations."""
@@ -96,19 +111,33 @@ class Desk:
         else:
             self.release([lease], now)
 
-    def release(self, leases: Iterable[Lease], now: float) -> None:
+    def release(self, leases: Iterable[Lease], now: float, reason: str = "it was not started here") -> None:
         """Give leases back."""
         for lease in leases:
             station = self._by_pool[lease.pool]
             if station.forget(lease):
                 self.claimed -= 1
-                station.settle(outcome.released(lease, "it was not started here"), now)
+                station.settle(outcome.released(lease, reason), now)
+
+    def distrust(self, unstarted: Iterable[Lease], now: float) -> None:
+        """Give back what was not started, and what the round trips under way bring: others may have it already."""
+        self.release(unstarted, now, outcome.TAKEN_OVER)
+        for station in self.stations:
+            station.distrust()
 
     def send_notes(self, now: float, *, before_settling: bool = False) -> None:
         """Send what tasks have told of themselves, when it is time, or before it is too late."""
         if self._channel.waiting() and (before_settling or now >= self._notes_at):
             self._notes_at = now + NOTES_EVERY
-            self._cancel(self._channel.send(), NOT_OURS, lost=True)
+            for station in self.stations if self._apart else ():
+                station.courier.call("notes", partial(self._send_notes, station.pool))
+            self._lost.extend(() if self._apart else self._channel.send())
+        while self._lost:
+            self._cancel([self._lost.popleft()], NOT_OURS, lost=True)
+
+    def _send_notes(self, pool: str) -> None:
+        """Called in a pool's own thread, ahead of the settlements that are sent behind it."""
+        self._lost.extend(self._channel.send(self._channel.take(pool)))
 
     def held(self) -> list[Lease]:
         """Every lease in this process."""
@@ -119,6 +148,12 @@ class Desk:
         if self._outbox.busy or self._arrived:
             return False
         return self.is_empty() and all(station.dry and not station.to_settle for station in self.stations)
+
+    def has_told_all(self) -> bool:
+        """Whether the store knows the outcome of all that has ended here."""
+        return not self._executor.done and not any(
+            station.to_settle or station.courier.under_way for station in self.stations
+        )
 
     def is_calm(self) -> bool:
         """Whether this process would take more, and nothing was left at the last look."""
@@ -134,9 +169,10 @@ class Desk:
         """When ``exchange`` or ``send_notes`` may have something to do by time alone."""
         room = self._room(self._prefetch.ahead(self._watch.stuck))
         hungry = self._executor.queued() <= self._executor.low
-        if any(station.courier.under_way or station.due(now, room, hungry=hungry) for station in self.stations):
+        if any(station.courier.has_answer() or station.due(now, room, hungry=hungry) for station in self.stations):
             return now
         moments = [station.due_at(room) for station in self.stations]
+        moments += [slow for station in self.stations if (slow := station.courier.slow_at) > now]
         if self._executor.queued():
             moments.append(now + LINGER)
         if not self.is_empty():
@@ -147,6 +183,8 @@ class Desk:
 
     def flush(self, deadline: float) -> bool:
         """Tell Redis the last outcomes; False when it could not be reached by then."""
+        if self._apart:
+            return self._flush_apart(deadline)
         for station in self.stations:
             station.tally.hurry()
             while station.to_settle or (station.tally.waiting() and not station.cut_off):
@@ -159,15 +197,32 @@ class Desk:
                     self._round(station, now, 0)
         return True
 
+    def _flush_apart(self, deadline: float) -> bool:
+        """The same for all pools at once: one that cannot be reached holds up no other."""
+        for station in self.stations:
+            station.tally.hurry()
+        while left := [station for station in self.stations if not station.is_flushed(time.monotonic())]:
+            now = time.monotonic()
+            if now >= deadline:
+                return False
+            for station in left:
+                if now >= station.courier.retry_at and station.courier.accepts(flows=False):
+                    self._round(station, now, 0)
+                self._receive(station)
+            time.sleep(FLUSH_LOOK)
+        return True
+
     def _round(self, station: Station, now: float, want: int) -> None:
         """One round trip; while work flows to a process that is alone, what comes back is that of the one before."""
+        if not station.courier.accepts(flows=station.flows):
+            return
         self.send_notes(now, before_settling=bool(station.to_settle))
         take = -1 if self.closed else self._outbox.room
         station.send(now, want, idle=want > 0 and not self._options.burst, take=take)
         self._receive(station, leave=1 if want > 0 and station.flows and self._options.is_alone else 0)
 
     def _receive(self, station: Station, leave: int = 0) -> None:
-        while len(station.courier.under_way) > leave:
+        while station.courier.has_answer(leave):
             reply = station.receive()
             if reply is not None:
                 self._take(station, reply)
@@ -178,6 +233,8 @@ class Desk:
             self._executor.submit(reply.leases)
         if reply.commands:
             self._outbox.take(reply.commands)
+        if reply.ended:
+            self._signal(reply.ended)
         for task_id, reason in reply.cancels:
             self._cancel(station.lease_of(task_id), reason)
         for task_id in reply.hard:
@@ -199,7 +256,11 @@ class Desk:
         if self.closed:
             return 0
         options = self._options
-        outstanding = sum(len(station.held) + station.wanted for station in self._by_pool.values())
+        now = time.monotonic() if self._apart else 0.0
+        outstanding = sum(
+            len(station.held) + (0 if station.courier.is_slow(now) else station.wanted)
+            for station in self._by_pool.values()
+        )
         room = min(options.threads + ahead - outstanding, options.threads + ahead // SHARES, options.claims)
         if options.max_tasks is not None:
             room = min(room, options.max_tasks - self.claimed - sum(station.wanted for station in self.stations))

@@ -11,11 +11,13 @@ import time
 from contextvars import copy_context
 from typing import Any
 
+from asgiref.sync import sync_to_async
+
 from queueops import middleware, signals
 from queueops.context import Context
 from queueops.contracts import Lease, Outcome, Settlement
-from queueops.errors import Cancelled, Interrupt
-from queueops.worker import hygiene, outcome
+from queueops.errors import Interrupt
+from queueops.worker import failure, hygiene, outcome
 from queueops.worker.slot import AsyncSlot, Slot
 
 _NOTHING = object()
@@ -26,25 +28,29 @@ logger = logging.getLogger("queueops.worker")
 
 
 def execute(slot: Slot, context: Context) -> Settlement:
-    """Run a task in this thread. Never raises, whatever the task does."""
+    """Run a task in this thread. Never raises, whatever the task does, but what the slot lets pass."""
     lease = context.lease
     value: Any = _NOTHING
     try:
         try:
-            slot.open(lease, context, _monotonic())
+            if not slot.open(lease, context, _monotonic()):
+                return outcome.released(lease, outcome.TAKEN_OVER)
             hygiene.clean()
             if signals.task_started.receivers:
                 signals.send(signals.task_started, context)
             value = copy_context().run(middleware.run, context)
         finally:
             slot.close()
+        settlement = outcome.returned(context, value)
+    except slot.passes:
+        slot.clear()
+        raise
     except BaseException as error:  # whatever the task's own code raises, SystemExit included
-        settlement = _judged(context, value, error)
-        _tell(context, settlement, value, error)
+        settlement, cause = _judged(context, value, error)
+        _tell(slot, context, settlement, value, cause)
     else:
-        settlement = outcome.returned(lease, value)
-        if signals.task_succeeded.receivers:
-            _tell(context, settlement, value, None)
+        if signals.task_succeeded.receivers or hasattr(context.handler, "tell_end"):
+            _tell(slot, context, settlement, value, None)
     hygiene.clean()
     slot.clear()
     return settlement
@@ -56,7 +62,8 @@ async def aexecute(slot: AsyncSlot, context: Context) -> Settlement:
     value: Any = _NOTHING
     try:
         try:
-            slot.open(lease, context, _monotonic())
+            if not slot.open(lease, context, _monotonic()):
+                return outcome.released(lease, outcome.TAKEN_OVER)
             if signals.task_started.receivers:
                 await signals.asend(signals.task_started, context)
             value = await middleware.arun(context)
@@ -64,40 +71,55 @@ async def aexecute(slot: AsyncSlot, context: Context) -> Settlement:
             slot.close()
             if slot.interrupt is not None:
                 slot.annexe.leave_behind()  # or receivers of signals would wait there
+        settlement = outcome.returned(context, value)
+    except slot.passes:
+        slot.clear()
+        raise
     except BaseException as error:  # whatever the task's own code raises, CancelledError included
         if isinstance(error, asyncio.CancelledError) and slot.interrupt is not None:
             error = slot.interrupt().with_traceback(error.__traceback__)
-        settlement = _judged(context, value, error)
-        await _atell(context, settlement, value, error)
+        settlement, cause = _judged(context, value, error)
+        await _atell(slot, context, settlement, value, cause)
     else:
-        settlement = outcome.returned(lease, value)
-        if signals.task_succeeded.receivers:
-            await _atell(context, settlement, value, None)
+        if signals.task_succeeded.receivers or hasattr(context.handler, "tell_end"):
+            await _atell(slot, context, settlement, value, None)
     slot.clear()
     return settlement
 
 
-def _judged(context: Context, value: Any, error: BaseException) -> Settlement:
-    """An interrupt that came after the last line of the task came too late: the task has returned."""
-    if value is not _NOTHING and isinstance(error, Interrupt):
-        return outcome.returned(context.lease, value)
-    return outcome.raised(context, error)
+def _judged(context: Context, value: Any, error: BaseException) -> tuple[Settlement, BaseException]:
+    """The settlement and the error to report. An interrupt after the last line is late: the task has returned."""
+    has_returned = value is not _NOTHING
+    if has_returned and isinstance(error, Interrupt):
+        try:
+            return outcome.returned(context, value), error
+        except Exception as unfit:  # the result cannot be encoded
+            error = unfit
+    return outcome.raised(context, error, has_returned=has_returned), error
 
 
-def _tell(context: Context, settlement: Settlement, value: Any, error: BaseException | None) -> None:
+def _tell(slot: Slot, context: Context, settlement: Settlement, value: Any, error: BaseException | None) -> None:
     try:
         found = _signal(context, settlement, value, error)
         if found is not None:
             signals.send(found[0], context, **found[1])
+        if (tell_end := getattr(context.handler, "tell_end", None)) is not None:  # a kind with signals of its own
+            tell_end(context, settlement)
+    except slot.passes:
+        raise
     except BaseException:  # SystemExit of a receiver, too: the outcome is known, and must not be lost
         logger.exception("What became of %s could not be told to the receivers of signals", context.id)
 
 
-async def _atell(context: Context, settlement: Settlement, value: Any, error: BaseException | None) -> None:
+async def _atell(slot: Slot, context: Context, settlement: Settlement, value: Any, error: BaseException | None) -> None:
     try:
         found = _signal(context, settlement, value, error)
         if found is not None:
             await signals.asend(found[0], context, **found[1])
+        if (tell_end := getattr(context.handler, "tell_end", None)) is not None:
+            await sync_to_async(tell_end)(context, settlement)  # which passes on the exception, too
+    except slot.passes:
+        raise
     except BaseException:  # the same
         logger.exception("What became of %s could not be told to the receivers of signals", context.id)
 
@@ -109,9 +131,9 @@ def _signal(
     match settlement.outcome:
         case Outcome.SUCCESS:
             return signals.task_succeeded, {"result": value}
-        case Outcome.CANCEL:
-            reason = error.fields.get("reason", "") if isinstance(error, Cancelled) else ""
-            return signals.task_cancelled, {"reason": reason or context.cancel_reason}
+        case Outcome.CANCEL | Outcome.RELEASE if settlement.outcome is Outcome.CANCEL or context.cancel_requested:
+            _log_cancelled(context, error)
+            return signals.task_cancelled, {"reason": settlement.value.decode()}
         case Outcome.ERROR | Outcome.TIMEOUT if outcome.will_be_retried(lease, settlement):
             _log(lease, settlement, "will be tried again")
             return signals.task_retried, {"error": error, "delay": settlement.delay_ms / 1000}
@@ -119,6 +141,17 @@ def _signal(
             _log(lease, settlement, "failed")
             return signals.task_failed, {"error": error}
     return None
+
+
+def _log_cancelled(context: Context, error: BaseException | None) -> None:
+    """What a cancelled task raised is no failure, but the task's log and the worker's log keep it."""
+    if error is None or isinstance(error, Interrupt | asyncio.CancelledError):
+        return
+    text = f"cancelled, and then raised {failure.describe(error).title}"
+    context.log(text)
+    lease = context.lease
+    told = {"task": lease.id, "name": lease.name, "pool": lease.pool}
+    logger.info("%s %s was %s", lease.name, lease.id, text, extra={"told": told})
 
 
 def _log(lease: Lease, settlement: Settlement, what: str) -> None:

@@ -45,6 +45,7 @@ class Executor:
         self.waiting = False
         self.awake = threading.Lock()
         self.low = 0
+        self.epoch = table.epoch  # tasks that are submitted in an earlier epoch are refused at their start
         self._limit = threads
         self._channel = channel
         self._ring = ring
@@ -55,7 +56,7 @@ class Executor:
         self._given = 0  # how much has been put there, but for what was taken back
         self._outpost: Outpost | None = None  # where a thread of ours watches, or will as soon as it is there
         self._posted = False  # whether that is in the queue yet
-        self._handlers: dict[tuple[str, str], Handler] = {}
+        self._handlers: dict[tuple[str, str, str], Handler] = {}
         self._table = table
         self._slots: list[ThreadSlot] = []
         self._async = AsyncRunner(threads, table, self._ended, self._refused)
@@ -67,15 +68,15 @@ class Executor:
             self._unwanted.clear()
         asynchronous = []
         for lease in leases:
-            handler = self._handlers.get((lease.kind, lease.name)) or self._find(lease)
+            handler = self._handlers.get((lease.kind, lease.name, lease.phase)) or self._find(lease)
             if handler is None:
                 continue
             if handler.is_async:
-                asynchronous.append(Context(lease, handler, self._channel))
+                asynchronous.append(Context(lease, handler, self._channel, self.epoch))
             elif self._keeps:
-                self._keeps, self._kept = False, Context(lease, handler, self._channel)
+                self._keeps, self._kept = False, Context(lease, handler, self._channel, self.epoch)
             else:
-                self._give(Context(lease, handler, self._channel))
+                self._give(Context(lease, handler, self._channel, self.epoch))
                 if len(self._slots) < self._limit and self._queue.qsize() > 0:
                     self._start_thread()
                 elif self._outpost is not None and self._resting() < 0:
@@ -172,14 +173,14 @@ class Executor:
         """The handler of a task; one that has none is ended here."""
         reason = ""
         try:
-            handler = registry.find(lease.kind, lease.name)
-        except Exception as error:  # finding it may import the application's code
+            handler = registry.find(lease.kind, lease.name, lease.phase)
+        except BaseException as error:  # SystemExit too: code that is loaded here must end its task, not the loop
             handler, reason = None, f"the code of {lease.name!r} cannot be loaded: {type(error).__name__}: {error}"
             logger.warning("Task %s waits: %s", lease.id, reason)
         if handler is None:
             self._ended(lease, outcome.unknown(lease, reason), 0.0)
         else:
-            self._handlers[lease.kind, lease.name] = handler
+            self._handlers[lease.kind, lease.name, lease.phase] = handler
         return handler
 
     def _start_thread(self) -> None:

@@ -17,10 +17,14 @@ from types import TracebackType
 
 import msgspec
 
+from queueops.conf import redactor
+
 MAX_NAME = 100
 MAX_MESSAGE = 2_000
 MAX_TRACEBACK = 20_000
 MAX_TITLE = 200
+WIDE = 100_000
+"""Characters at each end that are masked before a cut: many more than are kept, so that no secret begins in between."""
 _FRAMES = 3
 _ENGINE = str(Path(__file__).resolve().parent.parent) + "/"
 _FOREIGN = (
@@ -45,8 +49,9 @@ class Failure(msgspec.Struct, frozen=True):
 
     @property
     def title(self) -> str:
-        """The error in one line."""
-        first = self.message.strip().splitlines()[0] if self.message.strip() else ""
+        """The error in one line, for the log and for the list of errors: without secrets."""
+        message = redactor().text(self.message).strip()
+        first = message.splitlines()[0] if message else ""
         return f"{self.type}: {first}"[:MAX_TITLE] if first else self.type[:MAX_TITLE]
 
     def encoded(self) -> bytes:
@@ -75,13 +80,17 @@ def type_name(error: BaseException) -> str:
 
 
 def middle_cut(text: str, limit: int) -> str:
-    """Both ends of a text that is too long, in at most about ``limit`` bytes, valid UTF-8 in any case."""
+    """Both ends of a text that is too long, in at most about ``limit`` bytes, valid UTF-8 in any case.
+
+    What is cut is masked before: a cut may take away the name by which a secret is known as such.
+    """
     data = text.encode("utf-8", "backslashreplace")
     if len(data) <= limit:
         return data.decode()
     half = (limit - 40) // 2
-    head, tail = data[:half].decode("utf-8", "ignore"), data[-half:].decode("utf-8", "ignore")
-    return f"{head}\n... {len(data) - 2 * half} bytes left out ...\n{tail}"
+    head, tail = (redactor().text(end).encode("utf-8", "backslashreplace") for end in (text[:WIDE], text[-WIDE:]))
+    left = f"\n... {len(data) - 2 * half} bytes left out ...\n"
+    return head[:half].decode("utf-8", "ignore") + left + tail[-half:].decode("utf-8", "ignore")
 
 
 def _text_of(error: BaseException) -> str:

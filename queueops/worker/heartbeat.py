@@ -8,7 +8,8 @@ import platform
 import resource
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from hashlib import sha1
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -17,7 +18,7 @@ import msgspec
 
 from queueops import registry
 from queueops.contracts import Broker
-from queueops.errors import QueueOpsError
+from queueops.errors import BrokenPool, QueueOpsError
 from queueops.worker.executor import Executor
 from queueops.worker.options import WorkerOptions
 
@@ -29,7 +30,12 @@ MAX_RUNNING = 50
 _STATM = Path("/proc/self/statm")
 
 Fields = dict[str, str | int | bytes]
+Call = Callable[[str, Callable[[], bool]], bool]
 logger = logging.getLogger("queueops.worker")
+
+
+def _at_once(pool: str, call: Callable[[], bool]) -> bool:
+    return call()
 
 
 class Heartbeat:
@@ -53,23 +59,39 @@ class Heartbeat:
             "started": round(time.time() * 1000),
         }
 
-    def send(self, broker: Broker, worker: str, pools: Iterable[str], state: str, done: int) -> int:
-        """Beat in each of ``pools`` and answer the memory of the process in bytes. An outage is not its business."""
+    def send(
+        self, broker: Broker, worker: str, pools: Iterable[str], state: str, done: int, call: Call = _at_once
+    ) -> int:
+        """Beat in each of ``pools`` and answer the memory of the process in bytes. An outage is not its business.
+
+        ``call`` makes the call for a pool, at once or in the pool's own thread.
+        """
         fields, pools, now = self._fields(state, done), list(pools), time.monotonic()
         self.due_at = now + EVERY
         tells = fields | {"rss": 0, "pools": ",".join(pools)}
         if state != "live" or fields["busy"] or fields["held"] or tells != self._told or now - self._told_at >= AT_REST:
             self._told, self._told_at = tells, now
-            self._beat(broker, worker, pools, fields)
+            for pool in pools:
+                if not call(pool, partial(self._beat, broker, worker, pool, fields)):
+                    break
         return int(fields["rss"])
 
-    def _beat(self, broker: Broker, worker: str, pools: Iterable[str], fields: Fields) -> None:
+    def _beat(self, broker: Broker, worker: str, pool: str, fields: Fields) -> bool:
+        """Beat in one pool; False when the store does not answer, so that the others of its server are left alone."""
         try:
-            for pool in pools:
-                broker.beat(pool, worker, fields)
+            broker.beat(pool, worker, fields)
+        except BrokenPool as error:  # the other pools hear it
+            self._told = None
+            logger.error("Pool %s did not take the heartbeat: %s", pool, error)
         except QueueOpsError as error:
             self._told = None
             logger.debug("The heartbeat was not heard: %s", error)
+            return False
+        return True
+
+    def hurry(self) -> None:
+        """Beat with the next turn, whether there is news or not."""
+        self.due_at, self._told = 0.0, None
 
     def leave(self, broker: Broker, worker: str, pool: str) -> None:
         """Say good-bye; where nobody hears it, the registry forgets the process after a while."""

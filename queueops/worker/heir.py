@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
 from queueops import retry
@@ -23,6 +24,9 @@ logger = logging.getLogger("queueops.worker")
 
 class Store(Broker, Storage, Protocol):
     """What hands out tasks and remembers them."""
+
+    def held(self, pool: str, worker: str) -> list[tuple[str, int, bool]]:
+        """The leases of a worker: id, fence, and whether it was handed over and the worker has not renewed it yet."""
 
 
 Judgement = Mapping[str, Mapping[str, Settlement]]
@@ -55,24 +59,33 @@ def judge(
 
 
 def give_back(connect: Callable[[], Store], worker: str, pools: Iterable[str], judged: Judgement) -> int:
-    """Take back every lease of ``worker``; the exit status says whether Redis could be reached."""
-    deadline = time.monotonic() + GIVE_UP_AFTER
-    for pool in pools:
-        while True:
-            try:
-                broker = connect()
-                ends = judged.get(pool, {})
-                _set_delays(broker, pool, ends.values())
-                count = broker.recover(pool, worker, ends)
-                broker.leave(pool, worker)
-                break
-            except QueueOpsError as error:
-                if time.monotonic() > deadline:
-                    logger.error("The tasks of %s wait for the end of their leases: %s", worker, error)
-                    return 1
-                time.sleep(0.5)
-        if count:
-            logger.info("Took back %d tasks of %s in pool %s", count, worker, pool)
+    """Take back every lease of ``worker``; the exit status says whether Redis could be reached.
+
+    All pools at the same time: one whose server does not answer holds up no other.
+    """
+    deadline, pools = time.monotonic() + GIVE_UP_AFTER, list(pools)
+    with ThreadPoolExecutor(len(pools), "queueops-heir") as threads:
+        each = [threads.submit(_give_back, connect, worker, pool, judged.get(pool, {}), deadline) for pool in pools]
+    return max(status.result() for status in each)
+
+
+def _give_back(
+    connect: Callable[[], Store], worker: str, pool: str, ends: Mapping[str, Settlement], deadline: float
+) -> int:
+    while True:
+        try:
+            broker = connect()
+            _set_delays(broker, pool, ends.values())
+            count = broker.recover(pool, worker, ends)
+            broker.leave(pool, worker)
+            break
+        except QueueOpsError as error:
+            if time.monotonic() > deadline:
+                logger.error("The tasks of %s wait for the end of their leases: %s", worker, error)
+                return 1
+            time.sleep(0.5)
+    if count:
+        logger.info("Took back %d tasks of %s in pool %s", count, worker, pool)
     return 0
 
 

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from queueops.composite_signals import SignalThread
 from queueops.contracts import Lease
 from queueops.outbox import Outbox
 from queueops.worker.bell import Bell
@@ -21,6 +22,7 @@ from queueops.worker.channel import WorkerChannel
 from queueops.worker.desk import SHARES, Desk
 from queueops.worker.executor import Executor
 from queueops.worker.heartbeat import Heartbeat
+from queueops.worker.idle import IdleSignal
 from queueops.worker.options import WorkerOptions
 from queueops.worker.outpost import Outpost
 from queueops.worker.prefetch import Prefetch
@@ -46,14 +48,31 @@ class Loop:
         self._worker = worker
         self._table = table
         self._broker = broker
-        channel = WorkerChannel(broker, lambda lease, seconds: self._watch.extend(lease, seconds))
+        channel = WorkerChannel(
+            broker,
+            lambda lease, seconds: self._watch.extend(lease, seconds),
+            lambda lease, seconds: self._watch.set_deadline(lease, seconds),
+        )
         prefetch = Prefetch(options.threads, SHARES * options.claims)
         self._executor = Executor(options.threads, table, channel, bell.ring, self._stand_in)
         self._watch = Watch(self._executor, prefetch)
         self._bell = bell
-        self._outbox = Outbox(broker, self._arrived)
-        self._desk = Desk(options, worker, broker, self._executor, self._watch, prefetch, channel, self._outbox)
+        self._signals = SignalThread()
+        self._outbox = Outbox(broker, self._arrived, self._signals.send)
+        self._desk = Desk(
+            options,
+            worker,
+            broker,
+            self._executor,
+            self._watch,
+            prefetch,
+            channel,
+            self._outbox,
+            self._signals.send,
+            bell.ring,
+        )
         self._windup = WindUp(self._executor)
+        self._idle = IdleSignal(worker, [station.pool for station in self._desk.stations])
         self._heartbeat = Heartbeat(options, self._executor)
         self._selector = selectors.DefaultSelector()
         self._outpost = Outpost(self._selector, self._heed)
@@ -83,6 +102,7 @@ class Loop:
                 self._turn(_monotonic())
                 self._pause()
             ending = self._finish()
+        self._idle.close(CLOSE_WITHIN)
         if self._executor.close(0.0 if self._windup.released_all else CLOSE_WITHIN):
             self._outpost.close()
         return ending
@@ -100,6 +120,8 @@ class Loop:
 
     def _turn(self, now: float) -> None:
         desk, executor = self._desk, self._executor
+        if executor.epoch != self._table.epoch:
+            self._start_epoch(now)
         desk.collect(now)
         if now >= self._watch.look_at:
             self._watch.look(now)
@@ -109,14 +131,27 @@ class Loop:
         elif self._watch.stuck >= self._options.threads and executor.queued():
             desk.release(executor.take_back(), now)
         for line, station in self._lines:
-            if line.check(now):
+            if self._is_reachable(station) and line.check(now):
                 station.ready = True
         desk.exchange(now)
         for line, _ in self._lines:
             line.arm()
+        self._idle.look(self._desk.finished, self._desk.is_dry)
         if now >= self._heartbeat.due_at:
             self._beat()
+        if self._table.has_ended and desk.has_told_all():
+            self._table.forget_ended()
         self._stop_if_done()
+
+    def _start_epoch(self, now: float) -> None:
+        """The supervisor spoke for this process: what was not started here may have been given back meanwhile.
+
+        The sign of life came before the turn. What is claimed after it is never given back by the lease keeper.
+        """
+        epoch = self._table.epoch
+        self._desk.distrust(self._executor.take_back(), now)
+        self._executor.epoch = epoch
+        self._heartbeat.hurry()
 
     def _stop_if_done(self) -> None:
         limit, claimed = self._options.max_tasks, self._desk.claimed
@@ -127,8 +162,12 @@ class Loop:
 
     def _beat(self) -> None:
         state = "stopping" if self._windup.ending else "quiet" if self._desk.closed else "live"
-        pools = [station.pool for station in self._desk.stations if not station.cut_off]
-        rss = self._heartbeat.send(self._broker, self._worker, pools, state, self._desk.finished)
+        stations = {station.pool: station for station in self._desk.stations if not station.cut_off}
+
+        def call(pool: str, beat: Callable[[], bool]) -> bool:
+            return stations[pool].courier.call("heartbeat", beat)
+
+        rss = self._heartbeat.send(self._broker, self._worker, stations, state, self._desk.finished, call)
         limit = self._options.max_memory
         if limit is not None and rss > limit * 1024 * 1024:
             self.retire(f"it takes {rss // (1024 * 1024)} MB of memory")
@@ -139,6 +178,7 @@ class Loop:
         executor.waiting = True
         now = _monotonic()
         self._until = self._next_moment(now)
+        self._table.expect(self._until)
         if self._until > now and self._desk.is_calm() and executor.has_rest():
             self._outpost.man(line for line, _ in self._lines)
             executor.post(self._outpost)
@@ -148,6 +188,7 @@ class Loop:
         events = self._selector.select(max(0.0, self._until - now))
         executor.awake.acquire()
         executor.waiting = False
+        self._table.expect(_monotonic())  # before a task is handed over, which may hold the interpreter
         if self._broken is not None:
             raise self._broken
         for key, _ in events:
@@ -158,16 +199,19 @@ class Loop:
         if self._is_over() or (executor.done and executor.queued() <= executor.low):
             return now
         moments = [now + LONGEST_PAUSE, self._heartbeat.due_at, self._windup.at, self._desk.next_moment(now)]
-        moments += [line.retry_at for line, _ in self._lines]
+        moments += [line.retry_at for line, station in self._lines if self._is_reachable(station)]
         return min(moments)
 
     def _stand_in(self) -> None:
         """One turn in the thread of a task that ended while the loop sleeps; it is woken where it would oversleep."""
         try:
             now = _monotonic()
+            self._table.expect(now)
             self._turn(now)
             self._executor.waiting = True
-            if self._next_moment(now) < self._until:
+            due = self._next_moment(now)
+            self._table.expect(min(due, self._until))
+            if due < self._until:
                 self._bell.ring()
         except Exception as error:  # it is the loop's, and ends the process there
             self._broken = error
@@ -180,6 +224,7 @@ class Loop:
         """
         outpost, executor = self._outpost, self._executor
         stays = False
+        self._table.expect(_monotonic())
         try:
             for call in news:
                 call()
@@ -195,7 +240,12 @@ class Loop:
 
     def _line(self, station: Station) -> tuple[WakeLine, Station]:
         connect = partial(self._broker.waker, station.pool, self._worker)
-        return WakeLine(connect, self._selector, station.pool, partial(self._token, station)), station
+        call = None if station.courier.thread is None else station.courier.call
+        return WakeLine(connect, self._selector, station.pool, partial(self._token, station), call), station
+
+    def _is_reachable(self, station: Station) -> bool:
+        """Whether it is worth it to make a wake-up line: a thread that waits for one cannot make round trips."""
+        return station.courier.thread is None or station.courier.works
 
     def _arrived(self, pool: str) -> None:
         self._desk.arrived(pool)
@@ -226,13 +276,14 @@ class Loop:
         """Tell Redis the last outcomes, and leave the registry. ``clean`` is False when that could not be done."""
         ending = self._windup.ending or Ending("?")
         clean = self._desk.flush(_monotonic() + FLUSH)
-        for line, station in self._lines:
+        for line, _ in self._lines:
             line.close()
-            station.courier.close()
         self._selector.close()
         self._outbox.close(CLOSE_WITHIN)
-        if clean:
-            for station in self._desk.stations:
-                if not station.cut_off:
-                    self._heartbeat.leave(self._broker, self._worker, station.pool)
+        self._signals.close(FLUSH)
+        for station in self._desk.stations:
+            if clean and not station.cut_off:
+                station.courier.call("leave", partial(self._heartbeat.leave, self._broker, self._worker, station.pool))
+        for station in self._desk.stations:
+            station.courier.close(CLOSE_WITHIN)
         return ending._replace(clean=clean)

@@ -33,6 +33,7 @@ class WorkerOptions:
     burst: bool = False
     lease: float = 30.0
     grace: float = 25.0
+    hung_after: float = 300.0
     max_tasks: int | None = None
     max_memory: int | None = None
     reload: bool = False
@@ -52,8 +53,8 @@ class WorkerOptions:
         """Options with the settings' lease, grace and pools; what is None keeps its default."""
         settings = conf.current()
         declared = tuple(dict.fromkeys((DEFAULT_POOL, *settings.pools)))
-        own: dict[str, Any] = {"lease": settings.lease, "grace": settings.grace, "pools": declared}
-        return cls(**own | {name: value for name, value in given.items() if value is not None})
+        own: dict[str, Any] = {"lease": settings.lease, "grace": settings.grace, "hung_after": settings.hung_after}
+        return cls(**own | {"pools": declared} | {name: value for name, value in given.items() if value is not None})
 
 
 def worker_id(number: int) -> str:

@@ -33,6 +33,9 @@ class Process:
     killed_for: tuple[Running, ...] = ()
     killed: bool = False
     relieved: bool = False
+    pinged_at: float = 0.0
+    keeper: int = 0
+    hung_for: float = 0.0
 
     def start(self, main: Callable[[], int]) -> None:
         """Fork; the child runs ``main`` and ends with its status, whatever happens."""
@@ -56,7 +59,13 @@ class Process:
         return os.waitstatus_to_exitcode(status) if pid else None
 
     def past_hard_limit(self, now: float) -> list[Running]:
-        """Tasks that were past their hard limit at the last look too: one look may have met a half-written record."""
+        """Tasks that were past their hard limit at the last look too: one look may have met a half-written record.
+
+        A task of a silent process that an operator has cancelled hard has its limit now.
+        """
+        condemned = self.table.condemned()
+        if condemned is not None:
+            return [condemned._replace(deadline=now)]
         before, seen = self.overdue, {running.fence: running for running in self.table.overdue(now)}
         self.overdue = seen
         return [running for fence, running in seen.items() if fence in before]

@@ -14,6 +14,8 @@ HANG_UP = signal.SIGHUP
 """Its terminal was closed: as END, but one with it: a shell says it again to its jobs. Under `nohup` it is ignored."""
 AT_ONCE = signal.SIGQUIT
 """What a supervisor sends when its children are to release their tasks and end at once."""
+PING = signal.SIGURG
+"""What a supervisor sends to a process that is late: the handler is a sign of life. By default it is ignored."""
 
 
 class CaughtSignals:

@@ -26,6 +26,9 @@ MIN_MARGIN = 1.0
 class Slot:
     """What it runs and until when. Times are seconds of the monotonic clock."""
 
+    passes: tuple[type[BaseException], ...] = ()
+    """Exceptions that do not end the task but leave the slot: none in a worker; Ctrl-C in a test."""
+
     __slots__ = ("_table", "context", "deadline", "end_at", "interrupt", "lease", "lock", "number", "started")
 
     def __init__(self, number: int, table: SlotTable) -> None:
@@ -39,8 +42,12 @@ class Slot:
         self.interrupt: type[Interrupt] | None = None
         self._table = table
 
-    def open(self, lease: Lease, context: Context, now: float) -> None:
-        """A task starts here."""
+    def open(self, lease: Lease, context: Context, now: float) -> bool:
+        """A task starts here; False when the supervisor may have given it back since it was claimed.
+
+        The record is written before the epoch is read, and the supervisor writes the epoch before it reads the
+        records: either it sees that the task has started, or the task sees that it must not.
+        """
         timeout = lease.timeout_ms
         self.context = context
         self.started = now
@@ -52,7 +59,12 @@ class Slot:
             self.deadline = now + timeout / 1000
             hard = self.deadline + max(MIN_MARGIN, timeout / 1000 * MARGIN)
         self._table.start(self.number, lease.id, lease.pool, lease.fence, now, hard, lease.attempt)
+        if context.epoch != self._table.epoch:
+            self.context = None
+            self._table.withdraw(self.number)
+            return False
         self.lease = lease
+        return True
 
     def close(self) -> None:
         """The task's own code has ended: from here on nobody interrupts."""
@@ -69,12 +81,22 @@ class Slot:
         self._table.clear(self.number)
 
     def extend(self, lease: Lease, seconds: float) -> None:
-        """Give the running task more time than its timeout."""
+        """Move the time limit of the running task."""
         with self.lock:
-            if self.lease is not lease or self.deadline == NEVER:
-                return
-            self.deadline += seconds
-            self._tell(lease)
+            if self.lease is lease and self.deadline != NEVER:
+                self._limit(lease, self.deadline + seconds)
+
+    def set_deadline(self, lease: Lease, seconds: float) -> None:
+        """Set the time limit of the running task, from now on."""
+        with self.lock:
+            if self.lease is lease:
+                self._limit(lease, time.monotonic() + seconds)
+
+    def _limit(self, lease: Lease, deadline: float) -> None:
+        self.deadline = deadline
+        if self.context is not None:
+            self.context.limit_s = max(0.0, deadline - self.started)
+        self._tell(lease)
 
     def end(self, lease: Lease) -> None:
         """Interrupt the task; when that does not end it soon, its process is killed."""

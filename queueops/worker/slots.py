@@ -1,14 +1,16 @@
-"""What each slot of a worker process runs, in memory that it shares with its supervisor.
+"""Shared slot table: what each slot of a worker process runs, and the signs of life of that process.
 
 The process writes a record when a task really starts and clears it at its end. When the process dies, by whatever
 signal, the supervisor still knows which of its tasks had been started (the crash rule judges those) and which had
-only been fetched (they go back free of charge). It also finds here which task is past its hard limit.
+only been fetched (they go back free of charge). It also finds here which task is past its hard limit, and when the
+process last ran Python code.
 """
 
 from __future__ import annotations
 
 import mmap
 import struct
+from collections.abc import Sequence
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -16,6 +18,11 @@ MAX_ID = 212  # of a task, and of a chunk, whose id is its task's and a number
 MAX_POOL = 100
 _RECORD = struct.Struct(f"<QddI{MAX_ID}s{MAX_POOL}sB")
 _FLAG = _RECORD.size - 1  # last, so that a record is only seen when all of it has been written
+_TIMES = 5
+_EXPECTED, _ANSWERED, _WATCHED, _CONDEMNED_AT, _CONDEMNED = range(_TIMES)
+_EPOCH, _CONDITION, _RETIRING, _FAREWELL = range(8 * _TIMES, 8 * _TIMES + 4)
+_HEAD = _FAREWELL + 1
+_RUNS, _ENDED = 1, 2
 NEVER = float("inf")
 
 
@@ -25,6 +32,14 @@ class Farewell(IntEnum):
     NONE = 0
     DONE = 1
     RETIRED = 2
+
+
+class Condition(IntEnum):
+    """What the supervisor thinks of a process: a SILENT one shows no sign of life, a HUNG one has not for too long."""
+
+    LIVE = 0
+    SILENT = 1
+    HUNG = 2
 
 
 class Running(NamedTuple):
@@ -40,61 +55,163 @@ class Running(NamedTuple):
 
 
 class SlotTable:
-    """A fixed number of records in anonymous shared memory, made before the fork."""
+    """A fixed number of records in anonymous shared memory, made before the fork: one for each slot and pool.
 
-    def __init__(self, size: int) -> None:
+    A record stays when it is cleared, until the slot starts the next task of that pool. Times are of the monotonic
+    clock. Each field of the head has one writer: the process, its supervisor, or the lease keeper.
+    """
+
+    def __init__(self, size: int, pools: Sequence[str] = ("default",)) -> None:
         self.size = size
-        self._memory = mmap.mmap(-1, size * _RECORD.size + 2)
-        self._flags = [slot * _RECORD.size + _FLAG for slot in range(size)]
+        count = size * len(pools)
+        self._memory = mmap.mmap(-1, _HEAD + count * _RECORD.size)
+        self._head = memoryview(self._memory)
+        self._times = self._head[: 8 * _TIMES].cast("d")
+        self._offsets = [_HEAD + number * _RECORD.size for number in range(count)]
+        self._flags = [offset + _FLAG for offset in self._offsets]
+        self._first = {pool: number * size for number, pool in enumerate(pools)}
+        self._open = self._flags[:size]
+        self.has_ended = False
 
     def start(
         self, slot: int, task_id: str, pool: str, fence: int, started: float, deadline: float, attempt: int
     ) -> None:
         """Say that ``slot`` runs this task from now on."""
+        offset = self._offsets[self._first.get(pool, 0) + slot]
+        self._open[slot] = offset + _FLAG
         _RECORD.pack_into(
-            self._memory, slot * _RECORD.size, fence, started, deadline, attempt, task_id.encode(), pool.encode(), 1
+            self._memory, offset, fence, started, deadline, attempt, task_id.encode(), pool.encode(), _RUNS
         )
 
     def clear(self, slot: int) -> None:
-        """Say that ``slot`` runs nothing."""
-        self._memory[self._flags[slot]] = 0
+        """Say that the task of ``slot`` has ended; its outcome has not been told yet."""
+        self._memory[self._open[slot]] = _ENDED
+        self.has_ended = True
+
+    def withdraw(self, slot: int) -> None:
+        """Say that the task of ``slot`` does not run after all."""
+        self._memory[self._open[slot]] = 0
+
+    def forget_ended(self) -> None:
+        """Say that the outcomes of all tasks that have ended are known to the store."""
+        self.has_ended = False
+        for flag in self._flags:
+            if self._memory[flag] == _ENDED:
+                self._memory[flag] = 0
 
     def running(self) -> list[Running]:
         """The tasks that are running, or were when the process died."""
-        return [self._read(slot) for slot, flag in enumerate(self._flags) if self._memory[flag]]
+        return self._flagged(_RUNS)
+
+    def ended(self) -> list[Running]:
+        """The last task of each slot, where it has ended and its outcome may not have been told."""
+        return self._flagged(_ENDED)
 
     def overdue(self, now: float) -> list[Running]:
         """The tasks whose hard limit has passed."""
         return [running for running in self.running() if running.deadline < now]
+
+    def newest_started(self, pool: str) -> int:
+        """The highest fence of this pool that the slots have started; 0 when they have started none.
+
+        Tasks of a pool start in the order of their fences, so a lease with a higher one has never been started.
+        """
+        records = map(self._read, range(len(self._flags)))
+        return max((record.fence for record in records if record.pool == pool), default=0)
 
     @property
     def used(self) -> bool:
         """Whether the process began any task."""
         return any(self._memory[flag - MAX_POOL] for flag in self._flags)
 
+    # Signs of life
+
+    def expect(self, moment: float) -> None:
+        """The process: its main loop makes the next turn by this moment, or sooner."""
+        self._times[_EXPECTED] = moment
+
+    def answer(self, now: float) -> None:
+        """The process: it runs Python code now."""
+        self._times[_ANSWERED] = now
+
+    @property
+    def last_sign(self) -> float:
+        """Until when the process is known to be alive; 0 before its first turn."""
+        expected = self._times[_EXPECTED]
+        return max(expected, self._times[_ANSWERED]) if expected else 0.0
+
+    @property
+    def epoch(self) -> int:
+        """How often the supervisor took over the leases of the process, modulo 256.
+
+        What the process claimed in an earlier epoch may have been given back: it is not started any more.
+        """
+        return self._memory[_EPOCH]
+
+    @property
+    def condition(self) -> Condition:
+        """What the supervisor thinks of the process."""
+        return Condition(self._memory[_CONDITION])
+
+    @condition.setter
+    def condition(self, condition: Condition) -> None:
+        if self.condition is Condition.LIVE and condition is not Condition.LIVE:
+            self._memory[_EPOCH] = (self._memory[_EPOCH] + 1) % 256
+        self._memory[_CONDITION] = condition
+
+    @property
+    def watched(self) -> float:
+        """When the supervisor last looked at a process that is not live."""
+        return self._times[_WATCHED]
+
+    @watched.setter
+    def watched(self, now: float) -> None:
+        self._times[_WATCHED] = now
+
+    def condemn(self, running: Running) -> None:
+        """The lease keeper: an operator has cancelled this task hard."""
+        self._times[_CONDEMNED_AT] = self._first.get(running.pool, 0) + running.slot
+        self._times[_CONDEMNED] = running.fence
+
+    def condemned(self) -> Running | None:
+        """The running task that an operator has cancelled hard, as the lease keeper has heard."""
+        number, fence = int(self._times[_CONDEMNED_AT]), self._times[_CONDEMNED]
+        if not fence or self._memory[self._flags[number]] != _RUNS:
+            return None
+        running = self._read(number)
+        return running if running.fence == fence else None
+
+    # The end
+
     @property
     def retiring(self) -> bool:
         """Whether the process claims nothing more, and ends when what it runs has ended."""
-        return bool(self._memory[-2])
+        return bool(self._memory[_RETIRING])
 
     @retiring.setter
     def retiring(self, retiring: bool) -> None:
-        self._memory[-2] = retiring
+        self._memory[_RETIRING] = retiring
 
     @property
     def farewell(self) -> Farewell:
         """What the process said when it ended; NONE when it died, whatever its exit status was."""
-        return Farewell(self._memory[-1])
+        return Farewell(self._memory[_FAREWELL])
 
     @farewell.setter
     def farewell(self, word: Farewell) -> None:
-        self._memory[-1] = word
+        self._memory[_FAREWELL] = word
 
     def close(self) -> None:
         """Give the memory back."""
+        self._times.release()
+        self._head.release()
         self._memory.close()
 
-    def _read(self, slot: int) -> Running:
-        fence, started, deadline, attempt, task_id, pool, _ = _RECORD.unpack_from(self._memory, slot * _RECORD.size)
+    def _flagged(self, word: int) -> list[Running]:
+        return [self._read(number) for number, flag in enumerate(self._flags) if self._memory[flag] == word]
+
+    def _read(self, number: int) -> Running:
+        fence, started, deadline, attempt, task_id, pool, _ = _RECORD.unpack_from(self._memory, self._offsets[number])
         text = task_id.rstrip(b"\0").decode("utf-8", "replace")
+        slot = number % self.size
         return Running(slot, fence, started, deadline, attempt, text, pool.rstrip(b"\0").decode("utf-8", "replace"))

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
 
 from queueops.contracts import Broker, Exchange, Extend, Lease, Settlement
 from queueops.errors import QueueOpsError
+from queueops.worker import outcome
 from queueops.worker.courier import Courier, Flight
+from queueops.worker.pool_thread import PoolThread
 from queueops.worker.tally import Tally
 
 LINGER = 0.005
@@ -21,6 +23,7 @@ MAX_SETTLE = 128
 """Settlements in one round trip; a script that takes more would hold up everybody else."""
 MAX_PARTS = 64
 """The same where some are of parts of a composite: each of those counts for its parent, too, and begins another."""
+TAKEN_OVER = outcome.TAKEN_OVER.encode()
 
 logger = logging.getLogger("queueops.worker")
 
@@ -39,8 +42,17 @@ class Station:
     """Leases, settlements and timing of one pool. Lives through every outage: what could not be sent is kept."""
 
     def __init__(
-        self, pool: str, worker: str, broker: Broker, lease_seconds: float, left_ms: Callable[[Lease], int]
+        self,
+        pool: str,
+        worker: str,
+        broker: Broker,
+        lease_seconds: float,
+        left_ms: Callable[[Lease], int],
+        thread: PoolThread | None = None,
+        *,
+        pipelined: bool = False,
     ) -> None:
+        """``thread`` makes the calls, where a server that does not answer must not hold up other pools."""
         self.pool = pool
         self.held: dict[str, Held] = {}
         self.tally = Tally()
@@ -48,7 +60,7 @@ class Station:
         self.dry = False
         self.next_at = 0.0
         self.has_commands = False
-        self.courier = Courier(pool, worker, broker)
+        self.courier = Courier(pool, worker, broker, thread, pipelined=pipelined)
         self.to_settle: list[Settlement] = []
         self._settle_since = 0.0
         self._lease = lease_seconds
@@ -59,6 +71,7 @@ class Station:
         self._of_parts = False
         self._clock_ahead = 0.0
         self._given_back_at = 0.0
+        self._distrusted = 0
 
     def ended(self, lease: Lease, settlement: Settlement, run_ms: float, now: float) -> None:
         """A task of this pool ended; its settlement goes with the next round trip."""
@@ -102,6 +115,10 @@ class Station:
         """
         self._asked[task_id] = 2
 
+    def distrust(self) -> None:
+        """Give back the leases that the round trips under way bring."""
+        self._distrusted = len(self.courier.under_way)
+
     @property
     def cut_off(self) -> bool:
         """Whether the last round trip failed."""
@@ -120,9 +137,14 @@ class Station:
         """
         return self.ready and not self.dry and self._at_once > 1 and not self.cut_off
 
+    def is_flushed(self, now: float) -> bool:
+        """Whether all that there was to say has arrived; counters that meet an outage are given up."""
+        unsaid = self.to_settle or (self.tally.waiting() and not (self.cut_off or self.courier.is_slow(now)))
+        return not (unsaid or any(flight.settle for flight in self.courier.under_way))
+
     def due(self, now: float, want: int, *, hungry: bool) -> bool:
         """Whether a round trip is worth it now; ``hungry``: little is left to do, so nothing lingers."""
-        if now < self.courier.retry_at:
+        if now < self.courier.retry_at or not self.courier.accepts(flows=self.flows):
             return False
         if self._asked or self.has_commands or now >= self._extend_at:
             return True
@@ -132,6 +154,8 @@ class Station:
 
     def due_at(self, want: int) -> float:
         """When ``due`` may become true by time alone."""
+        if not self.courier.accepts(flows=self.flows):
+            return float("inf")
         moments = [self._extend_at]
         if self.to_settle:
             moments.append(self._settle_since + LINGER)
@@ -145,11 +169,9 @@ class Station:
         most = min(self._at_once, MAX_PARTS) if self._of_parts else self._at_once
         settle, self.to_settle = self.to_settle[:most], self.to_settle[most:]
         self._of_parts = self._of_parts and bool(self.to_settle)
-        flight = Flight(now, settle, self._extensions(now), self.tally.due(now), want, idle, take)
-        known: Collection[tuple[str, int]] = ()
-        if self.courier.failures:
-            known, self._given_back_at = self._known(settle), now
-        error = self.courier.send(flight, known)
+        recovers = self.courier.failures > 0
+        flight = Flight(now, settle, self._extensions(now), self.tally.due(now), want, idle, take, recovers)
+        error = self.courier.send(flight, self._known(settle) if recovers else ())
         if error is not None:
             self._take_back(error)
         return error is None
@@ -183,9 +205,11 @@ class Station:
 
     def _take(self, flight: Flight, reply: Exchange) -> None:
         for settlement, word in zip(flight.settle, reply.settled, strict=True):
-            if word in ("STALE", "GONE"):
+            if word in ("STALE", "GONE") and settlement.value != TAKEN_OVER:
                 logger.warning("The outcome of %s came too late (%s): its lease is no longer ours", settlement.id, word)
         self._clock_ahead = reply.now_ms / 1000 - flight.at
+        if flight.recovers:
+            self._given_back_at = time.monotonic()
         until = flight.at + self._lease
         for renewed in flight.extend:
             if (held := self.held.get(renewed.id)) is not None:
@@ -198,6 +222,15 @@ class Station:
             self.next_at = min(self.next_at, time.monotonic() + LOOK_AGAIN)
         if not self.to_settle:
             self._at_once = MAX_SETTLE
+        if self._distrusted:
+            self._distrusted -= 1
+            self._give_back(reply, flight.at)
+
+    def _give_back(self, reply: Exchange, now: float) -> None:
+        for lease in reply.leases:
+            if self.forget(lease):
+                self.settle(outcome.released(lease, outcome.TAKEN_OVER), now)
+        reply.leases = []
 
     def _plan(self, reply: Exchange, want: int) -> None:
         """When to look for more."""
@@ -222,4 +255,5 @@ class Station:
             if len(settle) == 1:
                 logger.error("The outcome of %s can't be stored; its lease will end by itself", settle.pop().id)
         self.to_settle = settle + self.to_settle
+        self._distrusted = 0
         self._extend_at = 0.0  # the first thing to do once it works again

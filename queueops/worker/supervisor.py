@@ -16,7 +16,9 @@ from functools import partial
 from queueops.worker import heir
 from queueops.worker.bell import Bell
 from queueops.worker.blame import Blame
+from queueops.worker.lease_keeper import LeaseKeeper
 from queueops.worker.lifeline import Lifeline
+from queueops.worker.liveness import Liveness
 from queueops.worker.options import WorkerOptions, worker_id
 from queueops.worker.process import Process, describe_end, fork, settle_memory
 from queueops.worker.signals import AT_ONCE, END, HANG_UP, CaughtSignals, is_ignored
@@ -54,6 +56,7 @@ class Supervisor:
         self._deaths: dict[int, int] = {}
         self._heirs: set[int] = set()
         self._blame = Blame()
+        self._liveness = Liveness(options.lease, options.hung_after, self._keep_leases)
         self._bell = Bell()
         self._told = 0
         self._kill_at = float("inf")
@@ -93,7 +96,8 @@ class Supervisor:
             self._start(number)
 
     def _start(self, number: int) -> None:
-        process = Process(number=number, worker=worker_id(number), table=SlotTable(2 * self._options.threads))
+        table = SlotTable(2 * self._options.threads, self._options.pools)
+        process = Process(number=number, worker=worker_id(number), table=table)
         process.start(
             partial(self._apart, partial(self._child, self._options, process.worker, process.table, self._lifeline))
         )
@@ -112,6 +116,7 @@ class Supervisor:
             status = process.ended()
             if status is not None:
                 del self._processes[process.pid]
+                self._liveness.dismiss(process)
                 self._ended(process, status)
                 process.table.close()
 
@@ -141,12 +146,21 @@ class Supervisor:
             self._start(process.number)
 
     def _give_back(self, process: Process, status: int) -> None:
+        running, crashed = process.table.running(), not process.killed or process.hung_for > 0
         reason = "it ran past a hard limit" if process.killed_for else describe_end(status)
-        running, crashed = process.table.running(), not process.killed
+        if process.hung_for:
+            reason = f"it gave no sign of life for {process.hung_for:.0f} s and was killed"
+        if crashed and not running:  # what has ended a moment ago may have broken the process
+            running = process.table.ended()
         company = self._blame.judge(running) if crashed else {}
         judged = heir.judge(running, process.killed_for, reason, crashed=crashed, company=company)
         main = partial(heir.give_back, self._connect, process.worker, self._options.pools, judged)
         self._heirs.add(fork(partial(self._apart, main)))
+
+    def _keep_leases(self, process: Process, sign: float) -> int:
+        """Start a lease keeper for a process that cannot speak."""
+        options, keeper = self._options, LeaseKeeper(self._connect, process.worker, process.table, sign)
+        return fork(partial(self._apart, partial(keeper.run, options.pools, options.lease, self._lifeline)))
 
     def _delay(self, process: Process, orderly: bool) -> float:
         """How long to wait before a replacement: not at all at first, longer when it keeps dying at its start."""
@@ -168,7 +182,10 @@ class Supervisor:
         if now - self._last_look < TICK:
             return
         frozen, self._last_look = now - self._last_look > 4 * TICK, now
-        for process in self._processes.values():
+        if frozen:
+            self._liveness.begin_again(now)
+        for process in [process for process in self._processes.values() if not process.killed]:
+            self._liveness.look(process, now)
             late = process.past_hard_limit(now)
             if frozen:  # we were stopped, and the children with us: they get one more look's time to end by themselves
                 process.overdue.clear()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import selectors
 import time
+from collections import deque
 from collections.abc import Callable
 from functools import partial
 
@@ -23,8 +24,12 @@ class WakeLine:
         selector: selectors.BaseSelector,
         pool: str,
         take: Callable[[str | Lease], None],
+        call: Callable[[str, Callable[[], object]], bool] | None = None,
     ) -> None:
+        """``call`` makes a call in another thread, where a server that does not answer must not hold up the loop."""
         self._connect = connect
+        self._call = call
+        self._made: deque[Waker] = deque()
         self._selector = selector
         self._pool = pool
         self._take = take
@@ -46,18 +51,27 @@ class WakeLine:
 
     def check(self, now: float) -> bool:
         """Make the line if there is none and it is time to; True when it was made now, so that work may be waiting."""
-        if self._waker is not None or now < self._retry_at:
+        if self._waker is not None or (now < self._retry_at and not self._made):
             return False
-        try:
-            waker = self._connect()
-        except Exception as error:  # any error of the connection: the exchange tells of outages
-            logger.debug("No wake-up line to pool %s: %s", self._pool, error)
+        if not self._made:
             self._retry_at = time.monotonic() + RETRY_AFTER
+            if self._call is None:
+                self._make()
+            else:
+                self._call("wake-up line", self._make)
+        if not self._made:
             return False
+        waker = self._made.popleft()
         self._waker, self._descriptor, self._armed = waker, waker.fileno(), True
         self._reader = partial(self._read, waker)
         self._selector.register(self._descriptor, selectors.EVENT_READ, self._reader)
         return True
+
+    def _make(self) -> None:
+        try:
+            self._made.append(self._connect())
+        except Exception as error:  # any error of the connection: the exchange tells of outages
+            logger.debug("No wake-up line to pool %s: %s", self._pool, error)
 
     def arm(self) -> None:
         """Wait for the next token: after the last one was acted on, for that is what somebody waits for."""
@@ -78,6 +92,8 @@ class WakeLine:
 
     def close(self) -> None:
         """Hang up."""
+        while self._made:
+            self._made.popleft().close()
         if self._waker is None:
             return
         self._selector.unregister(self._descriptor)

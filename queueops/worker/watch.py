@@ -41,15 +41,19 @@ class Watch:
 
     def left_ms(self, lease: Lease) -> int:
         """For how long a lease may be renewed: to the task's own limit, and a little more; -1 when it has none."""
-        if lease.timeout_ms is None:
-            return -1
         slot = self._executor.slot_of(lease)
         if slot is None or slot.hard_limit == NEVER:
-            return lease.timeout_ms + SPARE_MS
+            return -1 if lease.timeout_ms is None else lease.timeout_ms + SPARE_MS
         return max(0, round((slot.hard_limit - slot.started - slot.seconds()) * 1000)) + SPARE_MS
 
     def extend(self, lease: Lease, seconds: float) -> None:
-        """Give a running task more time than its timeout."""
+        """Move the time limit of a running task."""
         slot = self._executor.slot_of(lease)
         if slot is not None:
             slot.extend(lease, seconds)
+
+    def set_deadline(self, lease: Lease, seconds: float) -> None:
+        """Set the time limit of a running task, from now on."""
+        slot = self._executor.slot_of(lease)
+        if slot is not None:
+            slot.set_deadline(lease, seconds)

@@ -1,0 +1,38 @@
+"""Pool thread: makes the calls of one pool where pools may be on several servers.
+
+A server that does not answer then holds up its own pools, and no others.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable
+
+
+class PoolThread:
+    """Makes calls in their order, and rings after each. The calls raise nothing: what they found is theirs to keep."""
+
+    def __init__(self, pool: str, ring: Callable[[], None]) -> None:
+        self._pool = pool
+        self._ring = ring
+        self._calls: queue.SimpleQueue[Callable[[], object] | None] = queue.SimpleQueue()
+        self._thread: threading.Thread | None = None
+
+    def call(self, call: Callable[[], object]) -> None:
+        """Make this call behind those that wait already."""
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name=f"queueops-pool-{self._pool}", daemon=True)
+            self._thread.start()
+        self._calls.put(call)
+
+    def close(self, seconds: float) -> None:
+        """End it behind what waits; one that waits for its server is left alone after so many seconds."""
+        if self._thread is not None:
+            self._calls.put(None)
+            self._thread.join(seconds)
+
+    def _run(self) -> None:
+        while (call := self._calls.get()) is not None:
+            call()
+            self._ring()
