@@ -7,15 +7,17 @@ nothing and works before Django is set up.
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from queueops.context import Context as Context
     from queueops.context import current as current
     from queueops.errors import BadArguments as BadArguments
     from queueops.errors import BadId as BadId
     from queueops.errors import BrokerUnavailable as BrokerUnavailable
+    from queueops.errors import Cancelled as Cancelled
     from queueops.errors import IdInUse as IdInUse
     from queueops.errors import NotDurable as NotDurable
     from queueops.errors import NotEncodable as NotEncodable
@@ -28,36 +30,53 @@ if TYPE_CHECKING:
     from queueops.errors import TaskFailed as TaskFailed
     from queueops.errors import TaskGone as TaskGone
     from queueops.errors import TaskSuperseded as TaskSuperseded
+    from queueops.handle import Progress as Progress
     from queueops.handle import TaskHandle as TaskHandle
     from queueops.handle import TaskStatus as TaskStatus
+    from queueops.handle import aget as aget
     from queueops.handle import get as get
+    from queueops.kinds.by_name import apush as apush
+    from queueops.kinds.by_name import push as push
+    from queueops.kinds.by_name import task_named as task_named
+    from queueops.kinds.chunked import Results as Results
     from queueops.kinds.iterator import Batch as Batch
     from queueops.kinds.iterator import Iterator as Iterator
     from queueops.kinds.mapreduce import MapReduce as MapReduce
+    from queueops.kinds.parts import Composite as Composite
     from queueops.kinds.parts import chain as chain
     from queueops.kinds.parts import group as group
     from queueops.kinds.task import task as task
     from queueops.kinds.templates import Chain as Chain
     from queueops.kinds.templates import Group as Group
+    from queueops.lease_errors import LeaseLost as LeaseLost
+    from queueops.refusals import DurabilityUnsupported as DurabilityUnsupported
+    from queueops.result_errors import BadResult as BadResult
     from queueops.retry import Retry as Retry
     from queueops.schedule import Schedule as Schedule
+    from queueops.signals import composite_cancelled as composite_cancelled
+    from queueops.signals import composite_failed as composite_failed
+    from queueops.signals import composite_succeeded as composite_succeeded
     from queueops.signals import task_cancelled as task_cancelled
     from queueops.signals import task_failed as task_failed
     from queueops.signals import task_retried as task_retried
     from queueops.signals import task_started as task_started
     from queueops.signals import task_succeeded as task_succeeded
+    from queueops.signals import worker_idle as worker_idle
+    from queueops.states import State as State
+    from queueops.task_errors import NotImportable as NotImportable
 
-    def Depends(func: Any) -> Any:  # noqa: N802
+    def Depends(func: Any, *, scope: Literal["task", "process"] = "task") -> Any:  # noqa: N802
         """The mark of a parameter that gets what `func` gives; a type checker takes it for any parameter's default."""
 
 
 _HOMES = {
-    "queueops.context": ("current",),
+    "queueops.context": ("Context", "current"),
     "queueops.depends": ("Depends",),
     "queueops.errors": (
         "BadArguments",
         "BadId",
         "BrokerUnavailable",
+        "Cancelled",
         "IdInUse",
         "NotDurable",
         "NotEncodable",
@@ -71,22 +90,39 @@ _HOMES = {
         "TaskGone",
         "TaskSuperseded",
     ),
-    "queueops.handle": ("TaskHandle", "TaskStatus", "get"),
+    "queueops.handle": ("Progress", "TaskHandle", "TaskStatus", "aget", "get"),
+    "queueops.kinds.by_name": ("apush", "push", "task_named"),
+    "queueops.kinds.chunked": ("Results",),
     "queueops.kinds.iterator": ("Batch", "Iterator"),
     "queueops.kinds.mapreduce": ("MapReduce",),
-    "queueops.kinds.parts": ("chain", "group"),
+    "queueops.kinds.parts": ("Composite", "chain", "group"),
     "queueops.kinds.task": ("task",),
     "queueops.kinds.templates": ("Chain", "Group"),
+    "queueops.lease_errors": ("LeaseLost",),
+    "queueops.refusals": ("DurabilityUnsupported",),
+    "queueops.result_errors": ("BadResult",),
     "queueops.retry": ("Retry",),
     "queueops.schedule": ("Schedule",),
-    "queueops.signals": ("task_cancelled", "task_failed", "task_retried", "task_started", "task_succeeded"),
+    "queueops.signals": (
+        "composite_cancelled",
+        "composite_failed",
+        "composite_succeeded",
+        "task_cancelled",
+        "task_failed",
+        "task_retried",
+        "task_started",
+        "task_succeeded",
+        "worker_idle",
+    ),
+    "queueops.states": ("State",),
+    "queueops.task_errors": ("NotImportable",),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = sorted([*_HOME_OF, "__version__"])
 
 
-_MODULES = ("control", "inspect", "schedules")
+_MODULES = ("control", "events", "inspect", "schedules")
 
 
 def __getattr__(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""What an annotation means for an argument: how it is converted back, and which types are right at first sight."""
+"""Annotations: how an argument or a result is converted back, and which types are right at first sight."""
 
 from __future__ import annotations
 
@@ -10,22 +10,27 @@ from collections.abc import Callable, Sequence
 from dataclasses import is_dataclass
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
+from functools import partial
 from typing import Any
 from uuid import UUID
 
 import msgspec
 
+from queueops.text_types import TEXT_TYPES, either_version, is_text_type, read_text
+
 Accepted = frozenset[type] | None
 Positional = Callable[[bytes], tuple[list[Any], dict[str, msgspec.Raw]]]
 
 _SCALARS = frozenset({int, str, float, bool, bytes, datetime, date, time, timedelta, Decimal, UUID, type(None)})
-_TYPED = (date, time, timedelta, Decimal, UUID, bytes, msgspec.Struct)
+_TYPED = (date, time, timedelta, Decimal, UUID, bytes, msgspec.Struct, *TEXT_TYPES)
 _UNIONS = (typing.Union, types.UnionType)
 
 
 def hints(func: Callable[..., Any]) -> dict[str, Any]:
     """The annotations of a function, those in strings resolved; what cannot be resolved is Any."""
-    inner = inspect.unwrap(func)
+    inner: Any = inspect.unwrap(func)
+    while isinstance(inner, partial):  # as the iterate of an iterator is, whose first argument no push gives
+        inner = inspect.unwrap(inner.func)
     try:
         return typing.get_type_hints(inner, include_extras=True)
     except Exception:  # resolving evaluates the application's text, such as names that only type checkers import
@@ -34,10 +39,10 @@ def hints(func: Callable[..., Any]) -> dict[str, Any]:
 
 def decoder_type(parameter: inspect.Parameter) -> Any:
     """The type to convert an argument to; Any where the annotation is none that msgspec can hold."""
-    wanted = Any if parameter.annotation is parameter.empty else parameter.annotation
+    wanted = Any if parameter.annotation is parameter.empty else either_version(parameter.annotation)
     if wanted is not Any and parameter.default is None:
         wanted = wanted | None if not isinstance(wanted, str) else Any
-    return wanted if _is_supported(wanted) else Any
+    return wanted if is_supported(wanted) else Any
 
 
 def is_unreadable(parameter: inspect.Parameter) -> bool:
@@ -53,7 +58,7 @@ def is_changed(value: Any) -> bool:
         return any(map(is_changed, value))
     if isinstance(value, enum.Enum):
         return not isinstance(value, (str, int))
-    return isinstance(value, _TYPED) or is_dataclass(value)
+    return isinstance(value, _TYPED) or is_dataclass(value) or hasattr(value, "model_dump")
 
 
 def accepted(wanted: Any) -> Accepted:
@@ -62,6 +67,16 @@ def accepted(wanted: Any) -> Accepted:
         return None
     members = typing.get_args(wanted) if typing.get_origin(wanted) in _UNIONS else (wanted,)
     return frozenset(member for member in (type(None) if m is None else m for m in members) if _is_simple(member))
+
+
+def is_supported(wanted: Any) -> bool:
+    """Whether values can be converted to this type."""
+    try:
+        found = msgspec.inspect.type_info(wanted)
+        decoder(wanted)
+    except Exception:  # msgspec says in many ways that it cannot hold a type, and looks into the application's classes
+        return False
+    return not any(_is_foreign(kind) for kind in _walk(found, set()))
 
 
 def decoder(wanted: Any) -> msgspec.json.Decoder[Any]:
@@ -127,17 +142,10 @@ def _is_simple(kind: Any) -> bool:
     return kind in _SCALARS or (isinstance(kind, type) and issubclass(kind, enum.Enum))
 
 
-def _is_supported(wanted: Any) -> bool:
-    try:
-        found = msgspec.inspect.type_info(wanted)
-        decoder(wanted)
-    except Exception:  # msgspec says in many ways that it cannot hold a type, and looks into the application's classes
-        return False
-    return not any(_is_foreign(kind) for kind in _walk(found, set()))
-
-
 def _is_foreign(kind: Any) -> bool:
-    return isinstance(kind, msgspec.inspect.CustomType) and not hasattr(kind.cls, "model_validate")
+    if not isinstance(kind, msgspec.inspect.CustomType):
+        return False
+    return not (hasattr(kind.cls, "model_validate") or is_text_type(kind.cls))
 
 
 def _walk(kind: Any, seen: set[int]) -> typing.Iterator[Any]:
@@ -155,5 +163,5 @@ def _walk(kind: Any, seen: set[int]) -> typing.Iterator[Any]:
 
 
 def _made(kind: type[Any], value: Any) -> Any:
-    """An instance of a class that msgspec does not know: a model of pydantic."""
-    return kind.model_validate(value)
+    """An instance of a class that msgspec does not know: a path, an address, a model of pydantic."""
+    return read_text(kind, value) if is_text_type(kind) else kind.model_validate(value)

@@ -17,11 +17,23 @@ class QueueOpsConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Register the checks and import every app's `tasks` module."""
-        from queueops.checks import check_environment, check_schedules, check_settings, check_store
+        """Register the checks, mask the lines of our loggers, and import every app's `tasks` module."""
+        from queueops import composite_signals, endings, logs, waiting
+        from queueops.checks import check_commands, check_environment, check_schedules, check_settings, check_store
 
         checks.register(check_settings, "queueops")
         checks.register(check_environment, "queueops")
+        checks.register(check_commands, "queueops")
         checks.register(check_schedules, "queueops")
         checks.register(check_store, "queueops", deploy=True)
+        logs.protect()
+        waiting.explain = _explain
+        endings.listen(composite_signals.send)
         autodiscover_modules("tasks")
+
+
+def _explain(pool: str, task_id: str, state: str) -> str:
+    """Why a task did not end in time. Imported here: most processes never ask."""
+    from queueops.inspect.timeouts import reason
+
+    return reason(pool, task_id, state)

@@ -12,9 +12,10 @@ from typing import Any
 
 from django.conf import settings as django_settings
 from django.core.checks import CheckMessage, Error, Warning
+from django.core.management import get_commands
 from django.utils.module_loading import import_string
 
-from queueops import conf
+from queueops import conf, registry
 from queueops.errors import BadSetting, BadUrl, EmbeddedFailed, QueueOpsError, UnknownSetting
 
 
@@ -31,6 +32,20 @@ def check_environment(**_: Any) -> list[CheckMessage]:
         return []
     settings = conf.current()
     return [*_missing_middlewares(settings), *_unreadable_address(settings), *_missing_server(settings)]
+
+
+def check_commands(**_: Any) -> list[CheckMessage]:
+    """No other app has a management command of the same name that Django runs in place of ours."""
+    from queueops.management.subcommands import SUBCOMMANDS
+
+    found: list[CheckMessage] = []
+    for name, (app, command) in SUBCOMMANDS.items():
+        owner = get_commands().get(command, app)
+        if owner != app:
+            text = f"'manage.py {command}' runs the command of the app {owner!r}, which stands before {app!r} in"
+            hint = f"Write 'manage.py queueops {name}', or put {app!r} before {owner!r}."
+            found.append(Warning(f"{text} INSTALLED_APPS.", hint=hint, id="queueops.W004"))
+    return found
 
 
 def check_schedules(**_: Any) -> list[CheckMessage]:
@@ -88,13 +103,16 @@ def _contradictions(settings: conf.Settings) -> Iterator[CheckMessage]:
 
 
 def _missing_middlewares(settings: conf.Settings) -> Iterator[CheckMessage]:
-    for path in settings.middleware:
+    named: list[tuple[Any, str]] = [(path, "QUEUEOPS['MIDDLEWARE']") for path in settings.middleware]
+    for (_, name), handler in registry.handlers().items():
+        named += [(each, f"the task {name}") for each in getattr(handler, "middleware", ())]
+    for middleware, place in dict.fromkeys(named):
         try:
-            problem = _not_taking(import_string(path))
+            problem = _not_taking(import_string(middleware) if isinstance(middleware, str) else middleware)
         except ImportError as error:
             problem = f"cannot be imported: {error}"
         if problem:
-            text = f"The middleware {path!r} of QUEUEOPS['MIDDLEWARE'] {problem}"
+            text = f"The middleware {middleware!r} of {place} {problem}"
             hint = "Write the dotted path of a class or function that takes get_result, as in queueops.middleware."
             yield Error(text, hint=hint, id="queueops.E002")
 
@@ -118,9 +136,8 @@ def _unreadable_address(settings: conf.Settings) -> Iterator[CheckMessage]:
     try:
         check(settings.url, **settings.connect)
     except (BadUrl, BadSetting) as error:
-        yield Error(
-            str(error), hint="Correct QUEUEOPS_URL or the settings; the server is not asked.", id="queueops.E004"
-        )
+        place = conf.url_source() if isinstance(error, BadUrl) else "the settings"
+        yield Error(str(error), hint=f"Correct {place}; the server is not asked.", id="queueops.E004")
 
 
 def _missing_server(settings: conf.Settings) -> Iterator[CheckMessage]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
+from queueops.endings import Ended
+
 
 class Command(msgspec.Struct, frozen=True):
     """What a transition in ``pool`` means for a task of the pool ``to``. Whoever takes it has it for 5 seconds.
@@ -34,8 +36,12 @@ class Told(msgspec.Struct, frozen=True):
 
 
 class Posted(msgspec.Struct, frozen=True):
-    """The answer to one call about commands: of each that was applied, what was taken, and whether more are due."""
+    """The answer to one call about commands: of each that was applied, what was taken, and whether more are due.
+
+    ``ended`` are the composites that this call ended: the caller has signals of them sent.
+    """
 
     answers: list[tuple[str, bytes]]
     taken: list[Command]
     more: bool
+    ended: list[Ended] = []

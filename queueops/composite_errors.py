@@ -16,13 +16,20 @@ class PlantingLost(QueueOpsError):
     count: int
 
 
-class EmptyComposite(QueueOpsError, ValueError):
+class UnfitParts(QueueOpsError):
+    """The parts cannot be made a composite.
+
+    An iterator or a template that answers such parts fails at once: the same answer would come again.
+    """
+
+
+class EmptyComposite(UnfitParts, ValueError):
     """The {what} has no tasks. Give it at least one."""
 
     what: str
 
 
-class NoPart(QueueOpsError, TypeError):
+class NoPart(UnfitParts, TypeError):
     """{value} can't be part of {name}: use {advice}."""
 
     value: str
@@ -30,7 +37,7 @@ class NoPart(QueueOpsError, TypeError):
     advice: str
 
 
-class CompositeTooLarge(QueueOpsError, ValueError):
+class CompositeTooLarge(UnfitParts, ValueError):
     """The composite {name} has more than {limit} {what}. {advice}"""
 
     name: str
@@ -39,21 +46,21 @@ class CompositeTooLarge(QueueOpsError, ValueError):
     advice: str
 
 
-class IdTwice(QueueOpsError, ValueError):
+class IdTwice(UnfitParts, ValueError):
     """The composite {name} has two parts with the id {id!r}."""
 
     id: str
     name: str
 
 
-class BadBatch(QueueOpsError, TypeError):
+class BadBatch(UnfitParts, TypeError):
     """{name}.iterate() must answer a Batch, or None when it is done, but it answered {value}."""
 
     name: str
     value: str
 
 
-class Cycle(QueueOpsError, ValueError):
+class Cycle(UnfitParts, ValueError):
     """The composite {name} contains itself, with the same arguments: it would never end."""
 
     name: str

@@ -8,22 +8,34 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cache
+from enum import StrEnum
+from fnmatch import fnmatchcase
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
 from django.conf import settings as django_settings
+from django.core.exceptions import ImproperlyConfigured
 from django.core.signals import setting_changed
 
 from queueops import readings as read
 from queueops.errors import BadSetting, QueueOpsError, UnknownSetting, advice
-from queueops.scrub import scrub
+from queueops.redact import DEFAULT, PATTERNS, Redactor
 
 DAY = 86400.0
+URL_VARIABLE = "QUEUEOPS_URL"
+"""The environment variable that wins over the setting ``URL``."""
 MOST_RATE = 100_000.0
 """Starts a second that a lane may be limited to: more than a pool can do."""
 RETENTION = {"succeeded": DAY, "failed": 14 * DAY, "cancelled": DAY}
-REDACT = ("password", "passwd", "token", "secret", "authorization", "api_key", "cookie")
+
+
+class Transactions(StrEnum):
+    """What a push within a database transaction does."""
+
+    NOW = "now"
+    WARN = "warn"
+    ON_COMMIT = "on_commit"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +54,13 @@ class PoolSettings:
     timeout: float | None = None  # seconds; None = no limit
     retries: int | None = None  # None = as the task says
     lanes: Mapping[str, LaneSettings] = field(default_factory=dict)
+    lane_patterns: Mapping[str, LaneSettings] = field(default_factory=dict)  # for all other lanes; * = any letters
+
+    def pattern_of(self, lane: str) -> LaneSettings | None:
+        """What the first pattern that fits says of a lane; None for a lane that has settings of its own."""
+        if lane in self.lanes:
+            return None
+        return next((found for pattern, found in self.lane_patterns.items() if fnmatchcase(lane, pattern)), None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,9 +89,11 @@ class Settings:
     middleware: tuple[str, ...] = ()
     lease: float = 30.0  # seconds; extended three times in that time
     max_crashes: int = 3
+    hung_after: float = 300.0  # seconds without a sign of life; then a process is killed and its tasks are judged
     grace: float = 25.0  # seconds that a worker's tasks have to end at shutdown
     unknown_after: float = 7 * DAY  # then a task whose name no worker knows is quarantined
-    redact: tuple[str, ...] = REDACT
+    redact: tuple[str, ...] = PATTERNS
+    transactions: Transactions = Transactions.NOW  # a push within a database transaction
     read_only: bool = False  # the console shows and changes nothing
     connect: Mapping[str, Any] = field(default_factory=dict)  # options for redis-py's client
     retry: BrokerRetry = BrokerRetry()
@@ -83,7 +104,11 @@ class Settings:
 
 
 def _pool(value: Any) -> PoolSettings:
-    return PoolSettings(**POOL(value))
+    found = POOL(value)
+    lanes: dict[str, LaneSettings] = found.pop("lanes", {})
+    patterns = {lane: said for lane, said in lanes.items() if "*" in lane}
+    named = {lane: said for lane, said in lanes.items() if "*" not in lane}
+    return PoolSettings(**found, lanes=named, lane_patterns=patterns)
 
 
 def _lane(value: Any) -> LaneSettings:
@@ -106,7 +131,11 @@ LANE = read.table(
     }
 )
 POOL = read.table(
-    {"timeout": read.optional(read.seconds(0.001)), "retries": read.optional(read.whole(0)), "lanes": read.each(_lane)}
+    {
+        "timeout": read.optional(read.seconds(0.001)),
+        "retries": read.optional(read.whole(0)),
+        "lanes": read.each(_lane, read.lane_or_pattern),
+    }
 )
 KEPT = read.table(dict.fromkeys(RETENTION, read.seconds(0)))
 CONNECT: dict[str, read.Reader[Any]] = (
@@ -144,9 +173,11 @@ READERS: dict[str, read.Reader[Any]] = {
     "MIDDLEWARE": read.texts,
     "LEASE": read.seconds(0.1, read.DAY),
     "MAX_CRASHES": read.whole(1),
+    "HUNG_AFTER": read.seconds(1, DAY),
     "GRACE": read.seconds(0, read.DAY),
     "UNKNOWN_AFTER": read.seconds(1),
     "REDACT": read.texts,
+    "TRANSACTIONS": read.choice(Transactions),
     "READ_ONLY": read.flag,
     "CONNECT": read.table(CONNECT, refused=OURS),
     "RETRY": _retry,
@@ -161,11 +192,11 @@ def read_settings(raw: Any, environment: Mapping[str, str] | None = None) -> tup
     if not isinstance(raw, Mapping):
         return Settings(), [BadSetting(place="QUEUEOPS", value=repr(raw), expected="a dict")]
     chosen = dict(raw)
-    if address := (os.environ if environment is None else environment).get("QUEUEOPS_URL"):
+    if address := (os.environ if environment is None else environment).get(URL_VARIABLE):
         chosen["URL"] = address
     errors: list[QueueOpsError] = []
     values = dict(_values(chosen, errors))
-    return Settings(**values), errors
+    return Settings(**values), [_of_variable(error) if address else error for error in errors]
 
 
 @cache
@@ -175,6 +206,19 @@ def current() -> Settings:
     if errors:
         raise errors[0]
     return found
+
+
+def redactor() -> Redactor:
+    """What masks secrets by the setting REDACT; by its default while the settings cannot be read."""
+    try:
+        return _redactor(current().redact)
+    except (QueueOpsError, ImproperlyConfigured):  # their error must be shown, and not end in another one
+        return DEFAULT
+
+
+@lru_cache(maxsize=8)
+def _redactor(patterns: tuple[str, ...]) -> Redactor:
+    return Redactor(patterns)
 
 
 def problems() -> list[QueueOpsError]:
@@ -200,8 +244,21 @@ def _error(key: str, value: Any, unfit: read.Unfit) -> QueueOpsError:
     place = _place(key, *unfit.path)
     if isinstance(unfit, read.Unknown):
         return UnknownSetting(place=place, advice=unfit.expected)
-    shown = scrub(repr(unfit.value if unfit.path else value))
+    shown = DEFAULT.text(repr(unfit.value if unfit.path else value))
     return BadSetting(place=place, value=shown, expected=unfit.expected)
+
+
+def _of_variable(error: QueueOpsError) -> QueueOpsError:
+    """The error of a URL that came from the environment names the variable, and not the setting."""
+    if not isinstance(error, BadSetting) or error.place != _place("URL"):
+        return error
+    text = f"The environment variable {URL_VARIABLE} is {error.value}, but it must be {error.expected}."
+    return BadSetting(text, place=URL_VARIABLE, value=error.value, expected=error.expected)
+
+
+def url_source() -> str:
+    """Where the store's URL comes from: the environment variable or the setting."""
+    return f"the environment variable {URL_VARIABLE}" if os.environ.get(URL_VARIABLE) else _place("URL")
 
 
 def _place(*keys: object) -> str:

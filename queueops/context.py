@@ -5,13 +5,16 @@ A context belongs to one start of one task. The worker makes it, runs the task i
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Iterable, Sequence
 from contextvars import ContextVar
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
-from queueops.contracts import Handler, Lease
-from queueops.durations import to_ms
+from queueops.contracts import Handler, Lease, LeaseRef
+from queueops.durations import Delay, signed_ms, to_ms
 from queueops.errors import BadOption, Cancelled, OutsideTask, Restart
+from queueops.metadata import decode_meta
 from queueops.reasons import kept
 
 if TYPE_CHECKING:
@@ -19,6 +22,8 @@ if TYPE_CHECKING:
 
 
 _MOST = 1e18
+_adding = threading.Lock()
+"""A task may go on in several threads of its own."""
 
 
 class Channel(Protocol):
@@ -31,20 +36,26 @@ class Channel(Protocol):
         """Add a line to the task's log."""
 
     def extend(self, lease: Lease, seconds: float) -> None:
-        """Give the task that much more time than its timeout allows."""
+        """Move the task's time limit by that much; a negative number moves it nearer."""
+
+    def set_deadline(self, lease: Lease, seconds: float) -> None:
+        """End the task's time that many seconds from now."""
 
 
 class Context:
     """One start of a task, as the task sees it."""
 
-    __slots__ = ("_channel", "_reason", "handler", "lease", "lost")
+    __slots__ = ("_channel", "_done", "_reason", "epoch", "handler", "lease", "limit_s", "lost")
 
-    def __init__(self, lease: Lease, handler: Handler, channel: Channel) -> None:
+    def __init__(self, lease: Lease, handler: Handler, channel: Channel, epoch: int = 0) -> None:
         self.lease = lease
+        self.epoch = epoch  # of the worker process, when it claimed the task
         self.handler = handler
         self._channel = channel
         self._reason: str | None = None
         self.lost = False
+        self._done: float = 0
+        self.limit_s = None if lease.timeout_ms is None else lease.timeout_ms / 1000
 
     @property
     def id(self) -> str:
@@ -72,9 +83,19 @@ class Context:
         return self.lease.root or self.lease.id
 
     @property
+    def meta(self) -> dict[str, Any]:
+        """The metadata of the task: what its push said, and what it inherited. A copy: changing it changes nothing."""
+        return decode_meta(self.lease.meta)
+
+    @property
     def cancelled(self) -> bool:
         """Whether somebody asked to cancel this task; a long task looks now and then, and calls `cancel()`."""
         return self._reason is not None
+
+    @property
+    def cancel_requested(self) -> bool:
+        """Whether an operator or the code asked to cancel; a lost lease is not that, because the task runs again."""
+        return self._reason is not None and not self.lost
 
     @property
     def cancel_reason(self) -> str:
@@ -89,15 +110,30 @@ class Context:
         _check_amount("done", done)
         if total is not None:
             _check_amount("total", total)
-        self._channel.progress(self.lease, done, total)
+        with _adding:
+            self._channel.progress(self.lease, done, total)
+            self._done = done
+
+    def progress_add(self, amount: float) -> None:
+        """Go on by that much from what was told last; a negative amount goes back. Raises BadOption, also below 0."""
+        with _adding:
+            done = self._done + _checked_step(amount, self._done)
+            self._channel.progress(self.lease, done, None)
+            self._done = done
 
     def log(self, text: object) -> None:
         """Add a line to the task's log, of which the last 100 are kept."""
         self._channel.log(self.lease, str(text))
 
     def extend(self, seconds: float | timedelta) -> None:
-        """Ask for that many seconds more than the task's timeout allows. Without a timeout it changes nothing."""
-        self._channel.extend(self.lease, to_ms("seconds", seconds) / 1000)
+        """Move the time limit by that many seconds; a negative number moves it nearer. Without a timeout it changes
+        nothing. Raises BadOption.
+        """
+        self._channel.extend(self.lease, signed_ms("seconds", seconds) / 1000)
+
+    def set_deadline(self, seconds: float | timedelta) -> None:
+        """End this start's time that many seconds from now, whatever its timeout was. Raises BadOption."""
+        self._channel.set_deadline(self.lease, to_ms("seconds", seconds) / 1000)
 
     def restart(self, delay: float | timedelta = 0, count_attempt: bool = False) -> NoReturn:
         """End this start here and begin again after `delay` seconds; it is no attempt unless `count_attempt`."""
@@ -110,6 +146,8 @@ class Context:
     def push(self, task: Any, /, *args: Any, **kwargs: Any) -> TaskHandle[Any]:
         """Push another task that has this one's root as its root: a task or a class with its arguments, or a part, such
         as `task.s(1)`, a chain or a group. Raises what every push raises, and BadOption for what is none of these.
+
+        The push is made under this task's lease: it raises LeaseLost when this start has lost it.
         """
         handle: TaskHandle[Any] = self._descendant(task, args, kwargs).push()
         return handle
@@ -118,6 +156,24 @@ class Context:
         """The same in an async task."""
         handle: TaskHandle[Any] = await self._descendant(task, args, kwargs).apush()
         return handle
+
+    def postpone(self, delay: Delay | None, task: Any, /, *args: Any, **kwargs: Any) -> TaskHandle[Any]:
+        """The same as `push`, not before `delay`: seconds, a `timedelta`, or an aware datetime; None: its own delay."""
+        handle: TaskHandle[Any] = self._descendant(task, args, kwargs).postponed(delay).push()
+        return handle
+
+    async def apostpone(self, delay: Delay | None, task: Any, /, *args: Any, **kwargs: Any) -> TaskHandle[Any]:
+        """The same in an async task."""
+        handle: TaskHandle[Any] = await self._descendant(task, args, kwargs).postponed(delay).apush()
+        return handle
+
+    def push_many(self, task: Any, calls: Iterable[Sequence[Any]]) -> list[TaskHandle[Any]]:
+        """The same for many calls of one task or class, given as `push_many` of a task takes them."""
+        if not hasattr(task, "push_many"):
+            raise BadOption(name="task", value=task, expected="a task or a class, whose calls follow as a list")
+        one: Any = getattr(task, "task", None) if isinstance(task, type) else task
+        handles: list[TaskHandle[Any]] = one.descending(self.root, self._held, self.lease.meta).push_many(calls)
+        return handles
 
     def ask_to_cancel(self, reason: str, *, lost: bool = False) -> None:
         """Set `cancelled`: called by the worker, from any thread.
@@ -132,7 +188,18 @@ class Context:
         if not hasattr(part, "descending") or (part is task and (args or kwargs)):
             expected = "a task or a class with its arguments, or a part without any: task.s(1), a chain, a group"
             raise BadOption(name="task", value=task, expected=expected)
-        return part.descending(self.root)
+        return part.descending(self.root, self._held, self.lease.meta)
+
+    @property
+    def _held(self) -> LeaseRef:
+        return LeaseRef(self.lease.pool, self.lease.id, self.lease.fence)
+
+
+def _checked_step(amount: object, done: float) -> float:
+    if isinstance(amount, bool) or not isinstance(amount, (int, float)) or not 0 <= done + amount <= _MOST:
+        expected = f"a number that makes {done:g} another one from 0 to 1e18"
+        raise BadOption(name="amount", value=amount, expected=expected)
+    return amount
 
 
 def _check_amount(name: str, value: object) -> None:

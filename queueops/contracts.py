@@ -15,11 +15,12 @@ import msgspec
 from queueops.command_data import Command as Command
 from queueops.command_data import Posted as Posted
 from queueops.command_data import Told as Told
+from queueops.endings import Ended
+from queueops.lease_data import DEFAULT_LANE as DEFAULT_LANE
+from queueops.lease_data import Lease as Lease
 
 if TYPE_CHECKING:
     from queueops.records import Record
-
-DEFAULT_LANE = "default"
 
 
 class Conflict(StrEnum):
@@ -67,12 +68,24 @@ class Push(msgspec.Struct, kw_only=True):
     token: str = ""
 
 
+class LeaseRef(msgspec.Struct, frozen=True):
+    """The lease of a running task. What is pushed under it is refused once it is no longer current."""
+
+    pool: str
+    id: str
+    fence: int
+
+
 class Pushed(msgspec.Struct, frozen=True):
-    """The answer to one push: OK (created), REPEAT (this very push came before), EXISTS, REPLACED or AFTER."""
+    """The answer to one push: OK (created), REPEAT (this very push came before), EXISTS, REPLACED or AFTER.
+
+    ``created_ms`` is the broker's time of an OK, 0 with the other words.
+    """
 
     id: str
     uid: int
     word: str
+    created_ms: int = 0
 
 
 class Node(msgspec.Struct):
@@ -84,40 +97,6 @@ class Node(msgspec.Struct):
     push: Push
     parent: int = -1
     order: int = 0
-
-
-class Lease(msgspec.Struct, kw_only=True):
-    """A task that this worker holds, until its deadline, under a fence that every later write must carry.
-
-    ``handed_ms``: when it was handed over, by the broker's time, with a token; 0: it was claimed. ``round``: how
-    often an iterator was retried from where it was.
-    """
-
-    id: str
-    fence: int
-    uid: int = 0
-    name: str = ""
-    kind: str = "task"
-    pool: str = "default"
-    lane: str = DEFAULT_LANE
-    priority: int = 0
-    args: bytes = b""
-    attempt: int = 1
-    retries: int = 0
-    retry: str = ""
-    crashes: int = 0
-    timeout_ms: int | None = None
-    tags: tuple[str, ...] = ()
-    root: str = ""
-    parent_id: str = ""
-    trace: str = ""
-    meta: bytes = b""
-    phase: str = ""
-    previous: bytes | None = None
-    cursor: bytes = b""
-    round: int = 0
-    wait_ms: int = 0
-    handed_ms: int = 0
 
 
 class Outcome(StrEnum):
@@ -156,7 +135,7 @@ class Exchange(msgspec.Struct):
     """What one round trip brought: new leases, a word for each settlement, and when to come again.
 
     ``lost`` are the extended leases that are no longer ours, ``cancels`` those whose cancellation was asked for,
-    ``hard`` those of them that are to be interrupted,
+    ``hard`` those of them that are to be interrupted, ``ended`` the composites that this round trip ended,
     ``sleep_ms`` the time until the agenda has something for this pool, ``ready`` whether more could be claimed now;
     ``commands`` were taken; ``now_ms`` is the broker's own time.
     """
@@ -170,6 +149,7 @@ class Exchange(msgspec.Struct):
     commands: list[Command] = []
     now_ms: int = 0
     hard: list[str] = []
+    ended: list[Ended] = []
 
 
 class Extend(msgspec.Struct):
@@ -236,13 +216,18 @@ class Pushes(Protocol):
 class Producer(Protocol):
     """What creates tasks."""
 
-    def push(self, pushes: Sequence[Push], *, durable: bool = False) -> list[Pushed]:
-        """Create tasks, all of one call in the order given; raises BrokerUnavailable, StoreFull or NotDurable."""
+    def push(self, pushes: Sequence[Push], *, durable: bool = False, under: LeaseRef | None = None) -> list[Pushed]:
+        """Create tasks, all of one call in the order given; raises BrokerUnavailable, StoreFull or NotDurable.
 
-    def pushes(self, pool: str, *, durable: bool = False) -> Pushes:
+        DurabilityUnsupported is raised before anything is written.
+
+        ``under`` is the lease of the task that pushes. Raises LeaseLost, and creates nothing, when it has ended.
+        """
+
+    def pushes(self, pool: str, *, durable: bool = False, under: LeaseRef | None = None) -> Pushes:
         """The same for many batches to one pool, of which the next may be sent before the last is answered."""
 
-    def plant(self, nodes: Sequence[Node], *, durable: bool = False) -> Pushed:
+    def plant(self, nodes: Sequence[Node], *, durable: bool = False, under: LeaseRef | None = None) -> Pushed:
         """Create the tree of a composite and start it, or nothing; the same errors, and PartInUse, PlantingLost."""
 
 
@@ -269,7 +254,14 @@ class Exchanges(Protocol):
 
 
 class Broker(Producer, Protocol):
-    """What hands tasks to workers and takes their outcomes. It executes nothing."""
+    """What hands tasks to workers and takes their outcomes. It executes nothing.
+
+    It is ``spread`` when pools may be on several servers, of which one may not answer while others do.
+    """
+
+    @property
+    def spread(self) -> bool:
+        """Whether pools may be on several servers."""
 
     def exchange(
         self,
@@ -313,6 +305,9 @@ class Broker(Producer, Protocol):
         A line of a lease that comes again with its ``number`` is not written twice.
         """
 
+    def advance(self, pool: str, task_id: str, fence: int, done: float, total: float | None = None) -> str:
+        """Record the progress of a part of a composite, which counts it; answers OK, STALE or GONE."""
+
     def recover(
         self, pool: str, worker: str, running: Mapping[str, Settlement], keep: Collection[tuple[str, int]] = ()
     ) -> int:
@@ -336,6 +331,9 @@ class Storage(Protocol):
 
     def retry_policy(self, pool: str, task_id: str) -> tuple[str, int]:
         """How a task, or a chunk, is retried, and how many of its attempts have failed."""
+
+    def log(self, pool: str, task_id: str) -> list[bytes]:
+        """The lines of a task's log, at most the last 100, oldest first: JSON documents."""
 
     def find(self, task_id: str) -> tuple[str, Record] | None:
         """The pool that holds this id, and its record."""

@@ -10,10 +10,14 @@
 The function may be a plain one, a generator (what it yields is given), one made by `contextmanager`, a class whose
 instances are context managers, a context manager itself, or any of these in its async form, for async tasks only. Its
 own parameters may be dependencies too. In one start, each function is called once.
+
+With `scope="process"` it is opened once in each worker process, by the first task that needs it, and closed at the end
+of the process; all threads and the event loop share what it gives. See `process_scope`.
 """
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 from collections.abc import Callable, Iterator
 from contextlib import (
@@ -28,18 +32,28 @@ from contextlib import (
 )
 from typing import Any
 
-from queueops.errors import BadDependency
+from queueops import process_scope
+from queueops.errors import BadDependency, BadOption
+
+SCOPES = TASK, PROCESS = "task", "process"
 
 
 class Depends:
     """Marks a parameter that is no argument of the task: it gets what `func` gives."""
 
-    __slots__ = ("_call", "func", "is_async", "parts")
+    __slots__ = ("_call", "func", "is_async", "parts", "scope")
 
-    def __init__(self, func: Any) -> None:
+    def __init__(self, func: Any, *, scope: str = TASK) -> None:
+        if scope not in SCOPES:
+            raise BadOption(name="scope", value=scope, expected=" or ".join(f'"{each}"' for each in SCOPES))
         self.func = func
+        self.scope = scope
         self.is_async, self._call = _opened(func)
         self.parts = dict(_parts(func))
+        for name, part in self.parts.items():
+            if scope == PROCESS and part.scope != PROCESS:
+                reason = f"its parameter {name!r} has the scope of a task, which ends before the process does."
+                raise BadDependency(dependency=_name(func), name="Depends()", reason=reason)
 
     def __repr__(self) -> str:
         return f"Depends({_name(self.func)})"
@@ -50,23 +64,37 @@ class Depends:
 
     def enter(self, stack: ExitStack, given: dict[int, Any]) -> Any:
         """What the function gives; `given` remembers it for this start of the task."""
+        if self.scope == PROCESS and (scope := process_scope.active()) is not None:
+            return scope.value(self)
         key = id(self.func)
         if key not in given:
-            found = self._call(**{name: part.enter(stack, given) for name, part in self.parts.items()})
-            given[key] = stack.enter_context(found) if _is_opened(self.func, found) else found
+            given[key] = self.open(stack, given)
         return given[key]
 
     async def aenter(self, stack: AsyncExitStack, given: dict[int, Any]) -> Any:
         """The same in an async task."""
+        if self.scope == PROCESS and (scope := process_scope.active(asyncio.get_running_loop())) is not None:
+            return await scope.avalue(self, is_async=self.needs_loop())
         key = id(self.func)
         if key not in given:
-            found = self._call(**{name: await part.aenter(stack, given) for name, part in self.parts.items()})
-            if inspect.isawaitable(found):
-                found = await found
-            given[key] = await self._aopen(stack, found)
+            given[key] = await self.aopen(stack, given)
         return given[key]
 
-    async def _aopen(self, stack: AsyncExitStack, found: Any) -> Any:
+    def open(self, stack: ExitStack, given: dict[int, Any] | None = None) -> Any:
+        """Call the function, and open what it gives."""
+        known = {} if given is None else given
+        found = self._call(**{name: part.enter(stack, known) for name, part in self.parts.items()})
+        return stack.enter_context(found) if _is_opened(self.func, found) else found
+
+    async def aopen(self, stack: AsyncExitStack, given: dict[int, Any] | None = None) -> Any:
+        """The same in async code."""
+        known = {} if given is None else given
+        found = self._call(**{name: await part.aenter(stack, known) for name, part in self.parts.items()})
+        if inspect.isawaitable(found):
+            found = await found
+        return await self._aenter(stack, found)
+
+    async def _aenter(self, stack: AsyncExitStack, found: Any) -> Any:
         if _is_opened_async(self.func, found):
             return await stack.enter_async_context(found)
         return stack.enter_context(found) if _is_opened(self.func, found) else found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from datetime import datetime, timedelta
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from django.conf import settings
 from django.utils import timezone
@@ -33,6 +33,13 @@ def to_ms(name: str, value: float | timedelta) -> int:
     if not 0 <= seconds * 1000 <= MAX_MS:
         raise BadOption(name=name, value=value, expected="from 0 seconds to a hundred years")
     return math.ceil(seconds * 1000)
+
+
+def signed_ms(name: str, value: float | timedelta) -> int:
+    """The same of a duration that may be negative."""
+    seconds: Any = value.total_seconds() if isinstance(value, timedelta) else value
+    is_negative = isinstance(seconds, (int, float)) and seconds < 0
+    return -to_ms(name, -seconds) if is_negative else to_ms(name, value)
 
 
 def when(name: str, value: Delay) -> When:

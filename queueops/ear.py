@@ -1,4 +1,4 @@
-"""The thread that hears for all waits of a process."""
+"""The thread that hears for all waits of a process at one server."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from concurrent.futures import Future, InvalidStateError
 
 from queueops.errors import BrokerUnavailable
 from queueops.redis.broker import RedisBroker
-from queueops.redis.listener import RedisListener
+from queueops.redis.listener import Heard, RedisListener
 from queueops.refusals import StoreRefuses
 
 IDLE = 5.0
@@ -44,10 +44,12 @@ class Ear:
 
 
 class Hub:
-    """All ears of a process for one broker. Its thread runs while there are any, and a little longer."""
+    """All ears of a process for one server. Its thread runs while there are any, and a little longer."""
 
-    def __init__(self, broker: RedisBroker) -> None:
+    def __init__(self, broker: RedisBroker, pool: str = "default") -> None:
+        """``pool`` is one that the server holds."""
         self.broker = broker
+        self._pool = pool
         self._lock = threading.Lock()
         self._ears: dict[str, list[Ear]] = {}
         self._wanted: set[str] = set()  # channels to subscribe to
@@ -109,7 +111,7 @@ class Hub:
         with bell, inside:
             while True:
                 try:
-                    listener = RedisListener(self.broker)
+                    listener = RedisListener(self.broker, self._pool)
                     with contextlib.closing(listener):
                         self._again()
                         self._serve(listener, inside)
@@ -148,8 +150,8 @@ class Hub:
         if wanted:
             listener.subscribe(list(wanted))
 
-    def _hear(self, heard: list[tuple[str, str]]) -> None:
-        for word, channel in heard:
+    def _hear(self, heard: list[Heard]) -> None:
+        for word, channel, _ in heard:
             with self._lock:
                 ears = list(self._ears.get(channel, ()))
             for ear in ears:

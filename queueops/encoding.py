@@ -1,8 +1,8 @@
 """Arguments and results as JSON, the only form in which they are stored.
 
 Datetimes, dates, times, durations, UUIDs, decimals, enums, data classes, msgspec Structs, bytes and sets are encoded by
-msgspec; a model instance and everything else is refused, with advice. No arguments at all, and None as a result, are
-empty bytes.
+msgspec; paths and IP addresses are texts, models of pydantic are dumped. A model instance of Django and everything else
+is refused, with advice. No arguments at all, and None as a result, are empty bytes.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from django.utils.functional import Promise
 
 from queueops import conf
 from queueops.errors import NotDecodable, NotEncodable, PayloadTooLarge
+from queueops.text_types import TEXT_TYPES
 
 Arguments = tuple[list[Any], dict[str, Any]]
 
@@ -42,16 +43,19 @@ def encode_arguments(name: str, args: Sequence[Any], kwargs: Mapping[str, Any], 
     return data
 
 
-def encode_result(name: str, value: Any, what: str = "result") -> bytes:
-    """What the task `name` returned as JSON, or empty bytes for None. Raises NotEncodable and PayloadTooLarge."""
+def encode_result(name: str, value: Any, what: str = "result", label: str = "it") -> bytes:
+    """What the task `name` returned as JSON, or empty bytes for None. Raises NotEncodable and PayloadTooLarge.
+
+    `what` and `label` name the value in their messages.
+    """
     if value is None:
         return b""
     try:
         data = _encode(value)
     except Exception as error:  # of whatever the result's own code raises while it is encoded
-        raise _explain(what, name, [("it", value)], error) from error
+        raise _explain(what, name, [(label, value)], error) from error
     if b"null" in data:
-        _refuse_infinite(what, name, [("it", value)])
+        _refuse_infinite(what, name, [(label, value)])
     if len(data) > conf.current().payload_limit:
         raise PayloadTooLarge(what=what, name=name, size=len(data), limit=conf.current().payload_limit)
     return data
@@ -93,6 +97,8 @@ def plain(value: Any) -> Any:
     for kind, convert in zip((str, int, float), _PLAIN, strict=True):
         if isinstance(value, kind):
             return convert(value)
+    if isinstance(value, TEXT_TYPES):
+        return str(value)
     if callable(dump := getattr(value, "model_dump", None)):  # pydantic
         return dump(mode="json")
     raise _Unfit(_advice(value))

@@ -135,9 +135,6 @@ class BadArguments(QueueOpsError, TypeError):
     reason: str
 
 
-ArgumentError = BadArguments
-
-
 class NotEncodable(QueueOpsError, TypeError):
     """The {what} of {name} cannot be stored: {path} is {type}. {advice}"""
 
@@ -329,11 +326,12 @@ class TaskCancelled(QueueOpsError):
 
 
 class ResultTimeout(QueueOpsError, TimeoutError):
-    """The task {id} did not end within {seconds} s; it is {state}. It goes on; ask again later."""
+    """The task {id} did not end within {seconds} s; it is {state}. {reason}"""
 
     id: str
     seconds: float
     state: str
+    reason: str
 
 
 class TaskGone(QueueOpsError, LookupError):

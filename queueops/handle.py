@@ -2,66 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Any, Generic, TypeVar, cast
+import asyncio
+import os
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
 
-import msgspec
-
-from queueops import waiting
+from queueops import registry, waiting
+from queueops.celery_names import HANDLE_METHODS, missing_attribute
+from queueops.composite_data import PartRef
+from queueops.composite_results import composite_value, type_of
 from queueops.durations import Delay, when
-from queueops.encoding import decode_result
 from queueops.errors import TaskGone, TaskSuperseded
-from queueops.failures import error_of, raised_by
+from queueops.failures import raised_by
 from queueops.ids import check_id, check_lane
 from queueops.reasons import kept
 from queueops.records import Record
 from queueops.redis import broker as brokers
-from queueops.states import State
+from queueops.states import CONTAINERS, State
+from queueops.status import Progress as Progress
+from queueops.status import TaskStatus as TaskStatus
+from queueops.status import progress_of, status_of
+from queueops.task_errors import WaitOnEventLoop
 
 Result = TypeVar("Result", covariant=True)
 MAPREDUCE, AFTER = "mapreduce", "AFTER"
-
-
-class Progress(msgspec.Struct, frozen=True):
-    """How far a task is; `total` is None when it did not say of how much."""
-
-    done: float
-    total: float | None = None
-
-    @property
-    def share(self) -> float | None:
-        """From 0 to 1, or None when the total is unknown."""
-        return min(1.0, self.done / self.total) if self.total else None
-
-
-class TaskStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """A task as it was at one moment. Times are milliseconds of the epoch; `attempt` counts those that failed.
-
-    `chunks` counts the chunks of a map-reduce task by their state (pending, active, errored, done, failed).
-    """
-
-    id: str
-    pool: str
-    name: str
-    state: State
-    priority: int
-    attempt: int
-    retries: int
-    crashes: int
-    created_ms: int
-    due_ms: int | None
-    begun_ms: int | None
-    ended_ms: int | None
-    worker: str
-    progress: Progress | None
-    reason: str
-    error: str
-    tags: tuple[str, ...]
-    chunks: dict[str, int] | None = None
-
-    @property
-    def is_over(self) -> bool:
-        """Whether the task has ended."""
-        return self.state in (State.SUCCEEDED, State.FAILED, State.CANCELLED)
 
 
 class TaskHandle(Generic[Result]):
@@ -73,16 +37,29 @@ class TaskHandle(Generic[Result]):
     somebody has it run again, and no later push's. Without one, and in all else, whatever has the id is meant.
     """
 
-    __slots__ = ("id", "pool", "uid", "word")
+    in_memory: ClassVar[Any] = None
+    """The store in memory of a test, for the handles that are made while it stands for the real one."""
+
+    __slots__ = ("_memory", "id", "pool", "uid", "word")
 
     def __init__(self, id: str, pool: str = "default", word: str = "", uid: int = 0) -> None:
         self.id = id
         self.pool = pool
         self.word = word
         self.uid = uid
+        self._memory = TaskHandle.in_memory
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.id, self.pool, self.word, self.uid)
 
     def __repr__(self) -> str:
         return f"<TaskHandle {self.id} in {self.pool}>"
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name):
+            """Say what to write in place of a method of another task queue."""
+            raise missing_attribute(self, name, "handle", HANDLE_METHODS)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, TaskHandle):
@@ -100,7 +77,11 @@ class TaskHandle(Generic[Result]):
         if record is None:
             return None
         chunked = record.kind == MAPREDUCE
-        return status_of(record, brokers.get_broker().chunk_counts(self.pool, self.id) if chunked else None)
+        return status_of(record, self._broker.chunk_counts(self.pool, self.id) if chunked else None)
+
+    async def astatus(self) -> TaskStatus | None:
+        """The same for async code."""
+        return await waiting.in_thread(self.status)
 
     @property
     def state(self) -> State | None:
@@ -112,32 +93,37 @@ class TaskHandle(Generic[Result]):
     def progress(self) -> Progress | None:
         """What the task said of its progress, or None when it said nothing."""
         record = self._record()
-        return None if record is None else _progress(record)
+        return None if record is None else progress_of(record)
 
     # Waiting
 
     def result(self, timeout: float | None = None) -> Result:
         """Wait for the end, at most `timeout` seconds (None: for ever), and return what the task returned.
 
-        The value is plain JSON data: a tuple comes back as a list. Raises TaskFailed, TaskCancelled, ResultTimeout,
+        The value is converted by the return annotation, as arguments are by theirs; without one it is plain JSON.
+        Raises TaskFailed, TaskCancelled, ResultTimeout, BadResult for a value that does not fit the annotation,
         TaskGone when there is no such task any more, or TaskSuperseded when a later push has its place; and
-        BrokerUnavailable when the store does not answer within that time, or within 2 s.
+        BrokerUnavailable when the store does not answer within that time, or within 2 s. Raises WaitOnEventLoop (a
+        SynchronousOnlyOperation of Django) in a thread that runs an event loop: async code waits with `aresult`.
         """
+        _refuse_event_loop()
         patience = waiting.Patience.of(timeout)
         self._check()
         while True:
-            waiting.wait(self.pool, self.id, patience, self._generation)
+            waiting.wait(self._broker, self.pool, self.id, patience, self._generation)
             if (record := self._ended()) is not None:
-                return cast(Result, outcome(record))
+                return cast(Result, self._outcome(record))
 
     async def aresult(self, timeout: float | None = None) -> Result:
         """The same for async code; a waiting coroutine holds no thread."""
         patience = waiting.Patience.of(timeout)
         self._check()
         while True:
-            await waiting.await_end(self.pool, self.id, patience, self._generation)
+            await waiting.await_end(self._broker, self.pool, self.id, patience, self._generation)
             if (record := await waiting.in_thread(self._ended)) is not None:
-                return cast(Result, outcome(record))
+                if record.kind in CONTAINERS:  # it asks the store for the names of the parts
+                    return cast(Result, await waiting.in_thread(partial(self._outcome, record)))
+                return cast(Result, self._outcome(record))
 
     # Acting
 
@@ -149,6 +135,10 @@ class TaskHandle(Generic[Result]):
         """
         return self._control("cancel", kept(reason), hard=hard)
 
+    async def acancel(self, reason: str = "", *, hard: bool = False) -> bool:
+        """The same for async code."""
+        return await waiting.in_thread(partial(self.cancel, reason, hard=hard))
+
     def retry(self, everything: bool = False) -> bool:
         """Run an ended task again, or one that waits for its next attempt at once. False when its state forbids it.
 
@@ -157,18 +147,32 @@ class TaskHandle(Generic[Result]):
         """
         return self._control("retry", "all" if everything else "")
 
+    async def aretry(self, everything: bool = False) -> bool:
+        """The same for async code."""
+        return await waiting.in_thread(partial(self.retry, everything))
+
     def run_now(self) -> bool:
         """Start a postponed task at once. False when its state forbids it."""
         return self._control("run_now")
+
+    async def arun_now(self) -> bool:
+        """The same for async code."""
+        return await waiting.in_thread(self.run_now)
 
     def postpone(self, delay: Delay) -> bool:
         """Let a task that has not begun wait so many seconds, or until a moment. False when its state forbids it."""
         moment = when("delay", delay)
         return self._control("postpone", f"+{moment.delay_ms or 0}" if moment.due_ms is None else moment.due_ms)
 
+    async def apostpone(self, delay: Delay) -> bool:
+        """The same for async code."""
+        return await waiting.in_thread(partial(self.postpone, delay))
+
     def _control(self, verb: str, value: str | int = "", *, hard: bool = False) -> bool:
         self._check()
-        (row,) = brokers.get_broker().control(self.pool, verb, [self.id], value=value, hard=hard)
+        rows = self._broker.control(self.pool, verb, [self.id], value=value, hard=hard)
+        registry.tell_cancelled(self.pool, verb, rows)
+        (row,) = rows
         return row.word in ("OK", "REPEAT")
 
     def _check(self) -> None:
@@ -178,7 +182,12 @@ class TaskHandle(Generic[Result]):
 
     def _record(self) -> Record | None:
         self._check()
-        return brokers.get_broker().record(self.pool, self.id)
+        record: Record | None = self._broker.record(self.pool, self.id)
+        return record
+
+    @property
+    def _broker(self) -> Any:
+        return brokers.get_broker() if self._memory is None else self._memory
 
     @property
     def _generation(self) -> waiting.Generation:
@@ -190,10 +199,19 @@ class TaskHandle(Generic[Result]):
         if record is None:
             raise TaskGone(id=self.id, pool=self.pool)
         if not self._generation.is_it(record.push_uid):
-            record = brokers.get_broker().last(self.pool, self.id)
+            record = self._broker.last(self.pool, self.id)
             if record is None or not self._generation.is_it(record.push_uid):
                 raise TaskSuperseded(id=self.id)
         return record if record.is_over else None
+
+    def _outcome(self, record: Record) -> Any:
+        """What an ended task returned. Raises TaskFailed, TaskCancelled or BadResult."""
+        if record.state != State.SUCCEEDED:
+            raise raised_by(record)
+        if record.kind not in CONTAINERS:
+            return type_of(record.kind, record.name).decode(record.result)
+        composite = PartRef(0, record.pool, record.id, record.kind, record.name, record.on_failure)
+        return composite_value(self._broker, composite, record.result)
 
 
 def get(id: str) -> TaskHandle[Any] | None:
@@ -202,36 +220,16 @@ def get(id: str) -> TaskHandle[Any] | None:
     return None if found is None else TaskHandle(id, found[0])
 
 
-def outcome(record: Record) -> Any:
-    """What an ended task returned. Raises TaskFailed or TaskCancelled."""
-    if record.state == State.SUCCEEDED:
-        return decode_result(record.name, record.result)
-    raise raised_by(record)
+async def aget(id: str) -> TaskHandle[Any] | None:
+    """The same for async code."""
+    return await waiting.in_thread(partial(get, id))
 
 
-def status_of(record: Record, chunks: dict[str, int] | None = None) -> TaskStatus:
-    """What a record says, in public words."""
-    return TaskStatus(
-        id=record.id,
-        pool=record.pool,
-        name=record.name,
-        state=State(record.state),
-        priority=record.priority,
-        attempt=record.attempt,
-        retries=record.retries,
-        crashes=record.crashes,
-        created_ms=record.created,
-        due_ms=record.due,
-        begun_ms=record.begun,
-        ended_ms=record.ended,
-        worker=record.worker,
-        progress=_progress(record),
-        reason=record.reason,
-        error=error_of(record).message if record.error else "",
-        tags=record.tags,
-        chunks=chunks,
-    )
-
-
-def _progress(record: Record) -> Progress | None:
-    return None if record.progress is None else Progress(record.progress, record.total)
+def _refuse_event_loop() -> None:
+    """Raise WaitOnEventLoop where waiting would hold up an event loop; DJANGO_ALLOW_ASYNC_UNSAFE permits it."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return
+    if not os.environ.get("DJANGO_ALLOW_ASYNC_UNSAFE"):
+        raise WaitOnEventLoop()

@@ -1,6 +1,7 @@
 """One line per event, for people (text) and for machines (JSON).
 
-Passwords of URLs are replaced, and control characters escaped.
+Secrets are masked by the setting REDACT, and control characters escaped; for the loggers of QueueOps in each format,
+also in that of a project with formatters of its own (`protect`).
 
 What a call passes as `extra` becomes `key=value`, or a key of the JSON object:
 
@@ -14,19 +15,27 @@ from __future__ import annotations
 import json
 import logging
 import logging.config
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from queueops.conf import redactor
 from queueops.errors import BadOption
-from queueops.scrub import scrub
+from queueops.redact import MASK
 
 FORMATS = ("text", "json")
 LONGEST = 16_000  # characters of one line
 
 TOLD = "told"
-_STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
-_CONTROL = {code: f"\\x{code:02x}" for code in (*range(32), 127)} | {10: "\\n", 13: "\\r", 9: "\\t"}
+_ESCAPED = (*range(32), *range(127, 160), 0x2028, 0x2029, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
+"""Control characters, the separators that end a line for some readers, and those that turn the direction of a text."""
+_CONTROL = {code: f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}" for code in _ESCAPED}
+_CONTROL |= {10: "\\n", 13: "\\r", 9: "\\t"}
+_IN_JSON = {code: f"\\u{code:04x}" for code in _ESCAPED}
+OURS = ("queueops.worker", "queueops.watchdog", "queueops.outbox", "queueops.waiting", "console.audit")
+MASKED = "queueops_masked"
+"""A record with this attribute has been masked."""
+_STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName", MASKED}
 
 
 def configure(log_format: str = "text", level: str = "INFO") -> None:
@@ -50,10 +59,11 @@ class TextFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """The event as one line."""
-        parts = [_time(record), record.levelname, record.name, record.getMessage()]
-        parts += [f"{key}={_plain(value)}" for key, value in _extra(record) if key != TOLD]
+        parts = [_time(record), record.levelname, record.name, _message(record)]
+        extra = " ".join(f"{key}={_plain(value)}" for key, value in _extra(record) if key != TOLD)
+        parts += [redactor().text(extra)] if extra else []
         parts += _traceback(self, record)
-        return scrub(" ".join(parts)).translate(_CONTROL)[:LONGEST]
+        return " ".join(parts).translate(_CONTROL)[:LONGEST]
 
 
 class JsonFormatter(logging.Formatter):
@@ -65,16 +75,41 @@ class JsonFormatter(logging.Formatter):
             "time": _time(record),
             "level": record.levelname,
             "logger": record.name,
-            "message": scrub(record.getMessage())[:LONGEST],
+            "message": _message(record)[:LONGEST],
             "pid": record.process,
         }
         extra = dict(_extra(record))
         told = extra.pop(TOLD, None)
         given = (told if isinstance(told, dict) else {}) | extra
-        event |= {str(key): _jsonable(value) for key, value in given.items() if key not in event}
+        event |= {str(key): _jsonable(key, value) for key, value in given.items() if key not in event}
         for text in _traceback(self, record):
-            event["exception"] = scrub(text)[-LONGEST:]
-        return json.dumps(event, ensure_ascii=False)
+            event["exception"] = text[-LONGEST:]
+        return json.dumps(event, ensure_ascii=False).translate(_IN_JSON)
+
+
+class MaskingFilter(logging.Filter):
+    """Masks a record before any handler sees it, so that each formatter writes a line without secrets."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Mask the arguments of the message (its text stays, by which error trackers group), and the traceback."""
+        if not hasattr(record, MASKED):
+            if isinstance(record.args, Mapping):
+                record.args = {name: _masked(value) for name, value in record.args.items()}
+            elif record.args:
+                record.args = tuple(map(_masked, record.args))
+            else:
+                record.msg = _masked(record.msg)
+            record.exc_text = "".join(_traceback(logging.Formatter(), record)) or record.exc_text
+            setattr(record, MASKED, True)
+        return True
+
+
+def protect() -> None:
+    """Mask the lines of our own loggers, whatever the project's LOGGING does with them."""
+    for name in OURS:
+        logger = logging.getLogger(name)
+        if not any(isinstance(known, MaskingFilter) for known in logger.filters):
+            logger.addFilter(MaskingFilter())
 
 
 def _time(record: logging.LogRecord) -> str:
@@ -85,10 +120,21 @@ def _extra(record: logging.LogRecord) -> Iterator[tuple[str, Any]]:
     return ((key, value) for key, value in vars(record).items() if key not in _STANDARD)
 
 
+def _message(record: logging.LogRecord) -> str:
+    return record.getMessage() if hasattr(record, MASKED) else redactor().text(record.getMessage())
+
+
 def _traceback(formatter: logging.Formatter, record: logging.LogRecord) -> list[str]:
+    if hasattr(record, MASKED) and record.exc_text:
+        return [record.exc_text]
     if record.exc_info and record.exc_info[0] is not None:
-        return [formatter.formatException(record.exc_info)]
+        return [redactor().text(formatter.formatException(record.exc_info))]
     return []
+
+
+def _masked(value: Any) -> Any:
+    """Numbers stay what they are, for %d."""
+    return value if isinstance(value, int | float) else redactor().text(str(value)).translate(_CONTROL)
 
 
 def _plain(value: Any) -> str:
@@ -96,7 +142,9 @@ def _plain(value: Any) -> str:
     return json.dumps(text, ensure_ascii=False) if not text or any(mark in text for mark in ' "=') else text
 
 
-def _jsonable(value: Any) -> Any:
+def _jsonable(key: object, value: Any) -> Any:
+    if redactor().hides(key):
+        return MASK
     if value is None or isinstance(value, bool | int | float):
         return value
-    return scrub(str(value))[:LONGEST]
+    return redactor().text(str(value))[:LONGEST]

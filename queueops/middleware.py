@@ -4,9 +4,10 @@
         def __init__(self, get_result): self.get_result = get_result
         def __call__(self, run): ...; return self.get_result(run)
 
-`run` is the task's context. A middleware may replace the result, raise, or call `get_result` no more than once. One
-with an `async def __call__` serves async tasks directly; `sync_capable` and `async_capable` are understood as in
-Django. A middleware of the other sort than the task is adapted, which costs a thread hop.
+A task's own middlewares, `@task(middleware=[...])`, are within these. `run` is the task's context. A middleware may
+replace the result, raise, or call `get_result` no more than once. One with an `async def __call__` serves async tasks
+directly; `sync_capable` and `async_capable` are understood as in Django. A middleware of the other sort than the task
+is adapted, which costs a thread hop.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from __future__ import annotations
 import os
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from inspect import iscoroutinefunction
 from typing import Any
@@ -26,6 +27,8 @@ from django.utils.module_loading import import_string
 
 from queueops import conf
 from queueops.context import Context, enter, leave
+from queueops.encoding import with_article
+from queueops.errors import NotEncodable
 
 GetResult = Callable[[Context], Any]
 
@@ -34,7 +37,7 @@ def run(context: Context) -> Any:
     """Run the task of `context` in this thread, through the middlewares, and return its result."""
     token, process = enter(context), os.getpid()
     try:
-        return _chain(False)(context)
+        return _encoded(context, _chain(False)(context))
     finally:
         leave(token)
         if os.getpid() != process:
@@ -45,7 +48,7 @@ async def arun(context: Context) -> Any:
     """The same for a handler that is async."""
     token, process = enter(context), os.getpid()
     try:
-        return await _chain(True)(context)
+        return _encoded(context, await _chain(True)(context))
     finally:
         leave(token)
         if os.getpid() != process:
@@ -67,19 +70,55 @@ def _end_fork() -> None:
 
 
 def _handle(context: Context) -> Any:
-    return context.handler.run(context)
+    handler: Any = context.handler
+    if getattr(handler, "middleware", ()):
+        return _own_chain(handler, False)(context)
+    return handler.run(context)
 
 
 async def _ahandle(context: Context) -> Any:
+    handler: Any = context.handler
+    if getattr(handler, "middleware", ()):
+        return await _own_chain(handler, True)(context)
+    return await handler.run(context)
+
+
+def _run(context: Context) -> Any:
+    return context.handler.run(context)
+
+
+async def _arun(context: Context) -> Any:
     return await context.handler.run(context)
+
+
+def _encoded(context: Context, value: Any) -> Any:
+    """What the task's own encoder makes of its result. Raises NotEncodable."""
+    encoder = getattr(context.handler, "encoder", None)
+    if encoder is None:
+        return value
+    try:
+        return encoder(value)
+    except Exception as error:  # the application's code; its result is known, another attempt gives the same one
+        name, kind = context.handler.name, with_article(type(value).__qualname__)
+        advice = f"Its encoder raised {type(error).__name__}: {error}."
+        raise NotEncodable(what="result", name=name, path="it", type=kind, advice=advice) from error
 
 
 @cache
 def _chain(is_async: bool) -> GetResult:
     """The chain for the sync or the async tasks of this process, built once."""
-    get_result: GetResult = _ahandle if is_async else _handle
-    for path in reversed(conf.current().middleware):
-        get_result = _wrapped(import_string(path), get_result, is_async)
+    return _built(conf.current().middleware, _ahandle if is_async else _handle, is_async)
+
+
+@cache
+def _own_chain(handler: Any, is_async: bool) -> GetResult:
+    """The chain of a task's own middlewares, built once."""
+    return _built(handler.middleware, _arun if is_async else _run, is_async)
+
+
+def _built(middlewares: Sequence[Any], get_result: GetResult, is_async: bool) -> GetResult:
+    for each in reversed(middlewares):
+        get_result = _wrapped(import_string(each) if isinstance(each, str) else each, get_result, is_async)
     return get_result
 
 

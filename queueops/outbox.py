@@ -7,13 +7,16 @@ itself: each has a line of its own.
 from __future__ import annotations
 
 import logging
+import math
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from queueops.contracts import Broker, Command, Told
+from queueops import endings
+from queueops.contracts import Broker, Command, Posted, Told
+from queueops.endings import Ended
 from queueops.errors import BrokerUnavailable, StoreFull
 
 ROOM = 50
@@ -23,8 +26,10 @@ BATCH = 25
 REST = 0.05
 """Seconds between two looks into an outbox where most had no target any more: others need the server, too."""
 USELESS = ("GONE", "OLD", "FAILED", "LATER")
-LINES = 8
-"""Pools that are called at the same time."""
+LINES, LINES_APART = 8, 256
+"""Pools that are called at the same time: of one server, and where one server may not answer while others do."""
+STUCK_AFTER = 0.5
+"""Seconds after which a call counts as unanswered: nothing more is taken for that pool meanwhile."""
 
 logger = logging.getLogger("queueops.outbox")
 
@@ -40,6 +45,8 @@ class Line:
         self.look_at = 0.0
         self.busy = False
         self.one_by_one = 0
+        self.called_at = math.inf
+        self.called_with = 0
 
     def next(self) -> tuple[list[Told], list[Command]]:
         """The next batch. After one that broke the script its commands come one by one."""
@@ -51,6 +58,14 @@ class Line:
     def is_waiting(self) -> bool:
         """Whether there is something to say now."""
         return bool(self.told or self.apply or self.looks)
+
+    def held(self, now: float) -> int:
+        """How many commands wait for an answer of this pool that is overdue."""
+        return self.called_with + len(self.apply) + len(self.told) if self.is_stuck(now) else 0
+
+    def is_stuck(self, now: float) -> bool:
+        """Whether the pool does not answer."""
+        return now - self.called_at > STUCK_AFTER
 
     def _some(self, size: int) -> list[Command]:
         """All, or those that wait longest and, as many, those that came last: none waits behind a crowd."""
@@ -66,10 +81,19 @@ class Line:
 class Outbox:
     """Applies commands, in threads that exist as long as there is something to do. Safe for threads."""
 
-    def __init__(self, broker: Broker, arrived: Callable[[str], object] = lambda pool: None) -> None:
-        """``arrived`` is called, in a thread, with a pool whose tasks got commands: some may be ready now."""
+    def __init__(
+        self,
+        broker: Broker,
+        arrived: Callable[[str], object] = lambda pool: None,
+        signal: Callable[[Sequence[Ended]], object] = endings.tell,
+    ) -> None:
+        """``arrived`` is called, in a thread, with a pool whose tasks got commands: some may be ready now.
+
+        ``signal`` is called with the composites that a command has ended.
+        """
         self._broker = broker
         self._arrived = arrived
+        self._signal = signal
         self._lock = threading.Condition()
         self._lines: dict[str, Line] = {}
         self._threads: ThreadPoolExecutor | None = None
@@ -78,11 +102,14 @@ class Outbox:
 
     @property
     def room(self) -> int:
-        """How many commands may be taken now, beside those that are brought about now; none while a line rests."""
-        now = time.monotonic()
-        if self._closed or any(line.look_at > now for line in list(self._lines.values())):
+        """How many commands may be taken now, beside those that are brought about now; none while a line rests.
+
+        Those that wait for a pool which does not answer take no room: others are brought as before.
+        """
+        now, lines = time.monotonic(), list(self._lines.values())
+        if self._closed or any(line.look_at > now for line in lines):
             return 0
-        return max(0, min(BATCH, ROOM - self._taken))
+        return max(0, min(BATCH, ROOM - self._taken + sum(line.held(now) for line in lines)))
 
     @property
     def busy(self) -> bool:
@@ -92,10 +119,15 @@ class Outbox:
 
     def take(self, commands: Iterable[Command]) -> None:
         """Bring these where they belong."""
+        now = time.monotonic()
         with self._lock:
             for command in commands:
                 self._taken += 1
-                self._line(command.to).apply.append(command)
+                if (line := self._line(command.to)).is_stuck(now):
+                    told = Told(command.id, command.version, "LATER", b"its pool does not answer")
+                    self._line(command.pool).told.append(told)
+                else:
+                    line.apply.append(command)
 
     def look(self, pool: str) -> None:
         """Take what is due in the outbox of a pool."""
@@ -123,7 +155,8 @@ class Outbox:
         if not line.busy and not self._closed:
             line.busy = True
             if self._threads is None:
-                self._threads = ThreadPoolExecutor(LINES, "queueops-outbox")
+                lines = LINES_APART if self._broker.spread else LINES
+                self._threads = ThreadPoolExecutor(lines, "queueops-outbox")
             self._threads.submit(self._run, line)
         return line
 
@@ -151,18 +184,27 @@ class Outbox:
             self._taken -= len(told)
             room = self.room
         try:
-            posted = self._broker.post(line.pool, told=told, apply=apply, take=room)
+            posted = self._post(line, told, apply, room)
         except Exception as error:  # whatever a call may meet: the commands are tried again later
             self._failed(line, apply, error)
             return True
         self._tell(apply, [command.went(*answer) for command, answer in zip(apply, posted.answers, strict=True)])
         self.take(posted.taken)
+        if posted.ended:
+            self._signal(posted.ended)
         if apply:
             self._arrived(line.pool)
         if posted.more:
             useless = sum(each.word in USELESS for each in told)
             line.look_at = time.monotonic() + (REST if useless > len(told) / 2 else 0.0)
         return True
+
+    def _post(self, line: Line, told: list[Told], apply: list[Command], room: int) -> Posted:
+        line.called_at, line.called_with = time.monotonic(), len(apply)
+        try:
+            return self._broker.post(line.pool, told=told, apply=apply, take=room)
+        finally:
+            line.called_at = math.inf
 
     def _failed(self, line: Line, apply: list[Command], error: Exception) -> None:
         unreachable = isinstance(error, (BrokerUnavailable, StoreFull))

@@ -9,8 +9,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from queueops.testing.namespace import Namespace
 
 
 @pytest.fixture(scope="session")
@@ -29,7 +33,7 @@ def queueops_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.fixture
-def queueops(queueops_store: str) -> Iterator[str]:
+def queueops_namespace(queueops_store: str) -> Iterator[Namespace]:
     """A clean namespace on the store, for this test alone; gives its name, removes it at the end."""
     from queueops.testing import namespace
 
@@ -38,7 +42,13 @@ def queueops(queueops_store: str) -> Iterator[str]:
 
 
 @pytest.fixture
-def queueops_worker(queueops: str) -> Callable[..., int]:
+def queueops(queueops_namespace: Namespace) -> Namespace:
+    """The same. As a parameter it hides the package `queueops`, and so has what that has: `queueops.get(id)`."""
+    return queueops_namespace
+
+
+@pytest.fixture
+def queueops_worker(queueops_namespace: Namespace) -> Callable[..., int]:
     """`run_worker` for the test's namespace: call it after a push."""
     from queueops.testing import run_worker
 

@@ -6,9 +6,11 @@ An `Unfit` says what the value must be, in words that end the sentence "it must 
 from __future__ import annotations
 
 import difflib
+import json
 import re
 from collections.abc import Callable, Mapping
 from datetime import timedelta
+from enum import StrEnum
 from typing import Any, TypeVar
 
 from queueops.errors import BadId, advice
@@ -17,20 +19,13 @@ from queueops.ids import check_lane
 DAY, TEN_YEARS = 86_400, 10 * 366 * 86_400
 """The most seconds of a duration while which somebody waits, and of any other."""
 Value = TypeVar("Value")
+Chosen = TypeVar("Chosen", bound=StrEnum)
 Reader = Callable[[Any], Value]
 
-SCHEMES = (
-    "embedded",
-    "redis",
-    "rediss",
-    "unix",
-    "redis+sentinel",
-    "rediss+sentinel",
-    "redis+cluster",
-    "rediss+cluster",
-)
+ONE_SERVER = ("redis", "rediss", "valkey", "valkeys")
+NETWORK = (*ONE_SERVER, *(f"{scheme}+{kind}" for kind in ("sentinel", "cluster") for scheme in ONE_SERVER))
+SCHEMES = ("embedded", "unix", *NETWORK)
 _NO_PORT = re.compile(r"[^@\[]*:[^@,\[]*[^@,0-9\[][^@\[]*$")
-NETWORK = tuple(scheme for scheme in SCHEMES if scheme.startswith("redis"))
 
 
 class Unfit(ValueError):
@@ -113,6 +108,14 @@ def name(value: Any) -> str:
         raise Unfit(f"named with 1 to {error.most} letters, digits and any of . _ : @ / = + -") from error
 
 
+def lane_or_pattern(value: Any) -> str:
+    """A name of a lane, or a pattern of such names, in which each * stands for any letters."""
+    if isinstance(value, str) and "*" in value:
+        name(value.replace("*", "x"))
+        return value
+    return name(value)
+
+
 def namespace(value: Any) -> str:
     """The prefix of every key: short, and without the braces that Redis Cluster gives a meaning to."""
     if not isinstance(value, str) or not re.fullmatch(r"[A-Za-z0-9._-]{1,50}", value):
@@ -136,7 +139,7 @@ def url(value: Any) -> str:
     if scheme in NETWORK and "@" in rest and _NO_PORT.match(address):
         raise Unfit("a URL in whose password a / is written as %2F, a ? as %3F and a # as %23")
     host = address.rpartition("@")[2]
-    if scheme in ("redis", "rediss") and not host.partition(":")[0]:
+    if scheme in ONE_SERVER and not host.partition(":")[0]:
         raise Unfit(f'"{scheme}://" and a host, such as "{scheme}://127.0.0.1:6379/0"')
     return value
 
@@ -151,6 +154,17 @@ def text(value: Any) -> str:
 def given(value: Any) -> Any:
     """Anything at all."""
     return value
+
+
+def choice(kind: type[Chosen]) -> Reader[Chosen]:
+    """One of the values of an enumeration of texts."""
+
+    def read(value: Any) -> Chosen:
+        if not isinstance(value, str) or value not in [str(each) for each in kind]:
+            raise Unfit(f"one of {', '.join(json.dumps(str(each)) for each in kind)}")
+        return kind(value)
+
+    return read
 
 
 def reserved(why: str) -> Reader[Any]:
@@ -192,11 +206,12 @@ def table(
     return read
 
 
-def each(reader: Reader[Value]) -> Reader[dict[str, Value]]:
-    """A dict from names to what `reader` reads."""
+def each(reader: Reader[Value], key: Reader[str] = name) -> Reader[dict[str, Value]]:
+    """A dict from names, or what `key` reads, to what `reader` reads."""
+    read_key = key
 
     def read(value: Any) -> dict[str, Value]:
-        return {name(key): _item({key: reader}, key, item) for key, item in anything(value).items()}
+        return {read_key(key): _item({key: reader}, key, item) for key, item in anything(value).items()}
 
     return read
 

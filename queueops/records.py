@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -16,6 +17,7 @@ FIELDS: dict[str, str] = {
     "ac": "activated",
     "ag": "again",
     "at": "attempt",
+    "ba": "backend",
     "b": "begun",
     "bm": "map_begun",
     "c": "created",
@@ -60,13 +62,17 @@ FIELDS: dict[str, str] = {
     "pg": "planting",
     "ph": "phase",
     "pi": "parent_id",
+    "pc": "counted",
+    "pl": "planted_weight",
     "po": "parent_round",
     "pp": "parent_pool",
     "pr": "progress",
     "pu": "parent_uid",
     "pv": "previous",
+    "pw": "weight",
     "qp": "root_pool",
     "r": "retries",
+    "ra": "run_after",
     "rb": "reduce_retry",
     "rd": "chunks_to_redo",
     "re": "result",
@@ -208,6 +214,9 @@ class Record(msgspec.Struct, kw_only=True):
     of_iterator: bool = False
     round: int = 0
     parent_round: int = 0
+    counted: float | None = None
+    planted_weight: float | None = None
+    weight: float | None = None
     resumes: str = ""
     cursor: bytes = b""
     next_cursor: bytes = b""
@@ -235,6 +244,8 @@ class Record(msgspec.Struct, kw_only=True):
     unknown_since: int | None = None
     pushed_uid: int | None = None
     last_line: str = ""
+    backend: str = ""
+    run_after: str = ""
 
     @property
     def push_uid(self) -> int:
@@ -247,7 +258,9 @@ class Record(msgspec.Struct, kw_only=True):
         return self.state in (State.SUCCEEDED, State.FAILED, State.CANCELLED)
 
 
-_WHOLE = frozenset(
+_NUMBER = re.compile(rb"-?[0-9]{1,16}")
+"""With more digits it is no time, no count and no generation."""
+WHOLE = frozenset(
     (
         *("uid", "priority", "created", "begun", "ended", "due", "attempt", "retries", "timeout"),
         *("fence", "handed", "parent_uid", "keep", "keep_tasks", "crashes"),
@@ -257,7 +270,7 @@ _WHOLE = frozenset(
         *("parent_round", "tasks_failed", "tasks_cancelled", "tasks_stopped", "tasks_to_come"),
     )
 )
-_REAL = frozenset({"progress", "total"})
+_REAL = frozenset({"progress", "total", "counted", "planted_weight", "weight"})
 _OPAQUE = frozenset(
     {"args", "result", "error", "meta", "previous", "cursor", "next_cursor", "child_error", "turn_previous"}
 )
@@ -283,12 +296,14 @@ class Undecodable(QueueOpsError, ValueError):
 
 
 def decode(task_id: str, pool: str, raw: Mapping[bytes, bytes]) -> Record:
-    """Read a record from its hash; unknown fields are left alone. Raises Undecodable with the field that is wrong."""
+    """Read a record from its hash; unknown fields are left alone. A number that cannot be read counts as absent, as it
+    does for the scripts; the consistency check names it. Raises Undecodable without a name or a known state.
+    """
     values: dict[str, Any] = {}
     for short, value in raw.items():
         full = FIELDS.get(short.decode("utf-8", "replace"))
-        if full:
-            values[full] = _read(full, value)
+        if full and (found := _read(full, value)) is not None:
+            values[full] = found
     if "name" not in values or "state" not in values:
         raise Undecodable(f"task {task_id} has no {'name' if 'name' not in values else 'state'}")
     if values["state"] not in CLASSES:
@@ -297,19 +312,20 @@ def decode(task_id: str, pool: str, raw: Mapping[bytes, bytes]) -> Record:
 
 
 def _read(field: str, value: bytes) -> Any:
-    try:
-        if field in _OPAQUE:
-            return value
-        if field in _WHOLE:
-            return int(value)
-        if field in _REAL:
-            return _real(value)
-        if field in _FLAGS:
-            return value == b"1"
-        text = value.decode()
-        return tuple(text.split(",")) if field == "tags" else text
-    except ValueError as error:
-        raise Undecodable(f"field {field} holds {value[:40]!r}") from error
+    if field in _OPAQUE:
+        return value
+    if field in WHOLE:
+        return _whole(value)
+    if field in _REAL:
+        return _real(value)
+    if field in _FLAGS:
+        return value == b"1"
+    text = value.decode("utf-8", "replace")
+    return tuple(text.split(",")) if field == "tags" else text
+
+
+def _whole(value: bytes) -> int | None:
+    return int(value) if _NUMBER.fullmatch(value) else None
 
 
 def _real(value: bytes) -> float | None:

@@ -1,8 +1,17 @@
-"""The store is there and answers, but not to us: see ``errors``."""
+"""Errors of a store that is there: it refuses this process, or this process does not trust it. See ``errors``."""
 
 from __future__ import annotations
 
-from queueops.errors import BrokerUnavailable
+from queueops.errors import BrokerUnavailable, EmbeddedFailed, QueueOpsError
+
+
+class DurabilityUnsupported(QueueOpsError):
+    """The server of pool {pool} cannot confirm that a task is on disk: {reason}. Nothing was written. Use Redis or
+    Valkey 7.2 or newer with appendonly yes, or push without durable=True.
+    """
+
+    pool: str
+    reason: str
 
 
 class StoreRefuses(BrokerUnavailable):
@@ -12,6 +21,13 @@ class StoreRefuses(BrokerUnavailable):
     attempts: int
     reason: str
     advice: str
+
+
+class EmbeddedNotTrusted(EmbeddedFailed):
+    """The embedded server in {directory} is not trusted: {reason}."""
+
+    directory: str
+    reason: str
 
 
 ADVICE = (

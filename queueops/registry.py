@@ -6,19 +6,22 @@ name. Kinds that nobody has imported are loaded when the first task of theirs is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from types import MappingProxyType
 
-from queueops.contracts import Handler
+from queueops.contracts import Handler, Row
 from queueops.errors import DuplicateName, UnknownTask, advice
+from queueops.states import State
 
 Resolver = Callable[[str], Handler | None]
+CancelListener = Callable[[str, Sequence[str]], None]
 
 _handlers: dict[tuple[str, str], Handler] = {}
 _places: dict[tuple[str, str], str] = {}
 _resolvers: dict[str, Resolver] = {}
+_cancel_listeners: dict[str, CancelListener] = {}
 
 
 def register(handler: Handler, place: str = "") -> None:
@@ -38,14 +41,40 @@ def register_resolver(kind: str, resolver: Resolver) -> None:
     _resolvers[kind] = resolver
 
 
+def register_cancel_listener(kind: str, listener: CancelListener) -> None:
+    """Call a function with the pool and the ids of tasks that this process has cancelled before a worker ran them."""
+    _cancel_listeners[kind] = listener
+
+
+def tell_cancelled(pool: str, verb: str, rows: Sequence[Row]) -> None:
+    """Tell the listeners which tasks have ended by an operator's action, which `rows` answer."""
+    if not _cancel_listeners or verb not in ("cancel", "release"):
+        return
+    done = [row for row in rows if row.word == "OK" or (row.word == "REPEAT" and not row.detail)]
+    if ids := [row.id for row in done if row.state == State.CANCELLED]:
+        for listener in _cancel_listeners.values():
+            listener(pool, ids)
+
+
+def unregister_resolver(kind: str) -> None:
+    """Forget a resolver; for tests."""
+    _resolvers.pop(kind, None)
+
+
 def unregister(kind: str, name: str) -> None:
     """Forget a handler; for tests."""
     _handlers.pop((kind, name), None)
     _places.pop((kind, name), None)
 
 
-def find(kind: str, name: str) -> Handler | None:
-    """The handler of a task, or None when this process does not know it."""
+def find(kind: str, name: str, phase: str = "") -> Handler | None:
+    """The handler of a task, in this phase of it, or None when this process does not know it."""
+    handler = _find(kind, name)
+    in_phase: Callable[[str], Handler] | None = getattr(handler, "in_phase", None) if phase else None
+    return in_phase(phase) if in_phase is not None else handler
+
+
+def _find(kind: str, name: str) -> Handler | None:
     handler = _handlers.get((kind, name))
     if handler is not None:
         return handler

@@ -3,6 +3,12 @@
 The sender is the task object. Every receiver gets `context`; besides, `task_succeeded` brings `result`, `task_failed`
 and `task_retried` bring `error`, `task_retried` also `delay` in seconds, and `task_cancelled` brings `reason`. A
 receiver that raises is logged and harms nothing.
+
+`composite_succeeded`, `composite_failed` and `composite_cancelled` tell of the end of a chain, a group or an iterator.
+The process whose call ended it sends them. Receivers get `handle`, `name`, `kind`, `state` and `root`.
+
+`worker_idle` is sent each time a worker process has ended its last task and found nothing more in its pools. It brings
+`worker` (its id) and `pools`; the sender is None.
 """
 
 from __future__ import annotations
@@ -18,12 +24,28 @@ task_succeeded = Signal()
 task_failed = Signal()
 task_retried = Signal()
 task_cancelled = Signal()
+worker_idle = Signal()
+composite_succeeded = Signal()
+composite_failed = Signal()
+composite_cancelled = Signal()
+OF_COMPOSITES = {
+    "succeeded": composite_succeeded,
+    "failed": composite_failed,
+    "cancelled": composite_cancelled,
+}
+"""By the state that a composite has ended in."""
 
 
 def send(signal: Signal, context: Context, **facts: Any) -> None:
     """Tell the receivers, where there are any."""
     if signal.receivers:
         signal.send_robust(sender=context.task, context=context, **facts)
+
+
+def tell_idle(worker: str, pools: tuple[str, ...]) -> None:
+    """Tell the receivers of `worker_idle`, where there are any."""
+    if worker_idle.receivers:
+        worker_idle.send_robust(sender=None, worker=worker, pools=pools)
 
 
 async def asend(signal: Signal, context: Context, **facts: Any) -> None:

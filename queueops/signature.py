@@ -150,8 +150,10 @@ class Plan:
 
     def _check_names(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
         if len(args) > self._most:
-            given = f"it takes at most {self._most} positional arguments, but {len(args)} were given."
-            raise BadArguments(name=self.name, reason=given)
+            most = f"at most {self._most}" if self._most else "no"
+            words = f"{most} positional argument{'s' if self._most != 1 else ''}"
+            given = f"{len(args)} {'was' if len(args) == 1 else 'were'} given."
+            raise BadArguments(name=self.name, reason=f"it takes {words}, but {given}")
         filled = self._names[: len(args)]
         for name in kwargs:
             if name in filled and not (name in self._unnamed and self._open_named):

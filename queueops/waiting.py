@@ -1,4 +1,4 @@
-"""Waiting for the end of tasks: all waits of a process share one thread and one pub/sub connection.
+"""Waiting for the end of tasks: all waits of a process at one server share one thread and one pub/sub connection.
 
 A wait first subscribes to the task's channel, then asks the store to announce the end and for the state now; so an end
 between the two is never missed. Announcements may be lost with the connection: after an outage, and every RECHECK
@@ -8,6 +8,7 @@ seconds, a wait looks for itself.
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import threading
 import time
@@ -20,7 +21,6 @@ from typing import Any, NamedTuple, TypeVar
 from queueops.durations import to_ms
 from queueops.ear import Ear, Hub
 from queueops.errors import BrokerUnavailable, ResultTimeout, TaskGone
-from queueops.redis import broker as brokers
 from queueops.redis import patience as time_left
 from queueops.states import TERMINAL
 
@@ -30,13 +30,20 @@ OUTAGE_PAUSE = 0.25
 SUPERSEDED = "superseded"
 """What the store answers instead of a state when another generation has the id."""
 
+GOES_ON = "It goes on; ask again later."
+
 Answer = TypeVar("Answer")
 Call = Callable[[], Any]
 Step = Call | tuple[Future[bool], float]
 Steps = Generator[Step, Any, None]
 
-_hub: Hub | None = None
+explain: Callable[[str, str, str], str] | None = None
+"""What holds up the task of a pool, an id and a state, in a sentence; empty when that is not known. The app sets it."""
+
+_hubs: dict[str, Hub] = {}
+"""By server: one that does not answer tells nothing of the tasks of others."""
 _lock = threading.Lock()
+logger = logging.getLogger("queueops.waiting")
 
 
 class Patience(NamedTuple):
@@ -68,12 +75,12 @@ class Generation(NamedTuple):
         return not self.uid or (uid > self.uid if self.after else uid == self.uid)
 
 
-def wait(pool: str, task_id: str, patience: Patience, generation: Generation) -> None:
+def wait(broker: Any, pool: str, task_id: str, patience: Patience, generation: Generation) -> None:
     """Return when the generation has ended, or another one has its place: who asks for the record sees which.
 
     Raises ResultTimeout, TaskGone, or BrokerUnavailable at the first look.
     """
-    steps = _steps(pool, task_id, patience, generation)
+    steps = _steps(broker, pool, task_id, patience, generation)
     answer: Any = None
     try:
         while True:
@@ -85,9 +92,9 @@ def wait(pool: str, task_id: str, patience: Patience, generation: Generation) ->
         steps.close()
 
 
-async def await_end(pool: str, task_id: str, patience: Patience, generation: Generation) -> None:
+async def await_end(broker: Any, pool: str, task_id: str, patience: Patience, generation: Generation) -> None:
     """The same for async code: the calls run in a thread, the waiting in none."""
-    steps = _steps(pool, task_id, patience, generation)
+    steps = _steps(broker, pool, task_id, patience, generation)
     answer: Any = None
     try:
         while True:
@@ -109,22 +116,20 @@ async def in_thread(call: Callable[[], Answer]) -> Answer:
 
 def close() -> None:
     """End the thread and the connection, as at the end of a test; the next wait makes new ones."""
-    global _hub
-    hub, _hub = _hub, None
-    if hub is not None:
-        hub.close()
+    while _hubs:
+        _hubs.popitem()[1].close()
 
 
-def _steps(pool: str, task_id: str, patience: Patience, generation: Generation) -> Steps:
+def _steps(broker: Any, pool: str, task_id: str, patience: Patience, generation: Generation) -> Steps:
     """The wait, step by step: something to call, or a future and the seconds to wait for it (answer: did it come)."""
-    broker = brokers.get_broker()
     channel = broker.keys(pool).done(task_id)
     ask = partial(broker.wait, pool, task_id, generation.uid, after=generation.after)
     state = yield ask
     while not _is_over(pool, task_id, state):
         if not patience.left():
-            raise ResultTimeout(id=task_id, seconds=patience.seconds, state=state)
-        ear = _listen(broker, channel)
+            reason = yield partial(_reason, pool, task_id, state) if patience.seconds else _no_reason
+            raise ResultTimeout(id=task_id, seconds=patience.seconds, state=state, reason=reason or GOES_ON)
+        ear = _listen(broker, pool, channel)
         try:
             heard = (yield ear.subscribed, min(RECHECK, patience.left())) and ear.subscribed.result()
             state = yield from _look(ask, patience, state)
@@ -134,6 +139,20 @@ def _steps(pool: str, task_id: str, patience: Patience, generation: Generation) 
                 state = yield from _look(ask, patience, state)
         finally:
             ear.close()
+
+
+def _reason(pool: str, task_id: str, state: str) -> str:
+    """What holds the task up. Whoever waited is told of the timeout, and of no other error."""
+    try:
+        return explain(pool, task_id, state) if explain is not None else ""
+    except Exception:
+        logger.debug("What holds up %s could not be found out", task_id, exc_info=True)
+        return ""
+
+
+def _no_reason() -> str:
+    """For a mere look: it costs no more than the look."""
+    return ""
 
 
 def _look(ask: Call, patience: Patience, before: str) -> Generator[Step, Any, str]:
@@ -173,19 +192,20 @@ def _heard(future: Future[bool], seconds: float) -> bool:
     return True
 
 
-def _listen(broker: Any, channel: str) -> Ear:
-    global _hub
+def _listen(broker: Any, pool: str, channel: str) -> Ear:
+    server = broker.server(pool)
     with _lock:
-        if _hub is None or _hub.broker is not broker:
-            _hub = Hub(broker)
-        hub = _hub
+        hub = _hubs.get(server)
+        if hub is None or hub.broker is not broker:
+            hub = _hubs[server] = Hub(broker, pool)
     return hub.listen(channel)
 
 
 def _forget() -> None:
     """A child process has neither the thread nor a right to the connection."""
-    global _hub, _lock
-    _hub, _lock = None, threading.Lock()
+    global _lock
+    _hubs.clear()
+    _lock = threading.Lock()
 
 
 os.register_at_fork(after_in_child=_forget)

@@ -1,4 +1,4 @@
-"""The backend for Django's own tasks: `django.tasks` (Django 6), or the package `django-tasks` before that.
+"""Backend for Django's own tasks: `django.tasks` (Django 6), or the package `django-tasks` before that.
 
     TASKS = {"default": {
         "BACKEND": "queueops.contrib.django_tasks.QueueOpsBackend",
@@ -6,28 +6,37 @@
         "OPTIONS": {"retries": 2},
     }}
 
-A queue is a pool: `runworker --pool NAME` serves it. `OPTIONS` may hold what `using()` takes besides: retries (0 by
+A queue is a pool: `runworker --pool NAME` serves it. `OPTIONS` holds what `using()` takes besides: retries (0 by
 default, as Django's tasks are attempted once), retry, timeout, tags, keep, lane, durable.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import timedelta
 from typing import Any
 
 from django.core import checks
 from django.utils import timezone
 
 from queueops import conf
+from queueops.celery_names import unknown_option
 from queueops.contracts import Push
-from queueops.contrib.django_results import result_of
+from queueops.contrib.django_attempts import TaskQuarantined, WorkerLost
+from queueops.contrib.django_library import DEFAULT_ALIAS, invalid_task, library, moment
+from queueops.contrib.django_results import fill, new_result, result_of
 from queueops.encoding import encode_arguments
-from queueops.errors import BadArguments
-from queueops.ids import new_id
-from queueops.kinds.django_task import KIND, library
+from queueops.errors import BadArguments, BadId, BadOption, QueueOpsError
+from queueops.ids import check_lane, new_id
+from queueops.kinds.django_task import KIND
 from queueops.kinds.options import Options
 from queueops.redis import broker as brokers
+
+__all__ = ["QueueOpsBackend", "TaskQuarantined", "WorkerLost"]
+
+OPTIONS = ("durable", "keep", "lane", "retries", "retry", "tags", "timeout")
+"""What `OPTIONS` may hold; the rest of a push is said by the task."""
 
 _base: Any = library("backends.base")
 _signals: Any = library("signals")
@@ -42,65 +51,111 @@ class QueueOpsBackend(_base.BaseTaskBackend):  # type: ignore[misc]  # one of tw
     supports_priority = True
 
     def __init__(self, alias: str, params: dict[str, Any]) -> None:
+        """Take the settings as they are; what is wrong with them says `check`, and each `enqueue`."""
         super().__init__(alias, params)
-        self._chosen = Options(retries=0).but(**self.options)
+        self._chosen, self._problem = _read_options(alias, self.options)
+
+    def validate_task(self, task: Any) -> None:
+        """Raise Django's error for a task that this backend does not take."""
+        super().validate_task(task)
+        if _is_no_pool(task.queue_name):
+            raise invalid_task(f"{_queue_problem(task.queue_name)} {_NAME_HINT}")
 
     def enqueue(self, task: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Push the task. Raises what every push raises, and Django's error for a task that is not valid."""
+        if self._problem is not None:
+            raise self._problem
         self.validate_task(task)
         _check_signature(task, args, kwargs)
-        result = self._ready(task, args, kwargs)
-        brokers.get_broker().push([self._push(result)], durable=self._chosen.durable)
+        result = new_result(task, new_id(), self.alias, args, kwargs)
+        broker = brokers.get_broker()
+        (pushed,) = broker.push([self._push(result)], durable=self._chosen.durable)
+        created = pushed.created_ms or _created(broker.record(task.queue_name, result.id))
+        fill(result, enqueued_at=moment(created))
         _signals.task_enqueued.send(type(self), task_result=result)
         return result
 
     def get_result(self, result_id: str) -> Any:
-        """The result with this id. Raises Django's TaskResultDoesNotExist."""
-        found = brokers.get_broker().find(result_id)
-        result = result_of(found[1], self.alias) if found and found[1].kind == KIND else None
+        """The result with this id, whichever backend of QueueOps pushed it. Raises TaskResultDoesNotExist."""
+        broker = brokers.get_broker()
+        found = broker.find(result_id)
+        result = None
+        if found and found[1].kind == KIND:
+            result = result_of(found[1], broker.log(found[0], result_id))
         if result is None:
             raise library("exceptions").TaskResultDoesNotExist(result_id)
         return result
 
     def check(self, **kwargs: Any) -> Iterable[checks.CheckMessage]:
         """What is wrong with `TASKS` for this backend."""
+        yield from super().check(**kwargs)
+        yield from self._problems()
+
+    def _problems(self) -> Iterator[checks.CheckMessage]:
         from django.apps import apps
 
+        place = f"TASKS[{self.alias!r}]"
         if not apps.is_installed("queueops"):
             hint = 'Add "queueops" to INSTALLED_APPS.'
-            yield checks.Error(
-                "Its backend needs the app queueops.", hint=hint, obj=f"TASKS[{self.alias!r}]", id="queueops.E020"
-            )
-
-    def _ready(self, task: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """The result of a task that has just been pushed; making it refuses arguments that are no plain JSON."""
-        base = library("base")
-        return base.TaskResult(
-            task=task,
-            id=new_id(),
-            status=base.TaskResultStatus.READY,
-            enqueued_at=timezone.now(),
-            started_at=None,
-            finished_at=None,
-            last_attempted_at=None,
-            args=list(args),
-            kwargs=dict(kwargs),
-            backend=self.alias,
-            errors=[],
-            worker_ids=[],
-        )
+            yield checks.Error("Its backend needs the app queueops.", hint=hint, obj=place, id="queueops.E020")
+        if self._problem is not None:
+            hint = f"The options are {', '.join(OPTIONS)}."
+            yield checks.Error(str(self._problem), hint=hint, obj=f"{place}['OPTIONS']", id="queueops.E021")
+        for queue in sorted(filter(_is_no_pool, self.queues), key=str):
+            yield checks.Error(_queue_problem(queue), hint=_NAME_HINT, obj=f"{place}['QUEUES']", id="queueops.E022")
 
     def _push(self, result: Any) -> Push:
-        task = result.task
-        options = self._chosen.but(pool=task.queue_name, priority=task.priority, delay=_aware(task.run_after))
+        task, due = result.task, result.task.run_after
+        if isinstance(due, timedelta):
+            due = timezone.now() + due
+        options = self._chosen.but(pool=task.queue_name, priority=task.priority, delay=due)
         data = encode_arguments(task.module_path, result.args, result.kwargs)
-        fields = options.push_fields(conf.current())
-        return Push(id=result.id, name=task.module_path, kind=KIND, args=data, meta=self.alias.encode(), **fields)
+        own = {
+            "ba": "" if self.alias == DEFAULT_ALIAS else self.alias,
+            "ra": "" if due is None else due.isoformat(),
+        }
+        return Push(
+            id=result.id,
+            name=task.module_path,
+            kind=KIND,
+            args=data,
+            own=tuple((name, value) for name, value in own.items() if value),
+            **options.push_fields(conf.current()),
+        )
 
 
-def _aware(moment: Any) -> Any:
-    """Without USE_TZ Django's moments are naive, in the local time zone."""
-    return timezone.make_aware(moment) if moment is not None and timezone.is_naive(moment) else moment
+_NAME_HINT = "A queue is a pool: its name has 1 to 100 letters, digits and ._:@/=+-"
+
+
+def _read_options(alias: str, given: Any) -> tuple[Options, QueueOpsError | None]:
+    """The options of all tasks of a backend, or what is wrong with them."""
+    default, place = Options(retries=0), f"TASKS[{alias!r}]['OPTIONS']"
+    if not isinstance(given, Mapping):
+        return default, BadOption(name=place, value=given, expected="a dict")
+    try:
+        for name in given:
+            if name not in OPTIONS:
+                raise unknown_option(name, OPTIONS, f"The backend {alias!r} of TASKS")
+        return default.but(**given), None
+    except QueueOpsError as error:
+        return default, error
+
+
+def _is_no_pool(queue: object) -> bool:
+    try:
+        check_lane(queue)
+    except BadId:
+        return True
+    return False
+
+
+def _queue_problem(queue: object) -> str:
+    return f"The queue {queue!r} cannot be the name of a pool."
+
+
+def _created(record: Any) -> int | None:
+    """When a task was pushed whose first answer was lost."""
+    return None if record is None else record.created
 
 
 def _check_signature(task: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:

@@ -11,6 +11,7 @@ from queueops.control.chunks import (
     drop_chunks,
     edit_chunk,
     edit_chunks,
+    postpone_chunks,
     reasons,
     release_chunks,
     restart_from,
@@ -26,6 +27,7 @@ from queueops.control.commands import (
     requeue_dead_commands,
 )
 from queueops.control.edit import edit_and_retry
+from queueops.control.flush import PoolInUse, flush
 from queueops.control.fsck import repair
 from queueops.control.lanes import pause_lane, resume_lane, set_lane
 from queueops.control.recall import recall
@@ -59,6 +61,7 @@ from queueops.errors import TooMany
 __all__ = [
     "MOST",
     "ChunkAnswer",
+    "PoolInUse",
     "Row",
     "TooMany",
     "cancel",
@@ -73,11 +76,13 @@ __all__ = [
     "edit_and_retry",
     "edit_chunk",
     "edit_chunks",
+    "flush",
     "keep",
     "move",
     "pause_lane",
     "pause_schedule",
     "postpone",
+    "postpone_chunks",
     "quiet_worker",
     "reasons",
     "recall",

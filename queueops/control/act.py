@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from queueops import registry
 from queueops.contracts import Row
 from queueops.errors import BadOption, TooMany
 from queueops.redis.broker import get_broker
@@ -13,6 +14,7 @@ from queueops.redis.reader import Reader
 MOST = 500
 LONGEST_TOKEN = 200
 GONE = "there is no task of this id"
+SILENT = "no pool that answers has it ({})"
 
 
 def act(
@@ -35,11 +37,14 @@ def act(
         raise BadOption(name="token", value=token, expected=f"at most {LONGEST_TOKEN} characters")
     if not wanted:
         return []
-    answers = {task_id: Row(id=task_id, word="GONE", state="", detail=GONE) for task_id in wanted}
+    found, silent = located(wanted, pool)
+    word, detail = ("REFUSED", SILENT.format("; ".join(sorted(set(silent.values()))))) if silent else ("GONE", GONE)
+    answers = {task_id: Row(id=task_id, word=word, state="", detail=detail) for task_id in wanted}
     broker = get_broker()
-    for place, there in places(wanted, pool).items():
-        for row in broker.control(place, verb, there, value=value, hard=hard, who=who, token=token):
-            answers[row.id] = row
+    for place, there in found.items():
+        rows = broker.control(place, verb, there, value=value, hard=hard, who=who, token=token)
+        answers.update((row.id, row) for row in rows)
+        registry.tell_cancelled(place, verb, rows)
     return [_told(answers[task_id]) for task_id in wanted]
 
 
@@ -54,16 +59,26 @@ def checked(ids: Sequence[str]) -> list[str]:
 
 
 def places(ids: Sequence[str], pool: str) -> dict[str, list[str]]:
-    """The ids by the pool that holds them; those that nobody holds, or that can be no id, are left out."""
+    """The ids by the pool that holds them; those that nobody holds, or that can be no id, are left out.
+
+    Raises BrokerUnavailable when one of them may be in a pool that does not answer.
+    """
+    found, silent = located(ids, pool)
+    if silent and sum(map(len, found.values())) < len(ids):
+        raise get_broker().fan_out.unavailable(next(iter(silent.values())))
+    return found
+
+
+def located(ids: Sequence[str], pool: str) -> tuple[dict[str, list[str]], dict[str, str]]:
+    """The ids by the pool that holds them, and why other pools did not answer."""
     ids = [task_id for task_id in ids if may_be_id(task_id)]
     reader = Reader(get_broker())
-    known = reader.pools()
     if pool:
-        return {pool: ids} if pool in known and ids else {}
+        return ({pool: ids} if ids and reader.knows(pool) else {}), {}
     found: dict[str, list[str]] = {}
-    for task_id, place in reader.locate(known, ids).items():
+    for task_id, place in reader.locate(reader.pools(), ids).items():
         found.setdefault(place, []).append(task_id)
-    return found
+    return found, reader.silent
 
 
 def _told(row: Row) -> Row:

@@ -1,19 +1,21 @@
 """The verbs on the chunks of a map-reduce task, and beginning the task again at one of its stages.
 
 `numbers` are at most 500 a call. Instead of them `state` names all chunks that are in it: these are done in bounded
-steps, and the answer says how many were done and how many are left; but for a release it goes on by itself when the
-steps are used up. Which states allow a verb stands in `queueops.states.CHUNK_ACTIONS`; a task
+steps, and the answer says how many were done and how many are left; but for a release and a postpone it goes on by
+itself when the steps are used up. Which states allow a verb stands in `queueops.states.CHUNK_ACTIONS`; a task
 takes its chunks up again when it has ended, or waits for its reduce. `who` goes into the task's own log.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import timedelta
 from typing import Any
 
 from queueops import conf
 from queueops.contracts import ChunkAnswer, Row
 from queueops.control.act import GONE, MOST, places
+from queueops.control.tasks import due_ms
 from queueops.encoding import encode_result
 from queueops.errors import BadOption, TooMany
 from queueops.records import Undecodable
@@ -28,6 +30,23 @@ Numbers = Sequence[int]
 def retry_chunks(id: str, numbers: Numbers = (), *, state: str = "", pool: str = "", who: str = "") -> ChunkAnswer:
     """Run chunks again that failed, back off or are done, with all their attempts before them."""
     return _mend("retry", id, numbers, state, pool, who)
+
+
+def postpone_chunks(
+    id: str,
+    numbers: Numbers = (),
+    *,
+    seconds: float | timedelta | None = None,
+    until_ms: int | None = None,
+    state: str = "",
+    pool: str = "",
+    who: str = "",
+) -> ChunkAnswer:
+    """Let errored chunks wait: their next attempt comes `seconds` from now, or at an epoch time in ms.
+
+    Of the whole state `errored`, those that are due later than that are left as they are. Raises BadOption.
+    """
+    return _mend("postpone", id, numbers, state, pool, who, b"%d" % due_ms(seconds, until_ms))
 
 
 def drop_chunks(id: str, numbers: Numbers = (), *, state: str = "", pool: str = "", who: str = "") -> ChunkAnswer:

@@ -17,7 +17,8 @@ STEPS = 40
 def requeue_commands(ids: Sequence[str], pool: str) -> list[Row]:
     """Have commands tried again at once, with all their tries. The `state` of a row is where it was.
 
-    REFUSED is one that somebody is just applying, GONE one that is not there any more. Raises BadOption and TooMany.
+    REFUSED is one that a worker is just applying, or that is not a command; GONE one that is not there any more.
+    Raises BadOption and TooMany.
     """
     return _each("requeue", ids, pool)
 
@@ -50,13 +51,13 @@ def _all(verb: str, pool: str) -> int:
     for _ in range(STEPS):
         rows, left = broker.redeliver(pool, verb, (), dead=MOST_AT_ONCE)
         done += sum(row.word == "OK" for row in rows)
-        if not left or not rows:
+        if not left or all(row.word != "OK" for row in rows):
             break
     return done
 
 
 def _broker(pool: str) -> RedisBroker:
     broker = get_broker()
-    if pool not in Reader(broker).pools():
+    if not Reader(broker).knows(pool):
         raise BadOption(name="pool", value=pool, expected="one that has been used")
     return broker

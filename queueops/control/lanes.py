@@ -78,7 +78,7 @@ def _broker(pool: str, lane: str, *, new: bool = False) -> RedisBroker:
     broker = get_broker()
     check_lane(lane)
     reader = Reader(broker)
-    if pool not in reader.pools():
+    if not reader.knows(pool):
         raise BadOption(name="pool", value=pool, expected="one that has been used")
     declared = {DEFAULT_LANE, *broker.settings.pool(pool).lanes}
     if not new and lane not in declared and not reader.has_lane(pool, lane):

@@ -114,10 +114,12 @@ def _known(id: str, pool: str) -> ScheduleState:
 
 
 def _with_id(id: str, pool: str = "") -> list[ScheduleState]:
-    broker = get_broker()
-    known = Reader(broker).pools()
-    states = (broker.schedule(name, id) for name in ([pool] if pool else known) if name in known)
-    return [state for state in states if state is not None]
+    """The schedules of this id. Raises BrokerUnavailable when there may be one in a pool that does not answer."""
+    reader = Reader(get_broker())
+    names = reader.pools() if not pool else [pool] if reader.knows(pool) else []
+    found = reader.everywhere(names, lambda names: {name: reader.broker.schedule(name, id) for name in names})
+    reader.ensure_all()
+    return [state for state in found.values() if state is not None]
 
 
 def _change(state: ScheduleState, verb: str, who: str, due_ms: int | None = None) -> bool:

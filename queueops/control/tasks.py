@@ -53,13 +53,7 @@ def postpone(
     token: str = "",
 ) -> list[Row]:
     """Let tasks that have not begun wait: `seconds` from now, or until an epoch time in ms. Raises BadOption."""
-    if (seconds is None) == (until_ms is None):
-        raise BadOption(name="postpone", value=None, expected="either seconds or until_ms")
-    now = Reader(get_broker()).now_ms()
-    due = until_ms if until_ms is not None else now + _milliseconds("seconds", seconds or 0)
-    if not _is(int, due) or not 0 < due <= now + LONGEST_S * 1000:
-        raise BadOption(name="until_ms", value=due, expected="a time within the next ten years")
-    return act("postpone", ids, pool, value=due, who=who, token=token)
+    return act("postpone", ids, pool, value=due_ms(seconds, until_ms), who=who, token=token)
 
 
 def cancel(
@@ -117,6 +111,17 @@ def keep(
 ) -> list[Row]:
     """Keep ended tasks for so long from now. Raises BadOption."""
     return act("keep", ids, pool, value=_milliseconds("seconds", seconds), who=who, token=token)
+
+
+def due_ms(seconds: float | timedelta | None, until_ms: int | None) -> int:
+    """The time that a postpone means, in epoch ms of the store's clock. Raises BadOption."""
+    if (seconds is None) == (until_ms is None):
+        raise BadOption(name="postpone", value=None, expected="either seconds or until_ms")
+    now = Reader(get_broker()).now_ms()
+    due = until_ms if until_ms is not None else now + _milliseconds("seconds", seconds or 0)
+    if not _is(int, due) or not 0 < due <= now + LONGEST_S * 1000:
+        raise BadOption(name="until_ms", value=due, expected="a time within the next ten years")
+    return due
 
 
 def _milliseconds(name: str, value: float | timedelta) -> int:

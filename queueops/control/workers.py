@@ -25,6 +25,7 @@ def _tell(worker: str, token: str) -> bool:
     _, beats = reader.workers(reader.pools(), MOST)
     pool = next((pool for pool, beat in beats if beat.id == worker), None)
     if pool is None:
+        reader.ensure_all()
         return False
     broker.tell(pool, worker, token)
     return True

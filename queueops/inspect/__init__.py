@@ -2,6 +2,7 @@
 
 from queueops.errors import FilterError
 from queueops.faults import Fault, FsckPage
+from queueops.inspect.answer_base import Failure
 from queueops.inspect.answers import (
     Above,
     Alarm,
@@ -13,7 +14,6 @@ from queueops.inspect.answers import (
     CommandRow,
     ErrorRow,
     Event,
-    Failure,
     Finding,
     LaneRow,
     LogLine,
@@ -42,6 +42,7 @@ from queueops.inspect.chunk_answers import (
     Strip,
 )
 from queueops.inspect.chunk_edits import EditedChunk, preview_edit
+from queueops.inspect.chunk_list import ChunkList, ListedChunk, all_chunks
 from queueops.inspect.chunk_rows import allowed as chunk_verbs
 from queueops.inspect.chunk_rows import stages
 from queueops.inspect.chunks import chunk, chunks, chunks_named, chunks_of
@@ -53,6 +54,7 @@ from queueops.inspect.facets import facets
 from queueops.inspect.fsck import fsck
 from queueops.inspect.lanes import chunk_lanes, lanes
 from queueops.inspect.query import TaskQuery
+from queueops.inspect.registry import KnownTask, registry
 from queueops.inspect.schedules import (
     ScheduleDetail,
     ScheduleEvent,
@@ -83,6 +85,7 @@ __all__ = [
     "ChunkDetail",
     "ChunkError",
     "ChunkLane",
+    "ChunkList",
     "ChunkPage",
     "ChunkRow",
     "ChunksView",
@@ -96,7 +99,9 @@ __all__ = [
     "FilterError",
     "Finding",
     "FsckPage",
+    "KnownTask",
     "LaneRow",
+    "ListedChunk",
     "Listing",
     "LogLine",
     "Moment",
@@ -118,6 +123,7 @@ __all__ = [
     "TaskRow",
     "Tree",
     "WorkerRow",
+    "all_chunks",
     "chunk",
     "chunk_lanes",
     "chunk_verbs",
@@ -136,6 +142,7 @@ __all__ = [
     "preview",
     "preview_edit",
     "raw",
+    "registry",
     "rule",
     "schedulable",
     "schedule",

@@ -8,10 +8,11 @@ from typing import Any
 from queueops.inspect.answers import Alarm, LaneRow, PoolView
 from queueops.inspect.broken import Broken
 from queueops.inspect.rates import failures, flows, pushed_names
-from queueops.inspect.source import LATE_MS
+from queueops.inspect.source import LATE_MS, NOT_TAKING, UNRESPONSIVE
 from queueops.inspect.spans import span
 from queueops.inspect.why import MOST_NAMES
 from queueops.inspect.workers import names_of
+from queueops.losses import SHOWN_MS, decode
 from queueops.redis.facts import Beat, whole
 from queueops.states import LEASED, ChunkState, State
 
@@ -32,6 +33,7 @@ def live(sampled: Mapping[str, Any], beats: Sequence[Beat]) -> list[Beat]:
 def pool_alarms(view: PoolView, sampled: Mapping[str, Any], beats: Sequence[Beat]) -> Iterator[Alarm]:
     """The alarms of one pool; the worst first."""
     alive = live(sampled, beats)
+    yield from _lost(view, sampled)
     yield from _unserved(view, alive)
     yield from _stuck(view, sampled, alive)
     yield from _failing(view, sampled)
@@ -39,6 +41,7 @@ def pool_alarms(view: PoolView, sampled: Mapping[str, Any], beats: Sequence[Beat
     yield from _unknown_names(view, sampled, alive)
     yield from _watchdog(view, sampled)
     yield from _late(view, beats, alive)
+    yield from _silent(view, sampled, alive)
     yield from _growing(view)
     if count := sampled.get("given_up") or 0:
         told = _some(count, "command to another pool was given up", "commands to other pools were given up")
@@ -49,9 +52,9 @@ def pool_alarms(view: PoolView, sampled: Mapping[str, Any], beats: Sequence[Beat
 
 
 def broken_alarms(pools: Iterable[Broken]) -> Iterator[Alarm]:
-    """Pools in which somebody else wrote."""
+    """Pools that could not be read in full."""
     for broken in pools:
-        yield _danger(str(broken), f"tasks/?pool={broken.pool}")
+        yield _danger(str(broken), "health" if broken.reason else f"tasks/?pool={broken.pool}")
 
 
 def lane_alarms(rows: Sequence[LaneRow]) -> Iterator[Alarm]:
@@ -61,11 +64,19 @@ def lane_alarms(rows: Sequence[LaneRow]) -> Iterator[Alarm]:
             yield _warning(f"Lane {row.lane} of pool {row.pool} is paused; {_waiting(row.ready)}.", "lanes")
 
 
+def _lost(view: PoolView, sampled: Mapping[str, Any]) -> Iterator[Alarm]:
+    """Acknowledged data that the store does not have any more, as a watchdog noticed it within the last day."""
+    loss = decode(str(sampled.get("loss") or ""))
+    if loss is not None and (age := sampled["taken"] - loss.at) <= SHOWN_MS:
+        text = f"Pool {view.name} lost data that the store had acknowledged, {span(age)} ago: {loss}."
+        yield _danger(f"{text} Tasks may be missing, and tasks that had ended may run again.", "health")
+
+
 def _unserved(view: PoolView, live: Sequence[Beat]) -> Iterator[Alarm]:
     waiting = view.states.get(State.PENDING, 0)
     if waiting and not live:
         yield _danger(f"Nobody serves the pool {view.name}: {_waiting(waiting)}.", "workers")
-    elif waiting and all(beat.fields.get("state") in ("quiet", "stopping") for beat in live):
+    elif waiting and all(beat.fields.get("state") in NOT_TAKING for beat in live):
         yield _warning(f"All workers of the pool {view.name} take no more work: {_waiting(waiting)}.", "workers")
 
 
@@ -123,6 +134,15 @@ def _late(view: PoolView, beats: Sequence[Beat], live: Sequence[Beat]) -> Iterat
     if late := len(beats) - len(live):
         told = f"{late} of {_some(len(beats), 'worker', 'workers')} {'has' if late == 1 else 'have'}"
         yield _warning(f"Pool {view.name}: {told} not beaten for 15 s.", "workers")
+
+
+def _silent(view: PoolView, sampled: Mapping[str, Any], live: Sequence[Beat]) -> Iterator[Alarm]:
+    """Processes without a sign of life: their supervisor speaks for them, so they are not late."""
+    silent = [beat for beat in live if beat.fields.get("state") in UNRESPONSIVE]
+    longest = max((sampled["taken"] - whole(beat.fields.get("silent_since")) for beat in silent), default=0)
+    if longest > LATE_MS:
+        told = _some(len(silent), "worker process gives", "worker processes give")
+        yield _danger(f"Pool {view.name}: {told} no sign of life, the longest for {span(longest)}.", "workers")
 
 
 def _growing(view: PoolView) -> Iterator[Alarm]:

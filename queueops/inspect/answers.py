@@ -1,32 +1,22 @@
 """What the questions of this package answer with: plain, frozen data, ready for a page, a terminal or JSON.
 
-Times are epoch milliseconds on Redis' clock. Text that came from a task is hostile: it is redacted and cut, and it is
-for the one who shows it to escape it.
+Times are epoch milliseconds on Redis' clock. Text that came from a task is hostile: who shows it escapes it.
 """
 
 from __future__ import annotations
 
-import msgspec
+from typing import ClassVar
 
+from queueops.inspect.answer_base import Answer, Failure
 from queueops.inspect.broken import Broken
+from queueops.inspect.chunk_lane import ChunkLane as ChunkLane
 from queueops.states import CONTAINERS
-
-
-class Answer(msgspec.Struct, frozen=True, kw_only=True):
-    """The manners that all answers share: frozen, named fields."""
-
-
-class Failure(Answer, frozen=True, kw_only=True):
-    """An error as it was recorded; the traceback is bounded."""
-
-    fingerprint: str = ""
-    type: str = ""
-    message: str = ""
-    traceback: str = ""
 
 
 class TaskFacts(Answer, frozen=True, kw_only=True):
     """What a list and a task's own page both show."""
+
+    TEXTS_OF_TASKS: ClassVar[tuple[str, ...]] = ("reason",)
 
     id: str
     pool: str
@@ -58,6 +48,8 @@ class TaskFacts(Answer, frozen=True, kw_only=True):
 class TaskRow(TaskFacts, frozen=True, kw_only=True):
     """One line of a task list."""
 
+    TEXTS: ClassVar = ("error",)
+
     error: str = ""  # one line
     parent: str = ""  # what it is part of
 
@@ -74,7 +66,7 @@ class TaskPage(Answer, frozen=True, kw_only=True):
 
 
 class Part(Answer, frozen=True, kw_only=True):
-    """One part of a chain, a group or an iterator; `task` is None where it is gone."""
+    """One part of a chain, a group or an iterator; `task` is None where it is gone, or its pool does not answer."""
 
     id: str
     pool: str
@@ -83,6 +75,7 @@ class Part(Answer, frozen=True, kw_only=True):
     begun_ms: int | None = None
     ended_ms: int | None = None
     elsewhere: bool = False  # it is in another pool
+    silent: str = ""  # why its pool did not answer
     branch: Branch | None = None  # its own parts, if it may have any
 
 
@@ -127,6 +120,8 @@ class Tree(Answer, frozen=True, kw_only=True):
 class CommandRow(Answer, frozen=True, kw_only=True):
     """What a transition in `pool` means for the task `target` of the pool `to`, and is not told there yet."""
 
+    TEXTS_OF_TASKS: ClassVar = ("error",)
+
     id: str
     pool: str
     verb: str
@@ -167,6 +162,8 @@ class Attempt(Answer, frozen=True, kw_only=True):
 class LogLine(Answer, frozen=True, kw_only=True):
     """A line of the task's own log."""
 
+    TEXTS: ClassVar = ("text",)
+
     t: int
     kind: str
     text: str
@@ -174,6 +171,8 @@ class LogLine(Answer, frozen=True, kw_only=True):
 
 class Moment(Answer, frozen=True, kw_only=True):
     """A change of state, for the timeline."""
+
+    TEXTS: ClassVar = ("text",)
 
     t: int
     state: str
@@ -190,6 +189,8 @@ class Beside(Answer, frozen=True, kw_only=True):
 
 class TaskDetail(TaskFacts, frozen=True, kw_only=True):
     """Everything that is known about one task."""
+
+    TEXTS_OF_TASKS: ClassVar = ("reason", "cancel_requested")
 
     args_json: str
     result_json: str
@@ -237,6 +238,8 @@ class TaskDetail(TaskFacts, frozen=True, kw_only=True):
 class Event(Answer, frozen=True, kw_only=True):
     """Something that happened just now: a change of state (`before` to `after`), or progress or a log line."""
 
+    TEXTS_OF_TASKS: ClassVar = ("text",)
+
     t: int
     pool: str
     id: str
@@ -250,6 +253,8 @@ class Event(Answer, frozen=True, kw_only=True):
 
 class Finding(Answer, frozen=True, kw_only=True):
     """One thing that was checked: is it well, what was read, and which verb of queueops.control mends it."""
+
+    TEXTS: ClassVar = ("text", "value")
 
     ok: bool
     text: str
@@ -272,20 +277,6 @@ class LaneRow(Answer, frozen=True, kw_only=True):
     paused: bool = False
     oldest_ms: int | None = None  # when its oldest ready task became ready
     weight: int = 1
-
-
-class ChunkLane(Answer, frozen=True, kw_only=True):
-    """The chunks of one map-reduce task that gathers: they wait in a lane of their own."""
-
-    pool: str
-    id: str
-    name: str
-    lane: str  # of the task: when that is paused, its chunks wait too
-    ready: int
-    active: int
-    errored: int
-    limit: int | None = None
-    closed: bool = False  # nobody claims now: the task's lane is paused, or chunks are being made ready again
 
 
 class RunningTask(Answer, frozen=True, kw_only=True):
@@ -311,7 +302,8 @@ class WorkerRow(Answer, frozen=True, kw_only=True):
     started_ms: int
     rss: int  # bytes
     running: tuple[RunningTask, ...] = ()
-    state: str = "live"  # live, quiet, late
+    state: str = "live"  # live, quiet, silent, hung, late
+    silent_since_ms: int | None = None  # of a silent or hung one: its last sign of life
 
 
 class ErrorRow(Answer, frozen=True, kw_only=True):
@@ -328,9 +320,14 @@ class ErrorRow(Answer, frozen=True, kw_only=True):
     last_ms: int
     sample_id: str
 
+    TEXTS: ClassVar = ("type",)
+    TEXTS_OF_TASKS: ClassVar = ("message",)
+
 
 class Alarm(Answer, frozen=True, kw_only=True):
     """Something that a person should look at."""
+
+    TEXTS: ClassVar = ("text",)
 
     level: str  # warning, danger
     text: str
@@ -352,6 +349,7 @@ class PoolView(Answer, frozen=True, kw_only=True):
     workers: int  # live ones
     chunks_pending: int = 0  # of map-reduce tasks that gather; where these are very many, estimated
     chunks_active: int = 0
+    chunks: dict[str, int] = {}  # of the same tasks, by state
     chunk_rate: float = 0.0  # chunks that ended, per second
 
     @property

@@ -1,4 +1,4 @@
-"""Pools in which somebody else wrote: what of them can be read is answered, and what can't is named."""
+"""Pools that could not be read in full: what can be read is answered, and what can't is named, with the reason."""
 
 from __future__ import annotations
 
@@ -12,13 +12,20 @@ SHOWN = 5
 
 
 class Broken(msgspec.Struct, frozen=True, kw_only=True):
-    """A pool in which keys hold something else than they should; to every question these count as empty."""
+    """A pool that could not be read in full: some keys hold something else than they should and count as empty, or its
+    server did not answer.
+    """
 
-    pool: str
-    keys: tuple[str, ...]  # each with what it is, and what it should be
+    pool: str  # "*" means the list of pools
+    keys: tuple[str, ...] = ()  # each with what it is, and what it should be
+    reason: str = ""  # why the server did not answer
 
     def __str__(self) -> str:
         """In a sentence, with what is to be done."""
+        if self.reason and self.pool == "*":
+            return f"The list of pools cannot be read ({self.reason}): only pools of the settings are sure to be shown."
+        if self.reason:
+            return f"Pool {self.pool} does not answer ({self.reason}): nothing of it is shown."
         more = f"; and {len(self.keys) - SHOWN} more" if len(self.keys) > SHOWN else ""
         keys = "; ".join(self.keys[:SHOWN])
         return f"Pool {self.pool} is broken: {keys}{more}. Somebody else wrote there: delete the key, or restore it."
@@ -33,7 +40,8 @@ class Listing(list[T]):
         self.broken = broken
 
 
-def broken_pools(found: Mapping[str, Iterable[str]]) -> tuple[Broken, ...]:
-    """The pools that have broken keys, by name."""
-    known = {pool: tuple(keys) for pool, keys in found.items()}
-    return tuple(Broken(pool=pool, keys=known[pool]) for pool in sorted(known) if known[pool])
+def broken_pools(found: Mapping[str, Iterable[str]], silent: Mapping[str, str] | None = None) -> tuple[Broken, ...]:
+    """The pools that have broken keys, and those whose server did not answer, by name."""
+    known = [Broken(pool=pool, keys=keys) for pool, each in found.items() if (keys := tuple(each))]
+    known += [Broken(pool=pool, reason=reason) for pool, reason in (silent or {}).items()]
+    return tuple(sorted(known, key=lambda broken: broken.pool))

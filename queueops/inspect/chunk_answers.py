@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from queueops.inspect.answers import Answer, Attempt, Failure, LogLine
+from typing import ClassVar
+
+from queueops.inspect.answer_base import Answer, Failure
+from queueops.inspect.answers import Attempt, LogLine
+from queueops.inspect.broken import Broken
 
 STATES = ("pending", "active", "errored", "done", "failed")
 """The states of chunks, in the order in which counts of them are given."""
@@ -10,6 +14,8 @@ STATES = ("pending", "active", "errored", "done", "failed")
 
 class ChunkFacts(Answer, frozen=True, kw_only=True):
     """What a list and a chunk's own page both show."""
+
+    TEXTS_OF_TASKS: ClassVar = ("reason",)
 
     number: int
     state: str  # empty when the chunk is gone
@@ -39,6 +45,7 @@ class ChunkPage(Answer, frozen=True, kw_only=True):
     next: str = ""
     total: int = 0  # of the state, whatever error was asked for
     partial: bool = False  # the budget ended before the page was full; `next` goes on from there
+    broken: tuple[Broken, ...] = ()  # its pool, when not all could be read
 
 
 class SecondRun(Answer, frozen=True, kw_only=True):
@@ -138,6 +145,7 @@ class ChunksView(Answer, frozen=True, kw_only=True):
     begun: bool = True  # its map has: what it wrote so far is there
     mapped: bool = True  # its map has ended: there are no more chunks than these
     paused: bool = False  # the task's lane is: its chunks wait, too
+    broken: tuple[Broken, ...] = ()  # its pool, when not all could be read
 
     @property
     def left_out(self) -> int:

@@ -6,10 +6,11 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from queueops.inspect.answers import Answer
+from queueops.inspect.answer_base import Answer
 from queueops.inspect.chunks import LATEST_FIRST, reader_of
-from queueops.inspect.redact import Redactor, cut, readable
-from queueops.inspect.source import open_broker, redactor
+from queueops.inspect.redaction import redactor
+from queueops.inspect.source import open_broker
+from queueops.redact import Redactor, cut, readable
 
 SHOWN = 2000
 """Characters of each side."""

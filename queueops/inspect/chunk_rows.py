@@ -10,7 +10,7 @@ from queueops.inspect import history
 from queueops.inspect.answers import Attempt
 from queueops.inspect.chunk_answers import ChunkDetail, ChunkRow, SecondRun
 from queueops.inspect.errors import read_failure
-from queueops.inspect.redact import Redactor, cut, readable
+from queueops.redact import Redactor, cut, readable
 from queueops.redis.chunkreader import Row, Single
 from queueops.redis.facts import maybe_whole, text, whole
 from queueops.states import CHUNK_ACTIONS, TERMINAL, ChunkState, State
@@ -18,6 +18,7 @@ from queueops.states import CHUNK_ACTIONS, TERMINAL, ChunkState, State
 PREVIEW = 160
 PAYLOADS = (b"a", b"re", b"er")
 ANYWHERE = ("edit", "release")
+WHILE_GATHERING = ("speculate", "postpone")
 REDOING = ("redo", "set")
 """An edit and a retry in one."""
 RESTING = (State.PENDING, State.POSTPONED, State.RESTART)
@@ -30,7 +31,7 @@ def allowed(state: str, task_state: str, phase: str = "") -> tuple[str, ...]:
     if task_state == State.AGGREGATING:
         return verbs
     if task_state in TERMINAL or (phase and task_state in RESTING):
-        return tuple(verb for verb in verbs if verb != "speculate")
+        return tuple(verb for verb in verbs if verb not in WHILE_GATHERING)
     return tuple(verb for verb in verbs if verb in ANYWHERE) if task_state == State.REDUCING else ()
 
 

@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 from queueops.errors import FilterError, advice
 from queueops.ids import NAME
 from queueops.inspect import cursor
-from queueops.inspect.answers import Failure
+from queueops.inspect.answer_base import Failure
+from queueops.inspect.broken import broken_pools
 from queueops.inspect.chunk_answers import (
     STATES,
     ChunkDetail,
@@ -25,7 +26,8 @@ from queueops.inspect.chunk_answers import (
 from queueops.inspect.chunk_rows import detail_of, row_of
 from queueops.inspect.chunkstrip import read_strip
 from queueops.inspect.errors import read_failure
-from queueops.inspect.source import open_broker, open_reader, redactor
+from queueops.inspect.redaction import redactor
+from queueops.inspect.source import open_broker, open_reader
 from queueops.redis.chunkreader import ChunkReader, Kind, Running, Summary
 from queueops.redis.facts import may_be_id, maybe_whole, whole
 from queueops.states import State
@@ -72,6 +74,7 @@ def chunks_of(id: str, pool: str = "", *, first: int = 0, count: int = 0) -> Chu
         moving="rd" in record,
         stragglers=tuple(_straggler(row) for row in summary.active),
         skew=_skew(summary),
+        broken=broken_pools({place: reader.broken}),
         errors=tuple(_kind(kind) for kind in summary.kinds),
         looked=summary.looked,
         strip=read_strip(reader, total, first, count),
@@ -102,6 +105,7 @@ def chunks(
         next="" if walked.ended else cursor.write({place: (index, walked.score, walked.number)}),
         total=walked.size,
         partial=not walked.ended and len(walked.rows) < rows,
+        broken=broken_pools({place: reader.broken}),
     )
 
 
@@ -145,6 +149,8 @@ def reader_of(id: str, pool: str) -> tuple[str, ChunkReader] | None:
         return None
     reader = open_reader()
     place = pool or reader.locate(reader.pools(), [id]).get(id)
+    if place is None:
+        reader.ensure_all()
     return None if place is None else (place, ChunkReader(open_broker(), place, id))
 
 

@@ -6,8 +6,8 @@ from queueops.errors import FilterError
 from queueops.inspect import cursor
 from queueops.inspect.answers import CommandPage, CommandRow
 from queueops.inspect.broken import broken_pools
-from queueops.inspect.redact import cut
 from queueops.inspect.source import open_reader, pools_of
+from queueops.redact import cut
 from queueops.redis import facts
 
 PLACES = ("due", "locked", "dead")
@@ -29,6 +29,7 @@ def commands(place: str = "due", pool: str = "", *, after: str = "", limit: int 
     places = cursor.read(after, pools, (place,)) if after else {}
     asked = {name: (place, limit if not after or name in places else 0, *_start(places, name)) for name in pools}
     found = reader.commands(asked)
+    following = {name: found[name] for name in places or found if name in found}
     merged = sorted(((row.at, name, row) for name, page in found.items() for row in page.rows), key=_order)
     shown = merged[:limit]
     return CommandPage(
@@ -36,8 +37,8 @@ def commands(place: str = "due", pool: str = "", *, after: str = "", limit: int 
         due=sum(page.due for page in found.values()),
         locked=sum(page.locked for page in found.values()),
         dead=sum(page.dead for page in found.values()),
-        next=cursor.write(_next(place, places, {name: found[name] for name in places or found}, shown)),
-        broken=broken_pools(reader.broken),
+        next=cursor.write(_next(place, places, following, shown)),
+        broken=broken_pools(reader.broken, reader.silent),
     )
 
 

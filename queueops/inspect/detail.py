@@ -7,15 +7,17 @@ from queueops.inspect.answers import Beside, TaskDetail
 from queueops.inspect.broken import broken_pools
 from queueops.inspect.ended import goes_on_at, retried_by
 from queueops.inspect.errors import read_failure
-from queueops.inspect.redact import Redactor, cut, readable
-from queueops.inspect.source import LATE_MS, open_reader, parameters, pools_of, redactor
+from queueops.inspect.redaction import redactor
+from queueops.inspect.source import LATE_MS, open_reader, parameters, pools_of
 from queueops.records import FIELDS
+from queueops.redact import Redactor, cut, readable
 from queueops.redis.facts import Detail, may_be_id, maybe_real, maybe_whole, text, whole
 from queueops.states import CLASSES, CONTAINERS, TIMED, State, StateClass, actions_of
 
 RUNNING_AGAIN = ("retry", "edit")
 """What is not offered of a part that has ended: what it is part of runs it again."""
 _PAYLOADS = ("a", "re", "er", "me")
+_REASONS = ("y", "x")
 
 
 def task(id: str, pool: str = "") -> TaskDetail | None:
@@ -34,11 +36,16 @@ def raw(id: str, pool: str = "") -> dict[str, str]:
 
 
 def find(id: str, pool: str = "") -> Detail | None:
-    """What the store knows of an id; of several pools the one that has its record."""
+    """What the store knows of an id; of several pools the one that has its record.
+
+    Raises BrokerUnavailable when it may be in a pool that does not answer.
+    """
     if not may_be_id(id):
         return None
     reader = open_reader()
     known = [detail for detail in reader.details(pools_of(reader, pool), id, LATE_MS) if detail.known]
+    if not known:
+        reader.ensure_all()
     return max(known, key=lambda detail: (bool(detail.record), bool(detail.states)), default=None)
 
 
@@ -51,8 +58,9 @@ def state_of(detail: Detail) -> str:
 
 
 def fields_of(detail: Detail) -> dict[str, str]:
-    """The record's fields as text, without the payloads."""
-    return {text(key): text(value) for key, value in detail.record.items() if text(key) not in _PAYLOADS}
+    """The record's fields as text, without the payloads; its reasons as the person who asks may see them."""
+    fields = {text(key): text(value) for key, value in detail.record.items() if text(key) not in _PAYLOADS}
+    return fields | {reason: redactor().words_of_task(fields[reason]) for reason in _REASONS if reason in fields}
 
 
 def _describe(detail: Detail, hide: Redactor) -> TaskDetail:
@@ -106,7 +114,7 @@ def _describe(detail: Detail, hide: Redactor) -> TaskDetail:
         parts_open=detail.open,
         root=field("ro", ""),
         trace=field("tr", ""),
-        meta=hide.document(meta) if meta else "",
+        meta=hide.document(meta) if meta.startswith(b"{") else "",
         cancel_requested=field("x", ""),
         next_generation=field("nx") == "1",
         attempts=history.attempts(lines, record),
@@ -160,4 +168,4 @@ def _label(field: str) -> str:
 def _raw_value(field: str, value: bytes, hide: Redactor, names: tuple[str, ...]) -> str:
     if field == "a":
         return hide.document(value, names)
-    return hide.document(value) if field in ("re", "me") else readable(value)
+    return hide.document(value) if field in ("re", "me", "er") else hide.text(readable(value))

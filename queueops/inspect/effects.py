@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from queueops.errors import BrokerUnavailable
 from queueops.inspect.answers import TaskDetail
 from queueops.inspect.detail import task as find_task
 from queueops.states import CONTAINERS, TERMINAL, State
@@ -37,6 +38,13 @@ def effects(verb: str, task: TaskDetail) -> tuple[str, ...]:
     """What the verb does beyond the task itself, a sentence each; nothing for a task that stands alone."""
     if verb not in REACHING:
         return ()
+    try:
+        return _effects(verb, task)
+    except BrokerUnavailable:  # a page about the task is shown without those that it is part of
+        return (f"It is part of {task.parent} in the pool {task.parent_pool or task.pool}, which does not answer now.",)
+
+
+def _effects(verb: str, task: TaskDetail) -> tuple[str, ...]:
     if verb == "reinstate":
         return _apart(task) if task.state in TERMINAL else ()
     if verb == "retry":

@@ -7,7 +7,8 @@ import re
 from collections.abc import Iterable
 from operator import attrgetter
 
-from queueops.inspect.answers import ErrorRow, Failure
+from queueops.inspect.answer_base import Failure
+from queueops.inspect.answers import ErrorRow
 from queueops.inspect.broken import Listing, broken_pools
 from queueops.inspect.source import open_reader
 from queueops.redis.facts import ErrorFacts, maybe_whole, text, whole
@@ -22,7 +23,7 @@ def errors(limit: int = 50) -> Listing[ErrorRow]:
     reader = open_reader()
     limit = max(1, min(limit, MOST))
     rows = error_rows(reader.errors(reader.pools(), limit), limit)
-    return Listing(rows, broken_pools(reader.broken))
+    return Listing(rows, broken_pools(reader.broken, reader.silent))
 
 
 def error_rows(found: Iterable[tuple[str, ErrorFacts]], limit: int) -> list[ErrorRow]:

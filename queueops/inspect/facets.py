@@ -39,6 +39,7 @@ def facets(query: TaskQuery) -> Facets:
     reader = open_reader()
     known = reader.pools()
     found = reader.facets(known, (MOST, query.state, query.name, *KINDS))
+    known = list(found)
     chosen = [pool for pool in known if pool == query.pool] if query.pool else known
     sums: dict[str, Counter[str]] = {facet: Counter() for facet in LISTED}
     for pool in chosen:

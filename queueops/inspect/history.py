@@ -6,15 +6,18 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from queueops.inspect.answers import Attempt, Failure, LogLine, Moment
+from queueops.inspect.answer_base import Failure
+from queueops.inspect.answers import Attempt, LogLine, Moment
 from queueops.inspect.errors import read_failure, title
-from queueops.inspect.redact import Redactor, cut, readable
+from queueops.redact import Redactor, cut, readable
 from queueops.redis.facts import maybe_whole, whole
 from queueops.states import CLAIMED_AS, CLASSES, CONTAINERS, State, StateClass
 
 Line = Mapping[str, Any]
 
 LONGEST_LINE = 4000
+BY_ENGINE = ("crash", "restart", "mapped", "gathered", "second run")
+"""Lines that the engine writes: they quote no value of a task."""
 _RESTARTED = {
     "restart from map": "pending",
     "restart from process": "aggregating",
@@ -136,13 +139,16 @@ def _text(line: Line, hide: Redactor) -> str:
         return _operator(line, hide)
     if kind == "edit":
         return f"the arguments were ({hide.call(str(line.get('was') or '[[],{}]').encode())})"
-    return str(line.get("text") or "")
+    said = str(line.get("text") or "")
+    return said if kind in BY_ENGINE else hide.words_of_task(said)
 
 
 def _operator(line: Line, hide: Redactor) -> str:
     who, verb, value = (str(line.get(field) or "") for field in ("who", "verb", "value"))
     if verb in ("edit", "retry") and value:
         value = "" if value == "-" else hide.call(value.encode())
+    elif not value.isdigit():
+        value = hide.words_of_task(value)
     before = f", it was {line['from']}" if line.get("from") else ""
     return f"{who or 'an operator'}: {verb}{f' ({cut(value, 200)})' if value else ''}{before}"
 

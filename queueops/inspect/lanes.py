@@ -17,7 +17,7 @@ def lanes(pool: str = "") -> Listing[LaneRow]:
     """The lanes of a pool or of all, by pool, the latest used first; at most 200 of each."""
     reader = open_reader()
     samples = {name: json.loads(data) for name, data in reader.samples(pools_of(reader, pool), MOST).items()}
-    broken = broken_pools({name: sampled.get("broken") or () for name, sampled in samples.items()})
+    broken = broken_pools({name: sampled.get("broken") or () for name, sampled in samples.items()}, reader.silent)
     return Listing((row for name, sampled in samples.items() for row in lane_rows(name, sampled)), broken)
 
 
@@ -44,6 +44,8 @@ def chunk_rows(pool: str, sampled: dict[str, Any]) -> list[ChunkLane]:
             ready=int(row["pending"]),
             active=int(row["active"]),
             errored=int(row["errored"]),
+            done=int(row.get("done") or 0),
+            failed=int(row.get("failed") or 0),
             limit=None if row.get("limit") is None else int(row["limit"]),
             closed=bool(row.get("closed")),
         )

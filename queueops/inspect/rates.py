@@ -8,7 +8,7 @@ from typing import Any
 
 from queueops.inspect.answers import PoolView
 from queueops.metrics import percentile
-from queueops.states import TERMINAL, State
+from queueops.states import TERMINAL, ChunkState, State
 
 Minutes = tuple[Mapping[str, int], Mapping[str, int]]
 """The counters of the minute that runs, and of the one before."""
@@ -39,6 +39,7 @@ def pool_view(name: str, sampled: Mapping[str, Any], workers: int) -> PoolView:
         workers=workers,
         chunks_pending=chunks_pending,
         chunks_active=chunks_active,
+        chunks={str(state): _chunks(sampled, state) for state in ChunkState},
         chunk_rate=sum(rate for flow, rate in chunk_moves.items() if flow.partition(">")[2] in ("done", "failed")),
     )
 

@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from itertools import islice
-from typing import Any
+from typing import Any, ClassVar
 from zoneinfo import ZoneInfo
 
 import msgspec
 
 from queueops.errors import BrokenPool
+from queueops.inspect.answer_base import Answer
 from queueops.inspect.broken import Listing, broken_pools
 from queueops.inspect.code_schedules import in_code, known_names, note_on, unkept
-from queueops.inspect.source import open_broker, open_reader, parameters, pools_of, redactor
+from queueops.inspect.redaction import redactor
+from queueops.inspect.source import open_broker, open_reader, parameters, pools_of
 from queueops.kinds.scheduled import task_names
+from queueops.redis.reader import Reader
 from queueops.schedule_records import ScheduleState
 from queueops.timetable import read_timetable
 
@@ -38,11 +41,13 @@ class ScheduleEvent(msgspec.Struct, frozen=True, kw_only=True):
     who: str = ""
 
 
-class ScheduleRow(msgspec.Struct, frozen=True, kw_only=True):
+class ScheduleRow(Answer, frozen=True, kw_only=True):
     """One schedule.
 
     `condition` is active, late (no watchdog fires it), paused, removed (gone from the code) or broken.
     """
+
+    TEXTS: ClassVar = ("broken", "note")
 
     id: str
     pool: str
@@ -91,49 +96,45 @@ class ScheduleDetail(ScheduleRow, frozen=True, kw_only=True):
 def schedules(pool: str = "") -> Listing[ScheduleRow]:
     """The schedules of a pool or of all: what fires next comes first, what does not fire at all last."""
     code, names = in_code(), known_names()
+    reader = open_reader()
     broken: dict[str, tuple[str, ...]] = {}
     found = [
         ScheduleRow(**_facts(state, now_ms), note=note_on(state, code, names))
-        for now_ms, state in _states(pool, broken)
+        for now_ms, state in _states(reader, pool, broken)
     ]
     rows = sorted(found, key=lambda row: (row.next_ms is None, row.next_ms, row.id, row.pool))
-    return Listing(rows, broken_pools(broken))
+    return Listing(rows, broken_pools(broken, reader.silent))
 
 
 def unkept_schedules() -> tuple[str, ...]:
     """The ids of schedules in the code of this process that no watchdog has taken over yet."""
-    return unkept([state for _, state in _states("", {})], in_code())
+    return unkept([state for _, state in _states(open_reader(), "", {})], in_code())
 
 
-def _states(pool: str, broken: dict[str, tuple[str, ...]]) -> Iterator[tuple[int, ScheduleState]]:
+def _states(reader: Reader, pool: str, broken: dict[str, tuple[str, ...]]) -> Iterator[tuple[int, ScheduleState]]:
     """Each with the time; pools that can't be looked through are put into `broken`, with why."""
-    broker, reader = open_broker(), open_reader()
-    for name in pools_of(reader, pool):
-        try:
-            now_ms, _, _, states = broker.schedules(name)
-        except BrokenPool as error:  # the others have schedules, too
-            broken[name] = (error.keys,)
+    found = reader.in_each_pool(pools_of(reader, pool), reader.broker.schedules)
+    for name, answer in found.items():
+        if isinstance(answer, BrokenPool):  # the others have schedules, too
+            broken[name] = (answer.keys,)
             continue
-        for state in states:
-            yield now_ms, state
+        for state in answer.rows:
+            yield answer.now_ms, state
 
 
 def schedule(id: str, pool: str = "", *, runs: int = 5) -> ScheduleDetail | None:
     """One schedule with its next runs and its history, the newest first; None when there is none of this id.
 
-    Raises BrokenPool when it is not found, and one of the pools can't be looked through.
+    Raises BrokenPool or BrokerUnavailable when it is not found, and one of the pools can't be looked through.
     """
     broker, reader = open_broker(), open_reader()
-    states, broken = [], None
-    for name in pools_of(reader, pool):
-        try:
-            if (found := broker.schedule(name, id)) is not None:
-                states.append(found)
-        except BrokenPool as error:  # it may be in another one
-            broken = error
+    found = reader.in_each_pool(pools_of(reader, pool), lambda name: reader.broker.schedule(name, id))
+    states = [state for state in found.values() if isinstance(state, ScheduleState)]
     if not states:
-        if broken is not None:
-            raise broken
+        for broken in found.values():  # it may be there
+            if isinstance(broken, BrokenPool):
+                raise broken
+        reader.ensure_all()
         return None
     state = next((state for state in states if state.orphaned_ms is None), states[0])
     now_ms = reader.now_ms()

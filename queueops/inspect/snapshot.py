@@ -20,7 +20,7 @@ from queueops.inspect.broken import Broken, broken_pools
 from queueops.inspect.errors import error_rows
 from queueops.inspect.lanes import chunk_rows, lane_rows, most_ready
 from queueops.inspect.rates import flows, pool_view
-from queueops.inspect.source import open_broker, open_reader
+from queueops.inspect.source import open_reader
 from queueops.inspect.store import redis_health, server_ms, store_alarms
 from queueops.redis.facts import Beat
 from queueops.redis.reader import Reader
@@ -35,7 +35,8 @@ Samples = dict[str, dict[str, Any]]
 def snapshot() -> Snapshot:
     """All that the overview shows. `computed` says that no watchdog wrote it."""
     reader = open_reader()
-    names, info = reader.pools(), reader.info()
+    names, infos = reader.pools(), reader.infos()
+    info = next(iter(infos.values()))
     now = server_ms(info) or int(time.time() * 1000)
     samples, computed = _samples(reader, names, now)
     beats = _by_pool(reader.workers(names, WORKERS)[1])
@@ -45,7 +46,7 @@ def snapshot() -> Snapshot:
     views = tuple(pool_view(pool, sampled, alive[pool]) for pool, sampled in samples.items())
     lanes = tuple(row for pool, sampled in samples.items() for row in lane_rows(pool, sampled))
     chunks = tuple(most_ready(row for pool, sampled in samples.items() for row in chunk_rows(pool, sampled)))
-    alarms = _alarms(views, samples, beats, lanes, info, broken)
+    alarms = _alarms(views, samples, beats, lanes, infos, broken)
     return Snapshot(
         version=_version(views, lanes, chunks, known, alarms, samples),
         taken_ms=max((int(sampled["taken"]) for sampled in samples.values()), default=now),
@@ -64,10 +65,11 @@ def snapshot() -> Snapshot:
 
 def _samples(reader: Reader, names: Sequence[str], now: int) -> tuple[Samples, bool]:
     """Each pool's figures, and whether any had to be counted now."""
-    fresh = {pool: found for pool, data in open_broker().snapshots(names).items() if (found := _fresh(data, now))}
-    missing = [pool for pool in names if pool not in fresh]
+    fresh = {pool: found for pool, data in reader.snapshots(names).items() if (found := _fresh(data, now))}
+    missing = [pool for pool in names if pool not in fresh and pool not in reader.silent]
     counted = {pool: json.loads(data) for pool, data in reader.samples(missing, LANES).items()} if missing else {}
-    return {pool: fresh.get(pool) or counted[pool] for pool in names}, bool(missing)
+    found = {pool: fresh.get(pool) or counted.get(pool) for pool in names}
+    return {pool: sampled for pool, sampled in found.items() if sampled}, bool(missing)
 
 
 def _fresh(data: bytes | None, now: int) -> dict[str, Any]:
@@ -82,7 +84,8 @@ def _fresh(data: bytes | None, now: int) -> dict[str, Any]:
 def _broken(samples: Samples, reader: Reader) -> tuple[Broken, ...]:
     """What the samples found, and what was found since; a key that is well again by now is told until the next."""
     told = {pool: sampled.get("broken") or () for pool, sampled in samples.items()}
-    return broken_pools({pool: dict.fromkeys((*told[pool], *reader.broken.get(pool, ()))) for pool in told})
+    keys = {pool: dict.fromkeys((*told[pool], *reader.broken.get(pool, ()))) for pool in told}
+    return broken_pools(keys, reader.silent)
 
 
 def _by_pool(rows: Sequence[tuple[str, Beat]]) -> dict[str, list[Beat]]:
@@ -97,10 +100,11 @@ def _alarms(
     samples: Samples,
     beats: Mapping[str, Sequence[Beat]],
     lanes: Sequence[LaneRow],
-    info: Mapping[str, Any],
+    infos: Mapping[str, Mapping[str, Any]],
     broken: Sequence[Broken],
 ) -> tuple[Alarm, ...]:
-    found = [*store_alarms(info), *broken_alarms(broken)]
+    found = [alarm for server, info in infos.items() for alarm in store_alarms(info, server)]
+    found += broken_alarms(broken)
     for view in views:
         found += pool_alarms(view, samples[view.name], beats.get(view.name, ()))
     found += lane_alarms(lanes)

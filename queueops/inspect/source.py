@@ -1,19 +1,20 @@
-"""Where the answers come from: the reader of this process's broker, and the redactor of its settings."""
+"""Where the answers come from: the reader of this process's broker."""
 
 from __future__ import annotations
 
-from functools import lru_cache
 from inspect import Parameter
 
-from queueops import conf, registry
+from queueops import registry
 from queueops.contracts import Handler
-from queueops.inspect.redact import Redactor
 from queueops.redis.broker import RedisBroker, get_broker
+from queueops.redis.facts import LATE_MS as LATE_MS
 from queueops.redis.reader import Reader
 
 POSITIONAL = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
-LATE_MS = 15_000
-"""A worker beats every 5 s; after three beats that did not come it is late."""
+NOT_TAKING = ("quiet", "stopping", "silent", "hung")
+"""What a worker process tells of itself, or its supervisor of it, when it takes no work."""
+UNRESPONSIVE = ("silent", "hung")
+"""What the supervisor tells of a process that gives no sign of life."""
 
 
 def open_broker() -> RedisBroker:
@@ -31,20 +32,11 @@ def now_ms() -> int:
     return open_reader().now_ms()
 
 
-def redactor() -> Redactor:
-    """What hides values, by the setting REDACT."""
-    return _redactor(tuple(conf.current().redact))
-
-
-@lru_cache(maxsize=8)
-def _redactor(patterns: tuple[str, ...]) -> Redactor:
-    return Redactor(patterns)
-
-
 def pools_of(reader: Reader, pool: str) -> list[str]:
     """The pools that a question is about: the named one if it exists, or all."""
-    known = reader.pools()
-    return known if not pool else [pool] if pool in known else []
+    if pool:
+        return [pool] if reader.knows(pool) else []
+    return reader.pools()
 
 
 def parameters(kind: str, name: str) -> tuple[str, ...]:

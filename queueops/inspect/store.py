@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from msgspec import structs
+
 from queueops.inspect.answers import Alarm, RedisHealth
 from queueops.redis.soundness import faults
 
@@ -25,8 +27,13 @@ def redis_health(info: Mapping[str, Any]) -> RedisHealth:
     )
 
 
-def store_alarms(info: Mapping[str, Any]) -> Iterator[Alarm]:
-    """What could lose tasks, or soon stop them from being pushed."""
+def store_alarms(info: Mapping[str, Any], server: str = "") -> Iterator[Alarm]:
+    """What could lose tasks, or soon stop them from being pushed; of a cluster, at which server."""
+    for alarm in _alarms(info):
+        yield structs.replace(alarm, text=f"Server {server}: {alarm.text}") if server else alarm
+
+
+def _alarms(info: Mapping[str, Any]) -> Iterator[Alarm]:
     if not info:
         text = "Our user may not ask the store for INFO: how full it is, and whether it keeps its data, is unknown."
         yield Alarm(level="warning", text=text, url_hint="health")

@@ -9,8 +9,9 @@ from queueops.inspect.answers import TaskPage, TaskRow
 from queueops.inspect.broken import broken_pools
 from queueops.inspect.errors import read_failure, title
 from queueops.inspect.query import TaskQuery
-from queueops.inspect.redact import Redactor, cut
-from queueops.inspect.source import LATE_MS, open_reader, parameters, pools_of, redactor
+from queueops.inspect.redaction import redactor
+from queueops.inspect.source import LATE_MS, open_reader, parameters, pools_of
+from queueops.redact import Redactor, cut
 from queueops.redis.facts import Detail, Page, PageRow, maybe_real, maybe_whole, text, whole
 from queueops.redis.reader import Argument, Reader
 from queueops.states import CLASSES, TIMED, State, actions_of
@@ -39,7 +40,7 @@ def tasks(query: TaskQuery, after: str = "", limit: int = 50) -> TaskPage:
         total=sum(page.size for page in pages.values()),
         exact=all(_tells(query, page.index) for page in pages.values()),
         partial=bool(places) and len(taken) < limit,
-        broken=broken_pools(reader.broken),
+        broken=broken_pools(reader.broken, reader.silent),
     )
 
 
@@ -160,7 +161,7 @@ def _one(reader: Reader, pools: Sequence[str], query: TaskQuery) -> TaskPage:
     hide = redactor()
     found = [row_of(detail.pool, _as_row(detail), hide) for detail in _known(reader, pools, query.id)]
     rows = tuple(row for row in found if _matches(row, query))
-    return TaskPage(rows=rows, total=len(rows), broken=broken_pools(reader.broken))
+    return TaskPage(rows=rows, total=len(rows), broken=broken_pools(reader.broken, reader.silent))
 
 
 def _known(reader: Reader, pools: Sequence[str], task_id: str) -> list[Detail]:

@@ -12,9 +12,10 @@ from queueops.ids import NAME
 from queueops.inspect import cursor
 from queueops.inspect.answers import Above, Branch, Part, Tree
 from queueops.inspect.detail import RUNNING_AGAIN
-from queueops.inspect.redact import Redactor, cut
-from queueops.inspect.source import open_reader, redactor
+from queueops.inspect.redaction import redactor
+from queueops.inspect.source import open_reader
 from queueops.inspect.tasks import row_of
+from queueops.redact import Redactor, cut
 from queueops.redis.facts import BranchFacts, PartFacts, may_be_id, maybe_whole
 from queueops.redis.reader import Reader
 from queueops.states import TERMINAL, State
@@ -88,6 +89,7 @@ def _find(reader: Reader, far: Sequence[tuple[str, PartFacts]]) -> None:
     found = reader.rows(wanted)
     for _, part in far:
         part.row = found.get((part.pool, part.id))
+        part.silent = reader.silent.get(part.pool, "")
 
 
 def _leave_out(branch: BranchFacts, show: str) -> None:
@@ -131,7 +133,7 @@ def _part(pool: str, found: PartFacts, hide: Redactor, *, alone: bool) -> Part:
     branch = _branch(pool, found.branch, hide) if found.branch else None
     place = found.pool or pool
     if found.row is None:
-        return Part(id=found.id, pool=place, number=number)
+        return Part(id=found.id, pool=place, number=number, elsewhere=bool(found.pool), silent=found.silent)
     field, row = found.row.fields.get, row_of(place, found.row, hide)
     if row.state in TERMINAL and not alone:
         row = replace(row, allowed=tuple(verb for verb in row.allowed if verb not in RUNNING_AGAIN))

@@ -11,7 +11,7 @@ from queueops.inspect.ended import ended_findings
 from queueops.inspect.errors import read_failure, title
 from queueops.inspect.findings import bad, good
 from queueops.inspect.parts_why import parts_finding
-from queueops.inspect.source import LATE_MS
+from queueops.inspect.source import LATE_MS, NOT_TAKING, UNRESPONSIVE
 from queueops.inspect.spans import clock, span
 from queueops.redis.facts import Beat, Detail, maybe_whole, text, whole
 from queueops.states import CLASSES, ON_AGENDA, State, StateClass
@@ -117,10 +117,12 @@ def _servers(detail: Detail) -> Iterator[Finding]:
             place="workers",
         )
         return
-    taking = [worker for worker in detail.workers if worker.fields.get("state") not in ("quiet", "stopping")]
+    taking = [worker for worker in detail.workers if worker.fields.get("state") not in NOT_TAKING]
     count = f"{detail.alive} live"
     if not taking:
         told = "All live workers of its pool were told to take no more work."
+        if any(worker.fields.get("state") in UNRESPONSIVE for worker in detail.workers):
+            told = "No live worker of its pool takes work: each gives no sign of life, or was told to take no more."
         yield bad(told, value=count, target=detail.pool, place="workers")
         return
     yield good(f"Live workers serve the pool {detail.pool}.", value=count, target=detail.pool)
@@ -245,7 +247,23 @@ def _holder(detail: Detail, worker: str) -> Finding:
             target=detail.id,
             place="workers",
         )
+    if detail.condition in UNRESPONSIVE:
+        return _unresponsive(detail, where + worker)
     return good(f"The worker that holds it is alive: it beat {span(age)} ago.", value=where + worker)
+
+
+def _unresponsive(detail: Detail, worker: str) -> Finding:
+    """The process that holds it cannot run Python code: a task in it holds the interpreter, or it is stopped."""
+    silent = span(detail.now - (detail.silent_since or detail.now))
+    text = (
+        f"The worker process that holds it has given no sign of life for {silent}: a task in it holds the interpreter,"
+        " or the process is stopped."
+    )
+    if detail.condition == "hung":
+        text += " It is hung and is about to be killed."
+    else:
+        text += " Its supervisor renews the lease. After HUNG_AFTER the process is killed."
+    return bad(text, value=worker, verb="interrupt", target=detail.id, place="workers")
 
 
 def _parked(detail: Detail, state: State) -> Iterator[Finding]:

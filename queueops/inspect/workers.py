@@ -7,8 +7,8 @@ from collections.abc import Iterable
 
 from queueops.inspect.answers import RunningTask, WorkerRow
 from queueops.inspect.broken import Listing, broken_pools
-from queueops.inspect.source import LATE_MS, open_reader
-from queueops.redis.facts import Beat, whole
+from queueops.inspect.source import LATE_MS, UNRESPONSIVE, open_reader
+from queueops.redis.facts import Beat, maybe_whole, whole
 
 MOST = 500
 
@@ -17,7 +17,7 @@ def workers() -> Listing[WorkerRow]:
     """Every process in the registry, by host and start; at most 500 of each pool."""
     reader = open_reader()
     now, beats = reader.workers(reader.pools(), MOST)
-    return Listing(worker_rows(now, (beat for _, beat in beats)), broken_pools(reader.broken))
+    return Listing(worker_rows(now, (beat for _, beat in beats)), broken_pools(reader.broken, reader.silent))
 
 
 def worker_rows(now: int, beats: Iterable[Beat]) -> list[WorkerRow]:
@@ -50,12 +50,15 @@ def _row(now: int, beat: Beat) -> WorkerRow:
         rss=whole(field("rss")),
         running=_running(beat),
         state=_state(now, beat),
+        silent_since_ms=maybe_whole(field("silent_since")) if field("state") in UNRESPONSIVE else None,
     )
 
 
 def _state(now: int, beat: Beat) -> str:
     if now - beat.beat_ms > LATE_MS:
         return "late"
+    if beat.fields.get("state") in UNRESPONSIVE:
+        return beat.fields["state"]
     return "quiet" if beat.fields.get("state") in ("quiet", "stopping") else "live"
 
 

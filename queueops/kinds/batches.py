@@ -8,7 +8,7 @@ from contextlib import suppress
 from itertools import islice
 from typing import Any, TypeVar
 
-from queueops.contracts import Push, Pushed
+from queueops.contracts import LeaseRef, Push, Pushed
 from queueops.errors import BadArguments, QueueOpsError
 from queueops.redis import broker as brokers
 
@@ -27,8 +27,8 @@ def batches(items: Iterable[Item], size: int = BATCH) -> Iterator[list[Item]]:
 class Flights:
     """Pushes batch after batch: the next batch is made while the store works on the last one."""
 
-    def __init__(self, pool: str, durable: bool) -> None:
-        self._line = brokers.get_broker().pushes(pool, durable=durable)
+    def __init__(self, pool: str, durable: bool, under: LeaseRef | None = None) -> None:
+        self._line = brokers.get_broker().pushes(pool, durable=durable, under=under)
         self._flying: deque[list[Push]] = deque()
         self._unknown = 0
 

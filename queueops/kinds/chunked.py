@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
+from queueops import waiting
 from queueops.contracts import Push
 from queueops.durations import to_ms
 from queueops.encoding import decode_result
@@ -24,7 +26,7 @@ _MOST_DROPPED = 100_000
 class ChunkOptions:
     """The limits of a class's chunks and of its reduce, checked."""
 
-    asynchronous: bool
+    async_stages: frozenset[str]
     max_parallel: int | None
     chunks_per_worker: int | None
     tolerated: str
@@ -40,7 +42,7 @@ class ChunkOptions:
         """Read the options of a MapReduce class. Raises BadOption with what is right."""
         _check_methods(kind, name)
         return cls(
-            asynchronous=inspect.iscoroutinefunction(kind.process),
+            async_stages=frozenset(stage for stage in _SORTS if _is_async(getattr(kind, stage))),
             max_parallel=_whole("max_parallel", kind.max_parallel, 1),
             chunks_per_worker=_whole("chunks_per_worker", kind.chunks_per_worker, 1),
             tolerated=_tolerated(kind.on_chunk_failure),
@@ -72,7 +74,8 @@ class ChunkOptions:
 class Results:
     """The results of the chunks in the order of the map, those of dropped ones left out.
 
-    They are read a page at a time whenever the results are iterated, so that they need not fit into memory.
+    They are read a page at a time whenever the results are iterated, so that they need not fit into memory. An async
+    reduce iterates them with ``async for``: then the event loop does not wait for the store.
     ``dropped`` are the numbers of the chunks without a result, the first 100,000 of them.
     """
 
@@ -92,6 +95,13 @@ class Results:
         for result in self._broker.chunk_results(self._pool, self._id, self._total):
             yield decode_result(self._name, result)
 
+    async def __aiter__(self) -> AsyncIterator[Any]:
+        """The same in an async reduce."""
+        pages = self._broker.chunk_result_pages(self._pool, self._id, self._total)
+        while (page := await waiting.in_thread(partial(next, pages, None))) is not None:
+            for result in page:
+                yield decode_result(self._name, result)
+
     def _read_dropped(self, count: int) -> list[int]:
         found: list[int] = []
         while len(found) < min(count, _MOST_DROPPED):
@@ -102,26 +112,40 @@ class Results:
         return sorted(found)
 
 
+class ListedResults(list[Any]):
+    """Results that are all in memory, for an async reduce that is called directly."""
+
+    async def __aiter__(self) -> AsyncIterator[Any]:
+        """Each of them."""
+        for result in self:
+            yield result
+
+
 _SORTS = {
-    "map": 'a plain "def" that yields or returns chunks',
+    "map": 'a "def" or "async def" that yields or returns chunks',
     "process": 'a "def" or "async def" that returns the result of a chunk, and no generator',
-    "reduce": 'a plain "def" that returns the result, and no generator',
+    "reduce": 'a "def" or "async def" that returns the result, and no generator',
 }
 
 
 def _check_methods(kind: Any, name: str) -> None:
     for method, expected in _SORTS.items():
         function = getattr(kind, method)
-        generates = method != "map" and inspect.isgeneratorfunction(function)
-        waits = method != "process" and inspect.iscoroutinefunction(function)
-        if generates or waits or inspect.isasyncgenfunction(function):
+        generates = inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function)
+        if not callable(function) or (generates and method != "map"):
             raise BadOption(name=f"{name}.{method}", value=_sort_of(function), expected=expected)
 
 
-def _sort_of(function: Any) -> str:
+def _is_async(function: Any) -> bool:
+    return inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function)
+
+
+def _sort_of(function: Any) -> Any:
+    if not callable(function):
+        return function
     if inspect.isasyncgenfunction(function):
         return "an async generator"
-    return "a generator" if inspect.isgeneratorfunction(function) else "async def"
+    return "a generator"
 
 
 def _whole(name: str, value: Any, least: int) -> int | None:

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, ClassVar
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from queueops.celery_names import ForeignMethod
 from queueops.contracts import Push
+from queueops.durations import Delay
+from queueops.errors import BadArguments, BadOption
 from queueops.handle import TaskHandle
 from queueops.ids import check_id
+from queueops.kinds.discovery import hidden
 from queueops.kinds.options import UNSET, Options
 from queueops.kinds.parts import Part, Signature
 from queueops.kinds.pushable import Task
 from queueops.kinds.task import default_name
+from queueops.kinds.task_hooks import Middleware
 from queueops.kinds.unique import UniqueId
 from queueops.retry import DEFAULT, Retry
 from queueops.schedule import Schedule
@@ -24,7 +30,8 @@ class TaskClass:
     """A class whose calls are left to workers. What says otherwise in a subclass is registered when that is defined.
 
     ``cron``: when it runs by itself, a line or a `Schedule`; not inherited. ``task_id`` of the same arguments, if there
-    is one, gives the id: what a second push of it does says ``on_conflict``.
+    is one, gives the id: what a second push of it does says ``on_conflict``. ``delay``: seconds that `postpone()` waits
+    when it is given none; a `push` does not wait.
     """
 
     name: ClassVar[str] = ""
@@ -35,12 +42,26 @@ class TaskClass:
 
     task: ClassVar[Task[Any, Any, Any]]
 
+    if TYPE_CHECKING:
+        delay: ClassVar[float | timedelta | None]
+    else:
+        delay, apply_async, send, enqueue = ForeignMethod(), ForeignMethod(), ForeignMethod(), ForeignMethod()
+
+        def __init__(self, *args, **kwargs):
+            """Take no arguments: those of a call go to `push`."""
+            if args or kwargs:
+                name = type(self).__name__
+                reason = f"it runs nothing. Write {name}.push(...), or {name}.s(...) for a part of a chain."
+                raise BadArguments(name=name, reason=reason)
+
     def __init_subclass__(cls, *, abstract: bool = False, **kwargs: Any) -> None:
         """Register the class under its name, and check its options. Raises BadOption."""
         super().__init_subclass__(**kwargs)
         if not abstract:
+            named = bool(cls.__dict__.get("name"))
             cls.name = check_id(cls.__dict__.get("name") or default_name(cls), "name of a task")
             cls._register(cls.name, Schedule.of(cls.__dict__.get("cron")))
+            cls.task.hidden = hidden(cls, named=named)
 
     @classmethod
     def push(cls, /, *args: Any, **kwargs: Any) -> TaskHandle[Any]:
@@ -53,9 +74,14 @@ class TaskClass:
         return await cls.s(*args, **kwargs).apush()
 
     @classmethod
-    def postpone(cls, delay: Any, /, *args: Any, **kwargs: Any) -> TaskHandle[Any]:
-        """Leave this call to workers, not before `delay`."""
+    def postpone(cls, delay: Delay | None = None, /, *args: Any, **kwargs: Any) -> TaskHandle[Any]:
+        """Leave this call to workers, not before `delay`; None: not before the class's own `delay`."""
         return cls.s(*args, **kwargs).postpone(delay)
+
+    @classmethod
+    async def apostpone(cls, delay: Delay | None = None, /, *args: Any, **kwargs: Any) -> TaskHandle[Any]:
+        """The same for async code."""
+        return await cls.s(*args, **kwargs).apostpone(delay)
 
     @classmethod
     def push_on_commit(cls, /, *args: Any, **kwargs: Any) -> TaskHandle[Any]:
@@ -88,10 +114,22 @@ class ClassTask(Task[Any, Any, Any]):
 
     own: tuple[tuple[str, str | int], ...] = ()
 
+    def using(self, **options: Any) -> Task[Any, Any, Any]:
+        """The same task with other options, as for any task; it counts its parts, so it has no `total`."""
+        refuse_total(options)
+        return super().using(**options)
+
     def _made(self, args: Sequence[Any], kwargs: dict[str, Any], *, after: bool = False) -> Push:
         push = super()._made(args, kwargs, after=after)
         push.kind, push.own = self.handler.kind, self.own
         return push
+
+
+def refuse_total(options: dict[str, Any]) -> None:
+    """Of a class the total is the number of its chunks, tasks or parts."""
+    if "total" in options:
+        expected = "left out: its total is the number of its chunks, tasks or parts"
+        raise BadOption(name="total", value=options["total"], expected=expected)
 
 
 class RunClass(TaskClass, abstract=True):
@@ -104,11 +142,27 @@ class RunClass(TaskClass, abstract=True):
     retry: ClassVar[Retry] = DEFAULT
     retry_on: ClassVar[Sequence[type[BaseException]]] = (Exception,)
     timeout: ClassVar[Any] = UNSET
+    middleware: ClassVar[Sequence[Middleware]] = ()
 
     @classmethod
     def push_many(cls, calls: Iterable[Sequence[Any]]) -> list[TaskHandle[Any]]:
         """Leave many calls to workers."""
         return cls.task.push_many(calls)
+
+    @classmethod
+    async def apush_many(cls, calls: Iterable[Sequence[Any]]) -> list[TaskHandle[Any]]:
+        """The same for async code."""
+        return await cls.task.apush_many(calls)
+
+    @classmethod
+    def push_many_on_commit(cls, calls: Iterable[Sequence[Any]]) -> list[TaskHandle[Any]]:
+        """Leave many calls to workers once the current database transaction is committed."""
+        return cls.task.push_many_on_commit(calls)
+
+    @classmethod
+    async def apush_many_on_commit(cls, calls: Iterable[Sequence[Any]]) -> list[TaskHandle[Any]]:
+        """The same for async code."""
+        return await cls.task.apush_many_on_commit(calls)
 
     @classmethod
     def s(cls, /, *args: Any, **kwargs: Any) -> Signature:
@@ -129,7 +183,13 @@ class RunClass(TaskClass, abstract=True):
 def options_of(cls: type[RunClass]) -> Options:
     """The options that a class says otherwise than all others. Raises BadOption."""
     given = {option: getattr(cls, option) for option in PUSHED}
-    return Options().but(**{option: value for option, value in given.items() if value is not getattr(RunClass, option)})
+    changed = {option: value for option, value in given.items() if value is not getattr(RunClass, option)}
+    return Options().but(**changed).with_postpone_delay(delay_of(cls))
+
+
+def delay_of(cls: type[TaskClass]) -> Any:
+    """The delay that a class says for `postpone()`."""
+    return getattr(cls, "delay", None)
 
 
 def unique_of(cls: type[TaskClass]) -> UniqueId | None:

@@ -1,41 +1,31 @@
-"""The kind of Django's own tasks: the name of a task is the path of its function, and its handler is found by that."""
+"""Kind of Django's own tasks: the task's name is the path of its function in a module that the worker has imported."""
 
 from __future__ import annotations
 
-import traceback
-from contextlib import suppress
-from functools import cache
-from importlib import import_module
-from importlib.util import find_spec
+import logging
+import time
+from collections.abc import Sequence
 from inspect import iscoroutinefunction
 from typing import Any
 
-from django.core.exceptions import ImproperlyConfigured
-from django.utils import timezone
-from django.utils.module_loading import import_string
+from asgiref.sync import sync_to_async
+from msgspec.structs import replace
 
 from queueops import registry
 from queueops.context import Context
-from queueops.encoding import decode_arguments
+from queueops.contracts import Lease, Outcome, Settlement
+from queueops.contrib.django_attempts import TaskQuarantined, own_error, stored_error
+from queueops.contrib.django_library import backend_of, library, load, moment, plain_json
+from queueops.contrib.django_results import ended, result_of, running_result
+from queueops.encoding import decode_result, encode_result
+from queueops.errors import BrokerUnavailable, QueueOpsError, TaskCancelled, TaskFailed
+from queueops.redis import broker as brokers
+from queueops.states import State
+from queueops.worker.outcome import will_be_retried
 
 KIND = "django_task"
 
-
-@cache
-def library(module: str) -> Any:
-    """A module of `django.tasks`, or of `django_tasks` where Django has none. Raises ImproperlyConfigured."""
-    for package in ("django.tasks", "django_tasks"):
-        if find_spec(package) is not None:
-            return import_module(f"{package}.{module}")
-    raise ImproperlyConfigured("Django 5.2 needs the package django-tasks for this: pip install django-tasks")
-
-
-def load(path: str) -> Any:
-    """The task at this path, or None when there is none. Nothing but a task is ever answered."""
-    found = None
-    with suppress(ImportError, ValueError):
-        found = import_string(path)
-    return found if isinstance(found, library("base").Task) else None
+logger = logging.getLogger("queueops.worker")
 
 
 class DjangoTaskHandler:
@@ -51,73 +41,92 @@ class DjangoTaskHandler:
         self._signals = library("signals")
 
     def run(self, context: Context) -> Any:
-        """Run the task (a coroutine when it is async), and send Django's signals."""
-        return self._run_async(context) if self.is_async else self._run(context)
+        """Run the task (a coroutine when it is async), after Django's signal task_started."""
+        return self._arun(context) if self.is_async else self._call(self._begin(context))
 
-    def _run(self, context: Context) -> Any:
-        result, facts = self._result(context), {"sender": type(self.task.get_backend())}
-        self._signals.task_started.send(task_result=result, **facts)
-        try:
-            value = self._call(result)
-        except Exception as error:  # only to tell; it goes on to the worker
-            if context.lease.attempt > context.lease.retries:
-                self._signals.task_finished.send(task_result=_failed(result, error), **facts)
-            raise
-        self._signals.task_finished.send(task_result=_succeeded(result, value), **facts)
-        return value
+    async def _arun(self, context: Context) -> Any:
+        return await self._call(await sync_to_async(self._begin)(context))
 
-    async def _run_async(self, context: Context) -> Any:
-        result, facts = self._result(context), {"sender": type(self.task.get_backend())}
-        await self._signals.task_started.asend(task_result=result, **facts)
-        try:
-            value = await self._call(result)
-        except Exception as error:  # the same
-            if context.lease.attempt > context.lease.retries:
-                await self._signals.task_finished.asend(task_result=_failed(result, error), **facts)
-            raise
-        await self._signals.task_finished.asend(task_result=_succeeded(result, value), **facts)
-        return value
+    def _begin(self, context: Context) -> Any:
+        result = running_result(context.lease, _log(context.lease), self.task)
+        self._signals.task_started.send_robust(self._sender(result), task_result=result)
+        return result
+
+    def encode_result(self, name: str, value: Any) -> bytes:
+        """The result as it is stored. Raises TypeError and ValueError for what Django's tasks may not return."""
+        return encode_result(name, plain_json(value))
+
+    def tell_end(self, context: Context, settlement: Settlement) -> None:
+        """Send task_finished, when this is the end of the task and not of one attempt."""
+        if (result := self._ended(context.lease, settlement)) is not None:
+            self._signals.task_finished.send_robust(self._sender(result), task_result=result)
 
     def _call(self, result: Any) -> Any:
         first = [library("base").TaskContext(task_result=result)] if self.task.takes_context else []
         return self.task.func(*first, *result.args, **result.kwargs)
 
-    def _result(self, context: Context) -> Any:
-        """The result as it is now, in the middle."""
-        base, lease, now = library("base"), context.lease, timezone.now()
-        args, kwargs = decode_arguments(lease.name, lease.args)
-        return base.TaskResult(
-            task=self.task.using(priority=lease.priority, queue_name=lease.pool),
-            id=lease.id,
-            status=base.TaskResultStatus.RUNNING,
-            enqueued_at=None,
-            started_at=now,
-            finished_at=None,
-            last_attempted_at=now,
-            args=args,
-            kwargs=kwargs,
-            backend=lease.meta.decode() or self.task.backend,
-            errors=[],
-            worker_ids=[f"attempt {number}" for number in range(1, lease.attempt + 1)],
-        )
+    def _sender(self, result: Any) -> type:
+        return type(backend_of(result.backend))
+
+    def _ended(self, lease: Lease, settlement: Settlement) -> Any:
+        """The result at the end of the task; None when it will run again."""
+        if settlement.outcome is Outcome.SUCCESS:
+            value = decode_result(lease.name, settlement.value)
+            return ended(running_result(lease, _log(lease), self.task), "SUCCESSFUL", _now(lease), value=value)
+        if (error := _error_of(lease, settlement)) is None:
+            return None
+        readable = replace(lease, args=b"") if settlement.outcome is Outcome.QUARANTINE else lease
+        return ended(running_result(readable, _log(lease), self.task), "FAILED", _now(lease), [error])
 
 
-def _succeeded(result: Any, value: Any) -> Any:
-    object.__setattr__(result, "_return_value", value)
-    return _finished(result, "SUCCESSFUL")
+def tell_cancelled(pool: str, ids: Sequence[str]) -> None:
+    """Send task_finished for those of the tasks that are Django's, and that this process has just cancelled."""
+    for task_id in ids:
+        try:
+            result = _cancelled_result(pool, task_id)
+        except QueueOpsError as error:
+            logger.warning("The signal task_finished of the cancelled task %s is not sent: %s", task_id, error)
+            continue
+        if result is not None:
+            library("signals").task_finished.send_robust(type(backend_of(result.backend)), task_result=result)
 
 
-def _failed(result: Any, error: Exception) -> Any:
-    path = f"{type(error).__module__}.{type(error).__qualname__}"
-    text = "".join(traceback.format_exception(error))
-    result.errors.append(library("base").TaskError(exception_class_path=path, traceback=text))
-    return _finished(result, "FAILED")
+def _cancelled_result(pool: str, task_id: str) -> Any:
+    broker = brokers.get_broker()
+    record = broker.record(pool, task_id)
+    if record is None or record.kind != KIND or record.state != State.CANCELLED:
+        return None
+    return result_of(record, broker.log(pool, task_id))
 
 
-def _finished(result: Any, status: str) -> Any:
-    object.__setattr__(result, "status", library("base").TaskResultStatus[status])
-    object.__setattr__(result, "finished_at", timezone.now())
-    return result
+def _error_of(lease: Lease, settlement: Settlement) -> Any:
+    """What the task ended with; None when it will run again."""
+    match settlement.outcome:
+        case Outcome.ERROR | Outcome.TIMEOUT if not will_be_retried(lease, settlement):
+            return stored_error(settlement.value)
+        case Outcome.CANCEL:
+            return own_error(TaskCancelled, settlement.value.decode())
+        case Outcome.QUARANTINE:
+            return own_error(TaskQuarantined, settlement.value.decode("utf-8", "replace"))
+        case Outcome.RESTART if settlement.counted and lease.attempt > lease.retries:
+            return own_error(TaskFailed, "restarted itself more often than its retries allow")
+    return None
+
+
+def _log(lease: Lease) -> Sequence[bytes]:
+    """What is stored of the attempts before. A store that does not answer now must not cost the task an attempt."""
+    if lease.attempt == 1 and lease.crashes == 0:
+        return ()
+    try:
+        return brokers.get_broker().log(lease.pool, lease.id)
+    except BrokerUnavailable as error:
+        logger.warning("The earlier attempts of task %s cannot be read: %s", lease.id, error)
+        return ()
+
+
+def _now(lease: Lease) -> Any:
+    """Now, by the store's clock."""
+    return moment(lease.begun_ms + round((time.monotonic() - lease.received) * 1000))
 
 
 def _handler(path: str) -> DjangoTaskHandler | None:
@@ -126,3 +135,4 @@ def _handler(path: str) -> DjangoTaskHandler | None:
 
 
 registry.register_resolver(KIND, _handler)
+registry.register_cancel_listener(KIND, tell_cancelled)

@@ -12,6 +12,8 @@ from queueops import conf
 from queueops.context import Context
 from queueops.depends import aenter_all, enter_all
 from queueops.errors import BadDependency, Cancelled, PayloadTooLarge
+from queueops.kinds.task_hooks import Middleware
+from queueops.result_types import ResultType
 from queueops.signature import Plan
 
 
@@ -25,6 +27,9 @@ class FunctionHandler:
         self.func = func
         self.name = name
         self.retry_on = retry_on
+        self.middleware: tuple[Middleware, ...] = ()
+        self.encoder: Callable[[Any], Any] | None = None
+        self.on_yield: Callable[[Any], Any] | None = None
         self.task: Any = self
 
     @cached_property
@@ -36,6 +41,11 @@ class FunctionHandler:
                 reason = 'it is async, and only an "async def" task can wait for it.'
                 raise BadDependency(dependency=repr(depends), name=self.name, reason=reason)
         return plan
+
+    @cached_property
+    def result_type(self) -> ResultType:
+        """The type of its results; made when the first one is asked for."""
+        return ResultType(self.name) if self.encoder else ResultType.of(self.func, self.name)
 
     def run(self, context: Context) -> Any:
         """Run the function and return its result."""
@@ -54,6 +64,12 @@ class FunctionHandler:
 class GeneratorHandler(FunctionHandler):
     """Runs a generator to its end: each yield is a step of its progress, and a good moment to be cancelled."""
 
+    @cached_property
+    def result_type(self) -> ResultType:
+        """The type that the generator returns, or the list of what it yields."""
+        is_plain = self.encoder or self.on_yield
+        return ResultType(self.name) if is_plain else ResultType.of_generator(self.func, self.name)
+
     def run(self, context: Context) -> Any:
         """Run the generator and return what it returned, or the list of what it yielded."""
         args, kwargs = self.plan.decode(context.lease.args)
@@ -61,7 +77,8 @@ class GeneratorHandler(FunctionHandler):
         yields = _Yields(self.name, context)
         try:
             while True:
-                yields.add(next(generator))
+                value = next(generator)
+                yields.add(value if self.on_yield is None else self.on_yield(value))
         except StopIteration as stop:
             return yields.result(stop.value)
         finally:
@@ -108,6 +125,12 @@ class AsyncGeneratorHandler(FunctionHandler):
 
     is_async = True
 
+    @cached_property
+    def result_type(self) -> ResultType:
+        """The type that the generator returns, or the list of what it yields."""
+        is_plain = self.encoder or self.on_yield
+        return ResultType(self.name) if is_plain else ResultType.of_generator(self.func, self.name)
+
     async def run(self, context: Context) -> Any:
         """Run the generator and return the list of what it yielded."""
         args, kwargs = self.plan.decode(context.lease.args)
@@ -115,7 +138,7 @@ class AsyncGeneratorHandler(FunctionHandler):
         yields = _Yields(self.name, context)
         try:
             async for value in generator:
-                yields.add(value)
+                yields.add(value if self.on_yield is None else await _awaited(self.on_yield(value)))
         finally:
             await generator.aclose()
         return yields.result(None)
@@ -178,6 +201,10 @@ class _Yields:
         if self._count > self._most:
             raise PayloadTooLarge(what="result", name=self._name, size=f"over {2 * self._count}", limit=self._limit)
         return self._values
+
+
+async def _awaited(value: Any) -> Any:
+    return await value if inspect.isawaitable(value) else value
 
 
 def _wanted(dependencies: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:

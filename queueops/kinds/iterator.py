@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import inspect
 from collections import abc
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
+from contextlib import AsyncExitStack, ExitStack
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
+from inspect import iscoroutinefunction
 from typing import Any, ClassVar
 
-from queueops import registry
+from queueops import registry, waiting
 from queueops.composite_errors import BadBatch, CompositeTooLarge
 from queueops.context import Context
 from queueops.contracts import Node
+from queueops.depends import Dependencies, aenter_all, enter_all
 from queueops.durations import to_ms
 from queueops.encoding import decode_result, encode_result
 from queueops.errors import BadOption
@@ -20,8 +23,10 @@ from queueops.kinds.classes import ClassTask, RunClass, options_of, place_of, un
 from queueops.kinds.function import FunctionHandler
 from queueops.kinds.parts import Composite, Part
 from queueops.kinds.planting import nodes_of
+from queueops.kinds.task_hooks import middlewares_of
 from queueops.kinds.writing import write
 from queueops.redis import broker as brokers
+from queueops.result_types import ResultType
 from queueops.schedule import Schedule
 
 MOST_TASKS, WIDEST = 1_000, 500
@@ -51,14 +56,14 @@ class Iterator(RunClass, abstract=True):
     keep_tasks: ClassVar[float | None] = None
     on_failure: ClassVar[str] = "fail"
 
-    def iterate(self, state: Any, *args: Any, **kwargs: Any) -> Batch | None:
-        """The next batch."""
+    def iterate(self, state: Any, *args: Any, **kwargs: Any) -> Batch | Awaitable[Batch | None] | None:
+        """The next batch; may be `async def`."""
         raise NotImplementedError(f"{self.name} has no iterate()")
 
     @classmethod
     def _register(cls, name: str, schedule: Schedule | None) -> None:
         _check(cls, name)
-        handler = IteratorHandler(cls, name)
+        handler = AsyncIteratorHandler(cls, name) if iscoroutinefunction(cls.iterate) else IteratorHandler(cls, name)
         task = ClassTask(handler, options_of(cls), unique_of(cls), schedule)
         task.own = tuple(_own(cls))
         handler.task = cls.task = task
@@ -69,16 +74,36 @@ class IteratorHandler(FunctionHandler):
     """Calls ``iterate`` once, and writes what it answered."""
 
     kind = "iterator"
+    answers_parts = True
 
     def __init__(self, cls: type[Iterator], name: str) -> None:
         super().__init__(partial(cls.iterate, cls(), None), name, tuple(cls.retry_on))
+        self.middleware = middlewares_of(cls.middleware)
         self.cls = cls
 
-    def run(self, context: Context) -> None:
+    @cached_property
+    def result_type(self) -> ResultType:
+        """None, and not the batch that ``iterate`` is annotated with."""
+        return ResultType(self.name)
+
+    def run(self, context: Context) -> Any:
         """One step; the result of an iterator is None."""
+        state, args, kwargs = self._arguments(context)
+        with ExitStack() as stack:
+            given = enter_all(self._wanted(kwargs), stack)
+            found = self.cls().iterate(state, *args, **kwargs, **given)
+        self._emit(context, found)
+
+    def _arguments(self, context: Context) -> tuple[Any, Sequence[Any], dict[str, Any]]:
+        """The state, and what it was pushed with."""
+        return decode_result(self.name, context.lease.cursor), *self.plan.decode(context.lease.args)
+
+    def _wanted(self, given: dict[str, Any]) -> Dependencies:
+        """The dependencies that no argument replaces."""
+        return {name: depends for name, depends in self.plan.dependencies.items() if name not in given}
+
+    def _emit(self, context: Context, found: object) -> None:
         lease = context.lease
-        args, kwargs = self.plan.decode(lease.args)
-        found: object = self.cls().iterate(decode_result(self.name, lease.cursor), *args, **kwargs)
         if found is None:
             write(context, brokers.get_broker().emit, lease, (), "done", b"")
             return
@@ -94,7 +119,22 @@ class IteratorHandler(FunctionHandler):
             raise CompositeTooLarge(name=self.name, limit=MOST_TASKS, what="tasks in one batch", advice=advice)
         if not tasks:
             return []
-        return nodes_of(Composite("group", tasks, name=self.name).using(id=context.lease.id, pool=context.lease.pool))
+        options = {"id": context.lease.id, "pool": context.lease.pool, "meta": context.meta}
+        return nodes_of(Composite("group", tasks, name=self.name).using(**options))
+
+
+class AsyncIteratorHandler(IteratorHandler):
+    """The same for an ``iterate`` that is a coroutine function; what it answers is written in a thread."""
+
+    is_async = True
+
+    async def run(self, context: Context) -> Any:
+        """One step; the result of an iterator is None."""
+        state, args, kwargs = self._arguments(context)
+        async with AsyncExitStack() as stack:
+            given = await aenter_all(self._wanted(kwargs), stack)
+            found = await self.cls().iterate(state, *args, **kwargs, **given)  # type: ignore[misc]  # it is async
+        await waiting.in_thread(partial(self._emit, context, found))
 
 
 def _own(cls: type[Iterator]) -> abc.Iterator[tuple[str, str | int]]:
@@ -108,8 +148,8 @@ def _own(cls: type[Iterator]) -> abc.Iterator[tuple[str, str | int]]:
 
 def _check(cls: type[Iterator], name: str) -> None:
     iterate: Any = cls.iterate
-    if not callable(iterate) or inspect.iscoroutinefunction(iterate) or inspect.isgeneratorfunction(iterate):
-        raise BadOption(name=f"{name}.iterate", value=iterate, expected='a plain "def" that answers a Batch')
+    if not callable(iterate) or inspect.isasyncgenfunction(iterate) or inspect.isgeneratorfunction(iterate):
+        raise BadOption(name=f"{name}.iterate", value=iterate, expected='a "def" or "async def" that returns a Batch')
     try:
         inspect.signature(iterate).bind_partial(None, None)
     except TypeError:

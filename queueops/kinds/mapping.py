@@ -1,12 +1,12 @@
-"""What a map yields becomes chunks, a stage at a time; what an earlier attempt wrote is not written again."""
+"""Chunk writer: stores what a map yields, a stage at a time; stages of an earlier attempt are not written again."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from itertools import chain, islice
+from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Mapping
 from time import monotonic
 from typing import Any
 
+from queueops import waiting
 from queueops.context import Context
 from queueops.encoding import encode_result, with_article
 from queueops.errors import BadChunks, TooManyChunks
@@ -27,82 +27,154 @@ def write_chunks(broker: RedisBroker, context: Context, name: str, chunks: Any) 
     the first one that differs on all is written anew, and the log says so. Cancels the task between two chunks when
     that was asked for. Raises NotEncodable, PayloadTooLarge, BadChunks, TooManyChunks and StaleLease.
     """
-    lease = context.lease
-    found = _encoded(name, _until_cancelled(chunks, context))
-    written = write(context, broker.begin_map, lease.pool, lease.id, lease.fence)
-    stages = broker.written_stages(lease.pool, lease.id) if written else ()
-    count, rest = _skip(found, stages)
-    if written:
-        _tell(context, written, count)
-    if count < written:
-        write(context, broker.make_room, lease.pool, lease.id, lease.fence, count)
-    for batch in _batches(chain(rest, found)):
-        write(context, broker.split, lease.pool, lease.id, lease.fence, count, batch)
-        count += len(batch)
-        if context.cancelled:
-            context.cancel()
-    return count
+    writer = ChunkWriter(broker, context, name)
+    found = _checked(name, chunks)
+    writer.begin()
+    for chunk in _heeding(found, context) if isinstance(found, Iterator) else found:
+        if writer.add(chunk):
+            writer.flush()
+    return writer.end()
 
 
-def _skip(found: Iterator[bytes], stages: Iterable[tuple[int, str]]) -> tuple[int, list[bytes]]:
-    """How many chunks are the same as before, in whole stages; and those that were taken of the stage that differs."""
-    count = 0
-    for end, told in stages:
-        stage: list[bytes] = []
-        size = 0
-        for data in islice(found, end - count):
-            stage.append(data)
-            size += len(data)
-            if size > BATCH_BYTES and len(stage) > 1:
-                break  # so much was never written at once; and it need not be held
-        if len(stage) != end - count or digest(stage) != told:
-            return count, stage
-        count = end
-    return count, []
+async def awrite_chunks(broker: RedisBroker, context: Context, name: str, chunks: Any) -> int:
+    """The same for an async map; calls of the store are made in a thread."""
+    writer = ChunkWriter(broker, context, name)
+    found = chunks if isinstance(chunks, AsyncIterable) else _each(_checked(name, chunks))
+    await waiting.in_thread(writer.begin)
+    async for chunk in found:
+        if writer.add(chunk):
+            await waiting.in_thread(writer.flush)
+    return await waiting.in_thread(writer.end)
 
 
-def _tell(context: Context, written: int, count: int) -> None:
-    if count == written:
-        context.log(f"an earlier attempt wrote the first {count:,} chunks: the map goes on behind them")
-        return
-    context.log(
-        f"the map does not yield the chunks that an earlier attempt wrote: those from {count:,} on are written anew"
-    )
+class ChunkWriter:
+    """Compares the chunks of a map with the stages that stand, then writes those behind them. `add` calls no store."""
+
+    def __init__(self, broker: RedisBroker, context: Context, name: str) -> None:
+        self._broker, self._context, self._name = broker, context, name
+        self._lease = context.lease
+        self._number = 0  # of the next chunk
+        self._count = 0  # chunks that stand
+        self._written = 0  # chunks that an earlier attempt wrote
+        self._stages: Iterator[tuple[int, str]] = iter(())
+        self._expected: tuple[int, str] | None = None  # the stage that the next chunks are compared with
+        self._differs = False
+        self._batch: list[bytes] = []
+        self._size = 0
+        self._begun = 0.0
+        self._full: list[list[bytes]] = []  # batches to write
+
+    def begin(self) -> None:
+        """Find out what stands."""
+        lease = self._lease
+        self._written = write(self._context, self._broker.begin_map, lease.pool, lease.id, lease.fence)
+        if self._written:
+            self._stages = iter(self._broker.written_stages(lease.pool, lease.id))
+            self._next_stage()
+
+    def add(self, chunk: Any) -> bool:
+        """Take the next chunk. Whether `flush` has something to do."""
+        if self._number == MOST_CHUNKS:
+            raise TooManyChunks(name=self._name, limit=MOST_CHUNKS)
+        data = encode_result(self._name, chunk, f"chunk {self._number}")
+        self._number += 1
+        if self._expected is not None:
+            return self._compare(data, *self._expected)
+        self._collect(data)
+        return bool(self._full)
+
+    def flush(self) -> None:
+        """Write what is complete, or find out what the next chunks are compared with."""
+        if self._differs:
+            self._begin_anew()
+        elif self._expected is not None:
+            self._next_stage()
+        lease = self._lease
+        full, self._full = self._full, []
+        for batch in full:
+            write(self._context, self._broker.split, lease.pool, lease.id, lease.fence, self._count, batch)
+            self._count += len(batch)
+            if self._context.cancelled:
+                self._context.cancel()
+
+    def end(self) -> int:
+        """Write the rest. How many chunks there are."""
+        if self._expected is not None:
+            self._differs = True
+        elif self._batch:
+            self._full.append(self._batch)
+            self._batch = []
+        self.flush()
+        if self._batch:  # what differed from a stage, and is no batch by itself
+            return self.end()
+        return self._count
+
+    def _collect(self, data: bytes) -> None:
+        """A batch is of bounded number and size, and none waits much longer than a second."""
+        if self._batch and self._size + len(data) > BATCH_BYTES:
+            self._complete()
+        if not self._batch:
+            self._begun = monotonic()
+        self._batch.append(data)
+        self._size += len(data)
+        if len(self._batch) == BATCH_CHUNKS or monotonic() - self._begun >= BATCH_SECONDS:
+            self._complete()
+
+    def _complete(self) -> None:
+        self._full.append(self._batch)
+        self._batch, self._size = [], 0
+
+    def _compare(self, data: bytes, end: int, told: str) -> bool:
+        """Whether a stage has come to its end, or differs: more bytes than one stage has were never written at once."""
+        self._batch.append(data)
+        self._size += len(data)
+        is_whole = len(self._batch) == end - self._count
+        is_too_large = self._size > BATCH_BYTES and len(self._batch) > 1
+        self._differs = (is_whole and digest(self._batch) != told) or (is_too_large and not is_whole)
+        return is_whole or self._differs
+
+    def _next_stage(self) -> None:
+        """The stage that was compared is the same, or there was none yet."""
+        if self._expected is not None:
+            self._count = self._expected[0]
+        self._batch, self._size = [], 0
+        self._expected = next(self._stages, None)
+        if self._expected is None and self._count < self._written:
+            self._begin_anew()
+        elif self._expected is None:
+            self._tell(f"an earlier attempt wrote the first {self._count:,} chunks: the map goes on behind them")
+
+    def _begin_anew(self) -> None:
+        """Delete what stands from here on; what was taken of the stage that differs is written first."""
+        self._tell(
+            "the map does not yield the chunks that an earlier attempt wrote: "
+            f"those from {self._count:,} on are written anew"
+        )
+        lease = self._lease
+        write(self._context, self._broker.make_room, lease.pool, lease.id, lease.fence, self._count)
+        taken, self._batch, self._size = self._batch, [], 0
+        self._expected, self._differs = None, False
+        for data in taken:
+            self._collect(data)
+
+    def _tell(self, text: str) -> None:
+        self._context.log(text)
 
 
-def _batches(found: Iterable[bytes]) -> Iterator[list[bytes]]:
-    """Batches of bounded number and size, none of which waits much longer than a second."""
-    batch: list[bytes] = []
-    size, begun = 0, monotonic()
-    for data in found:
-        if batch and size + len(data) > BATCH_BYTES:
-            yield batch
-            batch, size, begun = [], 0, monotonic()
-        batch.append(data)
-        size += len(data)
-        if len(batch) == BATCH_CHUNKS or monotonic() - begun >= BATCH_SECONDS:
-            yield batch
-            batch, size, begun = [], 0, monotonic()
-    if batch:
-        yield batch
-
-
-def _encoded(name: str, chunks: Any) -> Iterator[bytes]:
+def _checked(name: str, chunks: Any) -> Iterable[Any]:
     if isinstance(chunks, (str, bytes, Mapping)) or not isinstance(chunks, Iterable):
         raise BadChunks(name=name, type="nothing" if chunks is None else with_article(type(chunks).__name__))
-    for number, chunk in enumerate(chunks):
-        if number == MOST_CHUNKS:
-            raise TooManyChunks(name=name, limit=MOST_CHUNKS)
-        yield encode_result(name, chunk, f"chunk {number}")
-
-
-def _until_cancelled(chunks: Any, context: Context) -> Any:
-    """The chunks as a generator makes them; each is a good moment to be cancelled."""
-    return _heeding(chunks, context) if isinstance(chunks, Iterator) else chunks
+    return chunks
 
 
 def _heeding(chunks: Iterator[Any], context: Context) -> Iterator[Any]:
+    """The chunks as a generator makes them; each is a good moment to be cancelled."""
     for chunk in chunks:
         yield chunk
         if context.cancelled:
             context.cancel()
+
+
+async def _each(chunks: Iterable[Any]) -> AsyncIterator[Any]:
+    for chunk in chunks:
+        yield chunk

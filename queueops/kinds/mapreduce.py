@@ -5,24 +5,28 @@ Source of the rules: seed 0. The kernel does the bookkeeping (``redis/lua/includ
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import AsyncIterable, Awaitable, Iterable, Mapping, Sequence
+from functools import cached_property, partial
 from typing import Any, ClassVar
 
 from asgiref.sync import async_to_sync
 
-from queueops import registry
+from queueops import registry, waiting
 from queueops.context import Context
-from queueops.contracts import Push
+from queueops.contracts import Handler, Push
 from queueops.encoding import decode_result
+from queueops.errors import BadOption
 from queueops.handle import TaskStatus, get
 from queueops.ids import check_id
-from queueops.kinds.chunked import ChunkOptions, Results
-from queueops.kinds.classes import RunClass, options_of, place_of, unique_of
+from queueops.kinds.chunked import ChunkOptions, ListedResults, Results
+from queueops.kinds.classes import RunClass, options_of, place_of, refuse_total, unique_of
 from queueops.kinds.function import FunctionHandler
-from queueops.kinds.mapping import write_chunks
+from queueops.kinds.mapping import awrite_chunks, write_chunks
 from queueops.kinds.pushable import Task
 from queueops.kinds.stages import Stages
+from queueops.kinds.task_hooks import middlewares_of
 from queueops.redis import broker as brokers
+from queueops.result_types import ResultType
 from queueops.retry import Retry
 from queueops.schedule import Schedule
 
@@ -32,7 +36,8 @@ class MapReduce(RunClass, abstract=True):
 
     ``map(*args)`` yields chunks: any number of any encodable values. ``process(chunk)`` is run for each by whichever
     worker is free. ``reduce(results)`` gets their results in the order of the map, read as they are asked for;
-    ``len(results)`` is known, and ``self.dropped`` lists the numbers of the chunks without one.
+    ``len(results)`` is known, and ``self.dropped`` lists the numbers of the chunks without one. Each of the three may
+    be `async def`, and map an async generator.
 
     ``retries``, ``retry``, ``retry_on`` and ``timeout`` (seconds) hold for the map, each chunk and the reduce;
     ``chunk_retries``, ``reduce_timeout`` and so on say otherwise for one of them. ``max_parallel``: chunks of one task
@@ -51,13 +56,15 @@ class MapReduce(RunClass, abstract=True):
     reduce_timeout: ClassVar[float | None] = None
     dropped: Sequence[int] = ()
 
-    def map(self, *args: Any, **kwargs: Any) -> Iterable[Any]:
+    def map(
+        self, *args: Any, **kwargs: Any
+    ) -> Iterable[Any] | AsyncIterable[Any] | Awaitable[Iterable[Any] | AsyncIterable[Any]]:
         """The chunks. By default one: the first argument."""
         return args[:1]
 
     def process(self, chunk: Any) -> Any:
-        """The result of one chunk."""
-        return chunk
+        """The result of one chunk. A class without its own is refused where it is defined."""
+        raise NotImplementedError
 
     def reduce(self, results: Results) -> Any:
         """The result of all."""
@@ -70,14 +77,37 @@ class MapReduce(RunClass, abstract=True):
         return None if found is None else found.status()
 
     @classmethod
+    def cancel(cls, task_id: str, reason: str = "", *, hard: bool = False) -> bool:
+        """Cancel the task of this id, in whichever pool it is, as its handle does; False when it is gone or has ended.
+
+        No further chunk begins, and no reduce; what runs is asked to stop, with `hard` it is interrupted.
+        """
+        found = get(check_id(task_id))
+        return found is not None and found.cancel(reason, hard=hard)
+
+    @classmethod
+    async def acancel(cls, task_id: str, reason: str = "", *, hard: bool = False) -> bool:
+        """The same for async code."""
+        return await waiting.in_thread(partial(cls.cancel, task_id, reason, hard=hard))
+
+    @classmethod
     def _register(cls, name: str, schedule: Schedule | None) -> None:
+        if cls.process is MapReduce.process:
+            raise BadOption(
+                f"The class {name} has no method process, which makes the result of one chunk. "
+                "Write: def process(self, chunk): return ...",
+                name=f"{name}.process", value=None, expected="a method",
+            )  # fmt: skip
         chunk_options = ChunkOptions.of(cls, name)
-        handler = MapReduceHandler(cls, name)
+        handler = AsyncMapHandler(cls, name) if "map" in chunk_options.async_stages else MapHandler(cls, name)
+        handler.reduce = (
+            AsyncReduceHandler(handler) if "reduce" in chunk_options.async_stages else ReduceHandler(handler)
+        )
         task = MapReduceTask(handler, options_of(cls), unique_of(cls), schedule)
         task.chunk_options = chunk_options
-        handler.task = cls.task = task
+        handler.task = handler.reduce.task = cls.task = task
         registry.register(handler, place_of(cls))
-        chunk_handler = AsyncChunkHandler if chunk_options.asynchronous else ChunkHandler
+        chunk_handler = AsyncChunkHandler if "process" in chunk_options.async_stages else ChunkHandler
         registry.register(chunk_handler(cls, name), place_of(cls))
 
 
@@ -86,13 +116,22 @@ class MapReduceTask(Task[Any, Any, Any]):
 
     chunk_options: ChunkOptions
 
+    def using(self, **options: Any) -> Task[Any, Any, Any]:
+        """The same task with other options, as for any task; it counts its chunks, so it has no `total`."""
+        refuse_total(options)
+        return super().using(**options)
+
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Map, process and reduce here and now, one chunk after the other."""
         stages: Stages = self.handler.stages  # type: ignore[attr-defined]
-        process = async_to_sync(stages.aprocess) if self.chunk_options.asynchronous else stages.process
-        with stages.map(args, kwargs) as chunks:
-            results = [process(chunk) for chunk in chunks]
-        return stages.reduce(results)
+        is_async = self.chunk_options.async_stages
+        process = async_to_sync(stages.aprocess) if "process" in is_async else stages.process
+        if "map" in is_async:
+            results = [process(chunk) for chunk in async_to_sync(_listed)(stages, args, kwargs)]
+        else:
+            with stages.map(args, kwargs) as chunks:
+                results = [process(chunk) for chunk in chunks]
+        return async_to_sync(stages.areduce)(ListedResults(results)) if "reduce" in is_async else stages.reduce(results)
 
     def _made(self, args: Sequence[Any], kwargs: dict[str, Any], *, after: bool = False) -> Push:
         push = super()._made(args, kwargs, after=after)
@@ -102,31 +141,85 @@ class MapReduceTask(Task[Any, Any, Any]):
 
     def _own_fields(self, push: Push) -> tuple[tuple[str, str | int], ...]:
         stages: Stages = self.handler.stages  # type: ignore[attr-defined]
-        stages.check(asynchronous=self.chunk_options.asynchronous)
+        stages.check(self.chunk_options.async_stages)
         return self.chunk_options.fields(push)
 
 
-class MapReduceHandler(FunctionHandler):
-    """Runs the map of a class, and its reduce: which of them, the lease's phase says."""
+async def _listed(stages: Stages, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
+    """All chunks of an async map."""
+    async with stages.amap(args, kwargs) as chunks:
+        return [chunk async for chunk in chunks] if isinstance(chunks, AsyncIterable) else list(chunks)
+
+
+class MapHandler(FunctionHandler):
+    """Runs the map of a class; its reduce has a handler of its own."""
 
     kind = "mapreduce"
+    reduce: ReduceHandler
 
     def __init__(self, cls: type[MapReduce], name: str) -> None:
         super().__init__(cls().map, name, tuple(cls.retry_on))
+        self.middleware = middlewares_of(cls.middleware)
+        self.cls = cls
         self.stages = Stages(cls, name)
 
-    def run(self, context: Context) -> Any:
-        """Map and answer the number of chunks, or reduce and answer the result."""
-        return self._reduce(context) if context.lease.phase == "reduce" else self._map(context)
+    @cached_property
+    def result_type(self) -> ResultType:
+        """The type that ``reduce`` returns."""
+        return ResultType.of(self.cls.reduce, self.name)
 
-    def _map(self, context: Context) -> int:
+    def in_phase(self, phase: str) -> Handler:
+        """What runs this phase of a task."""
+        return self.reduce if phase == "reduce" else self
+
+    def run(self, context: Context) -> Any:
+        """Map, and answer the number of chunks."""
         args, kwargs = self.plan.decode(context.lease.args)
         with self.stages.map(args, kwargs) as chunks:
             return write_chunks(brokers.get_broker(), context, self.name, chunks)
 
-    def _reduce(self, context: Context) -> Any:
-        results = Results(brokers.get_broker(), context.lease.pool, context.lease.id, self.name)
+
+class AsyncMapHandler(MapHandler):
+    """Runs a map that is a coroutine function or an async generator function."""
+
+    is_async = True
+
+    async def run(self, context: Context) -> Any:
+        """Map, and answer the number of chunks."""
+        args, kwargs = self.plan.decode(context.lease.args)
+        async with self.stages.amap(args, kwargs) as chunks:
+            return await awrite_chunks(brokers.get_broker(), context, self.name, chunks)
+
+
+class ReduceHandler:
+    """Runs the reduce of a class."""
+
+    kind = "mapreduce"
+    is_async = False
+
+    def __init__(self, map_handler: MapHandler) -> None:
+        self.name, self.retry_on, self.stages = map_handler.name, map_handler.retry_on, map_handler.stages
+        self.middleware = map_handler.middleware
+        self.task: Any = self
+
+    def run(self, context: Context) -> Any:
+        """The result of all chunks."""
+        results = self._results(context)
         return self.stages.reduce(results, results.dropped)
+
+    def _results(self, context: Context) -> Results:
+        return Results(brokers.get_broker(), context.lease.pool, context.lease.id, self.name)
+
+
+class AsyncReduceHandler(ReduceHandler):
+    """Runs a reduce that is a coroutine function."""
+
+    is_async = True
+
+    async def run(self, context: Context) -> Any:
+        """The result of all chunks."""
+        results = await waiting.in_thread(partial(self._results, context))
+        return await self.stages.areduce(results, results.dropped)
 
 
 class ChunkHandler:
@@ -140,6 +233,7 @@ class ChunkHandler:
         self.task = cls.task
         self.stages = Stages(cls, name)
         self.retry_on = tuple(cls.retry_on)
+        self.middleware = middlewares_of(cls.middleware)
 
     def run(self, context: Context) -> Any:
         """The result of the chunk."""

@@ -4,20 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, Literal, TypedDict
 
+from queueops import pool_names
 from queueops import retry as retries_module
+from queueops.celery_names import unknown_option
 from queueops.conf import Settings
-from queueops.contracts import DEFAULT_LANE, Conflict
+from queueops.contracts import DEFAULT_LANE, Conflict, LeaseRef
 from queueops.durations import AT_ONCE, Delay, When, to_ms, when
-from queueops.errors import BadOption, UnknownOption, advice
+from queueops.errors import BadOption, UnknownOption
 from queueops.ids import check_id, check_lane
+from queueops.metadata import encode_meta, merged
 from queueops.retry import Retry
+from queueops.weights import shown
 
 UNSET: Any = object()
 DEFAULT_RETRIES = 2
 MAX_TAGS = 20
+MOST_TOTAL = 1e15
+OF_A_TASK = ("name", "unique", "cron", "retry_on", "middleware", "encoder", "on_yield")
+"""What only `@task` takes."""
 OnConflict = Literal["ignore", "reject", "replace", "replace_postponed", "run_after"]
 
 
@@ -32,10 +39,12 @@ class PushOptions(TypedDict, total=False):
     timeout: float | timedelta | None
     tags: Iterable[str]
     keep: float | timedelta | None
+    total: float | None
     delay: Delay | None
     id: str | None
     on_conflict: OnConflict
     durable: bool
+    meta: Mapping[str, Any] | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,25 +59,49 @@ class Options:
     timeout: Any = UNSET  # seconds; None = no limit
     tags: tuple[str, ...] = ()
     keep: Any = None  # seconds that the ended task is kept; None = as the settings say
+    total: float | None = None  # of its progress
     delay: When = AT_ONCE
+    postpone_delay: When | None = None
     id: str | None = None
     on_conflict: Conflict = Conflict.IGNORE
     durable: bool = False
+    meta: bytes = b""
     root: str = ""
+    under: LeaseRef | None = None
 
     def but(self, **changes: Any) -> Options:
         """The same with some options changed. Raises UnknownOption and BadOption."""
         for name in changes:
+            if name in OF_A_TASK:
+                raise UnknownOption(what="A task", name=name, advice=f". Write @task({name}=...)")
             if name not in READERS:
                 raise unknown_option(name, READERS)
         return replace(self, **{name: READERS[name](name, value) for name, value in changes.items()})
 
-    def but_root(self, root: str) -> Options:
-        """The same for a descendant of the task `root`."""
-        return replace(self, root=root)
+    def but_descending(self, root: str, under: LeaseRef, meta: bytes) -> Options:
+        """The same for a descendant of the task `root`, pushed under the lease of a running task with `meta`."""
+        return replace(self, root=root, under=under, meta=merged(meta, self.meta))
+
+    def with_postpone_delay(self, value: Any) -> Options:
+        """The same with a delay for `postpone()`; None leaves it out. Raises BadOption for what is no duration."""
+        if isinstance(value, datetime):
+            raise BadOption(name="delay", value=value, expected="seconds or a timedelta; a moment is for postpone()")
+        return self if value is None else replace(self, postpone_delay=when("delay", value))
+
+    def postponed(self, delay: Delay | None) -> Options:
+        """The same, not before `delay`, or else not before the delay that was set. Raises BadOption for none."""
+        if delay is not None:
+            return self.but(delay=delay)
+        if self.delay != AT_ONCE:
+            return self
+        if self.postpone_delay is None:
+            expected = "given to postpone(60, ...), or set for the task with @task(delay=60)"
+            raise BadOption(name="delay", value=delay, expected=expected)
+        return replace(self, delay=self.postpone_delay)
 
     def push_fields(self, settings: Settings) -> dict[str, Any]:
         """The fields of a Push that these options decide, those at their default left out."""
+        pool_names.warn_about(self.pool, settings)
         pool = settings.pool(self.pool)
         retries = self.retries if self.retries is not None else pool.retries
         timeout = pool.timeout if self.timeout is UNSET else self.timeout
@@ -81,39 +114,14 @@ class Options:
             "timeout_ms": None if timeout is None else to_ms("timeout", timeout),
             "tags": self.tags,
             "keep_ms": None if self.keep is None else to_ms("keep", self.keep),
+            "own": () if self.total is None else (("to", shown(self.total)),),
             "due": self.delay.due_ms,
             "delay_ms": self.delay.delay_ms,
             "conflict": self.on_conflict,
             "root": self.root,
+            "meta": self.meta,
         }
         return {name: value for name, value in found.items() if value or name == "retries"}
-
-
-MEANT = {
-    "queue": "pool",
-    "queue_name": "pool",
-    "countdown": "delay",
-    "eta": "delay",
-    "task_id": "id",
-    "job_id": "id",
-    "time_limit": "timeout",
-    "soft_time_limit": "timeout",
-    "job_timeout": "timeout",
-    "autoretry_for": "retry_on",
-    "retry_delay": "retry",
-    "retry_backoff": "retry",
-    "min_backoff": "retry",
-    "rate_limit": "lane",
-    "result_ttl": "keep",
-}
-"""What other systems call our options."""
-
-
-def unknown_option(name: str, known: Iterable[str]) -> UnknownOption:
-    """The error for an option that a task has not."""
-    names = set(known)
-    meant = MEANT.get(name, name)
-    return UnknownOption(what="A task", name=name, advice=advice(meant if meant in names else name, names))
 
 
 Reader = Callable[[str, Any], Any]
@@ -133,6 +141,13 @@ def _duration(name: str, value: Any) -> Any:
     if value is not None and to_ms(name, value) == 0:
         raise BadOption(name=name, value=value, expected="more than 0 seconds, or None")
     return value
+
+
+def _total(name: str, value: Any) -> float | None:
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if value is not None and not (is_number and 0 < value <= MOST_TOTAL):
+        raise BadOption(name=name, value=value, expected=f"a number above 0, up to {MOST_TOTAL:g}, or None")
+    return None if value is None else float(value)
 
 
 def _lane(name: str, value: Any) -> str | None:
@@ -176,9 +191,11 @@ READERS: Mapping[str, Reader] = {
     "timeout": _duration,
     "tags": _tags,
     "keep": _duration,
+    "total": _total,
     "delay": lambda name, value: AT_ONCE if value is None else when(name, value),
     "id": lambda name, value: None if value is None else check_id(value),
     "on_conflict": _conflict,
     "durable": _flag,
+    "meta": lambda name, value: encode_meta(value),
 }
 """How each option is read; `root` is set by the engine alone."""

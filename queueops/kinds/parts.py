@@ -12,21 +12,22 @@ from typing import TYPE_CHECKING, Any, Self
 from asgiref.sync import sync_to_async
 from django.db import transaction
 
-from queueops import waiting
-from queueops.composite_errors import EmptyComposite, NoPart
+from queueops import transactions
+from queueops.celery_names import PART_METHODS, missing_attribute, unknown_option
+from queueops.composite_errors import NoPart
 from queueops.durations import Delay
-from queueops.errors import BadOption, IdInUse, UnknownOption, advice
+from queueops.errors import BadOption, IdInUse
 from queueops.handle import TaskHandle
 from queueops.kinds.options import Options
 from queueops.redis import broker as brokers
 
 if TYPE_CHECKING:
-    from queueops.contracts import Node
+    from queueops.contracts import LeaseRef, Node
     from queueops.kinds.pushable import Task
 
 POLICIES = ("fail", "continue", "outcomes")
 PART_ADVICE = "the call of a task such as task.s(1), a chain or a group"
-OPTIONS = ("pool", "tags", "keep", "delay", "id", "on_conflict", "durable")
+OPTIONS = ("pool", "tags", "keep", "delay", "id", "on_conflict", "durable", "meta")
 """What `using` takes of a composite; all else belongs to the tasks in it."""
 
 
@@ -36,6 +37,12 @@ class Part:
     kind = ""
     name = ""
     ignores_previous = False
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name):
+            """Say what to write in place of a method of another task queue."""
+            raise missing_attribute(self, name, "part", PART_METHODS)
 
     def __or__(self, other: Part) -> Composite:
         """First this part, then the other one."""
@@ -49,7 +56,7 @@ class Part:
 
     async def apush(self) -> TaskHandle[Any]:
         """The same for async code."""
-        return await waiting.in_thread(self.push)
+        return await transactions.in_thread(self.push)
 
     def si(self) -> Self:
         """The same, without the result before it."""
@@ -59,13 +66,21 @@ class Part:
         """The same with other options."""
         raise NotImplementedError
 
-    def descending(self, root: str) -> Self:
-        """The same, pushed as a descendant of the task `root`."""
+    def descending(self, root: str, under: LeaseRef, meta: bytes) -> Self:
+        """The same, pushed as a descendant of the task `root` under the lease of a running task."""
         raise NotImplementedError
 
-    def postpone(self, delay: Delay) -> TaskHandle[Any]:
-        """The same, not before `delay`: seconds, a `timedelta`, or an aware datetime."""
-        return self.using(delay=delay).push()
+    def postponed(self, delay: Delay | None) -> Self:
+        """The same, whose push waits for `delay`, or for its own when that is None. Raises BadOption."""
+        raise NotImplementedError
+
+    def postpone(self, delay: Delay | None = None) -> TaskHandle[Any]:
+        """The same, not before `delay`: seconds, a `timedelta`, or an aware datetime; None: its own `delay`."""
+        return self.postponed(delay).push()
+
+    async def apostpone(self, delay: Delay | None = None) -> TaskHandle[Any]:
+        """The same for async code."""
+        return await self.postponed(delay).apush()
 
     def push_on_commit(self) -> TaskHandle[Any]:
         """The same, once the current database transaction is committed; outside of one, at once."""
@@ -120,9 +135,13 @@ class Signature(Part):
         """The same call with other options of its task."""
         return self._with(self.task.using(**options), ignores_previous=self.ignores_previous)
 
-    def descending(self, root: str) -> Self:
-        """The same call, pushed as a descendant of the task `root`."""
-        return self._with(self.task.descending(root), ignores_previous=self.ignores_previous)
+    def postponed(self, delay: Delay | None) -> Self:
+        """The same call, whose push waits for `delay`, or for its task's own when that is None. Raises BadOption."""
+        return self._with(self.task.postponed(delay), ignores_previous=self.ignores_previous)
+
+    def descending(self, root: str, under: LeaseRef, meta: bytes) -> Self:
+        """The same call, pushed as a descendant of the task `root` under the lease of a running task."""
+        return self._with(self.task.descending(root, under, meta), ignores_previous=self.ignores_previous)
 
     def _with(self, task: Task[Any, Any, Any], *, ignores_previous: bool) -> Self:
         return type(self)(task, self.args, self.kwargs, ignores_previous=ignores_previous)
@@ -149,8 +168,6 @@ class Composite(Part):
 
     def expanded(self) -> Composite:
         """Itself, with parts that are known."""
-        if not self.parts:
-            raise EmptyComposite(what=self.kind if self.name == self.kind else f"{self.kind} {self.name}")
         return self
 
     def arguments(self) -> tuple[Sequence[Any], Mapping[str, Any]]:
@@ -164,10 +181,10 @@ class Composite(Part):
         return other
 
     def using(self, **options: Any) -> Self:
-        """The same with other options: pool, tags, keep, delay, id, on_conflict (ignore, reject), durable."""
+        """The same with other options: pool, tags, keep, delay, id, on_conflict (ignore, reject), durable, meta."""
         for name in options:
             if name not in OPTIONS:
-                raise UnknownOption(what=f"A {self.kind}", name=name, advice=advice(name, OPTIONS))
+                raise unknown_option(name, OPTIONS, f"A {self.kind}")
         if options.get("on_conflict", "ignore") not in ("ignore", "reject"):
             raise BadOption(name="on_conflict", value=options["on_conflict"], expected="ignore or reject")
         other = self._copy()
@@ -175,15 +192,25 @@ class Composite(Part):
         other.own_pool = self.own_pool or "pool" in options
         return other
 
-    def descending(self, root: str) -> Self:
-        """The same, pushed as a descendant of the task `root`."""
+    def descending(self, root: str, under: LeaseRef, meta: bytes) -> Self:
+        """The same, pushed as a descendant of the task `root` under the lease of a running task."""
         other = self._copy()
-        other.options = self.options.but_root(root)
+        other.options = self.options.but_descending(root, under, meta)
+        return other
+
+    def postponed(self, delay: Delay | None) -> Self:
+        """The same, whose push waits for `delay`, or for its own when that is None. Raises BadOption."""
+        other = self._copy()
+        other.options = self.options.postponed(delay)
         return other
 
     def push(self) -> TaskHandle[Any]:
         """Leave all of it to workers."""
-        return self._send(self.nodes())
+        nodes = self.nodes()
+        if databases := transactions.to_wait_for(self.name):
+            transactions.after_commit(databases, partial(self._send, nodes))
+            return TaskHandle(nodes[0].push.id, nodes[0].push.pool)
+        return self._send(nodes)
 
     def push_on_commit(self) -> TaskHandle[Any]:
         """The same, once the current database transaction is committed; outside of one, at once."""
@@ -199,7 +226,7 @@ class Composite(Part):
 
     def _send(self, nodes: list[Node]) -> TaskHandle[Any]:
         root = nodes[0].push
-        pushed = brokers.get_broker().plant(nodes, durable=self.options.durable)
+        pushed = brokers.get_broker().plant(nodes, durable=self.options.durable, under=self.options.under)
         if pushed.word == "REJECTED":
             record = brokers.get_broker().record(root.pool, root.id)
             raise IdInUse(id=root.id, state=record.state if record else "gone")

@@ -8,12 +8,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from queueops import conf
-from queueops.composite_errors import CompositeTooLarge, Cycle, IdTwice, NoPart
+from queueops.composite_errors import CompositeTooLarge, Cycle, EmptyComposite, IdTwice, NoPart
 from queueops.contracts import DEFAULT_LANE, Conflict, Node, Push
 from queueops.encoding import encode_arguments
 from queueops.errors import NotEncodable, PayloadTooLarge
 from queueops.ids import new_id
+from queueops.kinds.options import Options
 from queueops.kinds.parts import PART_ADVICE, Composite, Part, Signature
+from queueops.metadata import merged
+from queueops.weights import shown, weights_below
 
 MOST_NODES, DEEPEST = 10_000, 1_000
 LONGEST_SHOWN = 4096  # bytes
@@ -29,6 +32,7 @@ class _Place:
     after: bool
     depth: int
     above: frozenset[Any]
+    meta: bytes = b""
 
 
 def nodes_of(root: Composite) -> list[Node]:
@@ -44,8 +48,7 @@ def nodes_of(root: Composite) -> list[Node]:
         seen.add(push.id)
         if node.parent >= 0:
             push.root = first.id
-    leaves = sum(node.push.kind not in ("chain", "group") for node in found)
-    first.own = (*first.own, ("to", leaves), ("pr", 0))
+    first.own = (*first.own, ("to", shown(weights_below(found)[0])), ("pr", 0))
     return found
 
 
@@ -59,17 +62,34 @@ def _walk(root: Composite) -> Iterator[Node]:
         after = place.after and not place.part.ignores_previous
         if isinstance(place.part, Composite):
             composite, above = _expanded(place, place.part)
+            _refuse_empty(composite, is_root=not count)
             push = _composite_push(composite, _to_show(place.part))
+            push.meta = merged(place.meta, push.meta)
             waiting.extend(
-                _Place(part, count, order, after or (composite.kind == "chain" and order > 0), place.depth + 1, above)
+                _Place(
+                    part,
+                    count,
+                    order,
+                    after or (composite.kind == "chain" and order > 0),
+                    place.depth + 1,
+                    above,
+                    push.meta,
+                )
                 for order, part in enumerate(composite.parts)
             )
         else:
             push = _leaf_push(place.part, after)
+            push.meta = merged(place.meta, push.meta)
         if place.part.ignores_previous:
             push.own = (*push.own, ("si", 1))
         yield Node(push, place.parent, place.order)
         count += 1
+
+
+def _refuse_empty(part: Composite, *, is_root: bool) -> None:
+    """An empty group within a composite gives an empty list; a chain has no such value, and a push nothing to do."""
+    if not part.parts and (is_root or part.kind == "chain"):
+        raise EmptyComposite(what=part.kind if part.name == part.kind else f"{part.kind} {part.name}")
 
 
 def _expanded(place: _Place, part: Composite) -> tuple[Composite, frozenset[Any]]:
@@ -119,10 +139,18 @@ def _leaf_push(part: Part, after: bool) -> Push:
 
 def _fill_in_pools(nodes: list[Node]) -> None:
     """A composite is in the pool that it was given, or else in that of the one above it, or of its first task."""
-    first = {node.parent: number for number, node in enumerate(nodes) if node.order == 0}
-    number = 0
-    while not nodes[number].push.pool:
-        number = first[number]
-    default = nodes[number].push.pool
+    default = next((pool for pool in _pools_in_order(nodes) if pool), Options().pool)
     for node in nodes:
         node.push.pool = node.push.pool or (nodes[node.parent].push.pool if node.parent >= 0 else default)
+
+
+def _pools_in_order(nodes: list[Node]) -> Iterator[str]:
+    """The pools of the parts, depth first; an empty group without a pool of its own has none."""
+    below: dict[int, list[int]] = {}
+    for number, node in enumerate(nodes):
+        below.setdefault(node.parent, []).append(number)
+    waiting = [0]
+    while waiting:
+        number = waiting.pop()
+        yield nodes[number].push.pool
+        waiting += reversed(below.get(number, ()))

@@ -8,14 +8,16 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, Unpack
 
 from asgiref.sync import sync_to_async
-from django.db import transaction
+from django.db import DEFAULT_DB_ALIAS, transaction
 
-from queueops import conf, waiting
-from queueops.contracts import Conflict, Push, Pushed
+from queueops import conf, transactions
+from queueops.celery_names import TASK_METHODS, missing_attribute
+from queueops.contracts import Conflict, LeaseRef, Push, Pushed
 from queueops.durations import Delay
 from queueops.errors import BadArguments, BadOption, IdInUse
 from queueops.handle import TaskHandle
 from queueops.ids import new_id
+from queueops.kinds import discovery
 from queueops.kinds.batches import Flights, batches, call_of
 from queueops.kinds.function import FunctionHandler
 from queueops.kinds.options import Options, PushOptions
@@ -28,16 +30,6 @@ Params = ParamSpec("Params")
 Returned = TypeVar("Returned")
 Result = TypeVar("Result")
 
-ELSEWHERE = {
-    "delay": "push(...)",
-    "apply_async": "push(...), postpone(delay, ...), or using(...).push(...)",
-    "delay_on_commit": "push_on_commit(...)",
-    "send": "push(...)",
-    "send_with_options": "postpone(delay, ...), or using(...).push(...)",
-    "enqueue": "push(...)",
-}
-"""What Celery, Dramatiq and Django call what a task can do here."""
-
 
 class Task(Generic[Params, Returned, Result]):
     """A function as a task. Calling it runs the function here and now; `push` and its like leave it to a worker.
@@ -45,8 +37,9 @@ class Task(Generic[Params, Returned, Result]):
     `Returned` is what a call gives (a coroutine, of an async function), `Result` what a handle's `result()` gives.
 
     Every push checks the arguments and raises BadArguments, NotEncodable, PayloadTooLarge, BadId, IdInUse
-    (on_conflict="reject") or StoreFull; then nothing was pushed. After BrokerUnavailable it may have been, and only the
-    answer been lost; after NotDurable (durable=True) it has been, but the store did not say that it is on disk.
+    (on_conflict="reject"), DurabilityUnsupported or StoreFull; then nothing was pushed. After BrokerUnavailable it may
+    have been, and only the answer been lost; after NotDurable (durable=True) it has been, but the store did not say
+    that it is on disk.
     """
 
     def __init__(
@@ -62,6 +55,7 @@ class Task(Generic[Params, Returned, Result]):
         self.options = options
         self.unique = unique
         self.schedule = schedule
+        self.hidden: discovery.Hidden | None = None
         self._settings: conf.Settings | None = None
         self._fields: dict[str, Any] = {}
 
@@ -71,11 +65,8 @@ class Task(Generic[Params, Returned, Result]):
     if not TYPE_CHECKING:  # a type checker knows what there is
 
         def __getattr__(self, name):
-            """Say what is called otherwise here; it has only what the class has."""
-            advice = f"; it is {ELSEWHERE[name]} here" if name in ELSEWHERE else ""
-            raise AttributeError(
-                f"{type(self).__name__!r} object has no attribute {name!r}{advice}", name=name, obj=self
-            )
+            """Say what to write in place of a method of another task queue."""
+            raise missing_attribute(self, name, vars(self).get("__name__", "task"), TASK_METHODS)
 
     def __call__(self, /, *args: Params.args, **kwargs: Params.kwargs) -> Returned:
         """Run the function here and now; its dependencies are given to it."""
@@ -88,15 +79,22 @@ class Task(Generic[Params, Returned, Result]):
 
     async def apush(self, /, *args: Params.args, **kwargs: Params.kwargs) -> TaskHandle[Result]:
         """The same for async code."""
-        return await waiting.in_thread(functools.partial(self._send, self._made(args, kwargs)))
+        return await transactions.in_thread(functools.partial(self._send, self._made(args, kwargs)))
 
-    def postpone(self, delay: Delay, /, *args: Params.args, **kwargs: Params.kwargs) -> TaskHandle[Result]:
-        """Leave this call to a worker, not before `delay`: seconds, a `timedelta`, or an aware datetime."""
-        return self.using(delay=delay).push(*args, **kwargs)
+    def postpone(
+        self, delay: Delay | None = None, /, *args: Params.args, **kwargs: Params.kwargs
+    ) -> TaskHandle[Result]:
+        """Leave this call to a worker, not before `delay`: seconds, a `timedelta`, or an aware datetime.
 
-    async def apostpone(self, delay: Delay, /, *args: Params.args, **kwargs: Params.kwargs) -> TaskHandle[Result]:
+        Without one (None) the task's own `delay` counts. Raises BadOption when there is none.
+        """
+        return self.postponed(delay).push(*args, **kwargs)
+
+    async def apostpone(
+        self, delay: Delay | None = None, /, *args: Params.args, **kwargs: Params.kwargs
+    ) -> TaskHandle[Result]:
         """The same for async code."""
-        return await self.using(delay=delay).apush(*args, **kwargs)
+        return await self.postponed(delay).apush(*args, **kwargs)
 
     def push_many(self, calls: Iterable[Sequence[Any]]) -> list[TaskHandle[Result]]:
         """Leave many calls to workers: each a tuple of arguments, or `((arguments), {named arguments})`.
@@ -104,15 +102,12 @@ class Task(Generic[Params, Returned, Result]):
         They are read from the iterable and sent in batches of 500. When a call is wrong, the batches before it have
         been pushed already; notes on the error say how many calls that are, and which call is wrong.
         """
-        if self.options.id is not None:
-            raise BadOption(
-                name="id", value=self.options.id, expected="left out of push_many; unique= gives each its own"
-            )
-        if not isinstance(calls, Iterable):
-            raise BadOption(name="calls", value=calls, expected="calls, such as [(1,), (2,)]")
+        self._check_many(calls)
+        if databases := transactions.to_wait_for(self.name):
+            return self._send_many_after(databases, calls)
         handles: list[TaskHandle[Result]] = []
         made = 0
-        with Flights(self.options.pool, self.options.durable) as flights:
+        with Flights(self.options.pool, self.options.durable, self.options.under) as flights:
             try:
                 for batch in batches(calls):
                     landed = flights.send(self._made_batch(batch, made + 1))
@@ -123,6 +118,10 @@ class Task(Generic[Params, Returned, Result]):
                 flights.explain(error, len(handles))
                 raise
         return handles
+
+    async def apush_many(self, calls: Iterable[Sequence[Any]]) -> list[TaskHandle[Result]]:
+        """The same for async code."""
+        return await transactions.in_thread(functools.partial(self.push_many, calls))
 
     def push_on_commit(self, /, *args: Params.args, **kwargs: Params.kwargs) -> TaskHandle[Result]:
         """Leave this call to a worker once the current database transaction is committed; outside of one, at once.
@@ -138,6 +137,18 @@ class Task(Generic[Params, Returned, Result]):
         """The same for async code."""
         return await sync_to_async(self.push_on_commit)(*args, **kwargs)
 
+    def push_many_on_commit(self, calls: Iterable[Sequence[Any]]) -> list[TaskHandle[Result]]:
+        """Leave many calls to workers once the current database transaction is committed; outside of one, at once.
+
+        All of them are read, checked and kept in memory now; a call that is wrong leaves none of them for the commit.
+        """
+        self._check_many(calls)
+        return self._send_many_after([DEFAULT_DB_ALIAS], calls)
+
+    async def apush_many_on_commit(self, calls: Iterable[Sequence[Any]]) -> list[TaskHandle[Result]]:
+        """The same for async code."""
+        return await sync_to_async(self.push_many_on_commit)(calls)
+
     def s(self, /, *args: Any, **kwargs: Any) -> Signature:
         """Make this call a part of a chain or group: in a chain, its first argument is the result before it."""
         return Signature(self, args, kwargs)
@@ -152,13 +163,17 @@ class Task(Generic[Params, Returned, Result]):
 
     def using(self, **options: Unpack[PushOptions]) -> Task[Params, Returned, Result]:
         """The same task with other options, for this caller: pool, lane, priority, retries, retry, timeout, tags, keep
-        (seconds), delay, id, on_conflict (ignore, reject, replace, replace_postponed, run_after), durable.
+        (seconds), delay, id, on_conflict (ignore, reject, replace, replace_postponed, run_after), durable, meta.
         """
         return self._with(self.options.but(**options))
 
-    def descending(self, root: str) -> Task[Params, Returned, Result]:
-        """The same task, pushed as a descendant of the task with the id `root`."""
-        return self._with(self.options.but_root(root))
+    def postponed(self, delay: Delay | None) -> Task[Params, Returned, Result]:
+        """The same task, whose pushes wait for `delay`, or for the task's own when that is None. Raises BadOption."""
+        return self._with(self.options.postponed(delay))
+
+    def descending(self, root: str, under: LeaseRef, meta: bytes) -> Task[Params, Returned, Result]:
+        """The same task, pushed as a descendant of the task `root` under the lease of a running task with `meta`."""
+        return self._with(self.options.but_descending(root, under, meta))
 
     def planned(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Push:
         """The push of one call as data, for a schedule to make it again and again under ids of its own."""
@@ -175,6 +190,8 @@ class Task(Generic[Params, Returned, Result]):
 
     def _made(self, args: Sequence[Any], kwargs: dict[str, Any], *, after: bool = False) -> Push:
         """The push of one call, its arguments checked and encoded."""
+        if self.hidden is not None:
+            discovery.check(self.name, self.hidden)
         plan = self.handler.plan
         data = plan.encode_after(args, kwargs) if after else plan.encode(args, kwargs)
         settings = conf.current()
@@ -205,8 +222,40 @@ class Task(Generic[Params, Returned, Result]):
                 raise
         return pushes
 
+    def _check_many(self, calls: Iterable[Sequence[Any]]) -> None:
+        if self.options.id is not None:
+            raise BadOption(
+                name="id", value=self.options.id, expected="left out of push_many; unique= gives each its own"
+            )
+        if not isinstance(calls, Iterable):
+            raise BadOption(name="calls", value=calls, expected="calls, such as [(1,), (2,)]")
+
+    def _send_many_after(self, databases: Sequence[str], calls: Iterable[Sequence[Any]]) -> list[TaskHandle[Result]]:
+        pushes: list[Push] = []
+        for batch in batches(calls):
+            pushes += self._made_batch(batch, len(pushes) + 1)
+        transactions.after_commit(databases, functools.partial(self._send_many, pushes))
+        return [TaskHandle(push.id, push.pool) for push in pushes]
+
+    def _send_many(self, pushes: Sequence[Push]) -> None:
+        with Flights(self.options.pool, self.options.durable, self.options.under) as flights:
+            for batch in batches(pushes):
+                for push, pushed in flights.send(batch):
+                    self._handle(push, pushed)
+            for push, pushed in flights.land():
+                self._handle(push, pushed)
+
     def _send(self, push: Push) -> TaskHandle[Result]:
-        return self._handle(push, brokers.get_broker().push((push,), durable=self.options.durable)[0])
+        """Push now, or after the transaction that the caller is in."""
+        if databases := transactions.to_wait_for(self.name):
+            transactions.after_commit(databases, functools.partial(self._send_now, push))
+            return TaskHandle(push.id, push.pool)
+        return self._send_now(push)
+
+    def _send_now(self, push: Push) -> TaskHandle[Result]:
+        options = self.options
+        (pushed,) = brokers.get_broker().push((push,), durable=options.durable, under=options.under)
+        return self._handle(push, pushed)
 
     def _handle(self, push: Push, pushed: Pushed) -> TaskHandle[Result]:
         if pushed.word == "REJECTED":

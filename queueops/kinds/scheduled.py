@@ -58,7 +58,7 @@ def find_task(named: Any) -> Task[Any, Any, Any]:
         if not isinstance(task, Task):
             raise BadOption(name="task", value=named, expected=SORTS)
         return task
-    tasks = {task.name: task for task in _tasks()}
+    tasks = {task.name: task for task in all_tasks()}
     if named not in tasks:
         raise UnknownTask(name=named, advice=advice(named, tasks))
     return tasks[named]
@@ -66,7 +66,7 @@ def find_task(named: Any) -> Task[Any, Any, Any]:
 
 def task_names() -> list[str]:
     """The names of all tasks that can be scheduled, in order."""
-    return sorted(task.name for task in _tasks())
+    return sorted(task.name for task in all_tasks())
 
 
 def declared() -> list[ScheduleDefinition]:
@@ -87,12 +87,12 @@ def define_code(task: Task[Any, Any, Any], schedule: Schedule) -> ScheduleDefini
 
 def scheduled_tasks() -> Iterator[tuple[Task[Any, Any, Any], Schedule]]:
     """The tasks that have a schedule in the code."""
-    for task in _tasks():
+    for task in all_tasks():
         if task.schedule is not None:
             yield task, task.schedule
 
 
-def _tasks() -> Iterator[Task[Any, Any, Any]]:
+def all_tasks() -> Iterator[Task[Any, Any, Any]]:
     """Every task, once: some have several handlers."""
     seen: set[str] = set()
     for handler in list(registry.handlers().values()):

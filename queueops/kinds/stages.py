@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack, ExitStack, contextmanager
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager
 from functools import cached_property
-from inspect import isgenerator
+from inspect import isasyncgen, isawaitable, isgenerator
 from typing import Any
 
 from queueops.depends import Dependencies, aenter_all, enter_all
@@ -31,6 +31,20 @@ class Stages:
                 stack.callback(chunks.close)
             yield chunks
 
+    @asynccontextmanager
+    async def amap(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> AsyncIterator[Any]:
+        """The same of a ``map`` that is a coroutine function or an async generator function."""
+        async with AsyncExitStack() as stack:
+            given = await aenter_all(self._map, stack)
+            chunks = self._cls().map(*args, **{**given, **kwargs})
+            if isawaitable(chunks):
+                chunks = await chunks
+            if isasyncgen(chunks):
+                stack.push_async_callback(chunks.aclose)
+            elif isgenerator(chunks):
+                stack.callback(chunks.close)
+            yield chunks
+
     def process(self, chunk: Any) -> Any:
         """The result of one chunk."""
         if not self._process:
@@ -50,14 +64,20 @@ class Stages:
         with ExitStack() as stack:
             return instance.reduce(results, **enter_all(self._reduce, stack))
 
-    def check(self, *, asynchronous: bool) -> None:
+    async def areduce(self, results: Any, dropped: Sequence[int] = ()) -> Any:
+        """The result of all, of a ``reduce`` that is a coroutine function."""
+        instance = self._cls()
+        instance.dropped = dropped
+        async with AsyncExitStack() as stack:
+            return await instance.reduce(results, **await aenter_all(self._reduce, stack))
+
+    def check(self, async_stages: Collection[str]) -> None:
         """Look at what the stages depend on, once. Raises BadDependency."""
         if not self._checked:
             for method, found in (("map", self._map), ("process", self._process), ("reduce", self._reduce)):
-                may_wait = asynchronous and method == "process"
                 for depends in found.values():
-                    if depends.needs_loop() and not may_wait:
-                        reason = 'it is async, and only an "async def" process can wait for it.'
+                    if depends.needs_loop() and method not in async_stages:
+                        reason = f'it is async, and only an "async def" {method} can wait for it.'
                         raise BadDependency(dependency=repr(depends), name=f"{self._name}.{method}", reason=reason)
             self._checked = True
 

@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Iterable, Iterator, Mapping
 from datetime import timedelta
 from inspect import CO_VARARGS, CO_VARKEYWORDS, unwrap
 from types import CellType, CodeType, FunctionType
 from typing import Any, ParamSpec, Protocol, TypeVar, overload
 
 from queueops import registry
+from queueops.celery_names import unknown_option
 from queueops.errors import BadOption
 from queueops.ids import check_id
+from queueops.kinds import discovery
 from queueops.kinds.function import handler_for
-from queueops.kinds.options import READERS, UNSET, OnConflict, Options, unknown_option
+from queueops.kinds.options import OF_A_TASK, READERS, UNSET, OnConflict, Options
 from queueops.kinds.pushable import Task
+from queueops.kinds.task_hooks import Middleware, encoder_of, middlewares_of, on_yield_of
 from queueops.kinds.unique import Unique, UniqueId
 from queueops.retry import DEFAULT, Retry
 from queueops.schedule import Schedule
+from queueops.task_errors import BadTask
 
 __all__ = ["Task", "task"]
 
-OF_ONE_PUSH = ("id", "delay")
-OPTIONS = (READERS.keys() | {"name", "unique", "cron", "retry_on"}) - set(OF_ONE_PUSH)
+OF_ONE_PUSH = ("id",)
+OPTIONS = (READERS.keys() | set(OF_A_TASK)) - set(OF_ONE_PUSH)
 P = ParamSpec("P")
 R = TypeVar("R")
 Y = TypeVar("Y")
@@ -72,8 +76,14 @@ def task(
     retry_on: type[BaseException] | Iterable[type[BaseException]] = (Exception,),
     tags: Iterable[str] = (),
     keep: float | timedelta | None = None,
+    total: float | None = None,
+    delay: float | timedelta | None = None,
     on_conflict: OnConflict = "ignore",
     durable: bool = False,
+    meta: Mapping[str, Any] | None = None,
+    middleware: Iterable[Middleware] = (),
+    encoder: Callable[[Any], Any] | None = None,
+    on_yield: Callable[[Any], Any] | None = None,
 ) -> Decorator: ...
 def task(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     """Make a function a task. All options may be left out:
@@ -82,8 +92,12 @@ def task(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     many more attempts after the first one failed (the pool's setting, or 2). retry: a `Retry`, the delays between them.
     retry_on: the exceptions that are worth another attempt. timeout: seconds for one attempt. unique: a function of the
     arguments, or a template such as "mail:{user_id}", that gives the id (None: one of its own); what a second push of
-    the same id does says on_conflict. keep: seconds that the ended task is kept. durable: wait until the store has it
-    on disk. cron: when it runs by itself, a line such as "0 3 * * *" or a `Schedule`; a watchdog sees to that.
+    the same id does says on_conflict. keep: seconds that the ended task is kept. total: of its progress; it counts as
+    much in a chain or a group (1 by default). delay: seconds that `postpone()` waits when it is given none. durable:
+    wait until the store has it on disk. meta: a small dict that the task and its children have as `current().meta`.
+    cron: when it runs by itself, a line such as "0 3 * * *" or a `Schedule`; a
+    watchdog sees to that. middleware: those of this task alone, within those of the settings. encoder: makes what is
+    stored of what the function returned. on_yield: each yield of a generator goes through it.
     """
     if function is not None:
         return _made_task(function, options)
@@ -91,25 +105,49 @@ def task(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
 
 
 def _made_task(function: Callable[..., Any], options: dict[str, Any]) -> Task[..., Any, Any]:
-    if not hasattr(function, "__code__"):
-        raise BadOption(name="function", value=function, expected="a function; put @task above the other decorators")
-    if next(iter(function.__code__.co_varnames[: function.__code__.co_argcount]), "") == "self":
-        expected = "a function without self: no instance comes with a push; what is known of the run says current()"
-        raise BadOption(name="function", value=function, expected=expected)
+    if reason := _unfit(function):
+        raise BadTask(reason=reason)
     own = _known(options)
     if (given := own.pop("name", None)) is None and function.__name__ == "<lambda>":
-        raise BadOption(name="function", value=function, expected="a def, or be given a name=")
+        example = '@task(name="app.name")'
+        raise BadTask(
+            reason=f'A lambda has no name that a worker finds. Write "def NAME(...):" below @task, or {example}.'
+        )
     if given is None and _hides_its_function(function):
         expected = "one that kept its own name: give its decorator functools.wraps, or the task a name="
         raise BadOption(name="function", value=function, expected=expected)
     name = check_id(given or default_name(function), "name of a task")
     unique, schedule = own.pop("unique", None), Schedule.of(own.pop("cron", None))
     handler = handler_for(function, name, _retry_on(own.pop("retry_on", (Exception,))))
+    handler.middleware = middlewares_of(own.pop("middleware", ()))
+    handler.encoder = encoder_of(own.pop("encoder", None))
+    handler.on_yield = on_yield_of(own.pop("on_yield", None), function)
     unique_id = None if unique is None else UniqueId(unique, function)
-    made: Task[..., Any, Any] = Task(handler, Options().but(**own), unique_id, schedule)
+    postpone_delay = own.pop("delay", None)
+    usual = Options().but(**own).with_postpone_delay(postpone_delay)
+    made: Task[..., Any, Any] = Task(handler, usual, unique_id, schedule)
+    made.hidden = discovery.hidden(function, named=given is not None)
     handler.task = made
     registry.register(handler, _place(function))
     return made
+
+
+def _unfit(function: Any) -> str:
+    """Why something cannot be a task, and what to write; empty when it can."""
+    if isinstance(function, str):
+        return f'@task was given the text {function!r}. Write @task(name="{function}").'
+    if isinstance(function, type):
+        return f"{function.__name__} is a class. Write a function, or subclass MapReduce, Iterator, Chain or Group."
+    if isinstance(function, (classmethod, staticmethod)):
+        sort = type(function).__name__
+        return f"@task was given a {sort}. Write a function outside of the class, and call the method from there."
+    if not hasattr(function, "__code__"):
+        return f"@task was given {function!r}. Put it directly above a def or an async def."
+    if next(iter(function.__code__.co_varnames[: function.__code__.co_argcount]), "") == "self":
+        name = function.__qualname__.rpartition("<locals>.")[2]
+        advice = "Move it out of the class, pass a primary key for self, and call the method from there."
+        return f"{name} is a method: a push brings no instance. {advice}"
+    return ""
 
 
 def _hides_its_function(function: Callable[..., Any]) -> bool:

@@ -12,8 +12,9 @@ from asgiref.sync import async_to_sync
 from queueops import registry
 from queueops.composite_errors import NoPart
 from queueops.context import Context
+from queueops.durations import Delay
 from queueops.handle import TaskHandle
-from queueops.kinds.classes import ClassTask, TaskClass, place_of, unique_of
+from queueops.kinds.classes import ClassTask, TaskClass, delay_of, place_of, unique_of
 from queueops.kinds.function import FunctionHandler
 from queueops.kinds.options import Options
 from queueops.kinds.parts import PART_ADVICE, Composite, Part
@@ -21,6 +22,7 @@ from queueops.kinds.pushable import Task
 from queueops.kinds.writing import write
 from queueops.redis import broker as brokers
 from queueops.schedule import Schedule
+from queueops.weights import shown, weights_below
 
 
 class Template(TaskClass, abstract=True):
@@ -45,7 +47,8 @@ class Template(TaskClass, abstract=True):
 
     @classmethod
     def using(cls, **options: Any) -> ChosenTemplate:
-        """The same with other options here: pool, tags, keep, delay, id, on_conflict (ignore or reject), durable.
+        """The same with other options here: pool, tags, keep, delay, id, on_conflict (ignore or reject), durable,
+        meta.
 
         What it answers is pushed, scheduled, and made a part, as the class is. Raises UnknownOption and BadOption.
         """
@@ -65,6 +68,8 @@ class Template(TaskClass, abstract=True):
 class TemplateHandler(FunctionHandler):
     """Runs ``init`` in a worker, for a schedule, and writes the parts: the task waits for them then."""
 
+    answers_parts = True
+
     def __init__(self, cls: type[Template], name: str) -> None:
         super().__init__(cls().init, name, (Exception,))
         self.kind = cls.kind
@@ -74,9 +79,8 @@ class TemplateHandler(FunctionHandler):
         """The first step of a chain or a group: its parts."""
         lease = context.lease
         args, kwargs = self.plan.decode(lease.args)
-        nodes = TemplatePart(self.cls, args, kwargs).using(id=lease.id, pool=lease.pool).nodes()
-        leaves = sum(node.push.kind not in ("chain", "group") for node in nodes)
-        write(context, brokers.get_broker().emit, lease, nodes, "tree", str(leaves).encode())
+        nodes = TemplatePart(self.cls, args, kwargs).using(id=lease.id, pool=lease.pool, meta=context.meta).nodes()
+        write(context, brokers.get_broker().emit, lease, nodes, "tree", shown(weights_below(nodes)[0]).encode())
 
 
 class Chain(Template, abstract=True):
@@ -119,9 +123,13 @@ class ChosenTemplate:
         """The same for async code."""
         return await self.s(*args, **kwargs).apush()
 
-    def postpone(self, delay: Any, /, *args: Any, **kwargs: Any) -> TaskHandle[Any]:
-        """Leave this call to workers, not before `delay`."""
+    def postpone(self, delay: Delay | None = None, /, *args: Any, **kwargs: Any) -> TaskHandle[Any]:
+        """Leave this call to workers, not before `delay`; None: not before the class's own `delay`."""
         return self.s(*args, **kwargs).postpone(delay)
+
+    async def apostpone(self, delay: Delay | None = None, /, *args: Any, **kwargs: Any) -> TaskHandle[Any]:
+        """The same for async code."""
+        return await self.s(*args, **kwargs).apostpone(delay)
 
     def push_on_commit(self, /, *args: Any, **kwargs: Any) -> TaskHandle[Any]:
         """Leave this call to workers once the current database transaction is committed."""
@@ -142,6 +150,7 @@ class TemplatePart(Composite):
         self.cls, self.args, self.kwargs = cls, args, kwargs
         given = {"tags": cls.tags, "keep": cls.keep, "on_conflict": cls.on_conflict}
         self.__dict__ |= self.using(**given, **({} if cls.pool is None else {"pool": cls.pool})).__dict__
+        self.options = self.options.with_postpone_delay(delay_of(cls))
 
     def arguments(self) -> tuple[Sequence[Any], Mapping[str, Any]]:
         """What it was called with."""

@@ -34,6 +34,12 @@ class UniqueId:
         self._names = [p.name for p in taken if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
         self._fits = not any(p.kind in (p.POSITIONAL_ONLY, p.VAR_POSITIONAL) for p in taken)
 
+    def text(self) -> str:
+        """The template, or the name of the function."""
+        return (
+            self._unique if isinstance(self._unique, str) else getattr(self._unique, "__qualname__", repr(self._unique))
+        )
+
     def of(self, plan: Plan, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str | None:
         """The id of a call; None when the function of it gives None. Raises BadId and BadOption."""
         given = plan.bind(args, kwargs).arguments

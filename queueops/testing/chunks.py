@@ -8,6 +8,7 @@ from queueops.contracts import Lease, Outcome, Settlement
 from queueops.records import FIELDS, Record
 from queueops.states import ChunkState, State
 from queueops.testing.execution import run
+from queueops.testing.running import RunningTasks
 
 MAX_STARTS = 1_000
 
@@ -26,6 +27,7 @@ class EagerChunks:
 
     def __init__(self) -> None:
         self._chunks: dict[tuple[str, str], list[Chunk]] = {}
+        self.running = RunningTasks()
 
     def begin_map(self, pool: str, task_id: str, fence: int) -> int:
         """Forget what an earlier run left: nothing stands."""
@@ -54,6 +56,10 @@ class EagerChunks:
         """The results in the order of the map."""
         return (chunk.result for chunk in self._of(pool, task_id) if chunk.state == ChunkState.DONE)
 
+    def chunk_result_pages(self, pool: str, task_id: str, count: int) -> Iterator[list[bytes]]:
+        """The same, all in one page."""
+        yield list(self.chunk_results(pool, task_id, count))
+
     def _take_up(self, record: Record) -> bool:
         """A retry goes on at the reduce, or at the chunks that failed; else it maps anew. False: it is over already."""
         chunks = self._of(record.pool, record.id)
@@ -74,10 +80,14 @@ class EagerChunks:
     def _process(self, record: Record) -> None:
         """Between the map and the reduce."""
         chunks = self._of(record.pool, record.id)
-        record.chunks = len(chunks)
+        record.state, record.chunks = State.AGGREGATING, len(chunks)
+        record.total = len(chunks)
         for number, chunk in enumerate(chunks):
+            record.progress = number
             if chunk.state == ChunkState.PENDING:
-                _run(record, number, chunk)
+                _run(record, number, chunk, self.running)
+            if self.running.ends(record):
+                return
             failed = [each for each in chunks if each.state == ChunkState.FAILED]
             if len(failed) > _tolerated(record.on_chunk_failure, len(chunks)):
                 record.state, record.reason = State.FAILED, f"chunk {number} failed"
@@ -98,13 +108,15 @@ class _Silent:
         """Nobody reads it."""
 
     def extend(self, lease: Lease, seconds: float) -> None:
-        """There is no limit."""
+        """Limits of time are not enforced."""
+
+    set_deadline = extend
 
 
 def take_over(record: Record, own: Sequence[tuple[str, str | int]]) -> None:
     """The fields that only this kind of task has."""
     for short, value in own:
-        setattr(record, FIELDS[short], value)
+        setattr(record, FIELDS[short], float(value) if short in ("to", "pr") else value)
 
 
 def back_to_map(record: Record) -> None:
@@ -120,9 +132,11 @@ def _limit_reduce(record: Record) -> None:
     record.retry = record.reduce_retry or record.retry
 
 
-def _run(record: Record, number: int, chunk: Chunk) -> None:
+def _run(record: Record, number: int, chunk: Chunk, running: RunningTasks) -> None:
     for _ in range(MAX_STARTS):
-        end = run(_lease(record, number, chunk), _Silent())
+        end = run(_lease(record, number, chunk), _Silent(), running)
+        if end.outcome is Outcome.RELEASE and running.reason(record.pool, record.id) is not None:
+            return
         if end.outcome is Outcome.SUCCESS:
             chunk.state, chunk.result = ChunkState.DONE, end.value
             return
@@ -149,6 +163,7 @@ def _lease(record: Record, number: int, chunk: Chunk) -> Lease:
         timeout_ms=record.chunk_timeout,
         parent_id=record.id,
         root=record.root or record.id,
+        meta=record.meta,
     )
 
 

@@ -10,17 +10,20 @@ from functools import partial
 from typing import Any
 from unittest import mock
 
+import msgspec
 from asgiref.sync import sync_to_async
 
 from queueops import conf, registry, waiting
-from queueops.contracts import Lease, Node, Outcome, Push, Pushed, Row, Settlement
+from queueops.composite_data import PartRef
+from queueops.contracts import Lease, LeaseRef, Node, Outcome, Push, Pushed, Row, Settlement
+from queueops.handle import TaskHandle
 from queueops.records import Record
 from queueops.redis import broker as brokers
 from queueops.redis.keys import Keys
 from queueops.states import ACTIONS, State
 from queueops.testing.chunks import EagerChunks, take_over
 from queueops.testing.execution import run
-from queueops.testing.trees import CONTAINERS, EagerTree, count_tasks, fail_at_end
+from queueops.testing.trees import CONTAINERS, EagerTree, count_tasks, fail_at_end, signal_end
 
 MAX_STARTS = 1_000
 
@@ -31,10 +34,10 @@ def eager() -> Iterator[EagerBroker]:
 
     Nothing is asked of Redis. Attempts follow each other without a delay, postponed tasks do not wait, and limits of
     time are not enforced. A task that fails does not fail the push: as ever, `handle.result()` raises TaskFailed.
-    Raises UnknownTask for a name that is not registered.
+    Raises UnknownTask for a name that is not registered. The handles that are made here still answer after the block.
     """
     broker = EagerBroker()
-    with mock.patch.object(brokers, "get_broker", return_value=broker), mock.patch.object(waiting, "in_thread", _here):
+    with broker.in_place():
         yield broker
 
 
@@ -46,29 +49,44 @@ async def _here(call: Callable[[], Any]) -> Any:
 class EagerBroker(EagerChunks):
     """The part of the broker that producers and handles use, in memory. `records` holds every task, in order."""
 
+    runs_here = True
+
     def __init__(self) -> None:
         super().__init__()
         self.settings = conf.current()
         self.records: dict[tuple[str, str], Record] = {}
         self._number = 0
+        self._logs: dict[tuple[str, str], list[bytes]] = {}
         self._emitted: dict[str, tuple[Sequence[Node], str, bytes]] = {}
         self._batches: dict[str, list[EagerTree]] = {}
+        self._trees: list[EagerTree] = []
+        self._parts: dict[tuple[str, str], list[Record]] = {}
 
-    def push(self, pushes: Sequence[Push], *, durable: bool = False) -> list[Pushed]:
+    @contextmanager
+    def in_place(self) -> Iterator[None]:
+        """In this block it stands for the store."""
+        with (
+            mock.patch.object(brokers, "get_broker", return_value=self),
+            mock.patch.object(waiting, "in_thread", _here),
+            mock.patch.object(TaskHandle, "in_memory", self),
+        ):
+            yield
+
+    def push(self, pushes: Sequence[Push], *, durable: bool = False, under: LeaseRef | None = None) -> list[Pushed]:
         """Run the tasks, one after the other."""
         return [self._push(push) for push in pushes]
 
-    def pushes(self, pool: str, *, durable: bool = False) -> _EagerPushes:
+    def pushes(self, pool: str, *, durable: bool = False, under: LeaseRef | None = None) -> _EagerPushes:
         """The same, batch by batch."""
         return _EagerPushes(self)
 
-    def plant(self, nodes: Sequence[Node], *, durable: bool = False) -> Pushed:
+    def plant(self, nodes: Sequence[Node], *, durable: bool = False, under: LeaseRef | None = None) -> Pushed:
         """Run a composite, depth first."""
         root = nodes[0].push
         known = self.record(root.pool, root.id)
         if known is not None and not known.is_over:
             return Pushed(root.id, known.uid, "EXISTS")
-        return Pushed(root.id, EagerTree(nodes, self._made, self._run_part).run().uid, "OK")
+        return Pushed(root.id, self._run_tree(self._tree(nodes, self._made)).uid, "OK")
 
     def emit(self, lease: Lease, nodes: Sequence[Node], answer: str, state: bytes) -> None:
         """Take what a running iterator answered."""
@@ -80,11 +98,24 @@ class EagerBroker(EagerChunks):
 
     def record(self, pool: str, task_id: str) -> Record | None:
         """The record of a task, or None."""
-        return self.records.get((pool, task_id))
+        record = self.records.get((pool, task_id))
+        for tree in self._trees:
+            tree.count(record)
+        return record
+
+    def parts(self, pool: str, task_id: str, *, last: bool = False) -> list[PartRef]:
+        """The parts of a chain or a group in their order, or the last one alone."""
+        found = self._parts.get((pool, task_id), [])
+        references = [PartRef(i, r.pool, r.id, r.kind, r.name, r.on_failure) for i, r in enumerate(found)]
+        return references[-1:] if last else references
 
     def find(self, task_id: str) -> tuple[str, Record] | None:
         """The pool that holds this id, and its record."""
         return next(((pool, record) for (pool, key), record in self.records.items() if key == task_id), None)
+
+    def log(self, pool: str, task_id: str) -> list[bytes]:
+        """The attempts of a task that failed."""
+        return self._logs.get((pool, task_id), [])
 
     def last(self, pool: str, task_id: str) -> Record | None:
         """Nobody waits for an end while another generation begins."""
@@ -97,20 +128,48 @@ class EagerBroker(EagerChunks):
             return "superseded"
         return record.state if record else ""
 
-    def control(self, pool: str, verb: str, ids: Sequence[str], *, value: Any = "", **_: Any) -> list[Row]:
-        """An operator's action; of those that a state allows only `retry` does something here."""
-        return [self._control(verb, self.record(pool, task_id), task_id) for task_id in ids]
+    def control(
+        self, pool: str, verb: str, ids: Sequence[str], *, value: Any = "", hard: bool = False, **_: Any
+    ) -> list[Row]:
+        """An operator's action; of those that a state allows only `retry` and `cancel` do something here."""
+        with self.in_place():  # a handle may be used after the block
+            return [self._control(verb, self.record(pool, task_id), task_id, str(value), hard) for task_id in ids]
 
-    def _control(self, verb: str, record: Record | None, task_id: str) -> Row:
+    def _control(self, verb: str, record: Record | None, task_id: str, value: str, hard: bool) -> Row:
         if record is None:
             return Row(task_id, "GONE", "")
+        if verb == "cancel" and verb in ACTIONS[State(record.state)]:
+            self._cancel(record, value, hard)
+            return Row(task_id, "OK", record.state)
         if verb not in ACTIONS[State(record.state)] or verb != "retry" or record.kind in CONTAINERS:
             return Row(task_id, "REFUSED", record.state, "tasks have ended when they are eager")
         self._run_again(record)
         return Row(task_id, "OK", record.state)
 
+    def _cancel(self, record: Record, reason: str, hard: bool) -> None:
+        """Cancel what runs, and all that is below it."""
+        self.running.cancel(record.pool, record.id, reason, hard=hard)
+        below = f"{record.id} was cancelled" + (f": {reason}" if reason else "")
+        for tree in self._trees:
+            for part in tree.below(record):
+                self.running.cancel(part.pool, part.id, below, hard=hard)
+
+    def _tree(self, nodes: Sequence[Node], made: Callable[[Push], Record]) -> EagerTree:
+        tree = EagerTree(nodes, made, self._run_part, self.running)
+        self._parts |= {(whole.pool, whole.id): parts for whole, parts in tree.composites()}
+        return tree
+
+    def _run_tree(self, tree: EagerTree, *, failed: bool = False) -> Record:
+        self._trees.append(tree)
+        try:
+            return tree.run_failed() if failed else tree.run()
+        finally:
+            self._trees.remove(tree)
+
     def _run_again(self, record: Record) -> None:
+        self.running.forget(record.pool, record.id)
         record.attempt, record.result, record.error = 0, b"", b""
+        self._logs.pop((record.pool, record.id), None)
         if record.kind == "iterator":
             self._run_failed(record)
         elif record.kind != "mapreduce" or self._take_up(record):
@@ -129,11 +188,13 @@ class EagerBroker(EagerChunks):
         registry.get(push.kind, push.name)
         record = self._made(push)
         self._run(record)
-        return Pushed(push.id, record.uid, "OK")
+        return Pushed(push.id, record.uid, "OK", record.created)
 
     def _made(self, push: Push) -> Record:
         self._number += 1
         self._batches.pop(push.id, None)
+        self.running.forget(push.pool, push.id)
+        self._logs.pop((push.pool, push.id), None)
         record = _recorded(push, self._number)
         self.records[push.pool, push.id] = record
         return record
@@ -142,14 +203,16 @@ class EagerBroker(EagerChunks):
         """Run what an iterator emitted; then it is called again, unless it is done."""
         nodes, answer, state = self._emitted.pop(record.id)
         batches = self._batches.setdefault(record.id, [])
+        record.state = State.IDLE
         if nodes:
-            batches.append(EagerTree(nodes, partial(self._part_of, record), self._run_part))
-            batches[-1].run()
+            batches.append(self._tree(nodes, partial(self._part_of, record)))
+            self._run_tree(batches[-1])
             count_tasks(record, [part for batch in batches for part in batch.parts])
         record.cursor = record.cursor if answer == "done" else state
-        if record.state == State.SUCCEEDED and answer != "done":
-            record.state = State.PENDING
-        elif record.state == State.SUCCEEDED and record.children_failed:
+        if self.running.ends(record) or record.state != State.IDLE:
+            return
+        record.state = State.SUCCEEDED if answer == "done" else State.PENDING
+        if answer == "done" and record.children_failed:
             fail_at_end(record)
 
     def _run_failed(self, record: Record) -> None:
@@ -157,7 +220,7 @@ class EagerBroker(EagerChunks):
         batches = self._batches.get(record.id, [])
         record.state, record.reason = State.PENDING, ""
         for batch in batches:
-            batch.run_failed()
+            self._run_tree(batch, failed=True)
         count_tasks(record, [part for batch in batches for part in batch.parts])
         if not record.is_over:
             self._run(record)
@@ -171,9 +234,16 @@ class EagerBroker(EagerChunks):
         return whole
 
     def _run(self, record: Record) -> None:
+        self._run_to_its_end(record)
+        if record.kind == "iterator":
+            signal_end(record)
+
+    def _run_to_its_end(self, record: Record) -> None:
         for fence in range(1, MAX_STARTS + 1):
+            if self.running.ends(record):
+                return
             record.state, record.fence, record.begun = State.LOCKED, fence, _now()
-            _settle(record, run(_lease(record), _Notes(record)))
+            self._settle(record, run(_lease(record), _Notes(record), self.running))
             if record.kind == "mapreduce" and not record.phase and record.state == State.SUCCEEDED:
                 self._process(record)
             if record.kind == "iterator" and record.state == State.SUCCEEDED:
@@ -181,6 +251,12 @@ class EagerBroker(EagerChunks):
             if record.is_over:
                 return
         raise AssertionError(f"the task {record.id} restarts itself for ever")
+
+    def _settle(self, record: Record, end: Settlement) -> None:
+        _settle(record, end)
+        if end.outcome in (Outcome.ERROR, Outcome.TIMEOUT):
+            line = {"k": "error", "begun": record.begun, "worker": record.worker, "error": end.value.decode()}
+            self._logs.setdefault((record.pool, record.id), []).append(msgspec.json.encode(line))
 
 
 class _EagerPushes:
@@ -207,13 +283,17 @@ class _Notes:
         self._record = record
 
     def progress(self, lease: Lease, done: float, total: float | None) -> None:
-        self._record.progress, self._record.total = done, total
+        self._record.progress = done
+        if total is not None:
+            self._record.total = total
 
     def log(self, lease: Lease, text: str) -> None:
         """Nobody reads it."""
 
     def extend(self, lease: Lease, seconds: float) -> None:
-        """There is no limit."""
+        """Limits of time are not enforced."""
+
+    set_deadline = extend
 
 
 def _recorded(push: Push, number: int) -> Record:
@@ -242,9 +322,19 @@ def _lease(record: Record) -> Lease:
         "meta",
         "phase",
         "cursor",
+        "worker",
+        "backend",
+        "run_after",
     )
     values = {name: getattr(record, name) for name in same}
-    return Lease(attempt=record.attempt + 1, timeout_ms=record.timeout, **values)
+    return Lease(
+        attempt=record.attempt + 1,
+        timeout_ms=record.timeout,
+        begun_ms=record.begun or 0,
+        created_ms=record.created,
+        received=time.monotonic(),
+        **values,
+    )
 
 
 def _settle(record: Record, end: Settlement) -> None:
@@ -252,6 +342,8 @@ def _settle(record: Record, end: Settlement) -> None:
     match end.outcome:
         case Outcome.SUCCESS:
             record.state, record.result = State.SUCCEEDED, end.value
+            if record.total is not None and record.kind != "iterator":
+                record.progress = record.total
         case Outcome.CANCEL:
             record.state, record.reason = State.CANCELLED, end.value.decode()
         case Outcome.ERROR | Outcome.TIMEOUT:

@@ -4,50 +4,93 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Future
 from contextvars import copy_context
-from functools import partial
+from typing import Any
 
 from asgiref.sync import async_to_sync
 
 from queueops import registry
 from queueops.context import Channel, Context
-from queueops.contracts import Lease, Settlement
+from queueops.contracts import Lease, Outcome, Settlement
+from queueops.testing.running import RunningTasks
+from queueops.testing.savepoints import savepoints
+from queueops.testing.slots import InlineAsyncSlot, InlineThreadSlot
 from queueops.worker import hygiene, outcome
 from queueops.worker.execution import aexecute, execute
-from queueops.worker.slot import AsyncSlot, ThreadSlot
 from queueops.worker.slots import SlotTable
 
+GRACE_S = 5.0
+"""How long an interrupted test waits for its async task to end."""
 
-def run(lease: Lease, channel: Channel) -> Settlement:
-    """Run the task of a lease, and say how it ended."""
-    handler = registry.find(lease.kind, lease.name)
+
+def run(lease: Lease, channel: Channel, running: RunningTasks | None = None) -> Settlement:
+    """Run the task of a lease, and say how it ended. While it runs it is among those in `running`."""
+    handler = registry.find(lease.kind, lease.name, lease.phase)
     if handler is None:
         return outcome.unknown(lease)
     hygiene.leave_alone()
     context = Context(lease, handler, channel)
-    table = SlotTable(1)
-    try:
-        return _in_loop(context, table) if handler.is_async else execute(ThreadSlot(0, table), context)
-    finally:
-        table.close()
+    table, running = SlotTable(1), running or RunningTasks()
+    with savepoints() as attempt:
+        try:
+            settlement = (_in_loop if handler.is_async else _in_thread)(context, table, running)
+        finally:
+            table.close()
+        attempt.failed = settlement.outcome is not Outcome.SUCCESS
+    return settlement
 
 
-async def _arun(context: Context, table: SlotTable) -> Settlement:
-    return await aexecute(AsyncSlot(0, table, asyncio.get_running_loop()), context)
+def _in_thread(context: Context, table: SlotTable, running: RunningTasks) -> Settlement:
+    slot = InlineThreadSlot(0, table)
+    slot.thread_id = threading.get_ident()
+    with running.entered(context.pool, context.id, slot):
+        return execute(slot, context)
 
 
-def _in_loop(context: Context, table: SlotTable) -> Settlement:
+async def _arun(context: Context, table: SlotTable, running: RunningTasks) -> Settlement:
+    slot = InlineAsyncSlot(0, table, asyncio.get_running_loop())
+    slot.task = asyncio.current_task()
+    with running.entered(context.pool, context.id, slot):
+        return await aexecute(slot, context)
+
+
+def _in_loop(context: Context, table: SlotTable, running: RunningTasks) -> Settlement:
     """In a loop of its own, whose sync parts, such as queries, come back to this thread and its transaction.
 
     Where this thread has a loop that runs already, in a thread of its own, with all its parts.
     """
-    run_there = partial(async_to_sync(_arun), context, table)
+    end = threading.Event()
+
+    async def call() -> Settlement:
+        try:
+            return await _arun(context, table, running)
+        finally:
+            end.set()
+
+    try:
+        return _called(call)
+    except (
+        InlineAsyncSlot.passes
+    ):  # Ctrl-C met this thread while it waits: the other one must end, or the process hangs
+        running.cancel(context.pool, context.id, "the test was interrupted", hard=True)
+        end.wait(GRACE_S)
+        raise
+
+
+def _called(call: Callable[[], Coroutine[Any, Any, Settlement]]) -> Settlement:
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        return copy_context().run(run_there)  # or what the task sets would be set in the test
-    ended: list[Settlement] = []
-    thread = threading.Thread(target=lambda: ended.append(asyncio.run(_arun(context, table))), name="queueops-testing")
-    thread.start()
-    thread.join()
-    return ended[0]
+        return copy_context().run(async_to_sync(call))  # or what the task sets would be set in the test
+    ended: Future[Settlement] = Future()
+
+    def run_there() -> None:
+        try:
+            ended.set_result(asyncio.run(call()))
+        except BaseException as error:  # for the thread that waits
+            ended.set_exception(error)
+
+    threading.Thread(target=run_there, name="queueops-testing").start()
+    return ended.result()

@@ -3,37 +3,80 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from django.conf import settings
 from django.test.utils import override_settings
 
+import queueops
 from queueops import waiting
+from queueops.errors import BrokerUnavailable
+from queueops.events import hub
+from queueops.kinds.discovery import tasks_run_here
 from queueops.redis.broker import get_broker
+from queueops.redis.replies import repeat
+
+
+class Namespace(str):
+    """The name of a namespace. It has the attributes of the package, too.
+
+    So a test whose parameter `queueops` hides the module still writes `queueops.get(id)`.
+    """
+
+    __slots__ = ()
+
+    def __getattr__(self, name: str) -> Any:
+        """What the package has under this name."""
+        return getattr(queueops, name)
 
 
 @contextmanager
-def namespace(url: str = "") -> Iterator[str]:
+def namespace(url: str = "") -> Iterator[Namespace]:
     """In this block the store is as good as empty; gives the namespace's name, and removes what is in it at the end.
 
-    The store is that of the settings, or that of `url`.
+    The store is that of the settings, or that of `url`. Raises BrokerUnavailable when it does not answer.
     """
-    name = f"test-{uuid.uuid4().hex[:12]}"
-    own = {"URL": url, "NAMESPACE": name} if url else {"NAMESPACE": name}
-    with override_settings(QUEUEOPS={**getattr(settings, "QUEUEOPS", {}), **own}):
+    name = Namespace(f"test-{uuid.uuid4().hex[:12]}")
+    own = {"URL": url, "NAMESPACE": str(name)} if url else {"NAMESPACE": str(name)}
+    with override_settings(QUEUEOPS={**getattr(settings, "QUEUEOPS", {}), **own}), tasks_run_here():
+        _ask(lambda client: client.ping())  # a store that is missing is one error, before the test
         try:
             yield name
-        finally:
-            waiting.close()
-            _remove(name)
+        except BaseException as error:
+            _end_after(name, error)
+            raise
+        _end(name)
 
 
-def _remove(name: str) -> None:
-    """Everything under the namespace; SCAN is for tests only."""
-    client: Any = get_broker().client
-    for key in client.scan_iter(match=f"{{{name}:*", count=1000):
-        client.delete(key)
-    client.delete(f"{{{name}}}:pools")
-    get_broker().close()
+def _end_after(name: str, error: BaseException) -> None:
+    """The error of the test is the one to raise; a store that is gone is a note on it."""
+    try:
+        _end(name)
+    except BrokerUnavailable as gone:
+        error.add_note(f"The namespace {name} could not be removed: {gone}")
+
+
+def _end(name: str) -> None:
+    """Remove everything under the namespace; SCAN is for tests only."""
+    waiting.close()
+    hub.close()
+    try:
+        for key in _ask(lambda client: list(client.scan_iter(match=f"{{{name}:*", count=1000))):
+            _ask(partial(_delete, key))
+        for key in get_broker().registry.keys:
+            _ask(partial(_delete, key))
+    finally:
+        get_broker().close()
+
+
+def _delete(key: bytes | str, client: Any) -> None:
+    client.delete(key)
+
+
+def _ask(call: Callable[[Any], Any]) -> Any:
+    """Raises BrokerUnavailable."""
+    broker = get_broker()
+    return repeat(lambda: call(broker.client), broker.settings.url, broker.settings.retry)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
-from queueops import registry
+from queueops import endings, registry
 from queueops.contracts import Node, Push
+from queueops.endings import Ended
 from queueops.records import Record
 from queueops.redis.wire import with_first
 from queueops.states import State
+from queueops.testing.running import RunningTasks
 
 CONTAINERS = ("chain", "group")
 ENDED = (State.SUCCEEDED, State.FAILED)
@@ -19,35 +21,68 @@ ENDED = (State.SUCCEEDED, State.FAILED)
 class EagerTree:
     """One tree, run depth first."""
 
-    def __init__(self, nodes: Sequence[Node], made: Callable[[Push], Record], run: Callable[[Record], None]) -> None:
+    def __init__(
+        self,
+        nodes: Sequence[Node],
+        made: Callable[[Push], Record],
+        run: Callable[[Record], None],
+        running: RunningTasks,
+    ) -> None:
         for node in nodes:
             if node.push.kind not in CONTAINERS:
                 registry.get(node.push.kind, node.push.name)
-        self._nodes, self._run = nodes, run
+        self._nodes, self._run, self._running = nodes, run, running
         self._records = [made(node.push) for node in nodes]
-        self._children: dict[int, list[int]] = {}
+        self._children: dict[int, list[int]] = {number: [] for number in range(-1, len(nodes))}
         for number, node in enumerate(nodes):
-            self._children.setdefault(node.parent, []).append(number)
+            self._children[node.parent].append(number)
 
     def run(self) -> Record:
         """Run all of it; the root's record."""
         self._go(0, None)
         return self._records[0]
 
-    def run_failed(self) -> None:
-        """Run the parts again that did not succeed, each as a whole."""
+    def run_failed(self) -> Record:
+        """Run the parts again that did not succeed, each as a whole; the root's record."""
         for number in self._children[0]:
             if self._records[number].state != State.SUCCEEDED:
+                for place in self._tree_of(number):
+                    self._running.forget(self._records[place].pool, self._records[place].id)
                 self._go(number, None)
+        return self._records[0]
+
+    def below(self, record: Record) -> list[Record]:
+        """The records below a part that have not ended; none when it is not of this tree."""
+        places = [place for place, each in enumerate(self._records) if (each.pool, each.id) == (record.pool, record.id)]
+        found = [self._records[below] for place in places for below in self._tree_of(place)[1:]]
+        return [each for each in found if not each.is_over]
+
+    def _tree_of(self, number: int) -> list[int]:
+        """The number of a part and those of all that is below it."""
+        found = [number]
+        for each in found:
+            found += self._children[each]
+        return found
 
     @property
     def parts(self) -> list[Record]:
         """The records of what the root is made of."""
         return [self._records[number] for number in self._children[0]]
 
+    def composites(self) -> Iterator[tuple[Record, list[Record]]]:
+        """Each chain and group of the tree, with its parts in their order."""
+        for number, children in self._children.items():
+            if number >= 0:
+                yield self._records[number], [self._records[child] for child in children]
+
     def _go(self, number: int, previous: bytes | None) -> Record:
         push, record = self._nodes[number].push, self._records[number]
         record.attempt, record.error, record.fingerprint, record.reason = 0, b"", "", ""
+        if self._running.ends(record):
+            for child in self._children[number]:
+                self._go(child, None)
+            signal_end(record)
+            return record
         own = dict(push.own)
         given = None if own.get("si") else previous
         if push.kind == "chain":
@@ -58,16 +93,20 @@ class EagerTree:
             record.args = push.args if given is None else with_first(push.args, given)
             self._run(record)
         if push.kind in CONTAINERS:
-            record.progress = self._leaves_ended(number)
+            self._running.ends(record)
+            signal_end(record)
+        if not number:
+            self.count(record)
         return record
 
-    def _leaves_ended(self, number: int) -> float:
-        """As in the store: all of what succeeded, else those that succeeded or failed."""
-        record = self._records[number]
-        if record.state == State.SUCCEEDED and record.total is not None:
-            return record.total
-        parts = [self._records[child] for child in self._children[number]]
-        return sum((part.progress or 0) if part.kind in CONTAINERS else part.state in ENDED for part in parts)
+    def count(self, record: Record | None) -> None:
+        """As in the store: the progress of the root is that of its leaves, and all of it when it has succeeded."""
+        root = self._records[0]
+        if record is not root or root.kind not in CONTAINERS:
+            return
+        leaves = [each for each in self._records if each.kind not in CONTAINERS]
+        root.total = sum(map(_weight, leaves))
+        root.progress = root.total if root.state == State.SUCCEEDED else sum(map(_done, leaves))
 
     def _chain(self, number: int, record: Record, previous: bytes | None) -> None:
         for position, child in enumerate(self._children[number]):
@@ -99,8 +138,26 @@ class EagerTree:
 
     def _cancel(self, number: int, parent: Record) -> None:
         self._records[number].state, self._records[number].reason = State.CANCELLED, f"{parent.id} failed"
-        for child in self._children.get(number, ()):
+        signal_end(self._records[number])
+        for child in self._children[number]:
             self._cancel(child, parent)
+
+
+def signal_end(record: Record) -> None:
+    """Send the signal of a composite that has ended."""
+    if record.kind in (*CONTAINERS, "iterator") and record.uid and record.is_over:
+        root = record.root or record.id
+        endings.tell([Ended(record.id, record.pool, record.kind, record.name, str(record.state), root)])
+
+
+def _weight(leaf: Record) -> float:
+    return leaf.total or 1
+
+
+def _done(leaf: Record) -> float:
+    if leaf.state in ENDED:
+        return _weight(leaf)
+    return min(leaf.progress or 0, leaf.total) if leaf.total else 0
 
 
 def _fail(record: Record, child: Record) -> None:

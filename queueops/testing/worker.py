@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 
+from queueops import endings, signals
 from queueops.contracts import Command, Exchange, Lease, Settlement, Told
 from queueops.redis.broker import RedisBroker, get_broker
 from queueops.testing.execution import run
@@ -26,7 +27,7 @@ def run_worker(until_idle: bool = True, *, pools: Iterable[str] | None = None, a
     broker = get_broker()
     names = list(broker.pools() if pools is None else pools)
     worker = worker_id(0)
-    channel = WorkerChannel(broker, lambda lease, seconds: None)
+    channel = WorkerChannel(broker, lambda lease, seconds: None, lambda lease, seconds: None)
     for pool in names:
         broker.declare_lanes(pool)
     starts = 0
@@ -36,12 +37,15 @@ def run_worker(until_idle: bool = True, *, pools: Iterable[str] | None = None, a
             break
         if starts >= at_most:
             raise AssertionError(f"the worker is still busy after {starts} starts: does a task push itself?")
+    if starts and until_idle:
+        signals.tell_idle(worker, tuple(names))
     return starts
 
 
 def _one(broker: RedisBroker, pool: str, worker: str, channel: WorkerChannel) -> Exchange | None:
     """Run one task of a pool, and bring its commands; None when there is nothing of either."""
     reply = broker.exchange(pool, worker, want=1, take=MOST_COMMANDS)
+    endings.tell(reply.ended)
     _deliver(broker, reply.commands)
     for lease in reply.leases:
         _settle(broker, lease, worker, run(lease, channel), channel)
@@ -51,6 +55,7 @@ def _one(broker: RedisBroker, pool: str, worker: str, channel: WorkerChannel) ->
 def _settle(broker: RedisBroker, lease: Lease, worker: str, settlement: Settlement, channel: WorkerChannel) -> None:
     channel.send()
     reply = broker.exchange(lease.pool, worker, settle=[settlement], take=MOST_COMMANDS)
+    endings.tell(reply.ended)
     _deliver(broker, reply.commands)
 
 
@@ -62,5 +67,6 @@ def _deliver(broker: RedisBroker, commands: Iterable[Command]) -> None:
         posted = broker.post(command.to, apply=[command], take=MOST_COMMANDS)
         ((word, detail),) = posted.answers
         told = Told(command.id, command.version, word, detail)
-        waiting += posted.taken
-        waiting += broker.post(command.pool, told=[told], take=MOST_COMMANDS).taken
+        answered = broker.post(command.pool, told=[told], take=MOST_COMMANDS)
+        endings.tell([*posted.ended, *answered.ended])
+        waiting += posted.taken + answered.taken

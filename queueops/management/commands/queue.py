@@ -7,6 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import Error as DatabaseError
 
+from queueops import conf
 from queueops.errors import BadId, BadOption, FilterError, QueueOpsError
 from queueops.management.queue.options import add_subcommands
 
@@ -36,13 +37,19 @@ class Command(BaseCommand):
             for line in options.pop("run")(**options):
                 self.stdout.write(line)
                 self.stdout.flush()
+        except CommandError as error:
+            raise CommandError(_told(error), returncode=error.returncode) from error.__cause__
         except USAGE as error:
-            raise CommandError(str(error), returncode=2) from error
+            raise CommandError(_told(error), returncode=2) from error
         except QueueOpsError as error:
-            raise CommandError(str(error)) from error
+            raise CommandError(_told(error)) from error
         except DatabaseError as error:
-            raise CommandError(f"{UNRECORDED} {error}") from error
+            raise CommandError(f"{UNRECORDED} {_told(error)}") from error
         except KeyboardInterrupt:  # at a question, or while a store that is silent is waited for
             raise CommandError(INTERRUPTED, returncode=CTRL_C) from None
         except BrokenPipeError:
             raise SystemExit(1) from None  # whoever read it has gone, as `head` does
+
+
+def _told(error: Exception) -> str:
+    return conf.redactor().text(str(error))

@@ -10,6 +10,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand
 
+from queueops import conf, pool_names
 from queueops.logs import FORMATS, configure
 from queueops.management.arguments import pool_name, positive, seconds
 from queueops.management.pools import left_out
@@ -51,6 +52,8 @@ class Command(BaseCommand):
         chosen["pools"] = tuple(dict.fromkeys(options["pools"])) if options["pools"] else None
         chosen["reload"] = settings.DEBUG and not options["noreload"] and not options["burst"]
         worker = WorkerOptions.from_settings(**chosen)
+        for pool in worker.pools:
+            pool_names.warn_about(pool, conf.current())
         for pool, task in () if options["pools"] else left_out(worker.pools):
             logger.warning(LEFT_OUT, pool, task, pool)
         sys.exit(run_worker(worker))

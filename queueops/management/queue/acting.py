@@ -12,7 +12,7 @@ from django.core.management.base import CommandError
 
 from queueops import control, inspect
 from queueops.contracts import Row
-from queueops.control.act import places
+from queueops.control.act import located, places
 from queueops.management.queue import journal
 from queueops.management.queue.asking import query_of
 from queueops.management.queue.matching import Found, matching
@@ -170,7 +170,7 @@ def _placed(ids: list[str], pool: str) -> dict[str, list[str]]:
         return {pool: ids}
     chosen: dict[str, list[str]] = {}
     for start in range(0, len(ids), control.MOST):
-        for place, there in places(ids[start : start + control.MOST], "").items():
+        for place, there in located(ids[start : start + control.MOST], "")[0].items():
             chosen.setdefault(place, []).extend(there)
     known = {id for there in chosen.values() for id in there}
     lost = [id for id in ids if id not in known]

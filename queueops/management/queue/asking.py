@@ -98,8 +98,8 @@ def query_of(given: dict[str, Any]) -> TaskQuery:
 
 def _know(pool: str) -> None:
     """Fails when no pool has this name; an empty one means all."""
-    if pool and pool not in (known := open_reader().pools()):
-        raise CommandError(f"There is no pool {pool!r}{advice(pool, known)}")
+    if pool and not (reader := open_reader()).knows(pool):
+        raise CommandError(f"There is no pool {pool!r}{advice(pool, reader.pools())}")
 
 
 def _unknown(query: TaskQuery) -> Iterator[str]:
@@ -137,6 +137,8 @@ def _command(finding: Finding, pool: str) -> str:
         return f"resume {lane} --pool {where}"
     if finding.verb in ("retry", "cancel", "run_now"):
         return f"{finding.verb.replace('_', '-')} {finding.target}{f' --pool {pool}' if pool else ''}"
+    if finding.verb == "interrupt":
+        return f"cancel --hard {finding.target}{f' --pool {pool}' if pool else ''}"
     return ""
 
 

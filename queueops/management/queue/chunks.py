@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from django.core.management.base import CommandError
 
 from queueops import control, inspect
+from queueops.control import ChunkAnswer
 from queueops.inspect import ChunkRow
 from queueops.inspect.errors import title
 from queueops.management.queue import journal
 from queueops.management.queue.acting import confirm, place_of
 from queueops.management.queue.screen import moment, table, to_json
+from queueops.management.queue.shown import shown_broken
 
-VERBS = {
+VERBS: dict[str, Callable[..., ChunkAnswer]] = {
     "retry": control.retry_chunks,
+    "postpone": control.postpone_chunks,
     "drop": control.drop_chunks,
     "skip": control.skip_chunks,
     "release": control.release_chunks,
@@ -27,7 +30,10 @@ HEAD = ("CHUNK", "STATE", "TRIES", "BEGUN", "WORKER", "DATA", "ERROR")
 
 
 def list_chunks(*, id: str, pool: str, as_json: bool, limit: int, after: str, **given: Any) -> Iterator[str]:
-    """A page of chunks, and how many are in which state."""
+    """A page of chunks of a task, and how many are in the state; without a task, of all that gather."""
+    if not id:
+        yield from _all(pool, given["state"] or "errored", given["error"], after, limit, as_json=as_json)
+        return
     _check(id, pool)
     found = inspect.chunks(id, pool, state=given["state"], error=given["error"], after=after, limit=limit)
     if found is None:
@@ -35,8 +41,24 @@ def list_chunks(*, id: str, pool: str, as_json: bool, limit: int, after: str, **
     if as_json:
         yield to_json(found)
         return
+    yield from shown_broken(found.broken)
     yield table(HEAD, map(_line, found.rows))
     yield f"{len(found.rows)} of {found.total:,}"
+    if found.next:
+        yield f"go on with --after {found.next}"
+
+
+def _all(pool: str, state: str, error: str, after: str, limit: int, *, as_json: bool) -> Iterator[str]:
+    """Chunks of all tasks that gather."""
+    if error:
+        raise CommandError("Say which task: --error is for the chunks of one task.", returncode=2)
+    found = inspect.all_chunks(state, pool, after=after, limit=limit)
+    if as_json:
+        yield to_json(found)
+        return
+    yield table(("POOL", "TASK", "NAME", *HEAD), ((row.pool, row.id, row.name, *_line(row)) for row in found.rows))
+    for broken in found.broken:
+        yield f"the pool {broken.pool} could not be read: {broken.reason}"
     if found.next:
         yield f"go on with --after {found.next}"
 
@@ -50,18 +72,23 @@ def mend(*, id: str, verb: str, numbers: list[int], as_json: bool, **given: Any)
         confirm(f"{verb.capitalize()} {view.counts.get(state, 0) if view else 0:,} chunks?")
     if state and verb == "speculate":
         raise CommandError("Say which chunks are to run a second time, by number.", returncode=2)
+    if (verb == "postpone") == (given["delay"] is None):
+        need = "Say for how long: --delay SECONDS." if verb == "postpone" else "Only postpone takes --delay."
+        raise CommandError(need, returncode=2)
+    own = {"seconds": given["delay"]} if verb == "postpone" else {}
     target = f"{id}: {state or ', '.join(map(str, numbers[:20]))}"
     before = {"chunks": numbers, "whole": [state] if state else []}
     facts = {"target": target, "pool": place_of(id, pool), "ids": [id], "before": before}
     with journal.recorded(verb=f"{verb}_chunks", **facts) as act:
-        answer = VERBS[verb](id, numbers, pool=pool, who=act.who, **({"state": state} if state else {}))
+        chosen = {"state": state} if state else {}
+        answer = VERBS[verb](id, numbers, pool=pool, who=act.who, **chosen, **own)
         whys = [why for _number, why in control.reasons(verb, answer)]
         act.changed, act.refused = answer.changed, "; ".join(whys[:SHOWN])
     if as_json:
         yield to_json(answer)
     else:
         yield from whys
-        goes_on = " and are done by themselves" if verb != "release" else ""
+        goes_on = " and are done by themselves" if verb not in ("release", "postpone") else ""
         left = f", {answer.left:,} are left{goes_on}" if answer.left else ""
         yield f"{answer.changed:,} chunks done{left}; the task is {answer.state or 'gone'}"
     if answer.refused or answer.left or not answer.changed:

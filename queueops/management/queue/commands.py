@@ -15,6 +15,9 @@ from queueops.management.queue.screen import moment, printable, table, to_json
 from queueops.management.queue.shown import shown_broken
 
 HEAD = ("COMMAND", "POOL", "SAYS", "FROM", "TO", "IN", "GENERATION", "TRIES", "AT", "LAST ERROR")
+NO_COMMAND = "it is not a command, and can only be dropped"
+REFUSED = {"locked": "a worker is applying it", "dead": NO_COMMAND, "due": NO_COMMAND, "": "there is none"}
+"""Why a command is left alone, by where it is."""
 DONE = {"requeue": "tried again", "drop": "dropped"}
 LOST = "An end or a turn that they would have told is told again after a while; a cancelling or a retry is not."
 
@@ -65,7 +68,7 @@ def _act(verb: str, given: dict[str, Any]) -> Iterator[str]:
     else:
         for row in rows:
             if row.word != "OK":
-                yield f"{printable(row.id)}: {'somebody is applying it' if row.state == 'locked' else 'there is none'}"
+                yield f"{printable(row.id)}: {REFUSED[row.state]}"
         yield f"{done:,} commands of the pool {printable(pool)} were {DONE[verb]}."
     if done < len(ids):
         raise SystemExit(1)

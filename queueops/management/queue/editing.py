@@ -10,12 +10,12 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from queueops import control, inspect
-from queueops.inspect.masked import KEPT, masked_arguments, masked_data
-from queueops.inspect.redact import MASK, cut
+from queueops.inspect.redaction import KEPT, masked_arguments, masked_data
 from queueops.management.queue import journal
 from queueops.management.queue.acting import confirm, place_of
 from queueops.management.queue.rows import report
 from queueops.management.queue.screen import to_json
+from queueops.redact import MASK, cut
 
 
 def edit(

@@ -9,7 +9,7 @@ from django.core.management.base import CommandError
 
 from queueops import control, inspect
 from queueops.control import ChunkAnswer
-from queueops.inspect.masked import masked_data
+from queueops.inspect.redaction import masked_data
 from queueops.management.queue import journal
 from queueops.management.queue.acting import confirm, place_of
 from queueops.management.queue.chunks import SHOWN

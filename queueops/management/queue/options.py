@@ -15,9 +15,11 @@ from queueops.management.queue import (
     chunks,
     commands,
     editing,
+    flush,
     fsck,
     lanes,
     mass_edit,
+    registry,
     schedules,
     trees,
     workers,
@@ -31,6 +33,7 @@ QUESTIONS = {
     "tree": (trees.show_tree, "the parts of a chain, a group or an iterator, and theirs"),
     "tail": (asking.follow, "what happens, as it happens"),
     "errors": (asking.list_errors, "failures grouped by their fingerprint"),
+    "tasks": (registry.list_known, "what tasks there are: what each takes, its options, and who knows it"),
     "workers": (workers.list_workers, "the worker processes"),
     "fsck": (fsck.fsck, "whether every task is where its record says; with --repair each is put there"),
 }
@@ -85,7 +88,10 @@ COMMANDS = {
 OUTBOX = {"commands": (commands.list_commands, "what is on its way from pool to pool")}
 
 
-ALL = QUESTIONS | VERBS | EDITS | LANES | WORKERS | CHUNKS | SCHEDULES | OUTBOX | COMMANDS
+FLUSH = {"flush": (flush.flush, "delete everything in a pool, or in the whole namespace, for good")}
+
+
+ALL = QUESTIONS | VERBS | EDITS | LANES | WORKERS | CHUNKS | SCHEDULES | OUTBOX | COMMANDS | FLUSH
 
 
 def add_subcommands(parser: ArgumentParser) -> None:
@@ -101,8 +107,10 @@ def add_subcommands(parser: ArgumentParser) -> None:
         found[name].add_argument("--pool", default="", help="the pool that holds it; else all are looked at")
     _tree_options(found["tree"])
     _tail_options(found["tail"])
+    found["tasks"].add_argument("name", nargs="?", default="", help="only this task, in full")
     found["fsck"].add_argument("--pool", default="", help="only this pool; else all are looked through")
     found["fsck"].add_argument("--repair", action="store_true", help="put right what is found")
+    _flush_options(found["flush"])
     for name in VERBS:
         _verb_options(found[name])
     found["retry"].add_argument(
@@ -121,8 +129,10 @@ def add_subcommands(parser: ArgumentParser) -> None:
     found["errors"].add_argument("--limit", type=positive, default=50, help="rows, at most 200")
     for name in WORKERS:
         found[name].add_argument("id", help="the worker, as `queue workers` names it")
-    for name in CHUNKS:
+    found["chunks"].add_argument("id", nargs="?", default="", help="the map-reduce task; else all that gather")
+    for name in ("mend", "restart"):
         found[name].add_argument("id", help="the map-reduce task")
+    for name in CHUNKS:
         found[name].add_argument("--pool", default="", help="the pool that holds it; else all are looked at")
     _chunk_options(found)
     for name in SCHEDULES:
@@ -165,13 +175,15 @@ def _list_options(parser: ArgumentParser) -> None:
 
 def _chunk_options(found: dict[str, ArgumentParser]) -> None:
     listed, mended, restarted = (found[name] for name in CHUNKS)
-    listed.add_argument("--state", default="", help=f"only those that are {', '.join(STATES)}")
+    states = f"only those that are {', '.join(STATES)}; without a task errored is meant"
+    listed.add_argument("--state", default="", help=states)
     listed.add_argument("--error", default="", help="only those of this error's fingerprint")
     listed.add_argument("--limit", type=positive, default=50, help="rows, at most 200")
     listed.add_argument("--after", default="", metavar="POSITION", help="go on where a list ended (its `next`)")
     mended.add_argument("verb", choices=list(chunks.VERBS))
     mended.add_argument("numbers", nargs="*", type=int, metavar="NUMBER", help="the chunks; or name them by --state")
     mended.add_argument("--state", default="", help="all chunks of this state")
+    mended.add_argument("--delay", type=_delay, metavar="SECONDS", help="postpone: from now")
     restarted.add_argument("stage", choices=["map", "process", "reduce"])
     restarted.add_argument("--every", action="store_true", help="process: every chunk, not only failed ones")
     for parser in (mended, restarted):
@@ -239,6 +251,12 @@ def _outbox_options(found: dict[str, ArgumentParser]) -> None:
         found[name].add_argument("--pool", default="default", help="the pool that they come from")
         found[name].add_argument("--dead", action="store_true", help="all that were given up")
         found[name].add_argument("--yes", action="store_true", help="do not ask")
+
+
+def _flush_options(parser: ArgumentParser) -> None:
+    parser.add_argument("--pool", default="", help="only this pool; else all of the namespace")
+    parser.add_argument("--yes", action="store_true", help="do not ask")
+    parser.add_argument("--force", action="store_true", help="also while workers serve it, which lose what they run")
 
 
 def _tree_options(parser: ArgumentParser) -> None:

@@ -43,7 +43,8 @@ def shown_task(task: TaskDetail) -> str:
             ("can be", ", ".join(task.allowed)),
         )
     )
-    parts = [facts, _block("arguments", task.args_json), _block("result", task.result_json)]
+    blocks = (("arguments", task.args_json), ("result", task.result_json), ("metadata", task.meta))
+    parts = [facts, *(_block(*block) for block in blocks)]
     if task.error:
         parts.append(_block("error", task.error.traceback or f"{task.error.type}: {task.error.message}"))
     parts.append(_block("log", "\n".join(f"{moment(line.t)}  {line.kind}  {line.text}" for line in task.log)))

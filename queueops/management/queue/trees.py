@@ -52,6 +52,8 @@ def _lines(branch: Branch | None, depth: int) -> Iterator[str]:
 def _line(part: Part) -> str:
     number = "-" if part.number is None else f"{part.number}."
     row = part.task
+    if row is None and part.silent:
+        return f"{number} not known {cell(part.id)}: the pool {cell(part.pool)} does not answer"
     if row is None:
         return f"{number} gone {cell(part.id)}"
     took = f" {span(part.ended_ms - part.begun_ms)}" if part.begun_ms and part.ended_ms else ""

@@ -1,0 +1,139 @@
+"""Names of Celery, Dramatiq, RQ and Huey, and what to write in their place here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NoReturn
+
+from queueops.errors import UnknownOption, advice
+
+_PUSH = "{it}.push(...)"
+_ANY_PUSH = "{it}.push(...), {it}.postpone(delay, ...) or {it}.using(...).push(...)"
+TASK_METHODS: Mapping[str, str] = {
+    "delay": _PUSH,
+    "apply_async": _ANY_PUSH,
+    "delay_on_commit": "{it}.push_on_commit(...)",
+    "apply_async_on_commit": "{it}.using(...).push_on_commit(...)",
+    "apply": "{it}(...)",
+    "signature": "{it}.s(...)",
+    "subtask": "{it}.s(...)",
+    "chunks": "{it}.push_many(...)",
+    "starmap": "{it}.push_many(...)",
+    "send": _PUSH,
+    "send_with_options": _ANY_PUSH,
+    "enqueue": _PUSH,
+    "schedule": "{it}.postpone(delay, ...)",
+    "call_local": "{it}(...)",
+    "request": "current()",
+    "update_state": "current().progress(done, total)",
+}
+"""What a task can do. `it` stands for the task."""
+
+PART_METHODS: Mapping[str, str] = {
+    "delay": "{it}.push()",
+    "apply_async": "{it}.push(), {it}.postpone(delay) or {it}.using(...).push()",
+    "set": "{it}.using(...)",
+    "link": "chain({it}, other.s())",
+    "on_error": "a receiver of the signal task_failed",
+}
+HANDLE_METHODS: Mapping[str, str] = {
+    "get": "{it}.result(timeout=...)",
+    "wait": "{it}.result(timeout=...)",
+    "get_result": "{it}.result(timeout=...)",
+    "return_value": "{it}.result(timeout=...)",
+    "join": "{it}.result(timeout=...)",
+    "ready": "{it}.status().is_over",
+    "successful": '{it}.state == "succeeded"',
+    "failed": '{it}.state == "failed"',
+    "info": "{it}.status()",
+    "get_status": "{it}.state",
+    "revoke": "{it}.cancel(reason)",
+    "abort": "{it}.cancel(reason)",
+    "traceback": "{it}.status().traceback",
+    "task_id": "{it}.id",
+}
+
+_POOL = 'Write pool="mail".'
+_TIMEOUT = "Write timeout=30."
+_RETRY = "Write retry=Retry(delay=60)."
+_BACKOFF = "Write retry=Retry(delay=60, backoff=2)."
+_EXPIRES = "Pass the moment as an argument, and call current().cancel() after it."
+_OPTIONS: Mapping[str, str] = {
+    "bind": "A task function gets no self: current() is its context.",
+    "base": "Write a middleware, or receive the signals of tasks.",
+    "queue": _POOL,
+    "queue_name": _POOL,
+    "routing_key": _POOL,
+    "exchange": _POOL,
+    "max_retries": "Write retries=3.",
+    "max_attempts": "Write retries=3.",
+    "autoretry_for": "Write @task(retry_on=(OSError,)).",
+    "dont_autoretry_for": "Write @task(retry_on=(OSError,)).",
+    "throws": "Write @task(retry_on=(OSError,)).",
+    "retry_kwargs": "Write retries=3, retry=Retry(delay=60).",
+    "default_retry_delay": _RETRY,
+    "retry_delay": _RETRY,
+    "retry_backoff": _BACKOFF,
+    "min_backoff": _BACKOFF,
+    "retry_backoff_max": "Write retry=Retry(max_delay=3600).",
+    "max_backoff": "Write retry=Retry(max_delay=3600).",
+    "retry_jitter": "Write retry=Retry(jitter=0.1).",
+    "time_limit": _TIMEOUT,
+    "soft_time_limit": _TIMEOUT,
+    "job_timeout": _TIMEOUT,
+    "rate_limit": "Write lane=, and give the lane a rate in QUEUEOPS['POOLS'].",
+    "acks_late": "It is always so: a task whose worker died runs again.",
+    "reject_on_worker_lost": "It is always so: a task whose worker died runs again.",
+    "serializer": "Arguments and results are JSON.",
+    "compression": "Arguments and results are JSON.",
+    "ignore_result": "Write keep=60 to keep the ended task for a minute.",
+    "store_results": "Results are always stored, for as long as keep= says.",
+    "result_ttl": "Write keep=3600.",
+    "result_expires": "Write keep=3600.",
+    "failure_ttl": "Write keep=3600.",
+    "track_started": "It is always so.",
+    "link": "Write chain(task.s(), other.s()).",
+    "link_error": "Receive the signal task_failed.",
+    "on_failure": "Receive the signal task_failed.",
+    "on_success": "Receive the signal task_succeeded.",
+    "depends_on": "Write chain(other.s(), task.si()).",
+    "at_front": "Write priority=100.",
+    "expires": _EXPIRES,
+    "max_age": _EXPIRES,
+}
+_OPTIONS_OF_A_PUSH: Mapping[str, tuple[str, str]] = {
+    "countdown": ("Write postpone(60, ...) where it is pushed.", "Write delay=60."),
+    "eta": ("Write postpone(moment, ...) where it is pushed.", "Write delay=moment."),
+    "task_id": ('Write using(id="x") where it is pushed, or unique="mail:{user_id}".', 'Write id="x".'),
+    "job_id": ('Write using(id="x") where it is pushed, or unique="mail:{user_id}".', 'Write id="x".'),
+}
+"""For these, what to write in `@task` and in `using`."""
+
+
+def unknown_option(name: str, known: Iterable[str], what: str = "A task") -> UnknownOption:
+    """The error for an option that `what` does not have."""
+    names = set(known)
+    if name in _OPTIONS_OF_A_PUSH:
+        return UnknownOption(what=what, name=name, advice=f". {_OPTIONS_OF_A_PUSH[name]['id' in names]}")
+    if name in _OPTIONS:
+        return UnknownOption(what=what, name=name, advice=f". {_OPTIONS[name]}")
+    return UnknownOption(what=what, name=name, advice=advice(name, names))
+
+
+def missing_attribute(thing: object, name: str, it: str, methods: Mapping[str, str]) -> AttributeError:
+    """The error for an attribute that `thing` does not have, with what to write when another queue has it."""
+    instead = f". Write {methods[name].format(it=it)}" if name in methods else ""
+    owner = f"type object {thing.__name__!r}" if isinstance(thing, type) else f"{type(thing).__name__!r} object"
+    return AttributeError(f"{owner} has no attribute {name!r}{instead}", name=name, obj=thing)
+
+
+class ForeignMethod:
+    """Class attribute that does not exist; reading it says what to write instead."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        """Learn the name."""
+        self._name = name
+
+    def __get__(self, instance: Any, owner: type) -> NoReturn:
+        """Raise AttributeError with what to write."""
+        raise missing_attribute(owner, self._name, owner.__name__, TASK_METHODS)

@@ -1,0 +1,16 @@
+"""Parts of a composite: plain data that the store tells of them."""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class PartRef(msgspec.Struct, frozen=True):
+    """One part of a composite as its record names it; ``name`` is empty where the record is gone."""
+
+    order: int
+    pool: str
+    id: str
+    kind: str = "task"
+    name: str = ""
+    on_failure: str = ""

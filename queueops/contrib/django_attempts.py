@@ -1,0 +1,90 @@
+"""Attempts of a Django task, read from its log: workers, times and errors.
+
+A start counts as an attempt when it failed, lost its worker, or began again with `count_attempt`. The record keeps how
+many there were, the log (its last 100 lines) what is known of each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+import msgspec
+
+from queueops.contrib.django_library import library
+from queueops.errors import QueueOpsError, TaskFailed
+from queueops.failures import StoredError
+from queueops.states import State
+
+ENDED = (State.SUCCEEDED, State.FAILED, State.CANCELLED)
+
+
+class WorkerLost(QueueOpsError):
+    """The worker process ended while it ran the task: {reason}"""
+
+
+class TaskQuarantined(QueueOpsError):
+    """No worker can run the task: {reason}"""
+
+
+class Attempt(NamedTuple):
+    """One start: its worker, its time in ms, and the TaskError that it ended with. Unknown: empty."""
+
+    worker: str = ""
+    begun: int | None = None
+    error: Any = None
+
+
+def attempts_in(log: Iterable[bytes]) -> list[Attempt]:
+    """The attempts that have ended, oldest first. An operator's retry of an ended task begins a new count."""
+    found: list[Attempt] = []
+    crashes: Any = 0
+    for line in map(_line, log):
+        kind = line.get("k")
+        if kind == "operator" and line.get("verb") == "retry" and line.get("from") in ENDED:
+            found, crashes = [], 0
+        elif kind == "error":
+            found.append(_attempt(line, stored_error(str(line.get("error")))))
+        elif kind == "crash" and line.get("crash") != crashes:  # else it did not count: another task killed the worker
+            crashes = line.get("crash")
+            found.append(_attempt(line, own_error(WorkerLost, str(line.get("text") or ""))))
+        elif kind == "restart" and line.get("attempt"):
+            found.append(_attempt(line, None))
+    return found
+
+
+def padded(attempts: list[Attempt], count: int) -> list[Attempt]:
+    """As many as the record counts; of those whose lines have left the log nothing is known."""
+    return [Attempt()] * (count - len(attempts)) + attempts
+
+
+def stored_error(data: bytes | str) -> Any:
+    """The TaskError of an error as the worker stored it."""
+    try:
+        error = msgspec.json.decode(data, type=StoredError)
+    except msgspec.MsgspecError:  # something else has written to the log
+        return own_error(TaskFailed, str(data[:200]))
+    path = error.type if "." in error.type else f"builtins.{error.type}"
+    return _task_error(path, error.traceback or error.message)
+
+
+def own_error(kind: type[Exception], text: str) -> Any:
+    """The TaskError of an end that no exception of the task stands for."""
+    return _task_error(f"{kind.__module__}.{kind.__qualname__}", text)
+
+
+def _task_error(path: str, traceback: str) -> Any:
+    return library("base").TaskError(exception_class_path=path, traceback=traceback)
+
+
+def _attempt(line: Mapping[str, Any], error: Any) -> Attempt:
+    begun = line.get("begun")
+    return Attempt(str(line.get("worker") or ""), int(begun) if isinstance(begun, (int, float)) else None, error)
+
+
+def _line(data: bytes) -> Mapping[str, Any]:
+    try:
+        found = msgspec.json.decode(data.decode("utf-8", "replace"))
+    except (msgspec.MsgspecError, RecursionError):
+        found = None
+    return found if isinstance(found, dict) else {}

@@ -1,0 +1,39 @@
+"""Flush: a pool is emptied, for good."""
+
+from __future__ import annotations
+
+from queueops.errors import QueueOpsError
+from queueops.redis.broker import get_broker
+from queueops.redis.facts import LATE_MS
+from queueops.redis.reader import Reader
+
+MOST_WORKERS, MOST_NAMED = 500, 5
+
+
+class PoolInUse(QueueOpsError):
+    """The pool {pool} is not flushed: {count} live workers serve it ({workers}). Stop them first, or force it."""
+
+    pool: str
+    count: int
+    workers: str
+
+
+def flush(pool: str, *, force: bool = False) -> int:
+    """Delete everything that a pool holds: tasks, schedules, lanes, metrics. Answers how many keys that were.
+
+    Raises PoolInUse while live workers serve it, unless it is forced: then what they run ends without an outcome.
+    """
+    if not force:
+        check_unused(pool)
+    return sum(get_broker().flush_pool(pool))
+
+
+def check_unused(pool: str) -> None:
+    """Raise PoolInUse while live workers serve the pool."""
+    reader = Reader(get_broker())
+    now, beats = reader.workers([pool], MOST_WORKERS)
+    reader.ensure_all()
+    live = sorted(beat.id for _, beat in beats if now - beat.beat_ms <= LATE_MS)
+    if live:
+        more = ["..."] if len(live) > MOST_NAMED else []
+        raise PoolInUse(pool=pool, count=len(live), workers=", ".join(live[:MOST_NAMED] + more))

@@ -1,0 +1,45 @@
+"""Ends of chains, groups and iterators: from the reply of a script to the listeners of this process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+
+
+class Ended(msgspec.Struct, frozen=True):
+    """A chain, a group or an iterator that has come to its end."""
+
+    id: str
+    pool: str
+    kind: str
+    name: str
+    state: str
+    root: str
+
+
+Listener = Callable[[Sequence[Ended]], object]
+_listeners: list[Listener] = []
+
+
+def listen(listener: Listener) -> None:
+    """Call this with what has ended, in the thread of the call that ended it."""
+    if listener not in _listeners:
+        _listeners.append(listener)
+
+
+def tell(ended: Sequence[Ended]) -> None:
+    """Call the listeners, if something has ended."""
+    if ended:
+        for listener in _listeners:
+            listener(ended)
+
+
+def read(pool: str, flat: Sequence[Any]) -> list[Ended]:
+    """What a script says: id, kind, name, state and root of each."""
+    texts = iter([part.decode("utf-8", "replace") for part in flat])
+    return [
+        Ended(task_id, pool, kind, name, state, root or task_id)
+        for task_id, kind, name, state, root in zip(texts, texts, texts, texts, texts, strict=True)
+    ]

@@ -1,0 +1,104 @@
+"""One event: what is published by the scripts while somebody follows, in public words."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import msgspec
+
+from queueops.records import Record
+from queueops.states import TERMINAL
+
+NOW, STATE, END, PROGRESS, LOG, GAP = "now", "state", "end", "progress", "log", "gap"
+KINDS = (STATE, END, PROGRESS, LOG)
+"""What can be asked for; `now` and `gap` always come."""
+
+
+class Event(msgspec.Struct, frozen=True, kw_only=True):
+    """What happened to one task.
+
+    `kind`: "end" (it succeeded, failed or was cancelled), "state" (any other change of state), "progress", "log",
+    "now" (what was read of it at the beginning, and after a gap) or "gap" (events may be missing; `text` says why).
+    `state` is the new one, empty for a task that is gone; `before` is the one that it had, empty for a new task.
+    `at_ms` is the store's time in milliseconds of the epoch.
+    """
+
+    kind: str
+    id: str = ""
+    pool: str = ""
+    name: str = ""
+    root: str = ""
+    state: str = ""
+    before: str = ""
+    done: float | None = None
+    total: float | None = None
+    text: str = ""
+    at_ms: int = 0
+
+    @property
+    def is_end(self) -> bool:
+        """Whether the task is over by what this event says."""
+        return self.state in TERMINAL
+
+
+def parse(pool: str, data: bytes) -> Event | None:
+    """One event from what was published; None for what somebody else has published there."""
+    try:
+        found = json.loads(data.decode("utf-8", "replace"))  # a log line may be no UTF-8
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(found, dict) or "id" not in found:
+        return None
+    task_id = _text(found, "id")
+    state = _text(found, "to")
+    return Event(
+        kind=_kind(found, state),
+        id=task_id,
+        pool=pool,
+        name=_text(found, "name"),
+        root=_text(found, "root") or task_id,
+        state=state,
+        before=_text(found, "from"),
+        done=_number(found.get("done")),
+        total=_number(found.get("total")),
+        text=_text(found, "text"),
+        at_ms=int(_number(found.get("t")) or 0),
+    )
+
+
+def now(record: Record) -> Event:
+    """What a record says."""
+    return Event(
+        kind=NOW,
+        id=record.id,
+        pool=record.pool,
+        name=record.name,
+        root=record.root or record.id,
+        state=record.state,
+        done=record.progress,
+        total=record.total,
+        text=record.reason,
+    )
+
+
+def _kind(found: dict[str, Any], state: str) -> str:
+    if state in TERMINAL:
+        return END
+    if "to" in found or "from" in found:
+        return STATE
+    return LOG if found.get("text") else PROGRESS
+
+
+def _text(found: dict[str, Any], name: str) -> str:
+    value = found.get(name, "")
+    return value if isinstance(value, str) else ""
+
+
+def _number(value: Any) -> float | None:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        return None
+    return number if math.isfinite(number) else None

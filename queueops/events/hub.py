@@ -1,0 +1,269 @@
+"""Event hub: all streams of a process share one thread and one pub/sub connection for each server."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import selectors
+import socket
+import threading
+import time
+from typing import TYPE_CHECKING
+
+from queueops.errors import BrokerUnavailable, QueueOpsError
+from queueops.events.event import parse
+from queueops.redis.broker import RedisBroker
+from queueops.redis.listener import RedisListener
+from queueops.redis.tail import keep_published
+
+if TYPE_CHECKING:
+    from queueops.events.stream import EventStream
+
+RENEW_S = 10.0
+"""Seconds after which the store is told again that somebody follows, and pools that are new are followed, too."""
+READY_WITHIN = 10.0
+"""Seconds that a new stream waits until the store publishes."""
+IDLE_S = 5.0
+"""Seconds without any stream after which a thread ends."""
+PAUSES = (0.02, 0.1, 0.25, 0.5, 1.0)
+
+logger = logging.getLogger("queueops.events")
+
+_hubs: dict[int, Hub] = {}
+_lock = threading.Lock()
+
+
+def hub_of(broker: object) -> Hub | None:
+    """The hub of a broker; None of one that runs tasks eagerly: its events are over before they can be followed."""
+    if not isinstance(broker, RedisBroker):
+        return None
+    with _lock:
+        hub = _hubs.get(id(broker))
+        if hub is None or hub.broker is not broker:
+            hub = _hubs[id(broker)] = Hub(broker)
+        return hub
+
+
+def close() -> None:
+    """End all threads, as at the end of a test."""
+    with _lock:
+        hubs = list(_hubs.values())
+        _hubs.clear()
+    for hub in hubs:
+        hub.close()
+
+
+class Hub:
+    """The streams of one broker, and a line to each server that has pools which they follow."""
+
+    def __init__(self, broker: RedisBroker) -> None:
+        self.broker = broker
+        self._lock = threading.Lock()
+        self._streams: list[EventStream] = []
+        self._lines: dict[str, Line] = {}
+
+    def attach(self, stream: EventStream) -> None:
+        """Let a stream hear; returns when nothing is missed any more. Raises BrokerUnavailable."""
+        pools = self._pools_of(stream)
+        by_server: dict[str, set[str]] = {}
+        for pool in pools:
+            by_server.setdefault(self.broker.server(pool), set()).add(pool)
+        with self._lock:
+            self._streams.append(stream)
+            lines = [(self._line(server, names), names) for server, names in by_server.items()]
+        deadline = time.monotonic() + READY_WITHIN
+        errors = [error for line, names in lines if (error := line.wait(names, deadline)) is not None]
+        if errors and len(errors) == len(lines):
+            self.detach(stream)
+            raise errors[0]
+        if errors:
+            stream.interrupt(f"a server does not answer: {errors[0]}")
+
+    def detach(self, stream: EventStream) -> None:
+        """Let a stream hear no more."""
+        with self._lock:
+            if stream in self._streams:
+                self._streams.remove(stream)
+            for line in self._lines.values():
+                line.ring()
+
+    def close(self) -> None:
+        """End all lines."""
+        with self._lock:
+            lines = list(self._lines.values())
+            self._streams.clear()
+        for line in lines:
+            line.close()
+
+    def wanted(self, server: str) -> set[str]:
+        """The pools of a server that somebody follows now."""
+        with self._lock:
+            streams = list(self._streams)
+        pools = {pool for stream in streams for pool in self._pools_of(stream)}
+        return {pool for pool in pools if self.broker.server(pool) == server}
+
+    def dispatch(self, pool: str, data: bytes) -> None:
+        """Give an event to those whose it is."""
+        event = parse(pool, data)
+        if event is not None:
+            for stream in self._now():
+                stream.put(event)
+
+    def interrupt(self, reason: str) -> None:
+        """All streams may miss something from now on."""
+        for stream in self._now():
+            stream.interrupt(reason)
+
+    def resume(self) -> None:
+        """They miss nothing any more."""
+        for stream in self._now():
+            stream.resume()
+
+    def ended(self, line: Line) -> bool:
+        """Whether a line may end now: nobody follows anything; the next stream makes a new one."""
+        with self._lock:
+            if self._streams:
+                return False
+            self._lines.pop(line.server, None)
+            return True
+
+    def _now(self) -> list[EventStream]:
+        with self._lock:
+            return list(self._streams)
+
+    def _pools_of(self, stream: EventStream) -> list[str]:
+        return [stream.pool] if stream.pool else self.broker.pools()
+
+    def _line(self, server: str, pools: set[str]) -> Line:
+        line = self._lines.get(server)
+        if line is None:
+            line = self._lines[server] = Line(self, server, min(pools))
+        return line
+
+
+class Line:
+    """The thread of one server."""
+
+    def __init__(self, hub: Hub, server: str, pool: str) -> None:
+        self.server = server
+        self._hub, self._pool = hub, pool
+        self._pools: dict[str, str] = {}
+        self._published: set[str] = set()
+        self._interrupted = False
+        self._error: QueueOpsError | None = None
+        self._changed = threading.Condition()
+        self._closing = False
+        self._bell, self._inside = socket.socketpair()
+        self._bell.setblocking(False)
+        self._inside.setblocking(False)
+        self._thread = threading.Thread(target=self._run, name="queueops-events", daemon=True)
+        self._thread.start()
+
+    def wait(self, pools: set[str], deadline: float) -> QueueOpsError | None:
+        """Wait until the events of these pools are published; answers the error when that can't be."""
+        self.ring()
+        with self._changed:
+            while not pools <= self._published and self._error is None:
+                if not self._changed.wait(max(0.0, deadline - time.monotonic())):
+                    url = self._hub.broker.settings.url
+                    return BrokerUnavailable(url=url, attempts=1, reason="no answer to SUBSCRIBE")
+            return None if pools <= self._published else self._error
+
+    def ring(self) -> None:
+        """Have the thread look at what is wanted."""
+        with contextlib.suppress(OSError):  # it rings already, or has ended
+            self._bell.send(b"!")
+
+    def close(self) -> None:
+        """End the thread."""
+        self._closing = True
+        self.ring()
+        self._thread.join(5)
+
+    def _run(self) -> None:
+        failures = 0
+        with self._bell, self._inside:
+            while not self._closing:
+                try:
+                    with contextlib.closing(RedisListener(self._hub.broker, self._pool)) as listener:
+                        self._serve(listener)
+                    return
+                except QueueOpsError as error:
+                    failures = 1 if self._published else failures + 1
+                    self._failed(error)
+                    if self._hub.ended(self):
+                        return
+                    time.sleep(PAUSES[min(failures, len(PAUSES)) - 1])
+
+    def _serve(self, listener: RedisListener) -> None:
+        wanted: set[str] = set()
+        looks, renew_at, idle_since = True, 0.0, time.monotonic()
+        with selectors.DefaultSelector() as selector:
+            selector.register(listener, selectors.EVENT_READ)
+            selector.register(self._inside, selectors.EVENT_READ)
+            while not self._closing:
+                moment = time.monotonic()
+                if looks or moment >= renew_at:
+                    wanted = self._hub.wanted(self.server)
+                    self._subscribe(listener, wanted)
+                if moment >= renew_at:
+                    renew_at = moment + RENEW_S
+                    self._publish(self._published & wanted)
+                idle_since = moment if wanted else idle_since
+                if moment - idle_since >= IDLE_S and self._hub.ended(self):
+                    return
+                ready = [key.fileobj for key, _ in selector.select(min(IDLE_S, max(0.0, renew_at - moment)))]
+                looks = self._inside in ready
+                if looks:
+                    self._inside.recv(4096)
+                if listener in ready:
+                    self._hear(listener)
+
+    def _subscribe(self, listener: RedisListener, wanted: set[str]) -> None:
+        """What nobody follows any more is not published after a while; its channel stays."""
+        new = wanted - self._pools.keys()
+        for pool in new:
+            self._pools[pool] = self._hub.broker.keys(pool).events
+        if new:
+            listener.subscribe([self._pools[pool] for pool in new])
+
+    def _hear(self, listener: RedisListener) -> None:
+        names = {channel: pool for pool, channel in self._pools.items()}
+        for word, channel, data in listener.read():
+            if word == "subscribe":
+                self._publish({names[channel]})
+            elif word == "message":
+                self._hub.dispatch(names[channel], data)
+
+    def _publish(self, pools: set[str]) -> None:
+        """Tell the store that somebody follows; where it had forgotten that, events are missing."""
+        forgotten = keep_published(self._hub.broker, pools) & self._published
+        with self._changed:
+            self._published |= pools
+            self._error = None
+            self._changed.notify_all()
+        if forgotten:
+            self._hub.interrupt("the store did not publish for a while: this process was held up")
+        if forgotten or (self._interrupted and self._published >= self._hub.wanted(self.server)):
+            self._interrupted = False
+            self._hub.resume()
+
+    def _failed(self, error: QueueOpsError) -> None:
+        if self._published:
+            self._interrupted = True
+            logger.info("Events are interrupted: %s", error)
+            self._hub.interrupt(f"the connection was lost: {error}")
+        with self._changed:
+            self._pools, self._published, self._error = {}, set(), error
+            self._changed.notify_all()
+
+
+def _forget() -> None:
+    """A child process has neither the threads nor a right to the connections."""
+    global _lock
+    _hubs.clear()
+    _lock = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_forget)

@@ -1,0 +1,278 @@
+"""Event stream: a bounded buffer between the thread that hears and the code that iterates, sync or async."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+import time
+from collections import deque
+from collections.abc import Iterable
+from types import TracebackType
+from typing import Any, Self
+
+from queueops import waiting
+from queueops.durations import to_ms
+from queueops.errors import BadOption, BrokerUnavailable
+from queueops.events.event import GAP, KINDS, NOW, Event, now
+from queueops.events.hub import Hub, hub_of
+from queueops.handle import TaskHandle
+from queueops.ids import check_id, check_lane
+from queueops.redis import broker as brokers
+
+MOST_IDS, MOST_BUFFERED = 1_000, 100_000
+PAUSE = 0.25
+"""Seconds after which the state is read again where the store did not answer."""
+LOOK_EVERY = 1.0
+"""Seconds after which a waiting stream looks whether its time is over."""
+
+Ids = str | TaskHandle[Any] | Iterable[str | TaskHandle[Any]]
+
+
+def follow(
+    *,
+    id: Ids = (),
+    root: str | TaskHandle[Any] = "",
+    name: str = "",
+    pool: str = "",
+    kinds: Iterable[str] = ("end", "progress"),
+    buffer: int = 1_000,
+    seconds: float | None = None,
+) -> EventStream:
+    """The events of some tasks, from now on, for so many seconds or until it is closed.
+
+    `id`: a task's id or handle, or up to 1,000 of them. `root`: all that descends from this task, and itself. `name`:
+    all tasks of a name. `pool`: of one pool only; what is known of the pool saves the store work. `kinds`: "end",
+    "progress", "state", "log". `buffer`: events that wait to be taken; of more the oldest are dropped, and a "gap" says
+    so. Raises BadOption, BadId.
+    """
+    ids = [id] if isinstance(id, str | TaskHandle) else list(id)
+    chosen = tuple(kinds)
+    if wrong := [kind for kind in chosen if kind not in KINDS]:
+        raise BadOption(name="kinds", value=wrong[0], expected=f"one of {', '.join(KINDS)}")
+    _check_buffer(buffer)
+    if len(ids) > MOST_IDS:
+        raise BadOption(name="id", value=len(ids), expected=f"at most {MOST_IDS} ids; follow a root or a name instead")
+    pools = {each.pool for each in ids if isinstance(each, TaskHandle)} if all(map(_has_pool, ids)) else set()
+    chosen_pool = check_lane(pool, "name of a pool") if pool else pools.pop() if len(pools) == 1 else ""
+    return EventStream(
+        tuple(map(_id_of, ids)), _id_of(root) if root else "", name, chosen_pool, chosen, buffer,
+        None if seconds is None else to_ms("seconds", seconds) / 1000,
+    )  # fmt: skip
+
+
+class EventStream:
+    """Iterate it with `for` or with `async for`; close it, or use it as a context manager.
+
+    Entering it (or the first step of an iteration) waits until the store publishes events, and reads the state. The
+    first connection that fails raises BrokerUnavailable; later outages are a "gap", and the stream goes on.
+    """
+
+    def __init__(
+        self,
+        ids: tuple[str, ...],
+        root: str,
+        name: str,
+        pool: str,
+        kinds: tuple[str, ...],
+        buffer: int,
+        seconds: float | None,
+    ) -> None:
+        self.ids, self.root, self.name, self.pool, self.kinds = ids, root, name, pool, kinds
+        self._most, self._seconds = buffer, seconds
+        self._wanted = frozenset(ids)
+        self._end = float("inf")
+        self._buffer: deque[Event] = deque()
+        self._changed = threading.Condition()
+        self._sleeper: tuple[asyncio.AbstractEventLoop, asyncio.Event] | None = None
+        self._dropped = 0
+        self._reads = True
+        self._started = self._closed = False
+        self._hub: Hub | None = None
+
+    # As a context manager
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Self:
+        await waiting.in_thread(self.start)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # Iterating
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> Event:
+        self.start()
+        while True:
+            if (event := self._take()) is not None:
+                return event
+            if self._is_over():
+                raise StopIteration
+            if self._due_to_read():
+                if not self._read():
+                    time.sleep(PAUSE)
+                continue
+            with self._changed:
+                if not (self._buffer or self._reads or self._closed):
+                    self._changed.wait(max(0.0, min(LOOK_EVERY, self._end - time.monotonic())))
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Event:
+        if not self._started:
+            await waiting.in_thread(self.start)
+        while True:
+            if (event := self._take()) is not None:
+                return event
+            if self._is_over():
+                raise StopAsyncIteration
+            if self._due_to_read():
+                if not await waiting.in_thread(self._read):
+                    await asyncio.sleep(PAUSE)
+                continue
+            await self._sleep()
+
+    def start(self) -> None:
+        """Begin to hear. Raises BrokerUnavailable when the store can't be reached."""
+        if self._started:
+            return
+        if self._seconds is not None:
+            self._end = time.monotonic() + self._seconds
+        broker = brokers.get_broker()
+        if not self.pool and len(self.ids) == 1 and (found := broker.find(self.ids[0])):
+            self.pool = found[0]
+        self._hub = hub_of(broker)
+        if self._hub is None:  # eager tasks have ended when they are pushed
+            self._end = 0.0
+        else:
+            self._hub.attach(self)
+        self._started = True
+        self._reads = False
+        self._buffer.extendleft(reversed(self._found()))
+
+    def close(self) -> None:
+        """Hear no more; an iteration under way ends."""
+        if self._hub is not None:
+            self._hub.detach(self)
+        with self._changed:
+            self._closed = True
+            self._wake()
+
+    # What the hub calls
+
+    def put(self, event: Event) -> None:
+        """Take an event, if it is one that was asked for."""
+        if event.kind not in self.kinds or not self._selects(event):
+            return
+        with self._changed:
+            if len(self._buffer) >= self._most:
+                self._buffer.popleft()
+                self._dropped += 1
+            self._buffer.append(event)
+            self._wake()
+
+    def interrupt(self, reason: str) -> None:
+        """Events may be missed from now on."""
+        with self._changed:
+            self._buffer.append(Event(kind=GAP, text=reason))
+            self._wake()
+
+    def resume(self) -> None:
+        """None is missed any more: the state is read again."""
+        with self._changed:
+            self._reads = True
+            self._wake()
+
+    # Inside
+
+    def _selects(self, event: Event) -> bool:
+        if self._wanted and event.id not in self._wanted:
+            return False
+        if self.root and self.root not in (event.id, event.root):
+            return False
+        return not (self.name and event.name != self.name) and not (self.pool and event.pool != self.pool)
+
+    def _take(self) -> Event | None:
+        with self._changed:
+            if self._dropped:
+                count, self._dropped, self._reads = self._dropped, 0, True
+                return Event(kind=GAP, text=f"{count} events were dropped: the buffer of {self._most} was full")
+            return self._buffer.popleft() if self._buffer else None
+
+    def _due_to_read(self) -> bool:
+        with self._changed:
+            return self._reads
+
+    def _read(self) -> bool:
+        """Put what is stored of the followed tasks into the buffer. Whether the store answered."""
+        with self._changed:
+            self._reads = False
+        try:
+            found = self._found()
+        except BrokerUnavailable:  # the next outage, which is a gap, too
+            self.resume()
+            return False
+        with self._changed:
+            self._buffer.extend(found)
+        return True
+
+    def _found(self) -> list[Event]:
+        """What is stored of the tasks whose ids are known; those of a name are too many."""
+        broker = brokers.get_broker()
+        events = []
+        for task_id in self.ids or filter(None, (self.root,)):
+            record = broker.record(self.pool, task_id) if self.pool else None
+            if record is None and (found := broker.find(task_id)) is not None:
+                record = found[1]
+            events.append(Event(kind=NOW, id=task_id) if record is None else now(record))
+        return events
+
+    def _is_over(self) -> bool:
+        return self._closed or time.monotonic() >= self._end
+
+    def _wake(self) -> None:
+        """Called with the lock."""
+        self._changed.notify_all()
+        if self._sleeper is not None:
+            loop, awake = self._sleeper
+            self._sleeper = None
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(awake.set)
+
+    async def _sleep(self) -> None:
+        awake = asyncio.Event()
+        with self._changed:
+            if self._buffer or self._reads or self._closed:
+                return
+            self._sleeper = asyncio.get_running_loop(), awake
+        seconds = self._end - time.monotonic()
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(awake.wait(), None if seconds == float("inf") else max(0.0, seconds))
+
+
+def _check_buffer(value: object) -> None:
+    if type(value) is not int or not 1 <= value <= MOST_BUFFERED:
+        raise BadOption(name="buffer", value=value, expected=f"a whole number from 1 to {MOST_BUFFERED}")
+
+
+def _has_pool(task: str | TaskHandle[Any]) -> bool:
+    return isinstance(task, TaskHandle)
+
+
+def _id_of(task: str | TaskHandle[Any]) -> str:
+    return check_id(task.id if isinstance(task, TaskHandle) else task)

@@ -1,0 +1,147 @@
+"""Chunks of all map-reduce tasks that gather, as one list: those that are errored, or in another state.
+
+The tasks come in the order in which they began to gather, pool by pool. One call looks at a bounded number of them.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from msgspec.structs import asdict
+
+from queueops.errors import BrokenPool, BrokerUnavailable, FilterError, advice
+from queueops.inspect import cursor
+from queueops.inspect.answer_base import Answer
+from queueops.inspect.broken import Broken
+from queueops.inspect.chunk_answers import STATES, ChunkRow
+from queueops.inspect.chunk_rows import row_of
+from queueops.inspect.redaction import redactor
+from queueops.inspect.source import open_broker, open_reader, pools_of
+from queueops.redis.broker import RedisBroker
+from queueops.redis.chunkreader import ChunkReader
+from queueops.redis.gathering import Gathering, gathering
+
+MOST_ROWS = 200
+MOST_TASKS = 500
+"""Tasks that one call looks at."""
+_LAST = re.compile(r"(?P<task>\S{1,200})(?: (?P<score>[0-9.e+-]{1,40}) (?P<number>[0-9]{1,15}))?")
+
+
+class ListedChunk(ChunkRow, frozen=True, kw_only=True):
+    """A chunk with the task that it is of."""
+
+    pool: str
+    id: str  # of the task
+    name: str
+
+
+class ChunkList(Answer, frozen=True, kw_only=True):
+    """A page of chunks of all tasks; `next` continues it, empty at the end."""
+
+    rows: tuple[ListedChunk, ...]
+    next: str = ""
+    partial: bool = False  # so many tasks were looked at that the page is not full; `next` goes on from there
+    broken: tuple[Broken, ...] = ()  # pools that could not be read
+
+
+class _Place(NamedTuple):
+    """Where a page begins: at a task, behind one of its chunks."""
+
+    entered: str = "-inf"
+    task: str = ""
+    score: str = ""
+    number: str = ""
+
+
+def all_chunks(state: str = "errored", pool: str = "", *, after: str = "", limit: int = 50) -> ChunkList:
+    """The chunks of all tasks that gather and are in a state. Raises FilterError."""
+    if state not in STATES:
+        raise FilterError(reason=f"there is no state {state!r} of chunks{advice(state, STATES)}")
+    pools = sorted(pools_of(open_reader(), pool))
+    walk = _walked(pools, state, after, max(1, min(limit, MOST_ROWS)))
+    next_ = walk.position()
+    has_more = bool(next_) and (len(walk.rows) < walk.limit or not _walked(pools, state, next_, 1).is_at_end)
+    return ChunkList(
+        rows=tuple(walk.rows),
+        next=next_ if has_more else "",
+        partial=has_more and len(walk.rows) < walk.limit,
+        broken=tuple(walk.broken),
+    )
+
+
+def _walked(pools: list[str], state: str, after: str, limit: int) -> _Walk:
+    walk, (first, place) = _Walk(open_broker(), state, limit), _begin(after, pools, state)
+    for pool in pools:
+        if pool < first or walk.is_full:
+            continue
+        try:
+            walk.pool(pool, place if pool == first else _Place())
+        except (BrokenPool, BrokerUnavailable) as error:
+            walk.broken.append(Broken(pool=pool, reason=str(error)))
+    return walk
+
+
+class _Walk:
+    """Gathers rows until the page is full, or enough tasks were looked at."""
+
+    def __init__(self, broker: RedisBroker, state: str, limit: int) -> None:
+        self.rows: list[ListedChunk] = []
+        self.broken: list[Broken] = []
+        self.limit = limit
+        self._last: tuple[str, str, str] | None = None
+        self._broker = broker
+        self._state = state
+        self._looked = 0
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the page ends here."""
+        return len(self.rows) >= self.limit or self._looked >= MOST_TASKS
+
+    @property
+    def is_at_end(self) -> bool:
+        """Whether all was looked at, and there was nothing."""
+        return not self.rows and not self.is_full
+
+    def position(self) -> str:
+        """Where the next page begins; empty when all was looked at."""
+        if not self.is_full or self._last is None:
+            return ""
+        pool, entered, last = self._last
+        return cursor.write({pool: (self._state, entered, last)})
+
+    def pool(self, pool: str, place: _Place) -> None:
+        """Go on in a pool, from a place."""
+        for task in gathering(self._broker, pool, self._state, place.entered):
+            if self.is_full:
+                return
+            begins_here = (task.entered, task.id) == (place.entered, place.task)
+            if task.entered == place.entered and task.id < place.task:
+                continue
+            self._looked += 1
+            after = (place.score, place.number) if begins_here else ("", "")
+            self._last = (pool, task.entered, " ".join((task.id, *filter(None, after))))
+            if task.chunks:
+                self._chunks(pool, task, after)
+
+    def _chunks(self, pool: str, task: Gathering, after: tuple[str, str]) -> None:
+        reader, hide = ChunkReader(self._broker, pool, task.id), redactor()
+        found = reader.page(self._state, self.limit - len(self.rows), after=after)
+        for row in found.rows:
+            shown = asdict(row_of(row, hide))
+            self.rows.append(ListedChunk(pool=pool, id=task.id, name=task.name, **shown))
+        if found.number:
+            self._last = (pool, task.entered, f"{task.id} {found.score} {found.number}")
+
+
+def _begin(after: str, pools: list[str], state: str) -> tuple[str, _Place]:
+    """The pool and the place where the page begins. Raises FilterError."""
+    if not after:
+        return "", _Place()
+    for pool, (_, entered, last) in cursor.read(after, pools, [state]).items():
+        found = _LAST.fullmatch(last)
+        if found is None or not entered:
+            raise cursor.broken()
+        return pool, _Place(entered, found["task"], found["score"] or "", found["number"] or "")
+    raise cursor.broken()

@@ -1,0 +1,57 @@
+"""What may be shown to the person who asks: secrets are masked for all, texts of tasks concealed from some.
+
+The console asks on behalf of a person; `concealing` says for the time of a request what that person may see. A terminal
+and Python code see all but secrets.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import lru_cache
+from typing import Any
+
+from queueops import conf
+from queueops.inspect.source import parameters
+from queueops.redact import Concealer, Redactor, cut
+
+KEPT = 20_000
+"""So many characters at most."""
+
+_conceals: ContextVar[bool] = ContextVar("queueops_conceals", default=False)
+
+
+@contextmanager
+def concealing(conceals: bool = True) -> Iterator[None]:
+    """Answer as for a person who may not see arguments: of errors type and place, of other texts nothing."""
+    token = _conceals.set(conceals)
+    try:
+        yield
+    finally:
+        _conceals.reset(token)
+
+
+def redactor() -> Redactor:
+    """What hides values from the person who asks, by the setting REDACT."""
+    return _concealer(conf.current().redact) if _conceals.get() else conf.redactor()
+
+
+@lru_cache(maxsize=8)
+def _concealer(patterns: tuple[str, ...]) -> Concealer:
+    return Concealer(patterns)
+
+
+def masked_arguments(args: Sequence[Any] | None, kwargs: Mapping[str, Any] | None, kind: str, name: str) -> str:
+    """New arguments of a task of this kind and name, as JSON for the audit log; null stands for those that it had."""
+    return cut(conf.redactor().document(_encoded([args, kwargs]), parameters(kind, name)), KEPT)
+
+
+def masked_data(value: Any) -> str:
+    """New data of a chunk, as JSON for the audit log."""
+    return cut(conf.redactor().document(_encoded(value)), KEPT)
+
+
+def _encoded(value: Any) -> bytes:
+    return json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")

@@ -1,0 +1,192 @@
+"""The registry of tasks: what this process knows of each, and which workers know it."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from dataclasses import fields
+from datetime import timedelta
+from typing import Any, ClassVar
+
+from queueops.annotations import hints
+from queueops.errors import QueueOpsError
+from queueops.ids import ID
+from queueops.inspect.answer_base import Answer
+from queueops.inspect.broken import Listing, broken_pools
+from queueops.inspect.redaction import redactor
+from queueops.inspect.source import LATE_MS, open_reader
+from queueops.inspect.workers import MOST, names_of
+from queueops.kinds.options import UNSET, Options
+from queueops.kinds.pushable import Task
+from queueops.kinds.scheduled import all_tasks
+from queueops.redact import MASK
+
+MOST_NAMES = 200
+"""A worker tells at most so many names: of one that tells that many, nothing can be concluded."""
+_USUAL = Options()
+_OF_ONE_PUSH = ("pool", "id", "root", "under")
+_SHOWN_AS = {"postpone_delay": "delay"}
+_OF_A_CLASS = (
+    "max_parallel",
+    "chunks_per_worker",
+    "on_chunk_failure",
+    "chunk_retries",
+    "chunk_retry",
+    "chunk_timeout",
+    "reduce_retries",
+    "reduce_retry",
+    "reduce_timeout",
+    "window",
+    "keep_tasks",
+    "on_failure",
+)
+
+
+class KnownTask(Answer, frozen=True, kw_only=True):
+    """One task: `is_here` when this process has its code; `workers` are those alive that tell its name, `unsure` how
+    many more are alive and may know it, for they tell no names, or too many.
+    """
+
+    TEXTS: ClassVar = ("doc", "schedule")
+
+    name: str
+    kind: str = ""
+    module: str = ""
+    signature: str = ""
+    doc: str = ""
+    options: dict[str, str] = {}
+    schedule: str = ""
+    is_here: bool = True
+    workers: tuple[str, ...] = ()
+    unsure: int = 0
+
+    @property
+    def most(self) -> int:
+        """How many live workers may know it at most."""
+        return len(self.workers) + self.unsure
+
+    @property
+    def about(self) -> str:
+        """The first line of the docstring."""
+        return self.doc.partition("\n")[0]
+
+
+def registry() -> Listing[KnownTask]:
+    """Every task that this process or a live worker knows, by name."""
+    reader = open_reader()
+    now, beats = reader.workers(reader.pools(), MOST)
+    told = {beat.id: names_of(beat) for _, beat in beats if now - beat.beat_ms <= LATE_MS}
+    unsure = sum(not names or len(names) >= MOST_NAMES for names in told.values())
+    knowing: dict[str, list[str]] = {}
+    for worker, names in sorted(told.items()):
+        for name in filter(ID.fullmatch, names):
+            knowing.setdefault(name, []).append(worker)
+    here = {task.name: task for task in all_tasks()}
+    rows = (
+        _row(name, here.get(name), workers=tuple(knowing.get(name, ())), unsure=unsure)
+        for name in sorted(here.keys() | knowing.keys())
+    )
+    return Listing(rows, broken_pools(reader.broken, reader.silent))
+
+
+def _row(name: str, task: Task[..., Any, Any] | None, *, workers: tuple[str, ...], unsure: int) -> KnownTask:
+    if task is None:
+        return KnownTask(name=name, is_here=False, workers=workers, unsure=unsure)
+    handler: Any = task.handler
+    defined = getattr(handler, "cls", handler.func)
+    return KnownTask(
+        name=name,
+        kind=handler.kind,
+        module=str(getattr(defined, "__module__", "")),
+        signature=_signature(handler),
+        doc=inspect.cleandoc(_own_doc(defined)),
+        options=dict(_options(task)),
+        schedule="" if task.schedule is None else str(task.schedule.line),
+        workers=workers,
+        unsure=unsure,
+    )
+
+
+def _own_doc(defined: Any) -> str:
+    """A class without a docstring would show that of its base."""
+    doc = vars(defined).get("__doc__") if isinstance(defined, type) else getattr(defined, "__doc__", None)
+    return doc or ""
+
+
+def _signature(handler: Any) -> str:
+    """What a push takes: dependencies are no arguments."""
+    try:
+        signature: inspect.Signature = handler.plan.signature
+        taken = [_without_secrets(parameter) for parameter in signature.parameters.values()]
+        returned = hints(handler.func).get("return", signature.empty) if handler.kind == "task" else signature.empty
+        given = None if returned is type(None) else returned
+        return str(signature.replace(parameters=taken, return_annotation=given))
+    except QueueOpsError as error:  # such as a dependency that cannot be used: a push tells the same
+        return f"{inspect.signature(handler.func)}: {error}"
+
+
+class _Text:
+    """A default value as it is shown."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def __repr__(self) -> str:
+        return self._text
+
+
+def _without_secrets(parameter: inspect.Parameter) -> inspect.Parameter:
+    if parameter.default is parameter.empty:
+        return parameter
+    hide = redactor()
+    text = MASK if hide.hides(parameter.name) else hide.text(repr(parameter.default))
+    return parameter.replace(default=_Text(text))
+
+
+def _options(task: Task[..., Any, Any]) -> Iterator[tuple[str, str]]:
+    """The pool, and the options that differ from the usual ones."""
+    options, handler = task.options, task.handler
+    yield "pool", options.pool
+    for field in fields(options):
+        value = getattr(options, field.name)
+        if field.name not in _OF_ONE_PUSH and value is not UNSET and value != getattr(_USUAL, field.name):
+            yield _SHOWN_AS.get(field.name, field.name), _shown(field.name, value)
+    if task.unique is not None:
+        yield "unique", task.unique.text()
+    if handler.retry_on != (Exception,):
+        yield "retry_on", _named(handler.retry_on)
+    if handler.middleware:
+        yield "middleware", _named(handler.middleware)
+    for name in ("encoder", "on_yield"):
+        if (function := getattr(handler, name)) is not None:
+            yield name, _named([function])
+    yield from _class_options(getattr(handler, "cls", None))
+
+
+def _class_options(cls: Any) -> Iterator[tuple[str, str]]:
+    if cls is None:
+        return
+    base = next(each for each in cls.__mro__ if each.__module__.startswith("queueops."))
+    for name in _OF_A_CLASS:
+        value = getattr(cls, name, None)
+        if hasattr(base, name) and value != getattr(base, name):
+            yield name, _shown(name, value)
+
+
+def _shown(name: str, value: Any) -> str:
+    if name == "meta":
+        return redactor().document(value)
+    if name == "tags":
+        return ", ".join(value)
+    if name == "postpone_delay":
+        return f"{value.delay_ms / 1000:g} s"
+    seconds = value.total_seconds() if isinstance(value, timedelta) else value
+    if name.endswith(("timeout", "keep", "delay", "keep_tasks")) and isinstance(seconds, (int, float)):
+        return f"{seconds:g} s"
+    return redactor().text(str(value))
+
+
+def _named(values: Any) -> str:
+    return ", ".join(
+        value if isinstance(value, str) else getattr(value, "__qualname__", repr(value)) for value in values
+    )

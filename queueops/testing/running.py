@@ -1,0 +1,65 @@
+"""Cancellation of eager tasks: which tasks run now, so that a cancel from anywhere reaches them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from queueops.errors import Cancelled
+from queueops.reasons import kept
+from queueops.records import Record
+from queueops.states import State
+from queueops.worker.slot import AsyncSlot, Slot
+
+Key = tuple[str, str]
+
+
+class RunningTasks:
+    """The slots of the tasks that run now, by pool and id, and the reasons of those that were cancelled."""
+
+    def __init__(self) -> None:
+        self._slots: dict[Key, Slot] = {}
+        self._reasons: dict[Key, str] = {}
+
+    @contextmanager
+    def entered(self, pool: str, task_id: str, slot: Slot) -> Iterator[None]:
+        """Within this block the task runs in this slot."""
+        self._slots[pool, task_id] = slot
+        try:
+            yield
+        finally:
+            del self._slots[pool, task_id]
+
+    def cancel(self, pool: str, task_id: str, reason: str, *, hard: bool) -> None:
+        """Cancel a task that runs, with its chunks, or one whose parts or chunks run."""
+        self._reasons[pool, task_id] = kept(reason)
+        for (where, key), slot in list(self._slots.items()):
+            if where == pool and key.partition("#")[0] == task_id:
+                _stop(slot, kept(reason), hard=hard)
+
+    def reason(self, pool: str, task_id: str) -> str | None:
+        """Why a task was cancelled; None when it was not."""
+        return self._reasons.get((pool, task_id))
+
+    def ends(self, record: Record) -> bool:
+        """Whether the task was cancelled; if so, that is its end."""
+        reason = self.reason(record.pool, record.id)
+        if reason is None:
+            return False
+        record.state, record.reason, record.ended = State.CANCELLED, reason, int(time.time() * 1000)
+        record.error, record.fingerprint = b"", ""
+        return True
+
+    def forget(self, pool: str, task_id: str) -> None:
+        """A new run of the task begins."""
+        self._reasons.pop((pool, task_id), None)
+
+
+def _stop(slot: Slot, reason: str, *, hard: bool) -> None:
+    lease, context = slot.lease, slot.context
+    if lease is None or context is None:
+        return
+    context.ask_to_cancel(reason)
+    if hard or isinstance(slot, AsyncSlot):
+        slot.stop(lease, Cancelled)
