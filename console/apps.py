@@ -11,6 +11,7 @@ class ConsoleConfig(AppConfig):
     """`INSTALLED_APPS = [..., "queueops", "console"]` and `path("ops/", include("console.urls"))` are all it needs."""
 
     name = "console"
+    label = "queueops_console"  # `console` may be an app of the project
     verbose_name = _("Operations console")
     default_auto_field = "django.db.models.BigAutoField"
 
@@ -19,6 +20,8 @@ class ConsoleConfig(AppConfig):
         from console.checks import check_project
         from console.terminal import keep
         from queueops.management.queue import journal
+        from queueops.management.subcommands import SUBCOMMANDS, Subcommand
 
         checks.register(check_project)
         journal.keep(keep)
+        SUBCOMMANDS["demo"] = Subcommand("console", "demo")

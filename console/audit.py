@@ -13,8 +13,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from console.models import AuditedTask, AuditEntry, Outcome
+from queueops import conf
 from queueops.errors import BrokerUnavailable, EmbeddedFailed, QueueOpsError, StoreFull
-from queueops.scrub import scrub
 
 logger = logging.getLogger(__name__)
 
@@ -38,7 +38,8 @@ def recorded(
 def begin(request: HttpRequest, verb: str, target: str, **facts: Any) -> AuditEntry:
     """An entry of an action whose end somebody else writes: one that takes longer than a request."""
     who = _who(request)
-    return AuditEntry.objects.create(verb=verb, target=target[:400], **(who | {"reason": who["reason"][:500]} | facts))
+    texts = {"target": kept(target, 400), "reason": kept(who["reason"], 500)}
+    return AuditEntry.objects.create(verb=verb, **(who | texts | facts))
 
 
 def address_of(request: HttpRequest) -> str | None:
@@ -59,10 +60,10 @@ def written(
     entry = AuditEntry.objects.create(
         actor_name=actor_name[:150],
         verb=verb,
-        target=target[:400],
+        target=kept(target, 400),
         ids=[list(task) for task in tasks],
         count=len(tasks) or 1,
-        reason=reason[:500],
+        reason=kept(reason, 500),
         **facts,
     )
     AuditedTask.objects.bulk_create(AuditedTask(entry=entry, pool=pool, task_id=id) for pool, id in tasks)
@@ -71,7 +72,8 @@ def written(
     except BaseException as error:  # also an exit in the middle is an end to tell; it is raised on
         if entry.outcome != Outcome.FAILED:
             entry.outcome = Outcome.UNKNOWN if isinstance(error, OUTAGES) else Outcome.FAILED
-        entry.detail = scrub(str(error) if isinstance(error, QueueOpsError) else type(error).__name__)[:DETAIL_LENGTH]
+        said = str(error) if isinstance(error, QueueOpsError) else type(error).__name__
+        entry.detail = kept(said, DETAIL_LENGTH)
         raise
     finally:
         if entry.outcome == Outcome.BEGUN:
@@ -109,19 +111,25 @@ def judge(entry: AuditEntry, pool: str, rows: Iterable[Any]) -> None:
     """
     refused = repeated = 0
     for row in rows:
-        entry.after[f"{pool} {row.id}"] = {"word": row.word, "state": row.state, "detail": row.detail}
+        detail = kept(row.detail, DETAIL_LENGTH)
+        entry.after[f"{pool} {row.id}"] = {"word": row.word, "state": row.state, "detail": detail}
         if row.word == "OK":
             entry.changed += 1
         elif row.word == "REPEAT":
             repeated += 1
         else:
             refused += 1
-            entry.detail = entry.detail or row.detail[:DETAIL_LENGTH] or row.word.lower()
+            entry.detail = entry.detail or detail or row.word.lower()
     if repeated:
         already = ngettext("%(n)d was so already", "%(n)d were so already", repeated) % {"n": repeated}
         entry.detail = f"{already}; {entry.detail}"[:DETAIL_LENGTH] if entry.detail else already
     if refused:
         entry.outcome = Outcome.PARTLY if entry.changed else Outcome.REFUSED
+
+
+def kept(text: str, most: int) -> str:
+    """What may be kept for years: without secrets, and so long that the column takes it."""
+    return conf.redactor().text(text)[:most]
 
 
 def _who(request: HttpRequest) -> dict[str, Any]:

@@ -47,10 +47,10 @@ def _missing_files() -> Iterator[CheckMessage]:
         get_template(TEMPLATE)
     except (TemplateDoesNotExist, ImproperlyConfigured):
         advice = f"Write in TEMPLATES: {_directory('DIRS', 'templates')}" if _beside("templates") else APP_DIRS
-        yield Error("The console's templates cannot be found.", hint=advice, id="console.E002")
+        yield Error("The console's templates cannot be found.", hint=advice, id="queueops_console.E002")
     if apps.is_installed("django.contrib.staticfiles") and finders.find(STATIC) is None:
         advice = f"Write: {_directory('STATICFILES_DIRS', 'static')}" if _beside("static") else APP_FINDER
-        yield Error("The console's static files cannot be found.", hint=advice, id="console.E003")
+        yield Error("The console's static files cannot be found.", hint=advice, id="queueops_console.E003")
 
 
 def _directory(name: str, directory: str) -> str:
@@ -65,11 +65,11 @@ def _beside(directory: str) -> bool:
 def _missing_apps() -> Iterator[CheckMessage]:
     for name in APPS:
         if not apps.is_installed(name):
-            yield Error(f"The console needs {name!r} in INSTALLED_APPS.", id="console.E001")
+            yield Error(f"The console needs {name!r} in INSTALLED_APPS.", id="queueops_console.E001")
 
 
 def _missing_middlewares() -> Iterator[CheckMessage]:
     for name in MIDDLEWARES:
         if name not in settings.MIDDLEWARE:
             text = f"The console needs {name!r} in MIDDLEWARE, or one that does the same."
-            yield Warning(text, id="console.W001")
+            yield Warning(text, id="queueops_console.W001")

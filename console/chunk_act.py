@@ -22,9 +22,17 @@ SHOWN = 5
 Call = Callable[[str], ChunkAnswer]
 
 
-def perform(request: HttpRequest, verb: str, label: str, choice: ChunkChoice, call: Call) -> AuditEntry:
+def perform(
+    request: HttpRequest,
+    verb: str,
+    label: str,
+    choice: ChunkChoice,
+    call: Call,
+    *,
+    after: Mapping[str, str] | None = None,
+) -> AuditEntry:
     """Make the call and tell the user; an error of the engine is told too, an outage is raised."""
-    entry = do(request, verb, choice, call)
+    entry = do(request, verb, choice, call, after=after)
     tell(request, entry, label)
     return entry
 
@@ -38,7 +46,10 @@ def do(
     before: Mapping[str, str] | None = None,
     after: Mapping[str, str] | None = None,
 ) -> AuditEntry:
-    """The same, for who tells the user in another way; of an edit with what was before and after, masked."""
+    """The same, for who tells the user in another way; of an edit with what was before and after, masked.
+
+    ``after`` of another verb is what it was given beside the chunks.
+    """
     chosen: dict[str, Any] = {"chunks": list(choice.numbers), "whole": list(choice.whole)}
     facts = {"before": chosen | dict(before or {}), "after": dict(after or {})}
     tasks = ((choice.pool, choice.id),)

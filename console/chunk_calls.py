@@ -12,9 +12,9 @@ from queueops.control import ChunkAnswer, Row
 STAGES = {"map": ("map", False), "failed": ("process", False), "all": ("process", True), "reduce": ("reduce", False)}
 
 
-def mend(verb: str, choice: ChunkChoice, who: str) -> ChunkAnswer:
-    """Do the verb to the chosen chunks; of whole states one after the other."""
-    return _each(choice, lambda **chosen: _call(verb, choice, who, **chosen))
+def mend(verb: str, choice: ChunkChoice, who: str, **values: Any) -> ChunkAnswer:
+    """Do the verb to the chosen chunks; of whole states one after the other. A postpone takes `seconds`."""
+    return _each(choice, lambda **chosen: _call(verb, choice, who, **chosen, **values))
 
 
 def change(choice: ChunkChoice, changed: Mapping[str, Any], who: str) -> ChunkAnswer:
@@ -50,8 +50,9 @@ def _each(choice: ChunkChoice, call: Callable[..., ChunkAnswer]) -> ChunkAnswer:
 
 
 def _call(verb: str, choice: ChunkChoice, who: str, **chosen: Any) -> ChunkAnswer:
-    call = {
+    call: Callable[..., ChunkAnswer] = {
         "retry": control.retry_chunks,
+        "postpone": control.postpone_chunks,
         "drop": control.drop_chunks,
         "skip": control.skip_chunks,
         "release": control.release_chunks,

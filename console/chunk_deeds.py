@@ -35,6 +35,7 @@ DEEDS: dict[str, ChunkDeed] = {
     deed.verb: deed
     for deed in (
         ChunkDeed("retry", _("Retry"), "refresh", _("They run again now, with all their attempts.")),
+        ChunkDeed("postpone", _("Postpone"), "calendar-time", _("Its next attempt waits until then.")),
         ChunkDeed("drop", _("Drop"), "x", _("A dropped chunk has no result: the reduce goes without it.")),
         ChunkDeed("skip", _("Skip"), "chevron-right", _("It counts as done, with no value as its result.")),
         ChunkDeed("release", _("Release"), "door-exit", _("It is taken from its worker and waits for another one.")),

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.template.loader import render_to_string
 from django.utils.translation import gettext as _
+from django_htmx.middleware import HtmxDetails
 
 from console.headers import protect
 from console.page import page
 from console.permissions import CHANGING, Verb
 from queueops import conf
 from queueops.errors import QueueOpsError, StoreFull
-from queueops.scrub import scrub
 
 RETRY_AFTER = "5"
 
@@ -47,19 +47,19 @@ def bad_request(request: HttpRequest, text: str) -> HttpResponse:
 
 def unavailable(request: HttpRequest, error: QueueOpsError) -> HttpResponse:
     """503: Redis does not answer, or takes nothing. Fragments get a line of text, pages a page."""
-    if request.headers.get("HX-Request"):
+    if HtmxDetails(request):
         response = HttpResponse(_title(error), status=503, content_type="text/plain; charset=utf-8")
     else:
-        response = _failure(request, 503, _title(error), scrub(str(error)))
+        response = _failure(request, 503, _title(error), conf.redactor().text(str(error)))
     response["Retry-After"] = RETRY_AFTER
     return response
 
 
 def broken(request: HttpRequest, error: QueueOpsError) -> HttpResponse:
     """503: somebody else wrote to a key of the pool that this is about."""
-    if request.headers.get("HX-Request"):
-        return HttpResponse(str(error), status=503, content_type="text/plain; charset=utf-8")
-    return _failure(request, 503, _("A pool is broken"), scrub(str(error)))
+    if HtmxDetails(request):
+        return HttpResponse(conf.redactor().text(str(error)), status=503, content_type="text/plain; charset=utf-8")
+    return _failure(request, 503, _("A pool is broken"), conf.redactor().text(str(error)))
 
 
 def server_error(request: HttpRequest) -> HttpResponseBase:
@@ -67,10 +67,12 @@ def server_error(request: HttpRequest) -> HttpResponseBase:
     return protect(HttpResponse(render_to_string("console/failure/500.html"), status=500))
 
 
-def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponseBase:
+def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
     """403, as the project's `CSRF_FAILURE_VIEW`."""
     text = _("The form was too old or came from another site. Go back, reload the page, and send it again.")
-    return protect(_failure(request, 403, _("Not accepted"), text))
+    response = _failure(request, 403, _("Not accepted"), text)
+    protect(response)
+    return response
 
 
 def _title(error: QueueOpsError) -> str:

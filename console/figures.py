@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
+from console.chunk_looks import LOOKS
 from queueops.inspect import PoolView, Snapshot
 from queueops.states import State
 
@@ -25,6 +26,7 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True):
     keeps_up: bool
     waiting: int
     chunks_waiting: int
+    chunks: dict[str, int]
     chunk_rate: float
     workers: int
 
@@ -44,6 +46,7 @@ def figures(snapshot: Snapshot) -> Figures:
         keeps_up=sum(pool.waiting for pool in pools) <= BACKLOG_S * sum(_starts(snapshot.flows)),
         waiting=sum(pool.waiting for pool in pools),
         chunks_waiting=sum(pool.chunks_pending for pool in pools),
+        chunks={state: sum(pool.chunks.get(state, 0) for pool in pools) for state in LOOKS},
         chunk_rate=sum(pool.chunk_rate for pool in pools),
         workers=sum(pool.workers for pool in pools),
     )

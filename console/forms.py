@@ -12,7 +12,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from queueops.ids import NAME, NAME_LENGTH
-from queueops.inspect.redact import MASK
+from queueops.redact import MASK
 
 DELAYS = (
     (60, _("1 minute")),

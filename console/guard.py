@@ -15,14 +15,17 @@ from django.shortcuts import redirect
 from django.template.response import SimpleTemplateResponse
 from django.urls import reverse
 from django.utils import timezone, translation
-from django.views.decorators.csrf import csrf_protect
+from django_htmx.middleware import HtmxDetails
 
-from console import failures, login_page
+from console import denials, failures, login_page
+from console.csrf import csrf_protected
 from console.headers import protect
 from console.language import spoken
-from console.permissions import TABLE, changes, granted
+from console.permissions import TABLE, Verb, changes, granted
 from console.preferences import Preferences
+from queueops import conf
 from queueops.errors import BrokenPool, BrokerUnavailable, EmbeddedFailed, StoreFull
+from queueops.inspect.redaction import concealing
 
 View = Callable[..., HttpResponseBase]
 
@@ -44,27 +47,29 @@ def guarded(name: str, view: View) -> View:
         if request.method not in methods:
             return failures.not_allowed(request, methods)
         if verb is not None and verb not in granted(request.user):
-            return failures.forbidden(request, verb)
-        return _run(view, request, kwargs)
+            return _denied(request, name, kwargs, verb)
+        return _run(view, request, name, kwargs)
 
-    checked = csrf_protect(answer)
+    checked = csrf_protected(answer)
 
     @wraps(view)
     def guarded_view(request: HttpRequest, **kwargs: Any) -> HttpResponseBase:
         request.began = monotonic()  # type: ignore[attr-defined]
         with timezone.override(Preferences.of(request).zone_name), translation.override(spoken(request)):
-            response = checked(request, **kwargs)
-            if isinstance(response, SimpleTemplateResponse):
-                response.render()  # here, and not once zone and language are those of the project again
+            with concealing(Verb.SEE_ARGUMENTS not in granted(request.user)):
+                response = _checked(checked, request, kwargs)
+                if isinstance(response, SimpleTemplateResponse):
+                    response.render()  # here, and not once zone and language are those of the project again
             return protect(response)
 
     guarded_view.login_required = False  # type: ignore[attr-defined]  # LoginRequiredMiddleware: it is asked for here
+    guarded_view.csrf_exempt = True  # type: ignore[attr-defined]  # CsrfViewMiddleware: `checked` does the same, inside
     for alias in connections:
         non_atomic_requests(using=alias)(guarded_view)
     return guarded_view
 
 
-def _run(view: View, request: HttpRequest, kwargs: dict[str, Any]) -> HttpResponseBase:
+def _run(view: View, request: HttpRequest, name: str, kwargs: dict[str, Any]) -> HttpResponseBase:
     try:
         return view(request, **kwargs)
     except (BrokerUnavailable, EmbeddedFailed, StoreFull) as error:
@@ -74,13 +79,27 @@ def _run(view: View, request: HttpRequest, kwargs: dict[str, Any]) -> HttpRespon
     except Http404:
         return failures.not_found(request)
     except PermissionDenied:
-        return failures.forbidden(request)
+        return _denied(request, name, kwargs)
     except SuspiciousOperation as error:
         return failures.bad_request(request, str(error))
 
 
+def _checked(view: View, request: HttpRequest, kwargs: dict[str, Any]) -> HttpResponseBase:
+    """The CSRF check reads the form, which may be larger than the project permits."""
+    try:
+        return view(request, **kwargs)
+    except SuspiciousOperation as error:
+        return failures.bad_request(request, str(error))
+
+
+def _denied(request: HttpRequest, name: str, kwargs: dict[str, Any], verb: Verb | None = None) -> HttpResponse:
+    why = f"needs the permission {verb}" if verb and not conf.current().read_only else "READ_ONLY" if verb else ""
+    denials.record(request, name, why or "needs another permission", kwargs)
+    return failures.forbidden(request, verb)
+
+
 def _to_login(request: HttpRequest) -> HttpResponse:
-    if request.headers.get("HX-Request"):
+    if HtmxDetails(request):
         return HttpResponse(status=401, headers={"HX-Refresh": "true"})  # the whole page goes to the login
     back = request.get_full_path() if request.method in READING else reverse("console:overview")
     return redirect(login_page.address(request, back))

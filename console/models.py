@@ -1,4 +1,4 @@
-"""What the console keeps in the database: who did what, and who failed to log in. Everything else is in Redis."""
+"""What the console keeps in the database: the audit log, and counts of login tries. Everything else is in Redis."""
 
 from __future__ import annotations
 
@@ -33,6 +33,7 @@ class Outcome(models.TextChoices):
     DONE = "done", _("done")
     PARTLY = "partly", _("partly done")
     REFUSED = "refused", _("refused")
+    DENIED = "denied", _("not permitted")  # to this user; `count` says how often on that day
     FAILED = "failed", _("failed")
     UNKNOWN = "unknown", _("unknown")  # the store was lost before it had answered
 
@@ -117,23 +118,23 @@ class AuditedTask(models.Model):
         """Django's own permissions are not used."""
 
         default_permissions = ()
-        indexes = (models.Index(fields=["task_id", "pool"], name="console_audited_task"),)
+        indexes = (models.Index(fields=["task_id", "pool"], name="queueops_console_audited_task"),)
 
     def __str__(self) -> str:
         return self.task_id
 
 
-class FailedLogin(models.Model):
-    """A login that failed, for a while: counted by the name that was tried and by the address that it came from."""
+class LoginThrottle(models.Model):
+    """Tries to log in that one key has made until a time; or a key that is known until then."""
 
-    key = models.CharField(max_length=80)
-    at = models.DateTimeField(auto_now_add=True, db_index=True)
+    key = models.CharField(max_length=80, unique=True)
+    used = models.PositiveIntegerField(default=0)
+    until = models.DateTimeField(db_index=True)
 
     class Meta:
         """Django's own permissions are not used."""
 
         default_permissions = ()
-        indexes = (models.Index(fields=["key", "at"], name="console_failed_login"),)
 
     def __str__(self) -> str:
         return self.key

@@ -31,6 +31,7 @@ NAVIGATION = (
     ("commands", "m", "route", _("Commands")),
     ("schedules", "c", "clock", _("Schedules")),
     ("workers", "w", "cpu", _("Workers")),
+    ("registry", "n", "code", _("Registry")),
     ("audit", "a", "history", _("Audit log")),
     ("settings", "s", "settings", _("Settings")),
 )

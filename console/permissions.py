@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Verb(StrEnum):
-    """A permission of the console; in Django it is `console.<verb>`."""
+    """A permission of the console; in Django it is `queueops_console.<verb>`."""
 
     VIEW = "view"
     OPERATE = "operate"
@@ -40,12 +40,13 @@ _VIEWED = (
     "overview overview-live tasks tasks-rows task task-attempts task-timeline task-log task-why task-audit task-live "
     "task-children "
     "errors errors-rows error lanes lanes-rows commands commands-rows workers workers-rows audit audit-entry "
+    "registry registry-rows registry-task "
     "schedules schedules-rows schedule schedule-live "
     "settings settings-save help icons missing"
 )
-_CHUNKS = "task-mapreduce task-chunks task-chunks-live task-chunks-rows task-chunk task-chunk-live"
+_CHUNKS = "chunks task-mapreduce task-chunks task-chunks-live task-chunks-rows task-chunk task-chunk-live"
 _OPERATED = "retry rerun reinstate run_now requeue postpone cancel interrupt release priority move keep"
-_ON_CHUNKS = "retry drop skip release speculate restart"
+_ON_CHUNKS = "retry postpone drop skip release speculate restart"
 _ON_SCHEDULES = "create edit-save pause resume delete"
 _BULK = "retry reinstate run_now requeue postpone move cancel"
 
@@ -86,7 +87,7 @@ def granted(user: User | AnonymousUser) -> frozenset[Verb]:
     """The verbs that the user may use now; while READ_ONLY is on nobody may change anything."""
     if not user.is_authenticated or not user.is_active:
         return frozenset()
-    verbs = frozenset(verb for verb in Verb if user.has_perm(f"console.{verb}"))
+    verbs = frozenset(verb for verb in Verb if user.has_perm(f"queueops_console.{verb}"))
     return verbs - CHANGING if conf.current().read_only else verbs
 
 

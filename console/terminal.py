@@ -34,4 +34,4 @@ def _judge_others(entry: AuditEntry, done: Act) -> None:
         entry.changed = done.changed
     if done.refused:
         entry.outcome = Outcome.PARTLY if done.changed else Outcome.REFUSED
-        entry.detail = done.refused[: audit.DETAIL_LENGTH]
+        entry.detail = audit.kept(done.refused, audit.DETAIL_LENGTH)

@@ -7,7 +7,10 @@ import os
 import socket
 from dataclasses import dataclass, replace
 
+from django.core.exceptions import ImproperlyConfigured
+
 from console.demo.place import Place
+from console.project.environment import private_folder
 
 
 class DemoFailed(Exception):
@@ -41,8 +44,10 @@ def reserve(place: Place) -> Reserved:
 
 def _lock(place: Place) -> int:
     try:
-        place.data.mkdir(parents=True, exist_ok=True, mode=0o700)
+        private_folder(place.data)
         lock = os.open(place.data / "demo.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except ImproperlyConfigured as error:
+        raise DemoFailed(str(error)) from error
     except OSError as error:
         raise DemoFailed(f"the directory {place.data} cannot be used: {error}") from error
     try:

@@ -20,9 +20,9 @@ def make_groups(apps, schema_editor):
     access, _ = (
         apps.get_model("contenttypes", "ContentType")
         .objects.using(alias)
-        .get_or_create(app_label="console", model="access")
+        .get_or_create(app_label="queueops_console", model="access")
     )
-    names = dict(apps.get_model("console", "Access")._meta.permissions)
+    names = dict(apps.get_model("queueops_console", "Access")._meta.permissions)
     permissions = {
         verb: apps.get_model("auth", "Permission")
         .objects.using(alias)
@@ -112,7 +112,7 @@ class Migration(migrations.Migration):
                         null=True,
                         on_delete=django.db.models.deletion.PROTECT,
                         related_name="undone_by",
-                        to="console.auditentry",
+                        to="queueops_console.auditentry",
                         verbose_name="undoes",
                     ),
                 ),
@@ -133,7 +133,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 "default_permissions": (),
-                "indexes": [models.Index(fields=["key", "at"], name="console_failed_login")],
+                "indexes": [models.Index(fields=["key", "at"], name="queueops_console_failed_login")],
             },
         ),
         migrations.CreateModel(
@@ -145,13 +145,15 @@ class Migration(migrations.Migration):
                 (
                     "entry",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="tasks", to="console.auditentry"
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="tasks",
+                        to="queueops_console.auditentry",
                     ),
                 ),
             ],
             options={
                 "default_permissions": (),
-                "indexes": [models.Index(fields=["task_id", "pool"], name="console_audited_task")],
+                "indexes": [models.Index(fields=["task_id", "pool"], name="queueops_console_audited_task")],
             },
         ),
         migrations.RunPython(make_groups, migrations.RunPython.noop, elidable=False),

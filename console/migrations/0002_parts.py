@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("console", "0001_console")]
+    dependencies = [("queueops_console", "0001_console")]
 
     operations = [
         migrations.AddField(
@@ -15,7 +15,7 @@ class Migration(migrations.Migration):
                 null=True,
                 on_delete=django.db.models.deletion.PROTECT,
                 related_name="parts",
-                to="console.auditentry",
+                to="queueops_console.auditentry",
             ),
         ),
         migrations.AddField(model_name="auditentry", name="place", field=models.TextField(null=True)),

@@ -2,7 +2,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("console", "0002_parts")]
+    dependencies = [("queueops_console", "0002_parts")]
 
     operations = [
         migrations.AlterField(

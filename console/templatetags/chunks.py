@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from django import template
+from django.utils.functional import Promise
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from console import addresses
 from console.chunk_looks import ChunkLook, look
+from console.forms import DELAYS
 from console.templatetags.console import icon
 from queueops.inspect import ChunkDetail, ChunkRow, ChunksView, Strip, TaskDetail
 from queueops.states import ChunkState
@@ -17,6 +19,12 @@ register = template.Library()
 register.simple_tag(addresses.chunks_url)
 register.simple_tag(addresses.chunk_url)
 register.simple_tag(look, name="chunk_look")
+
+
+@register.simple_tag
+def delays() -> tuple[tuple[int, str | Promise], ...]:
+    """For how long chunks can be postponed: seconds, and how that is called."""
+    return DELAYS
 
 
 @register.simple_tag

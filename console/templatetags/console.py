@@ -51,7 +51,10 @@ from queueops.states import LEASED, State
 
 register = template.Library()
 
-WORKER_ICONS = {"live": "activity", "quiet": "volume-off", "late": "alert-triangle", "stopping": "power"}
+WORKER_ICONS = {"live": "activity", "quiet": "volume-off", "late": "alert-triangle", "stopping": "power"} | {
+    "silent": "hourglass",
+    "hung": "alert-triangle",
+}
 
 register.simple_tag(addresses.task_url)
 register.simple_tag(label, name="verb_label")

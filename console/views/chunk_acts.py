@@ -18,14 +18,14 @@ from console.chunk_choice import ChunkChoice
 from console.chunk_deeds import DEEDS, STARTS, ChunkDeed, Start
 from console.confirm import is_confirmed, need
 from console.deeds import Deed
-from console.forms import ChunkForm
+from console.forms import ChunkForm, PostponeForm
 from console.models import AuditEntry, Outcome
 from console.page import Frame, page
 from console.views.task import find
 from queueops import inspect
 from queueops.inspect import ChunkDetail, TaskDetail
-from queueops.inspect.masked import KEPT, masked_data
-from queueops.inspect.redact import cut
+from queueops.inspect.redaction import KEPT, masked_data
+from queueops.redact import cut
 
 
 def act(request: HttpRequest, id: str, verb: str) -> HttpResponse:
@@ -34,9 +34,13 @@ def act(request: HttpRequest, id: str, verb: str) -> HttpResponse:
     choice = ChunkChoice.parse(request, task.pool, task.id, counts_of(task))
     if not choice.count:
         return returning.back(request, "tasks")
+    values = _values(request, verb)
     if question := _unanswered(request, deed, choice):
         return question
-    perform(request, verb, str(deed.label), choice, lambda who: chunk_calls.mend(verb, choice, who))
+    after = {name: str(value) for name, value in values.items()}
+    perform(
+        request, verb, str(deed.label), choice, lambda who: chunk_calls.mend(verb, choice, who, **values), after=after
+    )
     return returning.back(request, "tasks")
 
 
@@ -75,6 +79,16 @@ def save(request: HttpRequest, id: str, number: int) -> HttpResponse:
         return redirect(chunk_url(task.id, task.pool, number))
     form.add_error(None if entry.outcome == Outcome.REFUSED else "data", entry.detail)
     return _edit_page(request, task, chunk, form, status=422)
+
+
+def _values(request: HttpRequest, verb: str) -> dict[str, Any]:
+    """What a verb has to know beside the chunks: a postpone for how long."""
+    if verb != "postpone":
+        return {}
+    form = PostponeForm(request.POST)
+    if not form.is_valid():
+        raise SuspiciousOperation(_("Say for how long, or until when."))
+    return form.values
 
 
 def _saved(request: HttpRequest, task: TaskDetail, chunk: ChunkDetail, value: Any, *, again: bool) -> AuditEntry:
@@ -122,6 +136,7 @@ def _unanswered(request: HttpRequest, deed: ChunkDeed | Start, choice: ChunkChoi
         "choice": choice,
         "needed": needed,
         "stage": request.POST.get("stage", ""),
+        "delay": request.POST.get("delay", ""),
         "next": returning.address(request, "tasks"),
         "wrong": "confirmed" in sent,
         "reason": sent.get("reason", ""),

@@ -19,7 +19,7 @@ from console.views.chunk_acts import confirmed, counts_of
 from console.views.task import find
 from queueops import inspect
 from queueops.inspect import TaskDetail
-from queueops.inspect.masked import masked_data
+from queueops.inspect.redaction import masked_data
 
 SHOWN = 3
 

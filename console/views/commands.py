@@ -64,7 +64,7 @@ def _chosen(request: HttpRequest, deed: CommandDeed, choice: CommandChoice) -> A
             entry.after |= {f"{pool} {row.id}": {"word": row.word, "was": row.state} for row in rows}
         if entry.changed < len(choice):
             entry.outcome = Outcome.PARTLY if entry.changed else Outcome.REFUSED
-            entry.detail = "others were gone, or just being applied"
+            entry.detail = "others were gone, were not commands, or were just being applied"
     return entry
 
 

@@ -6,6 +6,7 @@ from typing import Any, NoReturn
 
 from django.http import Http404, HttpRequest, HttpResponse
 
+from console.chunk_looks import LOOKS
 from console.diagram.machine import draw
 from console.figures import figures
 from console.lane_order import busiest
@@ -32,10 +33,14 @@ def missing(request: HttpRequest) -> NoReturn:
 
 def _context() -> dict[str, Any]:
     snapshot = inspect.snapshot()
+    found = figures(snapshot)
     return {
         "version": snapshot.version,
         "snapshot": snapshot,
-        "figures": figures(snapshot),
+        "figures": found,
+        "chunk_states": [(state, look, found.chunks[state]) for state, look in LOOKS.items()]
+        if any(found.chunks.values())
+        else [],
         "lanes": busiest(snapshot.lanes, MOST_LANES),
         "machine": draw(snapshot.states, snapshot.flows),
     }

@@ -21,7 +21,7 @@ from console.views.schedules import RUNS, facts, find, record
 from queueops import control, inspect
 from queueops.errors import QueueOpsError
 from queueops.inspect import ScheduleDetail
-from queueops.inspect.masked import masked_arguments
+from queueops.inspect.redaction import masked_arguments
 from queueops.inspect.source import parameters
 
 NOTHING = {"args": "[]", "kwargs": "{}"}

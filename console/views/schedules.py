@@ -23,8 +23,8 @@ from console.natural import natural
 from console.page import fragment, page, version_of
 from queueops import control, inspect
 from queueops.inspect import ScheduleDetail
-from queueops.inspect.masked import KEPT
-from queueops.inspect.redact import cut
+from queueops.inspect.redaction import KEPT
+from queueops.redact import cut
 
 RUNS = 5
 DELETE = Deed(

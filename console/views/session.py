@@ -1,4 +1,4 @@
-"""Logging in and out: Django's own, with a limit on failures."""
+"""Logging in and out: Django's own, with a limit on tries that fail."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 
 from console import login_page
 from console.page import Frame, page
-from console.throttle import failed, wait_seconds
+from console.throttle import Attempt
 
 
 class Login(LoginView):
@@ -39,18 +39,20 @@ class Login(LoginView):
         return super().get_context_data(frame=Frame(self.request), request=self.request, **kwargs)
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        """Refuse before the password is looked at."""
-        if seconds := wait_seconds(request):
+        """Count the try, and refuse it before the password is checked."""
+        self._attempt = Attempt(request)
+        if seconds := self._attempt.wait_seconds:
             text = _("Too many failed logins. Wait %(seconds)d seconds.") % {"seconds": seconds}
             response = page(request, "failure/page.html", {"title": _("Wait"), "text": text, "status": 429}, status=429)
             response["Retry-After"] = str(seconds)
             return response
         return super().post(request, *args, **kwargs)
 
-    def form_invalid(self, form: AuthenticationForm) -> HttpResponse:
-        """Count the failure."""
-        failed(self.request)
-        return super().form_invalid(form)
+    def form_valid(self, form: AuthenticationForm) -> HttpResponse:
+        """A success does not count as a try."""
+        response = super().form_valid(form)
+        self._attempt.succeeded(self.request, response)
+        return response
 
 
 login = Login.as_view()

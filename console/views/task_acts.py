@@ -23,8 +23,8 @@ from console.permissions import Verb
 from console.views.task import find
 from queueops import control, inspect
 from queueops.inspect import TaskDetail
-from queueops.inspect.masked import KEPT, masked_arguments
-from queueops.inspect.redact import cut
+from queueops.inspect.redaction import KEPT, masked_arguments
+from queueops.redact import cut
 
 
 def act(request: HttpRequest, id: str, verb: str) -> HttpResponse:

@@ -14,6 +14,7 @@ from console.demo.place import Place
 from console.demo.rate import DEFAULT_RATE, MAX_RATE, rate, seconds
 from console.demo.reserve import DemoFailed
 from console.demo.show import Show, directory
+from console.project import packages
 
 
 class Command(BaseCommand):
@@ -34,6 +35,9 @@ class Command(BaseCommand):
 
     def handle(self, **options: Any) -> None:
         """Play; exit status 0 when it ended because it was told to, 1 when it could not go on."""
+        if lacking := packages.missing(packages.DEMO):
+            advice = "Write: pip install 'queueops[embedded,project]'"
+            raise CommandError(f"The demo needs packages that are not installed: {lacking}. {advice}")
         base = Path(getattr(settings, "BASE_DIR", None) or Path.cwd())
         place = Place(data=directory(options["data"], base), host=options["host"], port=options["port"])
         try:
