@@ -12,6 +12,7 @@ import redis
 from django.conf import settings as django_settings
 
 from queueops import registry
+from queueops.kinds import discovery
 from queueops.redis import embedded
 from queueops.redis.broker import close_brokers
 from queueops.redis.connection import connect
@@ -96,6 +97,13 @@ def namespace(redis_client: redis.Redis, settings: Any, monkeypatch: pytest.Monk
     monkeypatch.setenv("QUEUEOPS_TESTS_NAMESPACE", name)
     yield name
     close_brokers()
+
+
+@pytest.fixture(autouse=True)
+def tasks_of_tests() -> Iterator[None]:
+    """Tasks that a test defines are run by this process, or known to the processes that it starts."""
+    with discovery.tasks_run_here():
+        yield
 
 
 @pytest.fixture(autouse=True)

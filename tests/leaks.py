@@ -10,7 +10,7 @@ import psutil
 
 PATIENCE = 60.0  # seconds for what is ending to end, on a machine with much to do
 # Threads that a process has once and keeps: each is a daemon, and its name says whose it is.
-KEPT = ("queueops-waiting", "asyncio_", "ThreadPoolExecutor", "asgiref")
+KEPT = ("queueops-waiting", "queueops-events", "asyncio_", "ThreadPoolExecutor", "asgiref")
 
 
 def running() -> tuple[set[int], set[threading.Thread]]:

@@ -24,6 +24,7 @@ ON_BOTH = (
     "tests.inspecting.test_commands",
     "tests.inspecting.test_queue_tree",
     "tests.inspecting.test_trees",
+    "tests.kernel.test_push_under_lease",
 )
 """Packages and modules of composites, commands and schedules: whatever of it asks for a store runs on both."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import threading
 from collections.abc import Callable
 from itertools import islice
@@ -26,7 +27,7 @@ class Handler:
 
     def __init__(self, name: str, function: Callable[[Context], Any]) -> None:
         self.name = name
-        self.is_async = asyncio.iscoroutinefunction(function)
+        self.is_async = inspect.iscoroutinefunction(function)
         self.run = function
 
 
@@ -38,6 +39,8 @@ class Silent:
     def log(self, lease: Lease, text: str) -> None: ...
 
     def extend(self, lease: Lease, seconds: float) -> None: ...
+
+    def set_deadline(self, lease: Lease, seconds: float) -> None: ...
 
 
 class Rig:

@@ -20,7 +20,7 @@ if "QUEUEOPS_TESTS_DATA" not in os.environ:
 DATA = Path(os.environ["QUEUEOPS_TESTS_DATA"])
 if (side := os.environ.get("PYTEST_XDIST_WORKER", DATA.name)) != DATA.name:
     DATA /= side
-    DATA.mkdir()
+    DATA.mkdir(mode=0o700)
     os.environ["QUEUEOPS_TESTS_DATA"] = str(DATA)
 
 os.environ["QUEUEOPS_DATA"] = os.environ["QUEUEOPS_TESTS_DATA"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from queueops import Depends, current, task
+from queueops import Depends, Retry, current, task
 
 opened: list[str] = []
 
@@ -59,6 +59,57 @@ async def count_later(n: int):
 def fail(text: str = "broken") -> None:
     """Raise, always."""
     raise ValueError(text)
+
+
+@task()
+async def fail_later(text: str = "broken") -> None:
+    """Raise, always, on the loop."""
+    raise ValueError(text)
+
+
+@task()
+def fail_the_test() -> None:
+    """Fail the test in which it runs."""
+    import pytest
+
+    pytest.fail("as pytest-timeout does")
+
+
+@task(retries=2, retry=Retry(delay=0))
+def create_user(name: str, fails: bool = False) -> int:
+    """Write to the database, and perhaps raise after that."""
+    from django.contrib.auth.models import User
+
+    User.objects.create(username=f"{name}{User.objects.count() if fails else ''}")
+    if fails:
+        raise ValueError("after the write")
+    return User.objects.count()
+
+
+@task()
+def create_user_durably(name: str) -> int:
+    """Write to the database in a durable block."""
+    from django.contrib.auth.models import User
+    from django.db import transaction
+
+    with transaction.atomic(durable=True):
+        User.objects.create(username=name)
+    return User.objects.count()
+
+
+@task(retries=2, retry=Retry(delay=0))
+async def create_user_later(name: str) -> int:
+    """Write to the database, on the loop."""
+    from django.contrib.auth.models import User
+
+    await User.objects.acreate(username=name)
+    return await User.objects.acount()
+
+
+@task(retries=0)
+def leave() -> None:
+    """Ask the process to end."""
+    raise SystemExit
 
 
 @task(retries=3, retry_on=(OSError,))

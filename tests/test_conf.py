@@ -45,6 +45,13 @@ def test_the_environment_wins_over_the_url_of_the_settings() -> None:
     assert found.url == "redis://b"
 
 
+def test_a_wrong_url_in_the_environment_is_told_as_the_variable_that_it_is() -> None:
+    (error,) = conf.read_settings({"URL": "redis://a"}, {"QUEUEOPS_URL": "radis://u:hunter2@b"})[1]
+    assert str(error) == (
+        "The environment variable QUEUEOPS_URL is 'radis://u:***@b', but it must be a URL that begins with redis:."
+    )
+
+
 def test_durations_are_seconds_or_timedeltas() -> None:
     assert read(LEASE=timedelta(minutes=1)).lease == 60.0
     assert read(RETENTION={"failed": timedelta(days=1)}).retention["failed"] == 86400.0
@@ -134,14 +141,34 @@ def test_a_mistake_is_told_with_what_to_write_instead(raw: dict[str, Any], messa
     assert complaint(**raw) == message
 
 
-@pytest.mark.parametrize("url", ["redi://user:hunter2@host", "redis://:hunter2@", "rediss://user:hunter2@:6379/1"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        "redi://user:hunter2@host",
+        "redis://:hunter2@",
+        "rediss://user:hunter2@:6379/1",
+        "valkey://:hunter2@",
+        "valkeys://user:hunter2@:6379/1",
+        "valkey+cluster://u:hun/ter2@h",
+    ],
+)
 def test_a_wrong_url_is_told_without_its_password(url: str) -> None:
-    assert "hunter2" not in complaint(URL=url)
+    assert "ter2" not in complaint(URL=url)
 
 
 @pytest.mark.parametrize(
     "url",
-    ["redis://h", "redis://:pw@h/1", "redis://u:p@[::1]:6379?db=1", "redis://[::1]:6379?password=a@b", "rediss://h:1"],
+    [
+        "redis://h",
+        "redis://:pw@h/1",
+        "redis://u:p@[::1]:6379?db=1",
+        "redis://[::1]:6379?password=a@b",
+        "rediss://h:1",
+        "valkey://u:p@h/1",
+        "valkeys://h:1",
+        "valkey+sentinel://a,b/mine",
+        "valkeys+cluster://a,b",
+    ],
 )
 def test_a_url_with_a_host_is_taken(url: str) -> None:
     assert read(URL=url).url == url

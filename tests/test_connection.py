@@ -13,8 +13,8 @@ import redis
 
 from queueops.conf import CONNECT
 from queueops.errors import BadUrl
+from queueops.redact import DEFAULT
 from queueops.redis.connection import EmbeddedConnection, connect
-from queueops.scrub import scrub
 
 
 def options(url: str, **more: Any) -> dict[str, Any]:
@@ -54,6 +54,27 @@ def test_tls_and_sockets_have_their_own_schemes() -> None:
         assert client.connection_pool.connection_class is redis.SSLConnection
     with connect("unix:///run/redis.sock?db=2") as client:
         assert client.connection_pool.connection_class is redis.UnixDomainSocketConnection
+
+
+@pytest.mark.parametrize(("scheme", "same"), [("valkey", "redis"), ("valkeys", "rediss")])
+@pytest.mark.parametrize("rest", ["://u:p@h:7000/3", "+sentinel://u:p@a,b:27000/primary/2?sentinel_password=s"])
+def test_the_schemes_of_valkey_mean_the_same_as_those_of_redis(scheme: str, same: str, rest: str) -> None:
+    def made(url: str) -> tuple[Any, ...]:
+        with connect(url) as client:
+            pool: Any = client.connection_pool
+            plain = {name: value for name, value in pool.connection_kwargs.items() if isinstance(value, str | int)}
+            manager = getattr(pool, "sentinel_manager", None)
+            sentinels = [one.connection_pool.connection_kwargs for one in manager.sentinels] if manager else []
+            return plain, pool.connection_class, [(one["host"], one["port"], one["password"]) for one in sentinels]
+
+    assert made(scheme + rest) == made(same + rest)
+
+
+def test_a_cluster_has_a_scheme_of_valkey_too() -> None:
+    with pytest.raises(redis.ConnectionError):
+        connect("valkey+cluster://127.0.0.1:1", socket_connect_timeout=0.2)
+    with pytest.raises(BadUrl, match="database 0 only"):
+        connect("valkeys+cluster://127.0.0.1:1/2")
 
 
 def test_a_socket_works(redis_url: str) -> None:
@@ -146,6 +167,8 @@ def test_a_cluster_that_is_not_there_is_an_error_of_the_client() -> None:
         ),
         ("cannot reach redis://u:p@h: refused", "cannot reach redis://u:***@h: refused"),
         ("redis://host:6379/0", "redis://host:6379/0"),
+        ("valkey://user:a/b?c@host/0", "valkey://user:***@host/0"),
+        ("valkeys+cluster://u:a?b#c/d@e@h1,h2", "valkeys+cluster://u:***@h1,h2"),
         ("'redis://:ab/cd@host:6379/0' and a@b", "'redis://:***@host:6379/0' and a@b"),
         ("rediss+cluster://u:a?b#c/d@e@h1,h2", "rediss+cluster://u:***@h1,h2"),
         ("see https://host:8000/users/@me", "see https://host:8000/users/@me"),
@@ -153,4 +176,4 @@ def test_a_cluster_that_is_not_there_is_an_error_of_the_client() -> None:
     ],
 )
 def test_no_password_is_shown(text: str, shown: str) -> None:
-    assert scrub(text) == shown
+    assert DEFAULT.text(text) == shown

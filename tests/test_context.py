@@ -7,13 +7,15 @@ from datetime import timedelta
 
 import pytest
 
-from queueops import Group, MapReduce, chain
+from queueops import Group, Iterator, MapReduce, chain, group, inspect
 from queueops.context import Context, current, enter, leave, running
-from queueops.contracts import Lease
+from queueops.contracts import Lease, Outcome, Settlement
 from queueops.errors import BadOption, Cancelled, Interrupt, Restart
+from queueops.lease_errors import LeaseLost
 from queueops.reasons import LONGEST_REASON
+from queueops.redis.broker import get_broker
 from queueops.states import State
-from queueops.testing import eager
+from queueops.testing import eager, run_worker
 from queueops.worker import outcome
 from tests import tasks_for_tests as tasks
 
@@ -32,6 +34,9 @@ class Written:
 
     def extend(self, lease, seconds):
         self.told.append(("extend", lease.id, seconds))
+
+    def set_deadline(self, lease, seconds):
+        self.told.append(("deadline", lease.id, seconds))
 
 
 @pytest.fixture
@@ -57,11 +62,19 @@ def test_what_it_tells_goes_through_the_channel(context, channel):
     context.progress(1.5, 3)
     context.log(42)
     context.extend(timedelta(minutes=1))
+    context.extend(-0.5)
+    context.extend(timedelta(minutes=-1))
+    context.set_deadline(timedelta(minutes=1))
+    context.set_deadline(0)
     assert channel.told == [
         ("progress", "x", 1, None),
         ("progress", "x", 1.5, 3),
         ("log", "x", "42"),
         ("extend", "x", 60.0),
+        ("extend", "x", -0.5),
+        ("extend", "x", -60.0),
+        ("deadline", "x", 60.0),
+        ("deadline", "x", 0.0),
     ]
 
 
@@ -74,6 +87,17 @@ INF, NAN = float("inf"), float("nan")
 def test_progress_is_a_number_that_has_an_end(context, channel, wrong):
     with pytest.raises(BadOption, match="a number from 0 to 1e18"):
         context.progress(*wrong)
+    assert channel.told == []
+
+
+@pytest.mark.parametrize("wrong", ["1", None, True, INF, -INF, NAN, -(10**12), 10**12])
+def test_more_or_less_time_is_a_number_of_seconds(context, channel, wrong):
+    with pytest.raises(BadOption, match="seconds"):
+        context.extend(wrong)
+    with pytest.raises(BadOption, match="seconds"):
+        context.set_deadline(wrong)
+    with pytest.raises(BadOption, match="from 0 seconds"):
+        context.set_deadline(-1)
     assert channel.told == []
 
 
@@ -119,14 +143,69 @@ def test_a_generator_stops_at_the_yield_after_it_was_asked_to(channel):
     assert channel.told == [("progress", "x", 1, None)]
 
 
-def test_a_pushed_child_has_this_task_as_its_root(namespace, context):
-    child = context.push(tasks.add, 1)
-    assert child.state is State.PENDING
+@pytest.fixture
+def running_context(namespace, channel):
+    """The context of a task that holds a lease in the store."""
+    tasks.add.using(id="x").push(1)
+    (lease,) = get_broker().exchange("default", "w1", want=1).leases
+    token = enter(Context(lease, tasks.add.handler, channel))
+    yield current()
+    leave(token)
+
+
+WAYS_TO_PUSH = [
+    lambda context: context.push(tasks.add, 1),
+    lambda context: asyncio.run(context.apush(tasks.add, 1)),
+    lambda context: context.postpone(0, tasks.add, 1),
+    lambda context: asyncio.run(context.apostpone(0, tasks.add, 1)),
+    lambda context: context.push_many(tasks.add, [(1,), ((2,), {})])[0],
+    lambda context: context.push_many(Doubled, [(1,)])[0],
+    lambda context: context.push(tasks.add.s(1)),
+    lambda context: context.push(tasks.add.using(pool="mail"), 1),
+    lambda context: context.push(Doubled, 1),
+    lambda context: context.push(Counted),
+    lambda context: context.push(Both, 1),
+    lambda context: context.push(chain(tasks.add.s(1), tasks.add.s())),
+    lambda context: context.push(group(tasks.add.s(1), tasks.add.using(pool="mail").s(2))),
+    lambda context: context.postpone(60, chain(tasks.add.s(1), tasks.add.s())),
+]
+
+
+@pytest.mark.parametrize("push", WAYS_TO_PUSH)
+def test_a_pushed_child_has_this_task_as_its_root(running_context, push):
+    child = push(running_context)
+    assert get_broker().record(child.pool, child.id).root == "x"
+
+
+@pytest.mark.parametrize("push", WAYS_TO_PUSH)
+def test_a_task_that_lost_its_lease_pushes_no_child(running_context, push):
+    lease = running_context.lease
+    get_broker().exchange("default", "w1", settle=[Settlement(lease.id, lease.fence, Outcome.RELEASE)])
+    with pytest.raises(LeaseLost, match="wrote nothing"):
+        push(running_context)
+    assert len(list(get_broker().client.scan_iter("*:task:*"))) == 1
+
+
+def test_a_plain_push_within_a_task_asks_for_no_lease(running_context):
+    lease = running_context.lease
+    get_broker().exchange("default", "w1", settle=[Settlement(lease.id, lease.fence, Outcome.RELEASE)])
+    assert tasks.add.push(1).state is State.PENDING
+
+
+@pytest.mark.parametrize("wrong", [print, "tests.add", tasks.add.s(1), chain(tasks.add.s(1))])
+def test_many_calls_are_those_of_a_task_or_a_class(context, wrong):
+    with pytest.raises(BadOption, match="a task or a class, whose calls follow as a list"):
+        context.push_many(wrong, [(1,)])
 
 
 class Both(Group):
     def init(self, n):
         return [tasks.add.s(n), tasks.add.s(n + 1)]
+
+
+class Counted(Iterator):
+    def iterate(self, state):
+        return None
 
 
 class Doubled(MapReduce):
@@ -166,3 +245,11 @@ def test_what_can_be_pushed_by_nobody_is_refused(context, wrong):
     with eager() as broker, pytest.raises(BadOption, match="a task or a class with its arguments"):
         context.push(*wrong)
     assert broker.records == {}
+
+
+def test_a_task_that_restarts_itself_says_so_in_its_log(namespace):
+    handle = tasks.come_again.push()
+    run_worker()
+    assert handle.result(timeout=60) == 2
+    lines = inspect.task(handle.id).timeline
+    assert [moment.text for moment in lines if "restarted itself" in moment.text] == ["restarted itself"]

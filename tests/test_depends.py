@@ -23,6 +23,8 @@ class Quiet:
 
     def extend(self, lease, seconds): ...
 
+    set_deadline = extend
+
 
 def run(func):
     handler = handler_for(func, "t", (Exception,))

@@ -21,6 +21,7 @@ from queueops.redis.broker import get_broker
 from queueops.redis.reader import Reader
 from queueops.states import State
 from queueops.testing import run_worker
+from tests import results_for_tests as results
 from tests import tasks_for_tests as tasks
 from tests.waiting import wait_until
 
@@ -122,7 +123,7 @@ def test_a_waiter_gets_the_result_when_the_task_ends(namespace, later):
 
 
 def test_a_result_of_none_is_a_result(namespace):
-    handle = tasks.add.using(id="x").push(1)
+    handle = results.maybe.using(id="x").push()
     lease = get_broker().exchange("default", "w", want=1).leases[0]
     end = queueops.contracts.Settlement(lease.id, lease.fence, queueops.contracts.Outcome.SUCCESS)
     get_broker().exchange("default", "w", settle=[end])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import logging
 import subprocess
@@ -92,3 +93,72 @@ def test_configure_sends_json_to_stderr() -> None:
 def test_an_unknown_format_is_told() -> None:
     with pytest.raises(BadOption, match="text or json"):
         configure("xml")
+
+
+SECRET = "hunter2"
+HOSTILE = f"redis://u:{SECRET}@h\r\n2026-01-01 ERROR forged\x9b31m\u2028\x85\u202e"
+
+
+def plain_line(*arguments: Any, **more: Any) -> str:
+    """A line of the worker's logger, as a project with a formatter of its own writes it."""
+    stream = io.StringIO()
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(logging.Formatter("%(levelname)s %(message)s"))
+    logger = logging.getLogger("queueops.worker")
+    logger.addHandler(handler)
+    try:
+        logger.warning(*arguments, **more)
+    finally:
+        logger.removeHandler(handler)
+    return stream.getvalue()
+
+
+def test_our_lines_are_masked_and_stay_one_line_in_a_format_of_the_project_too() -> None:
+    for line in (
+        plain_line("Task %s waits after %d: %s", "a\nb", 3, ValueError(HOSTILE)),
+        plain_line("Task %(id)s waits after 3: %(why)s", {"id": "a\nb", "why": HOSTILE}),
+        plain_line(f"Task a\nb waits after 3: {HOSTILE}"),
+    ):
+        assert line.startswith("WARNING Task a\\nb waits after 3: redis://u:***@h")
+        assert len(line.splitlines()) == 1
+        assert "\u202e" not in line
+
+
+def test_a_traceback_is_masked_in_a_format_of_the_project_too() -> None:
+    error = ValueError(f"password={SECRET}")
+    line = plain_line("It failed: %s", "x", exc_info=(type(error), error, None))
+    assert "ValueError: password=[redacted]" in line
+    assert SECRET not in line
+
+
+def test_error_trackers_still_group_by_the_text_of_the_message() -> None:
+    heard: list[logging.LogRecord] = []
+
+    class Tracker(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            heard.append(record)
+
+    tracker = Tracker()
+    logger = logging.getLogger("queueops.worker")
+    logger.addHandler(tracker)
+    logger.warning("Task %s failed %d times", "7", 3)
+    logger.removeHandler(tracker)
+    assert (heard[0].msg, heard[0].args) == ("Task %s failed %d times", ("7", 3))
+
+
+@pytest.mark.parametrize("formatter", [TextFormatter(), JsonFormatter()])
+def test_a_hostile_text_is_one_line_for_each_reader(formatter: logging.Formatter) -> None:
+    line = formatter.format(record("task %s", HOSTILE, what=HOSTILE, token=SECRET))
+    assert len(line.splitlines()) == 1
+    assert SECRET not in line
+    assert not any(sign in line for sign in "\x9b\u2028\x85\u202e\x1b")
+
+
+def test_what_is_added_is_masked_by_its_name() -> None:
+    assert as_json("x", api_key=SECRET, told={"Api-Token": 5})["api_key"] == "[redacted]"
+    assert as_json("x", told={"Api-Token": 5})["Api-Token"] == "[redacted]"
+
+
+def test_a_line_is_masked_while_the_settings_are_wrong(settings: Any) -> None:
+    settings.QUEUEOPS = {"REDACT": 5}
+    assert SECRET not in TextFormatter().format(record(f"password={SECRET}"))

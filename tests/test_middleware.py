@@ -32,6 +32,31 @@ class Outer:
             seen.append("outer left")
 
 
+class Inner(Outer):
+    """The same, with another name."""
+
+    def __call__(self, run):
+        seen.append(f"inner {run.id}")
+        try:
+            return self.get_result(run)
+        finally:
+            seen.append("inner left")
+
+
+class AsyncInner:
+    """The same on the loop."""
+
+    def __init__(self, get_result):
+        self.get_result = get_result
+
+    async def __call__(self, run):
+        seen.append(f"inner {run.id}")
+        try:
+            return await self.get_result(run)
+        finally:
+            seen.append("inner left")
+
+
 class Doubling(Outer):
     """Replaces the result."""
 
@@ -88,6 +113,15 @@ def test_the_first_is_the_outermost_and_all_are_built_once(settings):
     assert run(lambda: 2) == 4
     assert run(lambda: 3) == 6
     assert seen == ["built", "built", "outer x", "outer left", "outer x", "outer left"]
+
+
+@pytest.mark.parametrize("inner", ["Inner", "AsyncInner"])
+@pytest.mark.parametrize("func", [plain, later])
+def test_the_first_of_two_is_entered_first_and_left_last(settings, func, inner):
+    settings.QUEUEOPS = {"MIDDLEWARE": [f"{__name__}.Outer", f"{__name__}.{inner}"]}
+    run(func)
+    entered = [each for each in seen if each != "built"]
+    assert entered == ["outer x", "inner x", "inner left", "outer left"]
 
 
 @pytest.mark.parametrize("name", ["Outer", "AsyncDoubling"])

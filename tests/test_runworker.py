@@ -8,16 +8,18 @@ from unittest import mock
 import pytest
 from django.core.management import call_command
 
-from queueops import MapReduce, registry, task
+from queueops import MapReduce, registry, task, warn_once
 from queueops.management.commands import runworker
 
 
 @pytest.fixture(autouse=True)
 def own_tasks() -> Iterator[None]:
+    warn_once.forget()
     with mock.patch.dict(registry._handlers, clear=True), mock.patch.dict(registry._places, clear=True):
         task(name="shop.mail", pool="mail")(lambda: None)
         task(name="shop.index")(lambda: None)
-        type("Count", (MapReduce,), {"pool": "numbers", "name": "shop.count", "__module__": __name__})
+        own = {"pool": "numbers", "name": "shop.count", "__module__": __name__, "process": lambda self, chunk: chunk}
+        type("Count", (MapReduce,), own)
         yield
 
 

@@ -202,7 +202,7 @@ def test_arguments_that_a_newer_function_no_longer_takes_are_told_as_at_a_push()
     def renamed(x, y): ...
 
     data = Plan(older, "t").encode((1, 2, 3), {})
-    with pytest.raises(BadArguments, match=r"it takes at most 1 positional arguments, but 3 were given\.$"):
+    with pytest.raises(BadArguments, match=r"it takes at most 1 positional argument, but 3 were given\.$"):
         Plan(newer, "t").decode(data)
     with pytest.raises(BadArguments, match=r"there is no parameter 'b'"):
         Plan(renamed, "t").decode(Plan(older, "t").encode((1,), {"b": 2, "c": 3}))

@@ -24,6 +24,25 @@ def test_none_is_no_unique_id_and_each_call_gets_one_of_its_own(namespace):
     registry.unregister("task", sometimes.name)
 
 
+@pytest.mark.parametrize(
+    "unique",
+    [
+        lambda **kwargs: f"{kwargs['user']}:{kwargs.get('tenant', 'none')}",
+        lambda user, tenant="none", **_: f"{user}:{tenant}",
+        lambda user, **kwargs: f"{user}:{kwargs.get('tenant', 'none')}",
+    ],
+    ids=["all by name", "one of them named", "all but one by name"],
+)
+def test_what_makes_the_id_sees_the_named_arguments_that_the_task_takes_as_its_rest(namespace, unique):
+    @task(unique=unique)
+    def of_tenant(user, **rest): ...
+
+    assert of_tenant.push(1, tenant="a").id == "1:a"
+    assert of_tenant.push(1, tenant="b", more=True).id == "1:b"
+    assert of_tenant.push(user=1).id == "1:none"
+    registry.unregister("task", of_tenant.name)
+
+
 def test_any_name_can_be_that_of_an_argument(namespace):
     @task
     def takes_all(*args, **kwargs):

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import pickle
 
 import pytest
 from asgiref.sync import async_to_sync
+from django.conf import settings as django_settings
 from django.contrib.auth.models import User
 from django.utils.translation import get_language
 
-from queueops import TaskCancelled, TaskFailed, chain, get, task_failed, testing
+from queueops import BrokerUnavailable, TaskCancelled, TaskFailed, chain, get, group, task_failed, testing
 from queueops.errors import NotEncodable, UnknownTask
 from queueops.redis import broker as brokers
+from queueops.redis import embedded
 from queueops.states import State
 from queueops.testing import eager, run_worker
 from tests import tasks_for_tests as tasks
@@ -65,7 +68,7 @@ def test_eager_works_in_async_code():
     async def main():
         with eager():
             sync = tasks.add_later.push(1)
-            return [sync.result(), await (await tasks.add_later.apush(2)).aresult()]
+            return [await sync.aresult(), await (await tasks.add_later.apush(2)).aresult()]
 
     assert asyncio.run(main()) == [2, 3]
 
@@ -145,3 +148,73 @@ def test_a_namespace_begins_empty_and_leaves_nothing(namespace, redis_client, se
     assert settings.QUEUEOPS["NAMESPACE"] != name
     assert not redis_client.keys(f"*{name}*")
     assert outside.state == State.PENDING
+
+
+def test_a_handle_of_an_eager_task_answers_after_the_block(settings):
+    settings.QUEUEOPS = {"URL": "redis://127.0.0.1:1"}
+    with eager():
+        added, failed = tasks.add.push(1, 2), tasks.fail.push("oh")
+        both = group(tasks.add.s(1), tasks.add.s(2)).push()
+        found = get(added.id)
+    assert (added.result(), both.result(timeout=5), found.result()) == (3, [2, 3], 3)
+    assert asyncio.run(added.aresult()) == 3
+    assert (failed.state, failed.status().attempt) == (State.FAILED, 3)
+    with pytest.raises(TaskFailed, match="ValueError: oh"):
+        failed.result()
+
+
+def test_a_retry_of_an_eager_task_after_the_block_is_eager_too(settings):
+    settings.QUEUEOPS = {"URL": "redis://127.0.0.1:1"}
+    with eager() as broker:
+        parent = tasks.parent.push(1)
+    first = parent.result()
+    assert parent.retry()
+    assert parent.result() != first
+    assert {record.id for record in broker.records.values()} >= {first, parent.result()}
+
+
+def test_a_handle_of_an_eager_task_is_pickled_without_its_store(namespace):
+    with eager():
+        handle = tasks.add.push(1)
+    copied = pickle.loads(pickle.dumps(handle))
+    assert (copied, copied.word, copied.uid) == (handle, handle.word, handle.uid)
+    assert copied.state is None
+
+
+def test_a_namespace_without_a_store_fails_once_and_with_our_own_error(settings):
+    settings.QUEUEOPS = {"URL": "redis://127.0.0.1:1"}
+    entered = []
+    with pytest.raises(BrokerUnavailable, match=r"127\.0\.0\.1:1"), testing.namespace():
+        entered.append(True)
+    assert not entered
+
+
+def test_a_store_that_goes_during_a_test_does_not_hide_its_error(empty_directory):
+    def run():
+        with testing.namespace(embedded.start(empty_directory).url):
+            embedded.stop(empty_directory)
+            raise AssertionError("of the test")
+
+    with pytest.raises(AssertionError, match="of the test") as caught:
+        run()
+    (note,) = caught.value.__notes__
+    assert "could not be removed: Redis at unix:" in note
+
+
+def test_a_store_that_goes_during_a_test_is_told_with_our_own_error(empty_directory):
+    url = embedded.start(empty_directory).url
+    with pytest.raises(BrokerUnavailable), testing.namespace(url):
+        embedded.stop(empty_directory)
+
+
+def test_the_fixture_is_the_name_of_the_namespace_and_has_what_the_package_has(store, queueops, queueops_namespace):
+    assert isinstance(queueops, str)
+    assert queueops_namespace == queueops
+    assert django_settings.QUEUEOPS["NAMESPACE"] == queueops
+    assert queueops.get("nothing") is None
+    assert queueops.TaskFailed is TaskFailed
+    handle = queueops.TaskHandle("gone")
+    with pytest.raises(queueops.TaskGone):
+        handle.result(timeout=0)
+    with pytest.raises(AttributeError, match="module 'queueops' has no attribute 'bogus'"):
+        _ = queueops.bogus

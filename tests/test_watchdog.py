@@ -17,6 +17,7 @@ from django.core.management import call_command
 from queueops import conf, get
 from queueops.redis import keys
 from queueops.redis.broker import RedisBroker, get_broker
+from queueops.redis.reader import Reader
 from queueops.watchdog import Watchdog
 from tests.tasks_for_tests import add
 from tests.waiting import wait_until
@@ -31,7 +32,7 @@ def _tick(broker: RedisBroker) -> dict[str, dict[str, int]]:
 def test_a_name_that_can_be_no_pool_stops_nobody() -> None:
     broker = get_broker()
     handle = add.push(1, 2)
-    broker.client.sadd(keys.pools(conf.current().namespace), b"\xff\xfe", b"a b")
+    broker.client.sadd(keys.pools(conf.current().namespace)[0], b"\xff\xfe", b"a b")
     assert broker.pools() == ["default"]
     assert "default" in _tick(broker)
     assert handle.state == "pending"
@@ -53,7 +54,7 @@ def test_a_full_store_is_watched_over_in_every_pool(namespace: str) -> None:
     broker.client.config_set("maxmemory", 1)
     try:
         wait_until(lambda: _tick(broker) and {handle.state for handle in handles} == {"pending"}, 60)
-        assert all(broker.snapshots(["aaa", "bbb"]).values())
+        assert all(Reader(broker).snapshots(["aaa", "bbb"]).values())
     finally:
         broker.client.config_set("maxmemory", 0)
 

@@ -8,8 +8,10 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
-from urllib.error import URLError
+from sqlite3 import connect
+from urllib.error import HTTPError, URLError
 from urllib.request import urlopen
 
 import pytest
@@ -17,41 +19,13 @@ import pytest
 from queueops.redis import embedded
 from tests.topology import free_ports
 from tests.waiting import wait_until
+from tests.wheels import ROOT, SETTINGS, URLS, build, run
 
-ROOT = Path(__file__).parents[1]
-SETTINGS = """
-from pathlib import Path
-BASE_DIR = Path(__file__).parent
-SECRET_KEY = "somebody else's"
-DEBUG = True
-ROOT_URLCONF = "urls"
-ALLOWED_HOSTS = ["127.0.0.1"]
-USE_TZ = True
-INSTALLED_APPS = [
-    "django.contrib.auth", "django.contrib.contenttypes", "django.contrib.sessions", "django.contrib.messages",
-    "django.contrib.staticfiles", "queueops", "console",
-]
-MIDDLEWARE = [
-    "django.contrib.sessions.middleware.SessionMiddleware",
-    "django.middleware.csrf.CsrfViewMiddleware",
-    "django.contrib.auth.middleware.AuthenticationMiddleware",
-    "django.contrib.messages.middleware.MessageMiddleware",
-]
-TEMPLATES = [{
-    "BACKEND": "django.template.backends.django.DjangoTemplates",
-    "APP_DIRS": True,
-    "OPTIONS": {"context_processors": [
-        "django.template.context_processors.request",
-        "django.contrib.auth.context_processors.auth",
-        "django.contrib.messages.context_processors.messages",
-    ]},
-}]
-DATABASES = {"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": BASE_DIR / "db.sqlite3"}}
-STATIC_URL = "/assets/"
-"""
-URLS = """
-from django.urls import include, path
-urlpatterns = [path("ops/", include("console.urls"))]
+THEIR_MODEL = """
+from django.db import models
+
+class AuditEntry(models.Model):
+    text = models.TextField()
 """
 
 THEIR_TEST = """
@@ -77,10 +51,7 @@ def test_double(queueops_worker, queueops_store):
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The wheel, built from this tree."""
-    target = tmp_path_factory.mktemp("dist")
-    run(["-m", "hatchling", "build", "--target", "wheel", "--directory", str(target)], cwd=ROOT)
-    (built,) = target.glob("*.whl")
-    return built
+    return build(tmp_path_factory.mktemp("dist"))
 
 
 @pytest.fixture(scope="module")
@@ -116,14 +87,6 @@ def environment(project: Path) -> dict[str, str]:
     return clean | {"PYTHONPATH": f"{project / 'site'}{os.pathsep}{project}", "DJANGO_SETTINGS_MODULE": "settings"}
 
 
-def run(command: list[str], cwd: Path, env: dict[str, str] | None = None) -> str:
-    done = subprocess.run(
-        [sys.executable, *command], cwd=cwd, env=env, capture_output=True, text=True, timeout=300, check=False
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
-
-
 def django(project: Path, *arguments: str) -> str:
     return run(["-m", "django", *arguments], project, environment(project))
 
@@ -137,14 +100,17 @@ def status(url: str) -> int:
     try:
         with urlopen(url, timeout=60) as answer:
             return int(answer.status)
-    except URLError as error:
-        return getattr(error, "code", 0)
+    except HTTPError as error:
+        with error:
+            return error.code
+    except URLError:
+        return 0
 
 
 def test_the_wheel_has_all_that_the_apps_need_and_nothing_of_the_tests(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     assert {name.partition("/")[0] for name in names if ".dist-info" not in name} == {"queueops", "console"}
-    assert "queueops/py.typed" in names
+    assert {"queueops/py.typed", "console/py.typed"} <= set(names)
     assert len(names) == len(set(names))
     source = {str(path.relative_to(ROOT)) for path in (ROOT / "queueops/redis/lua").rglob("*.lua")}
     assert source
@@ -181,6 +147,23 @@ def test_a_run_of_tests_has_a_store_of_its_own_that_ends_with_it(project: Path, 
 def test_the_project_passes_its_checks_and_misses_no_migration(project: Path) -> None:
     assert "no issues" in django(project, "check")
     assert "No changes" in django(project, "makemigrations", "--check", "--dry-run")
+
+
+def test_a_project_may_have_an_app_of_its_own_with_the_label_console(project: Path, tmp_path: Path) -> None:
+    theirs = tmp_path / "shop" / "console"
+    theirs.mkdir(parents=True)
+    (theirs / "__init__.py").touch()
+    (theirs / "models.py").write_text(THEIR_MODEL)
+    database = "DATABASES = {'default': {'ENGINE': 'django.db.backends.sqlite3', 'NAME': 'with-shop.sqlite3'}}\n"
+    apps = "INSTALLED_APPS = [*INSTALLED_APPS, 'shop.console']\nDEFAULT_AUTO_FIELD = 'django.db.models.AutoField'\n"
+    (tmp_path / "with_shop.py").write_text(f"from settings import *\n{apps}{database}")
+    env = environment(project) | {"DJANGO_SETTINGS_MODULE": "with_shop"}
+    env["PYTHONPATH"] += f"{os.pathsep}{tmp_path}"
+    assert "no issues" in run(["-m", "django", "check"], tmp_path, env)
+    run(["-m", "django", "migrate", "--run-syncdb", "--verbosity", "0"], tmp_path, env)
+    with closing(connect(tmp_path / "with-shop.sqlite3")) as database_of_the_shop:
+        tables = {name for (name,) in database_of_the_shop.execute("SELECT name FROM sqlite_master")}
+    assert {"console_auditentry", "queueops_console_auditentry"} <= tables
 
 
 def test_the_login_page_and_all_that_it_asks_for_are_served(address: str) -> None:

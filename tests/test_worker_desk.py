@@ -26,11 +26,11 @@ pytestmark = pytest.mark.usefixtures("namespace")
 @pytest.fixture
 def desk():
     broker, table = get_broker(), SlotTable(2)
-    channel = WorkerChannel(broker, lambda lease, seconds: None)
+    channel = WorkerChannel(broker, lambda lease, seconds: None, lambda lease, seconds: None)
     prefetch = Prefetch(1, 0)
     executor = Executor(1, table, channel, lambda: None, lambda: None)
     watch, outbox = Watch(executor, prefetch), Outbox(broker, lambda pool: None)
-    desk = Desk(WorkerOptions(threads=1), "w1", broker, executor, watch, prefetch, channel, outbox)
+    desk = Desk(WorkerOptions(threads=1), "w1", broker, executor, watch, prefetch, channel, outbox, lambda ended: None)
     yield desk
     outbox.close(60)
     desk.stations[0].courier.close()

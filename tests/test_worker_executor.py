@@ -8,12 +8,16 @@ from contextvars import ContextVar
 from typing import Any
 
 import pytest
-from django.db import connection
+from asgiref.sync import sync_to_async
+from django.db import connection, connections
 
+from queueops import conf, registry
 from queueops.context import Context
-from queueops.contracts import Outcome
-from queueops.errors import Interrupt, SoftTimeout
+from queueops.contracts import Handler, Lease, Outcome
+from queueops.errors import Interrupt, NotEncodable, PayloadTooLarge, SoftTimeout
 from queueops.signals import task_failed, task_retried, task_succeeded
+from queueops.worker.slot import Slot
+from queueops.worker.slots import Condition
 from tests.rig import Rig, answer
 from tests.waiting import wait_until
 
@@ -42,6 +46,22 @@ def test_an_unknown_name_is_said_to_be_unknown(rig: Rig) -> None:
     (end,) = rig.ends()
     assert end.outcome is Outcome.UNKNOWN
     assert b"nobody-knows-me" in end.value
+
+
+@pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt(), GeneratorExit(), ImportError("gone")])
+def test_code_that_ends_the_process_when_it_is_loaded_ends_its_task_alone(rig: Rig, error: BaseException) -> None:
+    def load(name: str) -> Handler | None:
+        raise error
+
+    registry.register_resolver("breaks-when-loaded", load)
+    try:
+        rig.executor.submit([Lease(id="x", fence=1, name="broken.task", kind="breaks-when-loaded")])
+    finally:
+        registry.unregister_resolver("breaks-when-loaded")
+    (end,) = rig.ends()
+    assert end.outcome is Outcome.UNKNOWN
+    assert f"the code of 'broken.task' cannot be loaded: {type(error).__name__}".encode() in end.value
+    assert rig.run(lambda context: 1).value == b"1"
 
 
 def test_threads_are_started_as_they_are_needed_and_no_more(make_rig: Callable[[int], Rig]) -> None:
@@ -97,6 +117,20 @@ def test_what_was_not_started_can_be_taken_back_in_its_order(rig: Rig) -> None:
     rig.ends(2)
 
 
+@pytest.mark.parametrize("function", [lambda context: 1, answer])
+def test_what_was_claimed_before_the_supervisor_took_over_is_given_back_and_not_started(
+    rig: Rig, function: Callable[[Context], Any]
+) -> None:
+    name = rig.task(function)
+    rig.table.condition = Condition.SILENT
+    rig.submit(name)
+    (end,) = rig.ends()
+    assert end.outcome is Outcome.RELEASE
+    rig.executor.epoch = rig.table.epoch
+    rig.submit(name)
+    assert rig.ends(2)[1].outcome is Outcome.SUCCESS
+
+
 def test_context_variables_do_not_pass_from_task_to_task(make_rig: Callable[[int], Rig]) -> None:
     rig = make_rig(1)
 
@@ -120,6 +154,27 @@ def test_database_connections_are_closed_after_each_task_as_after_a_request(make
 
     rig.submit(rig.task(query), 3)
     assert {end.value for end in rig.ends(3)} == {b"false"}
+
+
+def query(context: Context) -> None:
+    connection.ensure_connection()
+    opened.append(connections["default"])
+
+
+async def query_later(context: Context) -> None:
+    await sync_to_async(query)(context)
+
+
+opened: list[Any] = []
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("function", [query, query_later])
+def test_database_connections_are_closed_while_the_slot_rests(rig: Rig, function: Callable[[Context], Any]) -> None:
+    opened.clear()
+    rig.run(function)
+    (wrapper,) = opened  # of a thread that waits for its next task
+    wait_until(lambda: wrapper.connection is None)
 
 
 def test_a_failure_is_one_line_of_the_log_with_its_facts_for_machines(
@@ -165,6 +220,79 @@ def test_signals_are_sent_with_what_became_of_the_task(rig: Rig) -> None:
         for signal, receiver in with_receivers:
             signal.disconnect(receiver)
     assert told == ["succeeded 1", "retried broken", "failed broken"]
+
+
+def returns_an_object(context: Context) -> object:
+    return object()
+
+
+async def returns_an_object_later(context: Context) -> object:
+    return object()
+
+
+def returns_too_much(context: Context) -> str:
+    return "x" * (conf.current().payload_limit + 1)
+
+
+async def returns_too_much_later(context: Context) -> str:
+    return "x" * (conf.current().payload_limit + 1)
+
+
+@pytest.mark.parametrize("hears_of_successes", [False, True])
+@pytest.mark.parametrize(
+    ("function", "kind"),
+    [
+        (returns_an_object, NotEncodable),
+        (returns_an_object_later, NotEncodable),
+        (returns_too_much, PayloadTooLarge),
+        (returns_too_much_later, PayloadTooLarge),
+    ],
+)
+def test_a_result_that_cannot_be_stored_fails_in_the_log_and_to_the_receivers_of_task_failed(
+    rig: Rig,
+    function: Callable[[Context], Any],
+    kind: type[Exception],
+    hears_of_successes: bool,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    errors: list[BaseException | None] = []
+    succeeded: list[Any] = []
+
+    def on_failure(error: BaseException | None, **_: Any) -> None:
+        errors.append(error)
+
+    def on_success(result: Any, **_: Any) -> None:
+        succeeded.append(result)
+
+    task_failed.connect(on_failure)
+    if hears_of_successes:
+        task_succeeded.connect(on_success)
+    try:
+        end = rig.run(function, retries=3)
+    finally:
+        task_failed.disconnect(on_failure)
+        task_succeeded.disconnect(on_success)
+    assert (end.outcome, end.delay_ms) == (Outcome.ERROR, -1)
+    assert ([type(error) for error in errors], succeeded) == ([kind], [])
+    (line,) = [record for record in caplog.records if record.name == "queueops.worker"]
+    assert f"failed: queueops.errors.{kind.__name__}" in line.getMessage()
+
+
+@pytest.mark.parametrize("function", [returns_an_object, returns_an_object_later])
+def test_an_interrupt_that_meets_the_end_of_a_task_whose_result_cannot_be_stored_leaves_the_thread_whole(
+    make_rig: Callable[[int], Rig], monkeypatch: pytest.MonkeyPatch, function: Callable[[Context], Any]
+) -> None:
+    rig = make_rig(1)
+
+    def interrupted(slot: Slot) -> None:
+        raise SoftTimeout(seconds=1)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Slot, "close", interrupted)
+        end = rig.run(function)
+    assert (end.outcome, end.title.split(":")[0]) == (Outcome.ERROR, "queueops.errors.NotEncodable")
+    rig.submit(rig.task(answer))
+    assert rig.ends(2)[1].value == b"42"
 
 
 @pytest.mark.parametrize("error", [SystemExit(2), KeyboardInterrupt(), GeneratorExit(), MemoryError()])

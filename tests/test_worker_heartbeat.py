@@ -36,7 +36,8 @@ def store() -> Store:
 @pytest.fixture
 def beat(store: Store):
     table = SlotTable(2)
-    executor = Executor(1, table, WorkerChannel(store, lambda lease, seconds: None), lambda: None, lambda: None)
+    channel = WorkerChannel(store, lambda lease, seconds: None, lambda lease, seconds: None)
+    executor = Executor(1, table, channel, lambda: None, lambda: None)
     heart = Heartbeat(WorkerOptions(threads=1), executor)
 
     def send(*pools: str, state: str = "live", done: int = 0) -> list[tuple[str, Any]]:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 
 import pytest
 
-from queueops import chain, task
+from queueops import chain, current, task
 from queueops.redis.broker import get_broker
 from queueops.states import TERMINAL
 from queueops.worker.bell import Bell
 from queueops.worker.child import work_in_the_background
 from queueops.worker.loop import Loop
 from queueops.worker.options import WorkerOptions
-from queueops.worker.slots import SlotTable
+from queueops.worker.slots import Condition, SlotTable
+from queueops.worker.watch import PRECISION
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.usefixtures("namespace")
@@ -83,6 +85,67 @@ def test_a_tasks_thread_makes_the_turn_of_a_loop_that_sleeps(running):
     running.turn_in(lambda: turns.append(threading.get_ident()))
     chain(*[wait_for_the_loop.si()] * 10).push().result(60)
     assert set(turns) - {running.thread.ident}
+
+
+def test_a_process_that_wakes_up_after_its_supervisor_spoke_for_it_says_so_and_goes_on(running):
+    broker = get_broker()
+    key = broker.keys("default").worker("w1")
+    wait_until(lambda: broker.client.hget(key, "state") == b"live")
+    broker.beat("default", "w1", {"state": "silent"})
+    running.table.condition = Condition.SILENT
+    running.bell.ring()
+    wait_until(lambda: broker.client.hget(key, "state") == b"live")
+    wait_for_the_loop.push().result(60)
+
+
+def test_a_task_whose_outcome_has_been_told_is_no_suspect_when_the_process_dies(running):
+    for _ in range(20):
+        wait_for_the_loop.push().result(60)
+        wait_until(lambda: running.table.ended() == [])
+
+
+def test_a_loop_that_sleeps_tells_until_when(running):
+    wait_until(lambda: running.table.last_sign > time.monotonic() + 1)
+
+
+promises: list[float] = []
+
+
+@task(name="tests.reads-until-when-the-loop-sleeps")
+def note_promise() -> None:
+    promises.append(Running.now.table.last_sign - time.monotonic())
+
+
+def test_a_loop_has_taken_its_promise_to_sleep_back_before_a_task_begins(running):
+    for _ in range(50):
+        wait_until(lambda: sleeps(running) and running.table.last_sign > time.monotonic() + 1)
+        note_promise.push().result(60)
+    assert max(promises) < 2 * PRECISION
+
+
+released = threading.Event()
+
+
+@task(name="tests.extends-its-limit", timeout=60)
+def extend_and_wait() -> None:
+    current().extend(1000)
+    assert released.wait(60)
+
+
+def test_the_supervisor_is_told_the_new_hard_limit_of_a_task_that_asks_for_more_time(running):
+    released.clear()
+    handle = extend_and_wait.push()
+    try:
+        wait_until(lambda: limits(running) == [1060 + 106], say=lambda: limits(running))
+    finally:
+        released.set()
+    handle.result(60)
+    wait_until(lambda: limits(running) == [])
+
+
+def limits(running) -> list[int]:
+    """The hard limits in the table that the supervisor reads, in seconds after the start of each task."""
+    return [round(found.deadline - found.started) for found in running.table.running()]
 
 
 @pytest.mark.skipif(not hasattr(os, "SCHED_BATCH"), reason="this system has no such policy")

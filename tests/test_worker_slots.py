@@ -11,7 +11,7 @@ from queueops.errors import Interrupt
 from queueops.worker import heir
 from queueops.worker.process import describe_end
 from queueops.worker.slot import Slot
-from queueops.worker.slots import NEVER, Farewell, SlotTable
+from queueops.worker.slots import NEVER, Condition, Farewell, SlotTable
 from tests.waiting import wait_until
 
 
@@ -114,6 +114,67 @@ def test_whether_a_process_began_anything_can_still_be_read_when_nothing_runs() 
     table.clear(1)
     table.retiring = True
     assert (table.used, table.retiring, table.farewell) == (True, True, Farewell.NONE)
+    table.close()
+
+
+def test_the_newest_fence_that_was_started_is_known_for_each_pool_after_its_task_has_ended() -> None:
+    table = SlotTable(2, ("mail", "default"))
+    table.start(0, "a", "mail", 7, 1.0, NEVER, 1)
+    table.clear(0)
+    table.start(0, "b", "default", 3, 1.0, NEVER, 1)
+    table.start(1, "c", "default", 2, 1.0, NEVER, 1)
+    table.clear(1)
+    assert (table.newest_started("mail"), table.newest_started("default")) == (7, 3)
+    assert [(running.slot, running.id, running.pool) for running in table.running()] == [(0, "b", "default")]
+    table.close()
+
+
+def test_a_process_is_alive_until_the_moment_that_it_has_told_or_has_answered() -> None:
+    table = SlotTable(1)
+    table.answer(5.0)
+    assert table.last_sign == 0.0  # its main loop has not begun
+    table.expect(3.0)
+    assert table.last_sign == 5.0
+    table.expect(8.0)
+    assert table.last_sign == 8.0
+    table.close()
+
+
+def test_what_has_ended_is_known_until_its_outcome_has_been_told() -> None:
+    table = SlotTable(3)
+    for slot, task_id in enumerate(("ended", "refused", "runs")):
+        started(table, slot, task_id, slot + 1)
+    table.clear(0)
+    table.withdraw(1)
+    assert [record.id for record in table.ended()] == ["ended"]
+    assert [record.id for record in table.running()] == ["runs"]
+    assert table.has_ended
+    table.forget_ended()
+    assert ([record.id for record in table.running()], table.ended(), table.has_ended) == (["runs"], [], False)
+    table.close()
+
+
+def test_each_time_that_the_supervisor_takes_over_is_an_epoch() -> None:
+    table = SlotTable(1)
+    epochs = []
+    for condition in (Condition.SILENT, Condition.HUNG, Condition.LIVE, Condition.HUNG, Condition.LIVE):
+        table.condition = condition
+        epochs.append(table.epoch)
+    assert epochs == [1, 1, 1, 2, 2]
+    table.close()
+
+
+def test_a_task_is_condemned_only_as_long_as_it_runs() -> None:
+    table = SlotTable(2, ("default", "mail"))
+    started(table, 1, "t", 4)
+    (running,) = table.running()
+    assert table.condemned() is None
+    table.condemn(running)
+    assert table.condemned() == running
+    table.clear(1)
+    assert table.condemned() is None
+    started(table, 1, "other", 5)
+    assert table.condemned() is None
     table.close()
 
 

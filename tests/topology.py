@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import random
+import signal
 import socket
 import subprocess
 from collections.abc import Iterator
@@ -11,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import redis
+from redis.crc import key_slot
 
 from queueops.redis.binary import find_server
-from tests.waiting import wait_until
+from tests.waiting import stands_still, wait_until
 
 HOST, NAME, SLOTS = "127.0.0.1", "primary", 16384
 TIMEOUT_MS = 2000
@@ -41,6 +43,17 @@ class Node:
             return bool(self.client.ping())
         except redis.RedisError:
             return False
+
+    @contextlib.contextmanager
+    def frozen(self) -> Iterator[None]:
+        """It stands still: whoever calls it gets no answer, and the connections stay."""
+        self._process.send_signal(signal.SIGSTOP)
+        threads = Path(f"/proc/{self._process.pid}/task")
+        wait_until(lambda: all(stands_still(thread) for thread in threads.iterdir()))
+        try:
+            yield
+        finally:
+            self._process.send_signal(signal.SIGCONT)
 
     def kill(self) -> None:
         """It is gone at once."""
@@ -102,17 +115,39 @@ def _is_whole(node: Node) -> bool:
     return info["cluster_state"] == "ok" and info["cluster_known_nodes"] == "3"
 
 
-def move_slot(client: Any, key: str, nodes: list[Node]) -> None:
-    """The slot of a key, and all that is in it, goes to another server."""
-    slot, port = client.keyslot(key), client.get_node_from_key(key).port
-    source = next(node for node in nodes if node.port == port)
-    target = next(node for node in nodes if node.port != port)
+def slot_of(key: str) -> int:
+    """The slot of a key."""
+    return int(key_slot(key.encode()))
+
+
+@contextlib.contextmanager
+def moving(slot: int, nodes: list[Node]) -> Iterator[None]:
+    """The slot goes to another server: half of its keys are there while the body runs, and the rest after it."""
+    source = next(node for node in nodes if _has(node, slot))
+    target = next(node for node in nodes if node is not source)
     ids = {node: node.client.cluster("MYID") for node in nodes}
     target.client.execute_command("CLUSTER SETSLOT", slot, "IMPORTING", ids[source])
     source.client.execute_command("CLUSTER SETSLOT", slot, "MIGRATING", ids[target])
-    source.client.migrate(HOST, target.port, source.client.cluster("GETKEYSINSLOT", slot, 10_000), 0, 5000)
-    for node in (target, source, *nodes):
-        node.client.execute_command("CLUSTER SETSLOT", slot, "NODE", ids[target])
+    keys = source.client.cluster("GETKEYSINSLOT", slot, 10_000)
+    half = len(keys) // 2
+    _migrate(source, target, keys[:half])
+    try:
+        yield
+    finally:
+        _migrate(source, target, keys[half:])
+        for node in (target, source, *nodes):
+            node.client.execute_command("CLUSTER SETSLOT", slot, "NODE", ids[target])
+
+
+def _has(node: Node, slot: int) -> bool:
+    """Whether the node says of itself that it has the slot."""
+    rows = node.client.execute_command("CLUSTER SLOTS")
+    return any(int(first) <= slot <= int(last) and int(server[1]) == node.port for first, last, server, *_ in rows)
+
+
+def _migrate(source: Node, target: Node, keys: list[Any]) -> None:
+    if keys:
+        source.client.migrate(HOST, target.port, keys, 0, 5000)
 
 
 @contextlib.contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 
@@ -20,3 +21,11 @@ def wait_until(
             state = say() if callable(say) else say
             raise AssertionError(f"not so within {timeout:g} s; the last answer was {found!r}; {state}")
         time.sleep(every)
+
+
+def stands_still(thread: Path) -> bool:
+    """Whether a thread (its directory in /proc) is stopped, or was gone before it could be."""
+    try:
+        return (thread / "stat").read_text().rpartition(")")[2].split()[0] in "tTZX"
+    except FileNotFoundError:
+        return True

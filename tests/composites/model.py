@@ -2,83 +2,22 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from dataclasses import dataclass, field
 from typing import Any
 
-TERMINAL = ("succeeded", "failed", "cancelled")
+from tests.composites.model_of_progress import CONTAINERS, TERMINAL, Node, ProgressModel
+
+__all__ = ["CONTAINERS", "TERMINAL", "Model", "Node"]
 LEASED = ("locked", "mapping", "reducing")
 TIMED = ("postponed", "restart")
-CONTAINERS = ("chain", "group")
 MAX_CRASHES = 2
 RETRIES = 1
 
 
-@dataclass(kw_only=True)
-class Node:
-    """A task, or a composite, as the model knows it. ``fence`` None: no lease that was ever given is valid."""
-
-    id: str
-    kind: str
-    uid: int
-    parent: str = ""
-    parent_uid: int = 0
-    root: str = ""
-    policy: str = "fail"
-    delayed: bool = False
-    state: str = "waiting"
-    attempts: int = 0
-    crashes: int = 0
-    fence: int | None = None
-    cancel: bool = False
-    reduces: bool = False
-    previous: Any = None
-    result: Any = None
-    mode: str = ""
-    counted: bool = False
-    again: bool = False
-    turn: bool = False
-    turn_previous: Any = None
-    token: str = ""
-    kids: list[str] = field(default_factory=list)
-    open: set[str] = field(default_factory=set)
-    results: dict[str, Any] = field(default_factory=dict)
-    failures: int = 0
-    total: int = 0
-    done: int = 0
-    window: int = 1
-    drafts: list[str] = field(default_factory=list)
-    planted: list[str] = field(default_factory=list)
-    answer: str = ""
-    is_done: bool = False
-    failed_by: bool = False
-    ended: list[str] = field(default_factory=list)
-    unwell: list[tuple[str, str]] = field(default_factory=list)
-    to_come: int = 0
-    emitted: int = 0
-    tally: Counter[str] = field(default_factory=Counter)
-
-    @property
-    def is_over(self) -> bool:
-        """Whether it has ended."""
-        return self.state in TERMINAL
-
-    @property
-    def is_leaf(self) -> bool:
-        """Whether its root counts it."""
-        return self.kind not in CONTAINERS
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether nothing is left to do of the tree that begins here."""
-        return self.state == "succeeded" and not self.parent and self.kind in CONTAINERS
-
-
-class Model:
+class Model(ProgressModel):
     """All tasks. An end is told to the parent once what caused it is done, as the scripts do."""
 
     def __init__(self) -> None:
-        self.nodes: dict[str, Node] = {}
+        super().__init__()
         self.count = 0
         self.ended: list[tuple[Node, str, Any]] = []
         self.stirred: list[str] = []
@@ -93,7 +32,7 @@ class Model:
         if any(node.id in self.nodes and not self.nodes[node.id].is_over for node in tree):
             return "IN USE"
         self.write(tree)
-        root.total = sum(node.is_leaf for node in tree)
+        root.total = sum(node.weight for node in tree if node.is_leaf)
         self.begin(root)
         self.settle_up()
         return "OK"
@@ -144,7 +83,9 @@ class Model:
             self.resume(node) if node.mode else self.start(node)
 
     def start(self, node: Node) -> None:
-        """A chain begins its first child, a group all."""
+        """A chain begins its first child, a group all; one without children is done at once."""
+        if not node.kids:
+            return self.end_group(node)
         for task_id in node.kids[:1] if node.kind == "chain" else node.kids:
             self.activate(task_id, node, node.previous)
 
@@ -183,8 +124,10 @@ class Model:
             self.stop(node, below)
         for task_id in below:
             found = self.nodes.get(task_id)
-            if found and found.parent == node.id and not found.is_over:
-                self.cancel(found)
+            if found and found.parent == node.id:
+                found.uncounted = True
+                if not found.is_over:
+                    self.cancel(found)
         if node.kind == "iterator" and node.state not in LEASED:
             self.erase_drafts(node)
 
@@ -217,6 +160,7 @@ class Model:
                 self.child_ended(*self.ended.pop(0))
             stirred, self.stirred = list(dict.fromkeys(self.stirred)), []
             for iterator in stirred:
+                self.weigh(self.nodes[iterator])
                 self.go_on_iterating(self.nodes[iterator])
 
     def child_ended(self, child: Node, state: str, result: Any) -> None:
@@ -236,13 +180,6 @@ class Model:
             self.iterator_child_ended(parent, child.id, state)
         elif parent.state == "idle":
             getattr(self, f"{parent.kind}_child_ended")(parent, child.id, state, result)
-
-    def count_in(self, leaf: Node, delta: int) -> None:
-        """The progress of its root."""
-        leaf.counted = delta > 0
-        root = self.nodes.get(leaf.root)
-        if leaf.is_leaf and root and not (root.is_leaf or root.is_whole):
-            root.done += delta
 
     def chain_child_ended(self, parent: Node, task_id: str, state: str, result: Any) -> None:
         """The next one's turn, or the end."""
@@ -348,6 +285,8 @@ class Model:
         """A run has ended well."""
         node.attempts = node.crashes = 0
         node.emitted += len(node.drafts)
+        if node.drafts:
+            self.weigh(node)
         node.planted, node.drafts = node.planted + node.drafts, []
         node.is_done = node.is_done or node.answer == "done"
         if node.failed_by:

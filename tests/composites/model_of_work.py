@@ -59,7 +59,7 @@ class WorkedModel(Model):
             node.crashes += 1
             self.try_again(node, node.crashes < MAX_CRASHES)
         else:
-            node.attempts += 1
+            node.attempts += not node.cancel
             self.try_again(node, again and node.attempts <= RETRIES)
 
     def succeed(self, node: Node, result: Any) -> None:
@@ -77,8 +77,10 @@ class WorkedModel(Model):
 
     def try_again(self, node: Node, may: bool) -> None:
         """The next attempt, if there is one."""
-        if not may or node.cancel:
-            self.finish(node, "cancelled" if may else "failed")
+        if node.cancel:
+            self.finish(node, "cancelled")
+        elif not may:
+            self.finish(node, "failed")
         else:
             self.stay(node, "restart")
 
@@ -141,7 +143,6 @@ class WorkedModel(Model):
 
     def begin_anew(self, node: Node, everything: bool) -> None:
         """A leaf is another generation, with all its attempts; an iterator that goes on is the same."""
-        node.counted = False
         if everything or node.kind != "iterator":
             self.count += 1
             node.uid, node.emitted = self.count, 0
@@ -169,12 +170,14 @@ class WorkedModel(Model):
         child = self.child(task_id, parent)
         if child and child.state == "succeeded" and parent.mode != "all":
             if not child.counted:
+                child.uncounted = False
                 self.count_in(child, 1)
                 self.collect_late(child, parent)
             return
         parent.open.add(task_id)
         if child and child.state in LEASED:
             child.again = child.cancel = parent.mode == "all"
+            child.uncounted = False
             child.turn, child.turn_previous = False, None
         if child and child.is_over:
             parent.results.pop(task_id, None)
@@ -199,8 +202,7 @@ class WorkedModel(Model):
         if child.kind in CONTAINERS:
             child.mode, child.result, child.failures, child.cancel = mode, None, 0, False
         else:
-            if child.counted:
-                self.count_in(child, -1)
+            self.uncount(child, mode)
             self.begin_anew(child, mode == "all")
         child.state, child.previous = "waiting", None
 

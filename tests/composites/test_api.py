@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
-from queueops import IdInUse, TaskCancelled, TaskFailed, chain, get, group, inspect, task
+from queueops import Group, IdInUse, TaskCancelled, TaskFailed, chain, get, group, inspect, task
 from queueops.composite_errors import CompositeTooLarge, Cycle, EmptyComposite, IdTwice, NoPart
 from queueops.errors import BadArguments, BadOption, UnknownOption
 from queueops.testing import eager, run_worker
@@ -129,6 +131,42 @@ def test_the_parts_may_come_in_one_list_or_from_a_generator() -> None:
             group(wrong)
 
 
+class NoCharts(Group):
+    """A group template whose parts are none today."""
+
+    def init(self, previous: Any = None) -> list[Any]:
+        """Answer no parts."""
+        return []
+
+
+@pytest.mark.parametrize("pool", ["default", "mail"])
+@pytest.mark.parametrize(
+    ("tree", "result"),
+    [
+        (lambda part: chain(part(1), group(), tell.s()), []),
+        (lambda part: chain(group(), tell.s()), []),
+        (lambda part: chain(part(1), group()), []),
+        (lambda part: chain(part(1), group(on_failure="outcomes"), group(tell.s(), part(2))), [[], 2]),
+        (lambda part: group(group(), part(1), chain(group(), group())), [[], 1, []]),
+        (lambda part: chain(part(1), NoCharts.s(), tell.s()), []),
+        (lambda part: chain(group(on_failure="continue"), chain(group(), group())), []),
+    ],
+)
+def test_an_empty_group_within_a_composite_gives_an_empty_list(
+    namespace: str, pool: str, tree: Callable[[Any], Any], result: Any
+) -> None:
+    whole = tree(tell.using(pool=pool).si)
+    with eager():
+        assert whole.push().result() == result
+    handle = whole.push()
+    run_worker()
+    assert handle.result(timeout=5) == result
+    assert handle.progress.done == handle.progress.total
+    assert handle.retry()
+    run_worker()
+    assert handle.result(timeout=5) == result
+
+
 @task(name="tests.deaf")
 def deaf() -> None:
     """Take nothing."""
@@ -138,8 +176,10 @@ def test_what_is_wrong_is_said_at_the_push_and_nothing_is_written(redis_client) 
     with pytest.raises(EmptyComposite, match=r"^The chain has no tasks\."):
         chain().push()
     with pytest.raises(EmptyComposite, match=r"^The group has no tasks\."):
-        chain(add.s(1, 2), group()).push()
-    with pytest.raises(BadArguments, match=r"but 1 were given\. Before these comes .*; \.si\(\) goes without"):
+        group().push()
+    with pytest.raises(EmptyComposite, match=r"^The chain has no tasks\."):
+        chain(add.s(1, 2), chain()).push()
+    with pytest.raises(BadArguments, match=r"but 1 was given\. Before these comes .*; \.si\(\) goes without"):
         chain(add.s(1), deaf.s()).push()
     with pytest.raises(NoPart, match="can't be part of chain"):
         chain(add, add)

@@ -9,6 +9,7 @@ import pytest
 from queueops import Batch, Chain, Group, Iterator, TaskFailed, chain, control, current, get, group, task
 from queueops.errors import BadArguments, BadOption
 from queueops.redis.broker import close_brokers, get_broker
+from queueops.task_errors import BadTask
 from queueops.testing import run_worker
 from tests.composites.work import Count, Later, Steps, note, seen, tell
 from tests.kernel.picture import names_like
@@ -139,7 +140,7 @@ def test_however_deep_it_is_the_reason_names_what_failed_in_the_end() -> None:
 
 @pytest.mark.parametrize("function", [5, "x", object()])
 def test_what_is_no_function_is_no_task(function: Any) -> None:
-    with pytest.raises(BadOption, match="must be a function"):
+    with pytest.raises(BadTask, match=r"directly above a def|Write @task"):
         task(function)
 
 

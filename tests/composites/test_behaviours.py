@@ -106,7 +106,7 @@ BEHAVIOURS = {
     "task: process is no function": (MEET, "what_is_no_function_is_no_task"),
     "task: errors are told": ("test_worker_executor", "signals_are_sent_with_what_became_of_the_task"),
     "task: no errors from cancelled ones": (
-        "kernel/test_attempts", "a_task_whose_cancellation_was_asked_for_does_not_start_again"
+        "kernel/test_attempts", "a_task_whose_cancellation_was_asked_for_ends_as_cancelled_however_it_ends"
     ),
     "task: errors propagate": (MEET, "an_error_deep_within_ends_all_above_it_with_the_way_to_it"),
     "task: progress goes to the parent": (

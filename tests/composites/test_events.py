@@ -92,8 +92,12 @@ def test_what_runs_when_its_group_is_cancelled_is_told_when_it_has_ended(desk: D
 def test_progress_of_the_whole_is_told_as_its_leaves_end(desk: Desk, follower: Follower) -> None:
     plant(desk, chain_of("c", "a", group_of("g", "x", "y")))
     desk.drain()
-    told = [(event["id"], event["done"], event["total"]) for event in follower.events() if "done" in event]
-    assert told == [("c", "1", "3"), ("c", "2", "3"), ("c", "3", "3")]
+    events = [event for event in follower.events() if event["id"] == "c"]
+    told = [(event["done"], event["total"]) for event in events if "to" not in event]
+    assert told == [("1", "3"), ("2", "3"), ("3", "3")]
+    assert [(event["done"], event["to"]) for event in events if "to" in event] == [
+        ("0", "waiting"), ("0", "idle"), ("3", "succeeded"),
+    ]  # fmt: skip
 
 
 def test_an_iterator_and_its_tasks_are_told_once_each_the_iterator_last(desk: Desk, follower: Follower) -> None:

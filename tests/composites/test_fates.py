@@ -24,8 +24,9 @@ from queueops.errors import StaleLease
 from queueops.redis.broker import RedisBroker
 from tests.composites.model import TERMINAL, TIMED
 from tests.composites.model_of_post import Part
+from tests.composites.model_trees import picks, plain
 from tests.composites.pools import Pools
-from tests.composites.test_model import PHASES, picks, plain
+from tests.composites.test_model import PHASES
 from tests.composites.trees_over_pools import grown, leaves, pools_, pushed, trees_with_iterators
 from tests.kernel.desk import make
 from tests.places import APART, CLUSTER

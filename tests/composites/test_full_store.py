@@ -6,10 +6,11 @@ from collections.abc import Callable
 
 import pytest
 
-from queueops import inspect
+from queueops import Iterator, inspect
 from queueops.errors import BrokerUnavailable, QueueOpsError, StoreFull
 from queueops.redis.broker import get_broker
 from queueops.testing import run_worker
+from tests.composites.test_async_iterators import Later
 from tests.composites.work import Count, seen
 from tests.kernel import invariants
 
@@ -28,11 +29,12 @@ def raising(error: Exception) -> Callable[..., None]:
 
 @pytest.mark.usefixtures("namespace")
 @pytest.mark.parametrize("error", [FULL, AWAY])
+@pytest.mark.parametrize("iterator", [Count, Later])
 def test_a_store_that_takes_none_of_its_tasks_costs_it_no_attempt(
-    monkeypatch: pytest.MonkeyPatch, error: QueueOpsError
+    monkeypatch: pytest.MonkeyPatch, error: QueueOpsError, iterator: type[Iterator]
 ) -> None:
     seen.clear()
-    handle = Count.push(7)
+    handle = iterator.push(7)
     for _ in range(5):  # more often than it may fail
         with monkeypatch.context() as patch:
             patch.setattr(get_broker(), "emit", raising(error))

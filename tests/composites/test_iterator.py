@@ -13,7 +13,7 @@ from queueops.redis.broker import get_broker
 from queueops.testing import run_worker
 from queueops.testing.execution import run
 from tests.composites.channel import CHANNEL
-from tests.composites.work import Brief, Burst, Count, Mixed, Passing, Patient, Wrong, broken, seen, tell
+from tests.composites.work import Brief, Burst, Count, Mixed, Passing, Patient, Unfit, Wrong, broken, seen, tell
 from tests.kernel import invariants
 from tests.kernel.desk import Desk, end
 from tests.kernel.picture import server_of
@@ -116,7 +116,7 @@ def test_it_may_be_part_of_a_chain_and_take_the_result_before_it() -> None:
     run_worker()
     assert handle.result(timeout=60) is None
     assert len(seen) == 5
-    assert handle.progress.done == handle.progress.total == 3
+    assert handle.progress.done == handle.progress.total == 7
 
 
 def test_a_task_that_fails_ends_it_and_cancels_the_rest() -> None:
@@ -141,6 +141,15 @@ def test_what_is_no_batch_fails_it_with_words() -> None:
     run_worker()
     with pytest.raises(TaskFailed, match="must answer a Batch"):
         handle.result(timeout=60)
+
+
+@pytest.mark.parametrize("way", ["wide", "nested", "same id", "no part", "no batch", "empty"])
+def test_an_answer_that_cannot_get_better_fails_at_once(way: str) -> None:
+    handle = Unfit.push(way)
+    run_worker()
+    status = handle.status()
+    assert status is not None
+    assert (status.state, status.attempt, status.retries) == ("failed", 1, 5)
 
 
 def test_a_run_that_died_before_it_settled_leaves_nothing_and_is_repeated() -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from queueops.contracts import Node
 from tests.composites.trees import Tree, chain_of, group_of, open_children, plant
-from tests.kernel.desk import Desk
+from tests.kernel.desk import Desk, make
 
 
 def lose(desk: Desk, *ids: str) -> None:
@@ -112,3 +113,49 @@ def test_among_many_a_lost_part_is_found_in_some_rounds(desk: Desk) -> None:
         look(desk)
     assert desk.record("g17").reason == "its child a17.3 failed: its record is lost"
     assert desk.states("g16", "g18") == ["idle", "idle"]
+
+
+LISTS = ("#children", "#open", "#results")
+
+
+@pytest.mark.parametrize("part", LISTS)
+@pytest.mark.parametrize("when", ["before anything ran", "when one has ended"])
+@pytest.mark.parametrize("tree", [group_of("g", "a", "b"), chain_of("g", "a", "b")], ids=["group", "chain"])
+def test_a_list_of_another_type_never_makes_a_wrong_result(desk: Desk, tree: Tree, when: str, part: str) -> None:
+    plant(desk, tree)
+    if when == "when one has ended":
+        desk.settle(desk.lease(), value=b"1")
+    key = f"{desk.keys.task('g')}{part}"
+    desk.client.delete(key)
+    desk.client.set(key, "garbage")
+    while (leases := desk.claim(1)) or look(desk):
+        for lease in leases:
+            desk.settle(lease, value=b"2")
+    record = desk.record("g")
+    if part == "#results" and tree.kind == "chain":
+        assert record.result == b"2"
+    else:
+        assert record.state == "failed"
+        assert record.reason == f"the key {key} holds something else than it should: what it knows of its parts is lost"
+    desk.client.flushall()
+
+
+@pytest.mark.parametrize("part", ["#open", "#planted", "#drafts"])
+def test_an_iterator_whose_list_is_of_another_type_fails(desk: Desk, part: str) -> None:
+    desk.push("pages", kind="iterator", own=(("wi", 2),))
+    lease = desk.lease()
+    root = Node(make("pages", kind="iterator"))
+    if part == "#drafts":
+        desk.client.set(f"{desk.keys.task('pages')}{part}", "garbage")
+    desk.broker.emit(lease, [root, *(Node(make(f"p{number}"), 0, number) for number in range(5))], "done", b"1")
+    desk.settle(lease)
+    if part != "#drafts":
+        key = f"{desk.keys.task('pages')}{part}"
+        desk.client.delete(key)
+        desk.client.set(key, "garbage")
+    while (leases := desk.claim(1)) or look(desk):
+        for each in leases:
+            desk.settle(each)
+    ended = desk.states("pages", *(f"p{number}" for number in range(5)))
+    assert ended == ["succeeded"] * 6 if part == "#drafts" else ended[0] == "failed"
+    desk.client.flushall()

@@ -21,8 +21,9 @@ from queueops.contracts import Lease, Node, Outcome
 from queueops.errors import StaleLease
 from queueops.redis.broker import RedisBroker
 from tests.composites import model as models
-from tests.composites.model import CONTAINERS, LEASED, MAX_CRASHES, RETRIES, TIMED
+from tests.composites.model import LEASED, MAX_CRASHES, TIMED
 from tests.composites.model_of_work import WorkedModel
+from tests.composites.model_trees import emitted, ends, grown, picks, plain, pushed, steps, trees
 from tests.kernel.desk import NEVER_MS, Desk, make
 from tests.kernel.picture import Picture
 from tests.places import CLUSTER
@@ -31,70 +32,6 @@ ROOTS, WORKERS = ["r0", "r1", "r2"], ["w1", "w2"]
 TALLY = {"ended": "pr", "f": "tf", "c": "tc", "x": "tx"}
 PHASES = [Phase.generate, Phase.shrink] if "SHRINK" in os.environ else [Phase.generate]
 EXAMPLES = int(os.environ.get("QUEUEOPS_TESTS_EXAMPLES", "40"))
-
-policies = st.sampled_from(["fail", "continue", "outcomes"])
-leaves = st.one_of(
-    st.just(("task", "", ())),
-    st.just(("task", "", ())),
-    st.just(("mapreduce", "", ())),
-    st.tuples(st.just("iterator"), st.sampled_from(["fail", "continue"]), st.just(())),
-    st.tuples(st.just("iterator"), st.sampled_from(["fail", "continue"]), st.just(())),
-)
-trees = st.recursive(
-    leaves,
-    lambda part: st.one_of(
-        st.tuples(st.just("chain"), st.just("fail"), st.lists(part, min_size=1, max_size=4)),
-        st.tuples(st.just("group"), policies, st.lists(part, min_size=1, max_size=4)),
-    ),
-    max_leaves=10,
-).filter(lambda tree: tree[0] in CONTAINERS)
-emitted = st.one_of(st.just(("task", "", ())), st.just(("chain", "fail", (("task", "", ()), ("task", "", ())))))
-picks = st.integers(0, 999)
-outcomes = st.sampled_from([Outcome.SUCCESS] * 6 + [Outcome.ERROR, Outcome.ERROR, Outcome.RELEASE, Outcome.CANCEL])
-ends = st.tuples(picks, outcomes, st.booleans(), st.lists(emitted, max_size=3), st.sampled_from([1, 1, 2]))
-
-
-def grown(tree: Any, task_id: str, root: str = "", parent: str = "", delayed: bool = False) -> list[models.Node]:
-    """The nodes of a tree for the model, from its root down, a level at a time."""
-    level, found, numbers = [(tree, task_id, parent)], [], itertools.count()
-    while level:
-        (kind, policy, parts), own_id, above = level.pop(0)
-        is_root = own_id == task_id and not parent
-        found.append(models.Node(id=own_id, kind=kind, uid=0, parent=above, root="" if is_root else root or task_id))
-        found[-1].policy, found[-1].window, found[-1].delayed = policy or "fail", 2, delayed and is_root
-        level += [(part, f"{task_id}.{next(numbers)}", own_id) for part in parts]
-    return found
-
-
-def pushed(nodes: list[models.Node], token: str = "", first: int = 0) -> list[Node]:
-    """The same for the broker."""
-    places = {node.id: number for number, node in enumerate(nodes, first)}
-    orders: dict[str, itertools.count[int]] = {}
-    found = []
-    for node in nodes:
-        size = sum(other.parent == node.id for other in nodes)
-        own = {"cc": size, "of": node.policy} if node.kind in CONTAINERS else {}
-        if node.kind == "iterator":
-            own = {"wi": node.window, "of": node.policy}
-        push = make(node.id, f"tests.{node.kind}", kind=node.kind, root=node.root, retries=RETRIES)
-        if not node.root and not node.parent:
-            own |= {"to": sum(other.is_leaf for other in nodes), "pr": 0}
-            push.token, push.delay_ms = token, NEVER_MS if node.delayed else None
-        push.own = tuple(own.items())
-        order = next(orders.setdefault(node.parent, itertools.count()))
-        found.append(Node(push, places.get(node.parent, first - 1 if first else -1), order))
-    return found
-
-
-def plain(value: bytes | None) -> Any:
-    """A result as the model knows it: of an outcome the state, and the result where there is one."""
-    return _stripped(json.loads(value)) if value else None
-
-
-def _stripped(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {name: _stripped(part) for name, part in value.items() if name in ("state", "result")}
-    return [_stripped(part) for part in value] if isinstance(value, list) else value
 
 
 class Composites(RuleBasedStateMachine):
@@ -229,6 +166,25 @@ class Composites(RuleBasedStateMachine):
             with pytest.raises(StaleLease):
                 self.desk.broker.emit(lease, everyone, answer, b"")
 
+    @precondition(lambda self: self.leases)
+    @rule(
+        pick=picks,
+        done=steps,
+        total=st.sampled_from([None, None, 0, 4, 100]),
+    )
+    def advance(self, pick: int, done: float, total: float | None) -> None:
+        """A running task says how far it is."""
+        lease = self.lease_at(pick)
+        if lease.kind != "task":
+            return
+        node = self.model.nodes.get(lease.id)
+        good = node is not None and node.state in LEASED and node.fence == lease.fence
+        word = "OK" if good else "GONE" if node is None else "STALE"
+        assert self.desk.broker.advance(lease.pool, lease.id, lease.fence, done, total) == word
+        if node is not None and good:
+            self.model.advance(node, done, total)
+        self.agree()
+
     # Time
 
     @rule(pick=picks)
@@ -327,7 +283,7 @@ class Composites(RuleBasedStateMachine):
             assert opened == (node.open if not node.is_leaf or node.kind == "iterator" else set()), node
             row = records[node.id]
             if not node.is_leaf and not node.root:
-                assert (int(row["pr"]), int(row["to"])) == (node.done, node.total), node
+                assert (float(row["pr"]), float(row["to"])) == (node.done, node.total), node
             if node.state == "succeeded":
                 assert plain(row.get("re", "").encode()) == node.result, node
             if node.kind == "iterator":

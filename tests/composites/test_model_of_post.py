@@ -27,8 +27,9 @@ from queueops.conf import Settings
 from queueops.contracts import Command, Lease, Outcome, Told
 from queueops.redis.broker import RedisBroker
 from tests.composites.model_of_post import MOST_TRIES, Letter, Part, PostModel
+from tests.composites.model_trees import picks, plain
 from tests.composites.pools import Pools
-from tests.composites.test_model import PHASES, picks, plain
+from tests.composites.test_model import PHASES
 from tests.composites.trees_over_pools import grown, pools_, pushed, trees
 from tests.kernel.desk import NEVER_MS
 from tests.places import APART, CLUSTER

@@ -17,6 +17,7 @@ from tests.places import APART
 policies = st.sampled_from(["fail", "continue", "outcomes"])
 pools_ = st.sampled_from(APART)
 leaves = st.tuples(st.just("task"), st.just(""), pools_, st.just(()))
+nothing = st.tuples(st.just("group"), policies, pools_, st.just(()))
 iterators = st.tuples(st.just("iterator"), st.sampled_from(["fail", "continue"]), pools_, st.just(()))
 
 
@@ -29,10 +30,10 @@ def trees_of(leaves: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
             st.tuples(st.just("group"), policies, pools_, st.lists(part, min_size=1, max_size=3)),
         ),
         max_leaves=6,
-    ).filter(lambda tree: tree[0] in CONTAINERS)
+    ).filter(lambda tree: tree[0] in CONTAINERS and tree[3])
 
 
-trees = trees_of(leaves)
+trees = trees_of(st.one_of(leaves, leaves, leaves, nothing))
 trees_with_iterators = st.one_of(iterators, trees_of(st.one_of(leaves, iterators, iterators)))
 
 

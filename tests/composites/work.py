@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from queueops import Batch, Chain, Group, Iterator, MapReduce, chain, current, group, task
+from queueops import Batch, Chain, Group, Iterator, MapReduce, Retry, chain, current, group, task
 from tests.tasks_for_tests import add
 
 
@@ -147,6 +147,22 @@ class Wrong(Iterator):
     def iterate(self, state: Any) -> Any:
         """Answer nonsense."""
         return {}
+
+
+class Unfit(Iterator):
+    """It answers what cannot be made tasks."""
+
+    retries = 5
+    retry = Retry(delay=0.01, jitter=0)
+
+    def iterate(self, state: Any, way: str) -> Any:
+        """Answer nonsense."""
+        many = [add.s(number) for number in range(1001)]
+        deep = group(group(*many, *(chain(add.s(1), add.s()) for _ in range(4500))))
+        same = [add.using(id="same").s(1)] * 2
+        answers = {"wide": Batch(tasks=many), "nested": Batch(tasks=[deep]), "same id": Batch(tasks=same),
+                   "no part": Batch(tasks=[1]), "no batch": {}, "empty": Batch(tasks=[chain()])}  # fmt: skip
+        return answers[way]
 
 
 class Burst(Iterator):

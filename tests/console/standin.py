@@ -38,8 +38,9 @@ from queueops.inspect import (
     WorkerRow,
 )
 from queueops.states import ACTIONS, State
-from tests.console.standin_chunks import ChunkWorld
+from tests.console.standin_chunks import COUNTS, ChunkWorld
 from tests.console.standin_commands import CommandWorld
+from tests.console.standin_registry import RegistryWorld
 from tests.console.standin_schedules import ScheduleWorld
 
 QUESTIONS = (
@@ -108,6 +109,7 @@ class World:
             workers=2,
             chunks_pending=2394,
             chunks_active=6,
+            chunks=COUNTS,
             chunk_rate=161.0,
         )
         return Snapshot(
@@ -248,18 +250,8 @@ class World:
 
     def chunk_lanes(self) -> list[ChunkLane]:
         self._ask()
-        lane = ChunkLane(
-            pool="default",
-            id="count-1",
-            name=self.text,
-            lane=self.text,
-            ready=2394,
-            active=6,
-            errored=1,
-            limit=8,
-            closed=True,
-        )
-        return [lane]
+        facts = {"ready": 2394, "active": 6, "errored": 1, "limit": 8, "closed": True}
+        return [ChunkLane(pool="default", id="count-1", name=self.text, lane=self.text, **facts)]
 
     def workers(self) -> inspect.Listing[WorkerRow]:
         self._ask()
@@ -338,6 +330,7 @@ class World:
         ChunkWorld(self).install(monkeypatch)
         ScheduleWorld(self).install(monkeypatch)
         CommandWorld(self).install(monkeypatch)
+        RegistryWorld(self).install(monkeypatch)
 
     def _verb(self, call: Any, name: str) -> Any:
         return lambda *values, **named: call(name, *values, **named)

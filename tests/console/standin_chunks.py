@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from msgspec.structs import asdict
 
 from queueops import control, inspect
 from queueops.control import ChunkAnswer, Row
@@ -12,11 +13,13 @@ from queueops.inspect import (
     Attempt,
     ChunkDetail,
     ChunkError,
+    ChunkList,
     ChunkPage,
     ChunkRow,
     ChunksView,
     EditedChunk,
     Failure,
+    ListedChunk,
     LogLine,
     Skew,
     Straggler,
@@ -91,6 +94,11 @@ class ChunkWorld:
         rows = (self.row(6), self.row(7, state or "errored"), self.row(9, "gone?"))
         return ChunkPage(rows=rows, next="" if after else "further", total=3)
 
+    def all_chunks(self, state: str = "errored", pool: str = "", *, after: str = "", **_: Any) -> ChunkList:
+        self.world._ask()
+        row = ListedChunk(pool="default", id="count-1", name=self.text, **asdict(self.row(6, state)))
+        return ChunkList(rows=(row,), next="" if after else "further")
+
     def chunks_named(self, id: str, numbers: Any, pool: str = "") -> tuple[ChunkRow, ...]:
         self.world._ask()
         return tuple(self.row(number) for number in numbers)
@@ -131,7 +139,7 @@ class ChunkWorld:
                 LogLine(t=self.now - 700, kind="log", text=self.text),
                 LogLine(t=self.now - 600, kind="edit", text=f"the arguments were ({self.text})"),
             ),
-            allowed=("retry", "edit", "drop", "release", "speculate"),
+            allowed=("retry", "postpone", "edit", "drop", "release", "speculate"),
         )
 
     def preview_edit(self, id: str, states: Any, pool: str = "", **_: Any) -> tuple[EditedChunk, ...]:
@@ -154,9 +162,9 @@ class ChunkWorld:
 
     def install(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Answer and act in the engine's place."""
-        for name in ("chunks_of", "chunks", "chunks_named", "chunk", "preview_edit"):
+        for name in ("chunks_of", "chunks", "all_chunks", "chunks_named", "chunk", "preview_edit"):
             monkeypatch.setattr(inspect, name, getattr(self, name))
-        for verb in ("retry", "drop", "skip", "release"):
+        for verb in ("retry", "postpone", "drop", "skip", "release"):
             monkeypatch.setattr(control, f"{verb}_chunks", self._verb(verb))
         monkeypatch.setattr(control, "speculate", self._verb("speculate"))
         for verb in ("edit_chunk", "edit_chunks", "set_fields"):

@@ -308,7 +308,16 @@ def test_nothing_is_cut_off_on_a_phone(open_page: Open, world: World) -> None:
     world.text = "a_name_that_is_as_long_as_a_telephone_is_wide_and_longer"
     page = open_page("tasks/task-1/", viewport={"width": 360, "height": 740})
     page.get_by_role("button", name="Retry").click()
-    for path in ("audit/", "lanes/", "tasks/", "tasks/task-1/timeline/", "workers/", "audit/1/"):
+    for path in (
+        "audit/",
+        "lanes/",
+        "tasks/",
+        "tasks/task-1/timeline/",
+        "workers/",
+        "registry/",
+        "registry/demo.task/",
+        "audit/1/",
+    ):
         page.goto(f"/ops/{path}")
         assert page.evaluate(CUT_OFF) == [], path
         assert page.evaluate(TOUCHING) == [], path

@@ -62,6 +62,14 @@ def test_a_failed_task_is_found_understood_and_run_again(desk: Desk, operator: C
     desk.check()
 
 
+def test_metadata_is_shown_redacted_to_those_who_see_arguments(desk: Desk, operator: Client, viewer: Client) -> None:
+    desk.push("a", meta=b'{"tenant":"seven","token":"hunter2"}')
+    for client, sees in ((operator, True), (viewer, False)):
+        page = client.get("/ops/tasks/a/").content.decode()
+        assert ("seven" in page) is sees
+        assert "hunter2" not in page
+
+
 @pytest.mark.parametrize("said", ["nan", "inf", "-inf", "1e400", "1e300", "-5", "quite", "", "9" * 15])
 def test_whatever_a_record_says_its_page_is_there(desk: Desk, operator: Client, said: str) -> None:
     desk.push("a")
@@ -235,6 +243,19 @@ def test_the_tasks_of_one_tenant_are_moved_out_of_the_way_of_others_and_back(des
     operator.post(f"/ops/audit/{AuditEntry.objects.get().pk}/_undo")
     assert len(inspect.tasks(TaskQuery(state="pending", lane="default")).rows) == 3
     desk.check()
+
+
+@pytest.mark.parametrize("state", ["silent", "hung"])
+def test_a_process_that_gives_no_sign_of_life_is_shown_as_such(desk: Desk, operator: Client, state: str) -> None:
+    desk.push("a")
+    desk.lease()
+    desk.broker.beat("default", "w1", {"state": state, "silent_since": desk.now() - 40_000})
+    page = operator.get("/ops/workers/").content.decode()
+    assert f'class="condition condition-{state}"' in page
+    assert "no sign of life for" in page
+    why = operator.get("/ops/tasks/a/why/").content.decode()
+    assert "has given no sign of life for 40 s" in why
+    assert "/ops/tasks/a/_interrupt" in why
 
 
 def test_what_holds_a_task_up_leads_to_where_that_is_seen(desk: Desk, operator: Client) -> None:

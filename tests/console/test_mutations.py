@@ -55,7 +55,9 @@ def test_a_post_without_the_token_is_refused(address: Address, world: World, cli
     entry(client)
     assert client.post(address.path, address.form).status_code == 403
     assert world.calls == []
-    assert new_entries() == []
+    (found,) = new_entries()
+    assert (found.outcome, found.actor_name, found.count) == (Outcome.DENIED, "administrators", 1)
+    assert found.detail.startswith("CSRF: ")
 
 
 def test_a_project_without_the_middleware_is_protected_all_the_same(

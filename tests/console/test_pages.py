@@ -24,7 +24,16 @@ from tests.console.test_permissions import named
 from tests.console.walk import PAGES, Address
 
 pytestmark = pytest.mark.django_db
-LIVE = ("overview-live", "tasks-rows", "task-live", "errors-rows", "lanes-rows", "commands-rows", "workers-rows")
+LIVE = (
+    "overview-live",
+    "tasks-rows",
+    "task-live",
+    "errors-rows",
+    "lanes-rows",
+    "commands-rows",
+    "workers-rows",
+    "registry-rows",
+)
 
 
 @pytest.mark.parametrize("name", LIVE)

@@ -248,10 +248,10 @@ def test_a_project_that_lacks_something_is_told_before_the_first_page_fails(sett
     assert check_project() == []
     settings.MIDDLEWARE = [name for name in settings.MIDDLEWARE if "messages" not in name]
     (warning,) = check_project()
-    assert warning.id == "console.W001"
+    assert warning.id == "queueops_console.W001"
     assert "MessageMiddleware" in str(warning.msg)
     settings.INSTALLED_APPS = [name for name in settings.INSTALLED_APPS if name != "django.contrib.messages"]
-    assert [message.id for message in check_project()] == ["console.E001", "console.W001"]
+    assert [message.id for message in check_project()] == ["queueops_console.E001", "queueops_console.W001"]
     settings.INSTALLED_APPS = [name for name in settings.INSTALLED_APPS if name != "queueops"]
     assert check_project()[0].msg == "The console needs 'queueops' in INSTALLED_APPS."
 
@@ -265,7 +265,7 @@ def test_templates_and_static_files_that_are_not_found_are_told_with_what_to_wri
         templates, static = check_project()
     finally:
         get_finder.cache_clear()
-    assert (templates.id, static.id) == ("console.E002", "console.E003")
+    assert (templates.id, static.id) == ("queueops_console.E002", "queueops_console.E003")
     assert re.match(r'Write in TEMPLATES: \'DIRS\': \["/.*/templates"\] - or install a wheel', str(templates.hint))
     assert re.match(r'Write: STATICFILES_DIRS = \["/.*/static"\] - or install a wheel', str(static.hint))
 

@@ -9,14 +9,15 @@ from unittest import mock
 
 import pytest
 from django.apps import apps
-from django.contrib.auth.models import Group, Permission
+from django.contrib.auth.models import Group, Permission, User
 from django.db import connection
 from django.http import HttpResponse
 from django.test import Client
 
 from console import guard
 from console.models import AuditEntry
-from console.permissions import GROUPS, TABLE, Verb
+from console.permissions import TABLE, Verb
+from tests.console.permission_table import GROUPS, VERB_OF, may
 from tests.console.standin import World
 from tests.console.walk import ADDRESSES, GOING_ON, MUTATIONS, PAGES, Address
 
@@ -27,18 +28,33 @@ def named(address: Address) -> str:
     return address.name
 
 
-def test_every_url_is_in_the_table_and_the_table_has_no_other() -> None:
-    assert {address.name for address in ADDRESSES} == {name for name in TABLE if not name.startswith("demo")}
+def test_every_url_needs_the_permission_that_is_written_here() -> None:
+    assert {address.name for address in ADDRESSES} == set(VERB_OF)
+    assert {name: str(verb or "anyone") for name, verb in TABLE.items() if not name.startswith("demo")} == VERB_OF
 
 
 def test_the_first_migration_makes_three_groups() -> None:
     made = {group.name: {p.codename for p in group.permissions.all()} for group in Group.objects.all()}
-    assert made == {name: {str(verb) for verb in verbs} for name, verbs in GROUPS.items()}
+    assert made == GROUPS
+
+
+def test_tables_and_permissions_have_the_label_of_the_app() -> None:
+    models = apps.get_app_config("queueops_console").get_models()
+    assert {model._meta.db_table.startswith("queueops_console_") for model in models} == {True}
+    ada = User.objects.create_user("ada")
+    ada.groups.add(Group.objects.get(name="administrators"))
+    assert ada.get_all_permissions() == {
+        "queueops_console.view",
+        "queueops_console.operate",
+        "queueops_console.destroy",
+        "queueops_console.configure",
+        "queueops_console.see_arguments",
+    }
 
 
 def test_a_group_of_the_project_that_has_such_a_name_gets_no_permission(capsys: pytest.CaptureFixture[str]) -> None:
     Group.objects.all().delete()
-    Permission.objects.filter(content_type__app_label="console").delete()
+    Permission.objects.filter(content_type__app_label="queueops_console").delete()
     Group.objects.create(name="operators")
     import_module("console.migrations.0001_console").make_groups(apps, mock.Mock(connection=connection))
     made = {group.name: group.permissions.count() for group in Group.objects.all()}
@@ -46,7 +62,7 @@ def test_a_group_of_the_project_that_has_such_a_name_gets_no_permission(capsys: 
     assert "a group 'operators' already" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("address", [one for one in ADDRESSES if TABLE[one.name] is not None], ids=named)
+@pytest.mark.parametrize("address", [one for one in ADDRESSES if VERB_OF[one.name] != "anyone"], ids=named)
 def test_who_is_not_logged_in_is_sent_to_the_login(address: Address, world: World, client: Client) -> None:
     for answer in (client.get(address.path), client.post(address.path, address.form)):
         assert answer.status_code == 302
@@ -67,8 +83,7 @@ def test_a_page_is_shown_to_those_who_may_see_it(
 ) -> None:
     client = client_of(group)
     entry(client)
-    may = TABLE[address.name] in GROUPS.get(group, ())
-    assert client.get(address.path).status_code == (200 if may else 403)
+    assert client.get(address.path).status_code == (200 if may(group, address.name) else 403)
 
 
 @pytest.mark.parametrize("group", ["", *GROUPS])
@@ -78,10 +93,24 @@ def test_an_action_is_done_for_those_who_may_do_it(
 ) -> None:
     client = client_of(group)
     entry(client)
-    may = TABLE[address.name] in GROUPS.get(group, ())
     answer = client.post(address.path, address.form)
-    assert answer.status_code == (302 if may else 403)
-    assert bool(world.calls) is may
+    assert answer.status_code == (302 if may(group, address.name) else 403)
+    assert bool(world.calls) is may(group, address.name)
+
+
+@pytest.mark.parametrize("address", [*PAGES, *MUTATIONS], ids=named)
+def test_no_other_permission_stands_for_the_one_that_is_needed(
+    address: Address, world: World, client_of: Callable[..., Client]
+) -> None:
+    client = client_of()
+    entry(client)
+    others = Permission.objects.filter(content_type__app_label="queueops_console").exclude(
+        codename=VERB_OF[address.name]
+    )
+    User.objects.get(username="nobody").user_permissions.set(others)
+    answer = client.post(address.path, address.form) if address in MUTATIONS else client.get(address.path)
+    assert answer.status_code == 403
+    assert world.calls == []
 
 
 @pytest.mark.parametrize("verb", ["delete", "pause", "set_lane"])

@@ -108,12 +108,12 @@ def test_without_the_audit_log_nothing_is_done(desk: Desk, monkeypatch: pytest.M
     desk.push("a")
 
     def fail(**_: object) -> None:
-        raise OperationalError("no such table: console_auditentry")
+        raise OperationalError("no such table: queueops_console_auditentry")
 
     monkeypatch.setattr(AuditEntry.objects, "create", fail)
     status, text = failing("cancel", "a")
     assert status == 1
-    assert text.endswith("(is the database there, and migrated?): no such table: console_auditentry")
+    assert text.endswith("(is the database there, and migrated?): no such table: queueops_console_auditentry")
     assert desk.state("a") == "pending"
 
 

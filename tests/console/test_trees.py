@@ -159,10 +159,13 @@ def test_a_tree_costs_two_scripts_a_search_three_more_and_none_looks_at_many(des
         assert sum(calls.values()) < 600 * scripts
 
 
-def test_the_head_of_a_chain_that_failed_tells_the_error_and_leads_to_what_failed(desk: Desk, viewer: Client) -> None:
+def test_the_head_of_a_chain_that_failed_tells_the_error_and_leads_to_what_failed(
+    desk: Desk, viewer: Client, operator: Client
+) -> None:
     plant(desk, chain_of("c", "a", "b"))
     desk.settle(desk.lease(), Outcome.ERROR, delay_ms=-1, **stored(message="boom"))
+    assert re.search(r'class="under bad">[^<]*boom', operator.get("/ops/tasks/c/timeline/").content.decode())
     page = viewer.get("/ops/tasks/c/timeline/").content.decode()
-    assert re.search(r'class="under bad">[^<]*boom', page)
+    assert re.search(r'class="under bad">ValueError<', page)
     assert "/ops/tasks/c/children/?pool=default&amp;show=failed" in page
     assert "show=failed" not in viewer.get("/ops/tasks/a/").content.decode()

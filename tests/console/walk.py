@@ -50,6 +50,7 @@ FORMS: dict[str, dict[str, object]] = {
     "schedule-create": SCHEDULE | {"task": "demo.task", "id": "s"},
     "schedule-edit-save": SCHEDULE | {"task": "demo.task", "version": "7"},
     "schedule-delete": {"confirmed": "1", "typed": "1", "reason": "not needed"},
+    "task-chunks-postpone": {"delay": "3600"},
     "task-chunks-restart": {"stage": "reduce"},
     "task-chunks-edit-save": {"change": "fields", "value": '{"host": "b"}', "confirmed": "1"},
     "commands-drop": {"confirmed": "1", "typed": "1", "reason": "not needed"},
@@ -88,6 +89,8 @@ def example(pattern: URLPattern) -> str:
         kwargs["id"] = "host:1"
     if pattern.name and pattern.name.startswith(CHUNKED):
         kwargs["id"] = "count-1"
+    if pattern.name == "registry-task":
+        kwargs["id"] = "demo.task"
     if pattern.name == "audit-go-on":
         kwargs["pk"] = GOING_ON
     return reverse(f"console:{pattern.name}", kwargs=kwargs) + QUERIES.get(pattern.name or "", "")

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from queueops import waiting
 from queueops.handle import TaskHandle
 from queueops.records import Record
-from queueops.redis.broker import RedisBroker, get_broker
+from queueops.redis.broker import RedisBroker, close_brokers, get_broker
+from tests import topology
+from tests.faults.layout import GIVES_UP_S, Layout
 from tests.faults.processes import Ledger, Line, Worker
 from tests.mapreduce import invariants
 from tests.waiting import wait_until
@@ -35,11 +39,11 @@ class Bench:
     def broker(self) -> RedisBroker:
         return get_broker()
 
-    def worker(self, *arguments: str, **settings: Any) -> Worker:
+    def worker(self, *arguments: str, hang_up: signal.Handlers = signal.SIG_DFL, **settings: Any) -> Worker:
         """Start a worker of one process and four threads, unless the arguments say otherwise."""
         log = self.directory / f"worker{len(self.workers)}.log"
         given = ("--threads", "4", *arguments) if "--threads" not in arguments else arguments
-        worker = Worker(log, self.settings | settings, self.ledger, *given)
+        worker = Worker(log, self.settings | settings, self.ledger, *given, hang_up=hang_up)
         self.workers.append(worker)
         return worker
 
@@ -73,6 +77,10 @@ class Bench:
         record = self.record(handle)
         return record.state == "locked" and record.handed == record.fence
 
+    def lease_end(self, handle: TaskHandle[Any]) -> int:
+        """When a lease ends, in ms of the store."""
+        return int(self.broker.client.zscore(self.broker.keys(handle.pool).agenda, handle.id) or 0)
+
     def finish(self) -> None:
         """End the workers and check that every task is where it belongs; once, while the store is still there."""
         for worker in self.workers:
@@ -102,3 +110,39 @@ def bench(namespace: str, tmp_path: Path, settings: Any) -> Iterator[Bench]:
 def ledger_for_this_process(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     """The tests import the tasks too."""
     monkeypatch.setitem(os.environ, "QUEUEOPS_TESTS_LEDGER", str(bench.ledger.path))
+
+
+def use(bench: Bench, settings: Any, url: str) -> None:
+    bench.settings["URL"] = url
+    settings.QUEUEOPS = settings.QUEUEOPS | {"URL": url}
+
+
+@pytest.fixture
+def nodes(bench: Bench, tmp_path: Path, settings: Any) -> Iterator[list[topology.Node]]:
+    with topology.cluster(tmp_path) as (url, nodes):
+        use(bench, settings, url)
+        yield nodes
+        bench.finish()
+        waiting.close()
+        close_brokers()
+
+
+def pools_apart(bench: Bench) -> list[str]:
+    """A pool on each server of the cluster, the default one among them."""
+    broker, found = bench.broker, {}
+    for pool in ("default", *(f"pool{number}" for number in range(200))):
+        found.setdefault(broker.client.get_node_from_key(broker.keys(pool).seq).port, pool)
+    assert len(found) == 3
+    return list(found.values())
+
+
+@pytest.fixture(params=[False, True], ids=["a server", "the server that has the list of pools"])
+def layout(request: pytest.FixtureRequest, bench: Bench, tmp_path: Path, settings: Any) -> Iterator[Layout]:
+    with topology.cluster(tmp_path, "cluster-require-full-coverage no") as (url, nodes):
+        bench.settings["CONNECT"] = {"socket_timeout": GIVES_UP_S}
+        settings.QUEUEOPS = settings.QUEUEOPS | {"CONNECT": bench.settings["CONNECT"]}
+        use(bench, settings, url)
+        yield Layout(bench.broker, nodes, with_registry=request.param)
+        bench.finish()
+        waiting.close()
+        close_brokers()

@@ -106,6 +106,9 @@ class Endless(MapReduce):
             yield 1
             time.sleep(0.05)
 
+    def process(self, chunk):
+        return chunk
+
 
 class Hanging(MapReduce):
     """Each stage hangs the first time, until it is interrupted."""

@@ -26,7 +26,7 @@ class Channel:
     def progress(self, *_: Any) -> None:
         """Nothing is sent."""
 
-    log = extend = progress
+    log = extend = set_deadline = progress
 
 
 def main(kills: int, seed: int) -> None:

@@ -10,9 +10,13 @@ from queueops import current
 
 
 def note(phase: str) -> None:
-    """One line of the ledger: one write, so that a kill loses or keeps it whole."""
+    """One line of the ledger about the task that runs."""
     context = current()
-    line = f"{context.id} {context.lease.fence} {os.getpid()} {phase}\n"
+    write(f"{context.id} {context.lease.fence} {os.getpid()} {phase}\n")
+
+
+def write(line: str) -> None:
+    """One line of the ledger: one write, so that a kill loses or keeps it whole."""
     descriptor = os.open(os.environ["QUEUEOPS_TESTS_LEDGER"], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     try:
         os.write(descriptor, line.encode())

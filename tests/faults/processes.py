@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections import defaultdict
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,7 +18,7 @@ import psutil
 
 from tests.faults.ledger import gate
 from tests.leaks import runs
-from tests.waiting import wait_until
+from tests.waiting import stands_still, wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -62,8 +63,16 @@ class Worker:
     """One ``manage.py runworker``, or another command."""
 
     def __init__(
-        self, log: Path, settings: dict[str, Any], ledger: Ledger, *arguments: str, command: str = "runworker"
+        self,
+        log: Path,
+        settings: dict[str, Any],
+        ledger: Ledger,
+        *arguments: str,
+        command: str = "runworker",
+        hang_up: signal.Handlers = signal.SIG_DFL,
     ) -> None:
+        """``hang_up`` is what SIGHUP does to the process at its start: the tests may run under ``nohup``."""
+        before = partial(signal.signal, signal.SIGHUP, hang_up)
         environment = os.environ | {
             "DJANGO_SETTINGS_MODULE": "tests.faults.settings",
             "QUEUEOPS_TESTS_SETTINGS": json.dumps(settings),
@@ -73,7 +82,7 @@ class Worker:
         with log.open("ab") as output:
             self.popen = subprocess.Popen(
                 [sys.executable, "manage.py", command, *arguments],
-                cwd=ROOT, env=environment, stdout=output, stderr=output, start_new_session=True,
+                cwd=ROOT, env=environment, stdout=output, stderr=output, start_new_session=True, preexec_fn=before,
             )  # fmt: skip
 
     @property
@@ -104,7 +113,7 @@ class Worker:
         self.signal_all(signal.SIGSTOP)
         for pid in [self.pid, *self.children()]:
             threads = Path(f"/proc/{pid}/task")
-            wait_until(lambda threads=threads: all(_stands_still(thread) for thread in threads.iterdir()))
+            wait_until(lambda threads=threads: all(stands_still(thread) for thread in threads.iterdir()))
 
     def stop(self, timeout: float = 60) -> int:
         """SIGTERM, and the exit status."""
@@ -133,11 +142,3 @@ class Worker:
         for child in children:
             with suppress(psutil.NoSuchProcess):
                 child.kill()
-
-
-def _stands_still(thread: Path) -> bool:
-    """Whether it is stopped, or was gone before it could be."""
-    try:
-        return (thread / "stat").read_text().rpartition(")")[2].split()[0] in "tTZX"
-    except FileNotFoundError:
-        return True

@@ -6,5 +6,6 @@ import os
 from tests.settings import *  # noqa: F403
 from tests.settings import INSTALLED_APPS, QUEUEOPS
 
-INSTALLED_APPS = [*INSTALLED_APPS, "tests.faults"]
+INSTALLED_APPS = [*INSTALLED_APPS, "tests.faults", "tests.soak"]
 QUEUEOPS = QUEUEOPS | json.loads(os.environ.get("QUEUEOPS_TESTS_SETTINGS", "{}"))
+TASKS = {"default": {"BACKEND": "queueops.contrib.django_tasks.QueueOpsBackend", "QUEUES": []}}

@@ -9,12 +9,13 @@ import signal
 import sys
 import time
 
-from queueops import Batch, Iterator, Retry, current, task
+from queueops import Batch, Iterator, MapReduce, Retry, current, task
 from queueops.errors import SoftTimeout
-from tests.faults import counts
+from queueops.lease_errors import LeaseLost
+from tests.faults import counts, django_tasks, hogs, later, scoped
 from tests.faults.ledger import is_closed, note, pass_gate
 
-__all__ = ["counts"]
+__all__ = ["counts", "django_tasks", "hogs", "later", "scoped"]
 
 
 @task()
@@ -43,11 +44,25 @@ class Pages(Iterator):
 
 
 @task()
+def counts_aloud(total: int) -> int:
+    for number in range(total):
+        current().progress(number + 1, total)
+        current().log(f"number {number + 1}")
+        time.sleep(0.05)
+    return total
+
+
+@task()
 async def work_later(seconds: float = 0.0) -> int:
     note("start")
     await asyncio.sleep(seconds)
     note("end")
     return os.getpid()
+
+
+@task(priority=9)
+def urgent() -> None:
+    note("start")
 
 
 @task()
@@ -56,6 +71,21 @@ def wait_at_gate(name: str) -> int:
     pass_gate(name)
     note("end")
     return os.getpid()
+
+
+@task()
+def pushes_at_gate(name: str) -> str:
+    """Push a child in this pool and one in another, each after the gate, and write down what became of it."""
+    note("start")
+    pass_gate(name)
+    for pool in ("default", "mail"):
+        try:
+            current().push(echo.using(pool=pool), current().lease.fence)
+        except LeaseLost:
+            note(f"refused-{pool}")
+        else:
+            note(f"pushed-{pool}")
+    return current().id
 
 
 @task()
@@ -132,6 +162,49 @@ def patient(seconds: float) -> str:
             current().cancel()
         time.sleep(0.01)
     return "not cancelled"
+
+
+def stop_badly() -> None:
+    """Raise once cancelling is asked for."""
+    note("start")
+    while not current().cancelled:
+        time.sleep(0.01)
+    raise ValueError("no")
+
+
+@task(retries=3)
+def stops_badly() -> None:
+    stop_badly()
+
+
+@task(retries=0)
+async def stops_badly_later() -> None:
+    note("start")
+    try:
+        await asyncio.sleep(600)
+    except asyncio.CancelledError:
+        raise ValueError("no") from None
+
+
+class StopsBadly(Iterator):
+    """Its first step never ends well."""
+
+    retries = 0
+
+    def iterate(self, state: None) -> Batch | None:
+        stop_badly()
+
+
+class ChunkStopsBadly(MapReduce):
+    """Its only chunk never ends well."""
+
+    retries = 0
+
+    def map(self) -> list[int]:
+        return [0]
+
+    def process(self, chunk: int) -> None:
+        stop_badly()
 
 
 @task()
@@ -211,6 +284,48 @@ def asks_for_more(seconds: float) -> str:
     note("start")
     current().extend(seconds)
     time.sleep(seconds)
+    return "in time"
+
+
+@task(timeout=600, retries=0)
+def asks_for_less(seconds: float) -> None:
+    """Ask for less time than the timeout, and loop."""
+    note("start")
+    current().extend(seconds - 600)
+    while True:
+        time.sleep(0.01)
+
+
+@task(timeout=600, retries=0)
+async def asks_for_less_later(seconds: float) -> None:
+    note("start")
+    current().extend(seconds - 600)
+    await asyncio.sleep(600)
+
+
+@task(retries=0)
+def sets_a_deadline(seconds: float) -> None:
+    """Set a deadline, where there was none, and loop."""
+    note("start")
+    current().set_deadline(seconds)
+    while True:
+        time.sleep(0.01)
+
+
+@task(retries=0)
+def sets_a_deadline_and_is_stubborn(seconds: float) -> None:
+    """Set a deadline, and stay in a system call."""
+    note("start")
+    current().set_deadline(seconds)
+    time.sleep(600)
+
+
+@task(timeout=1, retries=0)
+def sets_a_later_deadline() -> str:
+    """Set a deadline beyond the timeout."""
+    note("start")
+    current().set_deadline(600)
+    time.sleep(3)
     return "in time"
 
 

@@ -10,7 +10,7 @@ import psutil
 import pytest
 
 from queueops.handle import TaskHandle
-from tests.faults import tasks
+from tests.faults import hogs, tasks
 from tests.faults.conftest import UNHURRIED, Bench
 from tests.waiting import wait_until
 
@@ -46,6 +46,13 @@ def test_prefetched_tasks_of_a_killed_process_go_back_free_of_charge(bench: Benc
     assert all((record.crashes, record.attempt) == (0, 0) for record in bench.wait(others))
     assert bench.wait([long])[0].crashes == 1
     assert worker.children() != [child]
+
+
+def test_a_task_that_closes_all_files_of_its_process_fails_after_three_crashes(bench: Bench) -> None:
+    bench.worker(LEASE=UNHURRIED)
+    handle = hogs.close_all.push()
+    (record,) = bench.wait([handle], "failed")
+    assert (record.crashes, bench.ledger.starts()[handle.id]) == (MAX_CRASHES, MAX_CRASHES)
 
 
 def test_a_task_that_ends_its_process_fails_after_three_crashes(bench: Bench) -> None:

@@ -50,6 +50,19 @@ def test_a_running_task_that_is_cancelled_ends_as_cancelled(bench: Bench, name: 
     assert record.reason == "no longer wanted"
 
 
+@pytest.mark.parametrize("name", ["stops_badly", "stops_badly_later", "StopsBadly", "ChunkStopsBadly"])
+def test_a_running_task_that_is_cancelled_and_then_raises_ends_as_cancelled(bench: Bench, name: str) -> None:
+    worker = bench.worker()
+    handle = getattr(tasks, name).push()
+    wait_until(lambda: bench.ledger.lines("start"), say=bench.say)
+    handle.cancel(reason="no longer wanted")
+    (record,) = bench.wait([handle], "cancelled")
+    assert (record.reason, record.error, record.attempt) == ("no longer wanted", b"", 0)
+    wait_until(lambda: "was cancelled, and then raised ValueError: no" in worker.text(), say=worker.text)
+    assert " failed: " not in worker.text()
+    assert len(bench.ledger.lines("start")) == 1
+
+
 def test_a_task_that_is_cancelled_hard_is_interrupted_where_it_is(bench: Bench) -> None:
     worker = bench.worker()
     child = worker.child()

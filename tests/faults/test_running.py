@@ -24,6 +24,31 @@ def test_a_task_that_asks_for_more_time_gets_it(bench: Bench) -> None:
     assert worker.children() == [child]
 
 
+@pytest.mark.parametrize("name", ["asks_for_less", "asks_for_less_later", "sets_a_deadline"])
+def test_a_task_that_gives_itself_a_nearer_deadline_is_interrupted_then(bench: Bench, name: str) -> None:
+    worker = bench.worker()
+    child = worker.child()
+    (record,) = bench.wait([getattr(tasks, name).push(0.5)], "failed")
+    error = msgspec.json.decode(record.error)
+    assert error["type"] == "queueops.errors.SoftTimeout"
+    assert error["message"].startswith("The task ran longer than its timeout of 0.5")
+    assert worker.children() == [child]
+
+
+def test_the_hard_limit_follows_a_nearer_deadline(bench: Bench) -> None:
+    worker = bench.worker()
+    child = worker.child()
+    (record,) = bench.wait([tasks.sets_a_deadline_and_is_stubborn.push(0.5)], "failed")
+    assert msgspec.json.decode(record.error)["type"] == "HardTimeout"
+    assert child not in worker.children()
+
+
+def test_a_deadline_may_be_later_than_the_timeout(bench: Bench) -> None:
+    bench.worker()
+    (record,) = bench.wait([tasks.sets_a_later_deadline.push()])
+    assert record.result == b'"in time"'
+
+
 @pytest.mark.parametrize("forks", [tasks.forks, tasks.forks_later])
 def test_a_process_that_a_task_forked_ends_with_the_code_of_the_task(bench: Bench, forks: Any) -> None:
     worker = bench.worker()
@@ -124,3 +149,15 @@ def test_the_limits_of_the_settings_hold_without_a_watchdog(bench: Bench) -> Non
     bench.wait(handles)
     phases = [line.phase for line in bench.ledger.lines()]
     assert phases == ["start", "end"] * 8
+
+
+def test_the_limit_of_a_pattern_holds_for_each_lane_of_its_own(bench: Bench, settings: Any) -> None:
+    pools = {"default": {"lanes": {"tenant-*": {"limit": 1}}}}
+    bench.settings["POOLS"] = pools
+    settings.QUEUEOPS = settings.QUEUEOPS | {"POOLS": pools}
+    lanes = {lane: tasks.work.using(lane=lane).push_many([(0.05,)] * 4) for lane in ("tenant-1", "tenant-2")}
+    bench.worker("--processes", "2")
+    bench.wait([handle for handles in lanes.values() for handle in handles])
+    for handles in lanes.values():
+        ids = {handle.id for handle in handles}
+        assert [line.phase for line in bench.ledger.lines() if line.id in ids] == ["start", "end"] * 4

@@ -54,6 +54,16 @@ def test_what_is_told_twice_because_a_terminal_or_a_session_ends_is_no_hurry(
     assert (record.state, record.crashes) == ("succeeded", 0)
 
 
+def test_a_worker_under_nohup_goes_on_when_its_terminal_is_closed(bench: Bench) -> None:
+    worker = bench.worker(hang_up=signal.SIG_IGN)
+    first = tasks.work.push(1.0)
+    bench.started(first)
+    worker.signal_all(signal.SIGHUP)
+    bench.wait([first, tasks.work.push()])
+    assert worker.stop() == 0
+    assert "Stopping" in worker.text()
+
+
 @pytest.mark.parametrize("name", ["work", "work_later"])
 def test_what_does_not_end_within_the_grace_time_is_released(bench: Bench, name: str) -> None:
     worker = bench.worker()

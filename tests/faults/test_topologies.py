@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import signal
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from redis.crc import key_slot
 
 import queueops
 from queueops import TaskCancelled, TaskFailed, chain, control, group, inspect, waiting
@@ -16,44 +17,26 @@ from queueops.errors import BrokerUnavailable
 from queueops.redis.broker import close_brokers
 from tests import topology
 from tests.faults import tasks
-from tests.faults.conftest import Bench
+from tests.faults.conftest import Bench, pools_apart, use
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.faults
 
 
-def use(bench: Bench, settings: Any, url: str) -> None:
-    bench.settings["URL"] = url
-    settings.QUEUEOPS = settings.QUEUEOPS | {"URL": url}
-
-
 @pytest.fixture
-def nodes(bench: Bench, tmp_path: Path, settings: Any) -> Iterator[list[topology.Node]]:
-    with topology.cluster(tmp_path) as (url, nodes):
+def pair(bench: Bench, tmp_path: Path, settings: Any) -> Iterator[tuple[topology.Node, topology.Node]]:
+    """A primary and its replica."""
+    with topology.sentinel(tmp_path) as (url, primary, replica):
         use(bench, settings, url)
-        yield nodes
+        yield primary, replica
         bench.finish()
         waiting.close()
         close_brokers()
 
 
 @pytest.fixture
-def primary(bench: Bench, tmp_path: Path, settings: Any) -> Iterator[topology.Node]:
-    with topology.sentinel(tmp_path) as (url, primary, _replica):
-        use(bench, settings, url)
-        yield primary
-        bench.finish()
-        waiting.close()
-        close_brokers()
-
-
-def pools_apart(bench: Bench) -> list[str]:
-    """A pool on each server of the cluster, the default one among them."""
-    broker, found = bench.broker, {}
-    for pool in ("default", *(f"pool{number}" for number in range(200))):
-        found.setdefault(broker.client.get_node_from_key(broker.keys(pool).seq).port, pool)
-    assert len(found) == 3
-    return list(found.values())
+def primary(pair: tuple[topology.Node, topology.Node]) -> topology.Node:
+    return pair[0]
 
 
 def test_a_cluster_serves_pools_on_all_of_its_servers(bench: Bench, nodes: list[topology.Node]) -> None:
@@ -109,11 +92,11 @@ def test_a_composite_goes_over_all_servers_of_a_cluster(bench: Bench, nodes: lis
 
 
 def test_a_worker_finds_its_pool_again_when_its_slot_has_moved(bench: Bench, nodes: list[topology.Node]) -> None:
-    worker, keys = bench.worker(), bench.broker.keys("default")
+    bench.worker()
+    keys = bench.broker.keys("default")
     bench.wait([tasks.work.push()])
-    worker.signal_all(signal.SIGSTOP)  # as docs/production.md says: nobody uses a pool while its slot moves
-    topology.move_slot(bench.broker.client, keys.seq, nodes)
-    worker.signal_all(signal.SIGCONT)
+    with topology.moving(key_slot(keys.seq.encode()), nodes):
+        pass
     handles = tasks.work.push_many([(0.01,)] * 20)
     for handle in handles:
         assert handle.result(60)
@@ -175,3 +158,34 @@ def push(handles: list[Any]) -> None:
         handles.append(tasks.work.push())
     except BrokerUnavailable:
         return
+
+
+def test_writes_that_a_failover_lost_are_told(bench: Bench, pair: tuple[topology.Node, topology.Node]) -> None:
+    bench.watchdog()
+    primary, replica = pair
+    tasks.work.push_many([()] * 20)
+    assert primary.client.wait(1, 10_000) == 1
+    with replica.frozen():
+        assert primary.client.client_kill_filter(_type="replica") == 1
+        tasks.work.push_many([()] * 30)  # acknowledged, and nobody else has them
+        wait_until(lambda: watched() == 50, 60, bench.say)
+        primary.kill()
+    wait_until(lambda: losses(), 120, bench.say)
+    (text,) = losses()
+    assert "Pool default lost data that the store had acknowledged" in text
+    assert re.search(r"the new primary lacks the last [\d,]+ bytes", text)
+    assert "counter of pushes and starts fell from 50 to 20 after a restart or a failover" in text
+
+
+def watched() -> int:
+    """How many tasks were pending when a watchdog looked last."""
+    found = inspect.snapshot()
+    return 0 if found.computed else found.states["pending"]
+
+
+def losses() -> list[str]:
+    """What the alarms say of lost data; nothing while the store cannot be read."""
+    try:
+        return [alarm.text for alarm in inspect.snapshot().alarms if "lost data" in alarm.text]
+    except BrokerUnavailable:
+        return []

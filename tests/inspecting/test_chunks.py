@@ -319,7 +319,8 @@ def test_a_chunk_tells_its_attempts_with_their_tracebacks(work: ChunkWork) -> No
     ("state", "task_state", "verbs"),
     [
         ("failed", "aggregating", ("retry", "drop", "skip", "edit")),
-        ("errored", "aggregating", ("retry", "drop", "skip", "edit")),
+        ("errored", "aggregating", ("retry", "postpone", "drop", "skip", "edit")),
+        ("errored", "cancelled", ("retry", "drop", "skip", "edit")),
         ("active", "aggregating", ("release", "speculate")),
         ("failed", "failed", ("retry", "drop", "skip", "edit")),
         ("done", "succeeded", ("retry",)),

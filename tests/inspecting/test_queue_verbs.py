@@ -132,6 +132,8 @@ def test_a_lane_is_limited_and_weighed(desk: Desk) -> None:
 
 def test_errors_and_workers_are_listed(desk: Desk) -> None:
     assert queue("workers") == "There is no worker.\n"
+    desk.broker.beat("default", "w1", {"state": "hung", "silent_since": desk.now(), "pools": "default"})
+    assert "w1      hung   default" in queue("workers")
     assert queue("errors") == "No error is known.\n"
     failed(desk, "a")
     assert "boom" in queue("errors")

@@ -99,6 +99,15 @@ def test_unknown_names_late_workers_and_quarantine_are_alarms(desk: Desk) -> Non
     assert "Pool default: 1 task is quarantined." in alarms()
 
 
+def test_processes_without_a_sign_of_life_are_an_alarm_once_it_lasts(desk: Desk) -> None:
+    desk.tick()
+    desk.broker.beat("default", "w1", {"names": "add", "slots": 1, "state": "silent", "silent_since": desk.now()})
+    assert alarms() == ""
+    long_ago = desk.now() - 60_000
+    desk.broker.beat("default", "w2", {"names": "add", "slots": 1, "state": "hung", "silent_since": long_ago})
+    assert alarms() == "Pool default: 2 worker processes give no sign of life, the longest for 1 min."
+
+
 def test_nobody_needs_to_know_the_name_of_a_chain(desk: Desk) -> None:
     desk.tick()
     plant(desk, chain_of("c", "a", group_of("g", "b")))

@@ -137,6 +137,31 @@ def test_a_running_task_says_who_holds_it_and_how_long(desk: Desk) -> None:
     assert any("Its lease ended 5 s ago; no watchdog ever came" in finding.text for finding in inspect.why("t"))
 
 
+@pytest.mark.parametrize(
+    ("state", "what_comes"),
+    [
+        ("silent", "Its supervisor renews the lease. After HUNG_AFTER the process is killed."),
+        ("hung", "It is hung and is about to be killed."),
+    ],
+)
+def test_a_running_task_says_that_its_process_gives_no_sign_of_life(desk: Desk, state: str, what_comes: str) -> None:
+    desk.push("t", "next", name="add")
+    desk.lease()
+    beat(desk, state=state, silent_since=desk.now() - 40_000)
+    reason = first_bad("t")
+    assert reason.text == (
+        "The worker process that holds it has given no sign of life for 40 s: a task in it holds the interpreter,"
+        f" or the process is stopped. {what_comes}"
+    )
+    assert (reason.verb, reason.target, reason.place) == ("interrupt", "t", "workers")
+    told = "No live worker of its pool takes work: each gives no sign of life, or was told to take no more."
+    assert first_bad("next").text == told
+    (row,) = inspect.workers()
+    assert row.state == state
+    assert row.silent_since_ms is not None
+    assert row.silent_since_ms < desk.now() - 39_000
+
+
 def test_a_task_that_is_asked_to_stop(desk: Desk) -> None:
     desk.push("t", name="add")
     desk.lease()

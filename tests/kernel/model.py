@@ -153,7 +153,7 @@ class Model:
             task.crashes += 1
             self.try_again(task, task.crashes >= MAX_CRASHES, "restart")
         elif outcome in (Outcome.ERROR, Outcome.TIMEOUT):
-            task.attempts += 1
+            task.attempts += not task.cancel
             self.try_again(task, delay_ms < 0 or task.attempts > task.push.retries, "restart")
         elif task.cancel:
             self.finish(task, "cancelled")
@@ -166,10 +166,10 @@ class Model:
 
     def try_again(self, task: Task, was_last: bool, state: str) -> None:
         """The next attempt, if there is one."""
-        if was_last:
-            self.finish(task, "failed")
-        elif task.cancel:
+        if task.cancel:
             self.finish(task, "cancelled")
+        elif was_last:
+            self.finish(task, "failed")
         else:
             task.state, task.is_due_later = state, True
             self.delayed.add(task.push.id)

@@ -52,6 +52,18 @@ def test_a_counted_restart_costs_an_attempt(desk: Desk) -> None:
         desk.make_due("a") if state == "postponed" else None
 
 
+@pytest.mark.parametrize("counted", [False, True])
+def test_a_restart_by_itself_leaves_a_line_in_the_log_with_its_worker(desk: Desk, counted: bool) -> None:
+    desk.push("a", retries=2)
+    lease = desk.lease("w7")
+    desk.settle(lease, Outcome.RESTART, b"not yet", "w7", delay_ms=NEVER_MS, counted=counted)
+    (raw,) = desk.client.lrange(desk.keys.log("a"), 0, -1)
+    line = json.loads(raw)
+    assert (line["k"], line["worker"], line["text"]) == ("restart", "w7", "not yet")
+    assert line["begun"] <= line["t"] <= desk.now()
+    assert line.get("attempt") == (1 if counted else None)
+
+
 def test_the_back_off_is_what_the_settlement_says(desk: Desk) -> None:
     desk.push("a", retries=1)
     desk.settle(desk.lease(), Outcome.ERROR, delay_ms=123_456)
@@ -177,13 +189,33 @@ def make_older(desk: Desk, task_id: str, ms: int) -> None:
             desk.client.hincrby(desk.keys.task(task_id), field, -ms)
 
 
-@pytest.mark.parametrize("outcome", [Outcome.RELEASE, Outcome.RESTART, Outcome.UNKNOWN, Outcome.ERROR, Outcome.CRASH])
-def test_a_task_whose_cancellation_was_asked_for_does_not_start_again(desk: Desk, outcome: Outcome) -> None:
-    desk.push("a", retries=5)
+@pytest.mark.parametrize(
+    "outcome",
+    [Outcome.RELEASE, Outcome.RESTART, Outcome.UNKNOWN, Outcome.ERROR, Outcome.TIMEOUT, Outcome.CRASH, Outcome.CANCEL],
+)
+@pytest.mark.parametrize("retries", [0, 5])
+def test_a_task_whose_cancellation_was_asked_for_ends_as_cancelled_however_it_ends(
+    make_desk: MakeDesk, outcome: Outcome, retries: int
+) -> None:
+    desk = make_desk(max_crashes=1 if not retries else 3)
+    desk.push("a", retries=retries)
     lease = desk.lease()
     desk.told("cancel", "a", value="enough")
-    desk.settle(lease, outcome)
+    desk.settle(lease, outcome, b"enough", fingerprint="f1", title="E: no", counted=True)
     assert (desk.state("a"), desk.record("a").reason) == ("cancelled", "enough")
+
+
+@pytest.mark.parametrize("outcome", [Outcome.ERROR, Outcome.TIMEOUT])
+def test_what_a_cancelled_task_raised_is_in_its_log_and_is_no_error(desk: Desk, outcome: Outcome) -> None:
+    desk.push("a", retries=0)
+    lease = desk.lease()
+    desk.told("cancel", "a", value="enough")
+    desk.settle(lease, outcome, b'{"type":"E"}', delay_ms=-1, fingerprint="f1", title="E: no")
+    record = desk.record("a")
+    assert (record.error, record.fingerprint, record.attempt) == (b"", "", 0)
+    lines = [json.loads(line) for line in desk.client.lrange(desk.keys.log("a"), 0, -1)]
+    assert [line["error"] for line in lines if line["k"] == "error"] == ['{"type":"E"}']
+    assert not desk.client.exists(desk.keys.errors, desk.keys.error("f1"), desk.keys.error_tasks("f1"))
 
 
 @pytest.mark.parametrize("outcome", [Outcome.SUCCESS, Outcome.QUARANTINE])

@@ -11,6 +11,7 @@ from queueops.conf import Settings
 from queueops.contracts import Conflict, Outcome
 from queueops.redis.broker import RedisBroker
 from queueops.redis.scripts import Scripts
+from queueops.redis.servers import OneServer
 from queueops.schedule_records import ScheduleDefinition
 from queueops.watchdog.timekeeper import Timekeeper
 from tests.kernel.desk import NEVER_MS, POOL, Desk, ids_of, make
@@ -20,15 +21,15 @@ class FakeScripts(Scripts):
     """Calls that go through the client, for a fake has no connection to send on."""
 
     def _execute(self, *command: object, soon: bool = False) -> object:
-        return self.client.execute_command(*command)
+        return self._servers.client("").execute_command(*command)
 
 
 @pytest.fixture
 def desk() -> Iterator[Desk]:
     """A desk at a fake server."""
     broker = RedisBroker(Settings(url="redis://nowhere", lease=1000.0))
-    broker.client = fakeredis.FakeRedis()
-    broker.scripts = FakeScripts(broker.client)
+    broker.servers = OneServer(fakeredis.FakeRedis())
+    broker.scripts = FakeScripts(broker.servers)
     desk = Desk(broker)
     yield desk
     desk.check()

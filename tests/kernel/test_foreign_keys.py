@@ -12,8 +12,18 @@ from queueops.errors import BrokenPool
 from queueops.watchdog import Watchdog
 from tests.kernel.desk import Desk, make
 
-PASSING = ["state:pending", "counts", "names", "errors", "name:tests.noop", "lane:other"]
-BLOCKING = ["agenda", "clock", "seq", "lanes:ready", "idle"]
+PASSING = [
+    "state:pending",
+    "counts",
+    "names",
+    "errors",
+    "name:tests.noop",
+    "lane:other",
+    "clock",
+    "idle",
+    "workers",
+]
+BLOCKING = ["agenda", "lanes:ready"]
 
 
 def spoil(desk: Desk, name: str) -> str:
@@ -71,7 +81,7 @@ def refused(desk: Desk, name: str, *pushes: Push) -> None:
     assert [pushed.word for pushed in desk.broker.push(pushes)] == ["OK"] * len(pushes)
 
 
-@pytest.mark.parametrize("name", ["lane:default", "lane:default#conf", "lanes:ready", "seq"])
+@pytest.mark.parametrize("name", ["lane:default", "lane:default#conf", "lanes:ready"])
 @pytest.mark.parametrize("ids", ["a", "abc"], ids=["one", "some"])
 def test_a_task_that_cannot_be_placed_is_not_pushed(desk: Desk, name: str, ids: str) -> None:
     refused(desk, name, *map(make, ids))
@@ -125,14 +135,6 @@ def test_a_wake_up_that_cannot_be_written_loses_no_task(desk: Desk) -> None:
     desk.push("a", "b")
     desk.client.delete(key)
     assert sorted(desk.drain()) == ["a", "b"]
-
-
-def test_garbage_in_the_counter_of_generations_is_named(desk: Desk) -> None:
-    desk.client.set(desk.keys.seq, "x")
-    with pytest.raises(BrokenPool, match="holds b'x', which is no whole number"):
-        desk.push("a")
-    desk.client.delete(desk.keys.seq)
-    assert desk.everything() == {}
 
 
 def test_a_task_that_comes_back_to_a_lane_that_is_none_waits_on_the_agenda(desk: Desk) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from queueops.contracts import Outcome
+from queueops.records import FIELDS
 from queueops.redis import checking
 from queueops.redis.broker import RedisBroker
 from tests.kernel.desk import NEVER_MS, Desk, end
@@ -45,6 +46,16 @@ def full(desk: Desk) -> Desk:
 
 def key(desk: Desk, name: str) -> str:
     return f"{desk.keys.prefix}:{name}"
+
+
+def faults(desk: Desk, *, repair: bool = False) -> list[str]:
+    """The same, with what is said more than once."""
+    found, after, begun = [], "", False
+    while after or not begun:
+        _, page, after = desk.broker.check(desk.pool, after, repair=repair)
+        found += [f"{task_id}: {text}" for task_id, text in page]
+        begun = True
+    return found
 
 
 DAMAGES: dict[str, tuple[Damage, set[str]]] = {
@@ -250,3 +261,84 @@ def test_what_moves_meanwhile_is_never_taken_for_damage(working: Desk) -> None:
     assert checked(working) == expected
     checked(working, repair=True)
     assert checked(working) == set()
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_fault_is_counted_once_however_many_indexes_name_the_task(full: Desk, damage: str) -> None:
+    spoil, expected = DAMAGES[damage]
+    spoil(full)
+    assert sorted(faults(full)) == sorted(expected)
+    full.client.flushall()
+
+
+UNREADABLE = [b"abc", b"", b"\xff\x00", b"1.5", b"0x10", b"nan", b"9" * 30, b"1e3"]
+
+
+@pytest.mark.parametrize("garbage", UNREADABLE)
+@pytest.mark.parametrize("field", ["p", "at", "r", "cr", "kp", "t", "c", "u", "d"])
+def test_a_number_that_cannot_be_read_hides_no_task_and_is_named_and_removed(
+    full: Desk, field: str, garbage: bytes
+) -> None:
+    full.client.hset(full.keys.task("a"), field, garbage)
+    record = full.record("a")
+    assert record is not None
+    assert record.state == "pending"
+    (fault,) = faults(full)
+    shown = garbage[:40].decode("ascii", "replace").replace("\x00", "?").replace("\ufffd", "?")
+    assert fault == f'a: its {FIELDS[field]} is "{shown}", not a number'
+    assert full.client.hget(full.keys.task("a"), field) == garbage
+    assert faults(full, repair=True) == [fault]
+    assert faults(full) == []
+    assert full.client.hget(full.keys.task("a"), field) is None or field == "u"
+    assert "a" in full.drain()
+
+
+def test_a_fence_that_cannot_be_read_ends_the_lease(full: Desk) -> None:
+    full.client.hset(full.keys.task("l"), "f", "abc")
+    assert faults(full, repair=True) == ['l: its fence is "abc", not a number']
+    full.expire("l")
+    assert full.state("l") == "pending"
+
+
+@pytest.mark.parametrize("field", ["limit", "rate", "weight"])
+def test_a_number_of_a_lane_that_cannot_be_read_is_named_and_removed(full: Desk, field: str) -> None:
+    full.client.hset(full.keys.lane_conf("narrow"), field, "abc")
+    if field == "limit":
+        full.client.delete(full.keys.lane_active("narrow"))
+    assert f'~lane:narrow: its {field} is "abc", not a number' in faults(full)
+    faults(full, repair=True)
+    assert faults(full) == []
+    assert not full.client.hexists(full.keys.lane_conf("narrow"), field)
+
+
+def test_a_command_that_no_index_names_is_brought(full: Desk) -> None:
+    keys, client = full.keys, full.client
+    client.hset(keys.command("1"), mapping={"v": "ask", "to": "default", "i": "x", "me": "y", "vn": 1, "t": full.now()})
+    assert faults(full) == ["~command:1: it is in no index of the outbox"]
+    faults(full, repair=True)
+    assert [command.id for command in full.broker.post(full.pool, take=5).taken] == ["1"]
+    client.flushall()
+
+
+@pytest.mark.parametrize("garbage", ["a hash", "a string"])
+def test_what_is_not_a_command_is_put_among_the_dead(full: Desk, garbage: str) -> None:
+    key = full.keys.command("1")
+    full.client.set(key, "x") if garbage == "a string" else full.client.hset(key, "x", "y")
+    assert faults(full) == ["~command:1: it is not a command"]
+    faults(full, repair=True)
+    assert faults(full) == []
+    assert full.broker.redeliver(full.pool, "requeue", ["1"])[0][0].word == "REFUSED"
+    assert full.broker.redeliver(full.pool, "drop", ["1"])[0][0].word == "OK"
+    assert not full.client.exists(key)
+
+
+@pytest.mark.parametrize("name", ["counts", "tags", "name:tests.noop", "state:failed", "lane:narrow#active", "trashed"])
+def test_a_key_of_another_type_is_named_and_does_not_end_the_check(full: Desk, name: str) -> None:
+    full.client.zadd(key(full, "state:succeeded"), {"a": 5})
+    full.client.delete(key(full, name))
+    full.client.rpush(key(full, name), "x")
+    found = checked(full, repair=True)
+    assert "a: it is pending, and in the index of succeeded" in found
+    kind = {"counts": "hash", "lane:narrow#active": "set"}.get(name, "zset")
+    assert f"~key:{name}: {key(full, name)} is a list, not a {kind}. Delete it, or restore it." in found
+    full.client.flushall()

@@ -24,6 +24,8 @@ READING = {
     "detail",
     "errors",
     "facets",
+    "held",
+    "lease",
     "page",
     "results",
     "rows",

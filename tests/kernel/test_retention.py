@@ -86,6 +86,19 @@ def test_a_deleted_task_can_be_brought_back_whole(desk: Desk) -> None:
     assert desk.client.lrange(desk.keys.log("a"), 0, 0) == log[:1]
 
 
+@pytest.mark.parametrize(("keep", "seconds"), [(None, 30.0), (5_000_000, 5000.0)])
+def test_what_is_brought_back_is_kept_as_long_as_it_says_itself_from_then_on(
+    make_desk: MakeDesk, keep: int | None, seconds: float
+) -> None:
+    desk = make_desk(retention={"succeeded": 30.0, "failed": 20.0, "cancelled": 10.0})
+    desk.push("a", keep_ms=keep)
+    desk.drain()
+    assert desk.told("delete", "a") == "OK"
+    assert desk.told("restore", "a") == "OK"
+    left = desk.client.zscore(desk.keys.agenda, "a") - desk.now()
+    assert left == pytest.approx(seconds * 1000, abs=1000)
+
+
 def test_the_trash_is_emptied(desk: Desk) -> None:
     desk.push("a")
     desk.drain()

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from redis import exceptions
 
 from queueops.conf import Settings
-from queueops.contracts import Outcome, Settlement
+from queueops.contracts import Node, Outcome, Settlement
 from queueops.errors import BrokerUnavailable, NotDurable, StoreFull
 from queueops.ids import new_id
 from queueops.redis import embedded
 from queueops.redis.broker import RedisBroker
+from queueops.redis.link import BATCH
 from queueops.redis.replies import is_later, translate
-from queueops.refusals import StoreRefuses
+from queueops.refusals import DurabilityUnsupported, StoreRefuses
 from tests.kernel.desk import POOL, Desk, end, make
 
 QUEUED = 20_000
@@ -88,21 +90,84 @@ def test_a_push_goes_through_as_soon_as_there_is_room(full: Desk) -> None:
     assert full.push("new")[0].word == "OK"
 
 
-def test_a_durable_push_is_on_disk_or_says_that_it_is_not(desk: Desk) -> None:
-    def push(task_id: str) -> str:
-        return desk.broker.push([make(task_id)], durable=True)[0].word
-
+@pytest.fixture
+def append_only(desk: Desk) -> Iterator[None]:
+    """What the test changes of the append-only file is put back."""
     before = desk.client.config_get("append*")
+    yield
+    for name in ("appendonly", "appendfsync"):
+        desk.client.config_set(name, before[name])
+
+
+def durable_pushes(desk: Desk) -> dict[str, Callable[[str], object]]:
+    """Each way to push something durable, by the id of the task."""
+
+    def in_batches(task_id: str) -> object:
+        pushes = desk.broker.pushes(POOL, durable=True)
+        pushes.send([make(task_id)])
+        answers = pushes.receive()
+        pushes.close()
+        return answers
+
+    return {
+        "one": lambda task_id: desk.broker.push([make(task_id)], durable=True),
+        "batches": in_batches,
+        "composite": lambda task_id: desk.broker.plant([Node(make(task_id))], durable=True),
+    }
+
+
+@pytest.mark.parametrize("way", ["one", "batches", "composite"])
+@pytest.mark.usefixtures("append_only")
+def test_a_durable_push_is_on_disk_when_it_returns(desk: Desk, way: str) -> None:
+    desk.client.config_set("appendfsync", "always")
+    durable_pushes(desk)[way]("a")
+    assert desk.record("a") is not None
+
+
+@pytest.mark.parametrize("way", ["one", "batches", "composite"])
+@pytest.mark.usefixtures("append_only")
+def test_a_durable_push_to_a_server_without_an_append_only_file_is_refused_before_anything_is_written(
+    desk: Desk, way: str
+) -> None:
+    desk.client.config_set("appendonly", "no")
+    before = desk.everything()
+    with pytest.raises(DurabilityUnsupported, match=r"appendonly is disabled.*Nothing was written.*without durable"):
+        durable_pushes(desk)[way]("a")
+    assert desk.everything() == before
+    desk.push("a")
+
+
+@pytest.mark.usefixtures("append_only")
+def test_a_durable_push_that_was_written_and_not_confirmed_says_so(desk: Desk) -> None:
+    pushes = desk.broker.pushes(POOL, durable=True)
+    pushes.send([make(f"t{number}") for number in range(BATCH)])
+    desk.client.config_set("appendonly", "no")
+    with pytest.raises(NotDurable, match=r"was written, but the append-only file \(.*appendonly is disabled\)"):
+        pushes.receive()
+    pushes.close()
+    assert len(desk.claim(BATCH)) == BATCH
+
+
+@pytest.mark.usefixtures("append_only")
+def test_a_durable_push_to_several_pools_is_refused_when_one_of_their_servers_cannot_confirm_it(desk: Desk) -> None:
+    desk.client.config_set("appendonly", "no")
+    before = desk.everything()
+    with pytest.raises(DurabilityUnsupported):
+        desk.broker.push([make("a"), make("b", pool="north")], durable=True)
+    assert desk.everything() == before
+
+
+def test_a_durable_push_by_a_user_who_may_not_ask_is_refused_before_anything_is_written(desk: Desk) -> None:
+    desk.client.acl_setuser("asker", enabled=True, nopass=True, keys="*", channels="*", commands=["+@all", "-waitaof"])
+    asker = RedisBroker(replace(desk.broker.settings, connect={"username": "asker", "password": "any"}))
     try:
-        desk.client.config_set("appendfsync", "always")
-        assert push("a") == "OK"
-        desk.client.config_set("appendonly", "no")
-        with pytest.raises(NotDurable, match=r"was written, but the append-only file \(.*appendonly is disabled\)"):
-            push("b")
+        with pytest.raises(DurabilityUnsupported, match="permissions"):
+            asker.push([make("a")], durable=True)
+        assert desk.record("a") is None
+        assert asker.push([make("a")])[0].word == "OK"
     finally:
-        for name in ("appendonly", "appendfsync"):
-            desk.client.config_set(name, before[name])
-    assert desk.states("a", "b") == ["pending", "pending"]
+        asker.close()
+        desk.client.acl_deluser("asker")
 
 
 def test_scripts_that_the_server_forgot_are_loaded_again(desk: Desk) -> None:

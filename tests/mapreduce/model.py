@@ -130,7 +130,7 @@ class Model:
         elif outcome is Outcome.RELEASE:
             task.state = "cancelled" if task.cancel else "pending"
         elif outcome is Outcome.ERROR:
-            task.attempts += 1
+            task.attempts += not task.cancel
             self.try_again(task, task.attempts > RETRIES or delay_ms < 0)
         else:
             task.crashes += 1
@@ -147,7 +147,7 @@ class Model:
             self.gather(task)
 
     def try_again(self, task: Task, was_last: bool) -> None:
-        task.state = "failed" if was_last else "cancelled" if task.cancel else "restart"
+        task.state = "cancelled" if task.cancel else "failed" if was_last else "restart"
 
     def end_chunk(self, task_id: str, number: int, outcome: Outcome, delay_ms: int, counted: bool) -> None:
         chunk, task = self.chunk(task_id, number), self.tasks.get(task_id)
@@ -164,6 +164,8 @@ class Model:
         elif outcome is Outcome.CRASH:
             chunk.crashes += 1
             chunk.state = "failed" if chunk.crashes >= MAX_CRASHES else "errored"
+        elif outcome is not Outcome.RESTART and task is not None and task.state == "cancelled":
+            chunk.state = "pending"
         else:
             chunk.attempts += 1
             most = RETRIES if task else 0  # of a task in the trash the limits are not known
@@ -300,9 +302,10 @@ class Model:
             anyhow = verb in ("edit", "release") and task.size is not None and task.state != "mapping"
             if chunk is None or chunk.state not in states.chunks_allowing(verb) or not (task.may_be_mended or anyhow):
                 continue
-            if verb == "speculate" and (task.state != "aggregating" or chunk.twin):
+            gathers = verb not in ("speculate", "postpone") or task.state == "aggregating"
+            if not gathers or (verb == "speculate" and chunk.twin):
                 continue
-            if verb not in ("edit", "release", "speculate"):
+            if verb not in ("edit", "release", "speculate", "postpone"):
                 self.reopen(task)
             getattr(self, f"mend_{verb}")(task, chunk)
             changed.add(number)
@@ -313,14 +316,8 @@ class Model:
     def reopen(self, task: Task) -> None:
         if task.state == "aggregating":
             return
-        task.state, task.fence, task.reduces, task.cancel, task.attempts, task.crashes = (
-            "aggregating",
-            None,
-            False,
-            False,
-            0,
-            0,
-        )
+        task.state, task.fence, task.reduces, task.cancel = "aggregating", None, False, False
+        task.attempts = task.crashes = 0
 
     def mend_retry(self, task: Task, chunk: Chunk) -> None:
         task.dropped -= chunk.dropped
@@ -341,6 +338,9 @@ class Model:
 
     def mend_release(self, task: Task, chunk: Chunk) -> None:
         chunk.state, chunk.fence = "pending", None
+
+    def mend_postpone(self, task: Task, chunk: Chunk) -> None:
+        """It waits for longer."""
 
     def mend_speculate(self, task: Task, chunk: Chunk) -> None:
         chunk.twin = Held()

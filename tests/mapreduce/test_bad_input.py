@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from queueops import MapReduce, Retry, TaskFailed, control, inspect
+from queueops import MapReduce, Retry, TaskFailed, control, inspect, registry
 from queueops.errors import BadOption, TooManyChunks
 from queueops.handle import TaskHandle
 from queueops.kinds import mapping
@@ -17,6 +17,9 @@ from tests.kernel.desk import Desk
 
 AT_ONCE = Retry(delay=0, jitter=0)
 pytestmark = pytest.mark.usefixtures("namespace")
+
+
+SOUND = {"process": lambda self, chunk: chunk}
 
 
 class Given(MapReduce):
@@ -30,6 +33,9 @@ class Given(MapReduce):
     def map(self):
         type(self).maps += 1
         return self.chunks
+
+    def process(self, chunk):
+        return chunk
 
     def reduce(self, results):
         return list(results)
@@ -98,6 +104,9 @@ def test_an_error_of_the_application_in_the_map_is_tried_again_as_often_as_it_ma
             Given.maps += 1
             yield 1
             raise TypeError("the database said no")
+
+        def process(self, chunk):
+            return chunk
 
     handle = Raises.push()
     run_worker()
@@ -177,13 +186,9 @@ def test_a_result_of_a_chunk_or_of_the_reduce_that_cannot_be_stored_fails_withou
 )
 def test_an_option_that_cannot_be_is_refused_where_the_class_is_defined(option: str, value: Any, expected: str) -> None:
     with pytest.raises(BadOption) as caught:
-        type("Wrong", (MapReduce,), {option: value})
+        type("Wrong", (MapReduce,), SOUND | {option: value})
     assert option in str(caught.value)
     assert expected in str(caught.value)
-
-
-async def later(self, *args):
-    return []
 
 
 async def found_later(self, *args):
@@ -197,20 +202,46 @@ def found(self, *args):
 @pytest.mark.parametrize(
     ("method", "function", "text"),
     [
-        ("map", later, """map is 'async def', but it must be a plain "def" that yields or returns chunks"""),
-        ("map", found_later, """map is 'an async generator', but it must be a plain "def" that yields"""),
         ("process", found_later, """process is 'an async generator', but it must be a "def" or "async def" that"""),
         ("process", found, """process is 'a generator', but it must be a "def" or "async def" that returns"""),
-        ("reduce", later, """reduce is 'async def', but it must be a plain "def" that returns the result"""),
-        ("reduce", found, """reduce is 'a generator', but it must be a plain "def" that returns the result"""),
+        ("map", 5, """map is 5, but it must be a "def" or "async def" that yields or returns chunks"""),
+        ("process", None, """process is None, but it must be a "def" or "async def" that returns"""),
+        ("reduce", found_later, """reduce is 'an async generator', but it must be a "def" or "async def" that"""),
+        ("reduce", found, """reduce is 'a generator', but it must be a "def" or "async def" that returns"""),
     ],
 )
 def test_a_method_of_the_wrong_sort_is_refused_where_the_class_is_defined(
     method: str, function: Any, text: str
 ) -> None:
     with pytest.raises(BadOption) as caught:
-        type("Wrong", (MapReduce,), {method: function})
+        type("Wrong", (MapReduce,), SOUND | {method: function})
     assert text in str(caught.value)
+
+
+def test_a_class_without_process_is_refused_where_it_is_defined() -> None:
+    text = r"The class shop\.none has no method process.*Write: def process\(self, chunk\)"
+    with pytest.raises(BadOption, match=text):
+
+        class Without(MapReduce):
+            name = "shop.none"
+
+            def map(self):
+                return [1]
+
+    assert registry.find("mapreduce", "shop.none") is None
+    assert registry.find("chunk", "shop.none") is None
+
+    class Base(MapReduce, abstract=True):
+        def map(self):
+            return [1]
+
+    class With(Base):
+        def process(self, chunk):
+            return chunk
+
+    class Inherits(With): ...
+
+    assert Inherits.task() is None
 
 
 def test_an_async_process_is_awaited() -> None:

@@ -272,13 +272,17 @@ def test_the_handle_has_the_id_that_the_class_or_chance_gives(calls: list[Any]) 
     assert Counter(calls)["a"] == 1
 
 
-def test_what_is_postponed_runs_without_data_when_its_time_has_come(calls: list[Any]) -> None:
-    class Later(Faltering): ...
+@pytest.mark.parametrize("given", [(), (HOUR,)], ids=["the class says when", "the call says when"])
+def test_what_is_postponed_runs_without_data_when_its_time_has_come(calls: list[Any], given: tuple[int, ...]) -> None:
+    class Later(Faltering):
+        delay = 2 * HOUR
 
     Later.calls = calls
-    handle = Later.postpone(HOUR)
+    handle = Later.postpone(*given)
     assert run_worker() == 0
     assert (handle.state, calls) == (State.POSTPONED, [])
+    status = handle.status()
+    assert status.due_ms - status.created_ms == 1000 * (given or (2 * HOUR,))[0]
     assert handle.run_now()
     run_worker()
     assert handle.result() == [1, 2]
@@ -333,6 +337,9 @@ def test_a_falsy_result_of_the_reduce_is_the_result(calls: list[Any]) -> None:
     class Falsy(MapReduce):
         def map(self, value):
             return [value]
+
+        def process(self, chunk):
+            return chunk
 
         def reduce(self, results):
             return next(iter(results))

@@ -102,5 +102,6 @@ def test_what_only_a_loop_can_open_is_refused_elsewhere(method: str) -> None:
     def waits(self, *args: Any, client: Any = Depends(client)) -> Any:
         return []
 
+    stages = {"process": lambda self, chunk: chunk, method: waits}
     with pytest.raises(BadDependency, match='it is async, and only an "async def"'):
-        type("Wrong", (MapReduce,), {method: waits, "name": f"tests.waits.{method}"}).push()
+        type("Wrong", (MapReduce,), stages | {"name": f"tests.waits.{method}"}).push()

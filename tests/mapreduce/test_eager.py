@@ -77,6 +77,9 @@ def test_a_map_and_a_reduce_that_fail_have_their_attempts() -> None:
                 raise OSError("no map")
             return [1]
 
+        def process(self, chunk):
+            return chunk
+
         def reduce(self, results):
             self.calls.append("reduce")
             raise OSError("no reduce")
@@ -145,6 +148,9 @@ def test_what_cannot_be_stored_fails_at_once() -> None:
             Wide.maps += 1
             return [1, "x" * 2_000_000]
 
+        def process(self, chunk):
+            return chunk
+
     with eager(), pytest.raises(TaskFailed, match=r"The chunk 1 of tests\.wide came to 2000002 bytes"):
         Wide.push().result()
     assert Wide.maps == 1
@@ -197,6 +203,9 @@ def test_falsy_data_and_results_stay_what_they_are() -> None:
     class Same(MapReduce):
         def map(self):
             return [0, "", False, None, [], {}]
+
+        def process(self, chunk):
+            return chunk
 
         def reduce(self, results):
             return list(results)

@@ -29,13 +29,13 @@ OUTCOMES = [
     Outcome.CANCEL,
     Outcome.RESTART,
 ]
-MENDING = ["retry", "drop", "skip", "edit", "redo", "set", "release", "speculate"]
+MENDING = ["retry", "postpone", "drop", "skip", "edit", "redo", "set", "release", "speculate"]
 DATA = b'{"n":7}'
 
 
 def value_for(verb: str) -> bytes:
     """What is to become of the data."""
-    return b"100:" + DATA if verb == "set" else DATA
+    return {"set": b"100:" + DATA, "postpone": b"+%d" % NEVER_MS}.get(verb, DATA)
 
 
 STATES = [str(state) for state in ChunkState]

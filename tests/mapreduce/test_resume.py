@@ -36,6 +36,9 @@ class Listed(MapReduce):
                 raise each
             yield each
 
+    def process(self, chunk):
+        return chunk
+
     def reduce(self, results):
         return list(results)
 
@@ -116,16 +119,27 @@ def test_chunks_that_read_alike_when_joined_are_told_apart() -> None:
     assert len({digest(data) for data in ([b"1", b"23"], [b"12", b"3"], [b"123"], [b"", b"123"], [])}) == 5
 
 
-def test_larger_chunks_than_before_are_not_gathered_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_larger_chunks_than_before_are_not_gathered_in_memory(
+    written: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
     taken: list[int] = []
+    held: list[int] = []
+    make_room = RedisBroker.make_room
 
-    def large() -> Iterator[bytes]:
+    def large() -> Iterator[str]:
         for number in range(500):
             taken.append(number)
-            yield b"x" * 100_000
+            yield "x" * 100_000
 
-    count, rest = mapping._skip(large(), [(500, "told")])
-    assert (count, len(rest), len(taken)) == (0, 3, 3)
+    def noted(self: RedisBroker, *where: Any) -> None:
+        held.append(len(taken))
+        make_room(self, *where)
+
+    monkeypatch.setattr(RedisBroker, "make_room", noted)
+    handle = mapping_so(until_it_breaks(600), large())
+    run_worker(until_idle=False)
+    run_worker(until_idle=False)
+    assert (held, handle.status().chunks["pending"], written[:2]) == ([3], 500, [0, 0])
 
 
 def test_a_map_that_was_cancelled_between_two_attempts_goes_on_when_it_is_retried(written: list[int]) -> None:

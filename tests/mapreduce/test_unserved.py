@@ -25,6 +25,9 @@ class Gone(MapReduce):
     def map(self):
         return [1, 2, 3]
 
+    def process(self, chunk):
+        return chunk
+
 
 @pytest.fixture
 def desk(namespace: str) -> Desk:

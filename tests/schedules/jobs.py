@@ -22,6 +22,9 @@ class Counting(MapReduce):
         """The numbers."""
         return range(count)
 
+    def process(self, chunk):
+        return chunk
+
     def reduce(self, results: Iterable[int]) -> int:
         """Their sum."""
         return sum(results)

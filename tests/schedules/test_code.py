@@ -135,6 +135,9 @@ def test_the_code_says_it_with_a_line_or_a_schedule() -> None:
         def map(self, count: int) -> range:
             return range(count)
 
+        def process(self, chunk: Any) -> Any:
+            return chunk
+
     class More(Sums):
         """Has no schedule of its own."""
 

@@ -61,7 +61,7 @@ def main() -> None:
 
 def signed_in() -> Client:
     """The console with a database of its own, as somebody who may do everything."""
-    Path(os.environ["QUEUEOPS_DATA"]).mkdir(exist_ok=True)
+    Path(os.environ["QUEUEOPS_DATA"]).mkdir(exist_ok=True, mode=0o700)
     call_command("migrate", verbosity=0)
     console = Client(SERVER_NAME="localhost")
     console.force_login(User.objects.create_superuser("benchmark"))

@@ -1,0 +1,52 @@
+"""Who may do what, written out: the tests compare the console with this, and not with its own table."""
+
+from __future__ import annotations
+
+GROUPS = {
+    "viewers": {"view"},
+    "operators": {"view", "operate", "see_arguments"},
+    "administrators": {"view", "operate", "destroy", "configure", "see_arguments"},
+}
+"""The permissions of the groups that the first migration makes."""
+
+NEEDED = {
+    "anyone": """
+        login logout
+    """,
+    "view": """
+        audit audit-entry chunks commands commands-rows error errors errors-rows help icons lanes lanes-rows
+        missing overview overview-live registry registry-rows registry-task
+        schedule schedule-live schedules schedules-rows settings
+        settings-save task task-attempts task-audit task-children task-chunk task-chunk-live task-chunks
+        task-chunks-live task-chunks-rows task-live task-log task-mapreduce task-timeline task-why tasks
+        tasks-rows workers workers-rows
+    """,
+    "see_arguments": """
+        schedule-edit schedule-new task-chunk-edit task-chunks-edit task-edit task-raw
+    """,
+    "operate": """
+        audit-go-on commands-requeue commands-requeue-dead schedule-run task-cancel task-chunk-edit-save
+        task-chunks-drop task-chunks-edit-save task-chunks-postpone task-chunks-release task-chunks-restart
+        task-chunks-retry task-chunks-skip task-chunks-speculate task-edit-save task-interrupt task-keep task-move
+        task-postpone task-priority task-reinstate task-release task-requeue task-rerun task-retry
+        task-run_now tasks-all-cancel tasks-all-move tasks-all-postpone tasks-all-reinstate
+        tasks-all-requeue tasks-all-retry tasks-all-run_now tasks-cancel tasks-move tasks-postpone
+        tasks-reinstate tasks-requeue tasks-retry tasks-run_now undo
+    """,
+    "destroy": """
+        commands-drop commands-drop-dead task-delete task-discard tasks-all-delete tasks-all-discard
+        tasks-delete tasks-discard
+    """,
+    "configure": """
+        lane-pause lane-resume lane-set schedule-create schedule-delete schedule-edit-save schedule-pause
+        schedule-resume worker-quiet worker-stop
+    """,
+}
+"""By permission, the names of the URLs that need it."""
+
+VERB_OF = {name: verb for verb, names in NEEDED.items() for name in names.split()}
+
+
+def may(group: str, name: str) -> bool:
+    """Whether a member of the group may use the URL of this name."""
+    return VERB_OF[name] == "anyone" or VERB_OF[name] in GROUPS.get(group, set())

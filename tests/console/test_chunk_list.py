@@ -1,0 +1,57 @@
+"""The chunks of all map-reduce tasks on one page, and their counts on the overview."""
+
+from __future__ import annotations
+
+import pytest
+from django.test import Client
+
+from queueops.contracts import Outcome, Settlement
+from queueops.redis.broker import get_broker
+from tests.console.test_mapreduce import html
+from tests.inspecting.test_chunk_list import errored
+
+pytestmark = pytest.mark.django_db
+PAGE = "/ops/mapreduce/"
+STATES = ("pending", "active", "errored", "done", "failed")
+
+
+def test_errored_chunks_of_all_tasks_are_one_page(namespace: str, operator: Client) -> None:
+    errored({"a": 2, "b": 0})
+    errored({"c": 1}, "other")
+    page = html(operator, PAGE)
+    for link in ("/ops/mapreduce/a/0/", "/ops/mapreduce/a/1/", "/ops/mapreduce/c/0/?pool=other"):
+        assert link in page
+    assert "/ops/mapreduce/b/" not in page
+    assert "no number: &#x27;x&#x27;" in page
+    assert "hunter2" not in page
+    assert "/ops/mapreduce/c/" in html(operator, f"{PAGE}?pool=other")
+    assert "/ops/mapreduce/a/" not in html(operator, f"{PAGE}?pool=other")
+    waiting = html(operator, f"{PAGE}?state=pending")
+    assert "/ops/mapreduce/b/5/" in waiting
+    assert 'aria-current="true"' in waiting
+
+
+def test_long_lists_have_pages_and_a_wrong_address_says_so(namespace: str, operator: Client) -> None:
+    errored({f"t{number}": 6 for number in range(9)})
+    page = html(operator, PAGE)
+    assert page.count('data-label="Chunk"') == 50
+    (following,) = [part.partition('"')[0] for part in page.split('rel="next" href="')[1:]]
+    rest = html(operator, following.replace("&amp;", "&"))
+    assert rest.count('data-label="Chunk"') == 4
+    assert 'rel="next"' not in rest
+    assert "there is no state" in html(operator, f"{PAGE}?state=eroded", 400)
+    assert "begin at its first page" in html(operator, f"{PAGE}?after=nothing", 400)
+
+
+def test_the_overview_counts_chunks_by_state(namespace: str, operator: Client) -> None:
+    assert 'id="chunks-title"' not in html(operator, "/ops/")
+    errored({"a": 2})
+    broker = get_broker()
+    (lease,) = broker.exchange("default", "w1", want=1).leases
+    broker.exchange("default", "w1", settle=[Settlement(lease.id, lease.fence, Outcome.SUCCESS, b"1")])
+    page = html(operator, "/ops/")
+    counts = {
+        state: page.partition(f'state={state}">')[2].partition("</b>")[0].rpartition("<b>")[2] for state in STATES
+    }
+    assert counts == {"pending": "3", "active": "0", "errored": "2", "done": "1", "failed": "0"}
+    assert "1 done, 2 errored, 0 failed" in page

@@ -1,0 +1,141 @@
+"""Code as users write it. Nobody runs it: mypy and pyright check it, and each `assert_type` is an assertion."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Coroutine
+from collections.abc import Iterator as Iterates
+from datetime import timedelta
+from typing import Any, assert_type
+
+import queueops
+from queueops import (
+    Batch,
+    Cancelled,
+    Chain,
+    Composite,
+    Context,
+    Depends,
+    Iterator,
+    MapReduce,
+    Progress,
+    Results,
+    SoftTimeout,
+    State,
+    TaskFailed,
+    TaskHandle,
+    TaskStatus,
+    chain,
+    current,
+    group,
+    task,
+    task_failed,
+)
+
+
+@task
+def add(a: int, b: int = 1) -> int:
+    return a + b
+
+
+@task(retries=3, timeout=timedelta(minutes=1), delay=60, tags=["a"])
+async def add_later(a: int) -> str:
+    context: Context = current()
+    assert_type(context.cancelled, bool)
+    try:
+        context.extend(-1)
+        context.set_deadline(timedelta(seconds=5))
+        context.progress(1, 2)
+    except SoftTimeout as error:
+        return str(error)
+    except Cancelled as error:
+        return error.reason
+    return str(a)
+
+
+@task
+def count(n: int) -> Iterates[int]:
+    yield from range(n)
+
+
+@task
+def with_session(n: int, session: dict[str, int] = Depends(dict)) -> int:
+    return session["n"]
+
+
+handle = add.push(1, b=2)
+assert_type(handle, TaskHandle[int])
+assert_type(handle.result(timeout=1), int)
+assert_type(handle.state, State | None)
+assert_type(handle.progress, Progress | None)
+assert_type(handle.status(), TaskStatus | None)
+assert_type(add(1), int)
+coroutine: Coroutine[Any, Any, str] = add_later(1)
+assert_type(add_later.push(1).result(), str)
+assert_type(count.push(1).result(), list[int])
+assert_type(add.postpone(60, 1).result(), int)
+assert_type(add.postpone(None, 1).result(), int)
+assert_type(add.using(priority=1).push(1).result(), int)
+assert_type(with_session.push(1).result(), int)
+whole: Composite = chain(add.s(1), group(add.s(), add.s(2)), add.si(3))
+assert_type(whole.push(), TaskHandle[Any])
+
+
+class WordCount(MapReduce):
+    retries, timeout, max_parallel, delay = 2, 30, 8, 60
+
+    def map(self, path: str) -> Iterates[str]:
+        yield path
+
+    def process(self, chunk: str) -> int:
+        return len(chunk)
+
+    def reduce(self, results: Results) -> dict[str, int]:
+        return {"words": sum(results), "unread": len(self.dropped)}
+
+
+class WordCountLater(MapReduce):
+    async def map(self, path: str) -> AsyncIterator[str]:
+        yield path
+
+    async def process(self, chunk: str) -> int:
+        return len(chunk)
+
+    async def reduce(self, results: Results) -> int:
+        return sum([result async for result in results])
+
+
+class Listed(MapReduce):
+    async def map(self, path: str) -> list[str]:
+        return [path]
+
+    def process(self, chunk: str) -> str:
+        return chunk
+
+
+class Backfill(Iterator):
+    window = 10
+
+    def iterate(self, state: int | None, since: str) -> Batch | None:
+        return Batch(state=(state or 0) + 1, tasks=[add.s(1)]) if state != 3 else None
+
+
+class BackfillLater(Iterator):
+    async def iterate(self, state: int | None, since: str) -> Batch | None:
+        return None
+
+
+class Report(Chain):
+    def init(self, day: str) -> list[queueops.Composite]:
+        return [chain(add.s(1))]
+
+
+assert_type(WordCount.push("a"), TaskHandle[Any])
+Backfill.postpone(None, since="2026-01-01")
+
+
+def on_failure(sender: object, context: Context, error: BaseException, **kwargs: object) -> None:
+    if isinstance(error, TaskFailed):
+        assert_type(error.message, str)
+
+
+task_failed.connect(on_failure)
