@@ -181,3 +181,19 @@ def test_an_error_in_a_turn_that_a_tasks_thread_makes_ends_the_process_as_one_of
         if not running.thread.is_alive():
             break
     assert str(running.error) == "a turn failed"
+
+
+def test_a_process_gives_a_sign_of_life_before_its_first_turn_which_may_begin_what_holds_the_interpreter():
+    table, bell, signs = SlotTable(2), Bell(), []
+    loop = Loop(WorkerOptions(threads=1), "w1", get_broker(), table, bell)
+
+    def turn(now: float) -> None:
+        signs.append(table.last_sign)
+        loop.stop("the test is over")
+
+    loop._turn = turn
+    begun = time.monotonic()
+    loop.run()
+    assert signs[0] >= begun
+    bell.close()
+    table.close()

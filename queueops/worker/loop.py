@@ -94,6 +94,7 @@ class Loop:
 
         A signal may come from anybody, so the process counts as retired: a supervisor that did not send it replaces it.
         """
+        self._table.expect(_monotonic())  # judged from here on: the first turn may begin what holds the interpreter
         with self._executor.awake:
             while not self._is_over():
                 times = asked()

@@ -45,6 +45,15 @@ def test_a_task_that_holds_the_lock_past_its_lease_and_its_neighbours_start_once
     assert [record.crashes for record in records] == [0] * len(handles)
 
 
+def test_a_task_that_holds_the_lock_from_the_first_turn_of_its_process_on_and_its_neighbours_start_once(bench):
+    bench.watchdog()
+    handles = [tasks.work.push(2 * LEASE) for _ in range(10)] + [hogs.hold_lock.push(LONG)]
+    bench.worker("--processes", "2", "--threads", "8", LEASE=LEASE)
+    records = bench.wait(handles)
+    assert bench.ledger.starts() == {handle.id: 1 for handle in handles}
+    assert [record.crashes for record in records] == [0] * len(handles)
+
+
 def test_a_task_that_holds_the_lock_as_soon_as_it_is_handed_over_starts_once(bench):
     bench.watchdog()
     bench.worker("--processes", "2", LEASE=LEASE)
