@@ -32,8 +32,8 @@ class QueueOpsConfig(AppConfig):
         autodiscover_modules("tasks")
 
 
-def _explain(pool: str, task_id: str, state: str) -> str:
+def _explain(pool: str, task_id: str) -> tuple[str, str]:
     """Why a task did not end in time. Imported here: most processes never ask."""
     from queueops.inspect.timeouts import reason
 
-    return reason(pool, task_id, state)
+    return reason(pool, task_id)

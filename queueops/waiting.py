@@ -37,8 +37,8 @@ Call = Callable[[], Any]
 Step = Call | tuple[Future[bool], float]
 Steps = Generator[Step, Any, None]
 
-explain: Callable[[str, str, str], str] | None = None
-"""What holds up the task of a pool, an id and a state, in a sentence; empty when that is not known. The app sets it."""
+explain: Callable[[str, str], tuple[str, str]] | None = None
+"""The state of a task and what holds it up, in a sentence, by pool and id; empty what is not known. The app sets it."""
 
 _hubs: dict[str, Hub] = {}
 """By server: one that does not answer tells nothing of the tasks of others."""
@@ -127,8 +127,8 @@ def _steps(broker: Any, pool: str, task_id: str, patience: Patience, generation:
     state = yield ask
     while not _is_over(pool, task_id, state):
         if not patience.left():
-            reason = yield partial(_reason, pool, task_id, state) if patience.seconds else _no_reason
-            raise ResultTimeout(id=task_id, seconds=patience.seconds, state=state, reason=reason or GOES_ON)
+            now, reason = yield partial(_reason, pool, task_id) if patience.seconds else _no_reason
+            raise ResultTimeout(id=task_id, seconds=patience.seconds, state=now or state, reason=reason or GOES_ON)
         ear = _listen(broker, pool, channel)
         try:
             heard = (yield ear.subscribed, min(RECHECK, patience.left())) and ear.subscribed.result()
@@ -141,18 +141,18 @@ def _steps(broker: Any, pool: str, task_id: str, patience: Patience, generation:
             ear.close()
 
 
-def _reason(pool: str, task_id: str, state: str) -> str:
-    """What holds the task up. Whoever waited is told of the timeout, and of no other error."""
+def _reason(pool: str, task_id: str) -> tuple[str, str]:
+    """The state now, and what holds the task up. Whoever waited is told of the timeout, and of no other error."""
     try:
-        return explain(pool, task_id, state) if explain is not None else ""
+        return explain(pool, task_id) if explain is not None else ("", "")
     except Exception:
         logger.debug("What holds up %s could not be found out", task_id, exc_info=True)
-        return ""
+        return "", ""
 
 
-def _no_reason() -> str:
+def _no_reason() -> tuple[str, str]:
     """For a mere look: it costs no more than the look."""
-    return ""
+    return "", ""
 
 
 def _look(ask: Call, patience: Patience, before: str) -> Generator[Step, Any, str]:

@@ -1,16 +1,22 @@
-"""What a wait that timed out is told: what holds the task up, in one sentence."""
+"""What a wait that timed out is told: the state of the task, and what holds it up, of one and the same moment."""
 
 from __future__ import annotations
 
-from queueops.inspect.why import why
+from queueops.inspect.detail import find, state_of
+from queueops.inspect.why import findings_of
 from queueops.states import CLASSES, State, StateClass
 
 
-def reason(pool: str, task_id: str, state: str) -> str:
-    """The first check that is not well; of a task that runs, for how long; empty when nothing holds it up."""
-    findings = why(task_id, pool)
+def reason(pool: str, task_id: str) -> tuple[str, str]:
+    """The state, and the first check that is not well; of a task that runs, for how long; empty when all is well."""
+    detail = find(task_id, pool)
+    if detail is None or state_of(detail) not in CLASSES:
+        return "", ""
+    state = State(state_of(detail))
+    if CLASSES[state] is StateClass.TERMINAL:
+        return "", ""
+    findings = findings_of(detail)
     wrong = [finding.text for finding in findings if not finding.ok]
     if wrong:
-        return wrong[0]
-    runs = state in CLASSES and CLASSES[State(state)] is StateClass.LEASED
-    return findings[0].text if runs else ""
+        return state, wrong[0]
+    return state, findings[0].text if CLASSES[state] is StateClass.LEASED else ""

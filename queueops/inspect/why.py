@@ -28,6 +28,11 @@ def why(id: str, pool: str = "") -> list[Finding]:
         return [bad(gone, value=id)]
     if not detail.record and not detail.states:
         return [bad("It was deleted and lies in the trash.", verb="restore", target=id)]
+    return findings_of(detail)
+
+
+def findings_of(detail: Detail) -> list[Finding]:
+    """Every check for a task that was read."""
     return list(_findings(detail))
 
 
@@ -176,8 +181,14 @@ def _timed(detail: Detail, state: State) -> Iterator[Finding]:
     record = fields_of(detail)
     due = detail.due if detail.due is not None else whole(record.get("d"))
     left = due - detail.now
+    servers = list(_servers(detail))
     if state is State.RESTART:
         yield _backing_off(detail, record, left)
+    elif record.get("uk") and left > 0 and any(not finding.ok for finding in servers):
+        # A worker put it off because it does not know the name: the moment at which it is offered again is no reason.
+        yield from servers
+        servers = []
+        yield bad(f"A worker put it off. It is offered again in {span(left)}.", clock(due), place="workers")
     elif left > 0:
         yield bad(f"It is postponed: due in {span(left)}.", value=clock(due), verb="run_now", target=detail.id)
     if reason := record.get("y"):
@@ -190,7 +201,7 @@ def _timed(detail: Detail, state: State) -> Iterator[Finding]:
             target=detail.id,
         )
     yield _lane(detail)
-    yield from _servers(detail)
+    yield from servers
 
 
 def _backing_off(detail: Detail, record: dict[str, str], left: int) -> Finding:

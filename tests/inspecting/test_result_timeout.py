@@ -12,6 +12,7 @@ import pytest
 from queueops import ResultTimeout, chain, waiting
 from queueops.contracts import Outcome
 from queueops.handle import TaskHandle
+from queueops.inspect import why
 from queueops.redis.broker import get_broker
 from tests import tasks_for_tests as tasks
 from tests.inspecting.errors import stored
@@ -71,6 +72,32 @@ def test_it_says_that_a_task_runs_or_backs_off(desk: Desk) -> None:
     assert "; it is restart. It backs off: attempt 1 of 3 failed; the next one starts in " in told(handle)
 
 
+def test_it_says_the_state_of_the_same_moment(desk: Desk, monkeypatch) -> None:
+    """What is waited for tells only of its end: the state that was read first may be ten seconds old."""
+    beat(desk, "w1", names=NAME)
+    handle = tasks.add.push(1)
+    explain = waiting.explain
+    assert explain is not None
+
+    def once_it_runs(pool: str, task_id: str) -> tuple[str, str]:
+        desk.lease()
+        return explain(pool, task_id)
+
+    monkeypatch.setattr(waiting, "explain", once_it_runs)
+    assert "; it is locked. It has run for " in told(handle)
+
+
+def test_it_says_that_no_worker_knows_the_name_of_a_task_that_was_put_off(desk: Desk) -> None:
+    beat(desk, "w1", names="other")
+    handle = tasks.add.push(1)
+    desk.settle(desk.lease(), Outcome.UNKNOWN, delay_ms=60_000)
+    assert f"; it is postponed. No live worker knows the name {NAME}" in told(handle)
+    verbs = [finding.verb for finding in why(handle.id) if not finding.ok]
+    assert "run_now" not in verbs, "it would be put off again"
+    beat(desk, "w1", names=NAME)
+    assert "; it is postponed. It is postponed: due in " in told(handle)
+
+
 def test_it_says_for_which_parts_a_chain_waits(desk: Desk) -> None:
     assert "; it is idle. It waits for its " in told(chain(tasks.add.s(1), tasks.add.s(2)).push())
 
@@ -88,7 +115,7 @@ def test_it_costs_a_bounded_number_of_calls_and_none_for_a_mere_look(desk: Desk)
 
     look = calls(0)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(waiting, "explain", lambda pool, id, state: "")
+        patch.setattr(waiting, "explain", lambda pool, id: ("", ""))
         plain = calls(0.01)
     assert look <= plain
     extra = calls(0.01) - plain
@@ -96,7 +123,7 @@ def test_it_costs_a_bounded_number_of_calls_and_none_for_a_mere_look(desk: Desk)
 
 
 def test_what_goes_wrong_there_is_no_other_error(desk: Desk, monkeypatch, caplog) -> None:
-    def broken(pool: str, task_id: str, state: str) -> str:
+    def broken(pool: str, task_id: str) -> tuple[str, str]:
         raise RuntimeError("the explanation failed")
 
     monkeypatch.setattr(waiting, "explain", broken)
