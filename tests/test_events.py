@@ -36,6 +36,13 @@ def talk(count: int) -> None:
     current().log("half way")
 
 
+@task(name="tests.events.walk", total=10)
+def walk(count: int) -> None:
+    """Say how far it is; the total is known."""
+    current().progress(count)
+    current().log("half way")
+
+
 def until_end(stream: events.EventStream) -> list[Event]:
     """What comes up to the end of a task."""
     found = []
@@ -49,6 +56,16 @@ def until_end(stream: events.EventStream) -> list[Event]:
 def told(found: list[Event]) -> list[tuple[str, str]]:
     """What kinds of events came, and of which state."""
     return [(event.kind, event.state) for event in found]
+
+
+@pytest.mark.parametrize("wrap", [lambda part: part, lambda part: chain(part, add.si(1))], ids=["alone", "in a chain"])
+def test_an_event_has_the_total_that_the_task_had_before(wrap: Any) -> None:
+    with events.follow(name=walk.name, kinds=("progress", "log")) as stream:
+        wrap(walk.s(4)).push()
+        run_worker()
+        first, second = next(stream), next(stream)
+    assert (first.kind, first.done, first.total) == ("progress", 4, 10)
+    assert (second.kind, second.done, second.total) == ("log", 4, 10)
 
 
 @pytest.mark.parametrize("by_handle", [True, False])
@@ -272,7 +289,15 @@ def test_eager_tasks_are_over_when_they_are_followed() -> None:
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"kinds": ["ends"]}, {"buffer": 0}, {"buffer": True}, {"id": ["x"] * 1001}, {"seconds": -1}, {"seconds": "5"}],
+    [
+        {"kinds": ["ends"]},
+        {"name": add},
+        {"buffer": 0},
+        {"buffer": True},
+        {"id": ["x"] * 1001},
+        {"seconds": -1},
+        {"seconds": "5"},
+    ],
 )
 def test_what_cannot_be_is_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(BadOption):

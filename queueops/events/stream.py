@@ -51,6 +51,8 @@ def follow(
     if wrong := [kind for kind in chosen if kind not in KINDS]:
         raise BadOption(name="kinds", value=wrong[0], expected=f"one of {', '.join(KINDS)}")
     _check_buffer(buffer)
+    if not isinstance(name, str):
+        raise BadOption(name="name", value=name, expected="the name of a task, a text; a task has it as its `.name`")
     if len(ids) > MOST_IDS:
         raise BadOption(name="id", value=len(ids), expected=f"at most {MOST_IDS} ids; follow a root or a name instead")
     pools = {each.pool for each in ids if isinstance(each, TaskHandle)} if all(map(_has_pool, ids)) else set()

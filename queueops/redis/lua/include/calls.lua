@@ -44,6 +44,8 @@ end
 
 -- What happened to a task, for those who follow it: with its name and its root.
 local function tell_event(id, event)
+  if event.done == '' then event.done = nil end -- unchanged: it is what is stored
+  if event.total == '' then event.total = nil end
   local row = fields_of(task_key(id), 'n', 'ro', 'pi', 'pr', 'to') or {}
   event.t, event.id, event.name = now, id, event.name or row[1] or nil
   event.root = row[2] or (not row[1] and row[3]) or nil -- a chunk has no name, and its task for a root
