@@ -6,7 +6,8 @@
 -- Reply: '' when it is another watchdog's turn; else JSON:
 --        taken, states, oldest (entry time by state), lanes, chunks (of how many tasks that gather, how many were
 --        looked at; sums of those by state; the lanes of those with most pending), workers, idle,
---        overdue, given_up (commands), clock, seq, loss (JSON, what was lost last), minute, before, broken (the keys that are of another type than they should be).
+--        overdue, given_up (commands), clock, seq, loss (JSON, what was lost last), minute, before, broken (the
+--        keys that are of another type than they should be).
 -- Transitions: none.
 --@include clock
 --@include calls
