@@ -31,27 +31,39 @@ from queueops.encoding import with_article
 from queueops.errors import NotEncodable
 
 GetResult = Callable[[Context], Any]
+_forks = 0
+"""How often this process is a fork of a fork. It costs less than to ask for the process id around each task."""
+
+
+def _count_fork() -> None:
+    global _forks
+    _forks += 1
+
+
+os.register_at_fork(after_in_child=_count_fork)
 
 
 def run(context: Context) -> Any:
     """Run the task of `context` in this thread, through the middlewares, and return its result."""
-    token, process = enter(context), os.getpid()
+    token, forks = enter(context), _forks
     try:
-        return _encoded(context, _chain(False)(context))
+        value, encoder = _chain(False)(context), getattr(context.handler, "encoder", None)
+        return value if encoder is None else _encoded(context, encoder, value)
     finally:
         leave(token)
-        if os.getpid() != process:
+        if _forks != forks:
             _end_fork()
 
 
 async def arun(context: Context) -> Any:
     """The same for a handler that is async."""
-    token, process = enter(context), os.getpid()
+    token, forks = enter(context), _forks
     try:
-        return _encoded(context, await _chain(True)(context))
+        value, encoder = await _chain(True)(context), getattr(context.handler, "encoder", None)
+        return value if encoder is None else _encoded(context, encoder, value)
     finally:
         leave(token)
-        if os.getpid() != process:
+        if _forks != forks:
             _end_fork()
 
 
@@ -91,11 +103,8 @@ async def _arun(context: Context) -> Any:
     return await context.handler.run(context)
 
 
-def _encoded(context: Context, value: Any) -> Any:
+def _encoded(context: Context, encoder: Callable[[Any], Any], value: Any) -> Any:
     """What the task's own encoder makes of its result. Raises NotEncodable."""
-    encoder = getattr(context.handler, "encoder", None)
-    if encoder is None:
-        return value
     try:
         return encoder(value)
     except Exception as error:  # the application's code; its result is known, another attempt gives the same one

@@ -73,12 +73,12 @@ class Halting(SlotTable):
         super().__init__(size)
         self.written, self.halts, self.goes_on = 0, threading.Event(), threading.Event()
 
-    def start(self, *record: Any) -> None:
+    def start(self, *record: Any) -> int:
         self.written += 1
         if self.written > 1:
             self.halts.set()
             assert self.goes_on.wait(300)
-        super().start(*record)
+        return super().start(*record)
 
 
 def test_a_hard_cancel_at_the_very_end_of_a_task_leaves_no_limit_to_be_killed_for() -> None:

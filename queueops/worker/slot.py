@@ -58,8 +58,8 @@ class Slot:
         else:
             self.deadline = now + timeout / 1000
             hard = self.deadline + max(MIN_MARGIN, timeout / 1000 * MARGIN)
-        self._table.start(self.number, lease.id, lease.pool, lease.fence, now, hard, lease.attempt)
-        if context.epoch != self._table.epoch:
+        epoch = self._table.start(self.number, lease.id, lease.pool, lease.fence, now, hard, lease.attempt)
+        if context.epoch != epoch:
             self.context = None
             self._table.withdraw(self.number)
             return False

@@ -75,13 +75,14 @@ class SlotTable:
 
     def start(
         self, slot: int, task_id: str, pool: str, fence: int, started: float, deadline: float, attempt: int
-    ) -> None:
-        """Say that ``slot`` runs this task from now on."""
+    ) -> int:
+        """Say that ``slot`` runs this task from now on; answers the epoch, read after that."""
         offset = self._offsets[self._first.get(pool, 0) + slot]
         self._open[slot] = offset + _FLAG
         _RECORD.pack_into(
             self._memory, offset, fence, started, deadline, attempt, task_id.encode(), pool.encode(), _RUNS
         )
+        return self._memory[_EPOCH]
 
     def clear(self, slot: int) -> None:
         """Say that the task of ``slot`` has ended; its outcome has not been told yet."""
