@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -69,7 +70,8 @@ def test_errored_chunks_are_retried_with_one_click_and_are_done(open_chunks: Ope
     expect(legend).to_contain_text("40 done")
     expect(page.locator(".task-state")).to_contain_text("succeeded")
     expect(page.get_by_role("button", name="Retry errored chunks")).to_have_count(0)
-    assert handle.result(timeout=60) == 2 * sum(range(40))
+    with ThreadPoolExecutor(1) as other:  # this thread has the event loop of Playwright
+        assert other.submit(handle.result, timeout=60).result() == 2 * sum(range(40))
 
 
 def test_arrow_keys_walk_along_the_chunks_and_enter_opens_one(open_chunks: Open, handle: TaskHandle[int]) -> None:
