@@ -17,7 +17,7 @@ from queueops.redis import embedded
 from queueops.redis.broker import close_brokers
 from queueops.redis.connection import connect
 from tests import leaks, topology
-from tests.chromium import find_chromium
+from tests.chromium import find_chromium, find_nginx
 from tests.places import CLUSTER, free_namespace, is_for_both, parametrize
 from tests.rig import KIND, Rig
 
@@ -29,12 +29,14 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Browser tests need a browser: without one they are skipped, but never in CI."""
-    if os.environ.get("CI") or find_chromium():
+    """Some tests need a browser, some nginx: without it they are skipped, but never in CI."""
+    if os.environ.get("CI"):
         return
     for item in items:
-        if "browser" in item.keywords:
+        if "browser" in item.keywords and not find_chromium():
             item.add_marker(pytest.mark.skip(reason="there is no Chromium; install it, or set QUEUEOPS_CHROMIUM"))
+        if "nginx" in item.keywords and not find_nginx():
+            item.add_marker(pytest.mark.skip(reason="there is no nginx; install it"))
 
 
 @pytest.fixture(scope="session")

@@ -1,13 +1,11 @@
-"""gunicorn's settings for the demo's console."""
+"""gunicorn's settings for the demo's console: those of the stand-alone project, and a short end."""
 
 from __future__ import annotations
 
-workers = 2
-threads = 4
-worker_class = "gthread"
-timeout = 60
+from console.project.web import accesslog, errorlog, sendfile, threads, timeout, worker_class, workers
+
+__all__ = ["accesslog", "errorlog", "sendfile", "threads", "timeout", "worker_class", "workers"]
+
 graceful_timeout = 3
 control_socket_disable = True  # a demo leaves nothing outside of its directory
 worker_tmp_dir = None
-accesslog = None
-errorlog = "-"

@@ -129,6 +129,7 @@ SECURE_HSTS_SECONDS = 365 * 86400 if PRODUCTION else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = PRODUCTION
 if environment.flag("QUEUEOPS_BEHIND_PROXY", False):
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+    MIDDLEWARE.insert(0, "console.project.proxy.real_address")
 
 QUEUEOPS: dict[str, Any] = {"URL": f"embedded:{DATA / 'queueops'}"}
 
