@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import socket
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from io import StringIO
 from pathlib import Path
 
 import pytest
 from django.core.management import CommandError, call_command
 
-from queueops.redis import embedded
+from queueops.errors import EmbeddedFailed, QueueOpsError
+from queueops.redis import embedded, trusted_socket
 from queueops.redis.connection import connect
 from queueops.redis.trusted_socket import check_peer
 from queueops.refusals import EmbeddedNotTrusted
@@ -178,3 +181,101 @@ def test_the_kernel_tells_who_listens(tmp_path: Path, monkeypatch: pytest.Monkey
         if not IS_ROOT:  # root is trusted by all
             with pytest.raises(EmbeddedNotTrusted, match=f"belongs to the user {me}"):
                 check_peer(ours, tmp_path)
+
+
+@pytest.fixture
+def of_another_user(empty_directory: Path) -> Iterator[Path]:
+    """A data directory that another user has made, as where /tmp/data is named in the URL before it is there."""
+    empty_directory.mkdir(mode=0o700)
+    if IS_ROOT:
+        os.chown(empty_directory, STRANGER, STRANGER)
+    me = os.geteuid()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "geteuid", lambda: me + 12345)
+        yield empty_directory
+
+
+def test_nothing_is_written_through_a_link_in_a_data_directory_of_another_user(
+    of_another_user: Path, tmp_path: Path
+) -> None:
+    (of_another_user / ".gitignore").symlink_to(tmp_path / "of ours")
+    with pytest.raises(EmbeddedNotTrusted, match=r"the folder .* belongs to the user"):
+        embedded.start(of_another_user)
+    assert not (tmp_path / "of ours").exists()
+
+
+@pytest.mark.parametrize("look", [embedded.stop, embedded.status])
+def test_a_process_that_another_user_names_is_not_ended(
+    of_another_user: Path, look: Callable[[Path], object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    killed: list[int] = []
+    monkeypatch.setattr(os, "kill", lambda pid, number: killed.append(pid))
+    (of_another_user / "valkey.pid").write_text(f"{os.getpid()}")
+    with (of_another_user / "server.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with pytest.raises(EmbeddedNotTrusted, match=r"the folder .* belongs to the user"):
+            look(of_another_user)
+    assert killed == []
+
+
+def test_a_data_directory_is_checked_though_its_socket_is_elsewhere(home: Path) -> None:
+    with connect(f"embedded:{home}") as client:
+        assert client.ping()
+        home.chmod(0o775)
+        client.connection_pool.disconnect()
+        with pytest.raises(EmbeddedNotTrusted, match=r"mode 0775"):
+            client.ping()
+        home.chmod(0o700)
+        assert client.ping()
+
+
+@pytest.mark.parametrize("planted", [".gitignore", "server.lock"])
+def test_a_link_in_the_data_directory_is_not_followed(empty_directory: Path, tmp_path: Path, planted: str) -> None:
+    """It may have been made while the folder was open to other users."""
+    empty_directory.mkdir(mode=0o700)
+    (empty_directory / planted).symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(EmbeddedFailed, match="is a symbolic link") if planted == "server.lock" else nullcontext():
+        embedded.start(empty_directory)
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def test_a_folder_behind_a_link_keeps_its_mode(empty_directory: Path, tmp_path: Path) -> None:
+    empty_directory.mkdir(mode=0o700)
+    (tmp_path / "elsewhere").mkdir(mode=0o755)
+    (empty_directory / "appendonlydir").symlink_to(tmp_path / "elsewhere")
+    embedded.start(empty_directory)
+    assert (tmp_path / "elsewhere").stat().st_mode & 0o777 == 0o755
+
+
+def test_a_link_of_ours_to_the_data_directory_is_followed_and_one_of_another_user_is_not(
+    empty_directory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    empty_directory.mkdir(mode=0o700)
+    link = tmp_path / "link"
+    link.symlink_to(empty_directory)
+    with connect(f"embedded:{link}") as client:
+        assert client.ping()
+        embedded.stop(link)
+    if IS_ROOT:
+        os.chown(link, STRANGER, STRANGER, follow_symlinks=False)
+    else:
+        me = os.geteuid()
+        monkeypatch.setattr(os, "geteuid", lambda: me + 1)
+    assert f"the symbolic link {link} belongs to the user" in refused(link)
+    assert not embedded.socket_path(link).exists()
+
+
+def test_a_redis_py_that_connects_in_another_way_is_refused(
+    empty_directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The checks hang on a private method: without it, connections would be made unchecked."""
+
+    class Renamed:
+        """A connection class of a later version."""
+
+    monkeypatch.setattr(trusted_socket, "UnixDomainSocketConnection", Renamed)
+    with (
+        connect(f"embedded:{empty_directory}") as client,
+        pytest.raises(QueueOpsError, match=r"has no Renamed._connect"),
+    ):
+        client.ping()

@@ -20,6 +20,15 @@ def own_connection(client: Any, **options: Any) -> Any:
     return pool.connection_class(**pool.connection_kwargs | options)
 
 
+def expect_private(owner: type, name: str) -> None:
+    """Raise QueueOpsError where this version of redis-py has no such private part."""
+    if not hasattr(owner, name):
+        raise QueueOpsError(
+            f"redis-py {redis.__version__} has no {owner.__name__}.{name}, which QueueOps needs. "
+            "Install a version of redis-py that this version of QueueOps names."
+        )
+
+
 def socket_of(connection: Any) -> socket.socket:
     """The socket of a connection that is connected."""
     found = getattr(connection, "_sock", None)

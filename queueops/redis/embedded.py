@@ -8,6 +8,7 @@ kernel frees it when the server is gone, however it died. So no stale pid or soc
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import hashlib
 import os
@@ -25,7 +26,7 @@ from redis.retry import Retry
 
 from queueops.errors import EmbeddedFailed
 from queueops.redis.binary import find_server
-from queueops.redis.trusted_socket import TrustedConnection, check_folder, temporary_folder
+from queueops.redis.trusted_socket import TrustedConnection, check_folder, check_home, temporary_folder
 
 START_SECONDS = 60.0  # reading a large append-only file takes a while
 STOP_SECONDS = 20.0
@@ -141,11 +142,12 @@ def socket_path(home: Path) -> Path:
 def _make_home(home: Path) -> None:
     try:
         home.mkdir(parents=True, exist_ok=True, mode=0o700)
-        if not (ignored := home / ".gitignore").exists():
-            ignored.write_text("*\n")  # it is in the project by default, and holds what tasks were given
+        check_home(home)
         folder = socket_path(home).parent
         folder.mkdir(exist_ok=True, mode=0o700)
         check_folder(folder, home)
+        with suppress(FileExistsError), (home / ".gitignore").open("x") as ignored:  # it follows no link
+            ignored.write("*\n")  # the folder is in the project by default, and holds what tasks were given
     except OSError as error:
         raise EmbeddedFailed(directory=home, verb="start", reason=str(error)) from error
 
@@ -153,7 +155,14 @@ def _make_home(home: Path) -> None:
 @contextmanager
 def _lock(home: Path, mode: int = fcntl.LOCK_EX) -> Iterator[int | None]:
     """The lock's file descriptor when it was free, else None. A server that inherits it goes on holding it."""
-    descriptor = os.open(home / "server.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+    try:
+        descriptor = os.open(home / "server.lock", flags, 0o600)
+    except OSError as error:
+        if error.errno != errno.ELOOP:
+            raise
+        reason = f"{home / 'server.lock'} is a symbolic link. Remove it"
+        raise EmbeddedFailed(directory=home, verb="start", reason=reason) from error
     try:
         fcntl.flock(descriptor, mode | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -167,9 +176,13 @@ def _lock(home: Path, mode: int = fcntl.LOCK_EX) -> Iterator[int | None]:
 
 
 def _held(home: Path) -> bool:
-    """Whether a server, or its starter, is there. Looking shares the lock: two who look do not see each other."""
+    """Whether a server, or its starter, is there. Looking shares the lock: two who look do not see each other.
+
+    Raises EmbeddedNotTrusted: another user's pid file would name a process of ours.
+    """
     if not (home / "server.lock").exists():
         return False
+    check_home(home)
     with _lock(home, fcntl.LOCK_SH) as lock:
         return lock is None
 
@@ -201,7 +214,7 @@ def _launch(home: Path, lock: int, options: Mapping[str, str]) -> None:
 def _close_to_others(home: Path) -> None:
     """Of a server that an earlier version has started, others could read the files where they can enter the folder."""
     for path, mode in ((home / "appendonlydir", 0o700), *((log, 0o600) for log in home.glob("valkey.log*"))):
-        if path.exists():
+        if path.exists() and not path.is_symlink():
             path.chmod(mode)
 
 

@@ -16,6 +16,7 @@ from typing import Any
 
 from redis.connection import UnixDomainSocketConnection
 
+from queueops.redis.connections import expect_private
 from queueops.refusals import EmbeddedNotTrusted
 
 OTHERS_WRITE, OTHERS = 0o022, 0o077
@@ -27,6 +28,7 @@ class TrustedConnection(UnixDomainSocketConnection):
     """A connection to the server of the directory `home`, after checks on each connect. Raises EmbeddedNotTrusted."""
 
     def __init__(self, path: str, home: Path, **options: Any) -> None:
+        expect_private(UnixDomainSocketConnection, "_connect")  # without it, the override below would check nothing
         super().__init__(path=path, **options)  # type: ignore[no-untyped-call]
         self.home = home
 
@@ -55,12 +57,9 @@ def check_path(path: Path, home: Path) -> None:
 
 
 def check_folder(folder: Path, home: Path) -> None:
-    """Check the folder of a socket: the data directory itself, or a folder of this user below the temporary one."""
+    """Check the data directory, and the folder of its socket where that is one of this user below the temporary one."""
+    check_home(home)
     if folder == home:
-        found = folder.stat()  # the data directory may be reached by a link of the project
-        _check_owner(f"the folder {folder}", found.st_uid, home, "Choose another directory in URL")
-        if stat.S_IMODE(found.st_mode) & OTHERS_WRITE:
-            _refuse_mode(folder, found, home)
         return
     _check_temporary(folder.parent, home)
     found = folder.lstat()
@@ -69,6 +68,16 @@ def check_folder(folder: Path, home: Path) -> None:
     _check_owner(f"the folder {folder}", found.st_uid, home, ELSEWHERE)
     if stat.S_IMODE(found.st_mode) & OTHERS:
         _refuse_mode(folder, found, home)
+
+
+def check_home(home: Path) -> None:
+    """Check the data directory before anything in it is read or written. A link to it must be a link of this user."""
+    link, found = home.lstat(), home.stat()
+    if stat.S_ISLNK(link.st_mode):
+        _check_owner(f"the symbolic link {home}", link.st_uid, home, "Choose another directory in URL")
+    _check_owner(f"the folder {home}", found.st_uid, home, "Choose another directory in URL")
+    if stat.S_IMODE(found.st_mode) & OTHERS_WRITE:
+        _refuse_mode(home, found, home)
 
 
 def check_peer(connection: socket.socket, home: Path) -> None:
