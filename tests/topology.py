@@ -7,7 +7,7 @@ import random
 import signal
 import socket
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,17 +26,32 @@ class Node:
     """One server, or sentinel, that ends with the test."""
 
     def __init__(self, directory: Path, *options: str) -> None:
-        self.port, self._bus = free_ports(2)
         directory.mkdir()
+        self._directory = directory
+        self._start(options)
+        wait_until(lambda: self._is_there(options), 60)
+
+    def _start(self, options: Sequence[str]) -> None:
+        self.port, self._bus = free_ports(2)
+        directory = self._directory
         config = directory / "server.conf"
         lines = [f"port {self.port}", f"bind {HOST}", f"dir {directory}", "save ''", *options]
         if "cluster-enabled yes" in options:
             lines.append(f"cluster-port {self._bus}")
         config.write_text("\n".join(lines) + "\n")
         mode = ["--sentinel"] if any(line.startswith("sentinel ") for line in options) else []
-        with (directory / "server.log").open("wb") as log:
+        self._log = directory / "server.log"
+        with self._log.open("wb") as log:
             self._process = subprocess.Popen([find_server(directory), str(config), *mode], stdout=log, stderr=log)
         self.client = redis.Redis(HOST, self.port, protocol=2, retry=None)
+
+    def _is_there(self, options: Sequence[str]) -> bool:
+        """Whether it answers. Where another process has taken one of its ports meanwhile, it starts on other ports."""
+        if self._process.poll() is not None:
+            words = self._log.read_text()
+            assert "Failed listening" in words, words
+            self._start(options)
+        return self.answers() and self.client.info("server")["process_id"] == self._process.pid
 
     def answers(self) -> bool:
         try:
@@ -69,19 +84,19 @@ class Node:
 def free_ports(count: int) -> list[int]:
     """Ports that nobody uses now, and that no outgoing connection is given meanwhile."""
     found: list[int] = []
-    while len(found) < count:
-        port = random.SystemRandom().randrange(20_000, 32_000)  # tests that run beside each other may share a seed
-        with contextlib.suppress(OSError), socket.create_server((HOST, port)):
-            found.append(port)
+    with contextlib.ExitStack() as held:
+        while len(found) < count:
+            port = random.SystemRandom().randrange(20_000, 32_000)  # tests that run beside each other may share a seed
+            with contextlib.suppress(OSError):
+                held.enter_context(socket.create_server((HOST, port)))
+                found.append(port)
     return found
 
 
 @contextlib.contextmanager
 def ended(*nodes: Node) -> Iterator[None]:
-    """The nodes answer, and end at the end."""
+    """The nodes end at the end."""
     try:
-        for node in nodes:
-            wait_until(node.answers, 60)
         yield
     finally:
         for node in nodes:
@@ -164,5 +179,5 @@ def sentinel(directory: Path) -> Iterator[tuple[str, Node, Node]]:
             f"sentinel failover-timeout {NAME} 5000",
         )
         with ended(watcher):
-            wait_until(lambda: watcher.client.sentinel_master(NAME)["num-slaves"] == 1, 60)
+            wait_until(lambda: watcher.client.sentinel_masters()[NAME]["num-slaves"] == 1, 60)
             yield f"redis+sentinel://{HOST}:{watcher.port}/{NAME}", primary, replica

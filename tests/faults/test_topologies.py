@@ -167,7 +167,7 @@ def test_writes_that_a_failover_lost_are_told(bench: Bench, pair: tuple[topology
     tasks.work.push_many([()] * 20)
     assert primary.client.wait(1, 10_000) == 1
     with replica.frozen():
-        assert primary.client.client_kill_filter(_type="replica") == 1
+        assert primary.client.execute_command("CLIENT", "KILL", "TYPE", "replica") == 1
         tasks.work.push_many([()] * 30)  # acknowledged, and nobody else has them
         wait_until(lambda: watched() == 50, 60, bench.say)
         primary.kill()

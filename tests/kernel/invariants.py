@@ -230,7 +230,7 @@ def keys(look: Look) -> Problems:
             yield f"nobody knows the key {name}"
         if name in look.picture.foreign and name.removeprefix("task:") not in look.broken:
             yield f"the key {name} is no {kind}"
-    yield from (f"the key {name} has no end" for name, left in look.picture.ttls.items() if left < 0)
+    yield from (f"the key {name} has no end" for name, left in look.picture.ttls.items() if left == -1)
     for sub in ("log", "next"):
         for key in look.picture.under("task:", sub=sub):
             if key not in look.records and key not in look.broken:
