@@ -13,13 +13,14 @@ from django.utils import timezone
 from queueops import testing
 from queueops.contracts import Outcome, Settlement
 from queueops.contrib.django_library import library
-from queueops.contrib.django_tasks import TaskQuarantined, WorkerLost
+from queueops.contrib.django_tasks import HardTimeout, TaskQuarantined, WorkerLost
 from queueops.control import tasks as control
 from queueops.errors import NotEncodable, TaskCancelled, TaskFailed
 from queueops.handle import TaskHandle
 from queueops.redis.broker import get_broker
 from queueops.states import State
 from queueops.testing import run_worker
+from queueops.worker.failure import plain
 
 BACKEND = "queueops.contrib.django_tasks.QueueOpsBackend"
 
@@ -49,6 +50,34 @@ def crash(worker: str) -> None:
     lease = claim(worker)
     end = Settlement(lease.id, lease.fence, Outcome.CRASH, b"killed by signal 9")
     assert get_broker().recover("default", worker, {lease.id: end}) == 1
+
+
+def kill_at_hard_limit(worker: str, lease: Any) -> None:
+    """What a supervisor says that killed a process for a task that went on behind its hard limit."""
+    failure = plain("HardTimeout", "The task did not stop within 2.0 s, so its process was killed.")
+    end = Settlement(lease.id, lease.fence, Outcome.TIMEOUT, failure.encoded(), delay_ms=-1)
+    assert get_broker().recover("default", worker, {lease.id: end}) == 1
+
+
+def test_a_start_that_was_killed_at_its_hard_limit_has_an_error_with_a_class(tasks):
+    result = tasks.add.enqueue(1)
+    kill_at_hard_limit("w1", claim("w1"))
+    result.refresh()
+    assert (result.status, result.attempts, result.worker_ids) == ("FAILED", 1, ["w1"])
+    (error,) = result.errors
+    assert error.exception_class is HardTimeout
+    assert "did not stop within 2.0 s" in error.traceback
+
+
+def test_a_cancelled_start_that_was_killed_is_no_failed_attempt(tasks):
+    """As for one that raises after its cancel."""
+    result = tasks.add.enqueue(1)
+    lease = claim("w1")
+    assert TaskHandle(result.id).cancel("not needed", hard=True)
+    kill_at_hard_limit("w1", lease)
+    result.refresh()
+    assert (result.status, result.attempts, result.worker_ids) == ("FAILED", 1, ["w1"])
+    assert [error.exception_class for error in result.errors] == [TaskCancelled]
 
 
 def test_a_result_that_is_read_equals_the_one_that_was_pushed(tasks):

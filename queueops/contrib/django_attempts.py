@@ -23,6 +23,10 @@ class WorkerLost(QueueOpsError):
     """The worker process ended while it ran the task: {reason}"""
 
 
+class HardTimeout(QueueOpsError):
+    """The worker process was killed, because the task went on behind its hard limit: {reason}"""
+
+
 class TaskQuarantined(QueueOpsError):
     """No worker can run the task: {reason}"""
 
@@ -64,6 +68,8 @@ def stored_error(data: bytes | str) -> Any:
         error = msgspec.json.decode(data, type=StoredError)
     except msgspec.MsgspecError:  # something else has written to the log
         return own_error(TaskFailed, str(data[:200]))
+    if error.type == HardTimeout.__name__:  # a supervisor has written it, and no exception was raised
+        return own_error(HardTimeout, error.message)
     path = error.type if "." in error.type else f"builtins.{error.type}"
     return _task_error(path, error.traceback or error.message)
 

@@ -134,6 +134,8 @@ def _arguments(record: Record) -> Arguments:
 def _attempts_of(record: Record, log: Iterable[bytes]) -> list[Attempt]:
     """What the log says, and the last start, of which it says nothing when it did not end badly."""
     found, last = attempts_in(log), Attempt(record.worker, record.begun)
+    if record.state == State.CANCELLED:  # whatever its last start raised: a cancelled task has no failed attempt there
+        found = [each._replace(error=None) if each.begun == record.begun else each for each in found]
     has_more = record.state in (State.LOCKED, State.SUCCEEDED)
     if has_more or (record.state in ENDED and record.begun and all(each.begun != record.begun for each in found)):
         found.append(last)

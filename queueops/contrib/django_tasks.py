@@ -23,7 +23,7 @@ from django.utils import timezone
 from queueops import conf
 from queueops.celery_names import unknown_option
 from queueops.contracts import Push
-from queueops.contrib.django_attempts import TaskQuarantined, WorkerLost
+from queueops.contrib.django_attempts import HardTimeout, TaskQuarantined, WorkerLost
 from queueops.contrib.django_library import DEFAULT_ALIAS, invalid_task, library, moment
 from queueops.contrib.django_results import fill, new_result, result_of
 from queueops.encoding import encode_arguments
@@ -33,7 +33,7 @@ from queueops.kinds.django_task import KIND
 from queueops.kinds.options import Options
 from queueops.redis import broker as brokers
 
-__all__ = ["QueueOpsBackend", "TaskQuarantined", "WorkerLost"]
+__all__ = ["HardTimeout", "QueueOpsBackend", "TaskQuarantined", "WorkerLost"]
 
 OPTIONS = ("durable", "keep", "lane", "retries", "retry", "tags", "timeout")
 """What `OPTIONS` may hold; the rest of a push is said by the task."""
