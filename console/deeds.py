@@ -236,6 +236,9 @@ OTHER_LABELS: dict[str, str | Promise] = {
     "edit_chunks": _("Edit a chunk"),
     "redo_chunks": _("Edit and retry chunks"),
     "set_chunks": _("Set fields of chunks and retry"),
+    "restart": _("Restart from a stage"),  # denied ones have these words, whatever stage or action is meant
+    "undo": _("Undo"),
+    "go_on": _("Go on with an action"),
     "restart_map": _("Restart from map"),
     "restart_all": _("Restart from process: all chunks"),
     "restart_failed": _("Restart from process: failed chunks"),

@@ -16,6 +16,7 @@ from django.http import HttpRequest
 from django.utils import timezone
 
 from console.audit import address_of, kept
+from console.denied_verbs import verb_of
 from console.models import AuditEntry, Outcome
 from console.permissions import changes
 
@@ -30,21 +31,21 @@ def record(request: HttpRequest, name: str, why: str, kwargs: Mapping[str, Any])
     if not request.user.is_authenticated or not changes(name):
         return
     try:
-        _record(request, name, why, kwargs)
+        _record(request, verb_of(name), why, kwargs)
     except DatabaseError as error:  # such as one that is read-only: the action stays denied
         logger.warning("The denied action %s of %s is not in the audit log: %s", name, request.user, error)
 
 
-def _record(request: HttpRequest, name: str, why: str, kwargs: Mapping[str, Any]) -> None:
+def _record(request: HttpRequest, verb: str, why: str, kwargs: Mapping[str, Any]) -> None:
     rows = AuditEntry.objects.using(router.db_for_write(AuditEntry))
-    today = rows.filter(actor_id=request.user.pk, verb=name, outcome=Outcome.DENIED, at__gt=timezone.now() - ONE_ROW)
+    today = rows.filter(actor_id=request.user.pk, verb=verb, outcome=Outcome.DENIED, at__gt=timezone.now() - ONE_ROW)
     pk = today.values_list("pk", flat=True).first()
     if pk is None or not rows.filter(pk=pk).update(count=F("count") + 1):
         rows.create(
             actor_id=request.user.pk,
             actor_name=request.user.get_username()[:150],
             address=address_of(request),
-            verb=name,
+            verb=verb,
             target=kept("/".join(str(kwargs[part]) for part in TARGETS if part in kwargs), 400),
             outcome=Outcome.DENIED,
             count=1,

@@ -15,6 +15,7 @@ from django.http import HttpRequest, HttpResponse
 from django.test import Client
 from django.utils import timezone
 
+from console.deeds import label
 from console.models import AuditEntry, Outcome
 from tests.console.standin import World
 from tests.console.test_headers import assert_protected
@@ -22,6 +23,27 @@ from tests.console.walk import MUTATIONS, Address
 
 pytestmark = pytest.mark.django_db
 CSRF = "django.middleware.csrf.CsrfViewMiddleware"
+
+DENIED_VERBS = {
+    "audit-go-on": "go_on",
+    "commands-drop-dead": "drop_commands",
+    "commands-requeue": "requeue_commands",
+    "lane-pause": "pause",
+    "lane-set": "set_lane",
+    "schedule-create": "create_schedule",
+    "schedule-edit-save": "edit_schedule",
+    "schedule-pause": "pause_schedule",
+    "task-chunk-edit-save": "edit_chunks",
+    "task-chunks-edit-save": "set_chunks",
+    "task-chunks-postpone": "postpone_chunks",
+    "task-chunks-restart": "restart",
+    "task-edit-save": "edit",
+    "task-retry": "retry",
+    "tasks-all-discard": "discard",
+    "tasks-retry": "retry",
+    "undo": "undo",
+    "worker-stop": "stop",
+}
 
 
 def named(address: Address) -> str:
@@ -95,7 +117,9 @@ def test_a_form_that_is_too_large_is_refused_with_the_headers(
 def test_a_denied_action_of_a_known_user_leaves_a_row(address: Address, world: World, viewer: Client) -> None:
     assert viewer.post(address.path, address.form).status_code == 403
     entry = AuditEntry.objects.get()
-    assert (entry.actor_name, entry.verb, entry.outcome, entry.count) == ("viewers", address.name, "denied", 1)
+    assert (entry.actor_name, entry.outcome, entry.count) == ("viewers", "denied", 1)
+    assert entry.verb == DENIED_VERBS.get(address.name, entry.verb)
+    assert label(entry.verb) != entry.verb
     assert entry.detail.startswith("needs the permission ")
     assert (entry.address, entry.changed, entry.ids) == ("127.0.0.1", 0, [])
 
@@ -104,9 +128,9 @@ def test_the_row_names_what_was_to_be_changed(world: World, viewer: Client) -> N
     for path in ("tasks/task-1/_delete", "lanes/default/slow/_pause", "workers/w1/_stop"):
         viewer.post(f"/ops/{path}")
     assert list(AuditEntry.objects.order_by("pk").values_list("verb", "target")) == [
-        ("task-delete", "task-1"),
-        ("lane-pause", "default/slow"),
-        ("worker-stop", "w1"),
+        ("delete", "task-1"),
+        ("pause", "default/slow"),
+        ("stop", "w1"),
     ]
 
 
@@ -117,6 +141,16 @@ def test_what_may_not_be_undone_leaves_a_row_too(world: World, operator: Client)
     )  # fmt: skip
     assert operator.post("/ops/audit/1/_undo").status_code == 403
     assert AuditEntry.objects.get(outcome=Outcome.DENIED).verb == "undo"
+
+
+def test_a_denied_action_has_no_undo(world: World, viewer: Client, administrator: Client) -> None:
+    viewer.post("/ops/lanes/default/slow/_pause")
+    viewer.post("/ops/tasks/task-1/_cancel")
+    for entry in AuditEntry.objects.all():
+        assert "_undo" not in administrator.get(f"/ops/audit/{entry.pk}/").content.decode()
+        administrator.post(f"/ops/audit/{entry.pk}/_undo")
+    assert world.calls == []
+    assert AuditEntry.objects.count() == 2
 
 
 def test_read_only_leaves_a_row_that_says_so(world: World, administrator: Client, settings: Any) -> None:
@@ -142,17 +176,20 @@ def test_one_row_a_day_counts_all_tries_of_one_action(
     client_of("").post("/ops/tasks/task-1/_retry")
     rows = list(AuditEntry.objects.order_by("pk").values_list("actor_name", "verb", "target", "count"))
     assert rows == [
-        ("viewers", "task-retry", "task-0", 30),
-        ("viewers", "task-delete", "task-1", 1),
-        ("nobody", "task-retry", "task-1", 1),
+        ("viewers", "retry", "task-0", 30),
+        ("viewers", "delete", "task-1", 1),
+        ("nobody", "retry", "task-1", 1),
     ]
     page = administrator.get("/ops/audit/?outcome=denied").content.decode()
     assert "not permitted ×30" in page
-    pk = AuditEntry.objects.get(verb="task-retry", actor_name="viewers").pk
-    assert "not permitted ×30" in administrator.get(f"/ops/audit/{pk}/").content.decode()
+    pk = AuditEntry.objects.get(verb="retry", actor_name="viewers").pk
+    assert "in the first try" in page
+    shown = administrator.get(f"/ops/audit/{pk}/").content.decode()
+    assert "not permitted ×30" in shown
+    assert "Nothing was changed. This row counts all tries of this action within one day." in shown
     AuditEntry.objects.update(at=timezone.now() - timedelta(days=1, minutes=1))
     viewer.post("/ops/tasks/task-1/_retry")
-    assert AuditEntry.objects.filter(verb="task-retry", actor_name="viewers").count() == 2
+    assert AuditEntry.objects.filter(verb="retry", actor_name="viewers").count() == 2
 
 
 @pytest.mark.django_db(transaction=True)

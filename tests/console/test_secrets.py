@@ -13,12 +13,18 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 from django.test import Client
+from django.urls import resolve
 
-from queueops import MapReduce, Retry, control, current, inspect, registry, task
+from console.audit import kept
+from console.models import AuditEntry
+from queueops import MapReduce, Retry, Schedule, control, current, inspect, registry, task
 from queueops.inspect.redaction import concealing
 from queueops.logs import JsonFormatter, TextFormatter
 from queueops.redis.broker import get_broker
+from queueops.states import ChunkState
 from queueops.testing import run_worker
+from tests.console.permission_table import VERB_OF
+from tests.console.walk import PAGES
 
 pytestmark = pytest.mark.django_db
 
@@ -39,8 +45,9 @@ def known(namespace: str) -> Iterator[dict[str, Any]]:
     """Tasks that say what they were given."""
     before = dict(registry.handlers())
 
-    @task(name="secrets.fail", retries=0)
-    def fail(given: dict[str, Any]) -> None:
+    @task(name="secrets.fail", retries=0, meta={"of": VALUE, "token": SECRET})
+    def fail(given: dict[str, Any], dsn: str = f"redis://u:{SECRET}@h", password: str = SECRET) -> None:
+        """Fails; password=hunter2 is for a test."""
         current().log(SAID)
         raise ValueError(SAID)
 
@@ -96,6 +103,16 @@ def worked(known: dict[str, Any]) -> list[str]:
     finally:
         logging.getLogger().removeHandler(heard)
     control.cancel(["waits"], pool="default", reason=SAID, who="ada")
+    control.create_schedule(known["succeeds"], Schedule("0 3 * * *", args=[SENT]), id="nightly")
+    AuditEntry.objects.create(
+        actor_name="ada",
+        verb="cancel",
+        target="waits",
+        ids=[["default", "waits"]],
+        reason=kept(SAID, 500),
+        detail=kept(SAID, 1000),
+        after={"default waits": {"word": "OK", "state": "cancelled", "detail": kept(SAID, 500)}},
+    )
     return lines
 
 
@@ -104,9 +121,15 @@ def pages(client: Client) -> Iterator[tuple[str, str]]:
     errors = set(re.findall(r'href="/ops/(errors/[^"?]+/)', client.get("/ops/errors/").content.decode()))
     assert len(errors) >= 2
     lists = ["", "_overview", "tasks/", "tasks/_rows", "tasks/?state=failed", "errors/", "errors/_rows", *errors]
-    rest = ["workers/", "lanes/", "commands/", "schedules/", "audit/"]
+    rest = ["workers/", "lanes/", "commands/", "schedules/", "audit/", "registry/", "registry/secrets.fail/"]
+    rest += ["_icons", "help/", "settings/", *(f"{name}/_rows" for name in ("workers", "lanes", "commands"))]
+    rest += ["registry/_rows", "schedules/_rows", "schedules/nightly/", "schedules/nightly/_live"]
+    rest += [f"audit/{pk}/" for pk in AuditEntry.objects.values_list("pk", flat=True)]
     own = [f"tasks/{id}/{tab}" for id in TASKS for tab in (*TABS, "_live?tab=summary", "_live?tab=log")]
     chunks = [f"mapreduce/counts/{part}" for part in ("", "_live", "_rows", "0/", "1/", "1/_live")]
+    chunks += ["tasks/counts/chunks/", *(f"mapreduce/?state={state}" for state in ChunkState), "mapreduce/"]
+    shown = {resolve(f"/ops/{path}".partition("?")[0]).url_name for path in (*lists, *rest, *own, *chunks)}
+    assert shown == {page.name for page in PAGES if VERB_OF[page.name] == "view"}  # a new page is looked at, too
     for path in (*lists, *rest, *own, *chunks):
         answer = client.get(f"/ops/{path}")
         assert answer.status_code in (200, 204), path
@@ -202,13 +225,11 @@ def test_the_list_of_errors_is_stored_without_secrets(worked: list[str], redis_c
 
 
 def test_the_audit_log_keeps_no_secret(worked: list[str], operator: Client, viewer: Client) -> None:
-    from console.models import AuditEntry
-
     form = {"pool": "default", "confirmed": "1", "typed": "1", "reason": f"password={SECRET}"}
     operator.post("/ops/tasks/backs-off/_cancel", form)
     operator.post("/ops/tasks/fails/_edit", {"args": json.dumps([SENT]), "kwargs": "{}", "pool": "default"})
     entries = list(AuditEntry.objects.values())
-    assert len(entries) == 2
+    assert len(entries) == 3  # with the one of the fixture
     assert SECRET not in json.dumps(entries, default=str)
     record = get_broker().record("default", "backs-off")
     assert record is not None
