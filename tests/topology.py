@@ -154,6 +154,20 @@ def moving(slot: int, nodes: list[Node]) -> Iterator[None]:
             node.client.execute_command("CLUSTER SETSLOT", slot, "NODE", ids[target])
 
 
+@contextlib.contextmanager
+def unassigned(slot: int, nodes: list[Node]) -> Iterator[None]:
+    """No server has the slot while the body runs; after it the server has it again whose keys are in it."""
+    owner = next(node for node in nodes if _has(node, slot))
+    for node in nodes:
+        node.client.execute_command("CLUSTER DELSLOTS", slot)
+    try:
+        yield
+    finally:
+        owner.client.execute_command("CLUSTER ADDSLOTS", slot)
+        wait_until(lambda: all(_is_whole(node) for node in nodes), 60)
+        wait_until(lambda: all(node.client.cluster("INFO")["cluster_slots_assigned"] == f"{SLOTS}" for node in nodes))
+
+
 def _has(node: Node, slot: int) -> bool:
     """Whether the node says of itself that it has the slot."""
     rows = node.client.execute_command("CLUSTER SLOTS")

@@ -63,7 +63,7 @@ class FanOut:
         names = list(names)
         if not names or not self._link.servers.is_cluster:
             return (dict(call(names)) if names else {}), {}
-        groups, silent = self._by_server(names)
+        groups, silent = self.homes(names)
         answers, reasons = self._ask(groups, call)
         for server, reason in reasons.items():
             silent |= dict.fromkeys(groups[server], reason)
@@ -110,18 +110,27 @@ class FanOut:
             return {name: call(client) for name, client in clients.items()}, {}
         return self._ask(clients, call)
 
-    def _by_server(self, names: Iterable[str]) -> tuple[dict[str, list[str]], dict[str, str]]:
-        """The pools of each server, and by pool why it has none."""
+    def homes(self, names: Iterable[str]) -> tuple[dict[str, list[str]], dict[str, str]]:
+        """The pools of each server, and by pool why it has none. Raises BrokerUnavailable."""
         link = self._link
         link._repeat(link.servers.clients)
         groups: dict[str, list[str]] = {}
         homeless: dict[str, str] = {}
         for pool in names:
             try:
-                groups.setdefault(link.servers.name(link.keys(pool).prefix), []).append(pool)
+                groups.setdefault(self._home(pool), []).append(pool)
             except ClusterDownError as error:
                 homeless[pool] = str(error)
         return groups, homeless
+
+    def _home(self, pool: str) -> str:
+        """The server of a pool. Where none has its slot, the map is read again: a server may have it by now."""
+        prefix, servers = self._link.keys(pool).prefix, self._link.servers
+        try:
+            return servers.name(prefix)
+        except ClusterDownError as error:
+            servers.failed(prefix, error)
+            return servers.name(prefix)
 
     def _ask(self, groups: Mapping[str, Group], call: Callable[[Group], T]) -> tuple[dict[str, T], dict[str, str]]:
         """The answers, and the reasons of the servers that gave none. When all were silent of late, all are asked."""

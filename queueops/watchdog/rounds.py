@@ -97,10 +97,14 @@ class Watchdog:
         self._outbox.close(CLOSE_WITHIN_S)
 
     def _by_server(self) -> dict[str, list[str]]:
-        """The pools to watch over, and those that only schedules name yet, by their server."""
-        found: dict[str, list[str]] = {}
-        for pool in self._chosen or sorted({*self._found(), *self._timekeeper.declared()}):
-            found.setdefault(self.broker.server(pool), []).append(pool)
+        """The pools to watch over, and those that only schedules name yet, by their server.
+
+        A pool whose slot no server has is told, and waits; the others do not.
+        """
+        names = self._chosen or sorted({*self._found(), *self._timekeeper.declared()})
+        found, homeless = self.broker.fan_out.homes(names)
+        for pool, reason in homeless.items():
+            self._complaints.fault(pool, "server", f"it is not watched over: {reason}")
         return found
 
     def _of_server(self, server: str, pools: Callable[[], list[str]]) -> Watchdog:

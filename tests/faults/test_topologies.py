@@ -171,8 +171,7 @@ def test_writes_that_a_failover_lost_are_told(bench: Bench, pair: tuple[topology
         tasks.work.push_many([()] * 30)  # acknowledged, and nobody else has them
         wait_until(lambda: watched() == 50, 60, bench.say)
         primary.kill()
-    wait_until(lambda: losses(), 120, bench.say)
-    (text,) = losses()
+    (text,) = wait_until(losses, 120, bench.say)
     assert "Pool default lost data that the store had acknowledged" in text
     assert re.search(r"the new primary lacks the last [\d,]+ bytes", text)
     assert "counter of pushes and starts fell from 50 to 20 after a restart or a failover" in text
