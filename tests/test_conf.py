@@ -26,6 +26,8 @@ def complaint(**raw: Any) -> str:
 
 def test_the_defaults_are_the_documented_ones() -> None:
     settings = read()
+    assert settings.url.startswith("embedded:")
+    assert settings.url.endswith("var/queueops")
     assert settings.namespace == "queueops"
     assert settings.payload_limit == 1024 * 1024
     assert settings.retention == {"succeeded": 86400, "failed": 14 * 86400, "cancelled": 86400}

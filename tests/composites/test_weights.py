@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from queueops import Batch, MapReduce, Progress, chain, current, group, task
+from queueops import Batch, Chain, Group, MapReduce, Progress, chain, current, group, task
 from queueops import Iterator as TaskIterator
 from queueops.contracts import Lease, Node, Outcome
 from queueops.errors import BadOption
@@ -299,6 +299,32 @@ def test_the_total_is_that_of_the_leaves_and_what_succeeded_stands_at_its_total(
     run_worker()
     assert handle.state == "succeeded"
     assert handle.progress == Progress(total, total)
+
+
+class Walk(Chain):
+    """Its parts have totals of their own."""
+
+    def init(self, count: int) -> list[Any]:
+        """So many steps, each of a total of 8."""
+        return [steps.si() for _ in range(count)]
+
+
+class WalkLater(Group):
+    """The same, side by side, read asynchronously."""
+
+    async def init(self, count: int) -> list[Any]:
+        """So many steps, of a total that the push says."""
+        return [steps.using(total=3).s() for _ in range(count)]
+
+
+@pytest.mark.usefixtures("namespace")
+@pytest.mark.parametrize(("template", "total"), [(Walk, 16), (WalkLater, 6)])
+def test_the_total_of_a_template_is_that_of_its_leaves_whose_init_may_be_async(template: Any, total: float) -> None:
+    alone, within = template.push(2), chain(add.s(1, 1), template.si(2)).push()
+    assert alone.progress == Progress(0, total)
+    assert within.progress == Progress(0, total + 1)
+    run_worker()
+    assert (alone.progress, within.progress) == (Progress(total, total), Progress(total + 1, total + 1))
 
 
 def test_half_of_a_leaf_shows_at_the_root_while_it_runs_eagerly() -> None:

@@ -86,6 +86,8 @@ def test_the_server_is_killed_and_started_again(bench: Bench, own_store: embedde
     assert {record.crashes for record in records} == {0}
     assert worker.children() == [child]
     assert worker.stop() == 0
+    assert "Pool default: a round trip failed, and is tried until it works: Redis at unix:" in worker.text()
+    assert "Pool default works again" in worker.text()
 
 
 def test_a_task_that_ends_while_the_server_is_away_is_settled_later(bench: Bench, own_store: embedded.Server) -> None:

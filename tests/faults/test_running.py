@@ -108,6 +108,8 @@ def test_one_worker_serves_several_pools(bench: Bench) -> None:
     mails = [tasks.work.using(pool="mail").push(0.05) for _ in range(20)]
     bench.wait([tasks.work.push(0.05) for _ in range(20)])
     wait_until(lambda: all(bench.broker.record("mail", mail.id).state == "succeeded" for mail in mails), say=bench.say)
+    workers = {bench.broker.record("mail", mail.id).worker for mail in mails}
+    assert len(workers) == 1, "the worker of the other pool ran them"
 
 
 def test_work_that_was_fetched_ahead_goes_to_others_when_the_slots_are_stuck(bench: Bench) -> None:
