@@ -28,6 +28,8 @@ _INCLUDE = re.compile(r"^--@include (\w+)$", re.MULTILINE)
 _COMMENT = re.compile(r"^\s*--(?!@).*\n", re.MULTILINE)
 _FUNCTION = re.compile(r"^local function (\w+)\((?:[^\n]*\bend\n|[^\n]*\n(?:(?!end\n)[^\n]*\n)*end\n)", re.MULTILINE)
 _WORD = re.compile(r"(?<![\w.])\w+")
+_NO_USE = re.compile(r"^--@.*\n|'[^'\n]*'| --.*|\b\w+ =(?!=)", re.MULTILINE)
+"""Where a function's name is not a use of it: the mark of an include, a text, a comment, the left of an assignment."""
 _OLDER = "unexpected symbol near '#'"
 """What a server older than 7 says of the first line with flags."""
 PROMPT = frozenset({"enqueue"})
@@ -121,14 +123,16 @@ def state_tables(body: str) -> str:
 def drop_unused(body: str) -> str:
     """Leave out top-level functions that nothing calls: each costs time in every run of the script."""
     while True:
-        said = Counter(_WORD.findall(body))
-        unused = [
-            match for match in _FUNCTION.finditer(body) if said[match[1]] == _WORD.findall(match[0]).count(match[1])
-        ]
+        said = _uses(body)
+        unused = [match for match in _FUNCTION.finditer(body) if said[match[1]] == _uses(match[0])[match[1]]]
         if not unused:
             return body
         for match in reversed(unused):
             body = body[: match.start()] + body[match.end() :]
+
+
+def _uses(text: str) -> Counter[str]:
+    return Counter(_WORD.findall(_NO_USE.sub("", text)))
 
 
 @functools.cache

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -100,12 +101,19 @@ def test_functions_that_nothing_calls_are_left_out() -> None:
     assert drop_unused(body) == "local function used() return 1 end\nreturn used()\n"
 
 
-def test_what_is_called_is_kept() -> None:
-    for name in FILES:
-        text = source(name)
-        defined = set(re.findall(r"local function (\w+)", text))
-        for function in defined:
-            assert len(re.findall(rf"(?<![\w.]){function}\b", text)) > 1, f"{name} carries {function} for nothing"
+def test_a_function_with_the_name_of_its_include_or_of_a_text_is_left_out() -> None:
+    body = "--@part tell\nlocal function tell() return 'gone' end\nlocal function gone() return 'tell' end\n--@end\n"
+    assert drop_unused(body) == "--@part tell\n--@end\n"
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_script_has_the_functions_that_it_calls_and_no_others(name: str) -> None:
+    text = source(name)
+    bodies = dict(re.findall(r"if name == '(\w+)' then\n(.*?)(?=^else|^end\n)", text, re.MULTILINE | re.DOTALL))
+    said = Counter(re.findall(r"(?<![\w.])F\.(\w+)", text))
+    assert {field for field in said if f"F.{field}(" in text} == set(bodies)
+    for field, body in bodies.items():
+        assert said[field] > len(re.findall(rf"\bF\.{field}\b", body)), f"{name} carries {field} for nothing"
 
 
 @pytest.mark.parametrize("name", [name for name in FILES if "--@include lanes\n" in (LUA / f"{name}.lua").read_text()])

@@ -82,7 +82,7 @@ local function check_states(id, record, places)
   end
   local named = safe_call('ZSCORE', P .. ':name:' .. record.n, id) or foreign[P .. ':name:' .. record.n]
   if not named and wrong(id, 'it is not in the index of its name') then
-    list(id, record.n, record.tg, number_of(record.u) or now)
+    index_record(id, record.n, record.tg, number_of(record.u) or now)
   end
 end
 

@@ -56,7 +56,7 @@ local function write_node(node, token, emitter)
     schedule('~planting:' .. id, now + RULES.lease)
   end
   move(id, old and old.s or '', 'waiting', values.n, values.k)
-  list(id, values.n, values.tg, number)
+  index_record(id, values.n, values.tg, number)
   -- What was pushed needs somebody who knows its name, but for what no worker runs.
   if values.cc or count_minute('in|' .. values.n, 1) then safe_call('ZADD', P .. ':names', NOW, values.n) end
 end

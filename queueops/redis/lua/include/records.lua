@@ -1,7 +1,7 @@
 -- Creating and erasing records, with all their indexes.
 
 -- Put a task into the indexes of its name and tags.
-local function list(id, name, tags, number)
+local function index_record(id, name, tags, number)
   try('ZADD', P .. ':name:' .. name, number, id)
   if not tags then return end
   for tag in string.gmatch(tags, '[^,]+') do
@@ -28,7 +28,7 @@ local function create(id, fields, values, due, from)
     call('HSET', task_key(id), 's', state, 'u', number, unpack(fields))
   end
   move(id, from or '', state, values.n, values.k)
-  list(id, values.n, values.tg, number)
+  index_record(id, values.n, values.tg, number)
   if due then try('ZADD', P .. ':lanes', 'NX', NOW, values.l or 'default') end -- it can be paused before it is used
   if due then schedule(id, due) else enter_lane(values.l or 'default', id, values.p, number) end
   return number

@@ -29,7 +29,7 @@ local function restore(id, record, token)
   if is_parent(back) then carry_children(trash, key) end
   if safe_call('EXISTS', family.open_of(id)) == 1 then schedule('~cancel:' .. id, now) end
   move(id, '', state, back.n, back.k)
-  list(id, back.n, back.tg, number_of(back.u) or 0)
+  index_record(id, back.n, back.tg, number_of(back.u) or 0)
   if back.ef and state == 'failed' then list_failed(id, back.ef) end
   unschedule('~trash:' .. id)
   schedule(id, now + (number_of(back.kp) or RULES['keep_' .. state]))
