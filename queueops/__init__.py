@@ -62,6 +62,8 @@ if TYPE_CHECKING:
     from queueops.signals import task_started as task_started
     from queueops.signals import task_succeeded as task_succeeded
     from queueops.signals import worker_idle as worker_idle
+    from queueops.signals import worker_started as worker_started
+    from queueops.signals import worker_stopping as worker_stopping
     from queueops.states import State as State
     from queueops.task_errors import NotImportable as NotImportable
 
@@ -113,6 +115,8 @@ _HOMES = {
         "task_started",
         "task_succeeded",
         "worker_idle",
+        "worker_started",
+        "worker_stopping",
     ),
     "queueops.states": ("State",),
     "queueops.task_errors": ("NotImportable",),

@@ -7,6 +7,8 @@ What a call passes as `extra` becomes `key=value`, or a key of the JSON object:
 
     logger.info("task failed", extra={"id": task_id, "attempt": 2})
 
+A line that a task logs has the task's id and that of its root, as `task` and `root` (`queueops.log_filter`).
+
 What the message says already goes under `told`, for machines: `extra={"told": {"id": task_id}}` is in JSON alone.
 """
 
@@ -27,12 +29,21 @@ FORMATS = ("text", "json")
 LONGEST = 16_000  # characters of one line
 
 TOLD = "told"
+OF_TASK = ("task", "root")
+TASK_FILTER = "queueops.log_filter.TaskFilter"
 _ESCAPED = (*range(32), *range(127, 160), 0x2028, 0x2029, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
 """Control characters, the separators that end a line for some readers, and those that turn the direction of a text."""
 _CONTROL = {code: f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}" for code in _ESCAPED}
 _CONTROL |= {10: "\\n", 13: "\\r", 9: "\\t"}
 _IN_JSON = {code: f"\\u{code:04x}" for code in _ESCAPED}
-OURS = ("queueops.worker", "queueops.watchdog", "queueops.outbox", "queueops.waiting", "console.audit")
+OURS = (
+    "queueops.worker",
+    "queueops.tasks",
+    "queueops.watchdog",
+    "queueops.outbox",
+    "queueops.waiting",
+    "console.audit",
+)
 MASKED = "queueops_masked"
 """A record with this attribute has been masked."""
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName", MASKED}
@@ -48,7 +59,8 @@ def configure(log_format: str = "text", level: str = "INFO") -> None:
             "version": 1,
             "disable_existing_loggers": False,
             "formatters": {"chosen": {"()": formatter}},
-            "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "chosen"}},
+            "filters": {"task": {"()": TASK_FILTER}},
+            "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "chosen", "filters": ["task"]}},
             "root": {"handlers": ["stderr"], "level": level},
         }
     )
@@ -117,7 +129,8 @@ def _time(record: logging.LogRecord) -> str:
 
 
 def _extra(record: logging.LogRecord) -> Iterator[tuple[str, Any]]:
-    return ((key, value) for key, value in vars(record).items() if key not in _STANDARD)
+    extra = ((key, value) for key, value in vars(record).items() if key not in _STANDARD)
+    return ((key, value) for key, value in extra if value != "" or key not in OF_TASK)
 
 
 def _message(record: logging.LogRecord) -> str:

@@ -9,6 +9,9 @@ The process whose call ended it sends them. Receivers get `handle`, `name`, `kin
 
 `worker_idle` is sent each time a worker process has ended its last task and found nothing more in its pools. It brings
 `worker` (its id) and `pools`; the sender is None.
+
+`worker_started` and `worker_stopping` are sent once in each worker process, with the same: before its first task, and
+when it begins to end, while its last tasks still run.
 """
 
 from __future__ import annotations
@@ -24,7 +27,9 @@ task_succeeded = Signal()
 task_failed = Signal()
 task_retried = Signal()
 task_cancelled = Signal()
+worker_started = Signal()
 worker_idle = Signal()
+worker_stopping = Signal()
 composite_succeeded = Signal()
 composite_failed = Signal()
 composite_cancelled = Signal()
@@ -42,10 +47,10 @@ def send(signal: Signal, context: Context, **facts: Any) -> None:
         signal.send_robust(sender=context.task, context=context, **facts)
 
 
-def tell_idle(worker: str, pools: tuple[str, ...]) -> None:
-    """Tell the receivers of `worker_idle`, where there are any."""
-    if worker_idle.receivers:
-        worker_idle.send_robust(sender=None, worker=worker, pools=pools)
+def tell_of_worker(signal: Signal, worker: str, pools: tuple[str, ...]) -> None:
+    """Tell the receivers of a signal about a worker process, where there are any."""
+    if signal.receivers:
+        signal.send_robust(sender=None, worker=worker, pools=pools)
 
 
 async def asend(signal: Signal, context: Context, **facts: Any) -> None:

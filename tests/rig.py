@@ -73,8 +73,9 @@ class Rig:
         return [settlement for _, settlement, _ in sorted(self.executor.done, key=lambda done: done[0].fence)]
 
     def run(self, function: Callable[[Context], Any], **fields: Any) -> Settlement:
-        self.submit(self.task(function), **fields)
-        return self.ends()[-1]
+        (lease,) = self.submit(self.task(function), **fields)
+        wait_until(lambda: any(done[0] is lease for done in self.executor.done), say=lambda: self.executor.done)
+        return next(done[1] for done in self.executor.done if done[0] is lease)
 
 
 async def answer(context: Context) -> int:

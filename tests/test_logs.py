@@ -11,7 +11,10 @@ from typing import Any
 
 import pytest
 
+from queueops.context import Context, enter, leave
+from queueops.contracts import Lease
 from queueops.errors import BadOption
+from queueops.log_filter import TaskFilter
 from queueops.logs import JsonFormatter, TextFormatter, configure
 
 
@@ -162,3 +165,27 @@ def test_what_is_added_is_masked_by_its_name() -> None:
 def test_a_line_is_masked_while_the_settings_are_wrong(settings: Any) -> None:
     settings.QUEUEOPS = {"REDACT": 5}
     assert SECRET not in TextFormatter().format(record(f"password={SECRET}"))
+
+
+@pytest.mark.parametrize("formatter", [TextFormatter(), JsonFormatter(), logging.Formatter("%(task)s %(root)s")])
+def test_a_line_that_a_task_logs_has_its_id_and_that_of_its_root(formatter: logging.Formatter) -> None:
+    made = record("hello")
+    lease = Lease(id="child", fence=1, name="shop.mail", root="parent")
+    token = enter(Context(lease, None, None))  # type: ignore[arg-type]
+    try:
+        assert TaskFilter().filter(made)
+    finally:
+        leave(token)
+    line = formatter.format(made)
+    assert "child" in line
+    assert "parent" in line
+
+
+def test_a_line_outside_of_tasks_has_neither_and_what_a_call_says_itself_stays() -> None:
+    plain, own = record("hello"), record("hello", task="7")
+    for each in (plain, own):
+        TaskFilter().filter(each)
+    assert TextFormatter().format(plain) == "2026-01-01T12:00:00.123Z INFO queueops.worker hello"
+    assert not {"task", "root"} & set(json.loads(JsonFormatter().format(plain)))
+    assert logging.Formatter("[%(task)s]%(message)s").format(plain) == "[]hello"
+    assert TextFormatter().format(own).endswith("hello task=7")

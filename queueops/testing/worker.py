@@ -38,7 +38,7 @@ def run_worker(until_idle: bool = True, *, pools: Iterable[str] | None = None, a
         if starts >= at_most:
             raise AssertionError(f"the worker is still busy after {starts} starts: does a task push itself?")
     if starts and until_idle:
-        signals.tell_idle(worker, tuple(names))
+        signals.tell_of_worker(signals.worker_idle, worker, tuple(names))
     return starts
 
 

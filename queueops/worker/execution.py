@@ -17,7 +17,7 @@ from queueops import middleware, signals
 from queueops.context import Context
 from queueops.contracts import Lease, Outcome, Settlement
 from queueops.errors import Interrupt
-from queueops.worker import failure, hygiene, outcome
+from queueops.worker import failure, hygiene, outcome, report
 from queueops.worker.slot import AsyncSlot, Slot
 
 _NOTHING = object()
@@ -31,10 +31,11 @@ def execute(slot: Slot, context: Context) -> Settlement:
     """Run a task in this thread. Never raises, whatever the task does, but what the slot lets pass."""
     lease = context.lease
     value: Any = _NOTHING
+    report.started(lease)  # before an interrupt can come, which would leave the locks of logging taken
     try:
         try:
             if not slot.open(lease, context, _monotonic()):
-                return outcome.released(lease, outcome.TAKEN_OVER)
+                return report.refused(lease)
             hygiene.clean()
             if signals.task_started.receivers:
                 signals.send(signals.task_started, context)
@@ -51,6 +52,7 @@ def execute(slot: Slot, context: Context) -> Settlement:
     else:
         if signals.task_succeeded.receivers or hasattr(context.handler, "tell_end"):
             _tell(slot, context, settlement, value, None)
+    report.ended(lease, settlement, slot.seconds())
     hygiene.clean()
     slot.clear()
     return settlement
@@ -60,10 +62,11 @@ async def aexecute(slot: AsyncSlot, context: Context) -> Settlement:
     """The same on the event loop."""
     lease = context.lease
     value: Any = _NOTHING
+    report.started(lease)  # before an interrupt can come, which would leave the locks of logging taken
     try:
         try:
             if not slot.open(lease, context, _monotonic()):
-                return outcome.released(lease, outcome.TAKEN_OVER)
+                return report.refused(lease)
             if signals.task_started.receivers:
                 await signals.asend(signals.task_started, context)
             value = await middleware.arun(context)
@@ -83,6 +86,7 @@ async def aexecute(slot: AsyncSlot, context: Context) -> Settlement:
     else:
         if signals.task_succeeded.receivers or hasattr(context.handler, "tell_end"):
             await _atell(slot, context, settlement, value, None)
+    report.ended(lease, settlement, slot.seconds())
     slot.clear()
     return settlement
 
@@ -135,10 +139,8 @@ def _signal(
             _log_cancelled(context, error)
             return signals.task_cancelled, {"reason": settlement.value.decode()}
         case Outcome.ERROR | Outcome.TIMEOUT if outcome.will_be_retried(lease, settlement):
-            _log(lease, settlement, "will be tried again")
             return signals.task_retried, {"error": error, "delay": settlement.delay_ms / 1000}
         case Outcome.ERROR | Outcome.TIMEOUT:
-            _log(lease, settlement, "failed")
             return signals.task_failed, {"error": error}
     return None
 
@@ -152,12 +154,3 @@ def _log_cancelled(context: Context, error: BaseException | None) -> None:
     lease = context.lease
     told = {"task": lease.id, "name": lease.name, "pool": lease.pool}
     logger.info("%s %s was %s", lease.name, lease.id, text, extra={"told": told})
-
-
-def _log(lease: Lease, settlement: Settlement, what: str) -> None:
-    told = {"task": lease.id, "name": lease.name, "pool": lease.pool, "error": settlement.title,
-            "attempt": lease.attempt, "attempts": lease.retries + 1}  # fmt: skip
-    logger.warning(
-        "%s %s %s: %s (attempt %d of %d)",
-        lease.name, lease.id, what, settlement.title, lease.attempt, lease.retries + 1, extra={"told": told},
-    )  # fmt: skip

@@ -35,6 +35,6 @@ class IdleSignal:
 
     def _send(self) -> None:
         try:
-            signals.tell_idle(self._worker, self._pools)
+            signals.tell_of_worker(signals.worker_idle, self._worker, self._pools)
         finally:
             hygiene.close_all()

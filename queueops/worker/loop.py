@@ -14,6 +14,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from queueops import process_scope
 from queueops.composite_signals import SignalThread
 from queueops.contracts import Lease
 from queueops.outbox import Outbox
@@ -23,6 +24,7 @@ from queueops.worker.desk import SHARES, Desk
 from queueops.worker.executor import Executor
 from queueops.worker.heartbeat import Heartbeat
 from queueops.worker.idle import IdleSignal
+from queueops.worker.lifetime import Lifetime
 from queueops.worker.options import WorkerOptions
 from queueops.worker.outpost import Outpost
 from queueops.worker.prefetch import Prefetch
@@ -72,7 +74,8 @@ class Loop:
             bell.ring,
         )
         self._windup = WindUp(self._executor)
-        self._idle = IdleSignal(worker, [station.pool for station in self._desk.stations])
+        self._idle = IdleSignal(worker, options.pools)
+        self._lifetime = Lifetime(worker, options.pools)
         self._heartbeat = Heartbeat(options, self._executor)
         self._selector = selectors.DefaultSelector()
         self._outpost = Outpost(self._selector, self._heed)
@@ -94,6 +97,7 @@ class Loop:
 
         A signal may come from anybody, so the process counts as retired: a supervisor that did not send it replaces it.
         """
+        self._lifetime.begin()
         self._table.expect(_monotonic())  # judged from here on: the first turn may begin what holds the interpreter
         with self._executor.awake:
             while not self._is_over():
@@ -104,6 +108,7 @@ class Loop:
                 self._pause()
             ending = self._finish()
         self._idle.close(CLOSE_WITHIN)
+        self._lifetime.close(process_scope.CLOSE_WITHIN)
         if self._executor.close(0.0 if self._windup.released_all else CLOSE_WITHIN):
             self._outpost.close()
         return ending
@@ -113,11 +118,13 @@ class Loop:
         grace = self._options.grace if grace is None else grace
         self._desk.closed = True
         self._windup.begin(Ending(reason, retired), _monotonic() + grace)
+        self._lifetime.stop()
 
     def retire(self, reason: str) -> None:
         """Claim nothing more, and end when all that was claimed has ended; the supervisor starts the next one now."""
         self._desk.closed = self._table.retiring = True
         self._windup.begin(Ending(reason, retired=True), NEVER)
+        self._lifetime.stop()
 
     def _turn(self, now: float) -> None:
         desk, executor = self._desk, self._executor

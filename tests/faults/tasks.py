@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ctypes
+import logging
 import os
 import signal
 import sys
@@ -327,6 +328,14 @@ def sets_a_later_deadline() -> str:
     current().set_deadline(600)
     time.sleep(3)
     return "in time"
+
+
+@task()
+def logs_and_pushes(depth: int) -> None:
+    """Write a line to the log, and so does its child."""
+    logging.getLogger("shop").info("depth %d", depth)
+    if depth:
+        current().push(logs_and_pushes, depth - 1)
 
 
 @task()

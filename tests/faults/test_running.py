@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from typing import Any
 
@@ -163,3 +164,22 @@ def test_the_limit_of_a_pattern_holds_for_each_lane_of_its_own(bench: Bench, set
     for handles in lanes.values():
         ids = {handle.id for handle in handles}
         assert [line.phase for line in bench.ledger.lines() if line.id in ids] == ["start", "end"] * 4
+
+
+def test_each_line_that_a_task_logs_has_its_id_and_its_roots_and_its_start_and_end_are_logged(bench: Bench) -> None:
+    handle = tasks.logs_and_pushes.push(1)
+    worker = bench.worker("--burst", "--log-format", "json")
+    assert worker.wait() == 0
+    events = [json.loads(line) for line in worker.text().splitlines() if line.startswith("{")]
+    said = {event["message"]: event for event in events if event["logger"] == "shop"}
+    assert [(said[text]["task"] == handle.id, said[text]["root"]) for text in ("depth 1", "depth 0")] == [
+        (True, handle.id),
+        (False, handle.id),
+    ]
+    lines = [event for event in events if event["logger"] == "queueops.tasks"]
+    ids = (handle.id, said["depth 0"]["task"])
+    assert [(event["task"], event.get("outcome")) for event in sorted(lines, key=lambda event: event["task"])] == [
+        (id, outcome) for id in sorted(ids) for outcome in (None, "success")
+    ]
+    assert all(event["root"] == handle.id and event["level"] == "INFO" for event in lines)
+    assert not any("task" in event for event in events if event["message"].startswith("Worker"))

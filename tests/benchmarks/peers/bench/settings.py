@@ -8,3 +8,4 @@ USE_TZ = True
 INSTALLED_APPS = ["queueops", "bench"]
 DATABASES: dict[str, dict[str, str]] = {}
 QUEUEOPS = {"URL": os.environ["BENCH_URL"], "GRACE": float(os.environ.get("BENCH_GRACE", "25"))}
+LOGGING = {"version": 1, "loggers": {"queueops.tasks": {"level": "WARNING"}}}  # the peers write no line for a task, too

@@ -1,0 +1,24 @@
+"""Log filter: adds the ids of the running task to the lines that it logs."""
+
+from __future__ import annotations
+
+import logging
+
+from queueops.context import running
+from queueops.logs import OF_TASK
+
+
+class TaskFilter(logging.Filter):
+    """Adds `task` and `root` to a record: the ids of the task that logs it, and of the task it descends from.
+
+    Both are empty in a line that no task has logged, so that `%(task)s` may stand in the format of a project. What the
+    call itself passes as `extra` under these names stays.
+    """
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Let every record pass."""
+        context = running()
+        for name, value in zip(OF_TASK, (context.id, context.root) if context else ("", ""), strict=True):
+            if not hasattr(record, name):
+                setattr(record, name, value)
+        return True

@@ -1,0 +1,71 @@
+"""Task lines of the worker's log: one at the start of each task, and one at its end.
+
+They are of level INFO, those of failures of level WARNING. The loggers are apart from each other: a project that runs
+very many small tasks turns the lines of level INFO off, and keeps what a worker says of failures and of itself.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from queueops.contracts import Lease, Outcome, Settlement
+from queueops.worker import outcome
+
+_ENDS = {
+    Outcome.SUCCESS: "succeeded",
+    Outcome.CANCEL: "was cancelled",
+    Outcome.RELEASE: "was given back",
+    Outcome.RESTART: "restarts",
+    Outcome.QUARANTINE: "was put aside",
+}
+_FAILED = (Outcome.ERROR, Outcome.TIMEOUT)
+
+logger = logging.getLogger("queueops.tasks")
+failures = logging.getLogger("queueops.worker")
+
+
+def started(lease: Lease) -> None:
+    """Log that the task starts."""
+    if logger.isEnabledFor(logging.INFO):
+        attempts = lease.retries + 1
+        logger.info("%s %s started (attempt %d of %d)",
+                    lease.name, lease.id, lease.attempt, attempts, extra={"told": _told(lease)})  # fmt: skip
+
+
+def ended(lease: Lease, settlement: Settlement, seconds: float) -> None:
+    """Log how the task ended, and after how many milliseconds."""
+    if settlement.outcome in _FAILED:
+        _failed(lease, settlement, round(seconds * 1000))
+    elif logger.isEnabledFor(logging.INFO):
+        ms, attempts = round(seconds * 1000), lease.retries + 1
+        how = _ENDS.get(settlement.outcome, settlement.outcome)
+        logger.info("%s %s %s after %d ms (attempt %d of %d)", lease.name, lease.id, how, ms, lease.attempt, attempts,
+                    extra={"told": _told(lease) | {"ms": ms, "outcome": str(settlement.outcome)}})  # fmt: skip
+
+
+def refused(lease: Lease) -> Settlement:
+    """Log that the task was given back where it was about to start, and give it back."""
+    settlement = outcome.released(lease, outcome.TAKEN_OVER)
+    ended(lease, settlement, 0.0)
+    return settlement
+
+
+def _failed(lease: Lease, settlement: Settlement, ms: int) -> None:
+    how = "will be tried again" if outcome.will_be_retried(lease, settlement) else "failed"
+    told = _told(lease) | {"ms": ms, "outcome": str(settlement.outcome), "error": settlement.title}
+    failures.warning(
+        "%s %s %s: %s (after %d ms, attempt %d of %d)",
+        lease.name, lease.id, how, settlement.title, ms, lease.attempt, lease.retries + 1, extra={"told": told},
+    )  # fmt: skip
+
+
+def _told(lease: Lease) -> dict[str, Any]:
+    return {
+        "task": lease.id,
+        "root": lease.root or lease.id,
+        "name": lease.name,
+        "pool": lease.pool,
+        "attempt": lease.attempt,
+        "attempts": lease.retries + 1,
+    }
