@@ -64,7 +64,7 @@ START, TASK, STOP = ("started", "w1", ("default",)), ("task", None, None), ("sto
 def test_they_come_before_the_first_task_and_while_the_last_one_still_runs(told, started):
     handle = wait_at_gate.push()
     running = started()
-    wait_until(lambda: handle.state == "locked")
+    wait_until(lambda: TASK in told)
     running.loop.stop("the test is over")
     running.loop.stop("once more")
     wait_until(lambda: STOP in told)
