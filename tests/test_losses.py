@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Iterator
 from io import StringIO
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from django.core.management import call_command
@@ -16,6 +16,7 @@ from queueops.redis import embedded
 from queueops.redis.broker import close_brokers, get_broker
 from queueops.redis.watching import Replication
 from queueops.watchdog import Watchdog
+from queueops.watchdog.losses import Losses
 from tests.tasks_for_tests import add
 from tests.waiting import wait_until
 
@@ -107,6 +108,29 @@ def test_a_loss_that_is_older_than_a_day_or_cannot_be_read_is_no_alarm(watchdog:
 
 def stream(name: str, offset: int, *, taken_over: str = "", at: int = -1) -> Replication:
     return Replication("", True, name, offset, taken_over, at)
+
+
+class Failover:
+    """What a watchdog asks of a store whose primary changes between two looks."""
+
+    def __init__(self, *streams: Replication) -> None:
+        self._streams = list(streams)
+
+    def server(self, pool: str) -> str:
+        return ""
+
+    def replication(self, pool: str) -> Replication:
+        return self._streams.pop(0)
+
+
+def test_a_failover_without_a_known_loss_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    """The last look is up to a round old: what came after it, nobody but the old primary knew."""
+    first, heir = stream("a", 1000), stream("b", 1200, taken_over="a", at=1001)
+    found = Losses(cast(Any, Failover(first, first, heir, heir)))
+    said = [len(caplog.messages) for _ in range(4) if found.look_at_servers(["default"]) is None]
+    assert said == [0, 0, 1, 1]
+    assert "pool default: a replica has become the primary." in caplog.text
+    assert "what was acknowledged after that look may be lost" in caplog.text
 
 
 @pytest.mark.parametrize(

@@ -24,9 +24,11 @@ class Replication(NamedTuple):
 
     def lacks(self, before: Replication) -> int:
         """How many bytes of an earlier primary's stream this one did not get, as far as that was seen."""
-        if self.stream == before.stream or self.taken_over != before.stream:
-            return 0
-        return max(0, before.offset - (self.taken_over_at - 1))
+        return max(0, before.offset - (self.taken_over_at - 1)) if self.succeeds(before) else 0
+
+    def succeeds(self, before: Replication) -> bool:
+        """Whether this primary was a replica of the earlier one, and took its place."""
+        return self.stream != before.stream and self.taken_over == before.stream
 
 
 class Watching(Link):

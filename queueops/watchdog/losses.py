@@ -17,6 +17,11 @@ from queueops.losses import Loss
 from queueops.redis.broker import RedisBroker
 from queueops.redis.watching import Replication
 
+SUCCEEDED = (
+    "a replica has become the primary. It has all that the watchdog saw of the old one; "
+    "what was acknowledged after that look may be lost"
+)
+
 logger = logging.getLogger("queueops.watchdog")
 
 
@@ -44,8 +49,12 @@ class Losses:
                 seen[server] = self._broker.replication(pool)
             if (now := seen[server]) is not None and now.is_primary:
                 before, self._servers[pool] = self._servers.get(pool), now
-                if before is not None and (missing := now.lacks(before)):
+                if before is None:
+                    continue
+                if missing := now.lacks(before):
                     self._new[pool] = Loss(at=0, missing=missing, restarted=True)
+                elif now.succeeds(before):
+                    logger.warning("pool %s: %s", pool, SUCCEEDED)
 
     def look(self, pool: str, sampled: Mapping[str, Any]) -> None:
         """Compare a pool's counter with what was seen of it, and leave what is lost in the pool, to be shown."""
