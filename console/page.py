@@ -133,6 +133,8 @@ def version_of(*data: Any) -> str:
 
 
 def _inside(here: str, name: str) -> bool:
+    if here == "chunks":  # of all tasks
+        here = "tasks-chunks"
     return here == name or here.startswith((f"{name}-", f"{name.removesuffix('s')}-")) or here == name.removesuffix("s")
 
 

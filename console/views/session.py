@@ -42,8 +42,9 @@ class Login(LoginView):
         """Count the try, and refuse it before the password is checked."""
         self._attempt = Attempt(request)
         if seconds := self._attempt.wait_seconds:
-            text = _("Too many failed logins. Wait %(seconds)d seconds.") % {"seconds": seconds}
-            response = page(request, "failure/page.html", {"title": _("Wait"), "text": text, "status": 429}, status=429)
+            text = _("Wait %(seconds)d seconds, then try again.") % {"seconds": seconds}
+            context = {"title": _("Too many failed logins"), "text": text, "status": 429}
+            response = page(request, "failure/page.html", context, status=429)
             response["Retry-After"] = str(seconds)
             return response
         return super().post(request, *args, **kwargs)

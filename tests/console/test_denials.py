@@ -93,6 +93,14 @@ def test_a_form_from_another_site_is_refused_and_one_with_its_token_is_accepted(
     assert world.calls != []
 
 
+def test_a_refused_form_is_logged_as_django_logs_it(
+    world: World, client_of: Callable[..., Client], caplog: pytest.LogCaptureFixture
+) -> None:
+    client_of("operators", enforce_csrf_checks=True).post("/ops/tasks/task-1/_retry", {"pool": "default"})
+    said = [record.getMessage() for record in caplog.records if record.name == "django.security.csrf"]
+    assert said == ["Forbidden (CSRF cookie not set.): /ops/tasks/task-1/_retry"]
+
+
 def test_a_project_with_a_page_of_its_own_keeps_it_with_the_headers(
     world: World, settings: Any, client_of: Callable[..., Client]
 ) -> None:

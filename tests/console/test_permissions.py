@@ -200,3 +200,15 @@ def test_no_request_is_atomic_in_any_database(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(guard, "connections", ["default", "other"])
     view: Any = guard.guarded("overview", lambda request: HttpResponse())
     assert view._non_atomic_requests == {"default", "other"}
+
+
+@pytest.mark.parametrize("address", [*PAGES, *MUTATIONS], ids=named)
+def test_no_method_passes_the_permission(address: Address, world: World, client_of: Callable[..., Client]) -> None:
+    """HEAD is as GET is; what is not offered is refused before anything is read or done."""
+    client = client_of()
+    head = client.head(address.path)
+    assert head.status_code == (405 if address.changes else 403)
+    for method in ("PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"):
+        answer = client.generic(method, address.path)
+        assert (answer.status_code, answer.headers["Allow"]) == (405, "POST" if address.changes else "GET, HEAD")
+    assert world.calls == []
