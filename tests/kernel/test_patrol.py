@@ -90,3 +90,16 @@ def test_one_unreadable_number_hides_no_state(desk: Desk) -> None:
     assert desk.broker.record(desk.pool, handle.id).priority == 0
     walk(desk)
     assert desk.client.hget(desk.keys.task("a"), "p") is None
+
+
+def test_display_counters_are_left_to_the_command(desk: Desk) -> None:
+    """Counting anew costs a walk over each name; the watchdog has to be quick."""
+    desk.push("a")
+    (field,) = (field for field in desk.client.hgetall(desk.keys.counts) if field.startswith(b"n|"))
+    desk.client.hset(desk.keys.counts, field, 7)
+    assert walk(desk) == 0
+    assert desk.client.hget(desk.keys.counts, field) == b"7"
+    step = desk.broker.check(desk.pool, repair=True)
+    while step.next:
+        step = desk.broker.check(desk.pool, step.next, repair=True)
+    assert desk.client.hget(desk.keys.counts, field) == b"1"

@@ -19,6 +19,7 @@ from queueops.redis.link import BATCH
 from queueops.redis.replies import is_later, translate
 from queueops.refusals import DurabilityUnsupported, StoreRefuses
 from tests.kernel.desk import POOL, Desk, end, make
+from tests.waiting import wait_until
 
 QUEUED = 20_000
 
@@ -146,6 +147,17 @@ def test_a_durable_push_that_was_written_and_not_confirmed_says_so(desk: Desk) -
         pushes.receive()
     pushes.close()
     assert len(desk.claim(BATCH)) == BATCH
+
+
+@pytest.mark.usefixtures("append_only")
+def test_a_durable_push_that_fails_leaves_no_connection_open(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    desk.push("first")
+    before = len(desk.client.client_list())
+    monkeypatch.setattr(desk.broker, "_push_pools", lambda *_: desk.client.config_set("appendonly", "no"))
+    with pytest.raises(NotDurable) as caught:
+        desk.broker.push([make("a"), make("b", pool="north")], durable=True)
+    wait_until(lambda: len(desk.client.client_list()) <= before)
+    assert caught.value.__traceback__ is not None  # it would have kept the connections
 
 
 @pytest.mark.usefixtures("append_only")
