@@ -43,4 +43,5 @@ def test_pools_that_the_settings_name_are_served(caplog: pytest.LogCaptureFixtur
 
 
 def test_who_chooses_pools_knows_what_is_left_out(caplog: pytest.LogCaptureFixture) -> None:
-    assert warnings(caplog, "--pool", "mail") == []
+    (message,) = warnings(caplog, "--pool", "mail")
+    assert message.startswith("QUEUEOPS['POOLS'] does not have the pool 'mail'")

@@ -221,3 +221,10 @@ def test_a_schedule_of_a_task_that_is_not_in_the_code_is_told(deploy: Deploy, mo
     assert notes()["tests.report"].startswith("The code of this console has no task tests.report.")
     monkeypatch.setattr(inspect_schedules, "known_names", frozenset)
     assert "has no task" not in notes()["tests.report"]  # a console without the project's code knows no task at all
+
+
+def test_a_schedule_that_is_gone_from_the_code_is_told_once(deploy: Deploy, caplog: pytest.LogCaptureFixture) -> None:
+    deploy(stated())
+    for _ in range(3):
+        deploy()
+    assert caplog.text.count("is gone from the code: it stops") == 1
