@@ -24,6 +24,8 @@ from queueops.worker.watch import Watch
 NOT_OURS = "its lease is no longer this worker's"
 SHARES = 3
 CUT_OFF = "its lease ended while Redis could not be reached"
+BACK_OFF_S = 1.0
+"""Seconds after the end of its last task for which a process counts what is due then as left to do (`--burst`)."""
 FLUSH_LOOK = 0.005
 """Seconds between two looks at the last round trips of several pools."""
 
@@ -42,6 +44,7 @@ class Desk:
         self.finished = 0
         self.claimed = 0
         self.closed = False
+        self._last_end = float("-inf")
         self._options = options
         self._executor = executor
         self._watch = watch
@@ -72,6 +75,7 @@ class Desk:
             count += 1
         if count:
             self.finished += count
+            self._last_end = now
             self._prefetch.ran(total, count)
 
     def arrived(self, pool: str) -> None:
@@ -148,6 +152,11 @@ class Desk:
         if self._outbox.busy or self._arrived:
             return False
         return self.is_empty() and all(station.dry and not station.to_settle for station in self.stations)
+
+    def is_used_up(self, now: float) -> bool:
+        """Whether nothing is left, and nothing comes soon: a back-off of what has just failed here, as a rule."""
+        soon = self._last_end + BACK_OFF_S
+        return self.is_dry() and (now > soon or all(station.next_at > soon for station in self.stations))
 
     def has_told_all(self) -> bool:
         """Whether the store knows the outcome of all that has ended here."""

@@ -149,7 +149,7 @@ class Loop:
             self._beat()
         if self._table.has_ended and desk.has_told_all():
             self._table.forget_ended()
-        self._stop_if_done()
+        self._stop_if_done(now)
 
     def _start_epoch(self, now: float) -> None:
         """The supervisor spoke for this process: what was not started here may have been given back meanwhile.
@@ -161,11 +161,11 @@ class Loop:
         self._executor.epoch = epoch
         self._heartbeat.hurry()
 
-    def _stop_if_done(self) -> None:
+    def _stop_if_done(self, now: float) -> None:
         limit, claimed = self._options.max_tasks, self._desk.claimed
         if limit is not None and claimed >= limit:
             self.retire(f"it took {claimed} tasks")
-        if self._options.burst and self._desk.is_dry():
+        if self._options.burst and self._desk.is_used_up(now):
             self.stop("nothing is left to do")
 
     def _beat(self) -> None:

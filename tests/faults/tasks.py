@@ -330,6 +330,14 @@ def sets_a_later_deadline() -> str:
     return "in time"
 
 
+@task(retries=3, retry=Retry(delay=0.2, backoff=1, jitter=0))
+def fails_at_first() -> int:
+    """Fail, but for the last attempt."""
+    if current().attempt < 4:
+        raise ValueError("not yet")
+    return current().attempt
+
+
 @task()
 def logs_and_pushes(depth: int) -> None:
     """Write a line to the log, and so does its child."""

@@ -113,6 +113,14 @@ def test_burst_ends_when_nothing_is_left(bench: Bench) -> None:
     assert {bench.record(handle).state for handle in handles} == {"succeeded"}
 
 
+def test_burst_waits_for_back_offs_that_end_soon_and_not_for_what_is_due_later(bench: Bench) -> None:
+    later = tasks.work.postpone(60)
+    handle = tasks.fails_at_first.push()
+    assert bench.worker("--burst").wait() == 0
+    assert (bench.record(handle).state, bench.record(handle).result) == ("succeeded", b"4")
+    assert bench.record(later).state == "postponed"
+
+
 def test_a_worker_leaves_the_registry_when_it_ends(bench: Bench) -> None:
     worker = bench.worker()
     keys, client = bench.broker.keys("default"), bench.broker.client
