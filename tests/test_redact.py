@@ -201,3 +201,9 @@ def test_who_may_not_see_arguments_gets_the_places_of_an_error_alone() -> None:
 def test_the_places_in_a_mebibyte_of_hostile_traceback_are_found_in_one_pass() -> None:
     for piece in ('  File "', " ", '  File "a", line 1, in x\n', "|  ", "\n", 'File "a" '):
         Concealer(PATTERNS).traceback(piece * (MIB // len(piece)))
+
+
+@pytest.mark.parametrize("behind", [": order-4711", " order-4711"])
+def test_a_line_of_a_traceback_that_says_more_than_a_place_is_not_shown(behind: str) -> None:
+    line = '  File "shop/tasks.py", line 7, in bill'
+    assert Concealer(PATTERNS).traceback(f"{line}\n{line}{behind}\n    bill('order-4711')") == line

@@ -9,9 +9,10 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
+from django.contrib.auth.models import User
 from django.test import Client, RequestFactory
 
-from console.audit import address_of
+from console.audit import address_of, recorded
 from console.models import AuditEntry
 from queueops.errors import BadArguments
 from tests.console.standin import World
@@ -25,6 +26,17 @@ def told(client: Client, verb: str) -> str:
     entry = AuditEntry.objects.filter(verb=verb).latest("pk")
     page = client.get(f"/ops/audit/{entry.pk}/").content.decode()
     return " ".join(html.unescape(re.sub("<[^>]*>", " ", page.split("<main")[1].split("</main>")[0])).split())
+
+
+def test_an_error_of_the_engine_is_kept_without_its_secrets(rf: RequestFactory) -> None:
+    request = rf.post("/")
+    request.user = User.objects.create_user("ada")
+    error = BadArguments(name="demo.task", reason="'redis://u:hunter2@h' is not a number.")
+    with pytest.raises(BadArguments), recorded(request, "edit", "task-1"):
+        raise error
+    entry = AuditEntry.objects.get()
+    assert entry.outcome == "failed"
+    assert "'redis://u:***@h' is not a number." in entry.detail
 
 
 def test_a_pause_and_its_undoing_tell_what_was_set(world: World, administrator: Client) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from django.conf import global_settings
 from django.contrib.auth.models import Group, User
-from django.db import connections
+from django.db import connection, connections
 from django.http import HttpRequest, HttpResponse
 from django.test import Client
 from django.utils import timezone
@@ -198,6 +198,28 @@ def test_one_row_a_day_counts_all_tries_of_one_action(
     AuditEntry.objects.update(at=timezone.now() - timedelta(days=1, minutes=1))
     viewer.post("/ops/tasks/task-1/_retry")
     assert AuditEntry.objects.filter(verb="retry", actor_name="viewers").count() == 2
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_database_that_takes_no_row_leaves_the_action_denied(
+    world: World, viewer: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("PRAGMA query_only = ON")
+        try:
+            assert viewer.post("/ops/tasks/task-1/_retry").status_code == 403
+        finally:
+            cursor.execute("PRAGMA query_only = OFF")
+    assert "The denied action task-retry of viewers is not in the audit log" in caplog.text
+    assert world.calls == []
+
+
+def test_the_target_of_a_row_fits_and_has_no_secret(world: World, viewer: Client) -> None:
+    assert viewer.post(f"/ops/lanes/{'p' * 200}/{'l' * 200}/_pause").status_code == 403
+    assert viewer.post("/ops/lanes/default/token=hunter2/_resume").status_code == 403
+    long, secret = AuditEntry.objects.order_by("pk").values_list("target", flat=True)
+    assert len(long) == 400
+    assert "hunter2" not in secret
 
 
 @pytest.mark.django_db(transaction=True)

@@ -25,6 +25,17 @@ def assert_protected(answer: object) -> None:
     assert "HX-Request" in headers["Vary"]
 
 
+def test_the_headers_are_those_that_are_written_here() -> None:
+    others = {name: value for name, value in HEADERS.items() if name != "Content-Security-Policy"}
+    assert others == {
+        "X-Frame-Options": "DENY",
+        "X-Content-Type-Options": "nosniff",
+        "Referrer-Policy": "same-origin",
+        "Cross-Origin-Opener-Policy": "same-origin",
+        "Cache-Control": "no-store, private",
+    }
+
+
 def test_the_policy_allows_nothing_inline_and_nobody_else() -> None:
     policy = dict(part.split(" ", 1) for part in HEADERS["Content-Security-Policy"].split("; "))
     assert policy["img-src"] == "'self' data:"

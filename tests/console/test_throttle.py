@@ -156,6 +156,15 @@ def test_a_browser_is_known_for_one_name_only(ada: User) -> None:
     assert log_in(eve) == 429
 
 
+def test_a_browser_that_is_known_by_one_name_passes_no_limit_of_another(ada: User) -> None:
+    User.objects.create_user("eve", password=GOOD)
+    eve = at("192.0.2.8")
+    assert log_in(eve, name="eve") == 302
+    eve.cookies.pop("sessionid")
+    guess(at("192.0.2.8"), MOST_BY_PAIR)
+    assert log_in(eve) == 429
+
+
 def test_a_cookie_that_nobody_signed_is_no_known_browser(ada: User) -> None:
     client = at("192.0.2.8")
     log_in(client)
