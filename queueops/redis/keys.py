@@ -30,6 +30,7 @@ KINDS: dict[str, str] = {
     "metrics:<minute>": "hash",
     "worker:<worker>": "hash",
     "wake:<worker>": "list",
+    "unable:<worker>": "set",
     "command:<id>": "hash",
     "schedule:<id>": "hash",
     "schedule:<id>#log": "list",

@@ -363,3 +363,11 @@ def stubborn_once() -> str:
     if current().attempt == 1:
         time.sleep(60)
     return "the second time"
+
+
+if os.environ.get("QUEUEOPS_TESTS_NEW_CODE"):  # what a deploy brings
+
+    @task(name="tests.faults.new")
+    def new() -> str:
+        """Run where the code is new."""
+        return "new"

@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+from queueops.contracts import Push
 from tests.faults import tasks
 from tests.faults.conftest import GRACE, UNHURRIED, Bench
 from tests.waiting import wait_until
@@ -130,8 +131,6 @@ def test_a_worker_leaves_the_registry_when_it_ends(bench: Bench) -> None:
 
 
 def test_an_unknown_name_waits_for_a_worker_that_knows_it(bench: Bench) -> None:
-    from queueops.contracts import Push
-
     bench.worker()
     bench.broker.push([Push(id="later", name="tests.faults.tasks.not_yet_written")])
     neighbour = tasks.work.push()
@@ -140,3 +139,18 @@ def test_an_unknown_name_waits_for_a_worker_that_knows_it(bench: Bench) -> None:
     record = bench.broker.record("default", "later")
     assert (record.attempt, record.crashes) == (0, 0)
     assert "not_yet_written" in record.reason
+
+
+def test_tasks_of_a_new_name_are_left_to_the_worker_that_knows_it(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench.worker()
+    monkeypatch.setenv("QUEUEOPS_TESTS_NEW_CODE", "1")
+    bench.worker()
+    wait_until(lambda: bench.broker.client.zcard(bench.broker.keys("default").idle) == 2, say=bench.say)
+    records = []
+    for number in range(20):
+        bench.broker.push([Push(id=f"new{number}", name="tests.faults.new")])
+        wait_until(lambda id=f"new{number}": bench.broker.record("default", id).state == "succeeded", 60, bench.say)
+        records.append(bench.broker.record("default", f"new{number}"))
+    assert sum(record.unknown_since is not None for record in records) <= 1

@@ -45,6 +45,7 @@ SHAPES = {
     r"schedules:queued": "set",
     r"worker:.+": "hash",
     r"wake:.+": "list",
+    r"unable:.+": "set",
     r"agenda|lanes|lanes:ready|names|tags|errors|workers|idle|trashed": "zset",
     r"counts|clock": "hash",
     r"seq|sampler|snapshot|tail": "string",

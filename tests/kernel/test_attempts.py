@@ -177,6 +177,75 @@ def test_a_task_that_ran_meanwhile_is_known_to_somebody(make_desk: MakeDesk, out
     assert desk.state("a") == "postponed"
 
 
+def beat(desk: Desk, *workers: str, state: str = "live") -> None:
+    for worker in workers:
+        desk.broker.beat(POOL, worker, {"state": state})
+
+
+def test_a_new_name_is_left_to_a_worker_that_may_know_it_and_what_is_behind_it_is_claimed(desk: Desk) -> None:
+    beat(desk, "w1", "w2")
+    desk.push("new")
+    meet_unknown(desk)
+    assert desk.state("new") == "pending"
+    desk.push("another")
+    desk.push("known", name="tests.known")
+    reply = desk.exchange("w1", want=5, idle=True)
+    assert [lease.id for lease in reply.leases] == ["known"]
+    assert not reply.ready
+    assert desk.settle(reply.leases[0]) == "OK"
+    assert desk.claim(5, "w1") == []
+    leases = desk.claim(5, "w2")
+    assert [lease.id for lease in leases] == ["new", "another"]
+    assert [desk.settle(lease, worker="w2") for lease in leases] == ["OK", "OK"]
+
+
+def test_a_worker_that_waits_and_may_know_the_name_is_woken_for_it(desk: Desk) -> None:
+    beat(desk, "w1", "w2")
+    desk.push("new")
+    lease = desk.lease()
+    desk.exchange("w2", want=1, idle=True)
+    desk.settle(lease, Outcome.UNKNOWN, b"nobody knows tests.noop", delay_ms=NEVER_MS)
+    assert desk.client.lrange(desk.keys.wake("w2"), 0, -1) == [b"work"]
+    assert desk.drain("w2") == ["new"]
+
+
+def test_a_name_is_not_handed_to_a_waiting_worker_that_does_not_know_it(desk: Desk) -> None:
+    beat(desk, "w1", "w2")
+    desk.push("new")
+    meet_unknown(desk)
+    assert desk.drain("w2") == ["new"]
+    desk.exchange("w1", want=1, idle=True)
+    desk.push("another")
+    assert desk.state("another") == "pending"
+    assert desk.drain("w2") == ["another"]
+
+
+def test_nothing_is_quarantined_while_a_live_worker_may_know_its_name(make_desk: MakeDesk) -> None:
+    desk = make_desk(unknown_after=7 * 86400.0)
+    desk.push("a")
+    meet_unknown(desk)
+    make_older(desk, "a", 8 * DAY_MS)
+    desk.make_due("a")
+    beat(desk, "w2")
+    desk.client.delete(desk.keys.prefix + ":unable:w1")  # a minute later
+    meet_unknown(desk)
+    assert desk.state("a") == "postponed"
+    desk.make_due("a")
+    assert desk.claim(1, "w1") == []
+    assert desk.drain("w2") == ["a"]
+
+
+@pytest.mark.parametrize("state", ["quiet", "stopping", "silent", "hung"])
+def test_a_name_is_not_left_to_a_worker_that_claims_nothing(desk: Desk, state: str) -> None:
+    beat(desk, "w1")
+    beat(desk, "w2", state=state)
+    desk.push("new")
+    meet_unknown(desk)
+    assert desk.state("new") == "postponed"
+    desk.make_due("new")
+    assert [lease.id for lease in desk.claim(1, "w1")] == ["new"]
+
+
 def meet_unknown(desk: Desk) -> None:
     """An old worker claims a task and does not know its name."""
     desk.settle(desk.lease(), Outcome.UNKNOWN, b"nobody knows tests.noop", delay_ms=NEVER_MS)

@@ -38,6 +38,7 @@
 --@include chunks
 --@include twins
 --@include chunkends
+--@include unable
 --@include settle
 --@include hearing
 

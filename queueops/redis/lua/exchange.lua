@@ -44,6 +44,7 @@
 --@include purge
 --@include members
 --@include redo
+--@include unable
 --@include settle
 --@include outage
 --@include due

@@ -37,6 +37,7 @@
 --@include chunks
 --@include twins
 --@include chunkends
+--@include unable
 --@include settle
 
 need_agenda()

@@ -41,6 +41,7 @@
 --@include purge
 --@include members
 --@include redo
+--@include unable
 --@include settle
 --@include outage
 --@include due
@@ -66,7 +67,7 @@ for state in pairs(TERMINAL) do trim(state) end
 look_for_lost()
 for _, worker in ipairs(safe_call('ZRANGEBYSCORE', P .. ':workers', '-inf', now - forget_after, 'LIMIT', 0, 100)) do
   call('ZREM', P .. ':workers', worker); safe_call('ZREM', P .. ':idle', worker)
-  call('DEL', P .. ':worker:' .. worker, P .. ':wake:' .. worker)
+  call('DEL', P .. ':worker:' .. worker, P .. ':wake:' .. worker, P .. ':unable:' .. worker)
   act('forgotten')
 end
 for _, fingerprint in ipairs(try('ZRANGE', P .. ':errors', 0, (try('ZCARD', P .. ':errors') or 0) - 1001) or {}) do

@@ -3,7 +3,7 @@ local lease_twin
 local counts_at_end = {}
 for _, field in ipairs(MORE) do counts_at_end[field] = true end
 
-local function lease_task(id, number, entered, worker, deadline, reply)
+local function lease_task(id, score, number, entered, worker, deadline, reply)
   local key = task_key(id)
   local fields = redis.pcall('HGETALL', key)
   local state, name, kind, lane, created, phase, more
@@ -25,6 +25,7 @@ local function lease_task(id, number, entered, worker, deadline, reply)
     return quarantine(id, 'pending', nil)
   end
   if state ~= 'pending' then return end
+  if leaves_alone(worker, name, lane or 'default', score, id) then return end
   local leased = kind and CLAIMED_AS[phase and kind .. ' ' .. phase or kind] or 'locked'
   if created then
     call('HSET', key, 's', leased, 'f', number, 'w', worker, 'b', NOW)
@@ -124,7 +125,7 @@ local function claim_turn(first, want, worker, lease, reply)
   elseif count > 0 then
     local entered = try('ZMSCORE', P .. ':state:pending', unpack(ids)) or {}
     local before, conf = #reply, lane_conf(lane)
-    for i = 1, count do lease_task(ids[i], number + i, entered[i], worker, now + lease, reply) end
+    for i = 1, count do lease_task(ids[i], popped[2 * i], number + i, entered[i], worker, now + lease, reply) end
     if conf.rate and #reply > before then take_tokens(lane_key(lane) .. '#conf', conf, #reply - before) end
   end
   if share == 0 or free_slots(lane) == 0 or call('EXISTS', lane_key(lane)) == 0 then
@@ -143,6 +144,7 @@ local function claim(want, worker, lease, reply)
     if not first[1] then break end
     claim_turn(first, want - #reply, worker, lease, reply)
   end
+  if put_back() > 0 and #reply < want then passed = call('ZCARD', P .. ':lanes:ready') end -- nothing else is left
   settle_up()
   return reply
 end

@@ -32,6 +32,7 @@ end
 local function hand_over(worker)
   local last, id, name, lane, _, size = single()
   if not last or not goes_by_hand(TASK .. id, lane, size) then return end
+  if try('SISMEMBER', P .. ':unable:' .. worker, name) == 1 then return end
   local number = text(next_number())
   local record = { 'HSET', TASK .. id, 'u', number, 's', 'locked', 'f', number, 'h', number, 'w', worker, 'b', NOW, 'c', NOW,
     'm', '1', unpack(ARGV, 5, last) }

@@ -90,9 +90,9 @@ end
 function outcomes.unknown(id, record, end_)
   if record.x then return finish(id, record, 'cancelled', 'y', record.x) end
   local since = unknown_since(record)
-  if now - since > RULES.unknown_after then
-    return quarantine(id, record.s, record, end_.value)
-  end
+  local known = record.w and note_unable(record.w, record.n) and find_knower(record.n)
+  if known and not record.uk then return make_ready(id, record, 0, 'y', end_.value, 'uk', text(since)) end
+  if not known and now - since > RULES.unknown_after then return quarantine(id, record.s, record, end_.value) end
   delay(id, record, 'postponed', max(100, end_.delay), 'y', end_.value, 'uk', text(since))
 end
 
