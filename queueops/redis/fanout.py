@@ -142,6 +142,7 @@ class FanOut:
         for server, answer in calls.items():
             try:
                 answers[server] = answer.result()
+                reasons.pop(server, None)
             except BrokerUnavailable as unavailable:
                 error, reasons[server] = unavailable, unavailable.reason
         if not answers:

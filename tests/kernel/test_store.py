@@ -60,6 +60,20 @@ def test_a_full_store_refuses_a_push_and_keeps_nothing_of_it(full: Desk, ids: li
     full.check()
 
 
+def test_a_full_store_is_asked_once(full: Desk) -> None:
+    """It stays full for longer than a push would wait."""
+
+    def refused() -> int:
+        return int(full.client.info("errorstats")["errorstat_OOM"]["count"])
+
+    with pytest.raises(StoreFull):
+        full.push("new")
+    before = refused()
+    with pytest.raises(StoreFull):
+        full.push("new")
+    assert refused() == before + 1
+
+
 def test_a_full_store_can_be_drained(full: Desk) -> None:
     leases = full.claim(6)
     assert len(leases) == 6
