@@ -8,7 +8,10 @@ from queueops.ids import ID
 
 
 class NameConverter:
-    """One segment of a path: `/` is written as `~`, which no name has; `.` and `..` get a `!` before them."""
+    """One segment of a path: `/` is written as `~`, which no name has; `.`, `..` and the empty name get a `!` before them.
+
+    The empty name is garbage of the store: its page is not found, and the pages that list it are shown.
+    """
 
     regex = r"[^/]+"
 
@@ -21,7 +24,7 @@ class NameConverter:
 
     def to_url(self, value: str) -> str:
         """The segment."""
-        return f"!{value}" if value in (".", "..") else str(value).replace("/", "~")
+        return f"!{value}" if value in ("", ".", "..") else str(value).replace("/", "~")
 
 
 def register() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 from queueops.inspect.answers import ChunkLane, LaneRow
 from queueops.inspect.broken import Listing, broken_pools
 from queueops.inspect.source import open_reader, pools_of
+from queueops.redis.facts import text
 
 MOST, MOST_CHUNK_LANES = 200, 50
 
@@ -16,7 +17,7 @@ MOST, MOST_CHUNK_LANES = 200, 50
 def lanes(pool: str = "") -> Listing[LaneRow]:
     """The lanes of a pool or of all, by pool, the latest used first; at most 200 of each."""
     reader = open_reader()
-    samples = {name: json.loads(data) for name, data in reader.samples(pools_of(reader, pool), MOST).items()}
+    samples = {name: json.loads(text(data)) for name, data in reader.samples(pools_of(reader, pool), MOST).items()}
     broken = broken_pools({name: sampled.get("broken") or () for name, sampled in samples.items()}, reader.silent)
     return Listing((row for name, sampled in samples.items() for row in lane_rows(name, sampled)), broken)
 
@@ -25,7 +26,7 @@ def chunk_lanes(pool: str = "") -> list[ChunkLane]:
     """The map-reduce tasks that gather, of a pool or of all, most ready chunks first; at most 50 of each."""
     reader = open_reader()
     samples = reader.samples(pools_of(reader, pool), MOST_CHUNK_LANES)
-    return most_ready(row for name, sampled in samples.items() for row in chunk_rows(name, json.loads(sampled)))
+    return most_ready(row for name, sampled in samples.items() for row in chunk_rows(name, json.loads(text(sampled))))
 
 
 def most_ready(rows: Iterable[ChunkLane]) -> list[ChunkLane]:

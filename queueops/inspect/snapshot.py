@@ -22,7 +22,7 @@ from queueops.inspect.lanes import chunk_rows, lane_rows, most_ready
 from queueops.inspect.rates import flows, pool_view
 from queueops.inspect.source import open_reader
 from queueops.inspect.store import redis_health, server_ms, store_alarms
-from queueops.redis.facts import Beat
+from queueops.redis.facts import Beat, text
 from queueops.redis.reader import Reader
 
 STALE_MS = 3000
@@ -67,7 +67,7 @@ def _samples(reader: Reader, names: Sequence[str], now: int) -> tuple[Samples, b
     """Each pool's figures, and whether any had to be counted now."""
     fresh = {pool: found for pool, data in reader.snapshots(names).items() if (found := _fresh(data, now))}
     missing = [pool for pool in names if pool not in fresh and pool not in reader.silent]
-    counted = {pool: json.loads(data) for pool, data in reader.samples(missing, LANES).items()} if missing else {}
+    counted = {pool: json.loads(text(data)) for pool, data in reader.samples(missing, LANES).items()} if missing else {}
     found = {pool: fresh.get(pool) or counted.get(pool) for pool in names}
     return {pool: sampled for pool, sampled in found.items() if sampled}, bool(missing)
 
@@ -75,7 +75,7 @@ def _samples(reader: Reader, names: Sequence[str], now: int) -> tuple[Samples, b
 def _fresh(data: bytes | None, now: int) -> dict[str, Any]:
     """What a sampler wrote of late; nothing when it was somebody else who wrote there."""
     try:
-        found = json.loads(data or b"{}")
+        found = json.loads(text(data) or "{}")
         return found if now - found["taken"] <= STALE_MS and {"states", "lanes"} <= found.keys() else {}
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return {}

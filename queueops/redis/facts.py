@@ -249,7 +249,7 @@ def read_commands(reply: Sequence[Any]) -> CommandPage:
 def _command(row: Sequence[Any]) -> CommandRow:
     name, score, verb, to, target, sender, uid, number, tries, created, error, size = row
     return CommandRow(
-        text(name), text(score), round(float(score)), text(verb), text(to), text(target), text(sender), text(uid),
+        text(name), text(score), whole(score), text(verb), text(to), text(target), text(sender), text(uid),
         whole(number), whole(tries), whole(created), text(error), int(size),
     )  # fmt: skip
 

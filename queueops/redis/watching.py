@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from queueops import endings
 from queueops.contracts import TickReport
+from queueops.redis.facts import text
 from queueops.redis.link import BATCH, FORGET_WORKER_MS, LONGEST_SLEEP_MS, Link
+from queueops.redis.wrong_types import replies
 from queueops.refusals import StoreRefuses
 
 LANES_SHOWN = 50
@@ -71,3 +73,14 @@ class Watching(Link):
     def leave_loss(self, pool: str, data: bytes) -> None:
         """Leave in a pool what is known of lost data; samples show it."""
         self.ask(pool, lambda client: client.hset(self.keys(pool).clock, "loss", data))
+
+    def leave_broken(self, pool: str, name: str) -> None:
+        """Leave in a pool the name, behind its prefix, of a key of another type than it should be; samples show it."""
+        keys = self.keys(pool)
+        key = f"{keys.prefix}:{name}"
+
+        def leave(client: Any) -> None:
+            found = {"named": key, "named_type": text(client.type(key)), "named_at": int(client.time()[0]) * 1000}
+            replies(client, lambda pipe: pipe.hset(keys.clock, mapping=found))
+
+        self.ask(pool, leave)

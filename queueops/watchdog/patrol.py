@@ -53,9 +53,10 @@ class Patrol:
         return {"repaired": repaired} if repaired else {}
 
     def _tell(self, pool: str, name: str, text: str, told: bool) -> int:
-        """Log a fault; how many were put right. A key of another type is left for an operator."""
+        """Log a fault; how many were put right. A key of another type is left for an operator; an alarm names it."""
         if name.startswith(KEY):
             self._complaints.fault(pool, name, text)
+            self._broker.leave_broken(pool, name.removeprefix(KEY))
             return 0
         if told:
             logger.warning("pool %s: %s was put right: %s", pool, name, text)

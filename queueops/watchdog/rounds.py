@@ -17,6 +17,7 @@ from queueops.errors import BrokerUnavailable, StoreFull
 from queueops.ids import new_id
 from queueops.outbox import Outbox
 from queueops.redis.broker import RedisBroker
+from queueops.redis.facts import text
 from queueops.redis.link import BATCH
 from queueops.schedule_records import ScheduleDefinition
 from queueops.watchdog.complaints import Complaints
@@ -209,7 +210,7 @@ class Watchdog:
         sampled = self.broker.draw(pool, self.name, round(self.period_s * 900))
         if not sampled:
             return {}
-        self._losses.look(pool, json.loads(sampled))
+        self._losses.look(pool, json.loads(text(sampled)))
         return self._guarded(pool, "check", self._patrol.go_on)
 
     def _listed(self) -> list[str]:

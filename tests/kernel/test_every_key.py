@@ -1,0 +1,182 @@
+"""Garbage under every kind of key, on the paths of a producer, a worker and a watchdog: the other tasks still run."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from queueops import inspect
+from queueops.contracts import Conflict, Extend, Outcome
+from queueops.errors import BrokenPool
+from queueops.redis.broker import get_broker
+from queueops.redis.keys import KINDS
+from queueops.watchdog import Watchdog
+from tests.composites.trees import group_of
+from tests.kernel.desk import NEVER_MS
+from tests.specimens import EXAMPLES, NEIGHBOURS, VALUES, WELL, Shelf, Specimens, plant_in
+
+BLOCKING = {"agenda", "lanes:ready"}
+"""Without these no task of the pool is claimed: each call names the key, and the tasks run once it is gone."""
+REPLACED = {"sampler", "snapshot", "seq"}
+"""The watchdog writes these anew, whatever was there."""
+RECORDS = {
+    "task:<id>": ("n: its record cannot be read", "n was put right: its record", "1 task is quarantined"),
+    "command:<id>": ("~command:x: it is not a command", "command:x holds something else", "1 command to another pool"),
+    "task:<id>#<number>": ("m#0: ", "m#0 was put right: ", ""),
+}
+"""Of records the task, the chunk or the command is named: by the check, in the log and in an alarm."""
+ACTIONS: list[Callable[[Specimens], object]] = [
+    lambda desk: desk.push("new", tags=("red",)),
+    lambda desk: desk.push("new1", "new2", "new3", lane="narrow"),
+    lambda desk: desk.push("later", delay_ms=NEVER_MS),
+    lambda desk: desk.push("p", conflict=Conflict.REPLACE),
+    lambda desk: desk.push("s", "l", conflict=Conflict.RUN_AFTER),
+    lambda desk: plant_in(desk, group_of("g9", "a9", "b9")),
+    lambda desk: desk.exchange(extend=[Extend("l", 1, -1), Extend("m#0", 1, -1)], idle=True),
+    lambda desk: desk.broker.note(desk.pool, "l", 1, done=1, line=b"x"),
+    lambda desk: desk.broker.beat(desk.pool, "w1", {"names": "x"}),
+    lambda desk: work(desk),
+    lambda desk: desk.broker.held(desk.pool, "w1"),
+    lambda desk: desk.broker.recover(desk.pool, "w1", {}),
+    lambda desk: work(desk),
+    lambda desk: make_all_due(desk),
+    lambda desk: desk.tick(),
+    lambda desk: desk.exchange(want=1, idle=True, take=20),
+    lambda desk: desk.broker.post(desk.pool, take=20),
+    *(
+        lambda desk, verb=verb, id=id, value=value: desk.control(verb, id, value=value)
+        for verb, id, value in (
+            *(("cancel", "n", ""), ("retry", "f", ""), ("retry", "g", ""), ("retry", "m", ""), ("restore", "t", "")),
+            *(("delete", "s", ""), ("delete", "g", ""), ("delete", "i", ""), ("delete", "m", "")),
+            *(("postpone", "n", str(NEVER_MS)), ("priority", "n", "5"), ("move", "n", "other"), ("cancel", "c", "")),
+        )
+    ),
+    lambda desk: desk.broker.mend_chunks(desk.pool, "m", "retry", whole="failed"),
+    lambda desk: work(desk),
+    lambda desk: make_all_due(desk),
+    lambda desk: desk.tick(),
+    lambda desk: desk.broker.leave(desk.pool, "w1"),
+]
+"""What producers, workers, supervisors, operators and the watchdog do with the pool, once each."""
+
+
+def work(desk: Specimens) -> None:
+    """Claim and settle until nothing is ready; each task by itself, as a worker settles what ends."""
+    for _ in range(20):
+        leases = desk.exchange("w2", want=10, take=20).leases
+        for lease in leases:
+            outcome = Outcome.RESTART if lease.kind == "iterator" else Outcome.SUCCESS
+            desk.settle(lease, outcome, b"1", "w2", delay_ms=NEVER_MS)
+        if not leases:
+            return
+
+
+def make_all_due(desk: Specimens) -> None:
+    """The time of everything on the agenda has come, and that of the schedule."""
+    if desk.client.type(desk.keys.agenda) == b"zset":
+        desk.make_due(*desk.client.zrange(desk.keys.agenda, 0, -1), "n", "x")
+    if desk.client.type(desk.keys.schedules) == b"zset":
+        desk.client.zadd(desk.keys.schedules, {"hourly": desk.now() - 1}, xx=True)
+
+
+@pytest.fixture
+def desk(namespace: str) -> Iterator[Specimens]:
+    """A pool with an example of every kind of key."""
+    desk = Specimens(get_broker())
+    desk.arrange()
+    yield desk
+    desk.client.flushall()
+
+
+@pytest.fixture
+def watchdog(desk: Specimens) -> Iterator[Watchdog]:
+    """A watchdog of all pools whose rounds the test makes."""
+    watchdog = Watchdog(desk.broker, period_s=0.001)
+    yield watchdog
+    watchdog.stop()
+    watchdog.run()
+
+
+def fsck(desk: Specimens) -> str:
+    """What the check says of the pool."""
+    said, after = [], ""
+    while True:
+        try:
+            page = inspect.fsck(desk.pool, after)
+        except BrokenPool as error:
+            return str(error)
+        said += [f"{fault.id}: {fault.text}" for fault in page.faults]
+        if not (after := page.next):
+            return "\n".join(said)
+
+
+def watch(desk: Specimens, watchdog: Watchdog) -> None:
+    """As many rounds as the walk through all keys of the pool takes."""
+    for _ in range(15):
+        desk.client.delete(desk.keys.sampler)
+        watchdog.round()
+
+
+def test_every_kind_of_key_has_an_example_of_its_type(desk: Specimens) -> None:
+    assert EXAMPLES.keys() == KINDS.keys()
+    assert {kind: desk.client.type(desk.name(kind)).decode() for kind in KINDS} == KINDS
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_check_the_log_and_an_alarm_name_a_key_of_another_type(
+    desk: Specimens, watchdog: Watchdog, kind: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    (value, *_) = (value for value in sorted(VALUES, reverse=True) if value != KINDS[kind])
+    key = desk.spoil(kind, value)
+    checked, logged, alarm = RECORDS.get(kind, (key, key, key))
+    assert checked in fsck(desk)
+    with caplog.at_level(logging.INFO):
+        watch(desk, watchdog)
+    if kind in REPLACED:
+        assert desk.client.type(key).decode() in (KINDS[kind], "none")
+        return
+    assert logged in caplog.text
+    assert alarm in "\n".join(alarm.text for alarm in inspect.snapshot().alarms)
+
+
+def attempt(act: Callable[[Specimens], object], desk: Specimens) -> str:
+    """What BrokenPool says of it; empty when it could be done."""
+    try:
+        act(desk)
+    except BrokenPool as error:
+        return str(error)
+    return ""
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_other_tasks_run_whatever_stands_in_a_key(desk: Specimens, watchdog: Watchdog, kind: str) -> None:
+    shelf = Shelf(desk.client)
+    for value in VALUES:
+        shelf.put_back()
+        key = desk.spoil(kind, value)
+        blocks = kind in BLOCKING and value != KINDS[kind]
+        said = attempt(work, desk)
+        assert (key in said) is blocks, (value, said)
+        if kind not in BLOCKING:
+            assert desk.states(*NEIGHBOURS) == ["succeeded"] * 2, value
+        for number, action in enumerate(ACTIONS):
+            said = attempt(action, desk)
+            assert not said or (key in said and value != KINDS[kind]), (value, number, said)
+        watchdog.round()
+        assert desk.broker.exchange(WELL, "w1", want=5).leases, value
+        desk.client.delete(key)
+        repair(desk)
+        desk.push("last")
+        work(desk)
+        assert desk.state("last") == "succeeded", value
+        if kind in BLOCKING:  # those that ran meanwhile are not kept any more
+            assert set(desk.states(*NEIGHBOURS)) <= {"succeeded", ""}, value
+
+
+def repair(desk: Specimens) -> None:
+    """Put right what the check finds."""
+    after = desk.broker.check(desk.pool, repair=True).next
+    while after:
+        after = desk.broker.check(desk.pool, after, repair=True).next

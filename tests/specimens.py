@@ -1,0 +1,182 @@
+"""One pool with an example of every kind of key, and what can be written there in its place.
+
+A kind of key that is new in ``queueops.redis.keys.KINDS`` has no example here: the tests that feed garbage fail then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from queueops.contracts import Conflict, Node, Outcome, Push
+from queueops.redis.broker import RedisBroker
+from queueops.redis.keys import KINDS
+from queueops.schedule_records import ScheduleDefinition
+from tests.composites.trees import Tree, chain_of, group_of, nodes_of
+from tests.kernel.desk import NEVER_MS, make
+from tests.mapreduce.bench import ChunkDesk
+
+SICK, WELL = "sick", "well"
+NAME = "tests.noop"
+NEIGHBOURS = ("a", "b")
+"""Ready tasks of the default lane, which are to run whatever stands in the keys of others."""
+
+EXAMPLES: dict[str, str] = {
+    **{kind: kind for kind in KINDS if "<" not in kind},
+    "state:<state>": "state:pending",
+    "lane:<lane>": "lane:narrow",
+    "lane:<lane>#conf": "lane:narrow#conf",
+    "lane:<lane>#active": "lane:narrow#active",
+    "name:<name>": f"name:{NAME}",
+    "tag:<tag>": "tag:red",
+    "error:<fingerprint>": "error:f1",
+    "error:<fingerprint>#tasks": "error:f1#tasks",
+    "metrics:<minute>": "metrics:{minute}",
+    "worker:<worker>": "worker:w1",
+    "wake:<worker>": "wake:w1",
+    "command:<id>": "command:x",
+    "schedule:<id>": "schedule:hourly",
+    "schedule:<id>#log": "schedule:hourly#log",
+    "schedule:<id>#queue": "schedule:hourly#queue",
+    "task:<id>": "task:n",
+    "task:<id>#log": "task:l#log",
+    "task:<id>#next": "task:l#next",
+    "task:<id>#last": "task:again#last",
+    "task:<id>#children": "task:g#children",
+    "task:<id>#open": "task:g#open",
+    "task:<id>#results": "task:g#results",
+    "task:<id>#far": "task:g#far",
+    "task:<id>#asked": "task:g#asked",
+    **{f"task:<id>#{part}": f"task:i#{part}" for part in ("planted", "drafts", "latest", "failures")},
+    "trash:<id>": "trash:t",
+    **{f"trash:<id>#{part}": f"trash:t#{part}" for part in ("log", "children", "open", "results", "far", "asked")},
+    **{f"trash:<id>#{part}": f"trash:t#{part}" for part in ("planted", "drafts", "latest", "failures")},
+    **{kind: kind.replace("<id>", "m") for kind in KINDS if kind.startswith("task:<id>#chunks:")},
+    "task:<id>#<number>": "task:m#0",
+    "task:<id>#<number>~": "task:m#0~",
+    "task:<id>#<number>#log": "task:m#1#log",
+}
+"""Of every kind of key one name, behind the pool's prefix."""
+
+ODD = b"\xff\xfe#~:'{}"
+VALUES: dict[str, Callable[[Any, str], object]] = {
+    "string": lambda client, key: client.set(key, ODD),
+    "list": lambda client, key: client.rpush(key, ODD, b""),
+    "hash": lambda client, key: client.hset(key, mapping={ODD: ODD, b"": b""}),
+    "set": lambda client, key: client.sadd(key, ODD, b""),
+    "zset": lambda client, key: client.zadd(key, {ODD: 1, b"": float("-inf"), b"~": float("inf"), b"~x:y": 0}),
+    "stream": lambda client, key: client.xadd(key, {ODD: ODD}),
+}
+"""Every type of key of the store, with garbage in it."""
+
+FILL: dict[str, Callable[[Any, str], object]] = {
+    "string": lambda client, key: client.set(key, "1"),
+    "list": lambda client, key: client.rpush(key, "fa"),
+    "hash": lambda client, key: client.hset(key, "0", "1"),
+    "set": lambda client, key: client.sadd(key, "a1"),
+    "zset": lambda client, key: client.zadd(key, {"a1": 1}),
+}
+
+
+class Specimens(ChunkDesk):
+    """The pool with something of everything. Its neighbours may be found in no other key than their own."""
+
+    def __init__(self, broker: RedisBroker) -> None:
+        super().__init__(broker)
+        self.pool, self.keys = SICK, broker.keys(SICK)
+
+    def check(self) -> Any:
+        """Nothing: what is there is garbage."""
+
+    def arrange(self) -> None:
+        """Make the examples."""
+        broker = self.broker
+        broker.push([Push(id="w", name=NAME, pool=WELL)])
+        broker.lane(SICK, "narrow", limit=3)
+        self._tasks()
+        self._composites()
+        self._chunks()
+        self.push(*NEIGHBOURS)
+        self.push("n", lane="narrow", tags=("red",))
+        broker.beat(SICK, "w1", {"names": NAME, "slots": 1, "pools": SICK, "running": b"[]"})
+        made = ScheduleDefinition(id="hourly", push=Push(id="", name=NAME, pool=SICK), line="0 * * * *", zone="UTC")
+        broker.put_schedule(SICK, made, self.now() + NEVER_MS)
+        command = {"v": "ended", "to": WELL, "i": "w", "me": "g", "vn": 1, "u": 1, "rn": 0, "n": 0, "t": self.now()}
+        self.client.hset(self.name("command:<id>"), mapping=command)
+        self.client.zadd(self.name("commands"), {"x": 1})
+        self.client.zadd(self.keys.agenda, {"~commands:": 1})
+        for kind in KINDS:
+            if not self.client.exists(self.name(kind)):
+                FILL[KINDS[kind]](self.client, self.name(kind))
+
+    def _tasks(self) -> None:
+        self.push("s", "f", "again", "t")
+        done, failed, again, thrown = self.claim(4)
+        for lease in (done, again, thrown):
+            self.settle(lease)
+        self.settle(failed, Outcome.ERROR, b"{}", delay_ms=-1, fingerprint="f1", title="ValueError: bad")
+        self.told("delete", "t")
+        self.push("l", lane="narrow", retries=5, tags=("red",))
+        held = self.lease()
+        self.broker.note(SICK, "l", held.fence, line=b"a line")
+        self.push("l", conflict=Conflict.RUN_AFTER)
+        self.push("p", delay_ms=NEVER_MS)
+
+    def _composites(self) -> None:
+        plant_in(self, group_of("g", "g1", "g2"))
+        plant_in(self, chain_of("c", "c1", "c2"))
+        for lease in self.claim(2):
+            if lease.id == "g1":
+                self.settle(lease, value=b"1")
+        self.push("i", kind="iterator", own=(("wi", 2),))
+        (lease,) = [each for each in self.claim(3) if each.id == "i"]
+        root = Node(make("i", kind="iterator", pool=SICK))
+        self.broker.emit(lease, [root, *(Node(make(f"i{n}", pool=SICK), 0, n) for n in range(5))], "next", b"1")
+        self.settle(lease)
+
+    def _chunks(self) -> None:
+        self.push("m", name="tests.count", kind="mapreduce", own=(("xr", 2), ("xw", 50)))
+        (lease,) = [each for each in self.claim(20) if each.id == "m"]
+        self.broker.make_room(SICK, "m", lease.fence)
+        self.broker.split(SICK, "m", lease.fence, 0, [b"%d" % number for number in range(6)])
+        self.settle(lease, value=b"6")
+        chunks = [each for each in self.claim(5) if each.id.startswith("m#")]
+        self.settle(chunks[1], Outcome.ERROR, b"{}", delay_ms=NEVER_MS, fingerprint="f1", title="E")
+        self.settle(chunks[2], value=b"1")
+        self.settle(chunks[3], Outcome.ERROR, b"{}", delay_ms=-1, fingerprint="f1", title="E")
+        self.broker.mend_chunks(SICK, "m", "speculate", [0])
+
+    def name(self, kind: str) -> str:
+        """The whole name of the example of a kind."""
+        return f"{self.keys.prefix}:{EXAMPLES[kind].format(minute=self.now() // 60_000)}"
+
+    def spoil(self, kind: str, value: str) -> str:
+        """Garbage in the place of an example; its key."""
+        key = self.name(kind)
+        self.client.delete(key)
+        VALUES[value](self.client, key)
+        return key
+
+
+def plant_in(desk: Specimens, tree: Tree) -> None:
+    """Push a tree to the pool of the desk."""
+    nodes = nodes_of(tree)
+    for node in nodes:
+        node.push.pool = desk.pool
+    desk.broker.plant(nodes)
+
+
+class Shelf:
+    """The whole store, as it was when the examples were made; put back in one call for each case."""
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+        self._rows = [(key, client.pttl(key), client.dump(key)) for key in client.scan_iter(count=10_000)]
+
+    def put_back(self) -> None:
+        """Everything as it was."""
+        with self._client.pipeline() as pipe:
+            pipe.flushdb()
+            for key, left, value in self._rows:
+                pipe.restore(key, max(0, left), value)
+            pipe.execute()
