@@ -103,6 +103,26 @@ def test_all_threads_of_a_worker_share_what_was_opened_once(namespace):
     assert events == ["client open", "pool open", "pool closed", "client closed"]
 
 
+def test_tasks_that_begin_while_it_is_opened_wait_for_it(namespace):
+    is_open = threading.Event()
+
+    def slow():
+        events.append("open")
+        assert is_open.wait(10)
+        return object()
+
+    @task(name="tests.process_scope.needs_slow")
+    def needs_slow(it: Any = Depends(slow, scope="process")):
+        return id(it)
+
+    with Worker():
+        handles = needs_slow.push_many([()] * 4)
+        wait_until(lambda: events and all(handle.state == "locked" for handle in handles))
+        is_open.set()
+        assert len(set(wait_for(handles))) == 1
+    assert events == ["open"]
+
+
 def test_the_event_loop_shares_it_too_and_closes_its_own_first(namespace):
     @task(name="scope.sync")
     def use(pool=Depends(pool_of, scope="process")):
