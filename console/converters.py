@@ -8,7 +8,7 @@ from queueops.ids import ID
 
 
 class NameConverter:
-    """One segment of a path: `/` is written as `~`, which no name has; `.`, `..` and the empty name get a `!` before them.
+    """One segment of a path: `/` is written as `~`, which no name has; `.`, `..` and the empty name begin with a `!`.
 
     The empty name is garbage of the store: its page is not found, and the pages that list it are shown.
     """
