@@ -34,6 +34,7 @@ EXAMPLES: dict[str, str] = {
     "metrics:<minute>": "metrics:{minute}",
     "worker:<worker>": "worker:w1",
     "wake:<worker>": "wake:w1",
+    "unable:<worker>": "unable:w1",
     "command:<id>": "command:x",
     "schedule:<id>": "schedule:hourly",
     "schedule:<id>#log": "schedule:hourly#log",

@@ -16,7 +16,8 @@ end
 
 -- What a command answers for a key that does not exist.
 local function blank(command)
-  local lists = ' HGETALL HMGET LRANGE SMISMEMBER SPOP SRANDMEMBER ZMSCORE ZPOPMIN ZRANGE ZRANGEBYSCORE ZREVRANGE ZREVRANGEBYSCORE '
+  local lists = ' HGETALL HMGET LRANGE SMEMBERS SMISMEMBER SPOP SRANDMEMBER ZINTER '
+    .. 'ZMSCORE ZPOPMIN ZRANGE ZRANGEBYSCORE ZREVRANGE ZREVRANGEBYSCORE '
   if string.find(lists, ' ' .. command .. ' ', 1, true) then return {} end
   return not string.find(' GET HGET LINDEX LPOP RPOP ZRANK ZSCORE ', ' ' .. command .. ' ', 1, true) and 0
 end
