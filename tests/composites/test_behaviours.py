@@ -139,7 +139,7 @@ BEHAVIOURS: dict[str, Place | tuple[Place, ...]] = {
     ),
     "task: invalid commands": (f"{HERE}/test_commands", "what_is_told_to_an_older_generation_is_dropped_and_counted"),
     "task: a slot is released once on timeout": (
-        ("test_worker_executor", "the_slot_of_a_task_that_timed_out_is_free_once"),
+        ("test_worker_timeouts", "the_slot_of_a_task_that_timed_out_is_free_once"),
         ("faults/test_limits", "the_hard_limit_replaces_the_process_and_costs_its_other_tasks_nothing"),
     ),
 }  # fmt: skip
