@@ -1,0 +1,62 @@
+"""A watchdog for each server of a cluster: what each is told of its pools."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+import pytest
+
+from queueops.errors import BrokerUnavailable
+from queueops.watchdog import servers
+from queueops.watchdog.servers import Servers
+from tests.waiting import wait_until
+
+
+class Round:
+    """The watchdog of one server, which waits until it is stopped."""
+
+    def __init__(self, pools: Callable[[], list[str]]) -> None:
+        self.pools = pools
+        self.stopped = threading.Event()
+
+    def watch(self) -> None:
+        self.stopped.wait()
+
+    def stop(self) -> None:
+        self.stopped.set()
+
+
+def test_each_server_has_one_watchdog_which_knows_of_new_and_moved_pools(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(servers, "LOOK_EVERY_S", 0.0)
+    made: list[tuple[str, Round]] = []
+    known: dict[str, list[str]] | None = {"north": ["a"], "south": ["b"]}
+    end, failed = threading.Event(), threading.Event()
+
+    def by_server() -> dict[str, list[str]]:
+        if known is None:
+            failed.set()
+            raise BrokerUnavailable(url="redis:", attempts=1, reason="no answer")
+        return known
+
+    def make(server: str, pools: Callable[[], list[str]]) -> Round:
+        made.append((server, Round(pools)))
+        return made[-1][1]
+
+    def told() -> dict[str, list[str]]:
+        return {server: each.pools() for server, each in made}
+
+    thread = threading.Thread(target=Servers(by_server, make).run, args=(end.is_set,))
+    thread.start()
+    try:
+        wait_until(lambda: told() == {"north": ["a"], "south": ["b"]})
+        known = {"south": ["a", "b"], "east": ["c"]}
+        wait_until(lambda: told() == {"north": [], "south": ["a", "b"], "east": ["c"]})
+        known = None
+        assert failed.wait(60)
+        assert told() == {"north": [], "south": ["a", "b"], "east": ["c"]}
+    finally:
+        end.set()
+        thread.join()
+    assert sorted(server for server, _ in made) == ["east", "north", "south"]
+    assert all(each.stopped.is_set() for _, each in made)
