@@ -126,3 +126,12 @@ def test_a_postponed_composite_can_be_run_now(desk: Desk) -> None:
     desk.broker.plant(nodes)
     assert desk.told("run_now", "g") == "OK"
     assert sorted(desk.drain()) == ["a", "b"]
+
+
+@pytest.mark.parametrize("conflict", [Conflict.REPLACE, Conflict.REPLACE_POSTPONED, Conflict.IGNORE])
+def test_a_part_is_not_replaced_by_a_push_with_its_id(desk: Desk, conflict: Conflict) -> None:
+    plant(desk, group_of("g", "a", "b"))
+    assert desk.word("a", conflict, priority=7) == "EXISTS"
+    assert desk.record("a").priority == 0
+    assert sorted(desk.drain()) == ["a", "b"]
+    assert desk.state("g") == "succeeded"
