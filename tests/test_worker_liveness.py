@@ -6,11 +6,13 @@ import os
 import shutil
 import signal
 from collections.abc import Iterator
+from unittest import mock
 
 import pytest
 
 from queueops.worker.liveness import KILL_AFTER, LATE_AFTER, Liveness
 from queueops.worker.process import Process
+from queueops.worker.signals import PING
 from queueops.worker.slots import Condition, SlotTable
 
 HUNG_AFTER = 60.0
@@ -130,3 +132,12 @@ def test_what_was_silent_while_the_supervisor_was_stopped_is_not_silent(watched:
     watched.table.expect(NOW)
     watched.liveness.begin_again(NOW + 500)
     assert watched.looks(500, 500.25) == [LIVE, LIVE]
+
+
+def test_a_process_that_is_late_is_pinged_and_one_that_is_not_is_left_alone(watched: Watched) -> None:
+    watched.table.expect(NOW)
+    with mock.patch.object(Process, "signal") as sent:
+        watched.looks(LATE_AFTER - 0.01)
+        sent.assert_not_called()
+        watched.looks(LATE_AFTER)
+        sent.assert_called_once_with(PING)

@@ -1,0 +1,23 @@
+"""Time limits of a running task, as its supervisor reads them in the slot table."""
+
+from __future__ import annotations
+
+import pytest
+
+from queueops.context import Context
+from queueops.contracts import Lease
+from queueops.worker.slot import ThreadSlot
+from queueops.worker.slots import SlotTable
+
+
+@pytest.mark.parametrize("seconds", [50.0, -5.0])
+def test_a_limit_that_a_task_moves_is_told_to_the_supervisor(seconds: float) -> None:
+    table, lease = SlotTable(1), Lease(id="a", fence=1, name="shop.mail", timeout_ms=10_000)
+    slot = ThreadSlot(0, table)
+    assert slot.open(lease, Context(lease, None, None), 100.0)  # type: ignore[arg-type]
+    (before,) = table.running()
+    slot.extend(lease, seconds)
+    (after,) = table.running()
+    assert (before.deadline, after.deadline) == (111.0, max(1.0, (10 + seconds) * 0.1) + 110 + seconds)
+    assert slot.hard_limit == after.deadline
+    table.close()
