@@ -37,10 +37,10 @@ local function record()
   return flat
 end
 
-local function due(order) return tonumber(call(order, SETS .. 'errored', 0, 0, 'WITHSCORES')[2] or 0) or 0 end
+local function due(order) return number_of(call(order, SETS .. 'errored', 0, 0, 'WITHSCORES')[2]) or 0 end
 
 local function time_at(rank)
-  return tonumber(call('ZRANGE', SETS .. 'done', rank, rank, 'WITHSCORES')[2] or nil)
+  return number_of(call('ZRANGE', SETS .. 'done', rank, rank, 'WITHSCORES')[2])
 end
 
 local function pace(from, to)
