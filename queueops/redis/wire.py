@@ -184,7 +184,7 @@ def _text(name: str) -> Any:
 
 def _whole(name: str, plus: int = 0) -> Any:
     def put(lease: Lease, value: bytes) -> None:
-        setattr(lease, name, int(value) + plus if value.lstrip(b"-").isdigit() else plus)
+        setattr(lease, name, int(value) + plus if value.isdigit() or value.lstrip(b"-").isdigit() else plus)
 
     return put
 

@@ -23,6 +23,7 @@ from queueops.worker.slot import AsyncSlot, Slot
 _NOTHING = object()
 _monotonic = time.monotonic
 _SUCCESS = Outcome.SUCCESS
+_INFO = logging.INFO
 
 logger = logging.getLogger("queueops.worker")
 
@@ -31,7 +32,8 @@ def execute(slot: Slot, context: Context) -> Settlement:
     """Run a task in this thread. Never raises, whatever the task does, but what the slot lets pass."""
     lease = context.lease
     value: Any = _NOTHING
-    report.started(lease)  # before an interrupt can come, which would leave the locks of logging taken
+    if tells := report.logger.isEnabledFor(_INFO):
+        report.started(lease)  # before an interrupt can come, which would leave the locks of logging taken
     try:
         try:
             if not slot.open(lease, context, _monotonic()):
@@ -52,7 +54,8 @@ def execute(slot: Slot, context: Context) -> Settlement:
     else:
         if signals.task_succeeded.receivers or hasattr(context.handler, "tell_end"):
             _tell(slot, context, settlement, value, None)
-    report.ended(lease, settlement, slot.seconds())
+    if tells or settlement.outcome is not _SUCCESS:
+        report.ended(lease, settlement, slot.seconds())
     hygiene.clean()
     slot.clear()
     return settlement
@@ -62,7 +65,8 @@ async def aexecute(slot: AsyncSlot, context: Context) -> Settlement:
     """The same on the event loop."""
     lease = context.lease
     value: Any = _NOTHING
-    report.started(lease)  # before an interrupt can come, which would leave the locks of logging taken
+    if tells := report.logger.isEnabledFor(_INFO):
+        report.started(lease)  # before an interrupt can come, which would leave the locks of logging taken
     try:
         try:
             if not slot.open(lease, context, _monotonic()):
@@ -86,7 +90,8 @@ async def aexecute(slot: AsyncSlot, context: Context) -> Settlement:
     else:
         if signals.task_succeeded.receivers or hasattr(context.handler, "tell_end"):
             await _atell(slot, context, settlement, value, None)
-    report.ended(lease, settlement, slot.seconds())
+    if tells or settlement.outcome is not _SUCCESS:
+        report.ended(lease, settlement, slot.seconds())
     slot.clear()
     return settlement
 
