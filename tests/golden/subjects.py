@@ -1,0 +1,179 @@
+"""The subjects of the golden files: each gives its lines, sorted."""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import hashlib
+import importlib
+import inspect
+import pkgutil
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import MISSING, Field, fields
+from pathlib import Path
+from string import Formatter
+from typing import Any
+
+from django.core.management import get_commands, load_command_class
+from django.core.management.base import BaseCommand
+from django.db.migrations.loader import MigrationLoader
+from django.urls import URLPattern, URLResolver, get_resolver
+
+import console
+import queueops
+from queueops import conf
+from queueops.errors import Explained
+from queueops.records import FIELDS
+from queueops.redis import keys
+from queueops.redis.scripts import NAMES, source
+
+FOLDER = Path(__file__).parent
+TESTS = FOLDER.parent
+PUBLIC = ("", ".control", ".events", ".inspect", ".schedules", ".testing")
+COMMANDS = ("demo", "embedded", "queue", "queueops", "runworker", "watchdog")
+
+
+def scripts() -> Iterator[str]:
+    """The digest of each script, with its first line and without."""
+    for name in NAMES:
+        digests = (hashlib.sha1(source(name, shebang=first).encode()).hexdigest() for first in (True, False))
+        yield f"{name} {' '.join(digests)}"
+
+
+def public_names() -> Iterator[str]:
+    """What `from queueops... import *` gives."""
+    for suffix in PUBLIC:
+        module: Any = importlib.import_module(f"queueops{suffix}")
+        yield from (f"queueops{suffix} {name}" for name in module.__all__)
+
+
+def addresses() -> Iterator[str]:
+    """The console's URL names and paths."""
+    yield from _addresses(get_resolver("console.urls"), "")
+
+
+def _addresses(resolver: URLResolver, before: str) -> Iterator[str]:
+    for pattern in resolver.url_patterns:
+        path = before + str(pattern.pattern)
+        if isinstance(pattern, URLPattern):
+            yield f"{path} {pattern.name or ''}".rstrip()
+        else:
+            yield from _addresses(pattern, path)
+
+
+def command_line() -> Iterator[str]:
+    """Each verb with its arguments; their help is words, which may change."""
+    for name in COMMANDS:
+        parser = load_command_class(get_commands()[name], name).create_parser("manage.py", name)
+        yield from _arguments(parser, f"manage.py {name}")
+
+
+def _arguments(parser: argparse.ArgumentParser, words: str) -> Iterator[str]:
+    common = {action.dest for action in BaseCommand().create_parser("manage.py", "any")._actions}
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for verb, below in action.choices.items():
+                yield f"{words} {verb}"
+                yield from _arguments(below, f"{words} {verb}")
+        elif action.dest not in common:
+            choices = ",".join(map(str, action.choices or ()))
+            facts = [action.option_strings or action.dest, action.nargs, choices, action.required, action.default]
+            yield f"{words} {' '.join(str(fact) for fact in facts)}"
+
+
+def settings() -> Iterator[str]:
+    """The keys of `QUEUEOPS`, of a pool and of a lane, and the defaults."""
+    yield from conf.READERS
+    yield from (f"CONNECT {key}" for key in conf.CONNECT)
+    for place, table in (("POOLS", conf.PoolSettings), ("POOLS lanes", conf.LaneSettings), ("RETRY", conf.BrokerRetry)):
+        yield from (f"{place} {field.name} = {_default(field)}" for field in fields(table))
+    plain = (field for field in fields(conf.Settings) if field.default is not MISSING)
+    yield from (f"{field.name.upper()} = {field.default!r}" for field in plain)
+
+
+def _default(field: Field[Any]) -> str:
+    return "made" if field.default is MISSING else repr(field.default)
+
+
+def errors() -> Iterator[str]:
+    """Each class of errors, what it is, and the fields of its message."""
+    for module in _modules(queueops):
+        for name, kind in inspect.getmembers(module, inspect.isclass):
+            if issubclass(kind, Explained) and kind.__module__ == module.__name__:
+                message = inspect.cleandoc(kind.__doc__ or "").partition("\n\n")[0]
+                named = sorted({field for _, field, _, _ in Formatter().parse(message) if field})
+                bases = ", ".join(base.__name__ for base in kind.__mro__[1:-3])
+                yield f"{name}({bases}) {' '.join(named)}".rstrip()
+
+
+def _modules(package: Any) -> Iterator[Any]:
+    for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+        if not {"migrations", "project", "pytest_plugin"} & set(found.name.split(".")):
+            yield importlib.import_module(found.name)
+
+
+def stored() -> Iterator[str]:
+    """The fields of a record, and the kinds of keys with their types."""
+    yield from (f"field {short} {long}" for short, long in FIELDS.items())
+    yield from (f"key {kind} {type_}" for kind, type_ in keys.KINDS.items())
+
+
+def audit_verbs() -> Iterator[str]:
+    """What stands in the audit log, now and in rows that are kept."""
+    from console import deeds
+    from console.models import Outcome
+    from console.permissions import TABLE
+
+    yield from (f"verb {verb}" for verb in (*deeds.DEEDS, *deeds.OTHER_LABELS))
+    yield from (f"outcome {outcome}" for outcome in Outcome.values)
+    yield from (f"permission {name} {verb or ''}".rstrip() for name, verb in TABLE.items())
+
+
+def checks() -> Iterator[str]:
+    """The ids of system checks."""
+    for package in (queueops, console):
+        for path in Path(package.__path__[0]).rglob("*.py"):
+            yield from re.findall(r"\bqueueops(?:_console)?\.[EW]\d{3}\b", path.read_text())
+
+
+def models() -> Iterator[str]:
+    """The state that the migrations lead to."""
+    state = MigrationLoader(None).project_state()
+    for (app, name), model in state.models.items():
+        if app == "queueops_console":
+            yield f"{name} {model.options.get('db_table', '')}".rstrip()
+            yield from (f"{name} {field} {type(kind).__name__}" for field, kind in model.fields.items())
+
+
+def tests() -> Iterator[str]:
+    """The names of test functions, and how many of that name there are, wherever they stand."""
+    found: Counter[str] = Counter()
+    for path in TESTS.rglob("test_*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_"):
+                found[node.name] += 1
+    yield from (f"{name} {count}" if count > 1 else name for name, count in found.items())
+
+
+def _sorted(lines: Callable[[], Iterator[str]]) -> Callable[[], list[str]]:
+    return lambda: sorted(set(lines()))
+
+
+SUBJECTS: dict[str, Callable[[], list[str]]] = {
+    subject.__name__: _sorted(subject)
+    for subject in (
+        scripts,
+        public_names,
+        addresses,
+        command_line,
+        settings,
+        errors,
+        stored,
+        audit_verbs,
+        checks,
+        models,
+        tests,
+    )
+}

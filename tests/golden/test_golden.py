@@ -1,0 +1,12 @@
+"""What must not change by the way: `python -m tests.golden` writes the files anew where a change is meant."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.golden.subjects import FOLDER, SUBJECTS
+
+
+@pytest.mark.parametrize("name", SUBJECTS)
+def test_nothing_changed_that_others_rely_on(name: str) -> None:
+    assert SUBJECTS[name]() == (FOLDER / f"{name}.txt").read_text().splitlines()
