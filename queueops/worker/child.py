@@ -16,7 +16,7 @@ from queueops.worker.lifeline import Lifeline
 from queueops.worker.loop import Loop
 from queueops.worker.options import WorkerOptions
 from queueops.worker.process import EXIT_BROKEN
-from queueops.worker.signals import AT_ONCE, END, HANG_UP, PING, CaughtSignals
+from queueops.worker.signals import AT_ONCE, END, HANG_UP, PING, CaughtSignals, release_signals
 from queueops.worker.slots import Farewell, SlotTable
 
 SWITCH_INTERVAL = 0.0005
@@ -40,6 +40,7 @@ def main(options: WorkerOptions, worker: str, table: SlotTable, lifeline: Lifeli
     # Ctrl-C, and the end of a terminal, reach us through the supervisor
     signals = CaughtSignals(bell, term, AT_ONCE, ignore=(interrupt, HANG_UP), then=patience.run_out)
     signal.signal(PING, lambda number, frame: table.answer(time.monotonic()))
+    release_signals()
     loop = Loop(options, worker, get_broker(), table, bell)
 
     def orphaned() -> None:

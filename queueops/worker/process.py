@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from queueops.worker.signals import forget_signals
+from queueops.worker.signals import forget_signals, hold_signals, release_signals
 from queueops.worker.slots import Running, SlotTable
 
 EXIT_BROKEN = 70
@@ -38,8 +38,8 @@ class Process:
     hung_for: float = 0.0
 
     def start(self, main: Callable[[], int]) -> None:
-        """Fork; the child runs ``main`` and ends with its status, whatever happens."""
-        self.pid = fork(main)
+        """Fork; the child runs ``main`` and ends with its status, whatever happens. ``main`` releases signals."""
+        self.pid = fork(main, holds=True)
 
     def signal(self, number: signal.Signals) -> None:
         """Send a signal; a process that is gone already is no error."""
@@ -71,16 +71,23 @@ class Process:
         return [running for fence, running in seen.items() if fence in before]
 
 
-def fork(main: Callable[[], int]) -> int:
-    """Run ``main`` in a forked process and answer its pid. Only for a process without threads and connections."""
+def fork(main: Callable[[], int], *, holds: bool = False) -> int:
+    """Run ``main`` in a forked process and answer its pid. Only for a process without threads and connections.
+
+    With ``holds``, a SIGTERM that comes early waits until ``main`` has installed its handlers and releases signals.
+    """
     sys.stdout.flush()
     sys.stderr.flush()
+    hold_signals()
     pid = os.fork()
     if pid:
+        release_signals()
         return pid
     status = EXIT_BROKEN
     try:
         forget_signals()
+        if not holds:
+            release_signals()
         status = main()
     except BaseException:  # the last frame of the process: what gets here would otherwise be lost
         logger.exception("A worker process broke down")

@@ -14,6 +14,7 @@ HANG_UP = signal.SIGHUP
 """Its terminal was closed: as END, but one with it: a shell says it again to its jobs. Under `nohup` it is ignored."""
 AT_ONCE = signal.SIGQUIT
 """What a supervisor sends when its children are to release their tasks and end at once."""
+_HELD = (*END, HANG_UP, AT_ONCE)
 PING = signal.SIGURG
 """What a supervisor sends to a process that is late: the handler is a sign of life. By default it is ignored."""
 
@@ -48,6 +49,16 @@ class CaughtSignals:
     def _count(self, number: int, frame: FrameType | None) -> None:
         self._counts[number] += 1
         self._then()
+
+
+def hold_signals() -> None:
+    """Before a fork: signals wait, in this process and its child, until `release_signals`."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, _HELD)
+
+
+def release_signals() -> None:
+    """After a fork: in the parent at once, in a child when it has its own handlers. What waited is delivered now."""
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _HELD)
 
 
 def forget_signals() -> None:
