@@ -51,11 +51,14 @@ def test_an_urgent_task_overtakes_forty_that_wait(bench: Bench, way: str) -> Non
     waiting = tasks.wait_at_gate.using(priority=5).push_many([("none",)] * 40)
     urgent = WAYS[way]()
     wait_until(lambda: {handle.state for handle in urgent} == {"pending"})
+    held = sum(handle.state == "active" for handle in waiting)  # fetched ahead before the urgent ones came
+    assert held <= 2
     bench.ledger.open("slots")
     bench.wait([*running, *urgent, *waiting])
     started = order(bench)
     last = max(started.index(handle.id) for handle in urgent)
-    assert last < len(running) + len(urgent) + 2, "before them came no more than the worker held already"
+    beside = 1  # the other thread may write its line first
+    assert last < len(running) + len(urgent) + held + beside, "before them came what the worker held already"
 
 
 def test_a_task_may_say_a_priority_and_a_push_another_one_of_nought(bench: Bench) -> None:
