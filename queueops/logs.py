@@ -37,11 +37,17 @@ _CONTROL = {code: f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}" for code 
 _CONTROL |= {10: "\\n", 13: "\\r", 9: "\\t"}
 _IN_JSON = {code: f"\\u{code:04x}" for code in _ESCAPED}
 OURS = (
-    "queueops.worker",
-    "queueops.tasks",
-    "queueops.watchdog",
+    "queueops",
+    "queueops.events",
     "queueops.outbox",
+    "queueops.push",
+    "queueops.redis",
+    "queueops.signals",
+    "queueops.tail",
+    "queueops.tasks",
     "queueops.waiting",
+    "queueops.watchdog",
+    "queueops.worker",
     "console.audit",
 )
 MASKED = "queueops_masked"

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import copy
 import io
 import json
 import logging
+import logging.config
+import re
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import queueops
+from console.project import settings as project
 from queueops.context import Context, enter, leave
 from queueops.contracts import Lease
 from queueops.errors import BadOption
 from queueops.log_filter import TaskFilter
-from queueops.logs import JsonFormatter, TextFormatter, configure
+from queueops.logs import OURS, JsonFormatter, TextFormatter, configure
 
 
 def record(message: str, *arguments: object, error: BaseException | None = None, **extra: Any) -> logging.LogRecord:
@@ -189,3 +195,22 @@ def test_a_line_outside_of_tasks_has_neither_and_what_a_call_says_itself_stays()
     assert not {"task", "root"} & set(json.loads(JsonFormatter().format(plain)))
     assert logging.Formatter("[%(task)s]%(message)s").format(plain) == "[]hello"
     assert TextFormatter().format(own).endswith("hello task=7")
+
+
+def test_every_logger_of_queueops_is_masked() -> None:
+    package = Path(queueops.__file__).parent
+    used = {name for path in package.rglob("*.py") for name in re.findall(r'getLogger\("([\w.]+)"\)', path.read_text())}
+    assert used <= set(OURS)
+
+
+def test_the_stand_alone_project_writes_the_ids_of_the_task() -> None:
+    stream, chosen = io.StringIO(), copy.deepcopy(project.LOGGING)
+    chosen["handlers"]["stderr"]["stream"] = stream
+    chosen["loggers"] = {"shop": chosen.pop("root") | {"propagate": False}}
+    logging.config.dictConfig(chosen)
+    token = enter(Context(Lease(id="child", fence=1, root="parent"), None, None))  # type: ignore[arg-type]
+    try:
+        logging.getLogger("shop").info("hello")
+    finally:
+        leave(token)
+    assert "task=child root=parent" in stream.getvalue()

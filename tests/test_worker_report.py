@@ -10,8 +10,11 @@ from typing import Any
 import pytest
 
 from queueops.context import Context
+from queueops.contracts import Outcome
 from queueops.errors import Cancelled, Restart
+from queueops.worker import report
 from tests.rig import Rig, answer
+from tests.waiting import wait_until
 
 
 def end_with(error: BaseException) -> Any:
@@ -77,3 +80,40 @@ def test_a_project_may_turn_the_lines_off_and_keep_those_of_failures(
     caplog.set_level(logging.WARNING, "queueops.tasks")
     rig.run(end_with(ValueError("no")))
     assert [record.levelname for record in caplog.records] == ["WARNING"]
+
+
+class Broken(logging.Filter):
+    def filter(self, record: logging.LogRecord) -> bool:
+        raise AttributeError("request")
+
+
+@pytest.mark.parametrize("function", [lambda context: 42, answer])
+def test_tasks_go_on_where_the_projects_logging_fails(
+    rig: Rig, function: Any, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(report, "_has_failed", False)
+    broken = Broken()
+    report.logger.addFilter(broken)
+    try:
+        outcomes = [rig.run(function).outcome for _ in range(5)]
+    finally:
+        report.logger.removeFilter(broken)
+    assert set(outcomes) == {Outcome.SUCCESS}
+    assert capfd.readouterr().err.count("The logging of this project failed") == 1
+    assert rig.executor.broken is None
+
+
+@pytest.mark.parametrize(
+    ("function", "place"), [(lambda context: 42, "executor.execute"), (answer, "asyncloop.aexecute")]
+)
+def test_an_error_of_the_engine_in_a_slot_is_told_to_the_loop(
+    rig: Rig, function: Any, place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any) -> Any:
+        raise RuntimeError("of the engine")
+
+    monkeypatch.setattr(f"queueops.worker.{place}", fail)
+    rig.submit(rig.task(function))
+    wait_until(lambda: rig.executor.broken is not None)
+    assert str(rig.executor.broken) == "of the engine"
+    wait_until(lambda: bool(rig.rings))

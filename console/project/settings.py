@@ -137,6 +137,7 @@ LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {"text": {"()": "queueops.logs.TextFormatter"}},
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "text"}},
+    "filters": {"task": {"()": "queueops.log_filter.TaskFilter"}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "text", "filters": ["task"]}},
     "root": {"handlers": ["stderr"], "level": "INFO"},
 }

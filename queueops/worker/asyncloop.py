@@ -31,12 +31,21 @@ Refused = Callable[[Context], Settlement | None]
 class AsyncRunner:
     """Runs at most ``limit`` coroutines at a time; their slots are the second half of the table."""
 
-    def __init__(self, limit: int, table: SlotTable, ended: Ended, refused: Refused = lambda _: None) -> None:
+    def __init__(
+        self,
+        limit: int,
+        table: SlotTable,
+        ended: Ended,
+        refused: Refused = lambda _: None,
+        broke: Callable[[BaseException], None] = lambda _: None,
+    ) -> None:
+        """``broke`` is called with an error that is not the task's: its slot does not come back."""
         self.slots: list[AsyncSlot] = []
         self._limit = limit
         self._table = table
         self._ended = ended
         self._refused = refused
+        self._broke = broke
         self._waiting: deque[Context] = deque()
         self._free: list[AsyncSlot] = []
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -116,6 +125,11 @@ class AsyncRunner:
     def _begin(self, slot: AsyncSlot, coroutine: Coroutine[Any, Any, None]) -> None:
         """In a context of its own: what one task sets, such as the language, is not seen by the next one."""
         slot.task = slot.loop.create_task(coroutine, context=self._surroundings.copy())
+        slot.task.add_done_callback(self._look)
+
+    def _look(self, task: asyncio.Task[None]) -> None:
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._broke(error)
 
     async def _run_one(self, slot: AsyncSlot, context: Context) -> None:
         started = time.monotonic()

@@ -58,8 +58,9 @@ class Executor:
         self._posted = False  # whether that is in the queue yet
         self._handlers: dict[tuple[str, str, str], Handler] = {}
         self._table = table
+        self.broken: BaseException | None = None  # what ended a slot; the loop ends the process with it
         self._slots: list[ThreadSlot] = []
-        self._async = AsyncRunner(threads, table, self._ended, self._refused)
+        self._async = AsyncRunner(threads, table, self._ended, self._refused, self._broke)
         self._unwanted: dict[tuple[str, int], str] = {}
 
     def submit(self, leases: Iterable[Lease]) -> None:
@@ -213,6 +214,9 @@ class Executor:
                     kept = self._tell()
             except Interrupt:
                 logger.warning("An interrupt came when its task had ended already")
+            except Exception as error:  # of the engine: a process with a dead thread would hold its leases for ever
+                self._broke(error)
+                return
 
     def _tell(self) -> Context | None:
         """Something ended while the loop sleeps: wake it, or make its turn when nothing else is to be done here.
@@ -266,6 +270,10 @@ class Executor:
         lease = context.lease
         reason = self._unwanted.pop((lease.pool, lease.fence), None)
         return None if reason is None else outcome.released(lease, reason)
+
+    def _broke(self, error: BaseException) -> None:
+        self.broken = error
+        self._ring()
 
     def _ended(self, lease: Lease, settlement: Settlement, run_ms: float) -> None:
         self.done.append((lease, settlement, run_ms))

@@ -80,7 +80,7 @@ class Loop:
         self._selector = selectors.DefaultSelector()
         self._outpost = Outpost(self._selector, self._heed)
         self._until = 0.0
-        self._broken: Exception | None = None
+        self._broken: BaseException | None = None
         self.watch_also(bell, bell.answer)
         self._lines = [self._line(station) for station in self._desk.stations]
 
@@ -197,8 +197,8 @@ class Loop:
         executor.awake.acquire()
         executor.waiting = False
         self._table.expect(_monotonic())  # before a task is handed over, which may hold the interpreter
-        if self._broken is not None:
-            raise self._broken
+        if (broken := self._broken or executor.broken) is not None:
+            raise broken
         for key, _ in events:
             key.data()
 

@@ -7,6 +7,8 @@ very many small tasks turns the lines of level INFO off, and keeps what a worker
 from __future__ import annotations
 
 import logging
+import sys
+import traceback
 from typing import Any
 
 from queueops.contracts import Lease, Outcome, Settlement
@@ -23,14 +25,15 @@ _FAILED = (Outcome.ERROR, Outcome.TIMEOUT)
 
 logger = logging.getLogger("queueops.tasks")
 failures = logging.getLogger("queueops.worker")
+_has_failed = False
 
 
 def started(lease: Lease) -> None:
     """Log that the task starts."""
     if logger.isEnabledFor(logging.INFO):
         attempts = lease.retries + 1
-        logger.info("%s %s started (attempt %d of %d)",
-                    lease.name, lease.id, lease.attempt, attempts, extra={"told": _told(lease)})  # fmt: skip
+        _log(logger, logging.INFO, "%s %s started (attempt %d of %d)",
+             lease.name, lease.id, lease.attempt, attempts, told=_told(lease))  # fmt: skip
 
 
 def ended(lease: Lease, settlement: Settlement, seconds: float) -> None:
@@ -40,8 +43,9 @@ def ended(lease: Lease, settlement: Settlement, seconds: float) -> None:
     elif logger.isEnabledFor(logging.INFO):
         ms, attempts = round(seconds * 1000), lease.retries + 1
         how = _ENDS.get(settlement.outcome, settlement.outcome)
-        logger.info("%s %s %s after %d ms (attempt %d of %d)", lease.name, lease.id, how, ms, lease.attempt, attempts,
-                    extra={"told": _told(lease) | {"ms": ms, "outcome": str(settlement.outcome)}})  # fmt: skip
+        _log(logger, logging.INFO, "%s %s %s after %d ms (attempt %d of %d)",
+             lease.name, lease.id, how, ms, lease.attempt, attempts,
+             told=_told(lease) | {"ms": ms, "outcome": str(settlement.outcome)})  # fmt: skip
 
 
 def refused(lease: Lease) -> Settlement:
@@ -54,10 +58,20 @@ def refused(lease: Lease) -> Settlement:
 def _failed(lease: Lease, settlement: Settlement, ms: int) -> None:
     how = "will be tried again" if outcome.will_be_retried(lease, settlement) else "failed"
     told = _told(lease) | {"ms": ms, "outcome": str(settlement.outcome), "error": settlement.title}
-    failures.warning(
-        "%s %s %s: %s (after %d ms, attempt %d of %d)",
-        lease.name, lease.id, how, settlement.title, ms, lease.attempt, lease.retries + 1, extra={"told": told},
-    )  # fmt: skip
+    _log(failures, logging.WARNING, "%s %s %s: %s (after %d ms, attempt %d of %d)",
+         lease.name, lease.id, how, settlement.title, ms, lease.attempt, lease.retries + 1, told=told)  # fmt: skip
+
+
+def _log(to: logging.Logger, level: int, message: str, *args: object, told: dict[str, Any]) -> None:
+    """Log a line. Code of the project may fail in it, such as a filter: the task goes on."""
+    global _has_failed
+    try:
+        to.log(level, message, *args, extra={"told": told})
+    except Exception:
+        if not _has_failed:
+            _has_failed = True
+            print("The logging of this project failed at a line about a task:", file=sys.stderr)
+            traceback.print_exc()
 
 
 def _told(lease: Lease) -> dict[str, Any]:
