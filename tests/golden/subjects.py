@@ -9,7 +9,6 @@ import importlib
 import inspect
 import pkgutil
 import re
-from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import MISSING, Field, fields
 from pathlib import Path
@@ -148,13 +147,11 @@ def models() -> Iterator[str]:
 
 
 def tests() -> Iterator[str]:
-    """The names of test functions, and how many of that name there are, wherever they stand."""
-    found: Counter[str] = Counter()
+    """The names of test functions, wherever they stand."""
     for path in TESTS.rglob("test_*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_"):
-                found[node.name] += 1
-    yield from (f"{name} {count}" if count > 1 else name for name, count in found.items())
+                yield node.name
 
 
 def _sorted(lines: Callable[[], Iterator[str]]) -> Callable[[], list[str]]:
