@@ -58,9 +58,12 @@ class Servers:
             self._pools = {server: list(pools) for server, pools in self._by_server().items()}
         except BrokerUnavailable as error:
             logger.debug("which server has which pool is not known now: %s", error)
-        for server in self._pools.keys() - self._watchdogs.keys():
+        watched = {server for server, (_, thread) in self._watchdogs.items() if thread.is_alive()}
+        for server in self._pools.keys() - watched:
             watchdog = self._make(server, lambda server=server: self._pools.get(server, []))  # type: ignore[misc]
-            thread = threading.Thread(target=watchdog.watch, name=f"queueops-watchdog-{server}", daemon=True)
+            thread = threading.Thread(
+                target=_watch, args=(server, watchdog), name=f"queueops-watchdog-{server}", daemon=True
+            )
             self._watchdogs[server] = watchdog, thread
             thread.start()
 
@@ -71,3 +74,10 @@ class Servers:
         end = time.monotonic() + END_WITHIN_S
         for _, thread in self._watchdogs.values():
             thread.join(max(0.0, end - time.monotonic()))
+
+
+def _watch(server: str, watchdog: ServerWatchdog) -> None:
+    try:
+        watchdog.watch()
+    except Exception:  # the next look makes another one
+        logger.exception("the watchdog of server %s broke, and is made again", server)

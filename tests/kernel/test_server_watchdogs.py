@@ -60,3 +60,30 @@ def test_each_server_has_one_watchdog_which_knows_of_new_and_moved_pools(monkeyp
         thread.join()
     assert sorted(server for server, _ in made) == ["east", "north", "south"]
     assert all(each.stopped.is_set() for _, each in made)
+
+
+def test_a_watchdog_that_broke_is_made_again(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    monkeypatch.setattr(servers, "LOOK_EVERY_S", 0.0)
+    made: list[Round] = []
+    end = threading.Event()
+
+    class Broken(Round):
+        def watch(self) -> None:
+            raise ValueError("a round went wrong")
+
+    def make(server: str, pools: Callable[[], list[str]]) -> Round:
+        made.append(Round(pools) if made else Broken(pools))
+        return made[-1]
+
+    thread = threading.Thread(target=Servers(lambda: {"north": ["a"]}, make).run, args=(end.is_set,))
+    thread.start()
+    try:
+        wait_until(lambda: len(made) == 2)
+        assert made[1].pools() == ["a"]
+    finally:
+        end.set()
+        thread.join()
+    assert len(made) == 2
+    assert made[1].stopped.is_set()
+    assert "north" in caplog.text
+    assert "a round went wrong" in caplog.text
