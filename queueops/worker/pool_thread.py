@@ -5,13 +5,16 @@ A server that does not answer then holds up its own pools, and no others.
 
 from __future__ import annotations
 
+import logging
 import queue
 import threading
 from collections.abc import Callable
 
+logger = logging.getLogger("queueops.worker")
+
 
 class PoolThread:
-    """Makes calls in their order, and rings after each. The calls raise nothing: what they found is theirs to keep."""
+    """Makes calls in their order, and rings after each. What a call found is its own to keep; an error is logged."""
 
     def __init__(self, pool: str, ring: Callable[[], None]) -> None:
         self._pool = pool
@@ -34,5 +37,11 @@ class PoolThread:
 
     def _run(self) -> None:
         while (call := self._calls.get()) is not None:
+            self._make(call)
+            self._make(self._ring)
+
+    def _make(self, call: Callable[[], object]) -> None:
+        try:
             call()
-            self._ring()
+        except Exception:  # the thread lives through it: other calls wait behind this one
+            logger.exception("Pool %s: a call in its thread failed", self._pool)
