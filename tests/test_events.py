@@ -281,6 +281,28 @@ def test_a_store_that_is_not_there_is_said_at_the_beginning(settings: Any) -> No
         next(events.follow(name="x", pool="default"))
 
 
+def test_a_stream_that_could_not_read_the_state_hears_nothing_until_it_is_started_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    broker, handle = get_broker(), add.push(1)
+    hub = hubs.hub_of(broker)
+    assert hub is not None
+    stream = events.follow(id=handle)
+
+    def record(pool: str, task_id: str) -> None:
+        raise BrokerUnavailable(url="redis:", attempts=1, reason="no answer")
+
+    with monkeypatch.context() as outage:
+        outage.setattr(broker, "record", record)
+        with pytest.raises(BrokerUnavailable):
+            stream.start()
+    assert hub.wanted(broker.server("default")) == set()
+    with stream:
+        assert hub.wanted(broker.server("default")) == {"default"}
+        run_worker()
+        assert told(until_end(stream)) == [("now", "pending"), ("end", "succeeded")]
+
+
 def test_eager_tasks_are_over_when_they_are_followed() -> None:
     with eager():
         handle = add.push(1)

@@ -163,9 +163,14 @@ class EventStream:
             self._end = 0.0
         else:
             self._hub.attach(self)
-        self._started = True
         self._reads = False
-        self._buffer.extendleft(reversed(self._found()))
+        try:
+            state = self._found()
+        except BaseException:  # a stream that did not start may never be closed
+            self._forget()
+            raise
+        self._started = True
+        self._buffer.extendleft(reversed(state))
 
     def close(self) -> None:
         """Hear no more; an iteration under way ends."""
@@ -201,6 +206,14 @@ class EventStream:
             self._wake()
 
     # Inside
+
+    def _forget(self) -> None:
+        """Hear no more, and drop what was heard: another start begins anew."""
+        if self._hub is not None:
+            self._hub.detach(self)
+        with self._changed:
+            self._buffer.clear()
+            self._dropped = 0
 
     def _selects(self, event: Event) -> bool:
         if self._wanted and event.id not in self._wanted:
