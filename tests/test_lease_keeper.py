@@ -93,6 +93,25 @@ def test_nothing_is_touched_once_the_process_gives_a_sign_of_life(broker: RedisB
     assert left(broker, fetched[0]) < 5
 
 
+def test_what_goes_wrong_in_one_pool_does_not_end_the_keeper(
+    broker: RedisBroker, table: SlotTable, caplog: pytest.LogCaptureFixture
+) -> None:
+    (lease,) = claimed(broker, 1)
+    begin(table, 0, lease)
+    shorten(broker, lease)
+    connections = iter([None, broker])
+
+    def connect() -> RedisBroker:
+        if (found := next(connections)) is None:
+            raise ValueError("no such certificate")
+        return found
+
+    LeaseKeeper(connect, "w1", table, SIGN).speak(["aaa", "default"])
+    assert left(broker, lease) > 20
+    assert "Pool aaa: " in caplog.text
+    assert "no such certificate" in caplog.text
+
+
 def test_what_was_handed_over_and_not_started_ends_by_itself(broker: RedisBroker, table: SlotTable) -> None:
     assert broker.exchange("default", "w1", want=1, idle=True).leases == []
     handle = tasks.add.push(1)

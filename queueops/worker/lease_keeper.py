@@ -66,6 +66,10 @@ class LeaseKeeper:
             except QueueOpsError as error:
                 logger.warning("Pool %s: the leases of the silent process %s could not be renewed: %s",
                                pool, self._worker, error)  # fmt: skip
+            except Exception:  # the keeper lives through it: the other pools need it
+                logger.exception(
+                    "Pool %s: the leases of the silent process %s could not be renewed", pool, self._worker
+                )
 
     def renew(self, store: Store, pool: str) -> None:
         """Renew what has been started, and give back what has not.
