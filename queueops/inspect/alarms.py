@@ -54,7 +54,7 @@ def pool_alarms(view: PoolView, sampled: Mapping[str, Any], beats: Sequence[Beat
 def broken_alarms(pools: Iterable[Broken]) -> Iterator[Alarm]:
     """Pools that could not be read in full."""
     for broken in pools:
-        yield _danger(str(broken), "health" if broken.reason else f"tasks/?pool={broken.pool}")
+        yield _danger(str(broken), "health" if broken.reason or broken.pool == "*" else f"tasks/?pool={broken.pool}")
 
 
 def lane_alarms(rows: Sequence[LaneRow]) -> Iterator[Alarm]:

@@ -28,7 +28,8 @@ class Broken(msgspec.Struct, frozen=True, kw_only=True):
             return f"Pool {self.pool} does not answer ({self.reason}): nothing of it is shown."
         more = f"; and {len(self.keys) - SHOWN} more" if len(self.keys) > SHOWN else ""
         keys = "; ".join(self.keys[:SHOWN])
-        return f"Pool {self.pool} is broken: {keys}{more}. Somebody else wrote there: delete the key, or restore it."
+        place = "The list of pools" if self.pool == "*" else f"Pool {self.pool}"
+        return f"{place} is broken: {keys}{more}. Somebody else wrote there: delete the key, or restore it."
 
 
 class Listing(list[T]):

@@ -83,7 +83,7 @@ def _fresh(data: bytes | None, now: int) -> dict[str, Any]:
 
 def _broken(samples: Samples, reader: Reader) -> tuple[Broken, ...]:
     """What the samples found, and what was found since; a key that is well again by now is told until the next."""
-    told = {pool: sampled.get("broken") or () for pool, sampled in samples.items()}
+    told = {"*": ()} | {pool: sampled.get("broken") or () for pool, sampled in samples.items()}
     keys = {pool: dict.fromkeys((*told[pool], *reader.broken.get(pool, ()))) for pool in told}
     return broken_pools(keys, reader.silent)
 

@@ -83,6 +83,7 @@ class Link:
             short = dict.fromkeys(("socket_timeout", "socket_connect_timeout"), HASTE_S)
             retry = replace(settings.retry, budget=min(HASTE_S, settings.retry.budget))
             self._hasty = type(self)(replace(settings, connect=short | dict(settings.connect), retry=retry))
+            self._hasty.registry.share(self.registry)
         return self._hasty
 
     def close(self) -> None:

@@ -52,11 +52,13 @@ class Reader:
         names, reason = self._broker.registry.seen()
         if reason:
             self.silent["*"] = reason
+        if broken := self._broker.registry.broken:
+            self.broken["*"] = broken
         return names
 
     def knows(self, pool: str) -> bool:
         """Whether a pool exists, as far as the list of pools can be read."""
-        return pool in self.pools() or "*" in self.silent
+        return pool in self.pools() or "*" in self.silent or "*" in self.broken
 
     def ensure_all(self) -> None:
         """Raise BrokerUnavailable when a server did not answer so far: what was not found may be there."""

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 from redis.exceptions import ResponseError
 
 from queueops.conf import Settings
-from queueops.errors import BrokenPool, BrokerUnavailable, StoreFull
+from queueops.errors import BrokerUnavailable, StoreFull
 from queueops.ids import lane_or_none
+from queueops.redis.facts import text
 from queueops.redis.keys import pools
+from queueops.redis.wrong_types import WRONGTYPE
 
 if TYPE_CHECKING:
     from queueops.redis.link import Link
@@ -24,24 +26,38 @@ logger = logging.getLogger("queueops.redis")
 
 
 class Registry:
-    """The pools of one namespace. Safe for threads."""
+    """The pools of one namespace. Safe for threads.
+
+    A list of another type counts as empty: the pools of the settings, and those that this process knows, are left.
+    """
 
     def __init__(self, link: Link) -> None:
         self._link = link
         self._announced: set[str] = set()
-        self._seen: set[bytes] = set()
+        self._known: set[bytes] = set()
+        self._broken: dict[str, str] = {}
+
+    @property
+    def broken(self) -> tuple[str, ...]:
+        """The lists that were of another type when they were last used, each with what it is."""
+        return tuple(self._broken.values())
 
     @property
     def keys(self) -> tuple[str, ...]:
         """Where the names stand."""
         return pools(self._link.settings.namespace, COPIES if self._link.servers.is_cluster else 1)
 
+    def share(self, other: Registry) -> None:
+        """Know the same broken lists as another link of this process: each is logged once."""
+        self._broken = other._broken
+
     def announce(self, pool: str, *, again: bool = False) -> None:
         """Make a pool known. Work goes on where that cannot be done now: the next call tries it again."""
         if pool in self._announced and not again:
             return
+        self._known.add(pool.encode())
         try:
-            self._in_copies(lambda client, key: client.sadd(key, pool))
+            listed = self._in_copies(lambda client, key: client.sadd(key, pool))
         except StoreFull:  # it need not be known for being drained
             return
         except BrokerUnavailable as error:
@@ -49,7 +65,8 @@ class Registry:
                 raise
             logger.debug("Pool %s is not in the list of pools yet: %s", pool, error)
             return
-        self._announced.add(pool)
+        if any(answer is not None for answer in listed.values()):
+            self._announced.add(pool)
 
     def names(self) -> list[str]:
         """Every pool that was ever used or is declared, by name. Raises BrokerUnavailable when no copy can be read."""
@@ -57,26 +74,46 @@ class Registry:
 
     def seen(self) -> tuple[list[str], str]:
         """At most MOST_POOLS pools; and why the list could not be read: then those that were in it before."""
-        reason = ""
+        reason, found = "", self._known
         try:
-            self._seen = self._read(lambda client, key: client.srandmember(key, MOST_POOLS))
+            found = self._read(lambda client, key: client.srandmember(key, MOST_POOLS))
         except BrokerUnavailable as error:
             if not self._link.servers.is_cluster:
                 raise
             reason = error.reason
-        return pool_names(self._seen, self._link.settings), reason
+        return pool_names(found, self._link.settings), reason
 
     def _read(self, call: Any) -> set[bytes]:
-        try:
-            return set().union(*self._in_copies(call).values())
-        except ResponseError as error:
-            raise BrokenPool(pool="*", keys=f"{self.keys[0]} is no set of names") from error
+        found: set[bytes] = set().union(*(names or () for names in self._in_copies(call).values()))
+        if self._broken:
+            self._announced.clear()  # they are listed again once that can be done
+            return found | self._known
+        self._known = found
+        return set(found)
 
     def _in_copies(self, call: Any) -> dict[str, Any]:
-        """Make a call for each copy; of a cluster for those whose server answers soon."""
+        """Make a call for each copy; of a cluster for those whose server answers soon. None for one of another type."""
+
+        def one(client: Any, key: str) -> Any:
+            try:
+                answer = call(client, key)
+            except ResponseError as error:
+                if WRONGTYPE not in str(error):
+                    raise
+                self._complain(key, f"{key} is a {text(client.type(key))}, not a set")
+                return None
+            if self._broken.pop(key, None) is not None:
+                logger.info("The list of pools is a set again: %s", key)
+            return answer
+
         if not self._link.servers.is_cluster:
-            return {key: self._link.ask_key(key, call) for key in self.keys}
-        return self._link.hasty().fan_out.copies(self.keys, call)
+            return {key: self._link.ask_key(key, one) for key in self.keys}
+        return self._link.hasty().fan_out.copies(self.keys, one)
+
+    def _complain(self, key: str, fault: str) -> None:
+        if key not in self._broken:
+            logger.warning("The list of pools is broken: %s. Delete it, or restore it; until then it is empty.", fault)
+        self._broken[key] = fault
 
 
 def pool_names(found: Iterable[bytes], settings: Settings) -> list[str]:

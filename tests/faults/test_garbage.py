@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from queueops import inspect
+from queueops.redis.keys import pools
 from tests.faults import tasks
 from tests.faults.conftest import Bench
 from tests.waiting import wait_until
@@ -45,6 +46,20 @@ def test_a_command_that_is_none_stops_no_worker_and_lies_among_the_dead(bench: B
     wait_until(lambda: f"the key {keys.command(CID)} holds something else" in watchdog.text(), say=watchdog.text)
     assert bench.broker.redeliver("default", "drop", [CID])[0][0].word == "OK"
     assert not client.exists(keys.command(CID))
+
+
+def test_processes_start_and_work_beside_a_list_of_pools_of_another_type(bench: Bench) -> None:
+    (key,) = pools(bench.broker.settings.namespace)
+    bench.broker.client.set(key, "garbage")
+    processes = [bench.worker("--pool", "default", "--pool", "mail"), bench.watchdog()]
+    bench.wait([tasks.work.using(pool=pool).push() for pool in ("default", "mail")])
+    for process in processes:
+        wait_until(lambda process=process: f"{key} is a string, not a set" in process.text(), say=process.text)
+    wait_until(lambda: bench.broker.client.exists(bench.broker.keys("default").snapshot), say=bench.say)
+    bench.broker.client.delete(key)
+    bench.wait([tasks.work.using(pool=pool).push() for pool in ("default", "mail")])
+    assert bench.broker.client.smembers(key) >= {b"default", b"mail"}
+    assert [process.popen.poll() for process in processes] == [None, None]
 
 
 def beats(bench: Bench, pool: str) -> float:

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import logging
+from io import StringIO
 from pathlib import Path
 
 import pytest
+import redis
+from django.core.management import call_command
 
 from queueops.conf import Settings
-from queueops.redis.broker import RedisBroker
-from queueops.redis.keys import pools
+from queueops.redis.broker import RedisBroker, get_broker
+from queueops.redis.keys import flushed, pools
 from queueops.redis.registry import COPIES
+from queueops.watchdog import Watchdog
 from tests import topology
+from tests.kernel.desk import Desk
 from tests.waiting import wait_until
 
 
@@ -31,3 +37,56 @@ def test_each_server_of_a_cluster_of_three_can_tell_which_pools_there_are(cluste
         wait_until(lambda client=client, key=key: client.smembers(key) == {b"north"})
         client.delete(key)
     broker.close()
+
+
+def question(*words: str) -> str:
+    """What a command prints, whatever its status."""
+    out = StringIO()
+    try:
+        call_command("queue", *words, stdout=out, stderr=StringIO())
+    except SystemExit:
+        return out.getvalue()
+    return out.getvalue()
+
+
+def test_a_list_of_pools_of_another_type_stops_nothing_and_is_named(
+    namespace: str, redis_client: redis.Redis, caplog: pytest.LogCaptureFixture
+) -> None:
+    (key,) = pools(namespace)
+    redis_client.set(key, "x")
+    desk = Desk(get_broker(), "north")
+    with caplog.at_level(logging.WARNING):
+        desk.push("a")
+        desk.broker.beat("north", "w1", {})
+        desk.settle(desk.lease())
+        watchdog = Watchdog(desk.broker, period_s=0.001)
+        assert {"default", "north"} <= watchdog.round().keys()
+        watchdog.stop()
+        watchdog.run()
+    told = [record.getMessage() for record in caplog.records]
+    assert len([line for line in told if key in line]) == 1, told
+    fault = f"{key} is a string, not a set"
+    assert fault in question("status")
+    assert fault in question("fsck")
+    assert fault in question("fsck", "--pool", "north", "--json")
+    assert desk.state("a") == "succeeded"
+    assert redis_client.get(key) == b"x"
+    redis_client.delete(key)
+    desk.push("b")
+    assert redis_client.smembers(key) == {b"north"}
+    assert desk.broker.registry.broken == ()
+    assert fault not in question("fsck")
+
+
+def test_a_mark_of_a_flushed_pool_of_another_type_stops_nothing(namespace: str, redis_client: redis.Redis) -> None:
+    key, desk = flushed(namespace, "north"), Desk(get_broker(), "north")
+    desk.push("a")
+    watchdog = Watchdog(desk.broker, period_s=0.001)
+    watchdog.round()
+    redis_client.lpush(key, "x")
+    redis_client.delete(desk.keys.seq, desk.keys.sampler)
+    assert "error" not in watchdog.round()["north"]
+    assert list(desk.broker.flush_pool("north"))
+    assert redis_client.type(key) == b"string"
+    watchdog.stop()
+    watchdog.run()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from django.core.management.base import CommandError
@@ -13,6 +13,7 @@ from queueops.inspect import Fault, FsckPage
 from queueops.inspect.source import open_reader, pools_of
 from queueops.management.queue import journal
 from queueops.management.queue.screen import printable, to_json
+from queueops.redis.checking import ADVICE
 
 SHOWN = 1000
 """So many faults are printed; all are counted, and repaired."""
@@ -20,13 +21,15 @@ SHOWN = 1000
 
 def fsck(*, pool: str, repair: bool, as_json: bool, **_: Any) -> Iterator[str]:
     """Look through a pool or all of them. Fails at its end when something is wrong and was not repaired."""
-    pools = pools_of(open_reader(), pool)
+    reader = open_reader()
+    pools = pools_of(reader, pool)
     if not pools:
         raise CommandError(f"There is no pool {pool!r}.")
     total, looked = 0, 0
     faults: list[Fault] = []
-    for name in pools:
-        for page in _told(_repaired(name) if repair else _steps(name), name):
+    walks = (_told(_repaired(name) if repair else _steps(name), name) for name in pools)
+    for walk in ([_of_list(reader.broken.get("*", ()))], *walks):
+        for page in walk:
             looked += page.looked
             total += len(page.faults)
             for fault in page.faults[: max(0, SHOWN - len(faults))]:
@@ -41,6 +44,11 @@ def fsck(*, pool: str, repair: bool, as_json: bool, **_: Any) -> Iterator[str]:
             yield "Nothing was changed; --repair puts each where its record says."
     if total and not repair:
         raise SystemExit(1)
+
+
+def _of_list(broken: Iterable[str]) -> FsckPage:
+    """What is wrong with the list of pools, which a repair leaves alone."""
+    return FsckPage(faults=tuple(Fault(pool="*", id="~key:pools", text=f"{key}. {ADVICE}") for key in broken), looked=0)
 
 
 def _told(pages: Iterator[FsckPage], pool: str) -> Iterator[FsckPage]:
