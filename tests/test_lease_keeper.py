@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
@@ -11,6 +13,7 @@ from queueops.redis.broker import RedisBroker, get_broker
 from queueops.worker.lease_keeper import LeaseKeeper
 from queueops.worker.slots import NEVER, Condition, SlotTable
 from tests import tasks_for_tests as tasks
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.usefixtures("namespace")
 SIGN = 5.0
@@ -93,23 +96,59 @@ def test_nothing_is_touched_once_the_process_gives_a_sign_of_life(broker: RedisB
     assert left(broker, fetched[0]) < 5
 
 
+class Store:
+    """The store, in which something happens to the pool "aaa": what a call for it raises, or waits for."""
+
+    def __init__(self, broker: RedisBroker, happens: Callable[[], Exception | None]) -> None:
+        self.broker, self.happens, self.asked = broker, happens, 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.broker, name)
+
+    def held(self, pool: str, worker: str) -> Any:
+        if pool == "aaa":
+            self.asked += 1
+            if (error := self.happens()) is not None:
+                raise error
+        return self.broker.held(pool, worker)
+
+
+def end(keeper: LeaseKeeper) -> None:
+    for thread in keeper._threads.values():
+        thread.join(60)
+
+
 def test_what_goes_wrong_in_one_pool_does_not_end_the_keeper(
     broker: RedisBroker, table: SlotTable, caplog: pytest.LogCaptureFixture
 ) -> None:
     (lease,) = claimed(broker, 1)
     begin(table, 0, lease)
     shorten(broker, lease)
-    connections = iter([None, broker])
-
-    def connect() -> RedisBroker:
-        if (found := next(connections)) is None:
-            raise ValueError("no such certificate")
-        return found
-
-    LeaseKeeper(connect, "w1", table, SIGN).speak(["aaa", "default"])
+    store = Store(broker, lambda: ValueError("no such certificate"))
+    keeper = LeaseKeeper(lambda: store, "w1", table, SIGN)
+    keeper.speak(["aaa", "default"])
+    end(keeper)
     assert left(broker, lease) > 20
     assert "Pool aaa: " in caplog.text
     assert "no such certificate" in caplog.text
+
+
+def test_a_pool_that_does_not_answer_holds_up_no_other(broker: RedisBroker, table: SlotTable) -> None:
+    (lease,) = claimed(broker, 1)
+    begin(table, 0, lease)
+    may_answer = threading.Event()
+    store = Store(broker, lambda: None if may_answer.wait(60) else AssertionError("waited in vain"))
+    keeper = LeaseKeeper(lambda: store, "w1", table, SIGN)
+    try:
+        for _ in range(2):
+            shorten(broker, lease)
+            keeper.speak(["aaa", "default"])
+            wait_until(lambda: left(broker, lease) > 20)
+        assert store.asked == 1
+        assert keeper._threads["aaa"].is_alive()
+    finally:
+        may_answer.set()
+        end(keeper)
 
 
 def test_what_was_handed_over_and_not_started_ends_by_itself(broker: RedisBroker, table: SlotTable) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import select
+import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 
@@ -23,6 +24,8 @@ from queueops.worker.watch import SPARE_MS
 
 LOOK_EVERY = 0.1
 BEAT_EVERY = 5.0
+ANSWER_WITHIN = 0.5
+"""Seconds that a round waits for the pools; those that need longer go on beside the next one."""
 VOUCHED_FOR = 1.0
 """Seconds since the last look of the supervisor. A supervisor that is stopped as well keeps no leases."""
 
@@ -37,6 +40,7 @@ class LeaseKeeper:
         self._worker = worker
         self._table = table
         self._sign = sign
+        self._threads: dict[str, threading.Thread] = {}
         self._silent_since = round((time.time() - (time.monotonic() - sign)) * 1000)
 
     def run(self, pools: Sequence[str], lease: float, lifeline: Lifeline) -> int:
@@ -56,20 +60,30 @@ class LeaseKeeper:
         return self._table.last_sign == self._sign and self._table.condition is not Condition.LIVE
 
     def speak(self, pools: Iterable[str]) -> None:
-        """Renew, give back and beat in each pool; what cannot be reached is tried again with the next round."""
+        """Renew, give back and beat in each pool; what cannot be reached is tried again with the next round.
+
+        Each pool has a thread of its own: a server that does not answer holds up no other pool.
+        """
         for pool in pools:
-            try:
-                store = self._connect()
-                self.renew(store, pool)
-                fields: dict[str, str | int | bytes] = {"state": self._table.condition.name.lower()}
-                store.beat(pool, self._worker, fields | {"silent_since": self._silent_since})
-            except QueueOpsError as error:
-                logger.warning("Pool %s: the leases of the silent process %s could not be renewed: %s",
-                               pool, self._worker, error)  # fmt: skip
-            except Exception:  # the keeper lives through it: the other pools need it
-                logger.exception(
-                    "Pool %s: the leases of the silent process %s could not be renewed", pool, self._worker
-                )
+            if (busy := self._threads.get(pool)) is None or not busy.is_alive():
+                thread = threading.Thread(target=self._speak, args=(pool,), name=f"queueops-keep-{pool}", daemon=True)
+                self._threads[pool] = thread
+                thread.start()
+        until = time.monotonic() + ANSWER_WITHIN
+        for thread in self._threads.values():
+            thread.join(max(0.0, until - time.monotonic()))
+
+    def _speak(self, pool: str) -> None:
+        try:
+            store = self._connect()
+            self.renew(store, pool)
+            fields: dict[str, str | int | bytes] = {"state": self._table.condition.name.lower()}
+            store.beat(pool, self._worker, fields | {"silent_since": self._silent_since})
+        except QueueOpsError as error:
+            logger.warning("Pool %s: the leases of the silent process %s could not be renewed: %s",
+                           pool, self._worker, error)  # fmt: skip
+        except Exception:  # the keeper lives through it: the other pools need it
+            logger.exception("Pool %s: the leases of the silent process %s could not be renewed", pool, self._worker)
 
     def renew(self, store: Store, pool: str) -> None:
         """Renew what has been started, and give back what has not.
