@@ -32,7 +32,7 @@ def mypy(path: str) -> subprocess.CompletedProcess[str]:
 
 def pyright(path: str) -> subprocess.CompletedProcess[str]:
     """With the rules that pyright has by itself."""
-    return run("basedpyright", "--project", "tests/types/pyrightconfig.json", path)
+    return run("basedpyright", "--pythonpath", sys.executable, "--project", "tests/types/pyrightconfig.json", path)
 
 
 @pytest.mark.parametrize("check", [mypy, pyright])
