@@ -30,6 +30,8 @@ LINES, LINES_APART = 8, 256
 """Pools that are called at the same time: of one server, and where one server may not answer while others do."""
 STUCK_AFTER = 0.5
 """Seconds after which a call counts as unanswered: nothing more is taken for that pool meanwhile."""
+LOOKED_AFTER = 120.0
+"""Seconds in which an outbox is looked into after one of its commands was put off: twice the longest back-off."""
 
 logger = logging.getLogger("queueops.outbox")
 
@@ -98,6 +100,7 @@ class Outbox:
         self._lines: dict[str, Line] = {}
         self._threads: ThreadPoolExecutor | None = None
         self._taken = 0
+        self._put_off: dict[str, float] = {}
         self._closed = False
 
     @property
@@ -124,6 +127,7 @@ class Outbox:
             for command in commands:
                 self._taken += 1
                 if (line := self._line(command.to)).is_stuck(now):
+                    self._put_off[command.pool] = now + LOOKED_AFTER
                     told = Told(command.id, command.version, "LATER", b"its pool does not answer")
                     self._line(command.pool).told.append(told)
                 else:
@@ -133,6 +137,14 @@ class Outbox:
         """Take what is due in the outbox of a pool."""
         with self._lock:
             self._line(pool).looks = True
+
+    def look_again(self) -> None:
+        """Take what is due where commands were put off lately: those pools may have no worker and no watchdog."""
+        now = time.monotonic()
+        with self._lock:
+            self._put_off = {pool: until for pool, until in self._put_off.items() if until > now}
+            for pool in self._put_off:
+                self._line(pool).looks = True
 
     def close(self, within: float = 0.0) -> None:
         """End, after so many seconds at most. What was not brought is taken by somebody else, a few seconds later."""
@@ -219,6 +231,8 @@ class Outbox:
                 line.apply.extendleft(reversed(apply))
                 line.one_by_one = len(apply)
                 return
+            until = time.monotonic() + LOOKED_AFTER
+            self._put_off.update((command.pool, until) for command in apply)
         word, reason = "LATER" if unreachable else "FAILED", str(error).encode()[:500]
         self._tell(apply, [Told(command.id, command.version, word, reason) for command in apply])
 

@@ -9,8 +9,10 @@ import time
 import pytest
 
 from queueops import chain, current, task
+from queueops.errors import BrokerUnavailable
 from queueops.redis.broker import get_broker
 from queueops.states import TERMINAL
+from queueops.worker import heartbeat
 from queueops.worker.bell import Bell
 from queueops.worker.child import work_in_the_background
 from queueops.worker.loop import Loop
@@ -27,9 +29,9 @@ class Running:
 
     now: Running
 
-    def __init__(self, threads: int = 2) -> None:
+    def __init__(self, pools: tuple[str, ...] = ("default",), threads: int = 2) -> None:
         self.table, self.bell = SlotTable(2 * threads), Bell()
-        self.loop = Loop(WorkerOptions(threads=threads), "w1", get_broker(), self.table, self.bell)
+        self.loop = Loop(WorkerOptions(pools=pools, threads=threads), "w1", get_broker(), self.table, self.bell)
         self.error: BaseException | None = None
         self.thread = threading.Thread(target=self._run)
         Running.now = self
@@ -64,8 +66,8 @@ class Running:
 
 
 @pytest.fixture
-def running():
-    running = Running()
+def running(request):
+    running = Running(*getattr(request, "param", ()))
     yield running
     running.end()
 
@@ -96,6 +98,25 @@ def test_a_process_that_wakes_up_after_its_supervisor_spoke_for_it_says_so_and_g
     running.bell.ring()
     wait_until(lambda: broker.client.hget(key, "state") == b"live")
     wait_for_the_loop.push().result(60)
+
+
+@pytest.mark.parametrize("running", [(("north", "south"),)], indirect=True, ids=["two pools"])
+def test_a_command_that_could_not_be_brought_is_brought_later_without_a_worker_of_its_pool(running, monkeypatch):
+    broker = get_broker()
+    real, refused = broker.post, []
+
+    def post(pool, *, apply=(), **values):
+        of_worker = threading.current_thread().name.startswith("queueops-outbox")
+        if of_worker and apply and apply[0].pool == "unserved" and not refused:
+            refused.extend(apply)
+            raise BrokerUnavailable(url="redis://south", attempts=1, reason="refused")
+        return real(pool, apply=apply, **values)
+
+    monkeypatch.setattr(broker, "post", post)
+    monkeypatch.setattr(heartbeat, "EVERY", 0.2)
+    first, second = (wait_for_the_loop.using(pool=pool).si() for pool in ("north", "south"))
+    assert chain(first, second).using(pool="unserved").push().result(60) is None
+    assert [command.to for command in refused] == ["south"]
 
 
 def test_a_task_whose_outcome_has_been_told_is_no_suspect_when_the_process_dies(running):

@@ -175,6 +175,7 @@ class Loop:
         def call(pool: str, beat: Callable[[], bool]) -> bool:
             return stations[pool].courier.call("heartbeat", beat)
 
+        self._outbox.look_again()
         rss = self._heartbeat.send(self._broker, self._worker, stations, state, self._desk.finished, call)
         limit = self._options.max_memory
         if limit is not None and rss > limit * 1024 * 1024:

@@ -53,6 +53,30 @@ def verbs(commands: list[Command]) -> list[str]:
     return sorted(command.fields[command.fields.index(b"v") + 1].decode() for command in commands)
 
 
+def test_what_was_put_off_is_taken_again_by_the_process_that_put_it_off(
+    pools: Pools, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The pool of the chain has no worker, and no watchdog looks into its outbox."""
+    pools.plant(chain_of("c", "a", "b"), a="north", b="south")
+    outbox, real = Outbox(pools.broker), pools.broker.post
+
+    def post(pool: str, **values: Any) -> Any:
+        if pool == "north":
+            raise BrokerUnavailable(url="redis://north", attempts=1, reason="refused")
+        return real(pool, **values)
+
+    monkeypatch.setattr(pools.broker, "post", post)
+    outbox.look("default")
+    wait_until(lambda: not outbox.busy)
+    monkeypatch.undo()
+    assert (pools.state("a"), pools.commands()) == ("waiting", 1)
+    pools.make_due("default")
+    outbox.look_again()
+    wait_until(lambda: not outbox.busy)
+    outbox.close()
+    assert (pools.state("a"), pools.commands()) == ("pending", 0)
+
+
 def test_one_hop_across_pools_is_an_exchange_and_a_call(pools: Pools) -> None:
     pools.plant(chain_of("c", "a", "b"), b="north")
     lease = pools.lease("default")
