@@ -23,8 +23,6 @@ from queueops.worker.channel import WorkerChannel
 from queueops.worker.desk import SHARES, Desk
 from queueops.worker.executor import Executor
 from queueops.worker.heartbeat import Heartbeat
-from queueops.worker.idle import IdleSignal
-from queueops.worker.lifetime import Lifetime
 from queueops.worker.options import WorkerOptions
 from queueops.worker.outpost import Outpost
 from queueops.worker.prefetch import Prefetch
@@ -33,6 +31,7 @@ from queueops.worker.station import Station
 from queueops.worker.wakeline import WakeLine
 from queueops.worker.watch import Watch
 from queueops.worker.windup import FLUSH, NEVER, Ending, WindUp
+from queueops.worker.worker_signals import WorkerSignals
 
 LONGEST_PAUSE = 5.0
 CLOSE_WITHIN = 0.5
@@ -74,8 +73,7 @@ class Loop:
             bell.ring,
         )
         self._windup = WindUp(self._executor)
-        self._idle = IdleSignal(worker, options.pools)
-        self._lifetime = Lifetime(worker, options.pools)
+        self._worker_signals = WorkerSignals(worker, options.pools)
         self._heartbeat = Heartbeat(options, self._executor)
         self._selector = selectors.DefaultSelector()
         self._outpost = Outpost(self._selector, self._heed)
@@ -97,7 +95,7 @@ class Loop:
 
         A signal may come from anybody, so the process counts as retired: a supervisor that did not send it replaces it.
         """
-        self._lifetime.begin()
+        self._worker_signals.start()
         self._table.expect(_monotonic())  # judged from here on: the first turn may begin what holds the interpreter
         with self._executor.awake:
             while not self._is_over():
@@ -107,8 +105,7 @@ class Loop:
                 self._turn(_monotonic())
                 self._pause()
             ending = self._finish()
-        self._idle.close(CLOSE_WITHIN)
-        self._lifetime.close(process_scope.CLOSE_WITHIN)
+        self._worker_signals.close(CLOSE_WITHIN, process_scope.CLOSE_WITHIN)
         if self._executor.close(0.0 if self._windup.released_all else CLOSE_WITHIN):
             self._outpost.close()
         return ending
@@ -118,13 +115,13 @@ class Loop:
         grace = self._options.grace if grace is None else grace
         self._desk.closed = True
         self._windup.begin(Ending(reason, retired), _monotonic() + grace)
-        self._lifetime.stop()
+        self._worker_signals.stop()
 
     def retire(self, reason: str) -> None:
         """Claim nothing more, and end when all that was claimed has ended; the supervisor starts the next one now."""
         self._desk.closed = self._table.retiring = True
         self._windup.begin(Ending(reason, retired=True), NEVER)
-        self._lifetime.stop()
+        self._worker_signals.stop()
 
     def _turn(self, now: float) -> None:
         desk, executor = self._desk, self._executor
@@ -144,7 +141,7 @@ class Loop:
         desk.exchange(now)
         for line, _ in self._lines:
             line.arm()
-        self._idle.look(self._desk.finished, self._desk.is_dry)
+        self._worker_signals.look(self._desk.finished, self._desk.is_dry)
         if now >= self._heartbeat.due_at:
             self._beat()
         if self._table.has_ended and desk.has_told_all():
