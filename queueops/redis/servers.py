@@ -137,11 +137,17 @@ class Cluster:
                 return
             try:
                 self._slots = self._first_map()
+                self._forget_clients()
             except (RedisError, OSError) as error:
                 if not self._slots:
                     raise
                 logger.debug("The slots of the cluster are not known anew: %s", error)
             self._read_at = time.monotonic()
+
+    def _forget_clients(self) -> None:
+        """Drop the clients of servers that have left the map; a call that is under way keeps its own."""
+        for address in self._clients.keys() - set(self._slots):
+            self._clients.pop(address, None)
 
     def _first_map(self) -> list[Address | None]:
         """The map of the server that tells it first: several are asked at once, for one may not answer."""

@@ -72,15 +72,6 @@ class Storing(Link):
 
         return next(iter(self._found(look).items()), None)
 
-    def find_pool(self, task_id: str) -> str | None:
-        """The pool that holds this id, whatever state its record is in."""
-
-        def look(link: Self, names: list[str]) -> dict[str, bool]:
-            there = (pool for pool in names if link.ask(pool, partial(_exists, link.keys(pool).task(task_id))))
-            return dict.fromkeys(there, True)
-
-        return next(iter(self._found(look)), None)
-
     def _found(self, look: Callable[[Self, list[str]], dict[str, T]]) -> dict[str, T]:
         """What is found in pools; of a cluster all servers are asked at the same time, and none is waited for long."""
         if not self.servers.is_cluster:
@@ -156,10 +147,6 @@ def _reference(member: bytes, pool: str) -> tuple[str, str]:
     """The id and the pool of a part; one of another pool than its parent's names it."""
     task_id, _, other = text(member).partition("#")
     return task_id, other or pool
-
-
-def _exists(key: str, client: redis.Redis) -> bool:
-    return bool(client.exists(key))
 
 
 def _scored(key: str, first: int, last: int, client: redis.Redis) -> Any:

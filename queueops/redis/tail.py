@@ -89,13 +89,21 @@ class Tail:
         while not self._closed.is_set() and (end is None or time.monotonic() < end):
             try:
                 for found in server.follow(end, self._closed):
-                    arrived.put(found)
+                    self._put(found, arrived)
             except Exception as error:  # its connection may have been closed, which redis-py meets in many ways
                 if self._closed.is_set():
                     return
                 logger.warning("The events of %s are not shown now: %s", ", ".join(server.pools), error)
                 self._closed.wait(AGAIN_AFTER_S)
         server.close()
+
+    def _put(self, found: Found, arrived: queue.Queue[Found]) -> None:
+        """Hand an event over; where the follower is slow, wait until it takes one, or until the tail is closed."""
+        while not self._closed.is_set():
+            try:
+                return arrived.put(found, timeout=PATIENCE_S)
+            except queue.Full:
+                continue
 
 
 class _Server:
