@@ -58,6 +58,8 @@ class Servers:
             self._pools = {server: list(pools) for server, pools in self._by_server().items()}
         except BrokerUnavailable as error:
             logger.debug("which server has which pool is not known now: %s", error)
+        except Exception:  # the watchdogs that there are go on, and the next look tries again
+            logger.exception("which server has which pool could not be read, and is read again")
         watched = {server for server, (_, thread) in self._watchdogs.items() if thread.is_alive()}
         for server in self._pools.keys() - watched:
             watchdog = self._make(server, lambda server=server: self._pools.get(server, []))  # type: ignore[misc]

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from itertools import count
 
 from queueops.contracts import Broker, Lease
-from queueops.errors import QueueOpsError
+from queueops.errors import BrokerUnavailable, QueueOpsError
 from queueops.weights import counts_in_parent
 
 EVERY = 0.1
@@ -89,15 +89,17 @@ class WorkerChannel:
     def send(self, notes: Iterable[Notes] | None = None) -> list[Lease]:
         """Send these, or everything; answers the leases that turned out to be no longer ours.
 
-        What meets an outage is dropped.
+        In an outage those that are left are dropped; another error drops its own notes alone.
         """
         lost = []
-        try:
-            for note in self.take() if notes is None else notes:
+        for note in self.take() if notes is None else notes:
+            try:
                 if not self._send(note):
                     lost.append(note.lease)
-        except QueueOpsError as error:
-            logger.debug("Notes of running tasks were dropped: %s", error)
+            except QueueOpsError as error:
+                logger.debug("Notes of running tasks were dropped: %s", error)
+                if isinstance(error, BrokerUnavailable):
+                    break
         return lost
 
     def _of(self, lease: Lease) -> Notes:

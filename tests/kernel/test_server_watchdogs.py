@@ -62,6 +62,35 @@ def test_each_server_has_one_watchdog_which_knows_of_new_and_moved_pools(monkeyp
     assert all(each.stopped.is_set() for _, each in made)
 
 
+def test_an_unexpected_error_of_a_look_ends_no_watchdog(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(servers, "LOOK_EVERY_S", 0.0)
+    looks = iter([ValueError("a reply that cannot be read"), {"north": ["a"]}])
+    made: list[Round] = []
+    end = threading.Event()
+
+    def by_server() -> dict[str, list[str]]:
+        look = next(looks, {"north": ["a"]})
+        if isinstance(look, ValueError):
+            raise look
+        return look
+
+    def make(server: str, pools: Callable[[], list[str]]) -> Round:
+        made.append(Round(pools))
+        return made[-1]
+
+    thread = threading.Thread(target=Servers(by_server, make).run, args=(end.is_set,))
+    thread.start()
+    try:
+        wait_until(lambda: made or not thread.is_alive())
+        assert [each.pools() for each in made] == [["a"]]
+    finally:
+        end.set()
+        thread.join()
+    assert "a reply that cannot be read" in caplog.text
+
+
 def test_a_watchdog_that_broke_is_made_again(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     monkeypatch.setattr(servers, "LOOK_EVERY_S", 0.0)
     made: list[Round] = []
