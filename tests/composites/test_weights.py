@@ -11,7 +11,7 @@ import pytest
 from queueops import Batch, Chain, Group, MapReduce, Progress, chain, current, group, task
 from queueops import Iterator as TaskIterator
 from queueops.contracts import Lease, Node, Outcome
-from queueops.errors import BadOption, BadReply
+from queueops.errors import BadOption
 from queueops.redis import broker as brokers
 from queueops.testing import eager, run_worker
 from queueops.weights import shown, weights_below
@@ -397,20 +397,3 @@ def test_a_total_is_a_number_above_zero(value: Any) -> None:
 def test_a_class_counts_its_own_parts_and_takes_no_total(kind: Any) -> None:
     with pytest.raises(BadOption, match="the number of its chunks, tasks or parts"):
         kind.using(total=5)
-
-
-def test_a_note_that_cannot_be_sent_drops_no_other() -> None:
-    told: list[str] = []
-
-    class Store:
-        def note(self, pool: str, task_id: str, fence: int, **values: Any) -> str:
-            if task_id == "broken":
-                raise BadReply(script="note", reply=b"what?")
-            told.append(task_id)
-            return "OK"
-
-    channel = WorkerChannel(Store(), lambda *_: None, lambda *_: None)  # type: ignore[arg-type]
-    for name in ("a", "broken", "b"):
-        channel.progress(Lease(id=name, fence=1), 1, 2)
-    assert channel.send() == []
-    assert told == ["a", "b"]
