@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from queueops.redis.link import Link
 
 COPIES = 3
+ANNOUNCED_S = 60.0
+"""Seconds for which a pool counts as listed: a list that was deleted by hand is whole again after that time."""
 MOST_POOLS = 256
 """Pools that a page, or a search for an id, looks into."""
 
@@ -33,7 +36,7 @@ class Registry:
 
     def __init__(self, link: Link) -> None:
         self._link = link
-        self._announced: set[str] = set()
+        self._announced: dict[str, float] = {}  # until when
         self._known: set[bytes] = set()
         self._broken: dict[str, str] = {}
 
@@ -52,8 +55,9 @@ class Registry:
         self._broken = other._broken
 
     def announce(self, pool: str, *, again: bool = False) -> None:
-        """Make a pool known. Work goes on where that cannot be done now: the next call tries it again."""
-        if pool in self._announced and not again:
+        """List a pool, once a minute at most. Work goes on where that fails now: the next call tries it again."""
+        now = time.monotonic()
+        if not again and self._announced.get(pool, 0.0) > now:
             return
         self._known.add(pool.encode())
         try:
@@ -66,7 +70,7 @@ class Registry:
             logger.debug("Pool %s is not in the list of pools yet: %s", pool, error)
             return
         if any(answer is not None for answer in listed.values()):
-            self._announced.add(pool)
+            self._announced[pool] = now + ANNOUNCED_S
 
     def names(self) -> list[str]:
         """Every pool that was ever used or is declared, by name. Raises BrokerUnavailable when no copy can be read."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from io import StringIO
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import redis
 from django.core.management import call_command
 
 from queueops.conf import Settings
+from queueops.redis import registry
 from queueops.redis.broker import RedisBroker, get_broker
 from queueops.redis.keys import flushed, pools
 from queueops.redis.registry import COPIES
@@ -37,6 +39,21 @@ def test_each_server_of_a_cluster_of_three_can_tell_which_pools_there_are(cluste
         wait_until(lambda client=client, key=key: client.smembers(key) == {b"north"})
         client.delete(key)
     broker.close()
+
+
+def test_a_list_of_pools_that_was_deleted_has_again_the_pools_in_use(
+    namespace: str, redis_client: redis.Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (key,) = pools(namespace)
+    desk = Desk(get_broker(), "north")
+    desk.push("a")
+    assert redis_client.delete(key) == 1
+    desk.push("b")
+    assert redis_client.exists(key) == 0, "a push does not list its pool each time"
+    later = time.monotonic() + registry.ANNOUNCED_S
+    monkeypatch.setattr(registry.time, "monotonic", lambda: later)
+    desk.broker.beat("north", "w1", {})
+    assert redis_client.smembers(key) == {b"north"}
 
 
 def question(*words: str) -> str:
