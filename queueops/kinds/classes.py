@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -104,9 +105,9 @@ class TaskClass:
         return cls.s(*args, **kwargs).si()
 
     @classmethod
+    @abstractmethod
     def _register(cls, name: str, schedule: Schedule | None) -> None:
         """Make the class known under its name; sets its task."""
-        raise NotImplementedError
 
 
 class ClassTask(Task[Any, Any, Any]):
@@ -185,6 +186,16 @@ def options_of(cls: type[RunClass]) -> Options:
     given = {option: getattr(cls, option) for option in PUSHED}
     changed = {option: value for option, value in given.items() if value is not getattr(RunClass, option)}
     return Options().but(**changed).with_postpone_delay(delay_of(cls))
+
+
+def require(cls: type[TaskClass], method: str, answers: str, example: str) -> None:
+    """Refuse a class that neither has this method nor inherits it from a class of its project. Raises BadOption."""
+    if getattr(getattr(cls, method), "__isabstractmethod__", False):
+        raise BadOption(
+            f"The class {cls.name} has no method {method}, which answers {answers}. Write: {example}. "
+            f"A base class says: class {cls.__name__}({cls.__bases__[0].__name__}, abstract=True).",
+            name=f"{cls.name}.{method}", value=None, expected="a method",
+        )  # fmt: skip
 
 
 def delay_of(cls: type[TaskClass]) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from abc import abstractmethod
 from collections import abc
 from collections.abc import Awaitable, Sequence
 from contextlib import AsyncExitStack, ExitStack
@@ -19,7 +20,7 @@ from queueops.depends import Dependencies, aenter_all, enter_all
 from queueops.durations import to_ms
 from queueops.encoding import decode_result, encode_result
 from queueops.errors import BadOption
-from queueops.kinds.classes import ClassTask, RunClass, options_of, place_of, unique_of
+from queueops.kinds.classes import ClassTask, RunClass, options_of, place_of, require, unique_of
 from queueops.kinds.function import FunctionHandler
 from queueops.kinds.parts import Composite, Part
 from queueops.kinds.planting import nodes_of
@@ -56,12 +57,13 @@ class Iterator(RunClass, abstract=True):
     keep_tasks: ClassVar[float | None] = None
     on_failure: ClassVar[str] = "fail"
 
+    @abstractmethod
     def iterate(self, state: Any, *args: Any, **kwargs: Any) -> Batch | Awaitable[Batch | None] | None:
-        """The next batch; may be `async def`."""
-        raise NotImplementedError(f"{self.name} has no iterate()")
+        """The next batch; may be `async def`. A class without its own is refused where it is defined."""
 
     @classmethod
     def _register(cls, name: str, schedule: Schedule | None) -> None:
+        require(cls, "iterate", "the next batch", "def iterate(self, state): return Batch(...)")
         _check(cls, name)
         handler = AsyncIteratorHandler(cls, name) if iscoroutinefunction(cls.iterate) else IteratorHandler(cls, name)
         task = ClassTask(handler, options_of(cls), unique_of(cls), schedule)

@@ -5,6 +5,7 @@ Source of the rules: seed 0. The kernel does the bookkeeping (``redis/lua/includ
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import AsyncIterable, Awaitable, Iterable, Mapping, Sequence
 from functools import cached_property, partial
 from typing import Any, ClassVar
@@ -15,11 +16,10 @@ from queueops import registry, waiting
 from queueops.context import Context
 from queueops.contracts import Handler, Push
 from queueops.encoding import decode_result
-from queueops.errors import BadOption
 from queueops.handle import TaskStatus, get
 from queueops.ids import check_id
 from queueops.kinds.chunked import ChunkOptions, ListedResults, Results
-from queueops.kinds.classes import RunClass, options_of, place_of, refuse_total, unique_of
+from queueops.kinds.classes import RunClass, options_of, place_of, refuse_total, require, unique_of
 from queueops.kinds.function import FunctionHandler
 from queueops.kinds.mapping import awrite_chunks, write_chunks
 from queueops.kinds.pushable import Task
@@ -62,9 +62,9 @@ class MapReduce(RunClass, abstract=True):
         """The chunks. By default one: the first argument."""
         return args[:1]
 
+    @abstractmethod
     def process(self, chunk: Any) -> Any:
         """The result of one chunk. A class without its own is refused where it is defined."""
-        raise NotImplementedError
 
     def reduce(self, results: Results) -> Any:
         """The result of all."""
@@ -92,12 +92,7 @@ class MapReduce(RunClass, abstract=True):
 
     @classmethod
     def _register(cls, name: str, schedule: Schedule | None) -> None:
-        if cls.process is MapReduce.process:
-            raise BadOption(
-                f"The class {name} has no method process, which makes the result of one chunk. "
-                "Write: def process(self, chunk): return ...",
-                name=f"{name}.process", value=None, expected="a method",
-            )  # fmt: skip
+        require(cls, "process", "the result of one chunk", "def process(self, chunk): return ...")
         chunk_options = ChunkOptions.of(cls, name)
         handler = AsyncMapHandler(cls, name) if "map" in chunk_options.async_stages else MapHandler(cls, name)
         handler.reduce = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -14,7 +15,7 @@ from queueops.composite_errors import NoPart
 from queueops.context import Context
 from queueops.durations import Delay
 from queueops.handle import TaskHandle
-from queueops.kinds.classes import ClassTask, TaskClass, delay_of, place_of, unique_of
+from queueops.kinds.classes import ClassTask, TaskClass, delay_of, place_of, require, unique_of
 from queueops.kinds.function import FunctionHandler
 from queueops.kinds.options import Options
 from queueops.kinds.parts import PART_ADVICE, Composite, Part
@@ -36,9 +37,12 @@ class Template(TaskClass, abstract=True):
     pool: ClassVar[str | None] = None
     on_failure: ClassVar[str] = "fail"
 
+    @abstractmethod
     def init(self, *args: Any, **kwargs: Any) -> Any:
-        """Answer the parts; may be `async def`. It runs where the push is made."""
-        raise NotImplementedError(f"{self.name} has no init()")
+        """Answer the parts; may be `async def`. It runs where the push is made.
+
+        A class without its own is refused where it is defined.
+        """
 
     @classmethod
     def s(cls, /, *args: Any, **kwargs: Any) -> TemplatePart:
@@ -56,6 +60,7 @@ class Template(TaskClass, abstract=True):
 
     @classmethod
     def _register(cls, name: str, schedule: Schedule | None) -> None:
+        require(cls, "init", "the parts", "def init(self): return [...]")
         cls.s()  # checks what the class says
         given = {"pool": cls.pool or "default", "tags": cls.tags, "keep": cls.keep, "on_conflict": cls.on_conflict}
         handler = TemplateHandler(cls, name)
