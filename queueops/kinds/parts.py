@@ -5,6 +5,7 @@ How a tree of them is written is in ``planting``.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self
@@ -34,6 +35,8 @@ OPTIONS = ("pool", "tags", "keep", "delay", "id", "on_conflict", "durable", "met
 class Part:
     """A part of a chain or group, which can also be pushed by itself."""
 
+    # No ABC: each isinstance() with ABCMeta costs, and planting asks three times a part. Type checkers see the rest.
+
     kind = ""
     name = ""
     ignores_previous = False
@@ -50,29 +53,29 @@ class Part:
             return NotImplemented
         return Composite("chain", (*_links(self), *_links(other)))
 
+    @abstractmethod
     def push(self) -> TaskHandle[Any]:
         """Leave this to workers."""
-        raise NotImplementedError
 
     async def apush(self) -> TaskHandle[Any]:
         """The same for async code."""
         return await transactions.in_thread(self.push)
 
+    @abstractmethod
     def si(self) -> Self:
         """The same, without the result before it."""
-        raise NotImplementedError
 
+    @abstractmethod
     def using(self, **options: Any) -> Self:
         """The same with other options."""
-        raise NotImplementedError
 
+    @abstractmethod
     def descending(self, root: str, under: LeaseRef, meta: bytes) -> Self:
         """The same, pushed as a descendant of the task `root` under the lease of a running task."""
-        raise NotImplementedError
 
+    @abstractmethod
     def postponed(self, delay: Delay | None) -> Self:
         """The same, whose push waits for `delay`, or for its own when that is None. Raises BadOption."""
-        raise NotImplementedError
 
     def postpone(self, delay: Delay | None = None) -> TaskHandle[Any]:
         """The same, not before `delay`: seconds, a `timedelta`, or an aware datetime; None: its own `delay`."""
@@ -82,9 +85,9 @@ class Part:
         """The same for async code."""
         return await self.postponed(delay).apush()
 
+    @abstractmethod
     def push_on_commit(self) -> TaskHandle[Any]:
         """The same, once the current database transaction is committed; outside of one, at once."""
-        raise NotImplementedError
 
     async def apush_on_commit(self) -> TaskHandle[Any]:
         """The same for async code."""

@@ -11,6 +11,7 @@ import asyncio
 import ctypes
 import threading
 import time
+from abc import ABC, abstractmethod
 
 from queueops.context import Context
 from queueops.contracts import Lease
@@ -23,7 +24,7 @@ MIN_MARGIN = 1.0
 """Between the soft and the hard limit: a tenth of the timeout, at least so many seconds."""
 
 
-class Slot:
+class Slot(ABC):
     """What it runs and until when. Times are seconds of the monotonic clock."""
 
     passes: tuple[type[BaseException], ...] = ()
@@ -130,8 +131,9 @@ class Slot:
         """How long the present task has been running."""
         return time.monotonic() - self.started
 
+    @abstractmethod
     def _raise(self, kind: type[Interrupt]) -> None:
-        raise NotImplementedError
+        """Interrupt what runs here."""
 
 
 class ThreadSlot(Slot):
