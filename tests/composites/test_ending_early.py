@@ -117,6 +117,17 @@ def test_a_part_whose_record_is_lost_before_its_turn_fails_the_chain(desk: Desk)
     assert desk.record("c").reason == "its child b failed: its record is lost"
 
 
+def test_a_composite_whose_record_is_lost_is_discarded_with_its_lists(desk: Desk) -> None:
+    plant(desk, group_of("g", "a", "b"))
+    desk.client.delete(desk.keys.task("g"))
+    desk.broken.add("g")
+    step = desk.broker.check("default", repair=True)
+    while step.next:
+        step = desk.broker.check("default", step.next, repair=True)
+    assert desk.told("discard", "g") == "OK"
+    assert not [*desk.client.scan_iter(match=desk.keys.task("g") + "*")]
+
+
 def test_a_part_can_not_be_replaced_by_another_push(desk: Desk) -> None:
     plant(desk, chain_of("c", "a", "b"))
     for conflict in (Conflict.REPLACE, Conflict.IGNORE):

@@ -79,7 +79,7 @@ local function is_parent(record) return record.cc or record.k == 'iterator' or r
 local function wipe(id, record)
   local key = task_key(id)
   call('DEL', key, key .. '#log', key .. '#next')
-  if record and is_parent(record) then forget_children(key) end
+  if not record or is_parent(record) then forget_children(key) end
 end
 
 local function erase(id, record)
