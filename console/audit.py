@@ -36,7 +36,7 @@ def recorded(
 
 
 def begin(request: HttpRequest, verb: str, target: str, **facts: Any) -> AuditEntry:
-    """An entry of an action whose end somebody else writes: one that takes longer than a request."""
+    """An entry of an action that takes longer than a request: a later request writes its end."""
     who = _who(request)
     texts = {"target": kept(target, 400), "reason": kept(who["reason"], 500)}
     return AuditEntry.objects.create(verb=verb, **(who | texts | facts))
@@ -56,7 +56,7 @@ def address_of(request: HttpRequest) -> str | None:
 def written(
     verb: str, target: str, tasks: Sequence[tuple[str, str]], *, actor_name: str, reason: str = "", **facts: Any
 ) -> Iterator[AuditEntry]:
-    """The same for whoever acts, also without a browser."""
+    """The same for an actor without a request, such as a command in a terminal."""
     entry = AuditEntry.objects.create(
         actor_name=actor_name[:150],
         verb=verb,

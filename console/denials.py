@@ -1,6 +1,6 @@
 """Denied actions in the audit log: what a known user tried and may not do, one row a day for each action.
 
-The row counts further tries, so that nobody fills the database with them.
+The row counts further tries, so that a user cannot fill the database with them.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ def build(query: TaskQuery) -> dict[str, Facet]:
     """All facets that have values, in the order of LABELS; the chosen value is always among them."""
     counted = inspect.facets(query)
     counted["state"] = [(text, count) for text, count in counted.get("state", []) if count != 0 or text in USUAL]
-    counted["error"] = []  # a fingerprint tells nobody anything; the page of errors leads here
+    counted["error"] = []  # a fingerprint says nothing to a reader; the page of errors leads here
     built = (_facet(query, name, counted.get(name, [])) for name in LABELS)
     return {facet.name: facet for facet in built if facet.values}
 

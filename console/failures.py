@@ -56,7 +56,7 @@ def unavailable(request: HttpRequest, error: QueueOpsError) -> HttpResponse:
 
 
 def broken(request: HttpRequest, error: QueueOpsError) -> HttpResponse:
-    """503: somebody else wrote to a key of the pool that this is about."""
+    """503: another program wrote to a key of the pool that this request is about."""
     if HtmxDetails(request):
         return HttpResponse(conf.redactor().text(str(error)), status=503, content_type="text/plain; charset=utf-8")
     return _failure(request, 503, _("A pool is broken"), conf.redactor().text(str(error)))

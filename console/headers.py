@@ -22,7 +22,7 @@ FROM_STATIC = ("script-src", "style-src", "img-src")
 
 
 def policy(host: str = "") -> str:
-    """The Content-Security-Policy: nothing inline and nobody else, but for the host of the project's static files."""
+    """The Content-Security-Policy: nothing inline and no other host, except that of the project's static files."""
     wider = {name: f"{sources} {host}" for name, sources in POLICY.items() if host and name in FROM_STATIC}
     return "; ".join(f"{name} {sources}" for name, sources in (POLICY | wider).items())
 

@@ -11,7 +11,7 @@ SOURCE, SIGN = "en", "Operations console"
 
 
 def spoken(request: HttpRequest) -> str:
-    """The active language where somebody has translated the console, a project by its own catalog, say; else English.
+    """The active language if a catalog translates the console, such as a catalog of the project; else English.
 
     Django's catalogs, and those of other apps, know some of its words: a page that is half in one language and half in
     another one is worse than either. Where languages are a part of addresses (`i18n_patterns`) it stays as it is, for

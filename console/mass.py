@@ -1,8 +1,8 @@
 """An action on all tasks that match a filter: one audit entry, and below it one for each 500 tasks.
 
-It is done in steps, each within a request, so that no request takes long and nothing but the database and Redis has to
-know of it. Between two steps its place is in the entry: it can be left alone, and taken up again by anybody who may.
-Where the store was lost in the middle of a step, what that has changed is found out before the next one.
+It is done in steps, each within a request. So no request takes long, and only the database and Redis hold its state.
+Between two steps the entry has its place: any user with the permission can go on with it later.
+If a step lost the store in the middle, the next step first finds out what that one has changed.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def end(entry: AuditEntry) -> None:
 
 
 def _step(request: HttpRequest, entry: AuditEntry, until: float) -> bool:
-    """One part; False when somebody else went on meanwhile: the engine did nothing twice, and what each did counts."""
+    """One part; False when another request went on meanwhile. The engine did nothing twice; the work of each counts."""
     begun_at = {"seen": entry.seen, "place": entry.place}
     query, left = TaskQuery(**entry.filter), entry.count - entry.seen
     rows, place = gather(query, entry.place or "", min(MOST, left), until, entry.before.get("asked_ms", inf))

@@ -39,7 +39,7 @@ class Outcome(models.TextChoices):
 
 
 UNCLEAR = (Outcome.BEGUN, Outcome.UNKNOWN, Outcome.FAILED)
-"""Of a part nobody knows then what it did, until the store is asked."""
+"""Outcomes of a part whose changes are not known until the store is asked."""
 
 
 class AuditEntry(models.Model):
@@ -92,7 +92,7 @@ class AuditEntry(models.Model):
 
     @property
     def is_unknown(self) -> bool:
-        """Whether nobody knows yet which of its tasks it changed."""
+        """Whether it is not known yet which of its tasks the action changed."""
         is_part = bool(self.part_of_id and not self.undoes_id)
         return bool(self.ids) and self.outcome in (UNCLEAR if is_part else (Outcome.UNKNOWN,))
 

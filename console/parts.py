@@ -28,8 +28,8 @@ def alone(entry: AuditEntry) -> Iterator[None]:
 def find_out(entry: AuditEntry, *, spare_steps: bool = False) -> None:
     """Ask the store what became of an action or its parts, whose answer was lost by an outage or with its process.
 
-    What a part did not reach comes in a later step. With `spare_steps` a part that somebody may still be doing is not
-    judged before its end. Raises BrokerUnavailable, and then changes nothing.
+    What a part did not reach comes in a later step. With `spare_steps` a part that a request may still be doing is
+    not judged before its end. Raises BrokerUnavailable, and then changes nothing.
     """
     if entry.is_unknown and entry.part_of is None:
         _ask(entry)
@@ -52,7 +52,7 @@ def find_out(entry: AuditEntry, *, spare_steps: bool = False) -> None:
 
 
 def recount(whole: AuditEntry) -> None:
-    """Count what all parts have changed, whoever did them; a part that was taken back twice counts once."""
+    """Count what all parts have changed, from all users; a part that was taken back twice counts once."""
     with alone(whole):
         if whole.undoes_id:
             each = whole.parts.order_by().values("undoes").annotate(most=Max("count"), done=Max("changed"))
@@ -71,7 +71,7 @@ def _ask(part: AuditEntry) -> int:
         judge(part, pool, rows)
         gone += sum(row.word == "GONE" for row in rows)
     if gone:
-        lost = ngettext("%(n)d is gone, and nobody knows by what", "%(n)d are gone, and nobody knows by what", gone)
+        lost = ngettext("%(n)d is gone for an unknown reason", "%(n)d are gone for an unknown reason", gone)
         part.detail = f"{lost % {'n': gone}}; {part.detail}"[:DETAIL_LENGTH]
     return gone
 

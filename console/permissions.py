@@ -1,7 +1,7 @@
 """Who may do what: one table from the name of a URL to the verb that it needs.
 
 A URL that is not in the table cannot be built (`console.guard` looks it up at import), so a new page is closed until
-somebody has decided who may see it.
+the table says which users may see it.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ TABLE: dict[str, Verb | None] = {
 
 
 def granted(user: User | AnonymousUser) -> frozenset[Verb]:
-    """The verbs that the user may use now; while READ_ONLY is on nobody may change anything."""
+    """The verbs that the user may use now; while READ_ONLY is on, no user may change anything."""
     if not user.is_authenticated or not user.is_active:
         return frozenset()
     verbs = frozenset(verb for verb in Verb if user.has_perm(f"queueops_console.{verb}"))

@@ -72,7 +72,7 @@ def seconds(number: float | None) -> str:
 
 
 def about(number: float | None) -> str:
-    """How long something will take, in seconds: one number and one unit, for nobody knows it better."""
+    """How long something will take, in seconds: one number and one unit, because an estimate is not more precise."""
     if number is None or number < 60:
         return seconds(number)
     unit, letter = next(pair for pair in UNITS if number * 1000 >= pair[0])

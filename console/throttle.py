@@ -1,7 +1,7 @@
 """Login throttle: counts each try before its password is checked, and gives the successful ones back.
 
 A try needs room in all of its budgets: that of its address and name together, of its address, and of its name. So the
-guesses of one address shut out nobody elsewhere. A browser that has logged in with this name before shows it by a
+guesses of one address lock out no other address. A browser that has logged in with this name before shows it by a
 signed cookie and has a budget of its own. An address from which this name has logged in before passes the wider bounds.
 """
 
@@ -144,7 +144,7 @@ def _known_browser(request: HttpRequest, name: str) -> str:
 
 
 def _site(request: HttpRequest) -> str:
-    """Where the request comes from; empty for this machine, whose address is a proxy's, and so everybody's."""
+    """Where the request comes from; empty for this machine: its address is a proxy's, so all clients share it."""
     address = address_of(request)
     if address is None or (found := ip_address(address)).is_loopback:
         return ""

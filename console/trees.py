@@ -23,7 +23,7 @@ class TreePage:
     """A tree as one request asks for it; its addresses keep what was asked for."""
 
     def __init__(self, request: HttpRequest, task: TaskDetail) -> None:
-        """Read it. Raises FilterError for what nobody can have been offered."""
+        """Read it. Raises FilterError for values that the page never offers."""
         self.task = task
         self.after, self.show = request.GET.get("after", ""), request.GET.get("show", "")
         self.opened = list(dict.fromkeys(request.GET.getlist("open")))[-MOST_OPENED:]

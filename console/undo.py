@@ -18,7 +18,7 @@ NOT_BEGUN = (State.PENDING, *TIMED)
 LOOKED_AT = 20
 """Of the parts of an action on all that match so many are asked whether there is a way back; each is large."""
 LONGEST = timedelta(minutes=1)
-"""Nobody waits longer for an undo; one that has not ended then was broken off with its process."""
+"""The longest time of an undo; one that has not ended by then was broken off with its process."""
 
 
 class Step(NamedTuple):
@@ -57,8 +57,9 @@ def is_open(entry: AuditEntry) -> bool:
 
 
 def open_parts(entry: AuditEntry) -> Iterator[AuditEntry]:
-    """The parts of an action on all that match that have changed anything, and that nobody has taken back, in their
-    order; each is large, and is read when its turn comes.
+    """The parts that have changed anything and are not taken back, of an action on all that match, in their order.
+
+    Each part is large, and is read when its turn comes.
     """
     undone = AuditEntry.objects.filter(undoes=OuterRef("pk")).exclude(_lost())
     left = entry.parts.filter(~Exists(undone), outcome__in=(Outcome.DONE, Outcome.PARTLY), changed__gt=0)
@@ -67,7 +68,7 @@ def open_parts(entry: AuditEntry) -> Iterator[AuditEntry]:
 
 
 def in_a_step(entry: AuditEntry) -> QuerySet[AuditEntry]:
-    """The parts that somebody may still be doing."""
+    """The parts that a request may still be doing."""
     return entry.parts.filter(outcome=Outcome.BEGUN, at__gte=timezone.now() - LONGEST)
 
 

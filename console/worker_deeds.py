@@ -38,15 +38,15 @@ DEEDS: dict[str, WorkerDeed] = {
         lambda id: control.stop_worker(id),  # type: ignore[arg-type,return-value]
         asks_first=True,
         note=gettext_lazy(
-            "It takes nothing new. What it runs may end within its grace time, and is then interrupted and goes back"
-            " to its lane, which costs no attempt. Nobody starts another one in its place."
+            "It takes no new tasks. Tasks that it runs may end within its grace time, then they are interrupted and go"
+            " back to their lanes, which costs no attempt. QueueOps does not start another worker in its place."
         ),
     ),
 }
 
 
 def told_before(worker: WorkerRow, all_of_them: Sequence[WorkerRow]) -> tuple[str, ...]:
-    """What it runs, and which pools would have nobody left."""
+    """What it runs, and which pools would have no worker left."""
     others = [row for row in all_of_them if row.id != worker.id and row.state == "live"]
     alone = [pool for pool in worker.pools if not any(pool in row.pools for row in others)]
     told = []

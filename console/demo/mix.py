@@ -68,7 +68,7 @@ SHARES = (
     Share(8, lambda: reading.count_words.using(retries=1).push(any_binary())),
     Share(6, lambda: failing.share_out.push(random.randint(1, 100), random.choice((0, 0, 4)))),
     Share(5, lambda: failing.look_up_price.push(random.choice(("saucer", "spoon", "teapot")))),
-    Share(3, lambda: failing.wait_for_an_answer.push("is anybody there?"), apart=10),
+    Share(3, lambda: failing.wait_for_an_answer.push("is the server there?"), apart=10),
     Share(2, failing.kill_own_worker.push, apart=180),
 )
 

@@ -6,10 +6,10 @@ from console.project.settings import *  # noqa: F403
 from console.project.settings import INSTALLED_APPS, QUEUEOPS
 
 INSTALLED_APPS = list(dict.fromkeys([*INSTALLED_APPS, "console.demo"]))
-DEMO_SCHEDULES = True  # elsewhere, as in tests, the sample tasks are there and nobody wants them to run by themselves
+DEMO_SCHEDULES = True  # in other projects, such as the tests, the sample tasks must not run by themselves
 CONSOLE_PAGES = (("demo:demo", "d", "flame", "Demo"),)
 ROOT_URLCONF = "console.demo.addresses"
 QUEUEOPS = QUEUEOPS | {
-    "GRACE": 5,  # whoever ends a demo does not want to wait
+    "GRACE": 5,  # the user who ends a demo does not want to wait
     "POOLS": {"default": {"lanes": {"thumbnails": {"limit": 2}}}},
 }

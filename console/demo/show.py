@@ -136,7 +136,7 @@ class Show:
         self._tell("ended")
 
     def _gone(self, seconds: float, impatient: int) -> bool:
-        """Wait for the processes to end, as long as nobody asks again."""
+        """Wait for the processes to end. False when the time is over, or when as many signals came as `impatient`."""
         deadline = time.monotonic() + seconds
         while any(part.running for part in self._parts):
             if time.monotonic() > deadline or self._asked >= impatient:

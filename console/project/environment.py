@@ -27,7 +27,7 @@ def words(name: str) -> list[str]:
 def private_folder(folder: Path, *, ours: bool = False) -> None:
     """Make the folder for its owner alone. Raises ImproperlyConfigured when it is there and other users can enter it.
 
-    The project's own folder (`ours`) is closed; one that somebody has chosen may serve other purposes, too.
+    The project's own folder (`ours`) is closed; a folder that the operator has chosen may serve other purposes, too.
     """
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     found = folder.stat()

@@ -62,5 +62,5 @@ def is_small(branch: Branch) -> bool:
 
 @register.filter
 def was_opened(part: Part, tree: TreePage) -> bool:
-    """Whether somebody asked for its parts."""
+    """Whether the request asked for its parts."""
     return part.id in tree.opened

@@ -73,7 +73,7 @@ def _go_on(request: HttpRequest, entry: AuditEntry) -> HttpResponse:
 
 
 def _asked_ms(request: HttpRequest, now_ms: int) -> int:
-    """When the question was put that has been answered; now, where nobody says it."""
+    """When the confirmed question was shown; now, if the form does not say it."""
     sent = request.POST.get("asked_ms", "")
     return int(sent) if sent.isdecimal() and len(sent) < 16 else now_ms
 

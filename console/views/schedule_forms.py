@@ -86,7 +86,7 @@ def _ended(request: HttpRequest, form: ScheduleForm, entry: AuditEntry, id: str,
 
 
 def _sent(request: HttpRequest, edited: ScheduleDetail | None = None) -> ScheduleForm:
-    """What was sent by somebody who may see what is in it."""
+    """The form that was sent. Raises PermissionDenied for a user who may not see arguments."""
     if not Frame(request).sees_arguments:
         raise PermissionDenied
     return ScheduleForm(request.POST, edited=edited)

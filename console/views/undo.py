@@ -71,7 +71,7 @@ def go_on(request: HttpRequest, whole: AuditEntry) -> HttpResponse:
             continue
         recount(whole)
         if not whole.goes_on:
-            mass.end(whole)  # somebody else came to its end before this was counted
+            mass.end(whole)  # another request reached its end before this was counted
         if not whole.detail:
             AuditEntry.objects.filter(pk=whole.pk).update(detail=undoing.detail)
         if monotonic() > until:
@@ -91,7 +91,7 @@ def progress_url(request: HttpRequest, entry: AuditEntry) -> str:
 
 
 def goes_by_itself(request: HttpRequest, entry: AuditEntry) -> bool:
-    """Whether this user did a step just now; a link that somebody else has made, or an old one, does nothing."""
+    """Whether this user did a step just now; a link from another user, or an old one, does nothing."""
     try:
         goer = signing.loads(request.GET.get("going", ""), max_age=GOING)
     except signing.BadSignature:
@@ -104,13 +104,13 @@ def _goer(request: HttpRequest, entry: AuditEntry) -> list[str]:
 
 
 def _stop(entry: AuditEntry) -> None:
-    """What is taken back does not go on, in nobody's window; a step that somebody is doing ends, and is taken back."""
+    """Stop an action that is taken back, in all windows; a step under way ends, and is then taken back."""
     AuditEntry.objects.filter(pk=entry.pk, detail="").update(detail=_("it was undone before its end"))
     mass.end(entry)
 
 
 def _undo_parts(request: HttpRequest, entry: AuditEntry) -> HttpResponse:
-    """In steps that go on by themselves; somebody who begins it again goes on with it."""
+    """Undo in steps that go on by themselves; a second undo of the same action goes on with the first."""
     facts = {"count": entry.changed, "filter": entry.filter, "undoes": entry, "place": ""}
     with alone(entry):
         begun = entry.undone_by.filter(place="").first()
@@ -119,7 +119,7 @@ def _undo_parts(request: HttpRequest, entry: AuditEntry) -> HttpResponse:
 
 
 def _take_back(request: HttpRequest, entry: AuditEntry, **facts: Any) -> AuditEntry | None:
-    """Take back what nobody else takes back; None where there is nothing."""
+    """Take back what no other request takes back; None where there is nothing."""
     with tolerated(), ExitStack() as stack:
         with alone(entry):
             if not (found := steps(entry, request.user.get_username())):

@@ -30,7 +30,7 @@ def rows(request: HttpRequest) -> HttpResponse:
 
 
 def act(request: HttpRequest, id: str, verb: str) -> HttpResponse:
-    """Quiet or stop a worker, once that was confirmed: from here nobody can take it back."""
+    """Quiet or stop a worker, once the user has confirmed it: the console cannot undo it."""
     rows = inspect.workers()
     was = next((row for row in rows if row.id == id), None)
     if was is None:

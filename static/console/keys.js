@@ -47,7 +47,7 @@
     if (here) strip.scrollLeft += here.left - box.left - (box.width - here.width) / 2;
   }
 
-  // An action in steps goes on by itself while its page is open, and nobody is leaving it for another.
+  // An action in steps goes on by itself while its page is open and the user is not leaving it for another.
   const next = document.querySelector("form[data-go-on]");
   if (next) {
     const step = setTimeout(() => { if (next.isConnected) next.requestSubmit(); }, 400);

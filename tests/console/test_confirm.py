@@ -77,7 +77,7 @@ def test_a_worker_is_told_once_it_was_confirmed_with_what_that_means(
     assert world.calls == []
     assert "It runs 1 task now." in page
     assert "No other live worker serves demo.task: what waits there waits on." in page
-    assert ("goes back to its lane" in page) == (verb == "stop")
+    assert ("go back to their lanes" in page) == (verb == "stop")
     administrator.post(f"/ops/workers/host:1/_{verb}", {"confirmed": "1"})
     assert [call for call, _ in world.calls] == [f"{verb}_worker"]
     monkeypatch.setattr(control, f"{verb}_worker", lambda id: False)

@@ -142,7 +142,7 @@ def test_of_what_is_gone_since_it_is_said_that_nobody_knows(
     desk.client.zrem(desk.keys.trashed, lost)
     go_on(administrator, 2)
     assert counts() == (3, 2, Outcome.PARTLY)
-    assert the_whole().detail.startswith("1 is gone, and nobody knows by what")
+    assert the_whole().detail.startswith("1 is gone for an unknown reason")
 
 
 def test_a_part_whose_process_died_is_found_out_about_too(desk: Desk, operator: Client, break_off: Break) -> None:

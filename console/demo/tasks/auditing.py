@@ -21,7 +21,7 @@ MOST_ENTRIES = 2000
 """Entries of the audit log stay for ever: when there are so many, the night shift has the day off."""
 AT_ONCE = 2
 PATIENCE_MS = 60_000
-"""What failed is left alone for so long: somebody may want to mend it by hand."""
+"""Time that failed tasks are left alone: the user may want to repair them by hand."""
 PAGE, KEPT_S = 10, 600
 
 

@@ -18,7 +18,7 @@ class OutOfStock(Exception):
 
 @task(name="demo.share_out", retries=1, retry=QUICKLY, tags=["failing"])
 def share_out(coins: int, people: int) -> float:
-    """A ZeroDivisionError when nobody is there."""
+    """Raise ZeroDivisionError when there are no people."""
     return coins / people
 
 
@@ -41,7 +41,7 @@ def order(article: str, count: int, customer: str) -> int:
 
 @task(name="demo.wait_for_an_answer", timeout=2, retries=1, retry=QUICKLY, tags=["failing"])
 def wait_for_an_answer(question: str) -> str:
-    """Nobody answers, and after two seconds the time is up."""
+    """Wait for an answer that never comes, until the time limit of two seconds ends the task."""
     current().log(f"asked: {question}")
     while True:
         time.sleep(0.05)

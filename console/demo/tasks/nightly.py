@@ -19,7 +19,7 @@ from queueops import Chain, Schedule, chain, current, group, inspect, task
 KEPT_S = 1800
 KEPT_REPORTS = 50
 CLOSED_EVERY, CLOSED_FOR = 80, 20
-"""Seconds: so often, and so long, somebody else has the ledger."""
+"""Seconds: how often another process takes the ledger, and how long it holds it."""
 WIDTH = 40
 
 

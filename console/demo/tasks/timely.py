@@ -1,4 +1,4 @@
-"""Tasks that nobody pushes: they have a schedule in the code, which holds in the running demo alone."""
+"""Scheduled tasks: the code has their schedules, which apply in the running demo alone."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ LOOK_AGAIN = 5.0
 
 @task(name="demo.take_a_nap", tags=["waiting"])
 def take_a_nap(seconds: float) -> str:
-    """Sleep, show how far, and write to the task's log; look now and then whether somebody has cancelled it."""
+    """Sleep, report progress, and write to the task's log; check at each step whether the task is to be cancelled."""
     context = current()
     steps = max(1, round(seconds / STEP))
     for number in range(steps):

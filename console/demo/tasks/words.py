@@ -19,7 +19,7 @@ KEPT_S = 1800
 
 
 class Busy(OSError):
-    """Somebody else holds the file; a little later it can be read."""
+    """Another process holds the file; it can be read a little later."""
 
 
 class WordCount(MapReduce):
