@@ -85,9 +85,9 @@ def _setting_error(error: QueueOpsError) -> Error:
 
 
 def _strays() -> Iterator[CheckMessage]:
-    """Settings that nobody reads: a name of the environment, or a key of QUEUEOPS, as a setting of its own."""
+    """Settings that QueueOps does not read: an environment variable, or a key of QUEUEOPS, as a setting of its own."""
     for name in sorted(name for name in dir(django_settings) if name.startswith("QUEUEOPS_")):
-        text = f"The setting {name} is read by nobody."
+        text = f"QueueOps does not read the setting {name}."
         hint = f"Write QUEUEOPS = {{{name.removeprefix('QUEUEOPS_')!r}: ...}}"
         yield Warning(text, hint=hint, id="queueops.W003")
 

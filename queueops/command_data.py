@@ -8,7 +8,7 @@ from queueops.endings import Ended
 
 
 class Command(msgspec.Struct, frozen=True):
-    """What a transition in ``pool`` means for a task of the pool ``to``. Whoever takes it has it for 5 seconds.
+    """What a transition in ``pool`` means for a task of the pool ``to``. A process that takes it has it for 5 seconds.
 
     ``version`` tells it from a later one of the same id; ``fields`` (name, value, ...) are for the script it is for.
     """
@@ -20,9 +20,9 @@ class Command(msgspec.Struct, frozen=True):
     fields: tuple[bytes, ...]
 
     def went(self, word: str, detail: bytes) -> Told:
-        """How it went, as its target answered; what nobody there knows yet is to be tried again."""
+        """How it went, as its target answered; a verb that the target does not know yet is to be tried again."""
         if word == "UNKNOWN":
-            return Told(self.id, self.version, "FAILED", b"nobody here knows what it asks for")
+            return Told(self.id, self.version, "FAILED", b"the scripts here do not know its verb")
         return Told(self.id, self.version, word, detail)
 
 

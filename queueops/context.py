@@ -89,7 +89,7 @@ class Context:
 
     @property
     def cancelled(self) -> bool:
-        """Whether somebody asked to cancel this task; a long task looks now and then, and calls `cancel()`."""
+        """Whether a cancel was requested; a long task checks this now and then, and calls `cancel()`."""
         return self._reason is not None
 
     @property
@@ -178,7 +178,7 @@ class Context:
     def ask_to_cancel(self, reason: str, *, lost: bool = False) -> None:
         """Set `cancelled`: called by the worker, from any thread.
 
-        ``lost``: nobody asked for it, but the lease may be another worker's by now. It is no end of the task.
+        ``lost``: no cancel was requested, but another worker may have the lease by now. The task has not ended.
         """
         self._reason, self.lost = reason, lost
 

@@ -284,7 +284,7 @@ class Broker(Producer, Protocol):
         """Say how commands of this pool went, apply those for its tasks, take others as `exchange` does."""
 
     def declare_lanes(self, pool: str) -> None:
-        """Before the first claim: give the lanes of the settings their limits, where nobody has given them any."""
+        """Before the first claim: give the lanes of the settings their limits, unless an operator has set some."""
 
     def exchanges(self, pool: str, worker: str) -> Exchanges:
         """The same, for a worker that sends one while another is under way."""
@@ -339,7 +339,7 @@ class Storage(Protocol):
         """The pool that holds this id, and its record."""
 
     def last(self, pool: str, task_id: str) -> Record | None:
-        """The generation before the present one, kept for a while when somebody waited for its end."""
+        """The generation before the present one, kept for a while when a caller waited for its end."""
 
     def wait(self, pool: str, task_id: str, uid: int = 0, *, after: bool = False) -> str:
         """Ask to be told of the end of a generation (0: any), or of the one after it.

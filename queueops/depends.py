@@ -156,7 +156,7 @@ def _parts(func: Any) -> Iterator[tuple[str, Depends]]:
             parameter.VAR_POSITIONAL,
             parameter.VAR_KEYWORD,
         ):
-            reason = f"its parameter {parameter.name!r} has no default, and nobody gives it an argument."
+            reason = f"its parameter {parameter.name!r} has no default, and it is called without arguments."
             raise BadDependency(dependency=_name(func), name="Depends()", reason=reason)
 
 

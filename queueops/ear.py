@@ -26,8 +26,8 @@ logger = logging.getLogger("queueops.waiting")
 class Ear:
     """One wait for news on one channel: `subscribed` when nothing can be missed any more, then `news` once.
 
-    `subscribed` is False when the store does not let us listen, and `news` is False when some may have been missed
-    after all: then whoever waits has to look.
+    `subscribed` is False when the store refuses the subscription, and `news` is False when a message may have been
+    missed: then the waiting caller reads the state itself.
     """
 
     __slots__ = ("_hub", "channel", "news", "subscribed")
@@ -167,9 +167,9 @@ class Hub:
             self._unwanted = set()
 
     def _refused(self, error: StoreRefuses) -> None:
-        """We may not listen: whoever waits looks for itself, as often as this thread tries again."""
+        """The store refuses the subscription: waiting callers poll, as often as this thread tries again."""
         if not self._told:
-            logger.warning("Results are looked for once a second, for nobody may tell of them: %s", error)
+            logger.warning("The store refuses pub/sub; polling for results once a second: %s", error)
         self._told = True
         with self._lock:
             ears = [ear for ears in self._ears.values() for ear in ears]
@@ -177,7 +177,7 @@ class Hub:
             _set(ear.subscribed, heard=False)
 
     def _news_for_all(self) -> None:
-        """Whoever waits looks for itself: what was announced during an outage is lost."""
+        """Let all waiting callers read the state themselves: messages of an outage are lost."""
         with self._lock:
             ears = [ear for ears in self._ears.values() for ear in ears if ear.subscribed.done()]
         for ear in ears:

@@ -24,7 +24,7 @@ class Explained(BaseException):
     @classmethod
     def _message(cls, fields: dict[str, Any]) -> str:
         template = inspect.cleandoc(cls.__doc__ or cls.__name__).split("\n\n", 1)[0].replace("\n", " ")
-        return template.format_map(_Lenient(fields)).removesuffix(": ")  # whoever cancels need not say why
+        return template.format_map(_Lenient(fields)).removesuffix(": ")  # a cancel needs no reason
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (type(self), str(self), self.fields)
@@ -112,7 +112,7 @@ class EmbeddedFailed(QueueOpsError):
 
 
 class BrokenPool(QueueOpsError):
-    """The pool {pool} cannot be worked with: {keys}. Somebody else wrote there: delete the key, or restore it."""
+    """The pool {pool} is broken: {keys}. Another program wrote there: delete the key, or restore it."""
 
     pool: str
     keys: str
@@ -251,7 +251,7 @@ class ScheduleInUse(QueueOpsError):
 
 
 class ScheduleChanged(QueueOpsError):
-    """The schedule {id!r} was changed by somebody else meanwhile. Look at it again."""
+    """Another user or process has changed the schedule {id!r} meanwhile. Look at it again."""
 
     id: str
 

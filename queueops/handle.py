@@ -31,10 +31,10 @@ MAPREDUCE, AFTER = "mapreduce", "AFTER"
 class TaskHandle(Generic[Result]):
     """The reference to a task. `word` says what the push did: OK, EXISTS (there was one of this id), REPLACED, AFTER.
 
-    Handles are equal when they mean the same id, and may be made from an id and a pool that were stored anywhere; with
-    what can be none, every use raises BadId.
-    `uid` is the generation of that push (with AFTER, of the one before it): its result is waited for, also when
-    somebody has it run again, and no later push's. Without one, and in all else, whatever has the id is meant.
+    Handles are equal when they mean the same id. A handle may be made from a stored id and pool; with a text that
+    cannot be an id, every use raises BadId.
+    `uid` is the generation of that push (with AFTER, of the one before it). `result` waits for this push, also when
+    it is run again, and for no later one. Without `uid`, and in all other methods, the handle means any task of the id.
     """
 
     in_memory: ClassVar[Any] = None

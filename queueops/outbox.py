@@ -1,7 +1,7 @@
 """Commands on their way: what a transition in one pool means for a task of another is brought there, and told back.
 
-Whoever takes commands from a pool's outbox gives them to an ``Outbox``. A pool that can't be reached holds up only
-itself: each has a line of its own.
+A process that takes commands from a pool's outbox gives them to an ``Outbox``. A pool that can't be reached holds up
+only itself: each has a line of its own.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from queueops.endings import Ended
 from queueops.errors import BrokerUnavailable, StoreFull
 
 ROOM = 50
-"""Commands that a process has taken at once: more would only wait here, where nobody else may take them."""
+"""Commands that a process has taken at once: more would only wait here, where no other process may take them."""
 BATCH = 25
 """Commands in one call: it takes less than a millisecond."""
 REST = 0.05
@@ -147,7 +147,7 @@ class Outbox:
                 self._line(pool).looks = True
 
     def close(self, within: float = 0.0) -> None:
-        """End, after so many seconds at most. What was not brought is taken by somebody else, a few seconds later."""
+        """End, after so many seconds at most. Another process takes what was not brought, a few seconds later."""
         deadline = time.monotonic() + within
         while self.busy and time.monotonic() < deadline:
             time.sleep(0.005)

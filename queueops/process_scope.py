@@ -112,7 +112,7 @@ class _Holder:
         self.depends = depends
         self.closing = asyncio.Event()
         self.opened: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self.opened.add_done_callback(lambda opened: opened.cancelled() or opened.exception())  # it may be nobody waits
+        self.opened.add_done_callback(lambda opened: opened.cancelled() or opened.exception())  # maybe no task waits
         self.task = asyncio.get_running_loop().create_task(self._hold(), context=Context())
 
     async def _hold(self) -> None:

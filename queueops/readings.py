@@ -17,7 +17,7 @@ from queueops.errors import BadId, advice
 from queueops.ids import check_lane
 
 DAY, TEN_YEARS = 86_400, 10 * 366 * 86_400
-"""The most seconds of a duration while which somebody waits, and of any other."""
+"""The most seconds of a duration for which a process waits, and of any other."""
 Value = TypeVar("Value")
 Chosen = TypeVar("Chosen", bound=StrEnum)
 Reader = Callable[[Any], Value]

@@ -1,4 +1,4 @@
-"""Why a task is cancelled, in somebody's words: a text of bounded length that can be stored."""
+"""The reason of a cancel, as the caller gives it: a text of bounded length that can be stored."""
 
 from __future__ import annotations
 

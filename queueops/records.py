@@ -249,7 +249,7 @@ class Record(msgspec.Struct, kw_only=True):
 
     @property
     def push_uid(self) -> int:
-        """The generation that the push made, whoever had it run again since."""
+        """The generation that the push made, also when the task was run again since."""
         return self.uid if self.pushed_uid is None else self.pushed_uid
 
     @property

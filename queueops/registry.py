@@ -1,7 +1,7 @@
 """Which handler runs the tasks of a kind and a name.
 
 A kind is a module of `queueops.kinds`: it registers its handlers when it is imported, or a resolver that finds them by
-name. Kinds that nobody has imported are loaded when the first task of theirs is met.
+name. A kind that is not imported yet is loaded when the worker meets its first task.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ class Undefined(QueueOpsError, ValueError):
 
 
 class ScheduleDefinition(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """When what is pushed. `push` is the task as data: whoever fires needs no code of it.
+    """When what is pushed. `push` is the task as data: the watchdog that fires needs none of its code.
 
     `source` is code, console or api; `origin` is the settings module of the project whose code it comes from.
     """
@@ -47,7 +47,7 @@ class ScheduleDefinition(msgspec.Struct, kw_only=True, omit_defaults=True):
         return read_timetable(self.line, self.zone)
 
     def run_id(self, tick_ms: int) -> str:
-        """The id of the task of a tick: the same whoever fires it, and whenever."""
+        """The id of the task of a tick: the same for each watchdog that fires it, at any time."""
         moment = datetime.fromtimestamp(tick_ms // 1000, UTC)
         return f"{self.id}@{moment:%Y-%m-%dT%H:%M:%SZ}"
 

@@ -47,7 +47,7 @@ logger = logging.getLogger("queueops.waiting")
 
 
 class Patience(NamedTuple):
-    """How long somebody waits: so many seconds (None: for ever), until this moment of the monotonic clock."""
+    """How long a caller waits: so many seconds (None: for ever), until this moment of the monotonic clock."""
 
     seconds: float | None
     end: float
@@ -142,7 +142,7 @@ def _steps(broker: Any, pool: str, task_id: str, patience: Patience, generation:
 
 
 def _reason(pool: str, task_id: str) -> tuple[str, str]:
-    """The state now, and what holds the task up. Whoever waited is told of the timeout, and of no other error."""
+    """The state now, and what holds the task up. Errors are dropped: the caller gets the timeout and no other error."""
     try:
         return explain(pool, task_id) if explain is not None else ("", "")
     except Exception:

@@ -39,7 +39,7 @@ def test_an_unknown_setting_is_an_error_with_advice(settings: Any) -> None:
 def test_a_setting_beside_queueops_is_no_setting_of_it(settings: Any) -> None:
     settings.QUEUEOPS_URL = "redis://localhost"
     (message,) = check_settings()
-    assert (message.id, message.msg) == ("queueops.W003", "The setting QUEUEOPS_URL is read by nobody.")
+    assert (message.id, message.msg) == ("queueops.W003", "QueueOps does not read the setting QUEUEOPS_URL.")
     assert message.hint == "Write QUEUEOPS = {'URL': ...}"
 
 

@@ -59,7 +59,7 @@ def checked(ids: Sequence[str]) -> list[str]:
 
 
 def places(ids: Sequence[str], pool: str) -> dict[str, list[str]]:
-    """The ids by the pool that holds them; those that nobody holds, or that can be no id, are left out.
+    """The ids by the pool that holds them. Ids that no pool holds, and texts that cannot be an id, are left out.
 
     Raises BrokerUnavailable when one of them may be in a pool that does not answer.
     """

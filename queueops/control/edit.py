@@ -52,7 +52,7 @@ def _record(id: str, pool: str) -> tuple[str, Record | None] | None:
 
 
 def _had(record: Record | None) -> Arguments:
-    """The arguments that the task has; of a record that can't be read nobody knows them."""
+    """The arguments that the task has. Raises NotDecodable for a record that can't be read."""
     if record is None:
         raise NotDecodable(what="arguments", name="the task", reason="its record is broken; give all of them")
     return decode_arguments(record.name, record.args)

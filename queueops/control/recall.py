@@ -16,8 +16,8 @@ def recall(ids: Sequence[str], pool: str = "", *, token: str) -> list[Row]:
     """Which of these tasks the action of this `token` has changed; it changes nothing itself.
 
     The rows are those that the action would have answered: OK with the state of now, REFUSED for what it did not reach,
-    and GONE for what is no more, of which nobody knows. Actions whose token is longer by a dot and more count, too. A
-    task knows the last action only. Raises BadOption, TooMany and BrokerUnavailable.
+    and GONE for a deleted task, whose outcome is not known. Actions whose token is longer by a dot and more count, too.
+    A task knows the last action only. Raises BadOption, TooMany and BrokerUnavailable.
     """
     wanted = checked(ids)
     reader, answers = Reader(get_broker()), {}

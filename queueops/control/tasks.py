@@ -14,7 +14,7 @@ from queueops.redis.broker import get_broker
 from queueops.redis.reader import Reader
 
 LONGEST_S = 10 * 366 * 86400
-"""Ten years: nobody means to postpone or keep a task for longer."""
+"""Ten years: a longer time to postpone or keep a task is taken for a mistake."""
 PRIORITIES = range(-100, 101)
 
 

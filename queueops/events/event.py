@@ -1,4 +1,4 @@
-"""One event: what is published by the scripts while somebody follows, in public words."""
+"""One event, in public words: what the scripts publish while a stream follows."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def parse(pool: str, data: bytes) -> Event | None:
-    """One event from what was published; None for what somebody else has published there."""
+    """One event from what was published; None for a message that another program has published there."""
     try:
         found = json.loads(data.decode("utf-8", "replace"))  # a log line may be no UTF-8
     except (ValueError, RecursionError):

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from queueops.events.stream import EventStream
 
 RENEW_S = 10.0
-"""Seconds after which the store is told again that somebody follows, and pools that are new are followed, too."""
+"""Seconds after which the hub tells the store again that streams follow, and follows new pools, too."""
 READY_WITHIN = 10.0
 """Seconds that a new stream waits until the store publishes."""
 IDLE_S = 5.0
@@ -97,7 +97,7 @@ class Hub:
             line.close()
 
     def wanted(self, server: str) -> set[str]:
-        """The pools of a server that somebody follows now."""
+        """The pools of a server that streams follow now."""
         with self._lock:
             streams = list(self._streams)
         pools = {pool for stream in streams for pool in self._pools_of(stream)}
@@ -121,7 +121,7 @@ class Hub:
             stream.resume()
 
     def ended(self, line: Line) -> bool:
-        """Whether a line may end now: nobody follows anything; the next stream makes a new one."""
+        """Whether a line may end now, because no stream is left; the next stream makes a new one."""
         with self._lock:
             if self._streams:
                 return False
@@ -221,7 +221,7 @@ class Line:
                     self._hear(listener)
 
     def _subscribe(self, listener: RedisListener, wanted: set[str]) -> None:
-        """What nobody follows any more is not published after a while; its channel stays."""
+        """Subscribe to new pools. A pool without a follower is not published after a while; its channel stays."""
         new = wanted - self._pools.keys()
         for pool in new:
             self._pools[pool] = self._hub.broker.keys(pool).events
@@ -237,7 +237,7 @@ class Line:
                 self._hub.dispatch(names[channel], data)
 
     def _publish(self, pools: set[str]) -> None:
-        """Tell the store that somebody follows; where it had forgotten that, events are missing."""
+        """Tell the store that streams follow these pools; where it had forgotten that, events are missing."""
         forgotten = keep_published(self._hub.broker, pools) & self._published
         with self._changed:
             self._published |= pools

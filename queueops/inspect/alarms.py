@@ -75,7 +75,7 @@ def _lost(view: PoolView, sampled: Mapping[str, Any]) -> Iterator[Alarm]:
 def _unserved(view: PoolView, live: Sequence[Beat]) -> Iterator[Alarm]:
     waiting = view.states.get(State.PENDING, 0)
     if waiting and not live:
-        yield _danger(f"Nobody serves the pool {view.name}: {_waiting(waiting)}.", "workers")
+        yield _danger(f"No live worker serves the pool {view.name}: {_waiting(waiting)}.", "workers")
     elif waiting and all(beat.fields.get("state") in NOT_TAKING for beat in live):
         yield _warning(f"All workers of the pool {view.name} take no more work: {_waiting(waiting)}.", "workers")
 

@@ -96,7 +96,7 @@ class Branch(Answer, frozen=True, kw_only=True):
 
     @property
     def behind(self) -> int | None:
-        """How many stand behind the last row; None where nobody knows."""
+        """How many stand behind the last row; None where the number is not known."""
         return None if self.total is None else max(0, self.total - self.first - len(self.rows))
 
 

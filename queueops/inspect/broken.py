@@ -29,7 +29,7 @@ class Broken(msgspec.Struct, frozen=True, kw_only=True):
         more = f"; and {len(self.keys) - SHOWN} more" if len(self.keys) > SHOWN else ""
         keys = "; ".join(self.keys[:SHOWN])
         place = "The list of pools" if self.pool == "*" else f"Pool {self.pool}"
-        return f"{place} is broken: {keys}{more}. Somebody else wrote there: delete the key, or restore it."
+        return f"{place} is broken: {keys}{more}. Another program wrote there: delete the key, or restore it."
 
 
 class Listing(list[T]):

@@ -127,7 +127,7 @@ class ChunksView(Answer, frozen=True, kw_only=True):
     counts: dict[str, int]
     total: int
     per_second: float  # done, over the last minute
-    left_s: float | None  # at this pace, and once back-offs end; None when nothing moves, or nobody claims
+    left_s: float | None  # at this pace, and once back-offs end; None when nothing moves, or no worker claims
     pace: tuple[int, ...]  # done in equal steps from `pace_from_ms` to `pace_to_ms`
     pace_from_ms: int | None
     pace_to_ms: int | None

@@ -18,4 +18,4 @@ class ChunkLane(Answer, frozen=True, kw_only=True):
     done: int = 0
     failed: int = 0
     limit: int | None = None
-    closed: bool = False  # nobody claims now: the task's lane is paused, or chunks are being made ready again
+    closed: bool = False  # workers do not claim now: the task's lane is paused, or chunks are being made ready again

@@ -161,7 +161,7 @@ def _pace(summary: Summary) -> float:
 
 
 def _left(summary: Summary, open_: int, per_second: float) -> float | None:
-    """Seconds until no chunk is open, and not before the last one that backs off is tried; None: nobody claims any."""
+    """Seconds until no chunk is open, and not before the last back-off ends; None where no worker claims any."""
     if not open_:
         return 0.0
     held_up = summary.record.get("s") != State.AGGREGATING or "rd" in summary.record or summary.paused

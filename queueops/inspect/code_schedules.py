@@ -47,7 +47,7 @@ def note_on(state: ScheduleState, code: Code, names: Collection[str]) -> str:
 
 
 def unkept(states: Collection[ScheduleState], code: Code) -> tuple[str, ...]:
-    """The schedules of the code that nobody keeps yet."""
+    """The schedules of the code that no watchdog keeps yet."""
     kept = {state.id for state in states}
     return tuple(sorted(id for id in code if id not in kept))
 

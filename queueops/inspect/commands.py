@@ -1,4 +1,4 @@
-"""The outboxes: what transitions mean for tasks of other pools, due, taken by somebody, or given up."""
+"""The outboxes: commands of transitions for tasks of other pools: due, taken by a process, or given up."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ def _samples(reader: Reader, names: Sequence[str], now: int) -> tuple[Samples, b
 
 
 def _fresh(data: bytes | None, now: int) -> dict[str, Any]:
-    """What a sampler wrote of late; nothing when it was somebody else who wrote there."""
+    """What a sampler wrote of late; empty when another program wrote there."""
     try:
         found = json.loads(text(data) or "{}")
         return found if now - found["taken"] <= STALE_MS and {"states", "lanes"} <= found.keys() else {}

@@ -26,7 +26,7 @@ def tail(pool: str = "", seconds: float | None = None) -> Iterator[Event]:
 
 
 def _event(pool: str, data: bytes) -> Event | None:
-    """One event; None for what somebody else has published there."""
+    """One event; None for a message that another program has published there."""
     try:
         found = json.loads(data.decode("utf-8", "replace"))  # a log line may be no UTF-8
     except (ValueError, RecursionError):

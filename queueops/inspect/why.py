@@ -38,7 +38,7 @@ def findings_of(detail: Detail) -> list[Finding]:
 
 def _findings(detail: Detail) -> Iterator[Finding]:
     if detail.broken:
-        reason = "Somebody else wrote to keys of its pool, which count as empty here: delete them, or restore them."
+        reason = "Another program wrote to keys of its pool, which count as empty here: delete them, or restore them."
         yield bad(reason, value="; ".join(detail.broken))
     yield from _indexes(detail)
     state = state_of(detail)
@@ -59,7 +59,7 @@ def _findings(detail: Detail) -> Iterator[Finding]:
 
 
 def _indexes(detail: Detail) -> Iterator[Finding]:
-    """Whether the indexes agree with the record: what they say of a task decides whether anybody finds it."""
+    """Whether the indexes agree with the record: workers and readers find a task only by its indexes."""
     state, named = state_of(detail), ", ".join(sorted(detail.states)) or "none"
     if set(detail.states) != {state}:
         yield bad(
@@ -282,7 +282,7 @@ def _parked(detail: Detail, state: State) -> Iterator[Finding]:
     if state is State.QUARANTINED:
         verb = "requeue" if b"s" in detail.record and b"n" in detail.record else "discard"
         reason = record.get("y") or "its record can't be read"
-        yield bad("It is quarantined, so that it blocks nobody.", value=reason, verb=verb, target=detail.id)
+        yield bad("It is quarantined, so that it blocks no other task.", value=reason, verb=verb, target=detail.id)
         return
     if state is State.AGGREGATING:
         yield from aggregating_findings(detail.id, detail.pool, f"{detail.pool}/{detail.lane}")

@@ -105,7 +105,7 @@ def _expanded(place: _Place, part: Composite) -> tuple[Composite, frozenset[Any]
 
 
 def _to_show(part: Composite) -> bytes:
-    """What a template was called with. `init` has used it up: where it is no data, or long, nobody misses it."""
+    """The arguments of a template, for display: `init` has used them. Empty if they are long or cannot be encoded."""
     args, kwargs = part.arguments()
     try:
         data = encode_arguments(part.name, args, kwargs)

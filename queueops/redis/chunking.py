@@ -1,4 +1,4 @@
-"""The chunks of map-reduce tasks: written by a running map, read by the reduce, counted by everybody."""
+"""The chunks of map-reduce tasks: written by a running map, read by the reduce, counted by workers and readers."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Chunking(Link):
     def begin_map(self, pool: str, task_id: str, fence: int) -> int:
         """How many chunks stand that an earlier attempt of this map wrote; whatever else stood there is deleted.
 
-        A part at a time; whoever dies meanwhile leaves the rest to the next one. Raises StaleLease.
+        A part at a time; if the worker dies meanwhile, the next attempt does the rest. Raises StaleLease.
         """
         return self._delete(pool, task_id, fence, "begin", 0)
 

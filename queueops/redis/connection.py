@@ -65,7 +65,7 @@ def connect(url: str, **options: Any) -> redis.Redis:
 
 
 def servers(url: str, **options: Any) -> OneServer | Cluster:
-    """The servers of a URL, each with a client of its own as `connect` makes it. Asks nobody. Raises BadUrl."""
+    """The servers of a URL, each with a client of its own as `connect` makes it. Does not connect. Raises BadUrl."""
     known = _as_redis(url)
     if not known.partition(":")[0].endswith("+cluster"):
         return OneServer(connect(url, **options))
@@ -82,7 +82,7 @@ def _as_redis(url: str) -> str:
 
 
 def check(url: str, **options: Any) -> None:
-    """Read the URL and the options as `connect` does, and ask nobody. Raises BadUrl and BadSetting."""
+    """Read the URL and the options as `connect` does, without a connection. Raises BadUrl and BadSetting."""
     _check_files(options)
     known = _as_redis(url)
     try:

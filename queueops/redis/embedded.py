@@ -3,7 +3,7 @@
 It listens on a Unix socket only, writes an append-only file, drops nothing, and outlives the process that started it.
 
 One file lock says who may start it and whether it runs. The starter takes the lock and hands it down to the server; the
-kernel frees it when the server is gone, however it died. So no stale pid or socket file misleads anybody.
+kernel frees it when the server is gone, however it died. So a stale pid or socket file does not mislead a client.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def start(directory: Path | str, *, timeout: float = START_SECONDS, options: Map
 def stop(directory: Path | str, *, timeout: float = STOP_SECONDS) -> bool:
     """Stop the server of a directory; its data stays. False when none ran. Killed when it does not end in time.
 
-    Raises EmbeddedFailed, also when somebody who needs it has started another one meanwhile, which is left alone.
+    Raises EmbeddedFailed, also when another process has started a new server meanwhile; that server goes on.
     """
     home = Path(directory).absolute()
     if not _held(home):

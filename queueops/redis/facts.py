@@ -53,7 +53,7 @@ class PartFacts(msgspec.Struct):
 
 
 class BranchFacts(msgspec.Struct):
-    """Some parts of a composite, in their order; `total` is None where nobody knows it."""
+    """Some parts of a composite, in their order; `total` is None where it is not known."""
 
     total: int | None
     open: int

@@ -168,7 +168,7 @@ def _begin(call: Callable[..., T], *arguments: Any) -> Future[T]:
     def run() -> None:
         try:
             future.set_result(call(*arguments))
-        except BaseException as error:  # whoever waits is told
+        except BaseException as error:  # the caller that waits gets it
             future.set_exception(error)
 
     threading.Thread(target=run, name="queueops-ask", daemon=True).start()

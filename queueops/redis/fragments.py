@@ -1,7 +1,7 @@
 """A composite whose parts are in several pools, taken apart: what is written in which pool, and in which order.
 
 A fragment is what hangs together within one pool. Its top knows its parent in another pool; that parent knows the top
-as ``<id>#<pool>``, and is written first. So of a producer that dies half-way nothing is left that nobody knows.
+as ``<id>#<pool>``, and is written first. So a producer that dies half-way leaves no part without a parent.
 """
 
 from __future__ import annotations

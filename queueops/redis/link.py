@@ -24,7 +24,7 @@ from queueops.redis.replies import repeat
 from queueops.redis.scripts import Scripts
 
 BATCH = 500
-"""Tasks in one call of a script; more would hold up everybody else."""
+"""Tasks in one call of a script; more would hold up the other clients."""
 LONGEST_SLEEP_MS = 10_000
 """An idle worker looks at its pool at least this often, whatever the agenda says."""
 HASTE_S = 2.5
@@ -77,7 +77,7 @@ class Link:
         return self._repeat(lambda: call(self.at(pool)), pool)
 
     def hasty(self) -> Self:
-        """The same store, for whoever would rather have no answer than wait: a person who looks at a page."""
+        """The same store with short timeouts, for callers that must not wait long, such as the console's pages."""
         if self._hasty is None:
             settings = self.settings
             short = dict.fromkeys(("socket_timeout", "socket_connect_timeout"), HASTE_S)
@@ -103,7 +103,7 @@ class Link:
         return keys
 
     def announce(self, pool: str) -> None:
-        """Make a pool known to the namespace: whoever pushes to it or works for it does."""
+        """Make a pool known to the namespace: each producer that pushes to it and each worker of it does this."""
         self.registry.announce(pool)
 
     def declare_lane(self, pool: str, lane: str, wanted: conf.LaneSettings) -> None:

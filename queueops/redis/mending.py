@@ -12,7 +12,7 @@ from queueops.ids import new_id
 from queueops.redis.link import Link
 
 STEPS = 150
-"""Calls that one action makes at most, each for up to 200 chunks. What is left then is done by whoever comes next."""
+"""Calls that one action makes at most, each for up to 200 chunks. The next action or the agenda does the rest."""
 
 
 STEPWISE = ("retry", "drop", "skip", "redo", "set")
@@ -114,7 +114,7 @@ class Mending(Link):
     ) -> Row:
         """Begin again at a stage: ``map``, ``process`` (the chunks in these states are run again) or ``reduce``.
 
-        In bounded steps; what is not moved when they are used up is moved by whoever comes next.
+        In bounded steps; what is not moved when they are used up is moved by the next action or the agenda.
         """
         word, state, detail, left, _unfit = self._restage(pool, task_id, stage, ",".join(states), who)
         for _ in range(STEPS):

@@ -1,5 +1,6 @@
-"""How long a call may wait for its answer: a process that was told to end does not wait for a store that is silent, nor
-does whoever has said how long to wait.
+"""Bounds on the time that a call waits for the store's answer.
+
+A process that was told to end does not wait for a silent store. A caller with a timeout does not wait longer.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ def at_most(seconds: float) -> Iterator[None]:
 
 
 def left() -> float | None:
-    """Seconds that this thread's calls have left; None where nobody has said so."""
+    """Seconds that this thread's calls have left; None without a limit."""
     until = getattr(_mine, "until", None)
     return None if until is None else max(0.01, until - time.monotonic())
 

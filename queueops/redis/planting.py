@@ -24,7 +24,7 @@ Write = Callable[[Sequence[Entry]], Sequence[bytes]]
 FENCED = ("whole", "begin", "start")
 """Steps that are refused without the lease of the task that pushes: nothing of a tree runs before one of them."""
 NODES = 200
-"""Nodes in one call: each takes the store about 20 us, and nobody else is served meanwhile."""
+"""Nodes in one call: each takes the store about 20 us, and the store serves no other client meanwhile."""
 
 
 class Planting(Producing, Storing, Posting):

@@ -1,4 +1,4 @@
-"""Commands between pools: one call about them, and bringing them where nobody else would."""
+"""Commands between pools: one call about them, and bringing them where no worker does."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from queueops.redis.link import HASTE_S, Link
 BATCH = 25
 """Commands in one call: it takes less than a millisecond."""
 MOST = 500
-"""Commands that whoever pushes or acts brings itself, where no worker does; the watchdog brings the others."""
+"""Commands that a process brings after its push or action, where no worker does; the watchdog brings the rest."""
 
 logger = logging.getLogger("queueops.outbox")
 

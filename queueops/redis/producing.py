@@ -67,7 +67,7 @@ class Producing(Fencing):
             reply = self._create("enqueue", pool, pushwire.enqueue_arguments(batch), under)
             return self._displaced(pool, batch, reply, under)
         except BrokenPool as error:
-            if isinstance(error.__cause__, ResponseError):  # a lane that is new is known to nobody else
+            if isinstance(error.__cause__, ResponseError):  # a new lane is in no index yet: only this call knows it
                 raise self.explained(pool, error.__cause__, {push.lane or "default" for push in batch}) from error
             raise
 

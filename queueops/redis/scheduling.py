@@ -42,7 +42,7 @@ class Firing(NamedTuple):
 
 
 class Scheduling(Link):
-    """Compare and set: whoever computed from an older version, or a tick that has fired, changes nothing."""
+    """Compare and set: a caller that computed from an older version, or a tick that has fired, changes nothing."""
 
     def schedules(self, pool: str) -> Schedules:
         """All schedules of a pool."""

@@ -33,7 +33,7 @@ _NO_USE = re.compile(r"^--@.*\n|'[^'\n]*'| --.*|\b\w+ =(?!=)", re.MULTILINE)
 _OLDER = "unexpected symbol near '#'"
 """What a server older than 7 says of the first line with flags."""
 PROMPT = frozenset({"enqueue"})
-"""Scripts whose reply somebody waits for who does nothing else, and which comes soon."""
+"""Scripts with a prompt reply, for which the calling thread waits without other work."""
 T = TypeVar("T")
 ALLOW_OOM = "redis.call('DEL', KEYS[1] .. ':none')\n"
 """What stands for the flag on older servers: behind a write that needs no memory they let a script's others pass."""

@@ -173,7 +173,7 @@ class Cluster:
         try:
             with redis.Redis(host=address.host, port=address.port, **{**self._options, **short}) as client:
                 answers.put(_slots_of(client.execute_command("CLUSTER SLOTS"), address))
-        except Exception as error:  # whoever asked is told
+        except Exception as error:  # the caller gets it
             answers.put(error)
 
 

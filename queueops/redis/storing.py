@@ -65,7 +65,10 @@ class Storing(Link):
         return lines
 
     def find(self, task_id: str) -> tuple[str, Record] | None:
-        """The pool that holds this id, and its record. Raises BrokerUnavailable when it may be where nobody answers."""
+        """The pool that holds this id, and its record.
+
+        Raises BrokerUnavailable when the task may be in a pool that does not answer.
+        """
 
         def look(link: Self, names: list[str]) -> dict[str, Record]:
             return {pool: record for pool in names if (record := link._readable(pool, task_id)) is not None}
@@ -91,7 +94,7 @@ class Storing(Link):
             return None
 
     def last(self, pool: str, task_id: str) -> Record | None:
-        """The generation before the present one, or None: kept for a minute when somebody waited for its end."""
+        """The generation before the present one, or None: kept for a minute when a caller waited for its end."""
         key = self.keys(pool).last(task_id)
         (raw,) = self.ask(pool, lambda client: replies(client, lambda pipe: pipe.hgetall(key)))
         return decode(task_id, pool, raw) if raw else None

@@ -1,4 +1,4 @@
-"""Live events, while somebody follows them: they are only published as long as `P:tail` is kept alive."""
+"""Live events, while a stream follows them: the scripts publish them only as long as `P:tail` is kept alive."""
 
 from __future__ import annotations
 

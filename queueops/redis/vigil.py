@@ -1,8 +1,8 @@
 """Staying awake for a reply that is about to come.
 
 A thread that sleeps until its reply comes is woken late: waking a processor that has fallen asleep meanwhile takes
-longer than the server took to answer. So whoever pushes looks for the reply for a moment before it sleeps, and does so
-seldom where that was in vain, as with a server far away.
+longer than the server took to answer. So a producer polls for the reply for a moment before it sleeps. It polls seldom
+where that was in vain, as with a server far away.
 """
 
 from __future__ import annotations

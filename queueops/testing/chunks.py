@@ -102,10 +102,10 @@ class _Silent:
     """The channel of a chunk: what it tells is not its task's."""
 
     def progress(self, lease: Lease, done: float, total: float | None) -> None:
-        """Nobody sees it."""
+        """Progress is not kept: a test has no reader of it."""
 
     def log(self, lease: Lease, text: str) -> None:
-        """Nobody reads it."""
+        """Log lines are not kept: a test has no reader of them."""
 
     def extend(self, lease: Lease, seconds: float) -> None:
         """Limits of time are not enforced."""

@@ -118,7 +118,7 @@ class EagerBroker(EagerChunks):
         return self._logs.get((pool, task_id), [])
 
     def last(self, pool: str, task_id: str) -> Record | None:
-        """Nobody waits for an end while another generation begins."""
+        """None: no caller waits for an end while another generation begins."""
         return None
 
     def wait(self, pool: str, task_id: str, uid: int = 0, *, after: bool = False) -> str:
@@ -288,7 +288,7 @@ class _Notes:
             self._record.total = total
 
     def log(self, lease: Lease, text: str) -> None:
-        """Nobody reads it."""
+        """Log lines are not kept: a test has no reader of them."""
 
     def extend(self, lease: Lease, seconds: float) -> None:
         """Limits of time are not enforced."""

@@ -1,4 +1,4 @@
-"""A namespace for one test: what it pushes is seen by nobody else, and gone at its end."""
+"""A namespace for one test: only this test sees what it pushes, and its data is deleted at the end."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from django.db import DatabaseError, connections, transaction
 
 
 class Attempt:
-    """One attempt of a task; whoever runs it says whether it failed."""
+    """One attempt of a task; the caller that runs it sets `failed`."""
 
     failed = False
 

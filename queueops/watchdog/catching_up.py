@@ -1,4 +1,4 @@
-"""What a schedule whose tick has come does about it, and about the ticks that nobody saw. Pure."""
+"""What a schedule does about a tick that is due, and about missed ticks. Pure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from queueops.schedule import caught_up
 from queueops.schedule_records import ScheduleDefinition
 
 LATE_MS = 15_000
-"""A tick is missed when nobody has seen it for so long; a watchdog that restarts takes less."""
+"""A tick is missed when no watchdog has fired it for so long; a watchdog that restarts takes less."""
 COUNTED = 1000
 """Missed ticks are counted as far as this."""
 
@@ -15,7 +15,7 @@ COUNTED = 1000
 def firing(definition: ScheduleDefinition, due_ms: int, now_ms: int) -> Firing:
     """The runs for all ticks from the one that is due until now, as the policy says, and the next tick.
 
-    Raises BadOption for a policy that nobody knows.
+    Raises BadOption for an unknown policy.
     """
     timetable, wanted = definition.timetable(), caught_up(definition.catch_up)
     ticks = [due_ms, *timetable.until(due_ms + 1, now_ms, COUNTED - 1)]

@@ -21,7 +21,7 @@ class Complaints:
         self._said: dict[tuple[str, str], tuple[str, float]] = {}
 
     def error(self, pool: str, doing: str, error: Exception) -> None:
-        """Log an error that stopped something; a traceback goes with one that nobody thought of."""
+        """Log an error that stopped something; an unexpected one with its traceback."""
         if self._is_new(pool, doing, str(error)):
             trace = None if isinstance(error, BrokenPool) else error
             logger.error("the watchdog could not %s pool %s: %s", doing, pool, error, exc_info=trace)

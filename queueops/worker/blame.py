@@ -1,9 +1,9 @@
-"""Who is charged with a crash when a process dies in which several tasks ran.
+"""Which task is charged with a crash when a process dies in which several tasks ran.
 
-A task that ran alone is charged. Several share half the blame of a crash, and whoever has gathered a whole one is
-charged with it: a task that kills its workers is there each time, its neighbours change. So a poison task is found out
-after a few deaths more, and its neighbours are spared, the sooner as those who died together wait longer each time
-before they run again, each for another time.
+A task that ran alone is charged. Several tasks share half the blame of a crash. A task that has gathered a whole one is
+charged with it: a task that kills its workers runs in each crash, and its neighbours change. So a poison task is found
+after a few more deaths, and its neighbours are spared. Tasks that died together wait longer each time before they run
+again, each for another time: this finds the poison task sooner.
 """
 
 from __future__ import annotations

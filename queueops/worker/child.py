@@ -57,10 +57,10 @@ def main(options: WorkerOptions, worker: str, table: SlotTable, lifeline: Lifeli
 
 
 def work_in_the_background() -> None:
-    """Where the kernel knows the like: what wakes up here takes no processor from somebody who is running.
+    """Use the policy SCHED_BATCH, if the kernel knows it: a thread that wakes up takes no processor from a running one.
 
-    The store and web servers on the same machine go on, and so does a task of ours when its neighbour has news: that is
-    a tenth of a drain. Its share of the processors stays as it is. Who has chosen another policy for us keeps it.
+    The store and web servers on the same machine go on, and so does a running task when its neighbour has news: that
+    is a tenth of a drain. The share of the processors stays as it is. A policy that the operator has chosen is kept.
     """
     if not hasattr(os, "SCHED_BATCH") or os.sched_getscheduler(0) != os.SCHED_OTHER:
         return

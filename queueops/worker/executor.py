@@ -35,7 +35,7 @@ _monotonic = time.monotonic
 class Executor:
     """Up to ``threads`` sync tasks, and as many async ones, at a time. Threads are started when they are needed.
 
-    Whoever makes the loop's turns holds ``awake``: the loop itself unless it sleeps, else a thread that ``stand_in``.
+    The thread that makes the loop's turns holds ``awake``: the loop's own, or, while it sleeps, one that ``stand_in``.
     """
 
     def __init__(
@@ -221,7 +221,7 @@ class Executor:
     def _tell(self) -> Context | None:
         """Something ended while the loop sleeps: wake it, or make its turn when nothing else is to be done here.
 
-        So the steps of a chain follow each other in one thread, which nobody has to wake. Answers what to run next.
+        So the steps of a chain follow each other in one thread, without a wake-up. Answers what to run next.
         """
         self.waiting = False
         if self._queue.qsize() or not self.awake.acquire(blocking=False):

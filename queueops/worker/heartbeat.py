@@ -94,7 +94,7 @@ class Heartbeat:
         self.due_at, self._told = 0.0, None
 
     def leave(self, broker: Broker, worker: str, pool: str) -> None:
-        """Say good-bye; where nobody hears it, the registry forgets the process after a while."""
+        """Leave the registry of the pool; if the store does not answer, the entry ends by itself after a while."""
         try:
             broker.leave(pool, worker)
         except QueueOpsError as error:

@@ -32,7 +32,7 @@ def clean() -> None:
 
 
 def leave_alone() -> None:
-    """The connections that this thread has are not a worker's: whoever made them closes them."""
+    """The connections that this thread has are not a worker's: the code that opened them closes them."""
     _threads.discard(get_ident())
 
 

@@ -93,7 +93,7 @@ class Loop:
     def run(self, asked: Callable[[], int] = lambda: 0) -> Ending:
         """Work. ``asked`` answers how often the process was told to stop: twice is at once.
 
-        A signal may come from anybody, so the process counts as retired: a supervisor that did not send it replaces it.
+        Any process may send a signal, so this one counts as retired: a supervisor that did not send it replaces it.
         """
         self._worker_signals.start()
         self._table.expect(_monotonic())  # judged from here on: the first turn may begin what holds the interpreter

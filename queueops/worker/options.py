@@ -13,7 +13,7 @@ DEFAULT_THREADS = 8
 BATCH_ALONE, BATCH_AMONG_OTHERS = 64, 128
 """Tasks in one call: of the only process, and of one of several. The only one sends its next call before the answer to
 the last has come, so that the store never waits for it. Several keep it busy without that: each sends twice as much
-instead, so that nobody else waits longer for the store, and together they do a tenth more.
+instead. So other clients do not wait longer for the store, and together the processes do a tenth more.
 """
 
 

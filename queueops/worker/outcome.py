@@ -85,7 +85,7 @@ def released(lease: Lease, reason: str) -> Settlement:
 
 
 def unknown(lease: Lease, reason: str = "") -> Settlement:
-    """Nobody here knows this name, or its code cannot be loaded: the task waits for a worker that can run it."""
+    """The worker does not know the name, or cannot load its code: the task waits for a worker that can run it."""
     said = kept(reason or f"no task of this worker is named {lease.name!r} (kind {lease.kind!r}){_IMPORTS}")
     return Settlement(lease.id, lease.fence, Outcome.UNKNOWN, said.encode("utf-8", "replace"), UNKNOWN_DELAY_MS)
 

@@ -1,6 +1,6 @@
-"""Where a thread with nothing to do waits for news of the store, in the stead of a loop that sleeps.
+"""Idle listener: an idle worker thread reads wake-up tokens while the main loop sleeps.
 
-What is handed to this process begins in the thread that heard of it: nobody has to be woken for it first.
+So a task that is handed to this process starts in the thread that read the token, without another thread switch.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ class Outpost:
                 line.move(self._selector)
 
     def leave(self) -> None:
-        """Nobody watches here any more; the lines stay until they are brought home, or somebody watches here again."""
+        """The thread stops watching; the lines stay until `bring_home`, or until a thread watches here again."""
         self.manned = False
 
     def bring_home(self) -> None:
-        """The lines are watched at home again, if nobody watches them here."""
+        """Let the main loop watch the lines again, if no thread watches them here."""
         if not self.manned:
             for line in self._lines:
                 line.move(self._home)
@@ -50,11 +50,11 @@ class Outpost:
         return [key.data for key, _ in self._selector.select()]
 
     def recall(self) -> None:
-        """Whoever waits here is needed elsewhere. Called by any thread."""
+        """Wake the thread that waits here: it is needed elsewhere. Called by any thread."""
         self._bell.ring()
 
     def close(self) -> None:
-        """When nobody waits here any more."""
+        """Free the descriptors, when no thread waits here any more."""
         self._selector.close()
         self._bell.close()
 

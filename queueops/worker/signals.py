@@ -70,5 +70,5 @@ def forget_signals() -> None:
 
 
 def is_ignored(number: signal.Signals) -> bool:
-    """Whether whoever started this process wants it to ignore the signal."""
+    """Whether the parent process has set this signal to be ignored, as `nohup` does."""
     return signal.getsignal(number) == signal.SIG_IGN

@@ -1,7 +1,7 @@
 """A place in which one task runs at a time: a thread of the pool, or a coroutine of the event loop.
 
 Interrupting from outside is a race with the task's own end. The rule: an interrupt is sent at most once per task, under
-the slot's lock, and only while the slot is open; whoever ends a task closes the slot under that lock first. So an
+the slot's lock, and only while the slot is open; code that ends a task closes the slot under that lock first. So an
 interrupt can meet its own task late (after its last line, before the slot is closed), but never the next task.
 """
 
@@ -68,7 +68,7 @@ class Slot(ABC):
         return True
 
     def close(self) -> None:
-        """The task's own code has ended: from here on nobody interrupts."""
+        """The task's own code has ended: from here on no interrupt is sent."""
         with self.lock:
             self.lease = None
             self.deadline = NEVER

@@ -20,7 +20,7 @@ TRUSTED_S = 1.0
 LOOK_AGAIN = 0.002
 """Seconds after which a worker that got less than it wanted looks again: only one that found nothing is woken."""
 MAX_SETTLE = 128
-"""Settlements in one round trip; a script that takes more would hold up everybody else."""
+"""Settlements in one round trip; a script that takes more would hold up the other clients."""
 MAX_PARTS = 64
 """The same where some are of parts of a composite: each of those counts for its parent, too, and begins another."""
 TAKEN_OVER = outcome.TAKEN_OVER.encode()
@@ -82,7 +82,7 @@ class Station:
         self.tally.add(lease, settlement, run_ms)
 
     def hold(self, lease: Lease, now: float) -> None:
-        """Hold a lease that nobody has renewed yet."""
+        """Hold a lease that was not renewed yet."""
         self.held[lease.id] = Held(lease, now + TRUSTED_S)
 
     def trusts(self, lease: Lease, now: float) -> bool:

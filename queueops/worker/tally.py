@@ -61,7 +61,7 @@ class Tally:
             counts.waited[bucket(lease.wait_ms)] += 1
 
     def due(self, now: float) -> dict[str, int] | None:
-        """What is to be sent now, or None when there is nothing or it is too early. Whoever takes it must send it."""
+        """What is to be sent now, or None when there is nothing or it is too early. The caller must send it."""
         if now - self._sent_at < FLUSH_EVERY or not self.waiting():
             return None
         taken, self._returned = self._returned, {}

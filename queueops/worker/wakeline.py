@@ -74,7 +74,7 @@ class WakeLine:
             logger.debug("No wake-up line to pool %s: %s", self._pool, error)
 
     def arm(self) -> None:
-        """Wait for the next token: after the last one was acted on, for that is what somebody waits for."""
+        """Wait for the next token, after the last one was acted on: that work must not be delayed."""
         if self._waker is None or self._armed:
             return
         try:

@@ -123,7 +123,7 @@ def test_a_schedule_is_edited(clock: Clock, administrator: Client) -> None:
     assert "@every 1h" in administrator.get(f"/ops/audit/{entry.pk}/").content.decode()
     late = administrator.post("/ops/schedules/weekly/_edit", form | {"line": "@every 2h"})  # of an older version
     assert late.status_code == 422
-    assert "was changed by somebody else" in late.content.decode()
+    assert "Another user or process has changed the schedule" in late.content.decode()
     assert "@every 2h" in late.content.decode()
     made = inspect.schedule("weekly")
     assert made is not None

@@ -106,7 +106,7 @@ def test_it_asks_first_and_says_what_goes(namespace: str, capsys: pytest.Capture
     asked = capsys.readouterr().err
     assert "Delete everything in the pool mail for good: 3 tasks" in asked
     assert "schedules" in asked
-    with pytest.raises(CommandError, match="There is nobody to ask; add --yes"):
+    with pytest.raises(CommandError, match="No terminal can answer the question; add --yes"):
         flush("--pool", "mail")
     assert len(inspect.tasks(inspect.TaskQuery(pool="mail")).rows) == 3
     flush("--pool", "mail", answer="y")

@@ -46,7 +46,7 @@ def test_status_shows_counts_pools_lanes_and_alarms(desk: Desk) -> None:
     desk.push("a", "b")
     shown = queue("status")
     assert "pending  2" in shown
-    assert "DANGER: Nobody serves the pool default" in shown
+    assert "DANGER: No live worker serves the pool default" in shown
     assert queue_json("status")["states"]["pending"] == 2
 
 
@@ -246,7 +246,7 @@ def test_a_wrong_call_is_status_2(desk: Desk, words: tuple[str, ...]) -> None:
 def test_many_without_yes_and_without_a_person_is_status_2(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     desk.push("a", "b")
     monkeypatch.setattr("sys.stdin", StringIO())
-    assert failing("cancel", "a", "b") == (2, "There is nobody to ask; add --yes.")
+    assert failing("cancel", "a", "b") == (2, "No terminal can answer the question; add --yes.")
 
 
 def test_ctrl_c_at_the_question_is_a_sentence_and_does_nothing(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -310,7 +310,7 @@ def test_tail_tells_what_happens_while_it_follows(desk: Desk, monkeypatch: pytes
     follower = threading.Thread(target=call_command, args=words, kwargs={"stdout": out})
     follower.start()
     wait_until(lambda: desk.client.exists(desk.keys.tail))
-    for garbage in (b"garbage", b"\xff", b"[1]", b"null", b'{"t": [1], "name": 1}'):  # whoever it was
+    for garbage in (b"garbage", b"\xff", b"[1]", b"null", b'{"t": [1], "name": 1}'):  # by any program
         desk.client.publish(desk.keys.events, garbage)
     desk.push("other", name="mul")
     desk.push("a", name="add")

@@ -79,7 +79,7 @@ def test_the_version_changes_with_what_is_shown_and_only_then(desk: Desk) -> Non
 
 def test_a_pool_that_nobody_serves_and_a_missing_watchdog_are_alarms(desk: Desk) -> None:
     desk.push("a", name="add")
-    assert "Nobody serves the pool default: 1 task waits." in alarms()
+    assert "No live worker serves the pool default: 1 task waits." in alarms()
     assert "No watchdog has looked after the pool default yet" in alarms()
     desk.broker.beat("default", "w1", {"names": "add", "slots": 1})
     desk.tick()

@@ -75,7 +75,7 @@ def test_without_channels_a_result_is_looked_for(
     waiter = threading.Thread(target=lambda: found.append(TaskHandle("a").result(timeout=100)))
     waiter.start()
     try:
-        wait_until(lambda: "nobody may tell of them" in caplog.text)
+        wait_until(lambda: "The store refuses pub/sub; polling for results" in caplog.text)
         deaf.settle(lease, value=b"7")
     finally:
         waiter.join(100)

@@ -48,7 +48,7 @@ class Command(BaseCommand):
         except KeyboardInterrupt:  # at a question, or while a store that is silent is waited for
             raise CommandError(INTERRUPTED, returncode=CTRL_C) from None
         except BrokenPipeError:
-            raise SystemExit(1) from None  # whoever read it has gone, as `head` does
+            raise SystemExit(1) from None  # the reader has closed the pipe, as `head` does
 
 
 def _told(error: Exception) -> str:

@@ -105,7 +105,7 @@ def confirm(question: str) -> None:
         with redirect_stdout(sys.stderr):
             answer = input(f"{question} [y/N] ")
     except EOFError:
-        raise CommandError("There is nobody to ask; add --yes.", returncode=2) from None
+        raise CommandError("No terminal can answer the question; add --yes.", returncode=2) from None
     if answer.strip().lower() not in ("y", "yes"):
         raise CommandError("Nothing was done.")
 
@@ -165,7 +165,7 @@ def _chosen(given: dict[str, Any]) -> Found:
 
 
 def _placed(ids: list[str], pool: str) -> dict[str, list[str]]:
-    """The ids by the pool that holds them; those that nobody holds are of no pool, and are answered as gone."""
+    """The ids by the pool that holds them. Ids that no pool holds are under an empty name, and are answered as gone."""
     if pool:
         return {pool: ids}
     chosen: dict[str, list[str]] = {}

@@ -19,7 +19,7 @@ from queueops.management.queue.shown import shown_broken, shown_status, shown_ta
 HEAD = ("ID", "STATE", "NAME", "POOL", "LANE", "FAILED", "SINCE", "ARGUMENTS", "ERROR")
 
 GUESSED, MOST_NEAR = ("name", "lane", "kind", "tag"), 10
-"""Filters whose values anybody may choose, and how many known ones are named beside a wrong one."""
+"""Filters whose values producers may choose, and how many known ones are named beside a wrong one."""
 ERRORS_HEAD = ("FINGERPRINT", "COUNT", "FAILED", "LAST", "TASK", "ERROR")
 
 

@@ -61,7 +61,7 @@ def recorded(**facts: Any) -> Iterator[Act]:
 
 
 def who() -> str:
-    """Whoever types, and where."""
+    """The user of the terminal and the machine."""
     try:
         return f"{getpass.getuser()}@{socket.gethostname()} (command line)"
     except (KeyError, OSError):

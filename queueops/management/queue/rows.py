@@ -27,7 +27,7 @@ def report(rows: Sequence[Row], *, as_json: bool) -> Iterator[str]:
 
 
 def streamed(answers: Iterator[list[Row]]) -> Iterator[str]:
-    """All rows as one JSON list of many lines, which nobody has to hold. Fails at its end when any was refused."""
+    """All rows as one JSON list of many lines, not held in memory. Fails at its end when any was refused."""
     is_first, refused = True, 0
     for rows in answers:
         yield f"{'[' if is_first else ','}{to_json(rows)[1:-1]}"

@@ -7,7 +7,7 @@
 --       none), 8 number of nodes; then for each: parent ('' = it is the root, or its parent is in another pool), order
 --       among its siblings, id, number of field values, and the fields of the record (name, value, ...), the name first.
 -- Reply: word (OK REPEAT EXISTS REJECTED TAKEN GONE; STALE: the lease is no longer current), uid of the root, the id that is
---        in use, the uids of the nodes, '1' when commands were written and nobody is there to bring them, and, where it was
+--        in use, the uids of the nodes, '1' when commands were written and no live worker can bring them, and, where it was
 --        begun, composites that ended (id, kind, name, state, root).
 -- Transitions: push, activate.
 --@include clock

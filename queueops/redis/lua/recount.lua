@@ -18,7 +18,7 @@ local function set_count(id, field, what, number)
   if number == 0 then safe_call('HDEL', COUNTS, field) else safe_call('HSET', COUNTS, field, text(number)) end
 end
 
--- How many tasks of a name are in each state; nil where it has so many in several that to walk them would hold up everybody.
+-- How many tasks of a name are in each state; nil where a walk through so many in several states would block the store.
 -- Those of the largest state need no walk: they are what the others leave.
 local function sizes_of(name)
   local index, states, sizes = P .. ':name:' .. name, {}, {}

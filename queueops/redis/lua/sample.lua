@@ -74,7 +74,7 @@ local function minute(ago)
   return fields
 end
 
--- What the figures don't need is looked at, too, for nobody else looks before it is needed.
+-- Indexes that the figures do not need are read, too: a broken one is found before a script needs it.
 local UNREAD = { 'lanes:ready', 'names', 'tags', 'errors', 'trashed', 'schedules', 'commands', 'commands_locked', 'commands:dead' }
 for _, index in ipairs(UNREAD) do call('ZCARD', P .. ':' .. index) end
 local seq = call('GET', P .. ':seq')

@@ -60,7 +60,7 @@ function verbs.orphan()
   call('ZADD', SCHEDULES, '+inf', id)
 end
 
--- Nobody can read its definition: it does not fire any more.
+-- No watchdog can read its definition: it does not fire any more.
 function verbs.rest() call('ZADD', SCHEDULES, '+inf', id) end
 
 function verbs.delete()

@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- wait: somebody wants to be told of the end of a task (by a message on `P:task:<id>#done`).
+-- wait: registers a caller that waits for the end of a task (told by a message on `P:task:<id>#done`).
 -- KEYS: 1 the pool's prefix
 -- ARGV: 1 id, 2 generation that is waited for (0: any), 3 '1' when it is the one after that
 -- Reply: the state now; '' when there is no such task, `superseded` when another generation has the id, `waiting` when

@@ -1,5 +1,5 @@
--- A task that is pushed alone, as most are, goes a straight way when nobody waits for work or watches and its lane is in
--- the round: before anything is made that only the others need. `total` is the number of tasks.
+-- Fast path for a task that is pushed alone, as most are. It needs a lane in the round, no waiting worker and no
+-- follower of events. It runs before anything is made that only other pushes need. `total` is the number of tasks.
 
 -- Where the shared values end, and what is to be known of the task: id, name, lane, priority, bytes of its arguments.
 -- Nil when it is for later, of a kind of its own, or has tags.

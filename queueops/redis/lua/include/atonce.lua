@@ -32,7 +32,7 @@ local function take_at_once(id, record)
   return true
 end
 
--- Its parent has come to its end in this very call: nobody has heard of the lease. Whether it was one.
+-- Its parent has ended in this very call: no worker has heard of the lease yet. Returns whether there was one.
 local function unlease(id)
   for i, lease in ipairs(at_once.leases) do
     if lease[1] == id then return table.remove(at_once.leases, i) end

@@ -5,7 +5,7 @@ local function is_listened()
   return listened
 end
 
--- Whoever listens may miss it: where the channel is forbidden to us, all behind this is written all the same.
+-- A listener may miss it: where the ACL forbids the channel, the rest of the script writes all the same.
 local function publish(channel, message) redis.pcall('PUBLISH', channel, message) end
 
 -- A time or a number that is said more than once becomes text once: what a script says to Redis is turned into text each

@@ -94,7 +94,7 @@ local function share_of(lane, want, ready_lanes)
 end
 
 -- How many chunks of a task this worker may have: none as long as the task's lane is paused, or when it does not know
--- the class, or has as many as it may. 0 where nobody may have any; nil: others may, the lane stays in the round.
+-- the class, or has as many as it may. 0: no worker may have any; nil: other workers may, the lane stays in the round.
 local function share_of_chunks(task, share, worker)
   local conf = lane_conf('#' .. task)
   if not conf.state then gathering[task] = false end -- the task's record is lost

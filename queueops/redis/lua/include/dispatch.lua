@@ -1,5 +1,5 @@
 -- Taking commands from the outbox: those that are due, those whose lock has ended, and who is told that there are some.
--- Those that were taken by somebody who has not said how it went.
+-- Commands whose taker did not report an outcome in time.
 local function unlock_commands()
   outbox.touched = true
   for _, cid in ipairs(try('ZRANGEBYSCORE', COMMANDS_LOCKED, '-inf', now, 'LIMIT', 0, 100) or {}) do
@@ -59,8 +59,8 @@ local function remind_of_commands()
   call('ZADD', P .. ':agenda', text(at), '~commands:')
 end
 
--- Somebody who takes what was written here: an idle worker, else one that is busy and takes it between two tasks. Whether
--- there is one, who has been heard of lately.
+-- Wakes a worker that takes what was written here: an idle one, else a busy one, which takes it between two tasks.
+-- Returns whether there is a live one.
 local function announce_commands()
   if wake_one() then return true end
   local worker = try('ZREVRANGEBYSCORE', P .. ':workers', '+inf', now - SILENT_MS, 'LIMIT', 0, 1)
@@ -70,8 +70,8 @@ local function announce_commands()
   return true
 end
 
--- The last thing that a script does which may have written commands. The caller takes those, and at most so many others
--- (-1: none at all). Answers, besides, whether something was written and nobody is there to bring it, but the caller.
+-- Last step of a script that may have written commands. The caller takes those, and at most so many others (-1: none at
+-- all). Also returns whether commands were written that only the caller can bring.
 local function close_outbox(most)
   local fresh, taken, alone = #outbox.fresh, {}, false
   if most >= 0 and (fresh > 0 or (most > 0 and call('EXISTS', COMMANDS) == 1)) then taken = take_commands(most) end

@@ -18,7 +18,7 @@ function family.activate_far(ref, parent, record, previous)
   send('activate', pool, id, parent, record.u, record.rn, unpack(more))
 end
 
--- A child of another pool waits. If it is its turn, nobody has told it, or that is still under way: it is told again.
+-- A child of another pool waits. If it is its turn, the command was lost or is still under way: it is sent again.
 function family.turn_again(id, ref, command)
   local record = read_record(id)
   if not (record and record.u == command.u and record.s == 'idle' and not record.rs) then return end

@@ -1,7 +1,7 @@
 -- What an end means beyond the record of the task or chunk.
 
 -- What may have to be known of a task that ends well beside its state, fence and name. Most have none of it; the others have
--- `m`, too: whoever leases a task, or writes such a field to one that is leased, writes that.
+-- `m`, too: a script that leases a task, or writes such a field to one that is leased, writes that.
 local MORE = { 'k', 'l', 'kp', 'wt', 'nx', 'pi', 'ex', 'to' }
 
 local function read_more(id, record)
@@ -50,7 +50,7 @@ local function note_lost(id, record, reason)
   return fingerprint
 end
 
--- Why a part that has ended is not run again by itself: nobody would count its end. Nil when it may be.
+-- Why a part that has ended is not run again by itself: its parent would not count its end. Nil when it may be.
 local function refusal_of_part(record)
   if not (record.pi and TERMINAL[record.s]) then return nil end
   if record.pp then return not record.it and 'it is part of ' .. record.pi .. ' in the pool ' .. record.pp .. ': retry that' or nil end
@@ -61,8 +61,8 @@ local function refusal_of_part(record)
     .. ': retry that, and what did not succeed in it comes again'
 end
 
--- Since when nobody knew the task's name: not since its creation, for it may have been postponed, or retried; but what
--- says that it was before that is garbage.
+-- Since when no worker knew the task's name. This is not the time of its creation: it may have been postponed or
+-- retried. A time before its creation is garbage.
 local function unknown_since(record) return max(number_of(record.uk) or now, number_of(record.c) or 0) end
 
 -- Whether a crash counts against the task: if others died with it, its delay is minus how often that was so.

@@ -52,7 +52,7 @@ local function note_whole(id, record, state)
   for _, part in ipairs({ id, record.k, record.n or '', state, root or '' }) do ended_wholes[#ended_wholes + 1] = part end
 end
 
--- Whoever waits for a task hears of its end, its parent too.
+-- Tells the end of a task to the callers that wait for it, and to its parent.
 local function tell_end(id, record, state)
   if COMPOSITE[record.k] then note_whole(id, record, state) end
   if record.wt then publish(task_key(id) .. '#done', state) end

@@ -3,7 +3,7 @@
 -- fence, and its end costs the task nothing: the worker was frozen, or the token was lost with its connection.
 local HANDED_MS, HANDED_BYTES = 2000, 16384
 
--- Whether a task may be handed over, or is to go through its lane: also when somebody follows what happens.
+-- Whether a task may be handed over. Otherwise it goes through its lane, as it does when a stream follows the events.
 local function goes_by_hand(key, lane, size)
   if size > HANDED_BYTES then return false end
   if call('EXISTS', P .. ':lanes:ready', P .. ':state:quarantined', P .. ':tail', key) > 0 then return false end

@@ -45,8 +45,8 @@ function effects.uproot(command)
   return 'OK'
 end
 
--- What has begun and nobody runs was cancelled before all of it is run again: that may come later than this, and counts no
--- more then. So it is done now: what it would do was computed from an older result.
+-- A part that has begun and does not run is cancelled before the whole is run again. That cancel may arrive after this
+-- command, and does not count then. So it is done now: the part's arguments came from an older result.
 local function cancel_before(id, child)
   if child.s == 'waiting' or child.s == 'quarantined' or LEASED[child.s] or TERMINAL[child.s] then return child end
   family.cancel(id, child, 'it is run again with all of ' .. child.pi, true)

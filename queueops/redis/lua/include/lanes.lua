@@ -19,7 +19,7 @@ local function active_key(lane)
   return P .. ':lane:' .. lane .. '#active'
 end
 
--- What is to be known of a task for its chunks, read once. `rd` says that chunks are being moved back: nobody claims.
+-- What is to be known of a task for its chunks, read once. `rd` says that chunks are being moved back: none is claimed.
 local function chunk_lane_conf(task)
   local row = fields_of(TASK .. task, 's', 'mx', 'rd', 'xw', 'n', 'xr', 'xp', 'xt', 'ro', 'l', 'p', 'un', 'me') or {}
   return { state = row[1], limit = number_of(row[2]), paused = row[1] ~= 'aggregating' or row[3], weight = 1,
@@ -108,7 +108,7 @@ local function come_back(entries)
 end
 
 -- `placed` is a lane whose entries are written already.
--- `brought` counts what workers may be woken for: not what goes to a lane that nobody may claim from.
+-- `brought` counts what workers may be woken for: not what goes to a lane that no worker may claim from.
 local function flush_lanes(placed)
   for lane, entries in pairs(lane_entries) do
     if lane ~= placed and not call_sliced('ZADD', lane_key(lane), entries) then come_back(entries) end

@@ -108,8 +108,8 @@ local function mend_whole()
   return changed, safe_call('ZCARD', chunk_set(task, whole)) - changed
 end
 
--- While an action on chunks by number comes in several calls nobody gets a chunk, and the task stays where it is. Should
--- the rest never come, the agenda ends that.
+-- An action on chunks by number may come in several calls. Until the last one, no worker gets a chunk and the task keeps
+-- its state. If the rest never comes, the agenda ends that.
 local function hold()
   if parent.s ~= 'aggregating' then return end
   local states = safe_call('HGET', task_key(task), 'rd')

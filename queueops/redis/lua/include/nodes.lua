@@ -57,7 +57,7 @@ local function write_node(node, token, emitter)
   end
   move(id, old and old.s or '', 'waiting', values.n, values.k)
   index_record(id, values.n, values.tg, number)
-  -- What was pushed needs somebody who knows its name, but for what no worker runs.
+  -- A pushed task needs a worker that knows its name, except where no worker runs it.
   if values.cc or count_minute('in|' .. values.n, 1) then safe_call('ZADD', P .. ':names', NOW, values.n) end
 end
 

@@ -13,7 +13,7 @@ local function turn_lane(task)
   touched['#' .. task] = true
 end
 
--- The chunks under this id belong to nobody any more: the agenda deletes them, a part at a time.
+-- The chunks under this id belong to no task any more: the agenda deletes them, a part at a time.
 local function abandon_chunks(id)
   turn_lane(id)
   tell_holders(id)

@@ -1,5 +1,5 @@
 -- The outbox: what a transition means for a task of another pool, as a command. The script that makes the transition writes
--- it (`send`); whoever takes it holds it for a while, applies it there by the script `command`, and says here how that went.
+-- it (`send`). The process that takes it holds it for a while, applies it there by the script `command`, and reports here.
 local COMMAND = P .. ':command:'
 local COMMANDS, COMMANDS_LOCKED, COMMANDS_DEAD = P .. ':commands', P .. ':commands_locked', P .. ':commands:dead'
 local MOST_TRIES, MOST_DEAD, UNREACHED_MS = 20, 10000, 86400000

@@ -1,5 +1,5 @@
 -- Deleting a task's chunks, a part at a time. The chunks that stand under an id belong to the record that says `ch`: the
--- task's own, or that in the trash; those of nobody are deleted by the agenda.
+-- task's own, or that in the trash. The agenda deletes chunks without a record.
 local purge_room = 500 -- chunks in one call of a script
 
 local function forget_places(task, state, numbers)

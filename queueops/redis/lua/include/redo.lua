@@ -1,7 +1,7 @@
 -- Doing one thing to all chunks of some states, a part at a time: `retry` makes them pending again, `redo` with other data,
 -- `set` with other fields in it, `drop` lets them go, `skip` counts them as done. While a task's `rd` names states that
--- are not through yet (verb:state:from when, with commas between), its lane is closed; whoever comes goes on, the agenda
--- too. `xd` is how many failed ones were let go: their score is a time and a half, or -1 where their record is lost.
+-- have not ended yet (verb:state:from when, with commas between), its lane is closed; the next call or the agenda goes on.
+-- `xd` is how many failed ones were dropped: their score is a time and a half, or -1 where their record is lost.
 local redo_room = 200 -- chunks in one call of a script; one that is edited counts for four
 local redone = {}
 local unfit = 0 -- how many were not given other data, for theirs has no fields

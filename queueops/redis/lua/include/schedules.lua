@@ -5,7 +5,7 @@ local QUEUED = P .. ':schedules:queued'
 
 local function schedule_key(id) return P .. ':schedule:' .. id end
 
--- Whether the task that a schedule created last is over, or gone; one in quarantine holds nobody up.
+-- Whether the task that a schedule created last has ended, or is gone; one in quarantine does not delay the next run.
 local function is_over(task)
   if not task then return true end
   local row = fields_of(task_key(task), 's')

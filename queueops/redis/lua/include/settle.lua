@@ -29,7 +29,7 @@ local function make_ready(id, record, number, ...)
   enter_lane(record.l or 'default', id, record.p, number)
 end
 
--- Somebody knows its name: it ran.
+-- A worker knows its name: it ran.
 local function forget_unknown(id, record)
   if record.uk then call('HDEL', task_key(id), 'uk') end
 end

@@ -1,6 +1,6 @@
 -- Composites: from a parent down to its children. What would take too long in one call goes on by the agenda.
 
--- A task that nobody runs is cancelled at once. Its parent's progress does not count it when it is the parent that ends.
+-- A task that no worker runs is cancelled at once. Its parent's progress does not count it when it is the parent that ends.
 function family.cancel(id, record, reason, with_parent, hard)
   family.shift(id, record, 'cancelled')
   leave_place(id, record)
