@@ -65,7 +65,7 @@ def cluster(store: embedded.Server, tmp_path_factory: pytest.TempPathFactory) ->
 
 @pytest.fixture
 def place(request: pytest.FixtureRequest) -> str:
-    """Where the test runs; the cluster is there before anybody looks at what a test leaves behind."""
+    """Where the test runs; the cluster is there before the leak check looks at what a test leaves behind."""
     found: str = getattr(request, "param", "")
     if found == CLUSTER:
         request.getfixturevalue("cluster")

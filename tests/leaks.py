@@ -51,7 +51,7 @@ def strays(directory: str) -> list[psutil.Process]:
             if process.pid != os.getpid() and process.environ().get("QUEUEOPS_TESTS_DATA") == directory:
                 found.append(process)
         except (psutil.Error, OSError):
-            continue  # it ended, or it is somebody else's
+            continue  # it ended, or it belongs to another user
     return found
 
 

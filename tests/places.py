@@ -46,7 +46,7 @@ def parametrize(metafunc: pytest.Metafunc) -> None:
 
 
 def free_namespace(client: Any) -> str:
-    """A name that nobody has; on a cluster one with which the pools that the tests use are on different servers."""
+    """A new name; on a cluster one with which the pools that the tests use are on different servers."""
     while True:
         name = f"t{uuid.uuid4().hex[:12]}"
         if not isinstance(client, RedisCluster):

@@ -91,7 +91,7 @@ class Playing:
                 if mine and process.status() != psutil.STATUS_ZOMBIE and name in words and "valkey-server" not in words:
                     found.append(process)
             except (psutil.Error, OSError):
-                continue  # it ended, or it is somebody else's
+                continue  # it ended, or it belongs to another user
         return found
 
     def left(self) -> list[str]:

@@ -32,7 +32,7 @@ class Handler:
 
 
 class Silent:
-    """A channel that nobody listens to."""
+    """A channel without a listener."""
 
     def progress(self, lease: Lease, done: float, total: float | None) -> None: ...
 

@@ -39,7 +39,7 @@ DATABASES["default"]["TEST"] = {"NAME": DATABASES["default"]["NAME"]}  # the pro
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
 QUEUEOPS = {
-    # The plain address of the embedded server: whoever meets it gone learns so, and does not start it again.
+    # The plain address of the embedded server: a client that finds it gone gets an error, and does not start it again.
     "URL": os.environ.get("QUEUEOPS_TESTS_URL", f"unix://{STORE / 'valkey.sock'}"),
     "NAMESPACE": os.environ.get("QUEUEOPS_TESTS_NAMESPACE", "tests"),
 }

@@ -99,7 +99,7 @@ def test_our_options_win_over_the_defaults() -> None:
 
 @pytest.fixture
 def deaf_server() -> Iterator[tuple[int, list[int]]]:
-    """A server that hangs up on whoever says something; and how often that was."""
+    """A server that closes each connection at its first bytes; and how often that was."""
     calls: list[int] = []
     with socket.create_server(("127.0.0.1", 0)) as listener:
 

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture(autouse=True)
 def quick(namespace: str, settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing takes its time, nobody has the ledger, and files go where the test finds them."""
+    """Nothing takes its time, no process holds the ledger, and files go where the test finds them."""
     settings.DEMO_STEP = 0
     settings.DATA = tmp_path
     monkeypatch.setattr(nightly, "CLOSED_FOR", 0)
@@ -68,7 +68,7 @@ def test_only_so_many_reports_are_kept(tmp_path: Path, monkeypatch: pytest.Monke
 def test_the_night_shift_mends_what_failed_a_while_ago_and_the_audit_log_tells(monkeypatch: pytest.MonkeyPatch) -> None:
     handle = share_out.using(retries=0).push(8, 0)
     run_worker()
-    assert night_shift() == {}  # somebody may want to mend it by hand
+    assert night_shift() == {}  # the user may want to repair it by hand
     monkeypatch.setattr(auditing, "PATIENCE_MS", -60_000)
     assert night_shift() == {"edit": 1}
     run_worker()

@@ -1,4 +1,4 @@
-"""A push of a task whose code workers do not find is refused or warned about, and so is a pool that nobody declared."""
+"""A push of a task whose code workers do not find is refused or warned about, and so is a pool that is not declared."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The embedded server: one for a directory, whoever starts it, however it died."""
+"""The embedded server: one for a directory, whichever process starts it, however it died."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What somebody writes who comes from another system is understood, and told in our words."""
+"""Words of other task queues are recognised, and the errors say what to write instead."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def test_an_option_of_one_push_is_answered_with_where_it_belongs(option, of_a_ta
 
 
 def test_a_decorator_that_hides_the_name_of_its_function_is_refused():
-    """Two tasks below it had one name, and whoever pushed the first one had the second one run."""
+    """Two tasks below it had one name, so a push of the first one ran the second one."""
 
     def bare(function):
         def inner(*args, **kwargs):

@@ -283,7 +283,7 @@ def test_the_end_during_an_outage_is_seen_after_it(namespace, redis_client):
     waiter = threading.Thread(target=lambda: waiter_says.append(handle.result(60)))
     waiter.start()
     wait_until(lambda: redis_client.pubsub_numsub(_channels([handle])[0])[0][1])
-    with get_broker().client.pipeline(transaction=True) as pipe:  # both at once: the message goes to nobody
+    with get_broker().client.pipeline(transaction=True) as pipe:  # both at once: the message has no receiver
         pipe.client_kill_filter(_type="pubsub")
         pipe.hset(get_broker().keys("default").task(handle.id), mapping={"s": "succeeded", "re": "7"})
         pipe.execute()

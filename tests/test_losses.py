@@ -124,7 +124,7 @@ class Failover:
 
 
 def test_a_failover_without_a_known_loss_is_logged(caplog: pytest.LogCaptureFixture) -> None:
-    """The last look is up to a round old: what came after it, nobody but the old primary knew."""
+    """The last look is up to a round old: only the old primary knew what came after it."""
     first, heir = stream("a", 1000), stream("b", 1200, taken_over="a", at=1001)
     found = Losses(cast(Any, Failover(first, first, heir, heir)))
     said = [len(caplog.messages) for _ in range(4) if found.look_at_servers(["default"]) is None]

@@ -1,4 +1,4 @@
-"""The wheel works in somebody else's Django project: apps, templates, static files, Lua, commands."""
+"""The wheel works in another Django project: apps, templates, static files, Lua, commands."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def project(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Somebody else's project, where the wheel is unpacked beside the packages of this environment."""
+    """A project of a user, where the wheel is unpacked beside the packages of this environment."""
     home = tmp_path_factory.mktemp("project")
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(home / "site")

@@ -73,7 +73,7 @@ def running(request):
 
 
 def sleeps(running) -> bool:
-    """Whether the loop waits, and somebody else may make its turn."""
+    """Whether the loop waits, so that another thread may make its turn."""
     return running.loop._executor.waiting and not running.loop._executor.awake.locked()
 
 

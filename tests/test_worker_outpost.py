@@ -130,7 +130,7 @@ def test_an_operator_who_says_stop_is_heard_there(watched):
 
 
 class Unhurried(queue.SimpleQueue):
-    """Whoever takes something from here is held up before it has noticed."""
+    """The thread that takes something from here is held up before it has noticed."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -84,7 +84,7 @@ def test_what_is_under_way_when_the_supervisor_took_over_is_given_back(station):
     handles = [tasks.add.push(1) for _ in range(2)]
     send(station, want=1)
     station.distrust()
-    send(station, want=1)  # was sent later: nobody else may have given this one back
+    send(station, want=1)  # was sent later: no other exchange may have given this one back
     assert station.receive().leases == []
     (lease,) = station.receive().leases
     assert list(station.held) == [lease.id]

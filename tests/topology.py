@@ -61,7 +61,7 @@ class Node:
 
     @contextlib.contextmanager
     def frozen(self) -> Iterator[None]:
-        """It stands still: whoever calls it gets no answer, and the connections stay."""
+        """Stop the process during the block: callers get no answer, and the connections stay."""
         self._process.send_signal(signal.SIGSTOP)
         threads = Path(f"/proc/{self._process.pid}/task")
         wait_until(lambda: all(stands_still(thread) for thread in threads.iterdir()))
@@ -82,7 +82,7 @@ class Node:
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports that nobody uses now, and that no outgoing connection is given meanwhile."""
+    """Ports that no process uses now, and that no outgoing connection is given meanwhile."""
     found: list[int] = []
     with contextlib.ExitStack() as held:
         while len(found) < count:

@@ -6,7 +6,7 @@ from typing import Any
 
 
 class Channel:
-    """Nobody looks."""
+    """Not kept: no reader of it here."""
 
     def progress(self, *_: Any) -> None:
         """Nothing is sent."""

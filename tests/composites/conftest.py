@@ -14,7 +14,7 @@ __all__ = ["desk", "desk_class", "make_desk"]
 
 @pytest.fixture(autouse=True)
 def one_number_is_broken() -> Iterator[None]:
-    """Nothing ran before a test, and it is mended for nobody else."""
+    """Nothing ran before a test, and no other test sees its repairs."""
     seen.clear()
     yield
     broken.clear()

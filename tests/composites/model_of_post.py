@@ -208,7 +208,7 @@ class PostModel(Model):
         return None
 
     def put_off(self, letter: Letter, *, silent: bool = False) -> None:
-        """It is tried later, or never; whoever was silent may have been anything."""
+        """It is tried later, or never; a silent process may have done anything."""
         letter.tries += 1
         letter.place = "dead" if letter.tries >= MOST_TRIES and not silent else "later"
 

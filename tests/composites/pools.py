@@ -15,7 +15,7 @@ HOME = "default"
 
 
 class Pools:
-    """Desks by pool, and the post between them. Nobody works there: unless it `brings` them, commands wait."""
+    """Desks by pool, and the post between them. No worker runs there: unless it `brings` them, commands wait."""
 
     def __init__(self, broker: RedisBroker, *names: str, brings: bool = False) -> None:
         self.broker = broker
@@ -77,7 +77,7 @@ class Pools:
         return count
 
     def unlock(self, *names: str) -> None:
-        """Whoever took commands of these pools died; the time of their locks, and of the next try, has come."""
+        """The processes that took commands of these pools died; their locks, and the waits for a retry, are over."""
         for desk in (self.desks[name] for name in names):
             if taken := desk.client.zrange(desk.keys.commands_locked, 0, -1):
                 desk.client.zadd(desk.keys.commands_locked, dict.fromkeys(taken, 1))

@@ -31,7 +31,7 @@ async def client() -> AsyncIterator[str]:
 
 
 def session() -> Any:
-    """Something that anybody can open."""
+    """A sync dependency."""
     events.append("open")
     yield "session"
     events.append("closed")

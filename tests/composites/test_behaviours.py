@@ -3,7 +3,7 @@
 Each behaviour has one test, or several that assert it together; of these the first one stands for it alone.
 
 Where ours is another on purpose: of what is cancelled the whole is told first, then its parts; a part can be cancelled
-by itself and counts as failed; retries are the attempts after the first; a task is found where nobody knows its class.
+by itself and counts as failed; retries are the attempts after the first; a task of an unknown class is found.
 """
 
 from __future__ import annotations

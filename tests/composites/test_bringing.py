@@ -1,4 +1,4 @@
-"""Where no worker is, commands are brought by whoever wrote them: at once, and as far as it goes well."""
+"""Where no worker is, the process that wrote commands brings them: at once, and as far as it goes well."""
 
 from __future__ import annotations
 

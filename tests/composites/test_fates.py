@@ -157,13 +157,13 @@ class Fates(RuleBasedStateMachine):
 
     @rule(pool=pools_, most=st.sampled_from([1, 2, 100]))
     def take(self, pool: str, most: int) -> None:
-        """Somebody takes what is due."""
+        """A process takes what is due."""
         self.held = (self.held + self.pools.take(pool, most))[-20:]
 
     @precondition(lambda self: self.held)
     @rule(pick=picks, times=st.sampled_from([1, 1, 2]))
     def apply(self, pick: int, times: int) -> None:
-        """What somebody has taken is applied, perhaps twice, perhaps long after others have done so."""
+        """What a process has taken is applied, perhaps twice, perhaps long after others have done so."""
         command = self.held[-1 - pick % len(self.held)]
         told = [told for _ in range(times) for told in self.pools.apply(command)]
         self.answers = [*self.answers, *((command.pool, each) for each in told)][-20:]
@@ -177,7 +177,7 @@ class Fates(RuleBasedStateMachine):
 
     @rule(pool=pools_)
     def let_locks_end(self, pool: str) -> None:
-        """Whoever took commands said nothing in time, for it is dead or late: they come again."""
+        """A process that took commands reported nothing in time, because it is dead or late: they come again."""
         self.pools.unlock(pool)
 
     # The end

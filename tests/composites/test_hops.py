@@ -1,6 +1,6 @@
 """What one hop of a chain costs: calls to the store, one after the other, from a part's end to the turn of the next.
 
-Those that go to several pools at the same time are one. Nobody waits for a clock.
+Those that go to several pools at the same time are one. No test waits for a clock.
 """
 
 from __future__ import annotations

@@ -59,7 +59,7 @@ def test_a_lost_composite_ends_its_parent_and_what_waited_in_it(desk: Desk) -> N
     assert desk.state("c") == "failed"
     assert desk.client.zscore(desk.keys.state("quarantined"), "g")
     desk.client.delete(f"{desk.keys.task('g')}#children", f"{desk.keys.task('g')}#open")
-    assert desk.drain() == ["a", "x", "y"]  # what had begun runs on, and nobody waits for it
+    assert desk.drain() == ["a", "x", "y"]  # what had begun runs on, and no part waits for it
     desk.check()
     desk.told("discard", "g")
 

@@ -98,7 +98,7 @@ class Post(RuleBasedStateMachine):
 
     @rule(pick=picks)
     def lose_a_parent(self, pick: int) -> None:
-        """A part in another pool is that of somebody else by now: whoever speaks to it speaks to one that is gone."""
+        """A part in another pool belongs to another parent by now: commands to it go to one that is gone."""
         away = (node for node in self.model.nodes.values() if self.model.part(node.id).is_away and not node.is_over)
         node = self.one_of((each for each in away if each.parent in ROOTS), pick)
         if node and pick % 5 == 0:
@@ -149,7 +149,7 @@ class Post(RuleBasedStateMachine):
 
     @rule(pool=pools_, most=st.sampled_from([1, 2, 100]))
     def take(self, pool: str, most: int) -> None:
-        """Somebody takes what is due."""
+        """A process takes what is due."""
         due = [letter for letter in self.model.letters if (letter.pool, letter.place) == (pool, "due")]
         taken = self.take_up(self.pools.take(pool, most))
         assert len(taken) <= len(due)
@@ -175,7 +175,7 @@ class Post(RuleBasedStateMachine):
     @precondition(lambda self: self.held)
     @rule(pick=picks, times=st.sampled_from([1, 1, 2]))
     def apply(self, pick: int, times: int) -> None:
-        """What somebody has taken is applied, perhaps twice, perhaps long after others have done so."""
+        """What a process has taken is applied, perhaps twice, perhaps long after others have done so."""
         command, letter = self.held[-1 - pick % len(self.held)]
         for _ in range(times):
             (told,) = self.pools.apply(command)
@@ -206,7 +206,7 @@ class Post(RuleBasedStateMachine):
 
     @rule(pool=pools_, die=st.booleans())
     def let_locks_end(self, pool: str, die: bool) -> None:
-        """Whoever took commands said nothing in time, for it is dead or late: they come again."""
+        """A process that took commands reported nothing in time, because it is dead or late: they come again."""
         self.held = [(command, letter) for command, letter in self.held if not (die and letter.pool == pool)]
         desk = self.pools[pool]
         for name in desk.client.zrange(desk.keys.commands_locked, 0, -1):
@@ -228,7 +228,7 @@ class Post(RuleBasedStateMachine):
     @precondition(lambda self: self.model.letters)
     @rule(pick=picks, verb=st.sampled_from(["requeue", "drop"]))
     def redeliver(self, pick: int, verb: str) -> None:
-        """An operator has one tried at once, or drops it; but not what somebody has taken."""
+        """An operator has one tried at once, or drops it; but not one that a process has taken."""
         self.operate(self.model.letters[pick % len(self.model.letters)], verb)
 
     def operate(self, letter: Letter, verb: str) -> None:

@@ -1,4 +1,4 @@
-"""All orders of a race about one task of a composite leave one end of each, whoever comes first."""
+"""All orders of a race about one task of a composite leave one end of each, whichever call comes first."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ def log_in() -> str:
 
 
 def watch(page: Page, url: str, complaints: list[str]) -> None:
-    """Take down errors of scripts, broken rules of the policy, and requests to anybody else."""
+    """Take down errors of scripts, broken rules of the policy, and requests to other hosts."""
 
     def heard(kind: str, text: str) -> None:
         if kind == "error" and not text.startswith(("Failed to load resource", "Response Status Error")):

@@ -44,7 +44,7 @@ def collected(settings: Any) -> None:
 
 @pytest.fixture
 def client_of(db: None) -> Callable[..., Client]:
-    """A browser in which a member of a group is logged in; without a group, somebody who may nothing."""
+    """A browser in which a member of a group is logged in; without a group, a user without permissions."""
 
     def make(group: str = "", **options: Any) -> Client:
         user, _ = User.objects.get_or_create(username=group or "nobody")

@@ -1,4 +1,4 @@
-"""A stand-in for the engine's answers: a small system in which every text can be chosen, also by somebody hostile."""
+"""A stand-in for the engine's answers: a small system in which every text can be chosen, also by an attacker."""
 
 from __future__ import annotations
 

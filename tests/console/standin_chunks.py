@@ -1,4 +1,4 @@
-"""A stand-in for what the engine answers about chunks; every text in it can be chosen, also by somebody hostile."""
+"""A stand-in for what the engine answers about chunks; every text in it can be chosen, also by an attacker."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ class ScheduleWorld:
         return "task-1"
 
     def install(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Answer and act in the engine's place; what a form says is judged by nobody."""
+        """Answer and act in the engine's place, without a check of what a form says."""
         for name in ("schedules", "schedule", "next_runs", "schedulable", "unkept_schedules"):
             monkeypatch.setattr(inspect, name, getattr(self, name))
         monkeypatch.setattr(control, "check_schedule", lambda *values, **named: None)

@@ -1,4 +1,4 @@
-"""Somebody else wrote to one key of one pool: every page and every question names it, and shows all else."""
+"""Another program wrote to one key of one pool: every page and every question names it, and shows all else."""
 
 from __future__ import annotations
 

@@ -219,7 +219,7 @@ def test_a_store_that_does_not_answer_is_a_page_that_says_so(
     assert administrator.get("/ops/audit/").status_code == 200
     assert administrator.get("/ops/_overview", headers={"HX-Request": "true"}).status_code == 503
     assert administrator.post("/ops/tasks/x/_run_now", {"pool": "default"}).status_code == 503
-    assert AuditEntry.objects.get().outcome == "unknown"  # nobody knows whether the store heard of it
+    assert AuditEntry.objects.get().outcome == "unknown"  # it is not known whether the store got it
 
 
 def test_what_has_succeeded_runs_again_only_after_a_question(desk: Desk, operator: Client) -> None:

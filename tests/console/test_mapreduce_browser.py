@@ -134,7 +134,7 @@ def test_ticked_chunks_stay_ticked_and_in_their_places(open_chunks: Open, handle
 
 
 def handle_chunks(page: Page) -> None:
-    """Somebody else retries chunk 3, and it is done."""
+    """Another user retries chunk 3, and it is done."""
     from queueops import control
 
     assert control.retry_chunks("doubles", [3]).changed == 1

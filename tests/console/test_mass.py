@@ -284,7 +284,7 @@ def test_two_who_go_on_at_once_count_each_task_once(
     done = control.retry
 
     def overtaken(ids: list[str], **named: str) -> list[Row]:
-        """Somebody else goes on with the same tasks just before."""
+        """Another request goes on with the same tasks just before."""
         monkeypatch.setattr(control, "retry", done)
         go_on(operator)
         return done(ids, **named)
@@ -319,7 +319,7 @@ def test_what_each_of_two_did_of_one_step_is_counted(
     done = control.retry
 
     def halved(ids: list[str], **named: str) -> list[Row]:
-        """One task is ours, then somebody else goes on with both."""
+        """One task is ours, then another request goes on with both."""
         monkeypatch.setattr(control, "retry", done)
         first = done(ids[:1], **named)
         go_on(operator)
@@ -341,7 +341,7 @@ def test_two_who_take_back_at_once_count_each_task_once(
     done = control.move
 
     def overtaken(ids: list[str], *lane: str, **named: str) -> list[Row]:
-        """Somebody else takes all of the rest back just before."""
+        """Another request takes all of the rest back just before."""
         monkeypatch.setattr(control, "move", done)
         go_on(operator)
         return done(ids, *lane, **named)

@@ -64,7 +64,7 @@ def test_a_step_that_somebody_is_doing_meanwhile_is_taken_back_with_the_others(
     done = control.cancel
 
     def overtaken(ids: list[str], *values: str, **named: str) -> list[Row]:
-        """In the middle of the step somebody else undoes it."""
+        """In the middle of the step another user undoes it."""
         monkeypatch.setattr(control, "cancel", done)
         first = done(ids[:1], *values, **named)
         page = operator.post(f"/ops/audit/{whole.pk}/_undo", follow=True).content.decode()

@@ -22,7 +22,7 @@ from tests.waiting import wait_until
 
 LEASE, GRACE = 1.5, 3.0
 UNHURRIED = 60
-"""A lease so long that nobody takes a task from a process that is only slow, nor before those who judge a dead one."""
+"""A lease so long that no worker takes a task from a slow process, or before a dead one is judged."""
 
 
 class Bench:

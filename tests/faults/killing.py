@@ -21,7 +21,7 @@ WORKERS, TREES = 2, 16
 
 
 class Channel:
-    """Nobody looks at progress."""
+    """Progress is not kept: no test reads it."""
 
     def progress(self, *_: Any) -> None:
         """Nothing is sent."""
@@ -100,7 +100,7 @@ def work(name: str, tells: int) -> None:
     while True:
         leases = broker.exchange("default", name, want=3, settle=settled).leases
         if tells:
-            os.close(tells)  # whoever listens hears the end
+            os.close(tells)  # the listener reads the end of the file
             tells = 0
         settled = [run(lease, Channel()) for lease in leases]
         if not leases:

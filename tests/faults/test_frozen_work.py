@@ -108,7 +108,7 @@ def test_composites_go_on_over_the_other_pools(bench: Bench, layout: Layout) -> 
 def test_an_action_is_answered_though_what_it_means_for_another_pool_cannot_be_told(
     bench: Bench, layout: Layout
 ) -> None:
-    """No worker is there to tell it, so whoever acts does; the rest is left to a watchdog."""
+    """No worker is there to bring the command, so the process that acts does; a watchdog brings the rest."""
     home, _ = layout.well
     parts = [tasks.echo.using(pool=pool).si(1) for pool in (home, layout.frozen)]
     handles = [group(*parts).using(pool=home).push() for _ in range(3)]

@@ -102,7 +102,7 @@ def test_a_task_that_ends_while_the_server_is_away_is_settled_later(bench: Bench
 
 
 def test_a_task_that_an_outage_has_stopped_runs_again(bench: Bench, own_store: embedded.Server) -> None:
-    """An async task is stopped when its lease may be another's; nobody has it, so its own end must not count."""
+    """An async task is stopped when its lease may be another's; no worker has it, so its own end must not count."""
     bench.worker()
     bench.ledger.close("end")
     handle = tasks.wait_at_gate_later.push("end")

@@ -168,7 +168,7 @@ def test_writes_that_a_failover_lost_are_told(bench: Bench, pair: tuple[topology
     assert primary.client.wait(1, 10_000) == 1
     with replica.frozen():
         assert primary.client.execute_command("CLIENT", "KILL", "TYPE", "replica") == 1
-        tasks.work.push_many([()] * 30)  # acknowledged, and nobody else has them
+        tasks.work.push_many([()] * 30)  # acknowledged, and no other server has them
         wait_until(lambda: watched() == 50, 60, bench.say)
         primary.kill()
     (text,) = wait_until(losses, 120, bench.say)

@@ -26,7 +26,7 @@ def fsck(*words: str) -> tuple[int, str]:
 
 @pytest.fixture
 def damaged(desk: Desk) -> Desk:
-    """A task that is in no lane: nobody would ever run it."""
+    """A task that is in no lane: no worker would ever run it."""
     desk.push("a", "b")
     desk.client.zrem(desk.keys.lane("default"), "a")
     return desk

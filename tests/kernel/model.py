@@ -358,7 +358,7 @@ class Model:
         """Its retention is another."""
 
     def set_lane(self, lane: str, limit: int | None, paused: bool, rated: bool) -> None:
-        """An operator's; who holds its slots is counted anew, and of a lost record nobody knows the lane any more.
+        """An operator's; who holds its slots is counted anew. The lane of a lost record is not known any more.
 
         A rate begins with one token; to set it again gives none.
         """

@@ -1,4 +1,4 @@
-"""Somebody else wrote to a key of ours: an error that names it, no task lost, and work that goes on where it can."""
+"""Another program wrote to a key of ours: an error that names it, no task lost, and work that goes on where it can."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The counter of a pool gives out each number once, whatever somebody else writes there."""
+"""The counter of a pool gives out each number once, whatever another program writes there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Outages and clocks: nobody's lease is taken because the time jumped or Redis was away."""
+"""Outages and clocks: no lease is taken away because the time jumped or Redis was away."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ def desk(make_desk: MakeDesk) -> Desk:
 
 
 def clock(desk: Desk) -> dict[str, int]:
-    """When the pool last heard of anybody, and until when it takes nothing."""
+    """When the pool last heard of a worker or a watchdog, and until when it takes nothing."""
     return {field.decode(): int(value) for field, value in desk.client.hgetall(desk.keys.clock).items()}
 
 
 def beat_was(desk: Desk, ago_ms: int) -> None:
-    """The pool last heard of anybody so long ago; negative: the clock has been set back since."""
+    """The pool last heard of a worker or a watchdog so long ago; negative: the clock has been set back since."""
     desk.client.hset(desk.keys.clock, "beat", desk.now() - ago_ms)
 
 

@@ -1,4 +1,4 @@
-"""Who is woken, and when: never fewer than there is work for, and nobody in vain."""
+"""Which workers are woken, and when: never fewer than there is work for, and none in vain."""
 
 from __future__ import annotations
 

@@ -113,7 +113,7 @@ class MapReduceKernel(RuleBasedStateMachine):
         self.forget_useless_twins()
 
     def forget_useless_twins(self) -> None:
-        """A second run of what is ready again goes when somebody comes across it."""
+        """A second run of what is ready again goes when a worker comes across it."""
         for task in self.model.tasks.values():
             for chunk in task.of("pending"):
                 if chunk.twin and chunk.twin.state == "pending" and not self.desk.chunk(f"{chunk.number}~", task.id):

@@ -1,4 +1,4 @@
-"""Code as users write it. Nobody runs it: mypy and pyright check it, and each `assert_type` is an assertion."""
+"""Code as users write it. It is never run: mypy and pyright check it, and each `assert_type` is an assertion."""
 
 from __future__ import annotations
 

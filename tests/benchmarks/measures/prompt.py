@@ -1,4 +1,4 @@
-"""How promptly an idle installation does what it has to do at a time, or tells whoever waits."""
+"""How promptly an idle installation does what is due, or tells a caller that waits."""
 
 import json
 import subprocess

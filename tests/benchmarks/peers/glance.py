@@ -60,7 +60,7 @@ def main() -> None:
 
 
 def signed_in() -> Client:
-    """The console with a database of its own, as somebody who may do everything."""
+    """The console with a database of its own, as a user with every permission."""
     Path(os.environ["QUEUEOPS_DATA"]).mkdir(exist_ok=True, mode=0o700)
     call_command("migrate", verbosity=0)
     console = Client(SERVER_NAME="localhost")
