@@ -12,6 +12,7 @@ import redis
 from django.conf import settings as django_settings
 
 from queueops import registry
+from queueops.events import hub as hubs
 from queueops.kinds import discovery
 from queueops.redis import embedded
 from queueops.redis.broker import close_brokers
@@ -99,6 +100,13 @@ def namespace(redis_client: redis.Redis, settings: Any, monkeypatch: pytest.Monk
     monkeypatch.setenv("QUEUEOPS_TESTS_NAMESPACE", name)
     yield name
     close_brokers()
+
+
+@pytest.fixture
+def hubs_end() -> Iterator[None]:
+    """No thread that reads events is left behind."""
+    yield
+    hubs.close()
 
 
 @pytest.fixture(autouse=True)

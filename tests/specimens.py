@@ -5,11 +5,12 @@ A kind of key that is new in ``queueops.redis.keys.KINDS`` has no example here: 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from queueops.contracts import Conflict, Node, Outcome, Push
-from queueops.redis.broker import RedisBroker
+from queueops.redis.broker import RedisBroker, get_broker
 from queueops.redis.keys import KINDS
 from queueops.schedule_records import ScheduleDefinition
 from tests.composites.trees import Tree, chain_of, group_of, nodes_of
@@ -157,6 +158,17 @@ class Specimens(ChunkDesk):
         self.client.delete(key)
         VALUES[value](self.client, key)
         return key
+
+
+@contextmanager
+def specimens() -> Iterator[Specimens]:
+    """A pool with an example of every kind of key, beside one that is well; the store is empty at the end."""
+    desk = Specimens(get_broker())
+    try:
+        desk.arrange()
+        yield desk
+    finally:
+        desk.client.flushall()
 
 
 def plant_in(desk: Specimens, tree: Tree) -> None:

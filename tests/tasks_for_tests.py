@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from queueops import Depends, Retry, current, task
+from queueops import Chain, Depends, Iterator, MapReduce, Retry, current, task
 
 opened: list[str] = []
 
@@ -188,3 +188,30 @@ def speak_german() -> str:
 async def speak_german_later() -> str:
     """The same, on the loop."""
     return speak_german()
+
+
+class Letters(MapReduce):
+    """Counts the letters of words."""
+
+    def map(self, *words):
+        yield from words
+
+    def process(self, chunk):
+        return len(chunk)
+
+    def reduce(self, results):
+        return sum(results)
+
+
+class Sum(Chain):
+    """Adds three numbers."""
+
+    def init(self, a, b, c):
+        return [add.s(a, b), add.s(c)]
+
+
+class Nothing(Iterator):
+    """Emits nothing."""
+
+    def iterate(self, state):
+        return None

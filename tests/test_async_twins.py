@@ -11,13 +11,14 @@ from django.core.exceptions import SynchronousOnlyOperation
 from django.db import connections, transaction
 
 import queueops
-from queueops import BadArguments, Chain, MapReduce, QueueOpsError
+from queueops import BadArguments, QueueOpsError
 from queueops.errors import BadOption
 from queueops.kinds.batches import BATCH
 from queueops.kinds.parts import Part
 from queueops.redis.broker import get_broker
 from queueops.testing import run_worker
 from tests import tasks_for_tests as tasks
+from tests.tasks_for_tests import Letters, Sum
 
 
 def test_async_code_asks_and_acts_without_blocking(namespace):
@@ -81,26 +82,6 @@ def test_waiting_on_the_event_loop_is_refused_with_what_to_write(namespace, monk
     monkeypatch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "1")
     assert asyncio.run(main()) == 2
     assert handle.result(timeout=0) == 2
-
-
-class Letters(MapReduce):
-    """Counts the letters of words."""
-
-    def map(self, *words):
-        yield from words
-
-    def process(self, chunk):
-        return len(chunk)
-
-    def reduce(self, results):
-        return sum(results)
-
-
-class Sum(Chain):
-    """Adds three numbers."""
-
-    def init(self, a, b, c):
-        return [tasks.add.s(a, b), tasks.add.s(c)]
 
 
 def test_many_calls_are_pushed_from_async_code(namespace):

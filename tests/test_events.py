@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import Counter
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -17,16 +16,10 @@ from queueops.events import hub as hubs
 from queueops.redis.broker import get_broker
 from queueops.testing import eager, run_worker
 from tests.tasks_for_tests import add, fail, give_up
+from tests.waiting import until_end
 
-pytestmark = pytest.mark.usefixtures("namespace")
+pytestmark = pytest.mark.usefixtures("hubs_end", "namespace")
 STEPS = ("now", "gap", "end", "progress", "state", "log")
-
-
-@pytest.fixture(autouse=True)
-def hubs_end() -> Iterator[None]:
-    """No thread is left behind."""
-    yield
-    hubs.close()
 
 
 @task(name="tests.events.talk")
@@ -41,16 +34,6 @@ def walk(count: int) -> None:
     """Say how far it is; the total is known."""
     current().progress(count)
     current().log("half way")
-
-
-def until_end(stream: events.EventStream) -> list[Event]:
-    """What comes up to the end of a task."""
-    found = []
-    for event in stream:
-        found.append(event)
-        if event.is_end:
-            break
-    return found
 
 
 def told(found: list[Event]) -> list[tuple[str, str]]:
@@ -126,21 +109,11 @@ def test_by_its_root_all_that_descends_from_a_task_is_told_and_nothing_else() ->
     with events.follow(root=whole) as stream:
         add.push(7)
         run_worker()
-        found = until_end_of(stream, whole.id)
+        found = until_end(stream, whole.id)
     ends = [event for event in found if event.kind == "end"]
     assert [event.name for event in ends] == ["tests.tasks_for_tests.add"] * 3 + ["group", "chain"]
     assert {event.root for event in found} == {whole.id}
     assert [(event.done, event.total) for event in found if event.id == whole.id] == [(0, 3), (1, 3), (2, 3), (3, 3)]
-
-
-def until_end_of(stream: events.EventStream, task_id: str) -> list[Event]:
-    """What comes up to the end of this task."""
-    found = []
-    for event in stream:
-        found.append(event)
-        if event.is_end and event.id == task_id:
-            break
-    return found
 
 
 def test_by_name_all_tasks_of_a_name_are_told() -> None:

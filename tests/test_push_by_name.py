@@ -8,7 +8,7 @@ import datetime as dt
 import pytest
 
 import queueops
-from queueops import Chain, Iterator, MapReduce, chain, registry, task, task_named
+from queueops import chain, registry, task, task_named
 from queueops.errors import BadArguments, BadId, BadOption, IdInUse, NotEncodable, UnknownOption, UnknownTask
 from queueops.redis.broker import get_broker
 from queueops.retry import Retry
@@ -16,6 +16,7 @@ from queueops.states import State
 from queueops.task_errors import CodeElsewhere
 from queueops.testing import eager, run_worker
 from tests import tasks_for_tests as tasks
+from tests.tasks_for_tests import Letters, Nothing, Sum
 
 FAR = "shop.tasks.bill"
 
@@ -91,33 +92,6 @@ def test_what_this_process_knows_is_pushed_as_by_its_task(namespace, code):
     with pytest.raises(BadArguments, match="'number' must be given"):
         queueops.push(FAR)
     assert queueops.push(tasks.mail.name, 42).id == "mail:42"
-
-
-class Letters(MapReduce):
-    """Counts the letters of words."""
-
-    def map(self, *words):
-        yield from words
-
-    def process(self, chunk):
-        return len(chunk)
-
-    def reduce(self, results):
-        return sum(results)
-
-
-class Sum(Chain):
-    """Adds three numbers."""
-
-    def init(self, a, b, c):
-        return [tasks.add.s(a, b), tasks.add.s(c)]
-
-
-class Nothing(Iterator):
-    """Emits nothing."""
-
-    def iterate(self, state):
-        return None
 
 
 @pytest.mark.parametrize("at_once", [True, False])

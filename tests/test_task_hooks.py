@@ -8,12 +8,12 @@ from collections.abc import Iterable
 from typing import Any
 
 import pytest
-from django.core.exceptions import MiddlewareNotUsed
 
 from queueops import Iterator, MapReduce, current, registry, task, task_succeeded
 from queueops.checks import check_environment
 from queueops.errors import BadOption, TaskFailed
 from queueops.testing import eager, run_worker
+from tests.middlewares_for_tests import AsyncDoubling, Unused
 
 seen: list[str] = []
 
@@ -55,23 +55,6 @@ def noting(word: str) -> Any:
 inner, outer, everywhere = noting("inner"), noting("outer"), noting("everywhere")
 
 
-class Doubling:
-    """Doubles the result, on the loop."""
-
-    def __init__(self, get_result):
-        self.get_result = get_result
-
-    async def __call__(self, run):
-        return await self.get_result(run) * 2
-
-
-class Unused:
-    """Is not used."""
-
-    def __init__(self, get_result):
-        raise MiddlewareNotUsed
-
-
 def test_its_own_middlewares_are_within_those_of_the_settings(settings):
     settings.QUEUEOPS = settings.QUEUEOPS | {"MIDDLEWARE": [f"{__name__}.everywhere"]}
 
@@ -103,7 +86,7 @@ def test_its_own_middlewares_are_of_either_sort(namespace, is_async):
     async def later():
         return 3
 
-    one = task(name="hooks.one", middleware=[Doubling, inner])(later if is_async else plain)
+    one = task(name="hooks.one", middleware=[AsyncDoubling, inner])(later if is_async else plain)
     handle = one.push()
     run_worker()
     assert handle.result(timeout=0) == 6
@@ -202,7 +185,7 @@ def test_a_text_of_the_encoder_is_read_as_that_text(namespace):
 
 
 def test_the_encoder_comes_after_the_middlewares_and_before_the_signal(namespace):
-    one = task(name="hooks.order", middleware=[Doubling], encoder=str)(lambda: 4)
+    one = task(name="hooks.order", middleware=[AsyncDoubling], encoder=str)(lambda: 4)
     told = []
     task_succeeded.connect(lambda result, **_: told.append(result), sender=one, weak=False, dispatch_uid="hooks")
     try:

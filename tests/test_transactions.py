@@ -12,11 +12,12 @@ from asgiref.sync import async_to_sync, sync_to_async
 from django.db import connections, transaction
 from django.test import TestCase
 
-from queueops import Chain, MapReduce, chain, current, group, registry, task, task_named, warn_once
+from queueops import chain, current, group, registry, task, task_named, warn_once
 from queueops.conf import read_settings
 from queueops.errors import BadArguments
 from queueops.testing import eager, run_worker
 from tests import tasks_for_tests as tasks
+from tests.tasks_for_tests import Letters, Sum
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -38,26 +39,6 @@ def warn(namespace, settings):
     settings.QUEUEOPS = settings.QUEUEOPS | {"TRANSACTIONS": "warn"}
 
 
-class Letters(MapReduce):
-    """Counts letters."""
-
-    def map(self, *words):
-        yield from words
-
-    def process(self, chunk):
-        return len(chunk)
-
-    def reduce(self, results):
-        return sum(results)
-
-
-class Sum(Chain):
-    """Adds three numbers."""
-
-    def init(self):
-        return [tasks.add.s(1, 2), tasks.add.s(3)]
-
-
 WAYS = {
     "push": lambda: tasks.add.push(1),
     "postpone": lambda: tasks.add.postpone(60, 1),
@@ -69,7 +50,7 @@ WAYS = {
     "chain": lambda: chain(tasks.add.s(1), tasks.add.s(2)).push(),
     "group": lambda: group(tasks.add.s(1)).push_on_commit(),
     "class": lambda: Letters.push("a"),
-    "template": lambda: Sum.push(),
+    "template": lambda: Sum.push(1, 2, 3),
 }
 
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from queueops.events import Event, EventStream
 
 
 def wait_until(
@@ -21,6 +24,16 @@ def wait_until(
             state = say() if callable(say) else say
             raise AssertionError(f"not so within {timeout:g} s; the last answer was {found!r}; {state}")
         time.sleep(every)
+
+
+def until_end(stream: EventStream, task_id: str = "") -> list[Event]:
+    """What comes up to the end of a task: of any, or of this one."""
+    found = []
+    for event in stream:
+        found.append(event)
+        if event.is_end and task_id in ("", event.id):
+            break
+    return found
 
 
 def stands_still(thread: Path) -> bool:

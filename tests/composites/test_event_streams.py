@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from queueops import chain, events, group
-from queueops.events import hub as hubs
 from queueops.redis.broker import get_broker
 from queueops.testing import run_worker
 from tests.composites.work import tell
+from tests.waiting import until_end
 
-pytestmark = pytest.mark.usefixtures("namespace")
-
-
-@pytest.fixture(autouse=True)
-def hubs_end() -> Iterator[None]:
-    """No thread is left behind."""
-    yield
-    hubs.close()
+pytestmark = pytest.mark.usefixtures("hubs_end", "namespace")
 
 
 def test_by_its_root_a_composite_is_followed_through_all_pools() -> None:
@@ -58,13 +49,3 @@ def test_a_lost_connection_is_a_gap_for_every_stream_and_each_goes_on() -> None:
         kinds = [event.kind for event in until_end(stream)]
         assert kinds[-1] in ("end", "now")
         stream.close()
-
-
-def until_end(stream: events.EventStream) -> list[events.Event]:
-    """What comes up to the end."""
-    found = []
-    for event in stream:
-        found.append(event)
-        if event.is_end:
-            break
-    return found

@@ -9,9 +9,8 @@ import pytest
 from django.core.management import call_command
 from django.test import Client
 
-from queueops.redis.broker import get_broker
 from queueops.redis.keys import KINDS
-from tests.specimens import SICK, VALUES, Specimens
+from tests.specimens import SICK, VALUES, Specimens, specimens
 
 pytestmark = pytest.mark.django_db
 LISTS = (
@@ -30,10 +29,8 @@ QUESTIONS = (["status"], ["list"], ["why", "l"], ["fsck"])
 @pytest.fixture
 def desk(namespace: str) -> Iterator[Specimens]:
     """A pool with an example of every kind of key, beside one that is well."""
-    desk = Specimens(get_broker())
-    desk.arrange()
-    yield desk
-    desk.client.flushall()
+    with specimens() as desk:
+        yield desk
 
 
 def ask(*words: str) -> str:

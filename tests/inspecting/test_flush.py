@@ -12,30 +12,14 @@ import redis
 from django.core.management import call_command
 from django.core.management.base import CommandError
 
-from queueops import Iterator, MapReduce, Schedule, chain, control, inspect, schedules
+from queueops import Schedule, chain, control, inspect, schedules
 from queueops.control import PoolInUse
 from queueops.redis.broker import get_broker
 from queueops.testing import run_worker
 from tests import tasks_for_tests as tasks
 from tests.inspecting.test_why import beat
 from tests.kernel.desk import Desk
-
-
-class Letters(MapReduce):
-    """Counts letters."""
-
-    def map(self, *words: str) -> Any:
-        yield from words
-
-    def process(self, chunk: str) -> int:
-        return len(chunk)
-
-
-class Nothing(Iterator):
-    """Emits nothing."""
-
-    def iterate(self, state: Any) -> None:
-        return None
+from tests.tasks_for_tests import Letters, Nothing
 
 
 def fill() -> None:

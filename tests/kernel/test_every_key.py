@@ -10,12 +10,11 @@ import pytest
 from queueops import inspect
 from queueops.contracts import Conflict, Extend, Outcome
 from queueops.errors import BrokenPool
-from queueops.redis.broker import get_broker
 from queueops.redis.keys import KINDS
 from queueops.watchdog import Watchdog
 from tests.composites.trees import group_of
 from tests.kernel.desk import NEVER_MS
-from tests.specimens import EXAMPLES, NEIGHBOURS, VALUES, WELL, Shelf, Specimens, plant_in
+from tests.specimens import EXAMPLES, NEIGHBOURS, VALUES, WELL, Shelf, Specimens, plant_in, specimens
 
 BLOCKING = {"agenda", "lanes:ready"}
 """Without these no task of the pool is claimed: each call names the key, and the tasks run once it is gone."""
@@ -84,10 +83,8 @@ def make_all_due(desk: Specimens) -> None:
 @pytest.fixture
 def desk(namespace: str) -> Iterator[Specimens]:
     """A pool with an example of every kind of key."""
-    desk = Specimens(get_broker())
-    desk.arrange()
-    yield desk
-    desk.client.flushall()
+    with specimens() as desk:
+        yield desk
 
 
 @pytest.fixture
