@@ -108,13 +108,19 @@ class Kernel(RuleBasedStateMachine):
         """Push several. An id without a record is left alone until it was found out (see `create` in the model)."""
         lost = [key for key, task in self.model.broken.items() if task.state != "quarantined"]
         batch = [push for push in batch if push.id not in lost or push.id in self.model.garbage]
-        may = len(batch) == 1 and self.model.may_be_handed(batch[0])
         waiting = self.desk.client.zrange(self.desk.keys.idle, -1, -1)
+        known = len(batch) == 1 and not self.is_unable(waiting, batch[0].name)
+        may = known and self.model.may_be_handed(batch[0])
         answers = self.desk.broker.push(batch)
         expected = self.model.push(batch)
         assert [answer.word for answer in answers] == expected, f"{answers}, expected {expected}"
         for worker in waiting:
             self.take_token(worker.decode(), may)
+
+    def is_unable(self, waiting: list[bytes], name: str) -> bool:
+        """Whether the worker that waits has said that it does not know this name."""
+        keys = [f"{self.desk.keys.prefix}:unable:{worker.decode()}" for worker in waiting]
+        return any(self.desk.client.sismember(key, name) for key in keys)
 
     def take_token(self, worker: str, may: bool) -> None:
         """What the push woke a worker with. Where a record was lost, something else may be ready, or put aside."""
