@@ -26,7 +26,7 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, request: HttpRequest) -> Self:
-        """From the query of a request; what is no number counts as not given."""
+        """From the query of a request; a value that is not a number counts as not given."""
         get = request.GET.get
         state = get("state")
         return cls(

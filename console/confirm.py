@@ -25,7 +25,7 @@ def need(count: int, *, irreversible: bool, far_reaching: bool = False) -> Need:
 
 
 def is_confirmed(needed: Need, count: int, sent: Mapping[str, str]) -> bool:
-    """Whether the form that was sent holds the confirmation, for just this many."""
+    """Whether the sent form holds the confirmation for exactly this number."""
     if needed is Need.NOTHING:
         return True
     if sent.get("confirmed") != str(count):

@@ -11,7 +11,7 @@ from queueops.inspect import PoolView, Snapshot
 from queueops.states import State
 
 BACKLOG_S = 5.0
-"""What is begun within so many seconds at the present pace is no backlog, though it does not grow less."""
+"""Tasks that start within so many seconds at the present pace are not a backlog, even if their number does not fall."""
 
 
 class Figures(msgspec.Struct, frozen=True, kw_only=True):

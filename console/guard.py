@@ -1,4 +1,4 @@
-"""What stands before every view: who asks, how, and whether that is allowed; and what stands behind it: the headers."""
+"""Access control of every view: user, method and permission are checked before it, headers are set after it."""
 
 from __future__ import annotations
 

@@ -136,7 +136,7 @@ class Context:
         self._channel.set_deadline(self.lease, to_ms("seconds", seconds) / 1000)
 
     def restart(self, delay: float | timedelta = 0, count_attempt: bool = False) -> NoReturn:
-        """End this start here and begin again after `delay` seconds; it is no attempt unless `count_attempt`."""
+        """End this start and begin again after `delay` seconds; this counts as an attempt only with `count_attempt`."""
         raise Restart(seconds=to_ms("delay", delay) / 1000, counted=count_attempt)
 
     def cancel(self, reason: str = "") -> NoReturn:

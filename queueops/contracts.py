@@ -189,8 +189,8 @@ class ChunkRow(msgspec.Struct, frozen=True):
 
 class ChunkAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """What mending chunks did: how many changed, how many of a whole state are left, the task's state ('' = gone), the
-    state of each refused one by its number ('' = gone), and how many of a whole state kept their data, for it has no
-    fields or would be too long.
+    state of each refused one by its number ('' = gone), and how many of a whole state kept their data, because it has
+    no fields or would be too long.
     """
 
     changed: int

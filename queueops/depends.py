@@ -39,7 +39,7 @@ SCOPES = TASK, PROCESS = "task", "process"
 
 
 class Depends:
-    """Marks a parameter that is no argument of the task: it gets what `func` gives."""
+    """Marks a parameter that is not an argument of the task: it gets what `func` gives."""
 
     __slots__ = ("_call", "func", "is_async", "parts", "scope")
 

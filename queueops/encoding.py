@@ -144,7 +144,7 @@ def _advice_about(cause: Exception) -> str:
     if isinstance(cause, RecursionError):
         return "It contains itself, or is nested too deeply."
     if isinstance(cause, UnicodeEncodeError):
-        return "It is no valid Unicode (a lone surrogate)."
+        return "It is not valid Unicode (a lone surrogate)."
     return f"{cause}."
 
 

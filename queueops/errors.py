@@ -184,7 +184,7 @@ class ChunksLost(QueueOpsError, LookupError):
 
 
 class BadId(QueueOpsError, ValueError):
-    """{id!r} is no {what}: use a text of 1 to {most} letters, digits and any of . _ : @ / = + -"""
+    """{id!r} is not a valid {what}: use a text of 1 to {most} letters, digits and any of . _ : @ / = + -"""
 
     id: object
     what: str

@@ -176,7 +176,7 @@ class TaskHandle(Generic[Result]):
         return row.word in ("OK", "REPEAT")
 
     def _check(self) -> None:
-        """Raise BadId for what can be no task's id or no pool's name; a push has made sure of both."""
+        """Raise BadId unless id and pool are valid; a push has checked both."""
         check_id(self.id)
         check_lane(self.pool, "name of a pool")
 
@@ -215,7 +215,7 @@ class TaskHandle(Generic[Result]):
 
 
 def get(id: str) -> TaskHandle[Any] | None:
-    """The handle of a task in any pool, or None when there is none of this id. Raises BadId for what can be no id."""
+    """The handle of a task in any pool, or None when there is none of this id. Raises BadId for a bad id."""
     found = brokers.get_broker().find(check_id(id))
     return None if found is None else TaskHandle(id, found[0])
 

@@ -259,7 +259,7 @@ class Record(msgspec.Struct, kw_only=True):
 
 
 _NUMBER = re.compile(rb"-?[0-9]{1,16}")
-"""With more digits it is no time, no count and no generation."""
+"""A number with more digits is not a time, a count or a generation."""
 WHOLE = frozenset(
     (
         *("uid", "priority", "created", "begun", "ended", "due", "attempt", "retries", "timeout"),
@@ -329,7 +329,7 @@ def _whole(value: bytes) -> int | None:
 
 
 def _real(value: bytes) -> float | None:
-    """How far a task is must not hide its outcome: what is no finite number was never said."""
+    """The number, or None unless it is finite: bad progress must not hide the outcome of a task."""
     try:
         number = float(value)
     except ValueError:

@@ -97,8 +97,8 @@ def _urls(text: str) -> Iterator[str]:
 def _credentials_end(text: str, begin: int, run_end: int, last_at: int, *, is_store: bool) -> int:
     """Where `user:password` ends, or -1 when there is none.
 
-    Of a store's URL all before the last @ may be a password, also / ? #, which are wrong there. A URL may be cut: what
-    stands behind its colon, and is no port, may be the beginning of a password.
+    Of a store's URL all before the last @ may be a password, also / ? #, which are wrong there. A URL may be cut: text
+    after its colon that is not a port may be the beginning of a password.
     """
     end = _end_of(_AUTHORITY, text, begin)
     if is_store and last_at >= begin:

@@ -44,5 +44,5 @@ ADVICE = (
 
 
 def advice_about(text: str) -> str:
-    """What to do about an answer of Redis; empty when it is no refusal."""
+    """What to do about an answer of Redis; empty when it is not a refusal."""
     return next((advice for marks, advice in ADVICE if any(mark in text for mark in marks)), "")

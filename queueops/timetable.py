@@ -148,9 +148,9 @@ def _reason(error: str, line: str) -> str:
     if len(fields) not in (5, 6):
         return f"it has {len(fields)} field{'s' if len(fields) > 1 else ''}"
     if name not in NAMES:
-        return error or "it is no cron line"
-    never = " that ever comes" if name == "day of month" else ""
-    return f"{fields[NAMES.index(name) - len(NAMES)]!r} is no {name}{never}"
+        return error or "it is not a cron line"
+    never = ", or no month has it" if name == "day of month" else ""
+    return f"{fields[NAMES.index(name) - len(NAMES)]!r} is not a valid {name}{never}"
 
 
 @lru_cache(maxsize=1024)
@@ -161,7 +161,7 @@ def read_timetable(line: str, zone: str) -> Timetable:
 
 def _tidy(line: object) -> str:
     if not isinstance(line, str) or not line.strip():
-        raise BadSchedule(line=line, reason=f"it is {'empty' if isinstance(line, str) else 'no text'}. {FORMS}")
+        raise BadSchedule(line=line, reason=f"it is {'empty' if isinstance(line, str) else 'not text'}. {FORMS}")
     if len(line) > LONGEST_LINE:
         raise BadSchedule(line=line[:LONGEST_LINE], reason=f"it is longer than {LONGEST_LINE} characters.")
     return " ".join(line.split())

@@ -54,7 +54,7 @@ class Patience(NamedTuple):
 
     @classmethod
     def of(cls, seconds: float | None) -> Patience:
-        """It begins now. Raises BadOption for what is no duration."""
+        """It begins now. Raises BadOption for a bad duration."""
         if seconds is None:
             return cls(None, float("inf"))
         return cls(seconds, time.monotonic() + to_ms("timeout", seconds) / 1000)
@@ -76,7 +76,7 @@ class Generation(NamedTuple):
 
 
 def wait(broker: Any, pool: str, task_id: str, patience: Patience, generation: Generation) -> None:
-    """Return when the generation has ended, or another one has its place: who asks for the record sees which.
+    """Return when the generation has ended, or another one has its place: the record shows which.
 
     Raises ResultTimeout, TaskGone, or BrokerUnavailable at the first look.
     """
@@ -151,7 +151,7 @@ def _reason(pool: str, task_id: str) -> tuple[str, str]:
 
 
 def _no_reason() -> tuple[str, str]:
-    """For a mere look: it costs no more than the look."""
+    """For a single look (a timeout of 0): it costs no more than the look."""
     return "", ""
 
 

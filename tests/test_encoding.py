@@ -96,7 +96,7 @@ def test_the_innermost_culprit_is_named():
         (object(), "Use what JSON has"),
         (float("nan"), "Use None, or a text."),
         ([1.0, float("inf"), None], "Use None, or a text."),
-        ("\ud800", "no valid Unicode"),
+        ("\ud800", "not valid Unicode"),
         ({(1, 2): 3}, "Its keys must be texts or numbers."),
     ],
 )

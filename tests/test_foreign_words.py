@@ -82,7 +82,7 @@ def test_handles_parts_and_classes_also_say_what_to_write(thing, name, instead):
 
 @pytest.mark.parametrize("number", [7, uuid.UUID(int=7)])
 def test_a_number_or_a_uuid_is_no_id_though_it_looks_like_one(number):
-    with pytest.raises(BadId, match=re.escape(f"{number!r} is no id of a task: use a text of 1 to 200")):
+    with pytest.raises(BadId, match=re.escape(f"{number!r} is not a valid id of a task: use a text of 1 to 200")):
         add.using(id=number)
 
 

@@ -109,7 +109,7 @@ def test_classes_that_this_process_knows_have_names_too(namespace, at_once, made
 
 
 def test_what_is_wrong_is_refused(namespace, redis_client):
-    with pytest.raises(BadId, match="is no name of a task"):
+    with pytest.raises(BadId, match="is not a valid name of a task"):
         queueops.push("a b")
     with pytest.raises(BadId):
         queueops.push(tasks.add, 1)

@@ -177,10 +177,10 @@ def test_wrong_options_are_refused(options, error):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"lane": "#"}, "'#' is no name of a lane: use a text of 1 to 100 letters"),
-        ({"pool": "p" * 101}, "is no name of a pool: use a text of 1 to 100 letters"),
-        ({"tags": [""]}, "'' is no tag: use a text of 1 to 100 letters"),
-        ({"id": "a b"}, "'a b' is no id of a task: use a text of 1 to 200 letters"),
+        ({"lane": "#"}, "'#' is not a valid name of a lane: use a text of 1 to 100 letters"),
+        ({"pool": "p" * 101}, "is not a valid name of a pool: use a text of 1 to 100 letters"),
+        ({"tags": [""]}, "'' is not a valid tag: use a text of 1 to 100 letters"),
+        ({"id": "a b"}, "'a b' is not a valid id of a task: use a text of 1 to 200 letters"),
     ],
 )
 def test_a_wrong_name_is_called_what_it_is_with_its_own_limit(options, message):

@@ -49,7 +49,7 @@ def packages() -> tuple[str, ...]:
 
 @cache
 def binaries() -> tuple[str, ...]:
-    """Files that are no text: to read one as text is a real error. There is always one, Python itself."""
+    """Files that are not text: to read one as text is a real error. There is always one, Python itself."""
     found = [*ROOT.glob("lib-dynload/*.so"), *ROOT.glob("__pycache__/*.pyc")]
     return tuple(sorted(str(path.relative_to(ROOT)) for path in found)) or (sys.executable,)
 
@@ -65,7 +65,7 @@ def any_package() -> str:
 
 
 def any_binary() -> str:
-    """One of the files that are no text."""
+    """One of the files that are not text."""
     return random.choice(binaries())
 
 
@@ -75,5 +75,5 @@ def modules_of(package: str) -> list[str]:
 
 
 def text_of(path: str) -> str:
-    """The text of a file. Raises UnicodeDecodeError for one that is no text, and FileNotFoundError."""
+    """The text of a file. Raises UnicodeDecodeError for one that is not text, and FileNotFoundError."""
     return (ROOT / path).read_text(encoding="utf-8")

@@ -42,7 +42,7 @@ def strip(task: TaskDetail) -> tuple[Part, ...]:
 
 
 def _stays(timeline: tuple[Moment, ...]) -> list[Moment]:
-    """Without the push where it was no stay: a task that was started was pending before."""
+    """Without the push if the task did not stay in that state: a task that was started was pending before."""
     followed = zip(timeline, [*(moment.state for moment in timeline[1:]), ""], strict=True)
     return [moment for moment, then in followed if moment.state or then == State.LOCKED]
 

@@ -285,7 +285,7 @@ def field_in(field: BoundField, suffix: str) -> SafeString:
 
 @register.simple_tag(takes_context=True)
 def mend(context: Context, finding: Finding, task: TaskDetail) -> dict[str, str] | None:
-    """What mends a finding with one click, for those who may: where to send the form, and its label."""
+    """The one-click repair of a finding, for users with the permission: the form's address and label."""
     return remedy(finding, task, context["may"])
 
 

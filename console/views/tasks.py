@@ -93,7 +93,7 @@ def _context(
 
 
 def _whole(query: TaskQuery, may: frozenset[str]) -> list[tuple[Deed, str]]:
-    """What can be done to all that match, and where that is asked; only of one state, for all states allow no verb."""
+    """Actions on all tasks that match, and the pages that ask for them; only for one state: no verb fits all states."""
     state = query.state or (State.FAILED if query.error else "")
     if not state or query.id:
         return []

@@ -30,7 +30,7 @@ def act(
     """Do one verb to each task, and answer in the order of `ids` (each once).
 
     What this very action did before, its answer being lost, is answered as OK. Calls with one `token` are one action.
-    Raises BadOption for what is no list of ids, TooMany and BrokerUnavailable.
+    Raises BadOption unless `ids` is a list of ids, TooMany and BrokerUnavailable.
     """
     wanted = checked(ids)
     if len(token) > LONGEST_TOKEN:
@@ -49,7 +49,7 @@ def act(
 
 
 def checked(ids: Sequence[str]) -> list[str]:
-    """Each id once. Raises BadOption for what is no list of ids, and TooMany."""
+    """Each id once. Raises BadOption unless it is a list of ids, and TooMany."""
     if isinstance(ids, (str, bytes)) or not isinstance(ids, Iterable):
         raise BadOption(name="ids", value=ids, expected="a list of ids")
     wanted = list(dict.fromkeys(ids))

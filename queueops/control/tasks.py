@@ -59,7 +59,7 @@ def postpone(
 def cancel(
     ids: Sequence[str], reason: str = "", pool: str = "", *, hard: bool = False, who: str = "", token: str = ""
 ) -> list[Row]:
-    """Cancel tasks that have not ended; those that run are asked to stop. Raises BadOption for what is no reason.
+    """Cancel tasks that have not ended; those that run are asked to stop. Raises BadOption for a bad reason.
 
     With `hard` those that run are interrupted; one that still runs a second later is killed with its worker process,
     whose other tasks run again elsewhere.
@@ -102,7 +102,7 @@ def set_priority(ids: Sequence[str], priority: int, pool: str = "", *, who: str 
 
 
 def move(ids: Sequence[str], lane: str, pool: str = "", *, who: str = "", token: str = "") -> list[Row]:
-    """Put tasks that have not begun into another lane of their pool. Raises BadId for what is no lane's name."""
+    """Put tasks that have not begun into another lane of their pool. Raises BadId for a bad name of a lane."""
     return act("move", ids, pool, value=check_lane(lane), who=who, token=token)
 
 

@@ -46,7 +46,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
 def parse(pool: str, data: bytes) -> Event | None:
     """One event from what was published; None for a message that another program has published there."""
     try:
-        found = json.loads(data.decode("utf-8", "replace"))  # a log line may be no UTF-8
+        found = json.loads(data.decode("utf-8", "replace"))  # a log line may have other bytes than UTF-8
     except (ValueError, RecursionError):
         return None
     if not isinstance(found, dict) or "id" not in found:

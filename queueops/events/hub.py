@@ -81,7 +81,7 @@ class Hub:
             stream.interrupt(f"a server does not answer: {errors[0]}")
 
     def detach(self, stream: EventStream) -> None:
-        """Let a stream hear no more."""
+        """Send a stream no further events."""
         with self._lock:
             if stream in self._streams:
                 self._streams.remove(stream)

@@ -20,7 +20,7 @@ FAILING, LEAST_FAILED = 0.5, 10
 """From this share of failed attempts on, and so many of them, something is wrong with more than one task."""
 STUCK_MS = 60_000
 BACKLOG = 100
-"""Fewer ready tasks than this are no backlog, however they grow."""
+"""Fewer ready tasks than this are not a backlog, however fast their number grows."""
 GROWING = 1.1
 NO_WATCHDOG_MS = 15_000
 

@@ -41,7 +41,7 @@ class Failure(Answer, frozen=True, kw_only=True):
     TEXTS: ClassVar = ("type",)
 
     def __post_init__(self) -> None:
-        """Redact the texts; who may not see arguments gets type and places."""
+        """Redact the texts; a user who may not see arguments gets type and places."""
         hide = redactor()
         force_setattr(self, "message", hide.message(self.message))
         force_setattr(self, "traceback", hide.traceback(self.traceback))

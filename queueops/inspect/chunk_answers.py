@@ -136,7 +136,7 @@ class ChunksView(Answer, frozen=True, kw_only=True):
     retries: int
     tolerated: int | None  # how many may fail; None: any number
     let_go: int  # failed ones that an operator has dropped: they do not count
-    moving: bool  # chunks are being moved back to pending; until that is through none is claimed
+    moving: bool  # chunks are being moved back to pending; until that has ended none is claimed
     stragglers: tuple[Straggler, ...]
     skew: Skew | None
     errors: tuple[ChunkError, ...]

@@ -25,7 +25,7 @@ def aggregating_findings(id: str, pool: str, lane: str) -> Iterator[Finding]:
     if view.paused:
         yield bad("The task's lane is paused: its chunks wait, too.", value="paused", verb="resume_lane", target=lane)
     if view.moving:
-        yield bad("Chunks are being made ready again; until that is through none is claimed.")
+        yield bad("Chunks are being made ready again. Workers claim none until this has ended.")
     yield from _failed(view)
     yield from _errored(view)
     yield from _active(view)

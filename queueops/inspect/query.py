@@ -28,7 +28,7 @@ class TaskQuery(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def from_params(cls, params: Mapping[str, Any]) -> TaskQuery:
-        """From a query string's parameters; keys that are no facet are left alone. Raises FilterError with advice."""
+        """From a query string's parameters; keys that are not a facet are ignored. Raises FilterError with advice."""
         return cls(**{facet: str(params.get(facet) or "").strip() for facet in FACETS}).checked()
 
     def checked(self) -> TaskQuery:

@@ -44,7 +44,7 @@ _OF_A_CLASS = (
 
 class KnownTask(Answer, frozen=True, kw_only=True):
     """One task: `is_here` when this process has its code; `workers` are those alive that tell its name, `unsure` how
-    many more are alive and may know it, for they tell no names, or too many.
+    many more are alive and may know it, because they tell no names, or too many.
     """
 
     TEXTS: ClassVar = ("doc", "schedule")
@@ -114,7 +114,7 @@ def _own_doc(defined: Any) -> str:
 
 
 def _signature(handler: Any) -> str:
-    """What a push takes: dependencies are no arguments."""
+    """The parameters of a push: dependencies are not arguments."""
     try:
         signature: inspect.Signature = handler.plan.signature
         taken = [_without_secrets(parameter) for parameter in signature.parameters.values()]

@@ -28,7 +28,7 @@ def tail(pool: str = "", seconds: float | None = None) -> Iterator[Event]:
 def _event(pool: str, data: bytes) -> Event | None:
     """One event; None for a message that another program has published there."""
     try:
-        found = json.loads(data.decode("utf-8", "replace"))  # a log line may be no UTF-8
+        found = json.loads(data.decode("utf-8", "replace"))  # a log line may have other bytes than UTF-8
     except (ValueError, RecursionError):
         return None
     if not isinstance(found, dict):

@@ -76,7 +76,7 @@ def row_of(pool: str, row: PageRow, hide: Redactor) -> TaskRow:
 
 
 def _preview(row: PageRow, names: tuple[str, ...], hide: Redactor) -> str:
-    """Arguments as a short call; those that came cut are masked as text, for a half can't be masked as data."""
+    """Arguments as a short call; truncated ones are masked as text, because half of the data can't be decoded."""
     if row.args_size <= len(row.args):
         return hide.call(row.args, names) if row.args else ""
     if any(hide.hides(name) for name in names):

@@ -185,7 +185,7 @@ def _timed(detail: Detail, state: State) -> Iterator[Finding]:
     if state is State.RESTART:
         yield _backing_off(detail, record, left)
     elif record.get("uk") and left > 0 and any(not finding.ok for finding in servers):
-        # A worker put it off because it does not know the name: the moment at which it is offered again is no reason.
+        # A worker put it off because it does not know the name: the time of the next offer is not the reason.
         yield from servers
         servers = []
         yield bad(f"A worker put it off. It is offered again in {span(left)}.", clock(due), place="workers")

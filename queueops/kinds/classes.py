@@ -210,5 +210,5 @@ def unique_of(cls: type[TaskClass]) -> UniqueId | None:
 
 
 def place_of(cls: type[TaskClass]) -> str:
-    """Where a class is defined, for those who meet two of one name."""
+    """Where a class is defined, for the error about two classes of one name."""
     return f"{cls.__qualname__} in {cls.__module__}"

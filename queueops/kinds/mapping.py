@@ -105,7 +105,7 @@ class ChunkWriter:
             self._full.append(self._batch)
             self._batch = []
         self.flush()
-        if self._batch:  # what differed from a stage, and is no batch by itself
+        if self._batch:  # chunks that differed from a stage, and are not a full batch
             return self.end()
         return self._count
 

@@ -83,7 +83,7 @@ class Options:
         return replace(self, root=root, under=under, meta=merged(meta, self.meta))
 
     def with_postpone_delay(self, value: Any) -> Options:
-        """The same with a delay for `postpone()`; None leaves it out. Raises BadOption for what is no duration."""
+        """The same with a delay for `postpone()`; None leaves it out. Raises BadOption for a bad duration."""
         if isinstance(value, datetime):
             raise BadOption(name="delay", value=value, expected="seconds or a timedelta; a moment is for postpone()")
         return self if value is None else replace(self, postpone_delay=when("delay", value))

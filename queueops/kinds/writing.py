@@ -15,8 +15,9 @@ Answer = TypeVar("Answer")
 
 
 def write(context: Context, call: Callable[Params, Answer], *args: Params.args, **kwargs: Params.kwargs) -> Answer:
-    """Make a call of the store. Where it is full or away the task begins again later: that is no fault of it, and no
-    attempt. What the call may have written is erased, or found, by the next start.
+    """Make a call of the store. If the store is full or away, the task begins again later, which costs no attempt.
+
+    The next start erases, or finds, what the call may have written.
     """
     try:
         return call(*args, **kwargs)

@@ -42,7 +42,7 @@ class Checked(NamedTuple):
 
 
 class Places:
-    """What names tasks, in the order of the check; and what the walk has found, for a task has several names."""
+    """Places that name tasks, in the order of the check; and the tasks found so far, as several places name one."""
 
     def __init__(self, names: list[str]) -> None:
         self.names = names

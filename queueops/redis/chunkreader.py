@@ -88,7 +88,7 @@ class Summary(msgspec.Struct, kw_only=True):
 
 
 class Single(msgspec.Struct, kw_only=True):
-    """One chunk with its log, and what its task says of all its chunks; ``lost``: it failed, for its record is gone."""
+    """One chunk with its log, and its task's counts of all chunks; ``lost``: it failed because its record is gone."""
 
     record: dict[bytes, bytes]
     lost: bool

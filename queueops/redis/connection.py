@@ -174,7 +174,7 @@ def _read_cluster(parts: SplitResult) -> tuple[list[tuple[str, int]], dict[str, 
 
 
 def _database(path: str) -> int:
-    """The number of the database; redis-py takes what is no number for 0."""
+    """The number of the database; redis-py takes any other text for 0."""
     text = path.strip("/")
     if text and not (text.isascii() and text.isdigit()):
         raise ValueError(f"the database is {text!r}, but it must be a number, such as /0")

@@ -54,5 +54,5 @@ def _no_number(client: Any, key: str) -> list[str]:
     try:
         int(value)
     except ValueError:
-        return [f"{key} holds {value[:50]!r}, which is no whole number"]
+        return [f"{key} holds {value[:50]!r}, which is not a whole number"]
     return []

@@ -1,4 +1,4 @@
-"""Questions to all servers of a store at the same time: who does not answer is named, and the rest is shown."""
+"""Questions to all servers of a store at the same time: silent servers are named, and the rest is shown."""
 
 from __future__ import annotations
 

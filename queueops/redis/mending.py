@@ -40,7 +40,7 @@ class Mending(Link):
     ) -> ChunkAnswer:
         """The verbs of ``states.CHUNK_ACTIONS``: chunks by number, or the first of a ``whole`` state.
 
-        At most 500, and better few, for it is one call; ``left`` says how many of the state there are after it.
+        At most 500, and better few, because it is one call; ``left`` says how many of the state there are after it.
         ``value`` is the data for edit and redo; for set the most bytes of data, a colon and the fields; for postpone
         epoch ms, or "+ms" from now. All but a release and a postpone of a whole state closes the task's chunks to
         workers until all of it was met: `restage` with ``step`` goes on, and so does the agenda.

@@ -1,4 +1,4 @@
-"""Registry of pools: the set of their names. On a cluster it has copies, for the server of one may not answer."""
+"""Registry of pools: the set of their names. On a cluster it has copies, because a server may not answer."""
 
 from __future__ import annotations
 

@@ -71,9 +71,9 @@ class Timekeeper:
         return before is not None and now_ms > before - LATE_MS
 
     def _align(self, pool: str) -> None:
-        """Schedules that wait for a tick of a time from which the clock was set back wait for the one that comes next.
+        """After a clock was set back, let the schedules of later ticks wait for the next tick of the new time.
 
-        One that was fired then is not fired again, for its task is there.
+        A tick that was fired before is not fired again, because its task is there.
         """
         now_ms, _, _, rows = self._broker.schedules(pool)
         for row in rows:

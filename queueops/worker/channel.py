@@ -1,6 +1,6 @@
 """What running tasks tell about themselves (progress, log lines, more time), on its way to the broker.
 
-Tasks only leave a note here; the exchange loop sends them, before it settles anything, for a settled task takes none.
+Tasks only leave a note here; the exchange loop sends the notes before it settles tasks: a settled task takes none.
 Of many notes of progress in a short time only the last one is sent, and of too many lines the first ones.
 """
 

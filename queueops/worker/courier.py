@@ -1,6 +1,6 @@
 """The way between a worker process and one pool: round trips that are under way, and what becomes of them in an outage.
 
-Nothing that was to be sent is lost: a flight that failed goes back to the one who sent it.
+Nothing that was to be sent is lost: a flight that failed goes back to its sender.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ class Courier:
         return self.under_way[0].at + SLOW_AFTER if self.thread is not None and self.under_way else float("inf")
 
     def call(self, name: str, call: Callable[[], object]) -> bool:
-        """Make a call that is no round trip; whether to go on. In the thread it is made once, however often asked for.
+        """Make a call other than a round trip; whether to go on. The thread makes it once, however often asked.
 
         Without a thread, the answer is the call's own, unless it has none.
         """

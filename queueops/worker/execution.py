@@ -151,7 +151,7 @@ def _signal(
 
 
 def _log_cancelled(context: Context, error: BaseException | None) -> None:
-    """What a cancelled task raised is no failure, but the task's log and the worker's log keep it."""
+    """Log the error of a cancelled task, in the task's log and the worker's log: it is not a failure."""
     if error is None or isinstance(error, Interrupt | asyncio.CancelledError):
         return
     text = f"cancelled, and then raised {failure.describe(error).title}"

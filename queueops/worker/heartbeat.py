@@ -98,7 +98,7 @@ class Heartbeat:
         try:
             broker.leave(pool, worker)
         except QueueOpsError as error:
-            logger.debug("The good-bye was not heard: %s", error)
+            logger.debug("The registry did not get the farewell: %s", error)
 
     def _fields(self, state: str, done: int) -> Fields:
         """``running`` is JSON: [[task id, name, epoch ms of its start, pool], ...]."""

@@ -43,7 +43,7 @@ def judge(
 ) -> Judgement:
     """How each started task ends: offenders by a timeout, the others by the crash rule or free.
 
-    ``company`` says by pool and id of whom the crash does not count, and how often it was among several that died.
+    ``company`` has, by pool and id, the tasks whose crash does not count, and how often each died among several.
     """
     guilty = {(running.pool, running.fence) for running in offenders}
     judged: dict[str, dict[str, Settlement]] = {}

@@ -25,7 +25,7 @@ def clean() -> None:
     reset_queries()
     try:
         close_old_connections()
-    except Exception:  # of the database's own code; the connection is given up, and that is no fault of the task
+    except Exception:  # of the database's own code; the connection is given up; the task is not at fault
         logger.warning("A database connection could not be closed in order", exc_info=True)
     if all(connection.connection is None for connection in connections.all(initialized_only=True)):
         _threads.discard(ident)

@@ -42,7 +42,7 @@ class Process:
         self.pid = fork(main, holds=True)
 
     def signal(self, number: signal.Signals) -> None:
-        """Send a signal; a process that is gone already is no error."""
+        """Send a signal; a process that is gone already is ignored."""
         try:
             os.kill(self.pid, number)
         except ProcessLookupError:

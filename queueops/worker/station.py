@@ -218,7 +218,7 @@ class Station:
             self.held[lease.id] = Held(lease, until)
         if flight.want > 0:
             self._plan(reply, flight.want)
-        elif self.dry:  # who asks for nothing is not among those who wait any more, whatever was asked before
+        elif self.dry:  # a worker that asks for nothing is not in the list of waiting ones any more
             self.next_at = min(self.next_at, time.monotonic() + LOOK_AGAIN)
         if not self.to_settle:
             self._at_once = MAX_SETTLE

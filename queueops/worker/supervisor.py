@@ -133,7 +133,7 @@ class Supervisor:
             self._due[process.number] = time.monotonic() + self._delay(process, orderly)
 
     def _relieve(self) -> None:
-        """Start the successors of processes that only end what they run: a long task is no reason to run no others.
+        """Start the successors of processes that only end what they run: a long task must not keep others from running.
 
         As many may be ending as there are to be processes; then the next one is relieved when it has ended.
         """

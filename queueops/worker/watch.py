@@ -12,7 +12,7 @@ PRECISION = 0.1
 """A soft limit is kept to within this many seconds, or better when the limit was known at the last look."""
 AT_MOST_EVERY = 0.01
 SPARE_MS = 10_000
-"""What a lease lasts beyond its task's limit, so that the one who judges a late task is its supervisor."""
+"""How long a lease lasts beyond its task's limit, so that the supervisor judges a late task."""
 
 
 class Watch:

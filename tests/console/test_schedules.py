@@ -69,7 +69,7 @@ def test_a_schedule_of_any_name_has_its_page(clock: Clock, administrator: Client
     ("name", "value", "told"),
     [
         ("task", "tests.repport", "did you mean"),
-        ("id", "a b", "is no id of a schedule"),
+        ("id", "a b", "is not a valid id of a schedule"),
         ("line", "0 0 30 2 *", "is not understood"),
         ("line", "@every 0s", "from 1 second"),
         ("zone", "Mars/Olympus", "Select a valid choice"),

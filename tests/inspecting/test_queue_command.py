@@ -122,7 +122,7 @@ def test_whatever_a_record_says_of_progress_and_time_is_shown_as_json(desk: Desk
     assert (row["progress"], row["total"]) == (None, None)
     assert queue_json("show", "a")["progress"] is None
     desk.client.hset(desk.keys.task("a"), mapping={"b": "9" * 15, "pr": 1e300})
-    assert "999999999999999 ms, which is no time" in queue("show", "a")
+    assert "999999999999999 ms, which is not a valid time" in queue("show", "a")
     assert queue("list")
     desk.broken.add("a")
 

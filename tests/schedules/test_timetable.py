@@ -166,13 +166,13 @@ def test_any_text_is_a_timetable_or_refused(text: str) -> None:
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
-        ("60 * * * *", "'60' is no minute."),
-        ("61 0 3 * * *", "'61' is no second."),
-        ("0 0 30 2 *", "'30' is no day of month that ever comes."),
-        ("0 0 * * 8", "'8' is no day of week."),
+        ("60 * * * *", "'60' is not a valid minute."),
+        ("61 0 3 * * *", "'61' is not a valid second."),
+        ("0 0 30 2 *", "'30' is not a valid day of month, or no month has it."),
+        ("0 0 * * 8", "'8' is not a valid day of week."),
         ("* * * *", "it has 4 fields."),
         ("@reboot", "there is no @reboot, but @hourly, @daily"),
-        (5, "it is no text."),
+        (5, "it is not text."),
     ],
 )
 def test_what_is_wrong_with_a_line_is_named(line: str, reason: str) -> None:

@@ -24,7 +24,7 @@ def share_out(coins: int, people: int) -> float:
 
 @task(name="demo.look_up_price", retries=0, tags=["failing"])
 def look_up_price(article: str) -> int:
-    """A KeyError for an article that is not on the list; no retry, for it would not help."""
+    """A KeyError for an article that is not on the list; no retry, because a retry would not help."""
     prices = {name: 10 * count for name, count in STOCK.items()}
     return prices[article]
 

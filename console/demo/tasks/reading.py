@@ -15,7 +15,7 @@ SOON = Retry(delay=5, backoff=2, max_delay=60)
 
 @task(name="demo.count_words", tags=["reading"], retry=SOON, timeout=30)
 def count_words(path: str, tenant: str = "") -> dict[str, int]:
-    """Count a source file's lines and words. A file that is no text fails as it should: with a UnicodeDecodeError."""
+    """Count a source file's lines and words. A file that is not text fails as it should: with a UnicodeDecodeError."""
     text = text_of(path)
     counted = {"lines": text.count("\n"), "words": len(text.split())}
     Reading.objects.create(path=path, tenant=tenant, **counted)

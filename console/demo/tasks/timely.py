@@ -17,7 +17,7 @@ LONGEST_ROUND_S = 14
 
 
 def in_demo(schedule: Schedule) -> Schedule | None:
-    """The schedule, or none where this is no running demo."""
+    """The schedule, or none outside of a running demo."""
     return schedule if getattr(settings, "DEMO_SCHEDULES", False) else None
 
 

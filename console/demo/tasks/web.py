@@ -1,4 +1,4 @@
-"""Tasks that speak HTTP to the console of this demo; without threads, for they are async."""
+"""Tasks that speak HTTP to the console of this demo; without threads, because they are async."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ class Busy(OSError):
 
 
 class WordCount(MapReduce):
-    """The most frequent words of the library. Files that are no text fail; up to a twentieth may be left out."""
+    """The most frequent words of the library. Files that are not text fail; up to a twentieth may be left out."""
 
     name = "demo.word_count"
     tags = ("words",)
@@ -35,7 +35,7 @@ class WordCount(MapReduce):
     on_chunk_failure = "drop:5%"
 
     def map(self, title: str, damaged: int = 12) -> Iterator[dict[str, Any]]:
-        """A chunk for each piece of each file, and among them some that are no text."""
+        """A chunk for each piece of each file, and among them some that are not text."""
         files = [*shelf(), *random.sample(binaries(), min(damaged, len(binaries())))]
         random.shuffle(files)
         for path in files:
@@ -68,7 +68,7 @@ class WordCount(MapReduce):
 
 
 class StrictWordCount(WordCount):
-    """The same for one package, and nothing may be left out: it fails with its first file that is no text."""
+    """The same for one package, and nothing may be left out: it fails with its first file that is not text."""
 
     name = "demo.word_count_strict"
     retries = 0

@@ -213,7 +213,7 @@ def _delay(text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise ArgumentTypeError(f"{text!r} is no number of seconds, such as 3600") from None
+        raise ArgumentTypeError(f"{text!r} is not a number of seconds, such as 3600") from None
 
 
 def _number_or_none(text: str) -> int:
@@ -230,7 +230,7 @@ def _rate_or_none(text: str) -> float:
     except ValueError:
         found = 0
     if not found > 0:
-        raise ArgumentTypeError(f"{text!r} is no rate; give a number, such as 0.5, or none")
+        raise ArgumentTypeError(f"{text!r} is not a rate; give a number, such as 0.5, or none")
     return found
 
 

@@ -51,7 +51,7 @@ def moment(ms: int | None) -> str:
     try:
         return datetime.fromtimestamp(ms / 1000, timezone.get_current_timezone()).isoformat(" ", "milliseconds")
     except (ValueError, OverflowError, OSError):
-        return f"{ms} ms, which is no time"
+        return f"{ms} ms, which is not a valid time"
 
 
 def _escaped(sign: str) -> str:

@@ -8,7 +8,7 @@ local function chunk_score(state, number, row)
   return (state == 'errored' and row[2]) or (state == 'active' and row[3]) or row[4] or NOW
 end
 
--- Nothing says what it was. That it has failed, for its record is lost, may be known already.
+-- The record of the chunk is lost, so it has failed. The task may count that failure already.
 local function check_lost_chunk(ref, places)
   local due, held = safe_call('ZSCORE', P .. ':agenda', ref), safe_call('ZSCORE', P .. ':state:active', ref)
   if places[1] and not (places[1] == 'failed' and not places[2]) then

@@ -68,8 +68,8 @@ local function unknown_since(record) return max(number_of(record.uk) or now, num
 -- Whether a crash counts against the task: if others died with it, its delay is minus how often that was so.
 local function counts(end_) return (end_.delay or 0) >= 0 end
 
--- After how many ms a task or chunk is run again whose worker died. Those who went down together come back apart, more
--- so each time and in another order, so that the one who kills its worker is found out.
+-- After how many ms a task or chunk is run again whose worker died. Those that died together come back apart. The
+-- distance grows each time and the order changes, so that the task that kills its worker is found.
 local function spread_out(number, crashes, end_)
   local factor = now % 80 * 10 + 107 -- it ends in 7: each number has a place of its own; not near 0 or 1000: neighbours part
   local place = number % 1000 * factor % 1000

@@ -1,5 +1,5 @@
 -- What a command does where its target is, by verb: the same functions as in one pool. Each is given the command (`from` is
--- the pool that it comes from) and answers a word and a detail. `heard` has what the answer means for the one who sent it.
+-- the pool that it comes from) and returns a word and a detail. `heard` has what the answer means for its sender.
 local effects = {}
 local heard = {}
 

@@ -1,6 +1,6 @@
--- The members of a JSON object as text. Keys and values stay the bytes that they are, for Lua would turn [] into {} and
--- round large numbers. What is stored was encoded before: it is well-formed. Long texts and long lists of numbers are passed
--- over in one call of C each, for a megabyte must not take long.
+-- The members of a JSON object as text. Keys and values stay the same bytes, because Lua would turn [] into {} and round
+-- large numbers. Stored data was encoded before: it is well-formed. Long texts and long lists of numbers are skipped in
+-- one call of C each, because a megabyte must not take long.
 local function string_end(data, from)
   local at = from
   while true do
@@ -44,7 +44,7 @@ local function value_end(data, from)
   return string.find(data, '[,}%s]', from) or #data + 1
 end
 
--- A list of { key, value }; nil where it is no object.
+-- A list of { key, value }; nil if it is not an object.
 local function members_of(data)
   local at, found = string.match(data, '^%s*{%s*()'), {}
   while at and string.byte(data, at) == 34 do
@@ -58,7 +58,7 @@ local function members_of(data)
   return at and string.byte(data, at) == 125 and found or nil
 end
 
--- The object with these members instead of its own of the same keys, or behind them; nil where it is no object.
+-- The object with these members instead of its own of the same keys, or behind them; nil if it is not an object.
 local function with_members(data, wanted)
   local found, places = members_of(data), {}
   if not found then return nil end

@@ -62,8 +62,8 @@ local function set_aside(cid)
   note_broken(COMMAND .. cid)
 end
 
--- It could not be applied: again a little later, or never when it was tried often enough. A pool that can't be reached
--- (`later`) is no fault of the command: it is tried for a day.
+-- It could not be applied: again a little later, or never when it was tried often enough. If a pool can't be reached
+-- (`later`), the command is not at fault: it is tried for a day.
 local function defer_command(command, reason, later)
   local cid, tries = command.cid, safe_call('HINCRBY', COMMAND .. command.cid, 'n', 1)
   outbox.touched = true

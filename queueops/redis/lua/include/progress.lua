@@ -4,7 +4,7 @@
 local HUNDREDTH = 0.01 -- smaller steps of a leaf do not travel to its parent
 local COUNTS_PARTS = { iterator = true, mapreduce = true } -- kinds whose total is found out while they run: 1 is planted for them
 
--- An amount as it is stored; 0 for what is no number.
+-- An amount as it is stored; 0 for a value that is not a number.
 local function amount(value)
   local number = tonumber(value or nil)
   return number and number >= -1e18 and number <= 1e18 and number or 0

@@ -6,9 +6,8 @@ local lanes_await = false -- whether a lane waits on the agenda for its tokens, 
 -- Such lanes come back at most so often a second, each time for as many tokens as there are by then.
 local RETURNS = 20
 
--- `conf` becomes a bucket when `rate` is a limit. What is from the future (the clock was set back, or the rate was lower)
--- is a bucket that is empty
--- now; who waits for its tokens writes that down, for it would stay so.
+-- `conf` becomes a bucket when `rate` is a limit. A time from the future (the clock was set back, or the rate was lower)
+-- is a bucket that is empty now. A script that waits for its tokens writes that time, because it would stay so otherwise.
 local function fill_bucket(conf, rate, tat)
   rate = number_of(rate)
   if not rate or rate <= 0 then return end

@@ -105,7 +105,7 @@ local function free_any_slot(id)
   end
 end
 
--- What can't be read is put aside, where an operator sees it; nothing is written to what is no record.
+-- Puts a record that can't be read aside, where an operator sees it; nothing is written to a key that is not a record.
 local function quarantine(id, state, record, reason)
   move(id, state, 'quarantined', record and record.n or name_of(id), record and record.k)
   unschedule(id)

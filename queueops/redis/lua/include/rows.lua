@@ -1,4 +1,4 @@
--- What a list shows of a task, and whether a task matches a filter. Large values are cut, for a page must stay small.
+-- What a list shows of a task, and whether a task matches a filter. Large values are cut, because a page must stay small.
 local ROW_FIELDS = { 's', 'n', 'k', 'l', 'p', 'c', 'b', 'e', 'd', 'at', 'r', 'cr', 'w', 'pr', 'to', 'tg', 'y', 'ef', 'pi' }
 local DEFAULTS = { k = 'task', l = 'default' }
 local LONGEST = 4096

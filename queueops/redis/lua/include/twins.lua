@@ -1,5 +1,5 @@
 -- The second run of a chunk that takes long: whichever run ends well first counts, the other one is refused. It waits in
--- the lane of its task, for the task's own may have no slot.
+-- the lane of its task, because the lane of the chunks may have no slot.
 local function add_twin(task, number)
   local conf = lane_conf('#' .. task)
   local ref = task .. '#' .. number .. '~'
