@@ -26,6 +26,12 @@ class Pools:
     def __getitem__(self, pool: str) -> Desk:
         return self.desks[pool]
 
+    def empty(self) -> None:
+        """Delete all that is in these pools."""
+        for desk in self.desks.values():
+            for name in desk.server.keys(f"{desk.keys.prefix}:*"):
+                desk.client.delete(name)
+
     def plant(self, tree: Tree, **where: str) -> Pushed:
         """Push a tree; `where` names pools by id: of a task, and of those below it unless they are named, too."""
         return self.broker.plant(self.nodes(tree, **where))

@@ -14,8 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import hypothesis.strategies as st
-from hypothesis import HealthCheck, settings
-from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
+from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 from queueops.composite_errors import PartInUse
 from queueops.conf import Settings
@@ -26,9 +25,9 @@ from tests.composites.model import TERMINAL, TIMED
 from tests.composites.model_of_post import Part
 from tests.composites.model_trees import picks, plain
 from tests.composites.pools import Pools
-from tests.composites.test_model import PHASES
 from tests.composites.trees_over_pools import grown, leaves, pools_, pushed, trees_with_iterators
 from tests.kernel.desk import make
+from tests.machines import run_machine
 from tests.places import APART, CLUSTER
 
 EXAMPLES = int(os.environ.get("QUEUEOPS_TESTS_EXAMPLES", "16"))
@@ -54,9 +53,7 @@ class Fates(RuleBasedStateMachine):
         super().__init__()
         broker = RedisBroker(Settings(url=self.url, namespace=self.namespace, lease=1000.0))
         self.pools = Pools(broker, *APART[1:])
-        for desk in self.pools.desks.values():
-            for name in desk.server.keys(f"{desk.keys.prefix}:*"):
-                desk.client.delete(name)
+        self.pools.empty()
         self.numbers = itertools.count(1)
         self.leases: list[Lease] = []
         self.held: list[Command] = []
@@ -262,14 +259,4 @@ def test_all_ends_as_its_parts_do_and_a_retry_ends_well_whatever_happened(
     redis_url: str, namespace: str, place: str
 ) -> None:
     Fates.url, Fates.namespace = redis_url, namespace
-    bounds = settings(
-        max_examples=EXAMPLES // 4 if place == CLUSTER else EXAMPLES,
-        stateful_step_count=25,
-        deadline=None,
-        suppress_health_check=list(HealthCheck),
-        database=None,
-        derandomize="CI" in os.environ,  # a run that judges a change must judge the same each time
-        phases=PHASES,
-        print_blob=True,
-    )
-    run_state_machine_as_test(Fates, settings=bounds)
+    run_machine(Fates, examples=EXAMPLES // 4 if place == CLUSTER else EXAMPLES, steps=25)

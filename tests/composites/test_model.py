@@ -12,8 +12,7 @@ from typing import Any
 
 import hypothesis.strategies as st
 import pytest
-from hypothesis import HealthCheck, Phase, settings
-from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
+from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 from queueops.composite_errors import PartInUse
 from queueops.conf import Settings
@@ -26,11 +25,11 @@ from tests.composites.model_of_work import WorkedModel
 from tests.composites.model_trees import emitted, ends, grown, picks, plain, pushed, steps, trees
 from tests.kernel.desk import NEVER_MS, Desk, make
 from tests.kernel.picture import Picture
+from tests.machines import run_machine
 from tests.places import CLUSTER
 
 ROOTS, WORKERS = ["r0", "r1", "r2"], ["w1", "w2"]
 TALLY = {"ended": "pr", "f": "tf", "c": "tc", "x": "tx"}
-PHASES = [Phase.generate, Phase.shrink] if "SHRINK" in os.environ else [Phase.generate]
 EXAMPLES = int(os.environ.get("QUEUEOPS_TESTS_EXAMPLES", "40"))
 
 
@@ -341,14 +340,4 @@ class Composites(RuleBasedStateMachine):
 
 def test_composites_and_a_model_of_them_agree_whatever_happens(redis_url: str, namespace: str, place: str) -> None:
     Composites.url = redis_url
-    bounds = settings(
-        max_examples=EXAMPLES // 8 if place == CLUSTER else EXAMPLES,
-        stateful_step_count=30,
-        deadline=None,
-        suppress_health_check=list(HealthCheck),
-        database=None,
-        derandomize="CI" in os.environ,  # a run that judges a change must judge the same each time
-        phases=PHASES,
-        print_blob=True,
-    )
-    run_state_machine_as_test(Composites, settings=bounds)
+    run_machine(Composites, examples=EXAMPLES // 8 if place == CLUSTER else EXAMPLES, steps=30)

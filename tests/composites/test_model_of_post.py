@@ -13,15 +13,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import hypothesis.strategies as st
-from hypothesis import HealthCheck, settings
-from hypothesis.stateful import (
-    RuleBasedStateMachine,
-    initialize,
-    invariant,
-    precondition,
-    rule,
-    run_state_machine_as_test,
-)
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from queueops.conf import Settings
 from queueops.contracts import Command, Lease, Outcome, Told
@@ -29,9 +21,9 @@ from queueops.redis.broker import RedisBroker
 from tests.composites.model_of_post import MOST_TRIES, Letter, Part, PostModel
 from tests.composites.model_trees import picks, plain
 from tests.composites.pools import Pools
-from tests.composites.test_model import PHASES
 from tests.composites.trees_over_pools import grown, pools_, pushed, trees
 from tests.kernel.desk import NEVER_MS
+from tests.machines import run_machine
 from tests.places import APART, CLUSTER
 
 EXAMPLES = int(os.environ.get("QUEUEOPS_TESTS_EXAMPLES", "24"))
@@ -51,9 +43,7 @@ class Post(RuleBasedStateMachine):
         super().__init__()
         broker = RedisBroker(Settings(url=self.url, namespace=self.namespace, lease=1000.0))
         self.pools = Pools(broker, *APART[1:])
-        for desk in self.pools.desks.values():
-            for name in desk.server.keys(f"{desk.keys.prefix}:*"):
-                desk.client.delete(name)
+        self.pools.empty()
         self.model = PostModel()
         self.numbers = itertools.count(1)
         self.leases: list[Lease] = []
@@ -371,14 +361,4 @@ class Post(RuleBasedStateMachine):
 
 def test_commands_and_a_model_of_them_agree_whatever_happens(redis_url: str, namespace: str, place: str) -> None:
     Post.url, Post.namespace = redis_url, namespace
-    bounds = settings(
-        max_examples=EXAMPLES // 4 if place == CLUSTER else EXAMPLES,
-        stateful_step_count=30,
-        deadline=None,
-        suppress_health_check=list(HealthCheck),
-        database=None,
-        derandomize="CI" in os.environ,  # a run that judges a change must judge the same each time
-        phases=PHASES,
-        print_blob=True,
-    )
-    run_state_machine_as_test(Post, settings=bounds)
+    run_machine(Post, examples=EXAMPLES // 4 if place == CLUSTER else EXAMPLES, steps=30)

@@ -2,19 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import hypothesis.strategies as st
-from hypothesis import HealthCheck, Phase, settings
-from hypothesis.stateful import (
-    RuleBasedStateMachine,
-    initialize,
-    invariant,
-    precondition,
-    rule,
-    run_state_machine_as_test,
-)
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from queueops.conf import Settings
 from queueops.contracts import Conflict, Extend, Lease, Outcome, Push, Settlement
@@ -23,13 +14,11 @@ from queueops.redis.broker import RedisBroker
 from queueops.states import ACTIONS, State
 from tests.kernel.desk import NEVER_MS, POOL, Desk
 from tests.kernel.model import MAX_CRASHES, TERMINAL, Lane, Model
+from tests.machines import run_machine
 
 HANDED = [f"h{n}" for n in range(3)]
 IDS, LANES, WORKERS = [f"t{n}" for n in range(5)], ["default", "one", "two"], ["w1", "w2"]
 VERBS = sorted({verb for verbs in ACTIONS.values() for verb in verbs} | {"restore"})
-
-PHASES = [Phase.generate, Phase.shrink] if "SHRINK" in os.environ else [Phase.generate]
-"""A failure is told as it was found; with SHRINK in the environment the shortest way to it is sought, for minutes."""
 
 task_ids, lane_names, workers = st.sampled_from(IDS + HANDED), st.sampled_from(LANES), st.sampled_from(WORKERS)
 pushes = st.builds(
@@ -357,14 +346,4 @@ class Kernel(RuleBasedStateMachine):
 
 def test_the_kernel_and_a_model_of_it_agree_whatever_happens(redis_url: str, store: Any, namespace: str) -> None:
     Kernel.url, Kernel.directory = redis_url, str(store.directory)
-    bounds = settings(
-        max_examples=60,
-        stateful_step_count=40,
-        deadline=None,
-        suppress_health_check=list(HealthCheck),
-        database=None,
-        derandomize="CI" in os.environ,  # a run that judges a change must judge the same each time
-        phases=PHASES,
-        print_blob=True,
-    )
-    run_state_machine_as_test(Kernel, settings=bounds)
+    run_machine(Kernel, examples=60, steps=40)

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import sys
-from typing import Any
 
 import hypothesis.strategies as st
-from hypothesis import HealthCheck, settings
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from queueops.conf import Settings
 from queueops.contracts import Conflict, Lease, Outcome, Settlement
@@ -16,7 +13,7 @@ from queueops.redis.broker import RedisBroker
 from queueops.states import ChunkState, chunks_allowing
 from tests.kernel.desk import NEVER_MS, POOL
 from tests.kernel.test_fsck import checked
-from tests.kernel.test_model import PHASES
+from tests.machines import run_machine
 from tests.mapreduce.bench import ChunkDesk
 from tests.mapreduce.model import LEASED, MAX_CRASHES, RETRIES, Model
 
@@ -253,14 +250,4 @@ class FinishedKernel(MapReduceKernel):
 
 def test_chunks_and_a_model_of_them_agree_whatever_happens(redis_url: str, namespace: str) -> None:
     FinishedKernel.url = redis_url
-    bounds: Any = settings(
-        max_examples=60,
-        stateful_step_count=40,
-        deadline=None,
-        suppress_health_check=list(HealthCheck),
-        database=None,
-        derandomize="CI" in os.environ,  # a run that judges a change must judge the same each time
-        phases=PHASES,
-        print_blob=True,
-    )
-    run_state_machine_as_test(FinishedKernel, settings=bounds)
+    run_machine(FinishedKernel, examples=60, steps=40)
