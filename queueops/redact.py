@@ -1,8 +1,10 @@
 """Redactor: hides secrets in data and in text before they are shown, logged or kept for display.
 
 In data, the value of a key hides whose name contains one of the patterns, in any case: `token` hides `Api-Token`, and
-`api_key` hides `apikey` and `API-Key`. In text, the same holds for `key=value`, `"key": value`, `("key", "value")` and
-`--key value`. Credentials in URLs, tokens behind `Bearer` and private keys hide whatever the patterns are.
+`api_key` hides `apikey` and `API-Key`. A pattern between underscores is a whole part of a name: `_pass_` hides `pass`,
+`db_pass` and `dbPass`, and not `passed` or `bypass`. In text, the same holds for `key=value`, `"key": value`,
+`("key", "value")` and `--key value`. Credentials in URLs, tokens behind `Bearer` and private keys hide whatever the
+patterns are.
 
 Each text is read in one pass: the time is proportional to its length, whatever it says.
 """
@@ -19,7 +21,8 @@ from queueops.redact_text import Words, mask_text
 
 PATTERNS = (
     "password", "passwd", "passphrase", "pwd", "secret", "token", "api_key", "access_key", "private_key",
-    "credential", "authorization", "cookie", "session_id", "signature",
+    "credential", "authorization", "cookie", "session_id", "signature", "_pass_",
+    "_pw_",
 )  # fmt: skip
 """What the setting REDACT is by default."""
 HIDDEN = "[hidden]"

@@ -14,6 +14,7 @@ LONGEST_USER = 500
 HEADERS = ("authorization", "cookie")
 """Of these header lines the value is all up to the end of the line."""
 
+_GAP = re.compile(r"[_\-. ]")
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]{0,30}\Z", re.IGNORECASE)
 _STORES = ("redis", "rediss", "valkey", "valkeys", "unix")
 _RUN = re.compile(r"\S*+")
@@ -25,7 +26,7 @@ _SEPARATOR = re.compile(
     r"(?P<sign>=>|:=|={1,2}|:|%3d|,\s{0,20}\\{0,8}[\"']value\\{0,8}[\"']\s{0,20}:|,|(?=[\s\"']))\s{0,20}",
     re.IGNORECASE,
 )
-_FLAG = re.compile(r"(?:^|[\s\"'\[(,])--?[\w-]{0,40}\Z")
+_FLAG = re.compile(r"(?:^|[\s\"'\[(,])--?[\w.-]{0,40}\Z")
 _QUOTE = re.compile(r"[bru]{0,2}(?P<slashes>\\{0,8})(?P<mark>[\"'`])", re.IGNORECASE)
 _BRACKETS = re.compile(r"[\[\]{}()]|\"(?:[^\"\\]|\\.)*+\"?|'(?:[^'\\]|\\.)*+'?", re.DOTALL)
 _PLAIN = re.compile(r"(?:(?:bearer|basic|digest|token|negotiate|apikey)\s{1,5})?[^\s\"'`,;&<>)\]}]*+", re.IGNORECASE)
@@ -41,10 +42,14 @@ class Words:
     """The patterns of the setting REDACT, to be found in names."""
 
     def __init__(self, patterns: Iterable[str]) -> None:
-        parts = [[part for part in re.split(r"[_\-. ]", pattern.lower()) if part] for pattern in patterns]
-        either = "|".join(r"[_\-. ]?".join(map(re.escape, words)) for words in parts if words)
-        self.pattern = re.compile(either, re.IGNORECASE) if either else None
-        self._marks = tuple({max(words, key=len) for words in parts if words})
+        named = [(pattern, [part for part in _GAP.split(pattern.lower()) if part]) for pattern in patterns]
+        parts = [words for pattern, words in named if words and not _is_whole(pattern)]
+        whole = [words for pattern, words in named if words and _is_whole(pattern)]
+        either = [r"[_\-. ]?".join(map(re.escape, words)) for words in parts]
+        if whole:
+            either.append(f"(?P<whole>{'|'.join(map(_whole_word, whole))})")
+        self.pattern = re.compile("|".join(either), re.IGNORECASE) if either else None
+        self._marks = tuple({max(words, key=len) for words in (*parts, *whole)})
 
     def maybe_in(self, low: str) -> bool:
         """Whether it is worth looking in a text in lower case: a quick answer that is wrong in one direction only."""
@@ -56,6 +61,17 @@ class Words:
     def found_in(self, name: str) -> bool:
         """Whether a value of this name must not be seen."""
         return self.pattern is not None and self.maybe_in(name.lower()) and self.pattern.search(name) is not None
+
+
+def _is_whole(pattern: str) -> bool:
+    return pattern.startswith("_") and pattern.endswith("_")
+
+
+def _whole_word(words: list[str]) -> str:
+    """A part of a name that ends where letters end, or where an upper-case letter begins it as in `dbPass`."""
+    name = r"[_\-. ]?".join(map(re.escape, words))
+    camel = "".join(map(re.escape, map(str.capitalize, words)))
+    return rf"(?<![^\W\d_]){name}(?![^\W\d_])|(?-i:(?<=[a-z]){camel}(?![^\W\d_]))"
 
 
 def mask_text(text: str, words: Words) -> str:
@@ -132,7 +148,7 @@ def _pairs(text: str, words: Words) -> Iterator[str]:
     pattern = words.pattern
     while pattern is not None and (found := pattern.search(text, done)):
         key_end = _end_of(_TAIL, text, found.end())
-        begin = _value_after(text, found.start(), key_end)
+        begin = _value_after(text, found.start(), key_end, is_word=found.lastgroup == "whole")
         if begin < 0:
             yield text[done:key_end]
             done = key_end
@@ -145,8 +161,8 @@ def _pairs(text: str, words: Words) -> Iterator[str]:
     yield text[done:]
 
 
-def _value_after(text: str, key: int, key_end: int) -> int:
-    """Where the value of a key begins, or -1 when none follows."""
+def _value_after(text: str, key: int, key_end: int, *, is_word: bool) -> int:
+    """Where the value of a key begins, or -1 when none follows. A word of sentences ("pass 'a' to it") needs a sign."""
     found = _SEPARATOR.match(text, key_end)
     if found is None:
         return -1
@@ -157,7 +173,7 @@ def _value_after(text: str, key: int, key_end: int) -> int:
     if sign == ",":
         return begin if found["quote"] and is_quoted else -1
     is_flag = _FLAG.search(text, max(0, key - 42), key) is not None
-    return begin if begin > key_end and (is_flag or (is_quoted and not found["quote"])) else -1
+    return begin if begin > key_end and (is_flag or (is_quoted and not (found["quote"] or is_word))) else -1
 
 
 def _value_end(text: str, begin: int, is_header: bool) -> int:

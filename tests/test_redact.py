@@ -77,6 +77,35 @@ def test_what_is_no_secret_stays(text: str) -> None:
     assert DEFAULT.text(text) == text
 
 
+SHORT_NAMES = ("pass", "PASS", "db_pass", "smtp-pass", "user.pass", "pass2", "dbPass", "pw", "PW", "db_pw", "pw_old")
+LONGER_WORDS = ("passed", "passes", "passenger", "bypass", "compass", "passive", "spw", "pwm", "Bypass", "dbPassed")
+
+
+@pytest.mark.parametrize("name", SHORT_NAMES)
+def test_a_short_word_hides_as_a_whole_part_of_a_name(name: str) -> None:
+    assert DEFAULT.value({name: SECRET, "a": KEPT}) == {name: MASK, "a": KEPT}
+    for text in (
+        f"{name}={SECRET} {KEPT}",
+        f'{{"{name}": "{SECRET}", "a": "{KEPT}"}}',
+        f"curl --{name} {SECRET} {KEPT}",
+    ):
+        assert SECRET not in DEFAULT.text(text)
+        assert KEPT in DEFAULT.text(text)
+
+
+@pytest.mark.parametrize("name", LONGER_WORDS)
+def test_a_short_word_within_a_longer_one_hides_nothing(name: str) -> None:
+    words = Redactor(("_pass_", "_pw_"))
+    assert words.value({name: KEPT}) == {name: KEPT}
+    assert words.text(f"{name}={KEPT}, --{name} {KEPT}") == f"{name}={KEPT}, --{name} {KEPT}"
+
+
+def test_a_short_word_in_a_sentence_hides_no_quotation() -> None:
+    assert (
+        DEFAULT.text("the tests pass 'twice', so pass \"a\" to b()") == "the tests pass 'twice', so pass \"a\" to b()"
+    )
+
+
 def test_in_data_pairs_and_texts_are_masked_too() -> None:
     data = {
         "headers": [["Authorization", SECRET], ["Host", KEPT]],
