@@ -137,6 +137,17 @@ def test_options_that_are_wrong_are_told_by_the_check_and_by_each_enqueue(tasks,
         task.enqueue(1)
 
 
+def test_each_option_that_is_wrong_is_told_by_the_check(tasks, settings):
+    options = {"retrys": 3, "keep": 60, "retries": "3", "retry": 5}
+    settings.TASKS = {"default": {"BACKEND": BACKEND, "OPTIONS": options}}
+    messages = list(tasks.add.get_backend().check())
+    assert [message.id for message in messages] == ["queueops.E021"] * 3
+    for message, text in zip(messages, ("'retrys'", "a whole number", "Retry(delay=60)"), strict=True):
+        assert text in message.msg
+    with pytest.raises(UnknownOption, match="'retrys'"):
+        tasks.add.enqueue(1)
+
+
 def test_the_settings_may_hold_a_retry():
     code = (
         "from django.conf import settings; from queueops import Retry; import django;"

@@ -53,7 +53,7 @@ class QueueOpsBackend(_base.BaseTaskBackend):  # type: ignore[misc]  # one of tw
     def __init__(self, alias: str, params: dict[str, Any]) -> None:
         """Take the settings as they are; what is wrong with them says `check`, and each `enqueue`."""
         super().__init__(alias, params)
-        self._chosen, self._problem = _read_options(alias, self.options)
+        self._chosen, self._wrong = _read_options(alias, self.options)
 
     def validate_task(self, task: Any) -> None:
         """Raise Django's error for a task that this backend does not take."""
@@ -63,8 +63,8 @@ class QueueOpsBackend(_base.BaseTaskBackend):  # type: ignore[misc]  # one of tw
 
     def enqueue(self, task: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Push the task. Raises what every push raises, and Django's error for a task that is not valid."""
-        if self._problem is not None:
-            raise self._problem
+        if self._wrong:
+            raise self._wrong[0]
         self.validate_task(task)
         _check_signature(task, args, kwargs)
         result = new_result(task, new_id(), self.alias, args, kwargs)
@@ -98,9 +98,9 @@ class QueueOpsBackend(_base.BaseTaskBackend):  # type: ignore[misc]  # one of tw
         if not apps.is_installed("queueops"):
             hint = 'Add "queueops" to INSTALLED_APPS.'
             yield checks.Error("Its backend needs the app queueops.", hint=hint, obj=place, id="queueops.E020")
-        if self._problem is not None:
-            hint = f"The options are {', '.join(OPTIONS)}."
-            yield checks.Error(str(self._problem), hint=hint, obj=f"{place}['OPTIONS']", id="queueops.E021")
+        hint = f"The options are {', '.join(OPTIONS)}."
+        for error in self._wrong:
+            yield checks.Error(str(error), hint=hint, obj=f"{place}['OPTIONS']", id="queueops.E021")
         for queue in sorted(filter(_is_no_pool, self.queues), key=str):
             yield checks.Error(_queue_problem(queue), hint=_NAME_HINT, obj=f"{place}['QUEUES']", id="queueops.E022")
 
@@ -127,18 +127,20 @@ class QueueOpsBackend(_base.BaseTaskBackend):  # type: ignore[misc]  # one of tw
 _NAME_HINT = "A queue is a pool: its name has 1 to 100 letters, digits and ._:@/=+-"
 
 
-def _read_options(alias: str, given: Any) -> tuple[Options, QueueOpsError | None]:
-    """The options of all tasks of a backend, or what is wrong with them."""
-    default, place = Options(retries=0), f"TASKS[{alias!r}]['OPTIONS']"
+def _read_options(alias: str, given: Any) -> tuple[Options, list[QueueOpsError]]:
+    """The options of all tasks of a backend, and what is wrong with each one that is."""
+    found, place = Options(retries=0), f"TASKS[{alias!r}]['OPTIONS']"
     if not isinstance(given, Mapping):
-        return default, BadOption(name=place, value=given, expected="a dict")
-    try:
-        for name in given:
+        return found, [BadOption(name=place, value=given, expected="a dict")]
+    wrong: list[QueueOpsError] = []
+    for name, value in given.items():
+        try:
             if name not in OPTIONS:
                 raise unknown_option(name, OPTIONS, f"The backend {alias!r} of TASKS")
-        return default.but(**given), None
-    except QueueOpsError as error:
-        return default, error
+            found = found.but(**{name: value})
+        except QueueOpsError as error:
+            wrong.append(error)
+    return found, wrong
 
 
 def _is_no_pool(queue: object) -> bool:
