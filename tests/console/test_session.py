@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 from typing import Any
 
@@ -84,6 +85,23 @@ def test_too_many_failures_of_one_name_have_to_wait(ada: User, client: Client) -
     assert log_in(client, "wrong", "somebody else").status_code == 200
     LoginThrottle.objects.update(until=timezone.now() - timedelta(seconds=1))
     assert log_in(client).status_code == 302
+
+
+def links_of(answer: Any) -> set[str]:
+    """Where the links and forms of a page lead, its style sheets and scripts aside."""
+    return set(re.findall(r'(?:href|action)="(/ops/[^"]*)"', answer.content.decode()))
+
+
+def test_a_refusal_before_the_login_leads_only_to_the_login(ada: User, client: Client, world: World) -> None:
+    for _ in range(MOST_BY_PAIR):
+        log_in(client, "wrong")
+    for answer, status in ((log_in(client), 429), (client.put("/ops/login/"), 405)):
+        assert answer.status_code == status
+        assert links_of(answer) == {"/ops/login/"}
+        assert "Logged in as" not in answer.content.decode()
+        assert 'class="namespace"' not in answer.content.decode()
+    client.force_login(ada)
+    assert {"/ops/", "/ops/tasks/", "/ops/logout/"} <= links_of(client.get("/ops/nothing/"))
 
 
 def test_logging_out_is_a_post(ada: User, client: Client, world: World) -> None:
