@@ -3,7 +3,10 @@ from __future__ import annotations
 import os
 import signal
 import threading
+import time
 from typing import Any
+
+import pytest
 
 from queueops.context import Context
 from queueops.contracts import Lease, Outcome
@@ -175,6 +178,27 @@ def test_a_task_is_condemned_only_as_long_as_it_runs() -> None:
     assert table.condemned() is None
     started(table, 1, "other", 5)
     assert table.condemned() is None
+    table.close()
+
+
+@pytest.mark.parametrize(
+    ("timeout_ms", "ran_s", "cancelled"), [(None, 0, True), (9_000_000, 0, True), (1000, 60, False)]
+)
+def test_the_table_tells_a_hard_cancel_from_a_time_limit(timeout_ms: int | None, ran_s: float, cancelled: bool) -> None:
+    table, lease = SlotTable(1), Lease(id="t", fence=1, pool="default", timeout_ms=timeout_ms)
+    slot: Any = Late(0, table)
+    context: Any = Context(lease, None, None)  # type: ignore[arg-type]
+
+    def told() -> list[bool]:
+        return [running.cancelled for running in table.running()]
+
+    slot.open(lease, context, time.monotonic() - ran_s)
+    assert told() == [False]
+    slot.end(lease)
+    assert told() == [cancelled]
+    slot.clear()
+    slot.open(lease, context, time.monotonic())
+    assert told() == [False]
     table.close()
 
 

@@ -65,7 +65,7 @@ class Process:
         """
         condemned = self.table.condemned()
         if condemned is not None:
-            return [condemned._replace(deadline=now)]
+            return [condemned._replace(deadline=now, cancelled=True)]
         before, seen = self.overdue, {running.fence: running for running in self.table.overdue(now)}
         self.overdue = seen
         return [running for fence, running in seen.items() if fence in before]

@@ -108,8 +108,10 @@ class Slot(ABC):
                 self._tell(lease)
 
     def _tell(self, lease: Lease) -> None:
-        """Let the supervisor know the hard limit."""
-        self._table.start(self.number, lease.id, lease.pool, lease.fence, self.started, self.hard_limit, lease.attempt)
+        """Let the supervisor know the hard limit, and whether a hard cancel has set it."""
+        limit, started = self.hard_limit, self.started
+        cancelled = limit == self.end_at != NEVER
+        self._table.start(self.number, lease.id, lease.pool, lease.fence, started, limit, lease.attempt, cancelled)
 
     @property
     def hard_limit(self) -> float:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 MAX_ID = 212  # of a task, and of a chunk, whose id is its task's and a number
 MAX_POOL = 100
-_RECORD = struct.Struct(f"<QddI{MAX_ID}s{MAX_POOL}sB")
+_RECORD = struct.Struct(f"<QddI?{MAX_ID}s{MAX_POOL}sB")
 _FLAG = _RECORD.size - 1  # last, so that a record is only seen when all of it has been written
 _TIMES = 5
 _EXPECTED, _ANSWERED, _WATCHED, _CONDEMNED_AT, _CONDEMNED = range(_TIMES)
@@ -43,7 +43,10 @@ class Condition(IntEnum):
 
 
 class Running(NamedTuple):
-    """A started task. ``started`` and ``deadline`` (the hard limit) are seconds of the monotonic clock."""
+    """A started task. ``started`` and ``deadline`` (the hard limit) are seconds of the monotonic clock.
+
+    ``cancelled``: the deadline is that of a hard cancel, and not of the task's timeout.
+    """
 
     slot: int
     fence: int
@@ -52,6 +55,7 @@ class Running(NamedTuple):
     attempt: int
     id: str
     pool: str
+    cancelled: bool = False
 
 
 class SlotTable:
@@ -74,13 +78,21 @@ class SlotTable:
         self.has_ended = False
 
     def start(
-        self, slot: int, task_id: str, pool: str, fence: int, started: float, deadline: float, attempt: int
+        self,
+        slot: int,
+        task_id: str,
+        pool: str,
+        fence: int,
+        started: float,
+        deadline: float,
+        attempt: int,
+        cancelled: bool = False,
     ) -> int:
         """Say that ``slot`` runs this task from now on; answers the epoch, read after that."""
         offset = self._offsets[self._first.get(pool, 0) + slot]
         self._open[slot] = offset + _FLAG
         _RECORD.pack_into(
-            self._memory, offset, fence, started, deadline, attempt, task_id.encode(), pool.encode(), _RUNS
+            self._memory, offset, fence, started, deadline, attempt, cancelled, task_id.encode(), pool.encode(), _RUNS
         )
         return self._memory[_EPOCH]
 
@@ -212,7 +224,7 @@ class SlotTable:
         return [self._read(number) for number, flag in enumerate(self._flags) if self._memory[flag] == word]
 
     def _read(self, number: int) -> Running:
-        fence, started, deadline, attempt, task_id, pool, _ = _RECORD.unpack_from(self._memory, self._offsets[number])
-        text = task_id.rstrip(b"\0").decode("utf-8", "replace")
-        slot = number % self.size
-        return Running(slot, fence, started, deadline, attempt, text, pool.rstrip(b"\0").decode("utf-8", "replace"))
+        record = _RECORD.unpack_from(self._memory, self._offsets[number])
+        fence, started, deadline, attempt, cancelled, *names, _ = record
+        task_id, pool = (name.rstrip(b"\0").decode("utf-8", "replace") for name in names)
+        return Running(number % self.size, fence, started, deadline, attempt, task_id, pool, cancelled)

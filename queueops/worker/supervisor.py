@@ -191,8 +191,8 @@ class Supervisor:
                 process.overdue.clear()
             elif late and not process.killed:
                 told = {"task": late[0].id, "pool": late[0].pool, "process": process.pid}
-                logger.error("Task %s is past its hard limit; killing process %d",
-                             late[0].id, process.pid, extra={"told": told})  # fmt: skip
+                cause = "was cancelled hard and did not end" if late[0].cancelled else "is past its hard limit"
+                logger.error("Task %s %s; killing process %d", late[0].id, cause, process.pid, extra={"told": told})
                 process.kill(*late)
             elif now > self._kill_at and not process.killed:
                 logger.error("Process %d did not end in time; killing it", process.pid)

@@ -36,6 +36,8 @@ def test_the_hard_limit_replaces_the_process_and_costs_its_other_tasks_nothing(b
     assert msgspec.json.decode(record.error)["type"] == "HardTimeout"
     assert (record.attempt, record.crashes) == (1, 0)
     assert child not in worker.children()
+    assert "is past its hard limit; killing process" in worker.text()
+    assert "cancelled hard" not in worker.text()
     (record,) = bench.wait([neighbour])
     assert (record.attempt, record.crashes) == (0, 0)
 
@@ -85,6 +87,8 @@ def test_one_that_can_not_be_interrupted_dies_with_its_process_whose_other_tasks
     bench.wait([whole], "cancelled")
     wait_until(lambda: bench.broker.client.zcard(bench.broker.keys("default").state("cancelled")) == 2, say=bench.say)
     assert child not in worker.children()
+    assert "was cancelled hard and did not end; killing process" in worker.text()
+    assert "past its hard limit" not in worker.text()
     (record,) = bench.wait([neighbour])
     assert (record.attempt, record.crashes) == (0, 0)
 

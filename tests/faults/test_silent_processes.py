@@ -156,4 +156,6 @@ def test_a_hard_cancel_reaches_a_task_that_holds_the_lock(bench):
     control.cancel([handle.id], hard=True)
     (record,) = bench.wait([handle], "cancelled")
     assert record.crashes == 0
+    assert f"Task {handle.id} was cancelled hard and did not end; killing process" in worker.text()
+    assert "past its hard limit" not in worker.text()
     assert len(wait_until(worker.children, say=worker.text)) == 1
