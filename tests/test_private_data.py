@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
+from collections.abc import Iterator
 from io import StringIO
 from pathlib import Path
 
 import pytest
 from django.core.management import CommandError, call_command
 
+from console.demo import account
+from console.demo.place import Place
+from console.demo.reserve import reserve
 from console.project.environment import private_folder
 from queueops.redis import embedded
 
@@ -33,6 +38,14 @@ def open_to_others(folder: Path) -> list[str]:
 
 def mode(path: Path) -> int:
     return path.stat().st_mode & 0o777
+
+
+@pytest.fixture
+def usual_umask() -> Iterator[None]:
+    """New files of this process are readable by all users, where the code does not say otherwise."""
+    before = os.umask(0o022)
+    yield
+    os.umask(before)
 
 
 def test_a_new_folder_and_the_database_in_it_are_private(tmp_path: Path) -> None:
@@ -78,9 +91,22 @@ def test_the_projects_own_folder_of_an_earlier_version_is_closed_to_others(tmp_p
 
 def test_the_demo_refuses_a_folder_that_others_can_read(tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
-    with pytest.raises(CommandError, match=f"can enter {tmp_path} .* Write: chmod 700 {tmp_path}"):
-        call_command("demo", "--data", str(tmp_path), "--port", "0", stdout=StringIO())
+    with socket.create_server(("127.0.0.1", 0)) as taken:  # a demo that did not refuse the folder would end here
+        port = str(taken.getsockname()[1])
+        with pytest.raises(CommandError, match=f"can enter {tmp_path} .* Write: chmod 700 {tmp_path}"):
+            call_command("demo", "--data", str(tmp_path), "--port", port, stdout=StringIO())
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_password_and_the_lock_of_the_demo_are_private(tmp_path: Path, usual_umask: None) -> None:
+    assert account.password(tmp_path) == account.password(tmp_path) != ""
+    reserve(Place(host="127.0.0.1", port=0, data=tmp_path / "data")).close()
+    assert mode(tmp_path / "password") == mode(tmp_path / "data" / "demo.lock") == 0o600
+
+
+def test_a_new_folder_of_the_embedded_server_is_private(empty_directory: Path, usual_umask: None) -> None:
+    embedded.start(empty_directory)
+    assert mode(empty_directory) == 0o700
 
 
 def test_the_embedded_server_closes_its_files_in_a_folder_that_others_can_read(empty_directory: Path) -> None:

@@ -63,6 +63,13 @@ def watched() -> Iterator[Watched]:
     watched.end()
 
 
+def test_the_lease_keeper_of_a_process_that_has_ended_is_reaped(watched: Watched) -> None:
+    keeper = watched.process.keeper = sleeper()
+    watched.liveness.dismiss(watched.process)
+    with pytest.raises(ChildProcessError):
+        os.waitpid(keeper, os.WNOHANG)
+
+
 def test_a_process_that_has_not_begun_its_first_turn_is_not_judged(watched: Watched) -> None:
     assert watched.looks(0, 1000, 2000) == [LIVE] * 3
 

@@ -31,6 +31,18 @@ def test_errored_chunks_of_all_tasks_are_one_page(namespace: str, operator: Clie
     assert 'aria-current="true"' in waiting
 
 
+def test_the_data_of_chunks_is_shown_only_to_accounts_that_may_see_it(
+    namespace: str, operator: Client, viewer: Client
+) -> None:
+    errored({"a": 1})
+    for address in (PAGE, f"{PAGE}?state=pending"):
+        assert "&quot;n&quot;" in html(operator, address)
+        page = html(viewer, address)
+        assert "/ops/mapreduce/a/" in page
+        assert "&quot;n&quot;" not in page
+    assert "no number" not in html(viewer, PAGE)
+
+
 def test_long_lists_have_pages_and_a_wrong_address_says_so(namespace: str, operator: Client) -> None:
     errored({f"t{number}": 6 for number in range(9)})
     page = html(operator, PAGE)

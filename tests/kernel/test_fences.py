@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from queueops.contracts import Lease, Outcome
-from tests.kernel.desk import POOL, Desk
+from queueops.contracts import Lease, Node, Outcome
+from queueops.errors import StaleLease
+from tests.kernel.desk import POOL, Desk, make
 
 LATER_MS = 5_000_000
 
@@ -54,6 +55,47 @@ def test_a_frozen_worker_cannot_note_progress(desk: Desk, stale: Lease) -> None:
     assert desk.broker.note(POOL, "a", stale.fence, done=1, total=2, line=b"half") == "STALE"
     assert desk.everything() == before
     assert desk.counted("stale") == 1
+
+
+def test_a_task_that_has_ended_notes_no_more_progress(desk: Desk) -> None:
+    desk.push("a")
+    lease = desk.lease()
+    assert desk.settle(lease) == "OK"
+    before = desk.everything()
+    assert desk.broker.note(POOL, "a", lease.fence, done=1, total=2, line=b"half") == "STALE"
+    assert desk.everything() == before
+
+
+BATCH = [Node(make("it", "group", kind="group")), Node(make("child"), 0, 0)]
+
+
+@pytest.fixture
+def iterator(desk: Desk) -> Lease:
+    """The first lease of an iterator, which is current."""
+    desk.push("it", kind="iterator", own=(("wi", 2),), retries=5)
+    return desk.lease("w1")
+
+
+@pytest.mark.parametrize("answer", ["next", "idle", "done", "tree"])
+def test_a_frozen_worker_cannot_write_what_its_iterator_emits(desk: Desk, iterator: Lease, answer: str) -> None:
+    desk.expire("it")
+    current = desk.lease("w2")
+    assert current.fence > iterator.fence
+    before = desk.everything()
+    with pytest.raises(StaleLease):
+        desk.broker.emit(iterator, BATCH, answer, b"1")
+    assert desk.everything() == before
+    desk.broker.emit(current, BATCH, "next", b"1")
+    assert desk.state("child") == "waiting"
+
+
+def test_an_iterator_that_has_ended_its_run_emits_no_more(desk: Desk, iterator: Lease) -> None:
+    desk.broker.emit(iterator, BATCH, "next", b"1")
+    assert desk.settle(iterator) == "OK"
+    before = desk.everything()
+    with pytest.raises(StaleLease):
+        desk.broker.emit(iterator, [BATCH[0], Node(make("late"), 0, 0)], "next", b"2")
+    assert desk.everything() == before
 
 
 def test_the_death_of_a_worker_does_not_judge_what_another_one_runs(desk: Desk, stale: Lease) -> None:

@@ -13,7 +13,7 @@ from queueops.conf import Settings
 from queueops.contracts import Node, Outcome, Settlement
 from queueops.errors import BrokerUnavailable, NotDurable, StoreFull
 from queueops.ids import new_id
-from queueops.redis import embedded
+from queueops.redis import durability, embedded
 from queueops.redis.broker import RedisBroker
 from queueops.redis.link import BATCH
 from queueops.redis.replies import is_later, translate
@@ -161,6 +161,29 @@ def test_a_durable_push_that_was_written_and_not_confirmed_says_so(desk: Desk) -
         pushes.receive()
     pushes.close()
     assert len(desk.claim(BATCH)) == BATCH
+
+
+def test_a_durable_push_that_is_not_on_disk_in_time_says_so(
+    empty_directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = embedded.start(empty_directory)
+    desk = Desk(RedisBroker(Settings(url=server.url, lease=1000.0)))
+    desk.push("first")
+    # A rewrite of the append-only file goes on for minutes, and the server syncs nothing meanwhile.
+    desk.client.config_set("no-appendfsync-on-rewrite", "yes")
+    desk.client.config_set("rdb-key-save-delay", 600_000_000)
+    desk.client.bgrewriteaof()
+    monkeypatch.setattr(durability, "DURABLE_S", 0.001)
+
+    def refused() -> str:
+        try:
+            desk.broker.push([make(new_id())], durable=True)
+        except NotDurable as error:
+            return str(error)
+        return ""  # of a file that was just opened, the server had synced all
+
+    assert "was written, but the append-only file did not confirm it as durable within 0.001 s" in wait_until(refused)
+    desk.broker.close()
 
 
 @pytest.mark.usefixtures("append_only")
