@@ -108,6 +108,10 @@ def test_a_chunk_shows_its_data_its_attempts_and_what_can_be_done(work: ChunkWor
 def test_data_is_shown_only_to_those_who_may_see_it(work: ChunkWork, viewer: Client) -> None:
     for path in (PAGE, f"{PAGE}0/", f"{PAGE}_rows?shown=0.1"):
         assert "0.txt" not in html(viewer, path)
+    ended = html(viewer, f"{PAGE}5/")
+    for part, notice in (("data", "may not see the data of chunks"), ("result", "may not see results")):
+        assert f'id="{part}"' not in ended
+        assert f"Your account {notice}." in ended
     for button in ("retry-errored", "_restart", "_drop", 'class="form-check-input tick"'):
         assert button not in html(viewer)
     assert viewer.get(f"{PAGE}0/edit/").status_code == 403

@@ -63,6 +63,11 @@ def test_each_spelling_that_django_takes_for_one_name_is_one_name_here(name: str
     assert folded(name) == folded(folded(name))
 
 
+@pytest.mark.parametrize("name", ["jos\u00e9", "jose\u0301", "JOS\u00c9", "\uff4aose", "j\u200bose"])
+def test_what_a_database_may_take_for_one_name_is_one_name_here(name: str) -> None:
+    assert folded(name) == "jose"
+
+
 def test_other_spellings_of_a_name_share_its_limit(ada: User, checked: list[str]) -> None:
     client = at("192.0.2.8")
     for number in range(4 * MOST_BY_PAIR):
