@@ -19,9 +19,9 @@ class ConsoleConfig(AppConfig):
         """Register the checks of the project that the console lives in, and keep a trace of its operators' commands."""
         from console.checks import check_project
         from console.terminal import keep
-        from queueops.management.queue import journal
+        from queueops.management.queue import audit
         from queueops.management.subcommands import SUBCOMMANDS, Subcommand
 
         checks.register(check_project)
-        journal.keep(keep)
+        audit.keep(keep)
         SUBCOMMANDS["demo"] = Subcommand("console", "demo")

@@ -10,7 +10,7 @@ import msgspec
 from django.core.exceptions import SuspiciousOperation
 from django.utils.translation import gettext as _
 
-from queueops.ids import ID, NAME
+from queueops.model.ids import ID, NAME
 
 MOST = 500  # of one call of queueops.control
 

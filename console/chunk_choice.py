@@ -11,7 +11,7 @@ from django.http import HttpRequest
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from queueops.states import ChunkState
+from queueops.model.states import ChunkState
 
 MOST = 500  # of one call of queueops.control
 HIGHEST = 10**9

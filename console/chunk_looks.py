@@ -8,7 +8,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from console import looks
-from queueops.states import ChunkState, State
+from queueops.model.states import ChunkState, State
 
 
 class ChunkLook(NamedTuple):

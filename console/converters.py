@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import register_converter
 
-from queueops.ids import ID
+from queueops.model.ids import ID
 
 
 class NameConverter:

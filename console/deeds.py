@@ -12,7 +12,7 @@ from console import forms
 from console.permissions import TABLE, Verb
 from queueops import control
 from queueops.inspect import TaskDetail, TaskFacts
-from queueops.states import ACTIONS, LEASED, TERMINAL, State
+from queueops.model.states import ACTIONS, LEASED, TERMINAL, State
 
 Call = Callable[..., Sequence[Any]]
 

@@ -8,7 +8,7 @@ import msgspec
 
 from console.chunk_looks import LOOKS
 from queueops.inspect import PoolView, Snapshot
-from queueops.states import State
+from queueops.model.states import State
 
 BACKLOG_S = 5.0
 """Tasks that start within so many seconds at the present pace are not a backlog, even if their number does not fall."""

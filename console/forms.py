@@ -11,8 +11,8 @@ from django import forms
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from queueops.ids import NAME, NAME_LENGTH
-from queueops.redact import MASK
+from queueops.model.ids import NAME, NAME_LENGTH
+from queueops.model.redact import MASK
 
 DELAYS = (
     (60, _("1 minute")),

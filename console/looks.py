@@ -7,7 +7,7 @@ from typing import NamedTuple
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
-from queueops.states import State
+from queueops.model.states import State
 
 
 class Look(NamedTuple):

@@ -21,7 +21,7 @@ from console.looks import LOOKS
 from console.permissions import Verb, granted
 from console.preferences import THEMES, Preferences
 from queueops import conf
-from queueops.states import TIMED
+from queueops.model.states import TIMED
 
 NAVIGATION = (
     ("overview", "o", "layout-dashboard", _("Overview")),

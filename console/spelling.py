@@ -6,8 +6,8 @@ import math
 
 from django.utils.translation import gettext as _
 
-from queueops import retry
-from queueops.durations import to_ms
+from queueops.model import retry
+from queueops.model.durations import to_ms
 
 NARROW = "\N{NARROW NO-BREAK SPACE}"
 NOTHING = "–"

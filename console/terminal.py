@@ -9,7 +9,7 @@ from typing import Any
 from console import act, audit
 from console.choice import Choice
 from console.models import AuditEntry, Outcome
-from queueops.management.queue.journal import Act
+from queueops.management.queue.audit import Act
 
 
 @contextmanager

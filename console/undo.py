@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from console.models import UNCLEAR, AuditEntry, Outcome
 from queueops import control
-from queueops.states import TIMED, State
+from queueops.model.states import TIMED, State
 
 NOT_BEGUN = (State.PENDING, *TIMED)
 LOOKED_AT = 20

@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, Any, Literal
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from queueops.context import Context as Context
-    from queueops.context import current as current
     from queueops.errors import BadArguments as BadArguments
     from queueops.errors import BadId as BadId
     from queueops.errors import BrokerUnavailable as BrokerUnavailable
@@ -30,29 +28,27 @@ if TYPE_CHECKING:
     from queueops.errors import TaskFailed as TaskFailed
     from queueops.errors import TaskGone as TaskGone
     from queueops.errors import TaskSuperseded as TaskSuperseded
-    from queueops.handle import Progress as Progress
-    from queueops.handle import TaskHandle as TaskHandle
-    from queueops.handle import TaskStatus as TaskStatus
-    from queueops.handle import aget as aget
-    from queueops.handle import get as get
-    from queueops.kinds.by_name import apush as apush
-    from queueops.kinds.by_name import push as push
-    from queueops.kinds.by_name import task_named as task_named
-    from queueops.kinds.chunked import Results as Results
-    from queueops.kinds.iterator import Batch as Batch
-    from queueops.kinds.iterator import Iterator as Iterator
-    from queueops.kinds.mapreduce import MapReduce as MapReduce
-    from queueops.kinds.parts import Composite as Composite
-    from queueops.kinds.parts import chain as chain
-    from queueops.kinds.parts import group as group
-    from queueops.kinds.task import task as task
-    from queueops.kinds.templates import Chain as Chain
-    from queueops.kinds.templates import Group as Group
-    from queueops.lease_errors import LeaseLost as LeaseLost
-    from queueops.refusals import DurabilityUnsupported as DurabilityUnsupported
-    from queueops.result_errors import BadResult as BadResult
-    from queueops.retry import Retry as Retry
-    from queueops.schedule import Schedule as Schedule
+    from queueops.errors.leases import LeaseLost as LeaseLost
+    from queueops.errors.refusals import DurabilityUnsupported as DurabilityUnsupported
+    from queueops.errors.results import BadResult as BadResult
+    from queueops.errors.tasks import NotImportable as NotImportable
+    from queueops.kinds.composites.iterator import Batch as Batch
+    from queueops.kinds.composites.iterator import Iterator as Iterator
+    from queueops.kinds.composites.parts import Composite as Composite
+    from queueops.kinds.composites.parts import chain as chain
+    from queueops.kinds.composites.parts import group as group
+    from queueops.kinds.composites.templates import Chain as Chain
+    from queueops.kinds.composites.templates import Group as Group
+    from queueops.kinds.mapreduce.job import MapReduce as MapReduce
+    from queueops.kinds.mapreduce.options import Results as Results
+    from queueops.model.retry import Retry as Retry
+    from queueops.model.schedule import Schedule as Schedule
+    from queueops.model.states import State as State
+    from queueops.results.handle import Progress as Progress
+    from queueops.results.handle import TaskHandle as TaskHandle
+    from queueops.results.handle import TaskStatus as TaskStatus
+    from queueops.results.handle import aget as aget
+    from queueops.results.handle import get as get
     from queueops.signals import composite_cancelled as composite_cancelled
     from queueops.signals import composite_failed as composite_failed
     from queueops.signals import composite_succeeded as composite_succeeded
@@ -64,16 +60,20 @@ if TYPE_CHECKING:
     from queueops.signals import worker_idle as worker_idle
     from queueops.signals import worker_started as worker_started
     from queueops.signals import worker_stopping as worker_stopping
-    from queueops.states import State as State
-    from queueops.task_errors import NotImportable as NotImportable
+    from queueops.tasks.by_name import apush as apush
+    from queueops.tasks.by_name import push as push
+    from queueops.tasks.by_name import task_named as task_named
+    from queueops.tasks.context import Context as Context
+    from queueops.tasks.context import current as current
+    from queueops.tasks.decorator import task as task
 
     def Depends(func: Any, *, scope: Literal["task", "process"] = "task") -> Any:  # noqa: N802
         """The mark of a parameter that gets what `func` gives; a type checker takes it for any parameter's default."""
 
 
 _HOMES = {
-    "queueops.context": ("Context", "current"),
-    "queueops.depends": ("Depends",),
+    "queueops.tasks.context": ("Context", "current"),
+    "queueops.tasks.depends": ("Depends",),
     "queueops.errors": (
         "BadArguments",
         "BadId",
@@ -92,19 +92,19 @@ _HOMES = {
         "TaskGone",
         "TaskSuperseded",
     ),
-    "queueops.handle": ("Progress", "TaskHandle", "TaskStatus", "aget", "get"),
-    "queueops.kinds.by_name": ("apush", "push", "task_named"),
-    "queueops.kinds.chunked": ("Results",),
-    "queueops.kinds.iterator": ("Batch", "Iterator"),
-    "queueops.kinds.mapreduce": ("MapReduce",),
-    "queueops.kinds.parts": ("Composite", "chain", "group"),
-    "queueops.kinds.task": ("task",),
-    "queueops.kinds.templates": ("Chain", "Group"),
-    "queueops.lease_errors": ("LeaseLost",),
-    "queueops.refusals": ("DurabilityUnsupported",),
-    "queueops.result_errors": ("BadResult",),
-    "queueops.retry": ("Retry",),
-    "queueops.schedule": ("Schedule",),
+    "queueops.results.handle": ("Progress", "TaskHandle", "TaskStatus", "aget", "get"),
+    "queueops.tasks.by_name": ("apush", "push", "task_named"),
+    "queueops.kinds.mapreduce.options": ("Results",),
+    "queueops.kinds.composites.iterator": ("Batch", "Iterator"),
+    "queueops.kinds.mapreduce.job": ("MapReduce",),
+    "queueops.kinds.composites.parts": ("Composite", "chain", "group"),
+    "queueops.tasks.decorator": ("task",),
+    "queueops.kinds.composites.templates": ("Chain", "Group"),
+    "queueops.errors.leases": ("LeaseLost",),
+    "queueops.errors.refusals": ("DurabilityUnsupported",),
+    "queueops.errors.results": ("BadResult",),
+    "queueops.model.retry": ("Retry",),
+    "queueops.model.schedule": ("Schedule",),
     "queueops.signals": (
         "composite_cancelled",
         "composite_failed",
@@ -118,8 +118,8 @@ _HOMES = {
         "worker_started",
         "worker_stopping",
     ),
-    "queueops.states": ("State",),
-    "queueops.task_errors": ("NotImportable",),
+    "queueops.model.states": ("State",),
+    "queueops.errors.tasks": ("NotImportable",),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 

@@ -6,7 +6,7 @@ from django.apps import AppConfig
 from django.core import checks
 from django.utils.module_loading import autodiscover_modules
 
-from queueops import birth  # noqa: F401  it takes down the time
+from queueops.model import load_time  # noqa: F401  it takes down the time
 
 
 class QueueOpsConfig(AppConfig):
@@ -18,8 +18,11 @@ class QueueOpsConfig(AppConfig):
 
     def ready(self) -> None:
         """Register the checks, mask the lines of our loggers, and import every app's `tasks` module."""
-        from queueops import composite_signals, endings, logs, waiting
+        from queueops import logs
         from queueops.checks import check_commands, check_environment, check_schedules, check_settings, check_store
+        from queueops.model import endings
+        from queueops.results import waiting
+        from queueops.worker.execution import composite_signals
 
         checks.register(check_settings, "queueops")
         checks.register(check_environment, "queueops")

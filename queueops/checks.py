@@ -15,8 +15,9 @@ from django.core.checks import CheckMessage, Error, Warning
 from django.core.management import get_commands
 from django.utils.module_loading import import_string
 
-from queueops import conf, registry
+from queueops import conf
 from queueops.errors import BadSetting, BadUrl, EmbeddedFailed, QueueOpsError, UnknownSetting
+from queueops.tasks import registry
 
 
 def check_settings(**_: Any) -> list[CheckMessage]:
@@ -52,7 +53,7 @@ def check_schedules(**_: Any) -> list[CheckMessage]:
     """Every schedule in the code can be made a task of."""
     if conf.problems():
         return []
-    from queueops.kinds.scheduled import define_code, scheduled_tasks
+    from queueops.tasks.declared_schedules import define_code, scheduled_tasks
 
     found: list[CheckMessage] = []
     for task, schedule in scheduled_tasks():
@@ -113,7 +114,9 @@ def _missing_middlewares(settings: conf.Settings) -> Iterator[CheckMessage]:
             problem = f"cannot be imported: {error}"
         if problem:
             text = f"The middleware {middleware!r} of {place} {problem}"
-            hint = "Write the dotted path of a class or function that takes get_result, as in queueops.middleware."
+            hint = (
+                "Write the dotted path of a class or function that takes get_result, as in queueops.tasks.middleware."
+            )
             yield Error(text, hint=hint, id="queueops.E002")
 
 
@@ -141,7 +144,7 @@ def _unreadable_address(settings: conf.Settings) -> Iterator[CheckMessage]:
 
 
 def _missing_server(settings: conf.Settings) -> Iterator[CheckMessage]:
-    from queueops.redis.binary import find_server
+    from queueops.redis.embedded.program import find_server
 
     if not settings.url.startswith("embedded:"):
         return
@@ -154,7 +157,7 @@ def _missing_server(settings: conf.Settings) -> Iterator[CheckMessage]:
 
 def _unsound(settings: conf.Settings) -> Iterator[CheckMessage]:
     from queueops.redis.keys import Keys
-    from queueops.redis.soundness import examine
+    from queueops.redis.store_checks import examine
 
     channel = f"{Keys(settings.namespace, 'default').prefix}:check"
     for fault in examine(settings.url, channel, **settings.connect):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 
-from queueops.context import running
 from queueops.logs import OF_TASK
+from queueops.tasks.context import running
 
 
 class TaskFilter(logging.Filter):

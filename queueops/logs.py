@@ -23,7 +23,7 @@ from typing import Any
 
 from queueops.conf import redactor
 from queueops.errors import BadOption
-from queueops.redact import MASK
+from queueops.model.redact import MASK
 
 FORMATS = ("text", "json")
 LONGEST = 16_000  # characters of one line

@@ -14,7 +14,7 @@ from queueops.control.schedules import update_schedule as update
 from queueops.inspect.schedules import ScheduleDetail, ScheduleEvent, ScheduleRow, preview
 from queueops.inspect.schedules import schedule as get
 from queueops.inspect.schedules import schedules as list
-from queueops.schedule import Overlap, Schedule
+from queueops.model.schedule import Overlap, Schedule
 
 __all__ = [
     "Overlap",

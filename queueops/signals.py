@@ -20,7 +20,7 @@ from typing import Any
 
 from django.dispatch import Signal
 
-from queueops.context import Context
+from queueops.tasks.context import Context
 
 task_started = Signal()
 task_succeeded = Signal()

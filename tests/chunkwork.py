@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from queueops.contracts import Lease, Outcome, Push, Settlement
+from queueops.model.contracts import Lease, Outcome, Push, Settlement
 from queueops.redis.broker import RedisBroker
 
 POOL = "default"

@@ -11,12 +11,11 @@ import pytest
 import redis
 from django.conf import settings as django_settings
 
-from queueops import registry
 from queueops.events import hub as hubs
-from queueops.kinds import discovery
 from queueops.redis import embedded
 from queueops.redis.broker import close_brokers
 from queueops.redis.connection import connect
+from queueops.tasks import discovery, registry
 from tests import leaks, topology
 from tests.chromium import find_chromium, find_nginx
 from tests.places import CLUSTER, free_namespace, is_for_both, parametrize

@@ -9,11 +9,11 @@ from collections.abc import Callable
 from itertools import islice
 from typing import Any
 
-from queueops import registry
-from queueops.context import Context
-from queueops.contracts import Lease, Settlement
-from queueops.worker.executor import Executor
-from queueops.worker.slots import SlotTable
+from queueops.model.contracts import Lease, Settlement
+from queueops.tasks import registry
+from queueops.tasks.context import Context
+from queueops.worker.execution.thread_executor import Executor
+from queueops.worker.supervisor.shared_slot_table import SlotTable
 from tests.waiting import wait_until
 
 KIND = "for-tests"

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from queueops.contracts import Conflict, Node, Outcome, Push
+from queueops.model.contracts import Conflict, Node, Outcome, Push
+from queueops.model.schedule_definition import ScheduleDefinition
 from queueops.redis.broker import RedisBroker, get_broker
 from queueops.redis.keys import KINDS
-from queueops.schedule_records import ScheduleDefinition
 from tests.composites.trees import Tree, chain_of, group_of, nodes_of
 from tests.kernel.desk import NEVER_MS, make
 from tests.mapreduce.bench import ChunkDesk

@@ -13,12 +13,13 @@ import msgspec
 import pytest
 from pydantic import BaseModel, Field
 
-from queueops import Iterator, registry, task
-from queueops.encoding import decode_arguments, encode_arguments, encode_result
+from queueops import Iterator, task
 from queueops.errors import BadArguments, TaskFailed
+from queueops.model.encoding import decode_arguments, encode_arguments, encode_result
+from queueops.model.states import State
 from queueops.redis.broker import get_broker
-from queueops.signature import Plan
-from queueops.states import State
+from queueops.tasks import registry
+from queueops.tasks.signature import Plan
 from queueops.testing import eager, run_worker
 
 

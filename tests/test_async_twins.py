@@ -13,9 +13,9 @@ from django.db import connections, transaction
 import queueops
 from queueops import BadArguments, QueueOpsError
 from queueops.errors import BadOption
-from queueops.kinds.batches import BATCH
-from queueops.kinds.parts import Part
+from queueops.kinds.composites.parts import Part
 from queueops.redis.broker import get_broker
+from queueops.tasks.bulk_push import BATCH
 from queueops.testing import run_worker
 from tests import tasks_for_tests as tasks
 from tests.tasks_for_tests import Letters, Sum

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from queueops import Batch, Iterator, MapReduce, chain, current, get, group, signals, task
-from queueops.context import Context
-from queueops.contracts import Outcome
 from queueops.errors import PayloadTooLarge, Shutdown, SoftTimeout
+from queueops.model.contracts import Outcome
+from queueops.tasks.context import Context
 from queueops.testing import eager
 from tests.rig import Rig
 from tests.tasks_for_tests import add

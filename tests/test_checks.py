@@ -14,7 +14,8 @@ import redis
 from django.core.checks import run_checks
 
 from queueops.checks import check_environment, check_settings, check_store
-from queueops.redis import binary, soundness
+from queueops.redis import store_checks
+from queueops.redis.embedded import program
 
 SOUND = {"redis_version": "7.4.0", "maxmemory_policy": "noeviction", "aof_enabled": 1, "maxmemory": 1}
 
@@ -145,7 +146,7 @@ def test_a_middleware_that_takes_no_get_result_is_an_error(settings: Any, path: 
 
 
 def test_an_embedded_url_without_a_server_program_is_an_error(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(binary, "_in_wheel", lambda: None)
+    monkeypatch.setattr(program, "_in_wheel", lambda: None)
     monkeypatch.setenv("PATH", "")
     settings.QUEUEOPS = {}
     (message,) = check_environment()
@@ -207,7 +208,7 @@ def test_a_store_that_does_not_answer_is_a_warning_without_its_password(settings
     ],
 )
 def test_what_the_server_says_of_itself_is_judged(change: dict[str, Any], numbers: list[int]) -> None:
-    assert [fault.number for fault in soundness.faults(SOUND | change)] == numbers
+    assert [fault.number for fault in store_checks.faults(SOUND | change)] == numbers
 
 
 def manage(*arguments: str, directory: Path, **environment: str) -> subprocess.CompletedProcess[str]:

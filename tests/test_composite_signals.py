@@ -20,10 +20,10 @@ from queueops import (
     signals,
 )
 from queueops import Iterator as TaskIterator
-from queueops.composite_signals import SignalThread
-from queueops.endings import Ended
+from queueops.model.endings import Ended
 from queueops.redis.broker import get_broker
 from queueops.testing import eager, run_worker
+from queueops.worker.execution.composite_signals import SignalThread
 from tests.composites.work import refuse, tell
 from tests.tasks_for_tests import add
 from tests.waiting import wait_until

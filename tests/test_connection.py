@@ -13,7 +13,7 @@ import redis
 
 from queueops.conf import CONNECT
 from queueops.errors import BadUrl
-from queueops.redact import DEFAULT
+from queueops.model.redact import DEFAULT
 from queueops.redis.connection import EmbeddedConnection, connect
 
 

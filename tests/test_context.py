@@ -8,15 +8,15 @@ from datetime import timedelta
 import pytest
 
 from queueops import Group, Iterator, MapReduce, chain, group, inspect
-from queueops.context import Context, current, enter, leave, running
-from queueops.contracts import Lease, Outcome, Settlement
 from queueops.errors import BadOption, Cancelled, Interrupt, Restart
-from queueops.lease_errors import LeaseLost
-from queueops.reasons import LONGEST_REASON
+from queueops.errors.leases import LeaseLost
+from queueops.model.contracts import Lease, Outcome, Settlement
+from queueops.model.reasons import LONGEST_REASON
+from queueops.model.states import State
 from queueops.redis.broker import get_broker
-from queueops.states import State
+from queueops.tasks.context import Context, current, enter, leave, running
 from queueops.testing import eager, run_worker
-from queueops.worker import outcome
+from queueops.worker.loop import settlements
 from tests import tasks_for_tests as tasks
 
 
@@ -118,7 +118,7 @@ def test_of_a_reason_to_cancel_a_bounded_part_is_kept(context):
     with pytest.raises(Cancelled) as caught:
         context.cancel("a lone \ud800")
     assert caught.value.reason == "a lone ?"
-    ended = outcome.raised(context, Cancelled(reason="r" * 3_000_000))
+    ended = settlements.raised(context, Cancelled(reason="r" * 3_000_000))
     assert ended.value == b"r" * LONGEST_REASON
 
 

@@ -7,11 +7,11 @@ from contextlib import ExitStack, asynccontextmanager, contextmanager
 
 import pytest
 
-from queueops.context import Context
-from queueops.contracts import Lease
-from queueops.depends import Depends, enter_all
 from queueops.errors import BadDependency, Cancelled
-from queueops.kinds.function import handler_for
+from queueops.model.contracts import Lease
+from queueops.tasks.context import Context
+from queueops.tasks.depends import Depends, enter_all
+from queueops.tasks.handlers import handler_for
 
 
 class Quiet:

@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 from django.core.management import call_command
 
-from queueops import Chain, MapReduce, chain, registry, schedules, task, warn_once
-from queueops.kinds import discovery
-from queueops.schedule import Schedule
-from queueops.task_errors import NotImportable
+from queueops import Chain, MapReduce, chain, schedules, task
+from queueops.errors.tasks import NotImportable
+from queueops.model import warn_once
+from queueops.model.schedule import Schedule
+from queueops.tasks import discovery, registry
 from queueops.testing import eager, namespace, run_worker
 from queueops.worker.options import WorkerOptions
 from tests import tasks_for_tests as tasks
@@ -153,8 +154,9 @@ SCRIPT = """
 import django
 {before}
 django.setup()
-from queueops import task, registry
-from queueops.task_errors import NotImportable
+from queueops import task
+from queueops.tasks import registry
+from queueops.errors.tasks import NotImportable
 {after}
 try:
     handle = add.push(1)
@@ -182,7 +184,7 @@ def test_a_task_of_a_shell_is_refused_and_one_of_a_tasks_module_is_not(namespace
     code = f"{TASK.format(options='')}\ntry:\n    add.push(1)\nexcept Exception as error:\n    print(error)"
     ran = run_python("manage.py", "shell", "-c", code)
     assert "it is defined in a script or a shell" in ran.stdout, ran.stderr
-    code = "from console.demo.tasks import *\nfrom queueops import registry\n"
+    code = "from console.demo.tasks import *\nfrom queueops.tasks import registry\n"
     code += "print(registry.get('task', 'demo.count_words').task.hidden)"
     assert run_python("manage.py", "shell", "-c", code).stdout.strip().endswith("None")
 

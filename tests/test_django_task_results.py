@@ -11,16 +11,16 @@ import pytest
 from django.utils import timezone
 
 from queueops import testing
-from queueops.contracts import Outcome, Settlement
 from queueops.contrib.django_library import library
 from queueops.contrib.django_tasks import HardTimeout, TaskQuarantined, WorkerLost
 from queueops.control import tasks as control
 from queueops.errors import NotEncodable, TaskCancelled, TaskFailed
-from queueops.handle import TaskHandle
+from queueops.model.contracts import Outcome, Settlement
+from queueops.model.states import State
 from queueops.redis.broker import get_broker
-from queueops.states import State
+from queueops.results.handle import TaskHandle
 from queueops.testing import run_worker
-from queueops.worker.failure import plain
+from queueops.worker.execution.failure import plain
 
 BACKEND = "queueops.contrib.django_tasks.QueueOpsBackend"
 

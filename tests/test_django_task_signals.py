@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from queueops import middleware
 from queueops.contrib.django_library import library
 from queueops.contrib.django_tasks import QueueOpsBackend, TaskQuarantined
 from queueops.control import tasks as control
 from queueops.errors import SoftTimeout, TaskCancelled, TaskFailed
-from queueops.handle import TaskHandle
 from queueops.redis.broker import get_broker
+from queueops.results.handle import TaskHandle
+from queueops.tasks import middleware
 from queueops.testing import run_worker
 
 BACKEND = "queueops.contrib.django_tasks.QueueOpsBackend"

@@ -15,14 +15,14 @@ from django.core.exceptions import ImproperlyConfigured
 from django.utils import timezone
 
 from queueops import Retry
-from queueops.contracts import Push
 from queueops.contrib import django_library
 from queueops.contrib.django_library import invalid_task, library, load
 from queueops.errors import BadArguments, BadOption, UnknownOption
-from queueops.handle import TaskHandle
 from queueops.kinds.django_task import KIND
+from queueops.model.contracts import Push
+from queueops.model.states import State
 from queueops.redis.broker import get_broker
-from queueops.states import State
+from queueops.results.handle import TaskHandle
 from queueops.testing import run_worker
 
 BACKEND = "queueops.contrib.django_tasks.QueueOpsBackend"

@@ -13,8 +13,10 @@ from unittest import mock
 import pytest
 from django.core.management import get_commands, load_command_class
 
-from queueops import Chain, registry, states, task, task_failed
+from queueops import Chain, task, task_failed
 from queueops.management.queue.options import ALL
+from queueops.model import states
+from queueops.tasks import registry
 from queueops.testing import eager
 
 pytest_plugins = ["queueops.pytest_plugin"]
@@ -51,7 +53,9 @@ def same(found: object, said: object) -> None:
 
 
 def test_the_table_of_states_in_the_docs_is_the_table_of_the_code():
-    assert (DOCS / "states.md").read_text() == states.as_markdown(), "run: python -m queueops.states > docs/states.md"
+    assert (DOCS / "states.md").read_text() == states.as_markdown(), (
+        "run: python -m queueops.model.states > docs/states.md"
+    )
 
 
 @pytest.mark.django_db

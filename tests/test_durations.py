@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from queueops.durations import when
 from queueops.errors import BadOption
+from queueops.model.durations import when
 
 NOON = datetime(2026, 1, 31, 12, 0)  # noqa: DTZ001  it is meant to be naive
 

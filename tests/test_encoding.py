@@ -14,8 +14,8 @@ from django.contrib.auth.models import User
 from django.utils.safestring import mark_safe
 from django.utils.translation import gettext_lazy
 
-from queueops.encoding import decode_arguments, decode_result, encode_arguments, encode_result
 from queueops.errors import NotDecodable, NotEncodable, PayloadTooLarge
+from queueops.model.encoding import decode_arguments, decode_result, encode_arguments, encode_result
 
 
 class Colour(enum.Enum):

@@ -10,8 +10,8 @@ import pytest
 
 from queueops import BadId, Chain, Iterator, MapReduce, TaskHandle, task
 from queueops.errors import BadArguments, BadOption, DuplicateName, UnknownOption
-from queueops.signature import Plan
-from queueops.task_errors import BadTask
+from queueops.errors.tasks import BadTask
+from queueops.tasks.signature import Plan
 from tests.tasks_for_tests import add
 
 

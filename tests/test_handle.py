@@ -12,14 +12,16 @@ import warnings
 
 import pytest
 
-import queueops.contracts
-from queueops import TaskCancelled, TaskFailed, TaskGone, ear, waiting
+import queueops
+from queueops import TaskCancelled, TaskFailed, TaskGone
 from queueops.errors import BadId, BadOption, QueueOpsError, ResultTimeout, TaskSuperseded
-from queueops.handle import TaskHandle
-from queueops.reasons import LONGEST_REASON
+from queueops.model import contracts
+from queueops.model.reasons import LONGEST_REASON
+from queueops.model.states import State
 from queueops.redis.broker import get_broker
 from queueops.redis.reader import Reader
-from queueops.states import State
+from queueops.results import hub, waiting
+from queueops.results.handle import TaskHandle
 from queueops.testing import run_worker
 from tests import results_for_tests as results
 from tests import tasks_for_tests as tasks
@@ -125,7 +127,7 @@ def test_a_waiter_gets_the_result_when_the_task_ends(namespace, later):
 def test_a_result_of_none_is_a_result(namespace):
     handle = results.maybe.using(id="x").push()
     lease = get_broker().exchange("default", "w", want=1).leases[0]
-    end = queueops.contracts.Settlement(lease.id, lease.fence, queueops.contracts.Outcome.SUCCESS)
+    end = contracts.Settlement(lease.id, lease.fence, contracts.Outcome.SUCCESS)
     get_broker().exchange("default", "w", settle=[end])
     assert handle.result(1) is None
 
@@ -292,7 +294,7 @@ def test_the_end_during_an_outage_is_seen_after_it(namespace, redis_client):
 
 
 def test_the_thread_ends_when_nobody_waits(namespace, later, monkeypatch):
-    monkeypatch.setattr(ear, "IDLE", 0.1)
+    monkeypatch.setattr(hub, "IDLE", 0.1)
     handle = tasks.add.push(1)
     later()
     handle.result(60)

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from queueops.contracts import Lease
+from queueops.model.contracts import Lease
 from queueops.redis.broker import RedisBroker, get_broker
-from queueops.worker.lease_keeper import LeaseKeeper
-from queueops.worker.slots import NEVER, Condition, SlotTable
+from queueops.worker.loop.lease_keeper import LeaseKeeper
+from queueops.worker.supervisor.shared_slot_table import NEVER, Condition, SlotTable
 from tests import tasks_for_tests as tasks
 from tests.waiting import wait_until
 

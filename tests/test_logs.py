@@ -17,11 +17,11 @@ import pytest
 
 import queueops
 from console.project import settings as project
-from queueops.context import Context, enter, leave
-from queueops.contracts import Lease
 from queueops.errors import BadOption
 from queueops.log_filter import TaskFilter
 from queueops.logs import OURS, JsonFormatter, TextFormatter, configure
+from queueops.model.contracts import Lease
+from queueops.tasks.context import Context, enter, leave
 
 
 def record(message: str, *arguments: object, error: BaseException | None = None, **extra: Any) -> logging.LogRecord:

@@ -7,11 +7,12 @@ import threading
 
 import pytest
 
-from queueops import current, middleware
-from queueops.context import Context
-from queueops.contracts import Lease
+from queueops import current
 from queueops.errors import Cancelled, OutsideTask
-from queueops.kinds.function import handler_for
+from queueops.model.contracts import Lease
+from queueops.tasks import middleware
+from queueops.tasks.context import Context
+from queueops.tasks.handlers import handler_for
 from tests.middlewares_for_tests import seen
 
 PLACE = "tests.middlewares_for_tests"

@@ -11,7 +11,7 @@ import pytest
 
 from queueops import Batch, Chain, Group, Iterator, MapReduce, chain, current, get, group, task
 from queueops.errors import BadOption
-from queueops.states import State
+from queueops.model.states import State
 from queueops.testing import run_worker
 from tests.tasks_for_tests import add
 

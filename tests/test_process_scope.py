@@ -10,14 +10,15 @@ from typing import Any
 
 import pytest
 
-from queueops import Depends, MapReduce, current, process_scope, registry, task
+from queueops import Depends, MapReduce, current, task
 from queueops.errors import BadDependency, BadOption
 from queueops.redis.broker import get_broker
+from queueops.tasks import process_scope, registry
 from queueops.testing import eager
-from queueops.worker.bell import Bell
-from queueops.worker.loop import Loop
+from queueops.worker.loop.main_loop import Loop
+from queueops.worker.loop.self_pipe import Bell
 from queueops.worker.options import WorkerOptions
-from queueops.worker.slots import SlotTable
+from queueops.worker.supervisor.shared_slot_table import SlotTable
 from tests.waiting import wait_until
 
 events: list[str] = []

@@ -8,12 +8,13 @@ import datetime as dt
 import pytest
 
 import queueops
-from queueops import chain, registry, task, task_named
+from queueops import chain, task, task_named
 from queueops.errors import BadArguments, BadId, BadOption, IdInUse, NotEncodable, UnknownOption, UnknownTask
+from queueops.errors.tasks import CodeElsewhere
+from queueops.model.retry import Retry
+from queueops.model.states import State
 from queueops.redis.broker import get_broker
-from queueops.retry import Retry
-from queueops.states import State
-from queueops.task_errors import CodeElsewhere
+from queueops.tasks import registry
 from queueops.testing import eager, run_worker
 from tests import tasks_for_tests as tasks
 from tests.tasks_for_tests import Letters, Nothing, Sum

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from queueops.redact import DEEPEST, DEFAULT, HIDDEN, MASK, PATTERNS, Concealer, Redactor
+from queueops.model.redact import DEEPEST, DEFAULT, HIDDEN, MASK, PATTERNS, Concealer, Redactor
 
 MIB = 1 << 20
 SECRET = "hunter2"

@@ -15,8 +15,8 @@ import pytest
 
 from queueops import BadResult, TaskFailed, chain, get, group
 from queueops.errors import NotDecodable
-from queueops.handle import TaskHandle
 from queueops.redis.broker import get_broker
+from queueops.results.handle import TaskHandle
 from queueops.testing import eager, run_worker
 from tests import results_for_tests as tasks
 from tests.results_for_tests import DAY

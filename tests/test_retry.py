@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from queueops.errors import BadOption
-from queueops.retry import DEFAULT, Retry, parse
+from queueops.model.retry import DEFAULT, Retry, parse
 
 
 def test_delays_grow_by_the_factor_up_to_the_limit():

@@ -8,8 +8,10 @@ from unittest import mock
 import pytest
 from django.core.management import call_command
 
-from queueops import MapReduce, registry, task, warn_once
+from queueops import MapReduce, task
 from queueops.management.commands import runworker
+from queueops.model import warn_once
+from queueops.tasks import registry
 
 
 @pytest.fixture(autouse=True)

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import pytest
 
-from queueops.depends import Depends
 from queueops.errors import BadArguments, BadDependency, NotDecodable
-from queueops.signature import Plan
+from queueops.tasks.depends import Depends
+from queueops.tasks.signature import Plan
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User as OnlyForCheckers

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from queueops import states
-from queueops.states import ACTIONS, CLASSES, FLOWS, TRANSITIONS, Actor, ChunkState, State, StateClass
+from queueops.model import states
+from queueops.model.states import ACTIONS, CLASSES, FLOWS, TRANSITIONS, Actor, ChunkState, State, StateClass
 
 RESULTS = {
     "run_now": {State.PENDING},

@@ -5,9 +5,9 @@ from __future__ import annotations
 import datetime as dt
 import json
 
-from queueops.handle import Progress, TaskStatus
+from queueops.model.states import State
 from queueops.redis.broker import get_broker
-from queueops.states import State
+from queueops.results.handle import Progress, TaskStatus
 from queueops.testing import run_worker
 from tests import tasks_for_tests as tasks
 

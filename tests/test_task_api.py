@@ -13,7 +13,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import transaction
 
-from queueops import registry, task
+from queueops import task
 from queueops.errors import (
     BadArguments,
     BadId,
@@ -26,11 +26,12 @@ from queueops.errors import (
     UnknownOption,
     UnknownTask,
 )
-from queueops.kinds.batches import BATCH
+from queueops.errors.tasks import BadTask
+from queueops.model.retry import Retry
+from queueops.model.states import State
 from queueops.redis.broker import get_broker
-from queueops.retry import Retry
-from queueops.states import State
-from queueops.task_errors import BadTask
+from queueops.tasks import registry
+from queueops.tasks.bulk_push import BATCH
 from queueops.testing import run_worker
 from tests import tasks_for_tests as tasks
 

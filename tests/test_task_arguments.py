@@ -8,8 +8,9 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.db import connections
 
-from queueops import registry, task
+from queueops import task
 from queueops.errors import BadOption
+from queueops.tasks import registry
 from queueops.testing import run_worker
 from tests import tasks_for_tests as tasks
 

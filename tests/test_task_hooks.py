@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from queueops import Iterator, MapReduce, current, registry, task, task_succeeded
+from queueops import Iterator, MapReduce, current, task, task_succeeded
 from queueops.checks import check_environment
 from queueops.errors import BadOption, TaskFailed
+from queueops.tasks import registry
 from queueops.testing import eager, run_worker
 from tests.middlewares_for_tests import AsyncDoubling, Unused
 

@@ -13,8 +13,8 @@ from django.core.management import call_command
 from queueops import Batch, Chain, Iterator, MapReduce, Schedule, chain, control, current, group, schedules, task
 from queueops.errors import BadOption, NotEncodable, PayloadTooLarge, TaskFailed
 from queueops.inspect import task as detail_of
-from queueops.metadata import META_LIMIT, decode_meta
-from queueops.redact import MASK
+from queueops.model.metadata import META_LIMIT, decode_meta
+from queueops.model.redact import MASK
 from queueops.redis.broker import get_broker
 from queueops.testing import eager, run_worker
 

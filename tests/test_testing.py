@@ -13,9 +13,9 @@ from django.utils.translation import get_language
 
 from queueops import BrokerUnavailable, TaskCancelled, TaskFailed, chain, get, group, task_failed, testing
 from queueops.errors import NotEncodable, UnknownTask
+from queueops.model.states import State
 from queueops.redis import broker as brokers
 from queueops.redis import embedded
-from queueops.states import State
 from queueops.testing import eager, run_worker
 from tests import tasks_for_tests as tasks
 
@@ -59,7 +59,7 @@ def test_eager_still_refuses_what_is_wrong():
 
 
 def _unknown():
-    from queueops.contracts import Push
+    from queueops.model.contracts import Push
 
     return Push(id="x", name="nobody.knows")
 

@@ -12,9 +12,11 @@ from asgiref.sync import async_to_sync, sync_to_async
 from django.db import connections, transaction
 from django.test import TestCase
 
-from queueops import chain, current, group, registry, task, task_named, warn_once
+from queueops import chain, current, group, task, task_named
 from queueops.conf import read_settings
 from queueops.errors import BadArguments
+from queueops.model import warn_once
+from queueops.tasks import registry
 from queueops.testing import eager, run_worker
 from tests import tasks_for_tests as tasks
 from tests.tasks_for_tests import Letters, Sum

@@ -17,10 +17,11 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from queueops.errors import EmbeddedFailed, QueueOpsError
-from queueops.redis import embedded, trusted_socket
+from queueops.errors.refusals import EmbeddedNotTrusted
+from queueops.redis import embedded
 from queueops.redis.connection import connect
-from queueops.redis.trusted_socket import check_peer
-from queueops.refusals import EmbeddedNotTrusted
+from queueops.redis.embedded import trusted_socket
+from queueops.redis.embedded.trusted_socket import check_peer
 
 STRANGER = 65534  # nobody
 IS_ROOT = os.geteuid() == 0

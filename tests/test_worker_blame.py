@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from queueops.worker.blame import REMEMBERED, Blame
-from queueops.worker.slots import NEVER, Running
+from queueops.worker.supervisor.crash_attribution import REMEMBERED, Blame
+from queueops.worker.supervisor.shared_slot_table import NEVER, Running
 
 
 def running(*names: str) -> list[Running]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from queueops.contracts import Lease
 from queueops.errors import BadReply
-from queueops.worker.channel import WorkerChannel
+from queueops.model.contracts import Lease
+from queueops.worker.loop.progress_buffer import WorkerChannel
 
 
 def test_a_note_that_cannot_be_sent_drops_no_other() -> None:

@@ -6,17 +6,17 @@ import time
 
 import pytest
 
-from queueops.contracts import Lease
-from queueops.outbox import Outbox
+from queueops.model.contracts import Lease
+from queueops.outbox.dispatcher import Outbox
 from queueops.redis.broker import get_broker
 from queueops.redis.wire import read_token
-from queueops.worker.channel import WorkerChannel
-from queueops.worker.desk import Desk
-from queueops.worker.executor import Executor
+from queueops.worker.execution.thread_executor import Executor
+from queueops.worker.execution.time_limits import Watch
+from queueops.worker.loop.dispatcher import Desk
+from queueops.worker.loop.prefetch import Prefetch
+from queueops.worker.loop.progress_buffer import WorkerChannel
 from queueops.worker.options import WorkerOptions
-from queueops.worker.prefetch import Prefetch
-from queueops.worker.slots import SlotTable
-from queueops.worker.watch import Watch
+from queueops.worker.supervisor.shared_slot_table import SlotTable
 from tests import tasks_for_tests as tasks
 from tests.waiting import wait_until
 

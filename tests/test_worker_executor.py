@@ -11,13 +11,14 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.db import connection, connections
 
-from queueops import conf, registry
-from queueops.context import Context
-from queueops.contracts import Handler, Lease, Outcome
+from queueops import conf
 from queueops.errors import Interrupt, NotEncodable, PayloadTooLarge, SoftTimeout
+from queueops.model.contracts import Handler, Lease, Outcome
 from queueops.signals import task_failed, task_retried, task_succeeded
-from queueops.worker.slot import Slot
-from queueops.worker.slots import Condition
+from queueops.tasks import registry
+from queueops.tasks.context import Context
+from queueops.worker.execution.slot import Slot
+from queueops.worker.supervisor.shared_slot_table import Condition
 from tests.rig import Rig, answer
 from tests.waiting import wait_until
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from queueops.worker.failure import MAX_MESSAGE, MAX_TRACEBACK, Failure, describe, middle_cut, plain
+from queueops.worker.execution.failure import MAX_MESSAGE, MAX_TRACEBACK, Failure, describe, middle_cut, plain
 
 
 def raised(error: BaseException, depth: int = 0) -> Failure:

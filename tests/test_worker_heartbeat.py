@@ -8,11 +8,11 @@ import pytest
 
 from queueops.errors import BrokerUnavailable
 from queueops.worker import heartbeat
-from queueops.worker.channel import WorkerChannel
-from queueops.worker.executor import Executor
+from queueops.worker.execution.thread_executor import Executor
 from queueops.worker.heartbeat import Heartbeat
+from queueops.worker.loop.progress_buffer import WorkerChannel
 from queueops.worker.options import WorkerOptions
-from queueops.worker.slots import SlotTable
+from queueops.worker.supervisor.shared_slot_table import SlotTable
 
 
 class Store:

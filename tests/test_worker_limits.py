@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from queueops.context import Context
-from queueops.contracts import Lease
-from queueops.worker.slot import ThreadSlot
-from queueops.worker.slots import SlotTable
+from queueops.model.contracts import Lease
+from queueops.tasks.context import Context
+from queueops.worker.execution.slot import ThreadSlot
+from queueops.worker.supervisor.shared_slot_table import SlotTable
 
 
 @pytest.mark.parametrize("seconds", [50.0, -5.0])

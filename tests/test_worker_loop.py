@@ -10,15 +10,15 @@ import pytest
 
 from queueops import chain, current, task
 from queueops.errors import BrokerUnavailable
+from queueops.model.states import TERMINAL
 from queueops.redis.broker import get_broker
-from queueops.states import TERMINAL
 from queueops.worker import heartbeat
-from queueops.worker.bell import Bell
-from queueops.worker.child import work_in_the_background
-from queueops.worker.loop import Loop
+from queueops.worker.execution.time_limits import PRECISION
+from queueops.worker.loop.child_main import work_in_the_background
+from queueops.worker.loop.main_loop import Loop
+from queueops.worker.loop.self_pipe import Bell
 from queueops.worker.options import WorkerOptions
-from queueops.worker.slots import Condition, SlotTable
-from queueops.worker.watch import PRECISION
+from queueops.worker.supervisor.shared_slot_table import Condition, SlotTable
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.usefixtures("namespace")

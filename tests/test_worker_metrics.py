@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from queueops.metrics import BOUNDS, BUCKETS, bucket, percentile
+from queueops.model.histogram import BOUNDS, BUCKETS, bucket, percentile
 
 
 @pytest.mark.parametrize("ms", [0.0, 0.05, 0.125, 0.126, 1.0, 999.0, 86_400_000.0, 1e15])

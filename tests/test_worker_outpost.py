@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from queueops import task
-from queueops.context import current
 from queueops.redis.broker import get_broker
-from queueops.worker.outpost import Outpost
+from queueops.tasks.context import current
+from queueops.worker.loop.idle_listener import Outpost
 from tests.rig import Rig
 from tests.test_worker_loop import Running
 from tests.waiting import wait_until

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from queueops.worker.pool_thread import PoolThread
+from queueops.worker.loop.pool_thread import PoolThread
 
 
 def test_a_call_that_raises_does_not_end_the_thread(caplog: pytest.LogCaptureFixture) -> None:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from queueops.worker.prefetch import HOLD_MS, Prefetch
+from queueops.worker.loop.prefetch import HOLD_MS, Prefetch
 
 
 def after(*run_ms: float, slots: int = 8, ceiling: int = 256) -> Prefetch:

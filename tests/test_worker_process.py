@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import signal
 
-from queueops.worker.bell import Bell
-from queueops.worker.process import fork
-from queueops.worker.signals import CaughtSignals, release_signals
+from queueops.worker.loop.self_pipe import Bell
+from queueops.worker.supervisor.child_handle import fork
+from queueops.worker.supervisor.os_signals import CaughtSignals, release_signals
 
 
 def test_a_signal_that_comes_before_the_handlers_waits_for_them() -> None:

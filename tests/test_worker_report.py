@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from queueops.context import Context
-from queueops.contracts import Outcome
 from queueops.errors import Cancelled, Restart
+from queueops.model.contracts import Outcome
+from queueops.tasks.context import Context
 from queueops.worker import report
 from tests.rig import Rig, answer
 from tests.waiting import wait_until
@@ -104,7 +104,7 @@ def test_tasks_go_on_where_the_projects_logging_fails(
 
 
 @pytest.mark.parametrize(
-    ("function", "place"), [(lambda context: 42, "executor.execute"), (answer, "asyncloop.aexecute")]
+    ("function", "place"), [(lambda context: 42, "thread_executor.execute"), (answer, "async_executor.aexecute")]
 )
 def test_an_error_of_the_engine_in_a_slot_is_told_to_the_loop(
     rig: Rig, function: Any, place: str, monkeypatch: pytest.MonkeyPatch
@@ -112,7 +112,7 @@ def test_an_error_of_the_engine_in_a_slot_is_told_to_the_loop(
     def fail(*_: Any) -> Any:
         raise RuntimeError("of the engine")
 
-    monkeypatch.setattr(f"queueops.worker.{place}", fail)
+    monkeypatch.setattr(f"queueops.worker.execution.{place}", fail)
     rig.submit(rig.task(function))
     wait_until(lambda: rig.executor.broken is not None)
     assert str(rig.executor.broken) == "of the engine"

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from queueops.context import Context
-from queueops.contracts import Lease, Outcome
 from queueops.errors import Interrupt
-from queueops.worker import heir
-from queueops.worker.process import describe_end
-from queueops.worker.slot import Slot
-from queueops.worker.slots import NEVER, Condition, Farewell, SlotTable
+from queueops.model.contracts import Lease, Outcome
+from queueops.tasks.context import Context
+from queueops.worker.execution.slot import Slot
+from queueops.worker.supervisor import crash_recovery
+from queueops.worker.supervisor.child_handle import describe_end
+from queueops.worker.supervisor.shared_slot_table import NEVER, Condition, Farewell, SlotTable
 from tests.waiting import wait_until
 
 
@@ -207,7 +207,7 @@ def test_the_offender_times_out_and_bystanders_are_released() -> None:
     started(table, 0, "late", 1, deadline=3.5)
     started(table, 1, "bystander", 2)
     offender, _ = table.running()
-    judged = heir.judge(table.running(), [offender], "it ran past a hard limit", crashed=False)["mail"]
+    judged = crash_recovery.judge(table.running(), [offender], "it ran past a hard limit", crashed=False)["mail"]
     assert judged["late"].outcome is Outcome.TIMEOUT
     assert b"did not stop within 2.5 s" in judged["late"].value
     assert judged["bystander"].outcome is Outcome.RELEASE
@@ -218,7 +218,7 @@ def test_when_the_process_died_by_itself_everything_that_ran_is_judged_by_the_cr
     table = SlotTable(2)
     started(table, 0, "a", 1)
     started(table, 1, "b", 2)
-    judged = heir.judge(
+    judged = crash_recovery.judge(
         table.running(), (), describe_end(-9), crashed=True, company={("mail", "a"): 0, ("mail", "b"): 2}
     )["mail"]
     assert {end.outcome for end in judged.values()} == {Outcome.CRASH}

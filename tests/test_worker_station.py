@@ -6,10 +6,10 @@ import time
 
 import pytest
 
-from queueops.contracts import Lease, Outcome, Settlement
+from queueops.model.contracts import Lease, Outcome, Settlement
 from queueops.redis.broker import get_broker
 from queueops.redis.wire import read_token
-from queueops.worker.station import Station
+from queueops.worker.loop.pool_client import Station
 from tests import tasks_for_tests as tasks
 from tests.waiting import wait_until
 

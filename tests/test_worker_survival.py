@@ -13,13 +13,13 @@ from asgiref.sync import sync_to_async
 from django.db import OperationalError, connection, connections
 from django.utils import translation
 
-from queueops import registry
-from queueops.context import Context
-from queueops.contracts import Lease, Outcome
 from queueops.errors import SoftTimeout
+from queueops.model.contracts import Lease, Outcome
 from queueops.signals import task_failed, task_succeeded
-from queueops.worker import hygiene
-from queueops.worker.slot import Slot
+from queueops.tasks import registry
+from queueops.tasks.context import Context
+from queueops.worker.execution import db_connections
+from queueops.worker.execution.slot import Slot
 from tests.rig import Rig, answer
 from tests.waiting import wait_until
 
@@ -52,7 +52,7 @@ def test_a_connection_that_cannot_be_closed_costs_neither_the_outcome_nor_the_th
         connection.ensure_connection()
         return 7
 
-    monkeypatch.setattr(hygiene, "close_old_connections", close)
+    monkeypatch.setattr(db_connections, "close_old_connections", close)
     for function in (counted, counted, query, query):
         rig.submit(rig.task(function))
     assert [end.value for end in rig.ends(4)] == [b"7"] * 4

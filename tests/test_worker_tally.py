@@ -1,8 +1,8 @@
 from __future__ import annotations
 
-from queueops.contracts import Lease, Outcome, Settlement
-from queueops.metrics import bucket
-from queueops.worker.tally import Tally
+from queueops.model.contracts import Lease, Outcome, Settlement
+from queueops.model.histogram import bucket
+from queueops.worker.loop.metrics_buffer import Tally
 
 
 def count(tally: Tally, name: str, outcome: Outcome, run_ms: float = 5.0) -> None:

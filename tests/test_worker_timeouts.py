@@ -10,9 +10,9 @@ from contextlib import contextmanager
 
 import pytest
 
-from queueops.context import Context
-from queueops.contracts import Outcome
 from queueops.errors import SoftTimeout
+from queueops.model.contracts import Outcome
+from queueops.tasks.context import Context
 from tests.rig import Rig
 from tests.waiting import wait_until
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from queueops.contracts import Lease
-from queueops.worker.slots import NEVER
-from queueops.worker.watch import SPARE_MS, Watch
+from queueops.model.contracts import Lease
+from queueops.worker.execution.time_limits import SPARE_MS, Watch
+from queueops.worker.supervisor.shared_slot_table import NEVER
 
 
 def left_ms(timeout_ms: int | None, slot: Any = None) -> int:

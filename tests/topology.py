@@ -14,7 +14,7 @@ from typing import Any
 import redis
 from redis.crc import key_slot
 
-from queueops.redis.binary import find_server
+from queueops.redis.embedded.program import find_server
 from tests.waiting import stands_still, wait_until
 
 HOST, NAME, SLOTS = "127.0.0.1", "primary", 16384

@@ -1,1 +1,1 @@
-"""The state machine as a picture, drawn on the server from `queueops.states`."""
+"""The state machine as a picture, drawn on the server from `queueops.model.states`."""

@@ -9,7 +9,7 @@ import msgspec
 
 from console.chunk_looks import LOOKS
 from queueops.inspect import Strip
-from queueops.states import ChunkState
+from queueops.model.states import ChunkState
 
 HEIGHT = 100
 LEAST = 14  # of what needs a look, so that one failed chunk among two thousand is seen

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from queueops.states import State
+from queueops.model.states import State
 
 
 class Layout(NamedTuple):

@@ -15,7 +15,7 @@ from console.diagram.path import Arrow, Point
 from console.diagram.route import Pair, Rectangle, route
 from console.spelling import rate as spelled
 from queueops.inspect import TaskDetail
-from queueops.states import FLOWS, LEASED, State
+from queueops.model.states import FLOWS, LEASED, State
 
 MARGIN = 24.0
 LEAST = 10.0  # around arrows

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from console.diagram.layout import LAYOUTS, Layout
 from console.diagram.path import APART, Arrow, Point, Size, arriving, between, leaving, straight
-from queueops.states import FLOWS, State
+from queueops.model.states import FLOWS, State
 
 Pair = tuple[str, str]
 

@@ -7,7 +7,7 @@ from itertools import pairwise
 import msgspec
 
 from queueops.inspect import Moment, TaskDetail
-from queueops.states import CLASSES, State, StateClass
+from queueops.model.states import CLASSES, State, StateClass
 
 WIDTH = 1000.0
 LEAST = 6.0  # so that a millisecond can be seen beside a day

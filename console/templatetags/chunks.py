@@ -12,7 +12,7 @@ from console.chunk_looks import ChunkLook, look
 from console.forms import DELAYS
 from console.templatetags.console import icon
 from queueops.inspect import ChunkDetail, ChunkRow, ChunksView, Strip, TaskDetail
-from queueops.states import ChunkState
+from queueops.model.states import ChunkState
 
 register = template.Library()
 

@@ -47,7 +47,7 @@ from queueops.inspect import (
     TaskQuery,
     TaskRow,
 )
-from queueops.states import LEASED, State
+from queueops.model.states import LEASED, State
 
 register = template.Library()
 

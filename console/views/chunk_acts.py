@@ -25,7 +25,7 @@ from console.views.task import find
 from queueops import inspect
 from queueops.inspect import ChunkDetail, TaskDetail
 from queueops.inspect.redaction import KEPT, masked_data
-from queueops.redact import cut
+from queueops.model.redact import cut
 
 
 def act(request: HttpRequest, id: str, verb: str) -> HttpResponse:

@@ -12,7 +12,7 @@ from console.chunk_looks import LOOKS
 from console.page import page
 from queueops import inspect
 from queueops.inspect import FilterError
-from queueops.states import ChunkState
+from queueops.model.states import ChunkState
 
 LIMIT = 50
 

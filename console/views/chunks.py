@@ -19,7 +19,7 @@ from console.permissions import Verb
 from console.views.task import find, tabs_of
 from queueops import inspect
 from queueops.inspect import ChunksView, FilterError, TaskDetail
-from queueops.states import State
+from queueops.model.states import State
 
 LIMIT = 50
 AMENDABLE = ("errored", "failed")

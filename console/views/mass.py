@@ -24,7 +24,7 @@ from console.views import undo
 from console.views.undo import permission
 from queueops import inspect
 from queueops.inspect import FilterError, TaskQuery
-from queueops.states import State
+from queueops.model.states import State
 
 SHOWN = 8
 

@@ -22,7 +22,7 @@ from queueops import control, inspect
 from queueops.errors import QueueOpsError
 from queueops.inspect import ScheduleDetail
 from queueops.inspect.redaction import masked_arguments
-from queueops.inspect.source import parameters
+from queueops.inspect.store import parameters
 
 NOTHING = {"args": "[]", "kwargs": "{}"}
 ARGUMENTS = ("args", "kwargs")

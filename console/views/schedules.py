@@ -24,7 +24,7 @@ from console.page import fragment, page, version_of
 from queueops import control, inspect
 from queueops.inspect import ScheduleDetail
 from queueops.inspect.redaction import KEPT
-from queueops.redact import cut
+from queueops.model.redact import cut
 
 RUNS = 5
 DELETE = Deed(

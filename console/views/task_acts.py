@@ -24,7 +24,7 @@ from console.views.task import find
 from queueops import control, inspect
 from queueops.inspect import TaskDetail
 from queueops.inspect.redaction import KEPT, masked_arguments
-from queueops.redact import cut
+from queueops.model.redact import cut
 
 
 def act(request: HttpRequest, id: str, verb: str) -> HttpResponse:

@@ -22,7 +22,7 @@ from console.matching import extent_of
 from console.page import Frame, fragment, page, version_of
 from queueops import inspect
 from queueops.inspect import FilterError, TaskPage, TaskQuery
-from queueops.states import State
+from queueops.model.states import State
 
 LIMIT = 50
 KEY = re.compile(r"[0-9a-f]{10}")

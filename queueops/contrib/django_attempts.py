@@ -13,8 +13,8 @@ import msgspec
 
 from queueops.contrib.django_library import library
 from queueops.errors import QueueOpsError, TaskFailed
-from queueops.failures import StoredError
-from queueops.states import State
+from queueops.model.states import State
+from queueops.model.task_error import StoredError
 
 ENDED = (State.SUCCEEDED, State.FAILED, State.CANCELLED)
 

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from queueops.contracts import Lease
 from queueops.contrib.django_attempts import (
     ENDED,
     Attempt,
@@ -20,10 +19,11 @@ from queueops.contrib.django_attempts import (
     stored_error,
 )
 from queueops.contrib.django_library import DEFAULT_ALIAS, backend_of, library, load, moment, with_fields
-from queueops.encoding import Arguments, decode_arguments, decode_result
 from queueops.errors import NotDecodable, TaskCancelled, TaskFailed
-from queueops.records import Record
-from queueops.states import State
+from queueops.model.contracts import Lease
+from queueops.model.encoding import Arguments, decode_arguments, decode_result
+from queueops.model.records import Record
+from queueops.model.states import State
 
 _STATUS = {
     State.LOCKED: "RUNNING",

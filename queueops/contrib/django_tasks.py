@@ -21,17 +21,17 @@ from django.core import checks
 from django.utils import timezone
 
 from queueops import conf
-from queueops.celery_names import unknown_option
-from queueops.contracts import Push
 from queueops.contrib.django_attempts import HardTimeout, TaskQuarantined, WorkerLost
 from queueops.contrib.django_library import DEFAULT_ALIAS, invalid_task, library, moment
 from queueops.contrib.django_results import fill, new_result, result_of
-from queueops.encoding import encode_arguments
 from queueops.errors import BadArguments, BadId, BadOption, QueueOpsError
-from queueops.ids import check_lane, new_id
 from queueops.kinds.django_task import KIND
-from queueops.kinds.options import Options
+from queueops.model.contracts import Push
+from queueops.model.encoding import encode_arguments
+from queueops.model.ids import check_lane, new_id
 from queueops.redis import broker as brokers
+from queueops.tasks.celery_names import unknown_option
+from queueops.tasks.options import Options
 
 __all__ = ["HardTimeout", "QueueOpsBackend", "TaskQuarantined", "WorkerLost"]
 

@@ -5,8 +5,6 @@ Calls with one `token` are one action: a task is changed by one of them, and ans
 whose answer was lost is told by `recall`.
 """
 
-from queueops.contracts import ChunkAnswer, Row
-from queueops.control.act import MOST
 from queueops.control.chunks import (
     drop_chunks,
     edit_chunk,
@@ -26,11 +24,12 @@ from queueops.control.commands import (
     requeue_commands,
     requeue_dead_commands,
 )
+from queueops.control.dispatch import MOST
 from queueops.control.edit import edit_and_retry
 from queueops.control.flush import PoolInUse, flush
 from queueops.control.fsck import repair
 from queueops.control.lanes import pause_lane, resume_lane, set_lane
-from queueops.control.recall import recall
+from queueops.control.lookup import recall
 from queueops.control.schedules import (
     check_schedule,
     create_schedule,
@@ -57,6 +56,7 @@ from queueops.control.tasks import (
 )
 from queueops.control.workers import quiet_worker, stop_worker
 from queueops.errors import TooMany
+from queueops.model.contracts import ChunkAnswer, Row
 
 __all__ = [
     "MOST",

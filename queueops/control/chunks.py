@@ -2,7 +2,7 @@
 
 `numbers` are at most 500 a call. Instead of them `state` names all chunks that are in it: these are done in bounded
 steps, and the answer says how many were done and how many are left; but for a release and a postpone it goes on by
-itself when the steps are used up. Which states allow a verb stands in `queueops.states.CHUNK_ACTIONS`; a task
+itself when the steps are used up. Which states allow a verb stands in `queueops.model.states.CHUNK_ACTIONS`; a task
 takes its chunks up again when it has ended, or waits for its reduce. `who` goes into the task's own log.
 """
 
@@ -13,14 +13,14 @@ from datetime import timedelta
 from typing import Any
 
 from queueops import conf
-from queueops.contracts import ChunkAnswer, Row
-from queueops.control.act import GONE, MOST, places
+from queueops.control.dispatch import GONE, MOST, places
 from queueops.control.tasks import due_ms
-from queueops.encoding import encode_result
 from queueops.errors import BadOption, TooMany
-from queueops.records import Undecodable
+from queueops.model.contracts import ChunkAnswer, Row
+from queueops.model.encoding import encode_result
+from queueops.model.records import Undecodable
+from queueops.model.states import TERMINAL, State, chunks_allowing
 from queueops.redis.broker import get_broker
-from queueops.states import TERMINAL, State, chunks_allowing
 
 TAKEN_UP = (State.AGGREGATING, *TERMINAL)
 STAGES = ("map", "process", "reduce")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from queueops.contracts import Row
 from queueops.errors import BadOption, TooMany
+from queueops.model.contracts import Row
 from queueops.redis.broker import RedisBroker, get_broker
-from queueops.redis.controlling import MOST_AT_ONCE
+from queueops.redis.broker.control import MOST_AT_ONCE
 from queueops.redis.reader import Reader
 
 STEPS = 40

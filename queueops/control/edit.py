@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from queueops import registry
-from queueops.contracts import Row
-from queueops.control.act import GONE, act, places
-from queueops.encoding import Arguments, decode_arguments, encode_arguments
+from queueops.control.dispatch import GONE, act, places
 from queueops.errors import NotDecodable
-from queueops.records import Record, Undecodable
+from queueops.model.contracts import Row
+from queueops.model.encoding import Arguments, decode_arguments, encode_arguments
+from queueops.model.records import Record, Undecodable
+from queueops.model.states import TERMINAL, State
 from queueops.redis.broker import get_broker
-from queueops.states import TERMINAL, State
+from queueops.tasks import registry
 
 NONE = "-"
 """What the store is told where there are to be no arguments: empty would mean to leave them as they are."""

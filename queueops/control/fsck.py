@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from queueops.faults import FsckPage, fsck_page
+from queueops.model.fsck import FsckPage, fsck_page
 from queueops.redis.broker import get_broker
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from queueops.conf import MOST_RATE
-from queueops.contracts import DEFAULT_LANE
 from queueops.errors import BadOption, UnknownLane, advice
-from queueops.ids import check_lane
+from queueops.model.contracts import DEFAULT_LANE
+from queueops.model.ids import check_lane
 from queueops.redis.broker import RedisBroker, get_broker
 from queueops.redis.reader import Reader
 

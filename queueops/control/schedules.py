@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from queueops.errors import ScheduleChanged, ScheduleFromCode, ScheduleInUse, UnknownSchedule
-from queueops.ids import new_id
-from queueops.kinds.scheduled import define, find_task
+from queueops.model.ids import new_id
+from queueops.model.schedule import Schedule
+from queueops.model.schedule_definition import ScheduleDefinition, ScheduleState
 from queueops.redis.broker import get_broker
+from queueops.redis.broker.schedule_store import NEW
 from queueops.redis.reader import Reader
-from queueops.redis.scheduling import NEW
-from queueops.schedule import Schedule
-from queueops.schedule_records import ScheduleDefinition, ScheduleState
+from queueops.tasks.declared_schedules import define, find_task
 
 
 def create_schedule(

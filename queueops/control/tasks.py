@@ -1,15 +1,15 @@
-"""The verbs on tasks, one or many. Which states allow them stands in `queueops.states.ACTIONS`."""
+"""The verbs on tasks, one or many. Which states allow them stands in `queueops.model.states.ACTIONS`."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import timedelta
 
-from queueops.contracts import Row
-from queueops.control.act import act
+from queueops.control.dispatch import act
 from queueops.errors import BadOption
-from queueops.ids import check_lane
-from queueops.reasons import kept
+from queueops.model.contracts import Row
+from queueops.model.ids import check_lane
+from queueops.model.reasons import kept
 from queueops.redis.broker import get_broker
 from queueops.redis.reader import Reader
 

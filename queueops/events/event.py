@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
-from queueops.records import Record
-from queueops.states import TERMINAL
+from queueops.model.records import Record
+from queueops.model.states import TERMINAL
 
 NOW, STATE, END, PROGRESS, LOG, GAP = "now", "state", "end", "progress", "log", "gap"
 KINDS = (STATE, END, PROGRESS, LOG)

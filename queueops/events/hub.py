@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 from queueops.errors import BrokerUnavailable, QueueOpsError
 from queueops.events.event import parse
 from queueops.redis.broker import RedisBroker
-from queueops.redis.listener import RedisListener
-from queueops.redis.tail import keep_published
+from queueops.redis.events import keep_published
+from queueops.redis.subscription import RedisListener
 
 if TYPE_CHECKING:
     from queueops.events.stream import EventStream

@@ -11,14 +11,14 @@ from collections.abc import Iterable
 from types import TracebackType
 from typing import Any, Self
 
-from queueops import waiting
-from queueops.durations import to_ms
 from queueops.errors import BadOption, BrokerUnavailable
 from queueops.events.event import GAP, KINDS, NOW, Event, now
 from queueops.events.hub import Hub, hub_of
-from queueops.handle import TaskHandle
-from queueops.ids import check_id, check_lane
+from queueops.model.durations import to_ms
+from queueops.model.ids import check_id, check_lane
 from queueops.redis import broker as brokers
+from queueops.results import waiting
+from queueops.results.handle import TaskHandle
 
 MOST_IDS, MOST_BUFFERED = 1_000, 100_000
 PAUSE = 0.25

@@ -1,9 +1,30 @@
 """What can be seen: one function per question. It reads and never changes anything."""
 
 from queueops.errors import FilterError
-from queueops.faults import Fault, FsckPage
 from queueops.inspect.answer_base import Failure
-from queueops.inspect.answers import (
+from queueops.inspect.broken import Broken, Listing
+from queueops.inspect.chunk_answers import (
+    ChunkDetail,
+    ChunkError,
+    ChunkPage,
+    ChunkRow,
+    ChunksView,
+    Skew,
+    Straggler,
+    Strip,
+)
+from queueops.inspect.chunk_edits import EditedChunk, preview_edit
+from queueops.inspect.chunk_list import ChunkList, ListedChunk, all_chunks
+from queueops.inspect.chunk_rows import allowed as chunk_verbs
+from queueops.inspect.chunk_rows import stages
+from queueops.inspect.chunks import chunk, chunks, chunks_named, chunks_of
+from queueops.inspect.commands import commands, dead_commands
+from queueops.inspect.detail import raw, task
+from queueops.inspect.errors import errors
+from queueops.inspect.facets import facets
+from queueops.inspect.fsck import fsck
+from queueops.inspect.lanes import chunk_lanes, lanes
+from queueops.inspect.models import (
     Above,
     Alarm,
     Attempt,
@@ -30,29 +51,6 @@ from queueops.inspect.answers import (
     Tree,
     WorkerRow,
 )
-from queueops.inspect.broken import Broken, Listing
-from queueops.inspect.chunk_answers import (
-    ChunkDetail,
-    ChunkError,
-    ChunkPage,
-    ChunkRow,
-    ChunksView,
-    Skew,
-    Straggler,
-    Strip,
-)
-from queueops.inspect.chunk_edits import EditedChunk, preview_edit
-from queueops.inspect.chunk_list import ChunkList, ListedChunk, all_chunks
-from queueops.inspect.chunk_rows import allowed as chunk_verbs
-from queueops.inspect.chunk_rows import stages
-from queueops.inspect.chunks import chunk, chunks, chunks_named, chunks_of
-from queueops.inspect.commands import commands, dead_commands
-from queueops.inspect.detail import raw, task
-from queueops.inspect.effects import REACHING, effects, rule
-from queueops.inspect.errors import errors
-from queueops.inspect.facets import facets
-from queueops.inspect.fsck import fsck
-from queueops.inspect.lanes import chunk_lanes, lanes
 from queueops.inspect.query import TaskQuery
 from queueops.inspect.registry import KnownTask, registry
 from queueops.inspect.schedules import (
@@ -66,13 +64,15 @@ from queueops.inspect.schedules import (
     schedules,
     unkept_schedules,
 )
+from queueops.inspect.side_effects import REACHING, effects, rule
 from queueops.inspect.snapshot import snapshot
-from queueops.inspect.source import now_ms
+from queueops.inspect.store import now_ms
 from queueops.inspect.tail import tail
 from queueops.inspect.tasks import tasks
 from queueops.inspect.trees import tree
 from queueops.inspect.why import why
 from queueops.inspect.workers import workers
+from queueops.model.fsck import Fault, FsckPage
 
 __all__ = [
     "REACHING",

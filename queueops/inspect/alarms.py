@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from queueops.inspect.answers import Alarm, LaneRow, PoolView
 from queueops.inspect.broken import Broken
-from queueops.inspect.rates import failures, flows, pushed_names
-from queueops.inspect.source import LATE_MS, NOT_TAKING, UNRESPONSIVE
+from queueops.inspect.models import Alarm, LaneRow, PoolView
 from queueops.inspect.spans import span
+from queueops.inspect.store import LATE_MS, NOT_TAKING, UNRESPONSIVE
+from queueops.inspect.throughput import failures, flows, pushed_names
 from queueops.inspect.why import MOST_NAMES
 from queueops.inspect.workers import names_of
-from queueops.losses import SHOWN_MS, decode
+from queueops.model.losses import SHOWN_MS, decode
+from queueops.model.states import LEASED, ChunkState, State
 from queueops.redis.facts import Beat, whole
-from queueops.states import LEASED, ChunkState, State
 
 FAILING, LEAST_FAILED = 0.5, 10
 """From this share of failed attempts on, and so many of them, something is wrong with more than one task."""

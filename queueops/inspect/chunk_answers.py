@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import ClassVar
 
 from queueops.inspect.answer_base import Answer, Failure
-from queueops.inspect.answers import Attempt, LogLine
 from queueops.inspect.broken import Broken
+from queueops.inspect.models import Attempt, LogLine
 
 STATES = ("pending", "active", "errored", "done", "failed")
 """The states of chunks, in the order in which counts of them are given."""

@@ -9,8 +9,8 @@ from typing import Any
 from queueops.inspect.answer_base import Answer
 from queueops.inspect.chunks import LATEST_FIRST, reader_of
 from queueops.inspect.redaction import redactor
-from queueops.inspect.source import open_broker
-from queueops.redact import Redactor, cut, readable
+from queueops.inspect.store import open_broker
+from queueops.model.redact import Redactor, cut, readable
 
 SHOWN = 2000
 """Characters of each side."""

@@ -11,16 +11,16 @@ from typing import NamedTuple
 from msgspec.structs import asdict
 
 from queueops.errors import BrokenPool, BrokerUnavailable, FilterError, advice
-from queueops.inspect import cursor
+from queueops.inspect import pagination
 from queueops.inspect.answer_base import Answer
 from queueops.inspect.broken import Broken
 from queueops.inspect.chunk_answers import STATES, ChunkRow
 from queueops.inspect.chunk_rows import row_of
 from queueops.inspect.redaction import redactor
-from queueops.inspect.source import open_broker, open_reader, pools_of
+from queueops.inspect.store import open_broker, open_reader, pools_of
 from queueops.redis.broker import RedisBroker
+from queueops.redis.broker.results import Gathering, gathering
 from queueops.redis.chunkreader import ChunkReader
-from queueops.redis.gathering import Gathering, gathering
 
 MOST_ROWS = 200
 MOST_TASKS = 500
@@ -109,7 +109,7 @@ class _Walk:
         if not self.is_full or self._last is None:
             return ""
         pool, entered, last = self._last
-        return cursor.write({pool: (self._state, entered, last)})
+        return pagination.write({pool: (self._state, entered, last)})
 
     def pool(self, pool: str, place: _Place) -> None:
         """Go on in a pool, from a place."""
@@ -139,9 +139,9 @@ def _begin(after: str, pools: list[str], state: str) -> tuple[str, _Place]:
     """The pool and the place where the page begins. Raises FilterError."""
     if not after:
         return "", _Place()
-    for pool, (_, entered, last) in cursor.read(after, pools, [state]).items():
+    for pool, (_, entered, last) in pagination.read(after, pools, [state]).items():
         found = _LAST.fullmatch(last)
         if found is None or not entered:
-            raise cursor.broken()
+            raise pagination.broken()
         return pool, _Place(entered, found["task"], found["score"] or "", found["number"] or "")
-    raise cursor.broken()
+    raise pagination.broken()

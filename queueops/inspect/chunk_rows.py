@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from queueops.inspect import history
-from queueops.inspect.answers import Attempt
 from queueops.inspect.chunk_answers import ChunkDetail, ChunkRow, SecondRun
 from queueops.inspect.errors import read_failure
-from queueops.redact import Redactor, cut, readable
+from queueops.inspect.models import Attempt
+from queueops.model.redact import Redactor, cut, readable
+from queueops.model.states import CHUNK_ACTIONS, TERMINAL, ChunkState, State
 from queueops.redis.chunkreader import Row, Single
 from queueops.redis.facts import maybe_whole, text, whole
-from queueops.states import CHUNK_ACTIONS, TERMINAL, ChunkState, State
 
 PREVIEW = 160
 PAYLOADS = (b"a", b"re", b"er")

@@ -9,8 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from queueops.errors import FilterError, advice
-from queueops.ids import NAME
-from queueops.inspect import cursor
+from queueops.inspect import pagination
 from queueops.inspect.answer_base import Failure
 from queueops.inspect.broken import broken_pools
 from queueops.inspect.chunk_answers import (
@@ -27,10 +26,11 @@ from queueops.inspect.chunk_rows import detail_of, row_of
 from queueops.inspect.chunkstrip import read_strip
 from queueops.inspect.errors import read_failure
 from queueops.inspect.redaction import redactor
-from queueops.inspect.source import open_broker, open_reader
+from queueops.inspect.store import open_broker, open_reader
+from queueops.model.ids import NAME
+from queueops.model.states import State
 from queueops.redis.chunkreader import ChunkReader, Kind, Running, Summary
 from queueops.redis.facts import may_be_id, maybe_whole, whole
-from queueops.states import State
 
 MOST_ROWS = 200
 NUMBER = re.compile("[0-9]{1,15}")
@@ -102,7 +102,7 @@ def chunks(
     hide = redactor()
     return ChunkPage(
         rows=tuple(row_of(row, hide) for row in walked.rows),
-        next="" if walked.ended else cursor.write({place: (index, walked.score, walked.number)}),
+        next="" if walked.ended else pagination.write({place: (index, walked.score, walked.number)}),
         total=walked.size,
         partial=not walked.ended and len(walked.rows) < rows,
         broken=broken_pools({place: reader.broken}),
@@ -137,9 +137,9 @@ def _begin(after: str, place: str, index: str) -> tuple[str, str]:
     """Score and number of the last chunk that was shown; empty at the beginning. Raises FilterError."""
     if not after:
         return "", ""
-    _, score, number = cursor.read(after, [place], [index]).get(place, ("", "", ""))
+    _, score, number = pagination.read(after, [place], [index]).get(place, ("", "", ""))
     if number and not NUMBER.fullmatch(number):
-        raise cursor.broken()
+        raise pagination.broken()
     return score, number
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from queueops.inspect.answers import Finding
 from queueops.inspect.chunk_answers import ChunksView
 from queueops.inspect.chunks import chunks_of
 from queueops.inspect.findings import bad, good
+from queueops.inspect.models import Finding
 from queueops.inspect.spans import clock, span
 
 

@@ -7,8 +7,8 @@ from collections.abc import Collection, Mapping
 from django.conf import settings
 
 from queueops.errors import QueueOpsError
-from queueops.kinds.scheduled import define_code, scheduled_tasks, task_names
-from queueops.schedule_records import ScheduleDefinition, ScheduleState
+from queueops.model.schedule_definition import ScheduleDefinition, ScheduleState
+from queueops.tasks.declared_schedules import define_code, scheduled_tasks, task_names
 
 Code = Mapping[str, ScheduleDefinition]
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from queueops.errors import FilterError
-from queueops.inspect import cursor
-from queueops.inspect.answers import CommandPage, CommandRow
+from queueops.inspect import pagination
 from queueops.inspect.broken import broken_pools
-from queueops.inspect.source import open_reader, pools_of
-from queueops.redact import cut
+from queueops.inspect.models import CommandPage, CommandRow
+from queueops.inspect.store import open_reader, pools_of
+from queueops.model.redact import cut
 from queueops.redis import facts
 
 PLACES = ("due", "locked", "dead")
@@ -26,7 +26,7 @@ def commands(place: str = "due", pool: str = "", *, after: str = "", limit: int 
     if not pools:
         return CommandPage(rows=())
     limit = max(1, min(limit, MOST))
-    places = cursor.read(after, pools, (place,)) if after else {}
+    places = pagination.read(after, pools, (place,)) if after else {}
     asked = {name: (place, limit if not after or name in places else 0, *_start(places, name)) for name in pools}
     found = reader.commands(asked)
     following = {name: found[name] for name in places or found if name in found}
@@ -37,7 +37,7 @@ def commands(place: str = "due", pool: str = "", *, after: str = "", limit: int 
         due=sum(page.due for page in found.values()),
         locked=sum(page.locked for page in found.values()),
         dead=sum(page.dead for page in found.values()),
-        next=cursor.write(_next(place, places, following, shown)),
+        next=pagination.write(_next(place, places, following, shown)),
         broken=broken_pools(reader.broken, reader.silent),
     )
 
@@ -49,7 +49,7 @@ def dead_commands() -> dict[str, int]:
     return {name: page.dead for name, page in reader.commands(asked).items()}
 
 
-def _start(places: cursor.Places, pool: str) -> tuple[str, str]:
+def _start(places: pagination.Places, pool: str) -> tuple[str, str]:
     _, score, command = places.get(pool, ("", "", ""))
     return score, command
 
@@ -60,10 +60,10 @@ def _order(found: tuple[int, str, facts.CommandRow]) -> tuple[int, str, str]:
 
 def _next(
     place: str,
-    places: cursor.Places,
+    places: pagination.Places,
     found: dict[str, facts.CommandPage],
     shown: list[tuple[int, str, facts.CommandRow]],
-) -> cursor.Places:
+) -> pagination.Places:
     """Where each pool goes on that has more than was shown of it."""
     last = {name: row for _, name, row in shown}
     counts = {name: sum(each == name for _, each, _ in shown) for name in found}

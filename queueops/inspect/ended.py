@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from queueops.inspect.answers import Finding
 from queueops.inspect.chunks import chunks_of
 from queueops.inspect.errors import read_failure, title
 from queueops.inspect.findings import bad, good
+from queueops.inspect.models import Finding
 from queueops.inspect.spans import clock, span
+from queueops.model.states import CONTAINERS, TERMINAL, State
 from queueops.redis.facts import Detail, maybe_whole, text, whole
-from queueops.states import CONTAINERS, TERMINAL, State
 
 OPEN = ("failed", "errored", "active", "pending")
 

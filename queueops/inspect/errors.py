@@ -8,9 +8,9 @@ from collections.abc import Iterable
 from operator import attrgetter
 
 from queueops.inspect.answer_base import Failure
-from queueops.inspect.answers import ErrorRow
 from queueops.inspect.broken import Listing, broken_pools
-from queueops.inspect.source import open_reader
+from queueops.inspect.models import ErrorRow
+from queueops.inspect.store import open_reader
 from queueops.redis.facts import ErrorFacts, maybe_whole, text, whole
 
 MOST = 200

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Mapping
 
 from queueops.inspect.query import TaskQuery
-from queueops.inspect.source import open_reader
-from queueops.states import State
+from queueops.inspect.store import open_reader
+from queueops.model.states import State
 
 MOST = 50
 ALWAYS = ("name", "lane", "pool")

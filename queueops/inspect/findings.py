@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from queueops.inspect.answers import Finding
+from queueops.inspect.models import Finding
 
 
 def good(text: str, value: str = "", verb: str | None = None, target: str = "") -> Finding:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from queueops.faults import FsckPage, fsck_page
 from queueops.inspect.redaction import redactor
-from queueops.inspect.source import open_broker
+from queueops.inspect.store import open_broker
+from queueops.model.fsck import FsckPage, fsck_page
 
 
 def fsck(pool: str = "default", after: str = "") -> FsckPage:

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from queueops.inspect.answer_base import Failure
-from queueops.inspect.answers import Attempt, LogLine, Moment
 from queueops.inspect.errors import read_failure, title
-from queueops.redact import Redactor, cut, readable
+from queueops.inspect.models import Attempt, LogLine, Moment
+from queueops.model.redact import Redactor, cut, readable
+from queueops.model.states import CLAIMED_AS, CLASSES, CONTAINERS, State, StateClass
 from queueops.redis.facts import maybe_whole, whole
-from queueops.states import CLAIMED_AS, CLASSES, CONTAINERS, State, StateClass
 
 Line = Mapping[str, Any]
 

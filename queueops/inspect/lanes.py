@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from queueops.inspect.answers import ChunkLane, LaneRow
 from queueops.inspect.broken import Listing, broken_pools
-from queueops.inspect.source import open_reader, pools_of
+from queueops.inspect.models import ChunkLane, LaneRow
+from queueops.inspect.store import open_reader, pools_of
 from queueops.redis.facts import text
 
 MOST, MOST_CHUNK_LANES = 200, 50

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from queueops.errors import FilterError, advice
-from queueops.states import State
+from queueops.model.states import State
 
 FACETS = ("state", "name", "pool", "lane", "kind", "tag", "error", "id")
 LONGEST = 200

@@ -14,8 +14,8 @@ from functools import lru_cache
 from typing import Any
 
 from queueops import conf
-from queueops.inspect.source import parameters
-from queueops.redact import Concealer, Redactor, cut
+from queueops.inspect.store import parameters
+from queueops.model.redact import Concealer, Redactor, cut
 
 KEPT = 20_000
 """So many characters at most."""

@@ -8,18 +8,18 @@ from dataclasses import fields
 from datetime import timedelta
 from typing import Any, ClassVar
 
-from queueops.annotations import hints
 from queueops.errors import QueueOpsError
-from queueops.ids import ID
 from queueops.inspect.answer_base import Answer
 from queueops.inspect.broken import Listing, broken_pools
 from queueops.inspect.redaction import redactor
-from queueops.inspect.source import LATE_MS, open_reader
+from queueops.inspect.store import LATE_MS, open_reader
 from queueops.inspect.workers import MOST, names_of
-from queueops.kinds.options import UNSET, Options
-from queueops.kinds.pushable import Task
-from queueops.kinds.scheduled import all_tasks
-from queueops.redact import MASK
+from queueops.model.ids import ID
+from queueops.model.redact import MASK
+from queueops.tasks.annotations import hints
+from queueops.tasks.declared_schedules import all_tasks
+from queueops.tasks.options import UNSET, Options
+from queueops.tasks.task import Task
 
 MOST_NAMES = 200
 """A worker tells at most so many names: of one that tells that many, nothing can be concluded."""

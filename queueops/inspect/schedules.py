@@ -15,11 +15,11 @@ from queueops.inspect.answer_base import Answer
 from queueops.inspect.broken import Listing, broken_pools
 from queueops.inspect.code_schedules import in_code, known_names, note_on, unkept
 from queueops.inspect.redaction import redactor
-from queueops.inspect.source import open_broker, open_reader, parameters, pools_of
-from queueops.kinds.scheduled import task_names
+from queueops.inspect.store import open_broker, open_reader, parameters, pools_of
+from queueops.model.cron import read_timetable
+from queueops.model.schedule_definition import ScheduleState
 from queueops.redis.reader import Reader
-from queueops.schedule_records import ScheduleState
-from queueops.timetable import read_timetable
+from queueops.tasks.declared_schedules import task_names
 
 LATE_MS = 15_000
 """A tick that is so long past was seen by no watchdog."""

@@ -15,13 +15,13 @@ from typing import Any
 import msgspec
 
 from queueops.inspect.alarms import broken_alarms, lane_alarms, live, pool_alarms
-from queueops.inspect.answers import Alarm, ChunkLane, ErrorRow, LaneRow, PoolView, Snapshot
 from queueops.inspect.broken import Broken, broken_pools
 from queueops.inspect.errors import error_rows
 from queueops.inspect.lanes import chunk_rows, lane_rows, most_ready
-from queueops.inspect.rates import flows, pool_view
-from queueops.inspect.source import open_reader
-from queueops.inspect.store import redis_health, server_ms, store_alarms
+from queueops.inspect.models import Alarm, ChunkLane, ErrorRow, LaneRow, PoolView, Snapshot
+from queueops.inspect.store import open_reader
+from queueops.inspect.store_health import redis_health, server_ms, store_alarms
+from queueops.inspect.throughput import flows, pool_view
 from queueops.redis.facts import Beat, text
 from queueops.redis.reader import Reader
 

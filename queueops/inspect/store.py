@@ -1,59 +1,51 @@
-"""How the store is: what INFO tells, and what of it should worry."""
+"""Where the answers come from: the reader of this process's broker."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from inspect import Parameter
 
-from msgspec import structs
+from queueops.model.contracts import Handler
+from queueops.redis.broker import RedisBroker, get_broker
+from queueops.redis.facts import LATE_MS as LATE_MS
+from queueops.redis.reader import Reader
+from queueops.tasks import registry
 
-from queueops.inspect.answers import Alarm, RedisHealth
-from queueops.redis.soundness import faults
-
-NEAR_FULL, ALMOST_FULL = 0.85, 0.95
-
-
-def redis_health(info: Mapping[str, Any]) -> RedisHealth:
-    """The figures of the server."""
-    version = info.get("valkey_version") or info.get("redis_version") or "?"
-    return RedisHealth(
-        version=f"{info.get('server_name', 'redis')} {version}",
-        used_memory=int(info.get("used_memory", 0)),
-        maxmemory=int(info.get("maxmemory", 0)),
-        policy=str(info.get("maxmemory_policy", "")),
-        aof=bool(info.get("aof_enabled", 0)),
-        clients=int(info.get("connected_clients", 0)),
-        ops=int(info.get("instantaneous_ops_per_sec", 0)),
-    )
+POSITIONAL = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+NOT_TAKING = ("quiet", "stopping", "silent", "hung")
+"""What a worker process tells of itself, or its supervisor of it, when it takes no work."""
+UNRESPONSIVE = ("silent", "hung")
+"""What the supervisor tells of a process that gives no sign of life."""
 
 
-def store_alarms(info: Mapping[str, Any], server: str = "") -> Iterator[Alarm]:
-    """What could lose tasks, or soon stop them from being pushed; of a cluster, at which server."""
-    for alarm in _alarms(info):
-        yield structs.replace(alarm, text=f"Server {server}: {alarm.text}") if server else alarm
+def open_broker() -> RedisBroker:
+    """The broker of the current settings."""
+    return get_broker()
 
 
-def _alarms(info: Mapping[str, Any]) -> Iterator[Alarm]:
-    if not info:
-        text = "Our user may not ask the store for INFO: how full it is, and whether it keeps its data, is unknown."
-        yield Alarm(level="warning", text=text, url_hint="health")
-        return
-    health = redis_health(info)
-    for fault in faults(info):
-        if fault.loses:
-            yield _danger(f"{fault.text} {fault.hint}")
-    if health.maxmemory and (share := health.used_memory / health.maxmemory) >= NEAR_FULL:
-        text = f"Redis uses {share:.0%} of its memory; at its end pushes are refused."
-        yield _danger(text) if share >= ALMOST_FULL else Alarm(level="warning", text=text, url_hint="health")
-    if str(info.get("role", "master")) != "master":
-        yield _danger("This Redis is a replica: nothing can be written to it.")
+def open_reader() -> Reader:
+    """The reading side of the store of the current settings."""
+    return Reader(get_broker())
 
 
-def server_ms(info: Mapping[str, Any]) -> int | None:
-    """The server's clock, where it tells it."""
-    found = info.get("server_time_usec")
-    return None if found is None else int(found) // 1000
+def now_ms() -> int:
+    """The store's time in ms: by it stands when a task entered its state."""
+    return open_reader().now_ms()
 
 
-def _danger(text: str) -> Alarm:
-    return Alarm(level="danger", text=text, url_hint="health")
+def pools_of(reader: Reader, pool: str) -> list[str]:
+    """The pools that a question is about: the named one if it exists, or all."""
+    if pool:
+        return [pool] if reader.knows(pool) else []
+    return reader.pools()
+
+
+def parameters(kind: str, name: str) -> tuple[str, ...]:
+    """The names of a task's positional parameters, where this process knows the task: they tell what to hide."""
+    handler = registry.handlers().get((kind, name))
+    return () if handler is None else _parameters(handler)
+
+
+def _parameters(handler: Handler) -> tuple[str, ...]:
+    plan = getattr(handler, "plan", None)
+    found = plan.signature.parameters.values() if plan is not None else ()
+    return tuple(parameter.name for parameter in found if parameter.kind in POSITIONAL)

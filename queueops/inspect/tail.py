@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from queueops.inspect.answers import Event
-from queueops.inspect.source import open_broker, open_reader, pools_of
+from queueops.inspect.models import Event
+from queueops.inspect.store import open_broker, open_reader, pools_of
+from queueops.redis.events import Tail
 from queueops.redis.facts import whole
-from queueops.redis.tail import Tail
 
 
 def tail(pool: str = "", seconds: float | None = None) -> Iterator[Event]:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from queueops.inspect import cursor
-from queueops.inspect.answers import TaskPage, TaskRow
+from queueops.inspect import pagination
 from queueops.inspect.broken import broken_pools
 from queueops.inspect.errors import read_failure, title
+from queueops.inspect.models import TaskPage, TaskRow
 from queueops.inspect.query import TaskQuery
 from queueops.inspect.redaction import redactor
-from queueops.inspect.source import LATE_MS, open_reader, parameters, pools_of
-from queueops.redact import Redactor, cut
+from queueops.inspect.store import LATE_MS, open_reader, parameters, pools_of
+from queueops.model.redact import Redactor, cut
+from queueops.model.states import CLASSES, TIMED, State, actions_of
 from queueops.redis.facts import Detail, Page, PageRow, maybe_real, maybe_whole, text, whole
 from queueops.redis.reader import Argument, Reader
-from queueops.states import CLASSES, TIMED, State, actions_of
 
 MOST = 200
 BUDGET = 2000
@@ -30,13 +30,13 @@ def tasks(query: TaskQuery, after: str = "", limit: int = 50) -> TaskPage:
     if query.id:
         return _one(reader, pools, query)
     indexes = _indexes(query)
-    places = cursor.read(after, pools, indexes) if after else dict.fromkeys(pools, ("", "", ""))
+    places = pagination.read(after, pools, indexes) if after else dict.fromkeys(pools, ("", "", ""))
     pages = reader.pages({pool: _arguments(query, indexes, place, limit) for pool, place in places.items()})
     taken, places = _merge(pages, places, limit)
     hide = redactor()
     return TaskPage(
         rows=tuple(row_of(pool, row, hide) for pool, row in taken),
-        next=cursor.write(places),
+        next=pagination.write(places),
         total=sum(page.size for page in pages.values()),
         exact=all(_tells(query, page.index) for page in pages.values()),
         partial=bool(places) and len(taken) < limit,
@@ -125,7 +125,7 @@ Taken = list[tuple[str, PageRow]]
 # One list out of those of several pools
 
 
-def _merge(pages: dict[str, Page], places: cursor.Places, limit: int) -> tuple[Taken, cursor.Places]:
+def _merge(pages: dict[str, Page], places: pagination.Places, limit: int) -> tuple[Taken, pagination.Places]:
     """The newest rows of all pools, and where each pool goes on."""
     taken: Taken = []
     shown = dict.fromkeys(pages, 0)

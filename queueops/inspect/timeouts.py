@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from queueops.inspect.detail import find, state_of
 from queueops.inspect.why import findings_of
-from queueops.states import CLASSES, State, StateClass
+from queueops.model.states import CLASSES, State, StateClass
 
 
 def reason(pool: str, task_id: str) -> tuple[str, str]:

@@ -8,17 +8,17 @@ from collections.abc import Callable, Iterator, Sequence
 
 from msgspec.structs import replace
 
-from queueops.ids import NAME
-from queueops.inspect import cursor
-from queueops.inspect.answers import Above, Branch, Part, Tree
+from queueops.inspect import pagination
 from queueops.inspect.detail import RUNNING_AGAIN
+from queueops.inspect.models import Above, Branch, Part, Tree
 from queueops.inspect.redaction import redactor
-from queueops.inspect.source import open_reader
+from queueops.inspect.store import open_reader
 from queueops.inspect.tasks import row_of
-from queueops.redact import Redactor, cut
+from queueops.model.ids import NAME
+from queueops.model.redact import Redactor, cut
+from queueops.model.states import TERMINAL, State
 from queueops.redis.facts import BranchFacts, PartFacts, may_be_id, maybe_whole
 from queueops.redis.reader import Reader
-from queueops.states import TERMINAL, State
 
 PAGE, ROWS = 50, 100
 """Parts of the task itself on one page, and rows in all."""
@@ -41,7 +41,7 @@ def tree(id: str, pool: str, *, after: str = "", show: str = "", opened: Sequenc
     that failed), and those that come next.
     """
     if show not in SHOWN or (after and not _POSITION.fullmatch(after)):
-        raise cursor.broken()
+        raise pagination.broken()
     if not may_be_id(id) or not NAME.fullmatch(pool):
         return Tree()
     asked = [each for each in opened if may_be_id(each)][:MOST_OPENED]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 
-from queueops.inspect.answers import RunningTask, WorkerRow
 from queueops.inspect.broken import Listing, broken_pools
-from queueops.inspect.source import LATE_MS, UNRESPONSIVE, open_reader
+from queueops.inspect.models import RunningTask, WorkerRow
+from queueops.inspect.store import LATE_MS, UNRESPONSIVE, open_reader
 from queueops.redis.facts import Beat, maybe_whole, whole
 
 MOST = 500

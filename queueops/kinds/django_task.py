@@ -11,17 +11,17 @@ from typing import Any
 from asgiref.sync import sync_to_async
 from msgspec.structs import replace
 
-from queueops import registry
-from queueops.context import Context
-from queueops.contracts import Lease, Outcome, Settlement
 from queueops.contrib.django_attempts import TaskQuarantined, own_error, stored_error
 from queueops.contrib.django_library import backend_of, library, load, moment, plain_json
 from queueops.contrib.django_results import ended, result_of, running_result
-from queueops.encoding import decode_result, encode_result
 from queueops.errors import BrokerUnavailable, QueueOpsError, TaskCancelled, TaskFailed
+from queueops.model.contracts import Lease, Outcome, Settlement
+from queueops.model.encoding import decode_result, encode_result
+from queueops.model.states import State
 from queueops.redis import broker as brokers
-from queueops.states import State
-from queueops.worker.outcome import will_be_retried
+from queueops.tasks import registry
+from queueops.tasks.context import Context
+from queueops.worker.loop.settlements import will_be_retried
 
 KIND = "django_task"
 

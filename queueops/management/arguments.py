@@ -6,7 +6,7 @@ import math
 from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError
 
 from queueops.errors import BadId
-from queueops.ids import check_lane
+from queueops.model.ids import check_lane
 
 LONGEST = 86_400
 DJANGOS = (("--settings", "--pythonpath"), ("--traceback", "--no-color", "--force-color", "--skip-checks"))

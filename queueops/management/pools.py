@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from queueops import registry
+from queueops.tasks import registry
 
 
 def left_out(served: Collection[str]) -> Iterator[tuple[str, str]]:

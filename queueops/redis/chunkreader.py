@@ -9,9 +9,9 @@ from typing import Any
 import msgspec
 from redis.exceptions import ResponseError
 
-from queueops.records import pairs
+from queueops.model.records import pairs
 from queueops.redis.broker import RedisBroker
-from queueops.redis.chunking import CHUNK_STATES
+from queueops.redis.broker.chunks import CHUNK_STATES
 from queueops.redis.facts import maybe_whole, text, whole
 from queueops.redis.keys import Keys
 from queueops.redis.wrong_types import replies

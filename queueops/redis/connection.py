@@ -22,8 +22,8 @@ from redis.sentinel import Sentinel
 from queueops.conf import redactor
 from queueops.errors import BadSetting, BadUrl
 from queueops.redis import embedded
+from queueops.redis.embedded.trusted_socket import TrustedConnection
 from queueops.redis.servers import Cluster, OneServer
-from queueops.redis.trusted_socket import TrustedConnection
 
 OPTIONS: dict[str, Any] = {
     "decode_responses": False,

@@ -7,8 +7,8 @@ import time
 from collections.abc import Iterable
 from typing import Any
 
+from queueops.model.states import ChunkState, State
 from queueops.redis.keys import KINDS, Keys
-from queueops.states import ChunkState, State
 
 _PLACEHOLDER = re.compile("<[a-z]+>")
 MOST = 200

@@ -10,10 +10,10 @@ import redis
 from redis.exceptions import ResponseError
 
 from queueops.errors import NotDurable
+from queueops.errors.refusals import DurabilityUnsupported
+from queueops.redis.base import Link
 from queueops.redis.connections import own_connection
-from queueops.redis.link import Link
 from queueops.redis.replies import is_later, said
-from queueops.refusals import DurabilityUnsupported
 
 DURABLE_S = 5.0
 """How long a durable push waits for the append-only file."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from queueops.records import pairs
+from queueops.model.records import pairs
 
 LATE_MS = 15_000
 """A worker beats every 5 s; after three beats that did not come it is late."""
@@ -17,7 +17,7 @@ _MOST = 2**53
 
 
 class PageRow(msgspec.Struct):
-    """One task of a list. `fields` has the short names of `queueops.records`; `args` and `error` may be cut."""
+    """One task of a list. `fields` has the short names of `queueops.model.records`; `args` and `error` may be cut."""
 
     id: str
     entered_ms: int

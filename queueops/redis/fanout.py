@@ -12,10 +12,10 @@ from redis.exceptions import ClusterDownError
 
 from queueops.conf import redactor
 from queueops.errors import BrokerUnavailable
-from queueops.refusals import StoreRefuses
+from queueops.errors.refusals import StoreRefuses
 
 if TYPE_CHECKING:
-    from queueops.redis.link import Link
+    from queueops.redis.base import Link
 
 COPIES_WITHIN_S = 0.2
 """Seconds that other copies may take after the first one has answered."""

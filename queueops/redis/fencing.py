@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from queueops.contracts import LeaseRef
-from queueops.lease_errors import LeaseLost
-from queueops.redis.link import Link
+from queueops.errors.leases import LeaseLost
+from queueops.model.contracts import LeaseRef
+from queueops.redis.base import Link
 from queueops.redis.pushwire import Argument
 
 STALE = b"STALE"

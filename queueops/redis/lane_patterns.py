@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterable
 
 from queueops import conf
-from queueops.contracts import Push
+from queueops.model.contracts import Push
 
 AGAIN_AFTER = 60.0
 """Seconds after which a lane is given its limits again: the store may have lost them meanwhile."""

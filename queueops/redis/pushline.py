@@ -9,11 +9,11 @@ from typing import Any
 
 from redis.exceptions import RedisError
 
-from queueops.contracts import Push, Pushed
+from queueops.model.contracts import Push, Pushed
 from queueops.redis import pushwire
+from queueops.redis.base import BATCH, Link
 from queueops.redis.connections import own_connection
 from queueops.redis.durability import Confirmation
-from queueops.redis.link import BATCH, Link
 from queueops.redis.scriptline import ScriptLine
 
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from itertools import count, groupby
 from typing import Any
 
-from queueops.contracts import DEFAULT_LANE, Push, Pushed
-from queueops.redis.fragments import Entry
+from queueops.model.contracts import DEFAULT_LANE, Push, Pushed
+from queueops.redis.split_by_pool import Entry
 
 Argument = str | int | float | bytes
 

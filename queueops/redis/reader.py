@@ -13,12 +13,12 @@ import redis
 from redis.exceptions import NoScriptError, ResponseError
 
 from queueops.errors import BrokenPool, BrokerUnavailable
+from queueops.errors.refusals import StoreRefuses
+from queueops.model.states import State
 from queueops.redis import facts
 from queueops.redis.broker import RedisBroker
 from queueops.redis.keys import Keys
 from queueops.redis.wrong_types import right
-from queueops.refusals import StoreRefuses
-from queueops.states import State
 
 _FIRST_FIELDS = ("s", "n", "k", "l", "p", "c", "b", "e", "d")
 ROW_FIELDS = (*_FIRST_FIELDS, "at", "r", "cr", "w", "pr", "to", "tg", "y", "ef", "pi")

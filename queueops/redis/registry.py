@@ -11,13 +11,13 @@ from redis.exceptions import ResponseError
 
 from queueops.conf import Settings
 from queueops.errors import BrokerUnavailable, StoreFull
-from queueops.ids import lane_or_none
+from queueops.model.ids import lane_or_none
 from queueops.redis.facts import text
 from queueops.redis.keys import pools
 from queueops.redis.wrong_types import WRONGTYPE
 
 if TYPE_CHECKING:
-    from queueops.redis.link import Link
+    from queueops.redis.base import Link
 
 COPIES = 3
 ANNOUNCED_S = 60.0

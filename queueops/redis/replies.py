@@ -12,8 +12,8 @@ from redis import exceptions
 
 from queueops.conf import BrokerRetry, redactor
 from queueops.errors import BrokerUnavailable, QueueOpsError, StoreFull
-from queueops.redis import patience
-from queueops.refusals import StoreRefuses, advice_about
+from queueops.errors.refusals import StoreRefuses, advice_about
+from queueops.redis import deadlines
 
 LATER = (
     "BUSY",
@@ -102,14 +102,14 @@ def repeat(call: Callable[[], T], url: str, retry: BrokerRetry) -> T:
     Raises BrokerUnavailable when none was, StoreFull at once when Redis takes nothing new. No attempt begins later than
     ``retry.budget`` seconds after the first, nor when the process is to end or the caller's own time is over.
     """
-    left = patience.left()
+    left = deadlines.left()
     last = time.monotonic() + (retry.budget if left is None else min(left, retry.budget))
     for attempt in range(1, retry.attempts + 1):
         try:
-            with patience.Waiting():
+            with deadlines.Waiting():
                 return call()
         except (exceptions.RedisError, exceptions.RedisClusterException, OSError) as error:
-            again = attempt < retry.attempts and time.monotonic() < last and not patience.has_run_out()
+            again = attempt < retry.attempts and time.monotonic() < last and not deadlines.has_run_out()
             if again and is_later(error) and not is_full(error):
                 time.sleep(min(retry.cap, retry.base * 2 ** (attempt - 1)) * random.uniform(0.5, 1))
                 continue

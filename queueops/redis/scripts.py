@@ -1,7 +1,7 @@
 """The Lua scripts: one file per transition, in front of each the includes that it names.
 
 ``--@include NAME`` stands for ``lua/include/NAME.lua``. The tables of states that the scripts need are generated from
-``queueops.states``, so that the words are written once.
+``queueops.model.states``, so that the words are written once.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from typing import Any, NamedTuple, TypeVar
 import hiredis
 from redis.exceptions import NoScriptError, ReadOnlyError, ResponseError
 
-from queueops import states
-from queueops.redis import parts, patience
+from queueops.model import states
+from queueops.redis import deadlines, lua_linker
 from queueops.redis.connections import own_connection, read_reply, socket_of
 from queueops.redis.servers import Cluster, OneServer
-from queueops.redis.vigil import Vigil
+from queueops.redis.spin_wait import Vigil
 
 _INCLUDE = re.compile(r"^--@include (\w+)$", re.MULTILINE)
 _COMMENT = re.compile(r"^\s*--(?!@).*\n", re.MULTILINE)
@@ -104,7 +104,7 @@ def _chunk_verbs() -> str:
 
 
 def state_tables(body: str) -> str:
-    """The Lua tables that say what the states are, from ``queueops.states``: those that ``body`` mentions."""
+    """The Lua tables that say what the states are, from ``queueops.model.states``: those that ``body`` mentions."""
     classes = ", ".join(f"{state} = '{kind}'" for state, kind in states.CLASSES.items())
     replaceable = tuple(dict.fromkeys(t.source for t in states.TRANSITIONS if t.verb == "push" and t.source))
     tables = {
@@ -140,9 +140,9 @@ def source(name: str, *, shebang: bool = True) -> str:
     """The whole text of a script. Without ``shebang`` for servers older than 7, which don't know that line."""
     text = _read(f"{name}.lua")
     first, _, body = text.partition("\n")
-    body = _INCLUDE.sub(lambda match: parts.marked(match[1], _read(f"include/{match[1]}.lua")), body)
-    body = drop_unused(parts.flattened(_COMMENT.sub("", body)))
-    body = state_tables(body) + parts.made_late(body)
+    body = _INCLUDE.sub(lambda match: lua_linker.marked(match[1], _read(f"include/{match[1]}.lua")), body)
+    body = drop_unused(lua_linker.flattened(_COMMENT.sub("", body)))
+    body = state_tables(body) + lua_linker.made_late(body)
     if shebang:
         return f"{first}\n{body}"
     return ALLOW_OOM + body if "allow-oom" in first else body
@@ -199,7 +199,7 @@ class Scripts:
         ``soon`` says that it is worth staying awake for the reply.
         """
         server = self._servers.name(command[3])
-        left = patience.left()
+        left = deadlines.left()
         line = self._lines.get(server) or self._open(server, command[3], left)
         try:
             # redis-py's own packing takes three times as long

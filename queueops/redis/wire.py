@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import hiredis
 
-from queueops import endings
 from queueops.conf import Settings
-from queueops.contracts import Command, Exchange, Extend, Lease, Outcome, Posted, Settlement, Told
+from queueops.model import endings
+from queueops.model.contracts import Command, Exchange, Extend, Lease, Outcome, Posted, Settlement, Told
 
 Argument = str | int | float | bytes
 _TASK = b"task "

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from queueops.contracts import Lease, Outcome, Settlement
-from queueops.records import FIELDS, Record
-from queueops.states import ChunkState, State
+from queueops.model.contracts import Lease, Outcome, Settlement
+from queueops.model.records import FIELDS, Record
+from queueops.model.states import ChunkState, State
 from queueops.testing.execution import run
 from queueops.testing.running import RunningTasks
 

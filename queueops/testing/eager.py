@@ -13,14 +13,16 @@ from unittest import mock
 import msgspec
 from asgiref.sync import sync_to_async
 
-from queueops import conf, registry, waiting
-from queueops.composite_data import PartRef
-from queueops.contracts import Lease, LeaseRef, Node, Outcome, Push, Pushed, Row, Settlement
-from queueops.handle import TaskHandle
-from queueops.records import Record
+from queueops import conf
+from queueops.model.contracts import Lease, LeaseRef, Node, Outcome, Push, Pushed, Row, Settlement
+from queueops.model.part_refs import PartRef
+from queueops.model.records import Record
+from queueops.model.states import ACTIONS, State
 from queueops.redis import broker as brokers
 from queueops.redis.keys import Keys
-from queueops.states import ACTIONS, State
+from queueops.results import waiting
+from queueops.results.handle import TaskHandle
+from queueops.tasks import registry
 from queueops.testing.chunks import EagerChunks, take_over
 from queueops.testing.execution import run
 from queueops.testing.trees import CONTAINERS, EagerTree, count_tasks, fail_at_end, signal_end

@@ -11,15 +11,16 @@ from typing import Any
 
 from asgiref.sync import async_to_sync
 
-from queueops import registry
-from queueops.context import Channel, Context
-from queueops.contracts import Lease, Outcome, Settlement
+from queueops.model.contracts import Lease, Outcome, Settlement
+from queueops.tasks import registry
+from queueops.tasks.context import Channel, Context
 from queueops.testing.running import RunningTasks
 from queueops.testing.savepoints import savepoints
 from queueops.testing.slots import InlineAsyncSlot, InlineThreadSlot
-from queueops.worker import hygiene, outcome
-from queueops.worker.execution import aexecute, execute
-from queueops.worker.slots import SlotTable
+from queueops.worker.execution import db_connections
+from queueops.worker.execution.execution import aexecute, execute
+from queueops.worker.loop import settlements
+from queueops.worker.supervisor.shared_slot_table import SlotTable
 
 GRACE_S = 5.0
 """How long an interrupted test waits for its async task to end."""
@@ -29,8 +30,8 @@ def run(lease: Lease, channel: Channel, running: RunningTasks | None = None) -> 
     """Run the task of a lease, and say how it ended. While it runs it is among those in `running`."""
     handler = registry.find(lease.kind, lease.name, lease.phase)
     if handler is None:
-        return outcome.unknown(lease)
-    hygiene.leave_alone()
+        return settlements.unknown(lease)
+    db_connections.leave_alone()
     context = Context(lease, handler, channel)
     table, running = SlotTable(1), running or RunningTasks()
     with savepoints() as attempt:

@@ -12,12 +12,12 @@ from django.conf import settings
 from django.test.utils import override_settings
 
 import queueops
-from queueops import waiting
 from queueops.errors import BrokerUnavailable
 from queueops.events import hub
-from queueops.kinds.discovery import tasks_run_here
 from queueops.redis.broker import get_broker
 from queueops.redis.replies import repeat
+from queueops.results import waiting
+from queueops.tasks.discovery import tasks_run_here
 
 
 class Namespace(str):

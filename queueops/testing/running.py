@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from queueops.errors import Cancelled
-from queueops.reasons import kept
-from queueops.records import Record
-from queueops.states import State
-from queueops.worker.slot import AsyncSlot, Slot
+from queueops.model.reasons import kept
+from queueops.model.records import Record
+from queueops.model.states import State
+from queueops.worker.execution.slot import AsyncSlot, Slot
 
 Key = tuple[str, str]
 

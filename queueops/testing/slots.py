@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from queueops.worker.slot import AsyncSlot, ThreadSlot
+from queueops.worker.execution.slot import AsyncSlot, ThreadSlot
 
 
 def _ends_the_test() -> tuple[type[BaseException], ...]:

@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
-from queueops import endings, registry
-from queueops.contracts import Node, Push
-from queueops.endings import Ended
-from queueops.records import Record
+from queueops.model import endings
+from queueops.model.contracts import Node, Push
+from queueops.model.endings import Ended
+from queueops.model.records import Record
+from queueops.model.states import State
 from queueops.redis.wire import with_first
-from queueops.states import State
+from queueops.tasks import registry
 from queueops.testing.running import RunningTasks
 
 CONTAINERS = ("chain", "group")

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 
-from queueops import endings, signals
-from queueops.contracts import Command, Exchange, Lease, Settlement, Told
+from queueops import signals
+from queueops.model import endings
+from queueops.model.contracts import Command, Exchange, Lease, Settlement, Told
 from queueops.redis.broker import RedisBroker, get_broker
 from queueops.testing.execution import run
-from queueops.worker.channel import WorkerChannel
+from queueops.worker.loop.progress_buffer import WorkerChannel
 from queueops.worker.options import worker_id
 
 AT_MOST = 10_000

@@ -1,5 +1,5 @@
 """The watchdog: the agenda, lease recovery, retention and the sampler. Run one or more; more do no harm."""
 
-from queueops.watchdog.rounds import Watchdog
+from queueops.watchdog.watchdog import Watchdog
 
 __all__ = ["Watchdog"]

@@ -13,9 +13,9 @@ from typing import Any
 
 import msgspec
 
-from queueops.losses import Loss
+from queueops.model.losses import Loss
 from queueops.redis.broker import RedisBroker
-from queueops.redis.watching import Replication
+from queueops.redis.broker.maintenance import Replication
 
 SUCCEEDED = (
     "a replica has become the primary. It has all that the watchdog saw of the old one; "

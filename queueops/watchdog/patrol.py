@@ -10,8 +10,8 @@ import logging
 import time
 
 from queueops.redis.broker import RedisBroker
-from queueops.redis.checking import KEY
-from queueops.watchdog.complaints import Complaints
+from queueops.redis.broker.fsck import KEY
+from queueops.watchdog.log_once import Complaints
 
 NAMES_A_ROUND, STEPS_A_ROUND = 300, 10
 """Names of tasks and chunks that one round looks at in a pool, and steps that it takes at most."""

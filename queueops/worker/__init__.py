@@ -10,13 +10,14 @@ def run_worker(options: WorkerOptions) -> int:
     from django.db import connections
 
     from queueops.redis.broker import get_broker
-    from queueops.worker import child, reload
-    from queueops.worker.supervisor import Supervisor
+    from queueops.worker.loop import child_main
+    from queueops.worker.supervisor import autoreload
+    from queueops.worker.supervisor.supervisor import Supervisor
 
     connections.close_all()  # a connection must not be shared with a child
-    changed = reload.ChangedFiles() if options.reload else (lambda: "")
-    supervisor = Supervisor(options, child.main, get_broker, changed)
+    changed = autoreload.ChangedFiles() if options.reload else (lambda: "")
+    supervisor = Supervisor(options, child_main.main, get_broker, changed)
     status = supervisor.run()
     if supervisor.reload_wanted:
-        reload.start_again()
+        autoreload.start_again()
     return status

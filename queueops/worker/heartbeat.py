@@ -16,10 +16,10 @@ from pathlib import Path
 
 import msgspec
 
-from queueops import registry
-from queueops.contracts import Broker
 from queueops.errors import BrokenPool, QueueOpsError
-from queueops.worker.executor import Executor
+from queueops.model.contracts import Broker
+from queueops.tasks import registry
+from queueops.worker.execution.thread_executor import Executor
 from queueops.worker.options import WorkerOptions
 
 EVERY = 5.0

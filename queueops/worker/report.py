@@ -11,8 +11,8 @@ import sys
 import traceback
 from typing import Any
 
-from queueops.contracts import Lease, Outcome, Settlement
-from queueops.worker import outcome
+from queueops.model.contracts import Lease, Outcome, Settlement
+from queueops.worker.loop import settlements
 
 _ENDS = {
     Outcome.SUCCESS: "succeeded",
@@ -50,13 +50,13 @@ def ended(lease: Lease, settlement: Settlement, seconds: float) -> None:
 
 def refused(lease: Lease) -> Settlement:
     """Log that the task was given back where it was about to start, and give it back."""
-    settlement = outcome.released(lease, outcome.TAKEN_OVER)
+    settlement = settlements.released(lease, settlements.TAKEN_OVER)
     ended(lease, settlement, 0.0)
     return settlement
 
 
 def _failed(lease: Lease, settlement: Settlement, ms: int) -> None:
-    how = "will be tried again" if outcome.will_be_retried(lease, settlement) else "failed"
+    how = "will be tried again" if settlements.will_be_retried(lease, settlement) else "failed"
     told = _told(lease) | {"ms": ms, "outcome": str(settlement.outcome), "error": settlement.title}
     _log(failures, logging.WARNING, "%s %s %s: %s (after %d ms, attempt %d of %d)",
          lease.name, lease.id, how, settlement.title, ms, lease.attempt, lease.retries + 1, told=told)  # fmt: skip

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from queueops.contracts import Lease, Outcome
+from queueops.model.contracts import Lease, Outcome
 from tests.composites.model import CONTAINERS, LEASED, MAX_CRASHES, RETRIES, TIMED, Model, Node
 
 LEASED_AS = {"mapreduce": "mapping"}

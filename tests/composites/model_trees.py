@@ -8,8 +8,8 @@ from typing import Any
 
 import hypothesis.strategies as st
 
-from queueops.contracts import Node, Outcome
-from queueops.weights import shown
+from queueops.model.contracts import Node, Outcome
+from queueops.model.weights import shown
 from tests.composites import model as models
 from tests.composites.model import CONTAINERS, RETRIES
 from tests.kernel.desk import NEVER_MS, make

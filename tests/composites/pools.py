@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
-from queueops.contracts import Command, Lease, Node, Outcome, Pushed, Settlement, Told
+from queueops.model.contracts import Command, Lease, Node, Outcome, Pushed, Settlement, Told
 from queueops.redis.broker import RedisBroker
 from tests.composites.trees import Tree, nodes_of
 from tests.kernel import invariants

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from queueops import Group, IdInUse, TaskCancelled, TaskFailed, chain, get, group, inspect, task
-from queueops.composite_errors import CompositeTooLarge, Cycle, EmptyComposite, IdTwice, NoPart
 from queueops.errors import BadArguments, BadOption, UnknownOption
+from queueops.errors.composites import CompositeTooLarge, Cycle, EmptyComposite, IdTwice, NoPart
 from queueops.testing import eager, run_worker
 from tests.composites.work import Anything, Endless, Later, Nothing, Squares, Steps, push_pair, refuse, tell
 from tests.kernel.picture import names_like

@@ -8,8 +8,8 @@ import pytest
 
 from queueops import Batch, Chain, Group, Iterator, TaskFailed, chain, control, current, get, group, task
 from queueops.errors import BadArguments, BadOption
+from queueops.errors.tasks import BadTask
 from queueops.redis.broker import close_brokers, get_broker
-from queueops.task_errors import BadTask
 from queueops.testing import run_worker
 from tests.composites.work import Count, Later, Steps, note, seen, tell
 from tests.kernel.picture import names_like

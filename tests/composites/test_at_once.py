@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from queueops.contracts import Lease, Node, Outcome
+from queueops.model.contracts import Lease, Node, Outcome
 from tests.composites.trees import chain_of, group_of, plant
 from tests.kernel.desk import Desk, end, make
 from tests.kernel.picture import server_of

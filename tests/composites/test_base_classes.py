@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from queueops import Batch, Chain, Group, Iterator, registry
+from queueops import Batch, Chain, Group, Iterator
 from queueops.errors import BadOption
+from queueops.tasks import registry
 from queueops.testing import eager
 from tests.composites.work import tell
 

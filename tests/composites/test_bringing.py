@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from queueops.errors import BrokerUnavailable
-from queueops.redis import posting
-from queueops.watchdog.rounds import Watchdog
+from queueops.redis.broker import outbox
+from queueops.watchdog.watchdog import Watchdog
 from tests.composites.pools import Pools
 from tests.composites.trees import chain_of, group_of
 from tests.kernel.conftest import MakeDesk
@@ -112,7 +112,7 @@ def test_a_push_is_none_the_less_when_its_commands_can_not_be_brought(
 
 
 def test_of_very_many_it_brings_some_and_leaves_the_others(pools: Pools, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(posting, "MOST", 50)
+    monkeypatch.setattr(outbox, "MOST", 50)
     parts = [f"x{number}" for number in range(120)]
     pools.plant(group_of("g", *parts), **dict.fromkeys(parts, "north"))
     assert pools.states(*parts).count("pending") == 50

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from queueops.contracts import Outcome
+from queueops.model.contracts import Outcome
 from tests.composites.trees import chain_of, group_of, open_children, plant
 from tests.kernel.desk import Desk, ids_of
 

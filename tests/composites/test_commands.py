@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from redis.exceptions import ResponseError
 
-from queueops.contracts import Command, Lease, Outcome, Told
 from queueops.errors import BrokerUnavailable
-from queueops.outbox import Outbox
+from queueops.model.contracts import Command, Lease, Outcome, Told
+from queueops.outbox.dispatcher import Outbox
 from tests.composites.pools import Pools
 from tests.composites.trees import chain_of, group_of, open_children
 from tests.kernel.conftest import MakeDesk

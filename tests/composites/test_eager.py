@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from queueops import Batch, Iterator, MapReduce, chain, group
-from queueops.handle import Progress, TaskHandle
+from queueops.results.handle import Progress, TaskHandle
 from queueops.testing import eager, run_worker
 from tests.composites.work import Burst, Count, broken, note, seen, tell
 

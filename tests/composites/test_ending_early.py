@@ -7,7 +7,7 @@ from itertools import permutations
 
 import pytest
 
-from queueops.contracts import Conflict, Outcome
+from queueops.model.contracts import Conflict, Outcome
 from tests.composites.trees import chain_of, group_of, nodes_of, open_children, plant
 from tests.kernel.desk import Desk
 

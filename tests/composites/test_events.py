@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from queueops.contracts import Outcome
+from queueops.model.contracts import Outcome
 from queueops.testing.execution import run
 from tests.composites.channel import CHANNEL
 from tests.composites.trees import chain_of, group_of, plant

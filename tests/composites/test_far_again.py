@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from queueops.contracts import Node, Outcome
+from queueops.model.contracts import Node, Outcome
 from queueops.redis.broker import get_broker
 from tests.composites.pools import Pools
 from tests.composites.trees import chain_of

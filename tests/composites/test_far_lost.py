@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from queueops.contracts import Node, Outcome
+from queueops.model.contracts import Node, Outcome
 from tests.composites.pools import Pools
 from tests.composites.trees import chain_of, group_of
 from tests.kernel.conftest import MakeDesk

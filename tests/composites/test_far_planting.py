@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from queueops.composite_errors import PartInUse, PlantingLost
-from queueops.contracts import Node
+from queueops.errors.composites import PartInUse, PlantingLost
+from queueops.model.contracts import Node
 from tests.composites.pools import Pools
 from tests.composites.trees import Died, chain_of, die_after, group_of
 from tests.kernel.conftest import MakeDesk

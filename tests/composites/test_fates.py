@@ -16,10 +16,10 @@ from typing import Any
 import hypothesis.strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
-from queueops.composite_errors import PartInUse
 from queueops.conf import Settings
-from queueops.contracts import Command, Lease, Node, Outcome, Told
 from queueops.errors import StaleLease
+from queueops.errors.composites import PartInUse
+from queueops.model.contracts import Command, Lease, Node, Outcome, Told
 from queueops.redis.broker import RedisBroker
 from tests.composites.model import TERMINAL, TIMED
 from tests.composites.model_of_post import Part

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from queueops.contracts import Outcome
+from queueops.model.contracts import Outcome
 from tests.composites.trees import chain_of, group_of, open_children, plant
 from tests.kernel.conftest import MakeDesk
 from tests.kernel.desk import Desk, end, ids_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from queueops.contracts import Lease, Outcome
+from queueops.model.contracts import Lease, Outcome
 from queueops.redis.broker import get_broker
 from tests.composites.pools import Pools
 from tests.composites.trees import chain_of, group_of, plant

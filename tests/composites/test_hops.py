@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from queueops import get
-from queueops.contracts import Command, Lease, Outcome, Told
 from queueops.errors import BrokerUnavailable
-from queueops.outbox import Outbox
-from queueops.records import FIELDS, Record
+from queueops.model.contracts import Command, Lease, Outcome, Told
+from queueops.model.records import FIELDS, Record
+from queueops.outbox.dispatcher import Outbox
 from tests.composites.pools import Pools
 from tests.composites.trees import chain_of, group_of
 from tests.kernel.conftest import MakeDesk

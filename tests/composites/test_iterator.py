@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import pytest
 
 from queueops import TaskFailed, chain, get, group
-from queueops.contracts import Lease, Outcome
-from queueops.handle import TaskHandle
+from queueops.model.contracts import Lease, Outcome
 from queueops.redis.broker import get_broker
+from queueops.results.handle import TaskHandle
 from queueops.testing import run_worker
 from queueops.testing.execution import run
 from tests.composites.channel import CHANNEL

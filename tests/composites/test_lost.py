@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from queueops.contracts import Node
+from queueops.model.contracts import Node
 from tests.composites.trees import Tree, chain_of, group_of, open_children, plant
 from tests.kernel.desk import Desk, make
 

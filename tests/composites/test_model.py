@@ -14,10 +14,10 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
-from queueops.composite_errors import PartInUse
 from queueops.conf import Settings
-from queueops.contracts import Lease, Node, Outcome
 from queueops.errors import StaleLease
+from queueops.errors.composites import PartInUse
+from queueops.model.contracts import Lease, Node, Outcome
 from queueops.redis.broker import RedisBroker
 from tests.composites import model as models
 from tests.composites.model import LEASED, MAX_CRASHES, TIMED

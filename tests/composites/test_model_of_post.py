@@ -16,7 +16,7 @@ import hypothesis.strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from queueops.conf import Settings
-from queueops.contracts import Command, Lease, Outcome, Told
+from queueops.model.contracts import Command, Lease, Outcome, Told
 from queueops.redis.broker import RedisBroker
 from tests.composites.model_of_post import MOST_TRIES, Letter, Part, PostModel
 from tests.composites.model_trees import picks, plain

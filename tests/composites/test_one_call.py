@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from queueops.contracts import Lease, Outcome
+from queueops.model.contracts import Lease, Outcome
 from queueops.redis.broker import get_broker
 from queueops.testing.execution import run
 from tests.composites.channel import CHANNEL

@@ -7,7 +7,7 @@ from itertools import islice, permutations
 
 import pytest
 
-from queueops.contracts import Lease, Outcome
+from queueops.model.contracts import Lease, Outcome
 from tests.composites.trees import chain_of, group_of, open_children, plant
 from tests.kernel.desk import Desk
 from tests.places import CLUSTER

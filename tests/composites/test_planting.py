@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from queueops.composite_errors import PartInUse, PlantingLost
-from queueops.contracts import Conflict
+from queueops.errors.composites import PartInUse, PlantingLost
+from queueops.model.contracts import Conflict
 from tests.composites.trees import Died, chain_of, die_after, group_of, nodes_of, plant
 from tests.kernel.desk import Desk
 

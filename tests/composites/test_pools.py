@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from queueops.contracts import Lease, Outcome
+from queueops.model.contracts import Lease, Outcome
 from tests.composites.pools import Pools
 from tests.composites.trees import Tree, chain_of, group_of
 from tests.kernel.conftest import MakeDesk

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from queueops.contracts import Lease, Outcome
+from queueops.model.contracts import Lease, Outcome
 from queueops.redis.broker import get_broker
 from tests.composites.pools import Pools
 from tests.composites.trees import chain_of, group_of, nodes_of, open_children, plant

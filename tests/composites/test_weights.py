@@ -10,12 +10,12 @@ import pytest
 
 from queueops import Batch, Chain, Group, MapReduce, Progress, chain, current, group, task
 from queueops import Iterator as TaskIterator
-from queueops.contracts import Lease, Node, Outcome
 from queueops.errors import BadOption
+from queueops.model.contracts import Lease, Node, Outcome
+from queueops.model.weights import shown, weights_below
 from queueops.redis import broker as brokers
 from queueops.testing import eager, run_worker
-from queueops.weights import shown, weights_below
-from queueops.worker.channel import WorkerChannel
+from queueops.worker.loop.progress_buffer import WorkerChannel
 from tests.composites.pools import Pools
 from tests.composites.test_pools import anywhere, of_any_shape
 from tests.composites.trees import Tree, chain_of, group_of, plant

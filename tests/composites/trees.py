@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from queueops.contracts import Conflict, Node, Pushed
+from queueops.model.contracts import Conflict, Node, Pushed
 from queueops.redis.broker import RedisBroker
 from tests.kernel.desk import Desk, make
 

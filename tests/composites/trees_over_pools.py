@@ -8,7 +8,7 @@ from typing import Any
 
 import hypothesis.strategies as st
 
-from queueops.contracts import Node
+from queueops.model.contracts import Node
 from tests.composites.model import CONTAINERS
 from tests.composites.model_of_post import Part
 from tests.kernel.desk import make

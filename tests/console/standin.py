@@ -10,7 +10,6 @@ import pytest
 from msgspec.structs import replace
 
 from queueops import control, inspect
-from queueops.contracts import Row
 from queueops.errors import BrokerUnavailable
 from queueops.inspect import (
     Above,
@@ -37,7 +36,8 @@ from queueops.inspect import (
     Tree,
     WorkerRow,
 )
-from queueops.states import ACTIONS, State
+from queueops.model.contracts import Row
+from queueops.model.states import ACTIONS, State
 from tests.console.standin_chunks import COUNTS, ChunkWorld
 from tests.console.standin_commands import CommandWorld
 from tests.console.standin_registry import RegistryWorld

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from queueops import control, inspect
-from queueops.contracts import Row
 from queueops.inspect import CommandPage, CommandRow
+from queueops.model.contracts import Row
 
 if TYPE_CHECKING:
     from tests.console.standin import World

@@ -11,10 +11,10 @@ from django.test import Client
 
 from console.models import AuditEntry
 from queueops import inspect
-from queueops.contracts import Outcome, Push
+from queueops.model.contracts import Outcome, Push
+from queueops.model.schedule_definition import ScheduleDefinition
+from queueops.model.states import State
 from queueops.redis.broker import get_broker
-from queueops.schedule_records import ScheduleDefinition
-from queueops.states import State
 from tests.kernel.desk import Desk
 
 pytestmark = pytest.mark.django_db

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from django.test import Client
 
-from queueops.contracts import Outcome, Settlement
+from queueops.model.contracts import Outcome, Settlement
 from queueops.redis.broker import get_broker
 from tests.console.test_mapreduce import html
 from tests.inspecting.test_chunk_list import errored

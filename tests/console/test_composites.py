@@ -7,7 +7,7 @@ import re
 import pytest
 from django.test import Client
 
-from queueops.contracts import Outcome
+from queueops.model.contracts import Outcome
 from queueops.redis.broker import get_broker
 from queueops.testing import run_worker
 from tests.composites import work

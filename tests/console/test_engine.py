@@ -10,8 +10,8 @@ from django.test import Client
 
 from console.models import AuditEntry
 from queueops import control, inspect
-from queueops.contracts import Outcome
 from queueops.inspect import TaskQuery
+from queueops.model.contracts import Outcome
 from queueops.redis.broker import get_broker
 from tests.kernel.desk import Desk
 

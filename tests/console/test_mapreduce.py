@@ -44,7 +44,7 @@ def test_the_page_is_a_tab_of_the_task_too(work: ChunkWork, operator: Client) ->
 
 
 def test_other_tasks_have_no_such_tab_and_no_such_page(work: ChunkWork, operator: Client) -> None:
-    from queueops.contracts import Push
+    from queueops.model.contracts import Push
 
     get_broker().push([Push(id="plain", name="tests.noop")])
     assert "/chunks/" not in html(operator, "/ops/tasks/plain/")

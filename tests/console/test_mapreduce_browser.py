@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from queueops import MapReduce, Retry, TaskHandle
-from queueops.kinds.chunked import Results
+from queueops.kinds.mapreduce.options import Results
 from queueops.testing import run_worker
 from tests.console.browsing import Open, browsing, serving, tick
 

@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 
 from queueops import control
-from queueops.contracts import Outcome, Settlement
+from queueops.model.contracts import Outcome, Settlement
 from queueops.redis.broker import get_broker
 from tests.chunkwork import ChunkWork
 

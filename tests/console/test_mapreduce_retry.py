@@ -9,7 +9,8 @@ from django.test import Client
 
 from console.models import AuditEntry, Outcome
 from console.templatetags.console import ran_ms
-from queueops import contracts, control, inspect
+from queueops import control, inspect
+from queueops.model import contracts
 from queueops.redis.broker import get_broker
 from tests.chunkwork import ChunkWork
 

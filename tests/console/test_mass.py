@@ -14,10 +14,10 @@ from console import mass, undo
 from console.models import AuditEntry, Outcome
 from console.views import mass as views
 from queueops import control, inspect
-from queueops.contracts import Outcome as Ended
-from queueops.contracts import Row
 from queueops.errors import BrokerUnavailable
 from queueops.inspect import TaskQuery
+from queueops.model.contracts import Outcome as Ended
+from queueops.model.contracts import Row
 from queueops.redis.broker import get_broker
 from tests.kernel.desk import Desk
 from tests.waiting import wait_until

@@ -10,8 +10,8 @@ from django.test import Client
 
 from console.models import AuditEntry, Outcome
 from queueops import control
-from queueops.contracts import Row
 from queueops.errors import BrokerUnavailable
+from queueops.model.contracts import Row
 from queueops.redis.broker import get_broker
 from tests.console.test_mass import FAILED, fail, go_on, small_steps, states, the_whole, told
 from tests.kernel.desk import Desk

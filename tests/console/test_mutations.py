@@ -11,8 +11,8 @@ from django.test import Client
 from console.audit import judge
 from console.deeds import DEEDS, OTHER_LABELS, label
 from console.models import AuditedTask, AuditEntry, Outcome
-from queueops.contracts import Row
 from queueops.errors import BadArguments
+from queueops.model.contracts import Row
 from tests.console.standin import World
 from tests.console.test_permissions import entry, named
 from tests.console.walk import MUTATIONS, Address

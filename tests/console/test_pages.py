@@ -17,7 +17,7 @@ from console.deeds import RUNNING
 from queueops import inspect
 from queueops.errors import EmbeddedFailed, FilterError, StoreFull
 from queueops.inspect import ChunkPage, LaneRow
-from queueops.states import ACTIONS, State
+from queueops.model.states import ACTIONS, State
 from tests.console.standin import World
 from tests.console.standin_chunks import ChunkWorld
 from tests.console.test_permissions import named

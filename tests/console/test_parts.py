@@ -21,8 +21,8 @@ from console.diagram.strip import WIDTH, strip
 from console.figures import figures
 from console.permissions import TABLE
 from queueops.inspect import Alarm
-from queueops.retry import Retry
-from queueops.states import FLOWS, State
+from queueops.model.retry import Retry
+from queueops.model.states import FLOWS, State
 from tests.console.standin import World
 
 ROOT = Path(__file__).parents[2]

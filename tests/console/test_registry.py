@@ -7,8 +7,9 @@ from collections.abc import Iterator
 import pytest
 from django.test import Client
 
-from queueops import registry, task
+from queueops import task
 from queueops.redis.broker import get_broker
+from queueops.tasks import registry
 from tests.inspecting.test_why import beat
 from tests.kernel.desk import Desk
 

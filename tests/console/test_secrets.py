@@ -17,11 +17,12 @@ from django.urls import resolve
 
 from console.audit import kept
 from console.models import AuditEntry
-from queueops import MapReduce, Retry, Schedule, control, current, inspect, registry, task
+from queueops import MapReduce, Retry, Schedule, control, current, inspect, task
 from queueops.inspect.redaction import concealing
 from queueops.logs import JsonFormatter, TextFormatter
+from queueops.model.states import ChunkState
 from queueops.redis.broker import get_broker
-from queueops.states import ChunkState
+from queueops.tasks import registry
 from queueops.testing import run_worker
 from tests.console.permission_table import VERB_OF
 from tests.console.walk import PAGES

@@ -7,7 +7,7 @@ import re
 import pytest
 from django.test import Client
 
-from queueops.contracts import Outcome
+from queueops.model.contracts import Outcome
 from queueops.redis.broker import get_broker
 from tests.composites.trees import chain_of, group_of, plant
 from tests.inspecting.errors import stored

@@ -10,7 +10,7 @@ from django.test import Client
 from console import undo
 from console.models import AuditEntry, Outcome
 from queueops import control
-from queueops.contracts import Row
+from queueops.model.contracts import Row
 from queueops.redis.broker import get_broker
 from tests.console.test_mass import go_on, small_steps, states, the_whole, told
 from tests.kernel.desk import Desk

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from queueops import waiting
-from queueops.handle import TaskHandle
-from queueops.records import Record
+from queueops.model.records import Record
 from queueops.redis.broker import RedisBroker, close_brokers, get_broker
+from queueops.results import waiting
+from queueops.results.handle import TaskHandle
 from tests import topology
 from tests.faults.layout import GIVES_UP_S, Layout
 from tests.faults.processes import Ledger, Line, Worker

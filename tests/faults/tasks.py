@@ -12,7 +12,7 @@ import time
 
 from queueops import Batch, Iterator, MapReduce, Retry, current, task
 from queueops.errors import SoftTimeout
-from queueops.lease_errors import LeaseLost
+from queueops.errors.leases import LeaseLost
 from tests.faults import counts, django_tasks, hogs, later, scoped
 from tests.faults.ledger import is_closed, note, pass_gate
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 
 from queueops import chain, group
-from queueops.kinds.parts import Composite
+from queueops.kinds.composites.parts import Composite
 from tests.faults.conftest import Bench
 from tests.faults.tasks import work
 from tests.kernel.picture import server_of

@@ -9,7 +9,7 @@ from typing import Any
 import psutil
 import pytest
 
-from queueops.handle import TaskHandle
+from queueops.results.handle import TaskHandle
 from tests.faults import hogs, tasks
 from tests.faults.conftest import UNHURRIED, Bench
 from tests.waiting import wait_until
@@ -83,7 +83,7 @@ def test_neighbours_that_run_long_are_not_charged_with_what_poison_does(bench: B
 
 
 def each_is_charged_by_the_rule(bench: Bench, poison: list[Handle], neighbours: list[Handle]) -> None:
-    """As `queueops.worker.blame` says: alone in full, beside others with an equal share of half a crash."""
+    """As `crash_attribution` says: alone in full, beside others with an equal share of half a crash."""
     charged = {record.id: record.crashes for record in bench.wait(poison, "failed")}
     assert set(charged.values()) == {MAX_CRASHES}
     charged |= {record.id: record.crashes for record in bench.wait(neighbours)}

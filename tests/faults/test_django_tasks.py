@@ -8,7 +8,7 @@ import pytest
 
 from queueops.contrib.django_tasks import WorkerLost
 from queueops.errors import TaskCancelled
-from queueops.handle import TaskHandle
+from queueops.results.handle import TaskHandle
 from tests.faults import django_tasks, tasks
 from tests.faults.conftest import UNHURRIED, Bench
 

@@ -6,7 +6,7 @@ import signal
 
 import pytest
 
-from queueops.handle import TaskHandle
+from queueops.results.handle import TaskHandle
 from tests.faults import tasks
 from tests.faults.conftest import Bench
 from tests.faults.processes import Worker

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from queueops import control
-from queueops.handle import TaskHandle
+from queueops.results.handle import TaskHandle
 from tests.faults.conftest import Bench
 from tests.faults.counts import Count, Steady
 from tests.faults.processes import Line

@@ -9,8 +9,8 @@ import pytest
 from redis.crc import key_slot
 
 from queueops.conf import BrokerRetry
-from queueops.contracts import Push
 from queueops.errors import BrokerUnavailable
+from queueops.model.contracts import Push
 from queueops.redis.broker import RedisBroker
 from tests import topology
 from tests.faults import tasks

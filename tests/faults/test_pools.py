@@ -7,7 +7,7 @@ import signal
 import pytest
 
 from queueops import chain, group
-from queueops.kinds.parts import Composite
+from queueops.kinds.composites.parts import Composite
 from tests.faults.conftest import Bench
 from tests.faults.tasks import Pages, echo, patient_later, work
 from tests.kernel.desk import end

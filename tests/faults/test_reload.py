@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from queueops import registry, task
-from queueops.worker import reload
-from queueops.worker.reload import ChangedFiles
+from queueops import task
+from queueops.tasks import registry
+from queueops.worker.supervisor import autoreload
+from queueops.worker.supervisor.autoreload import ChangedFiles
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.faults
@@ -105,9 +106,9 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The file of the only module that was loaded."""
     path = tmp_path / "loaded.py"
     path.touch()
-    monkeypatch.setattr(reload.autoreload.StatReloader, "watched_files", lambda _: [path])
-    monkeypatch.setattr(reload, "_try_out", lambda: "")
-    monkeypatch.setenv(reload.AT_START, "0")
+    monkeypatch.setattr(autoreload.autoreload.StatReloader, "watched_files", lambda _: [path])
+    monkeypatch.setattr(autoreload, "_try_out", lambda: "")
+    monkeypatch.setenv(autoreload.AT_START, "0")
     return path
 
 

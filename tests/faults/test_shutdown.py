@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from queueops.contracts import Push
+from queueops.model.contracts import Push
 from tests.faults import tasks
 from tests.faults.conftest import GRACE, UNHURRIED, Bench
 from tests.waiting import wait_until

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 import queueops
-from queueops import inspect, waiting
+from queueops import inspect
 from queueops.redis.broker import close_brokers
+from queueops.results import waiting
 from tests import topology
 from tests.faults import tasks
 from tests.faults.conftest import Bench, pools_apart, use

@@ -12,9 +12,10 @@ import pytest
 from redis.crc import key_slot
 
 import queueops
-from queueops import TaskCancelled, TaskFailed, chain, control, group, inspect, waiting
+from queueops import TaskCancelled, TaskFailed, chain, control, group, inspect
 from queueops.errors import BrokerUnavailable
 from queueops.redis.broker import close_brokers
+from queueops.results import waiting
 from tests import topology
 from tests.faults import tasks
 from tests.faults.conftest import Bench, pools_apart, use

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from queueops import Batch, Iterator, MapReduce, chain, group, task
-from queueops.kinds.parts import Composite
+from queueops.kinds.composites.parts import Composite
 
 CHUNKS = 3
 """Of each map-reduce task; their squares sum up to 5."""

@@ -24,7 +24,7 @@ import console
 import queueops
 from queueops import conf
 from queueops.errors import Explained
-from queueops.records import FIELDS
+from queueops.model.records import FIELDS
 from queueops.redis import keys
 from queueops.redis.scripts import NAMES, source
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from queueops import control, inspect
-from queueops.contracts import Outcome, Settlement
 from queueops.inspect import ChunksView
+from queueops.model.contracts import Outcome, Settlement
 from queueops.redis.broker import get_broker
 from tests.chunkwork import POOL, ChunkWork
 

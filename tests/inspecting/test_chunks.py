@@ -9,11 +9,11 @@ from collections import Counter
 import pytest
 
 from queueops import inspect
-from queueops.contracts import Outcome, Settlement
 from queueops.errors import FilterError
-from queueops.inspect import ChunksView, cursor
+from queueops.inspect import ChunksView, pagination
 from queueops.inspect.chunk_answers import STATES
 from queueops.inspect.chunks import tolerated
+from queueops.model.contracts import Outcome, Settlement
 from queueops.redis import chunkreader
 from queueops.redis.broker import get_broker
 from tests.chunkwork import ChunkWork
@@ -256,10 +256,10 @@ def test_a_search_stops_at_its_budget_and_can_go_on(work: ChunkWork, monkeypatch
     [
         "nonsense",
         "x" * 30_000,
-        cursor.write({"default": ("x", "1", "2")}),
-        cursor.write({"default": ("*", "nan", "2")}),
-        cursor.write({"default": ("*", "1", "two")}),
-        cursor.write({"default": ("*", "1", "9" * 400)}),
+        pagination.write({"default": ("x", "1", "2")}),
+        pagination.write({"default": ("*", "nan", "2")}),
+        pagination.write({"default": ("*", "1", "two")}),
+        pagination.write({"default": ("*", "1", "9" * 400)}),
     ],
 )
 def test_a_position_that_is_none_is_refused(work: ChunkWork, after: str) -> None:
@@ -271,9 +271,9 @@ def test_a_position_that_is_none_is_refused(work: ChunkWork, after: str) -> None
 def test_an_odd_position_harms_nobody(work: ChunkWork, score: str) -> None:
     some_of_each(work)
     for state in ("", "done", "pending"):
-        after = cursor.write({"default": (state or "*", score, "3"), "elsewhere": (state or "*", "1", "x")})
+        after = pagination.write({"default": (state or "*", score, "3"), "elsewhere": (state or "*", "1", "x")})
         assert inspect.chunks("count", state=state, after=after) is not None
-    assert inspect.tasks(inspect.TaskQuery(), after=cursor.write({"default": ("*", score, "x")})).rows is not None
+    assert inspect.tasks(inspect.TaskQuery(), after=pagination.write({"default": ("*", score, "x")})).rows is not None
 
 
 def test_a_state_that_chunks_do_not_have_is_refused_with_advice(work: ChunkWork) -> None:

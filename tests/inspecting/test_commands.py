@@ -8,8 +8,8 @@ import pytest
 
 from console.models import AuditEntry
 from queueops import control, inspect
-from queueops.contracts import Told
 from queueops.errors import BadOption, FilterError
+from queueops.model.contracts import Told
 from queueops.redis.broker import get_broker
 from tests.composites.pools import Pools
 from tests.composites.trees import chain_of, group_of

@@ -4,11 +4,12 @@ from typing import Any
 
 import pytest
 
-from queueops import control, inspect, registry
-from queueops.contracts import Outcome, Push, Row
+from queueops import control, inspect
 from queueops.errors import BadArguments, BadId, BadOption, NotEncodable, TooMany, UnknownLane
-from queueops.kinds.function import FunctionHandler
-from queueops.states import ACTIONS, State
+from queueops.model.contracts import Outcome, Push, Row
+from queueops.model.states import ACTIONS, State
+from queueops.tasks import registry
+from queueops.tasks.handlers import FunctionHandler
 from tests.inspecting.errors import stored
 from tests.kernel.desk import NEVER_MS, Desk
 

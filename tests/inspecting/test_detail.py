@@ -3,8 +3,8 @@ from __future__ import annotations
 import json
 
 from queueops import control, inspect
-from queueops.contracts import Conflict, Outcome, Push
 from queueops.inspect import history
+from queueops.model.contracts import Conflict, Outcome, Push
 from tests.composites.trees import chain_of, plant
 from tests.inspecting.errors import stored
 from tests.kernel.desk import NEVER_MS, Desk

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from queueops import control, inspect
-from queueops.contracts import Outcome
+from queueops.model.contracts import Outcome
 from queueops.redis.broker import get_broker
 from tests.composites.trees import Tree, chain_of, group_of, plant
 from tests.composites.work import Count

@@ -153,12 +153,12 @@ def test_it_is_in_the_audit_log_before_anything_is_deleted(namespace: str) -> No
 
 
 def test_nothing_is_deleted_that_cannot_be_recorded(namespace: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from queueops.management.queue import journal
+    from queueops.management.queue import audit
 
     def broken(act: object) -> Any:
         raise OSError("the log is full")
 
-    monkeypatch.setattr(journal, "_keepers", [broken])
+    monkeypatch.setattr(audit, "_keepers", [broken])
     handle = tasks.add.push(1)
     with pytest.raises(OSError, match="the log is full"):
         flush("--yes")

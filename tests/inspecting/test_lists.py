@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import pytest
 
 from queueops import inspect
-from queueops.contracts import Outcome, Push
 from queueops.errors import FilterError
 from queueops.inspect import TaskQuery, TaskRow
+from queueops.model.contracts import Outcome, Push
 from tests.inspecting.errors import stored
 from tests.kernel.desk import Desk
 

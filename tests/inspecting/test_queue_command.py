@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from queueops.contracts import Outcome
 from queueops.management.commands.queue import Command
-from queueops.management.queue.screen import moment, printable, table
-from queueops.redis import tail
+from queueops.management.queue.formatting import moment, printable, table
+from queueops.model.contracts import Outcome
+from queueops.redis import events
 from tests.composites.trees import chain_of, plant
 from tests.inspecting.errors import stored
 from tests.kernel.desk import Desk
@@ -305,7 +305,7 @@ def test_an_unreachable_store_is_a_sentence_and_status_1(settings: Any) -> None:
 
 def test_tail_tells_what_happens_while_it_follows(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     out, clock = StringIO(), SimpleNamespace(monotonic=time.monotonic)
-    monkeypatch.setattr(tail, "time", clock)
+    monkeypatch.setattr(events, "time", clock)
     words = ("queue", "tail", "--json", "--seconds", "600", "--name", "add")
     follower = threading.Thread(target=call_command, args=words, kwargs={"stdout": out})
     follower.start()

@@ -10,8 +10,8 @@ from django.core.management import call_command
 
 from console.models import AuditEntry
 from queueops import control
-from queueops.contracts import Outcome, Push
-from queueops.management.queue import acting, matching, rows
+from queueops.management.queue import actions, report, selection
+from queueops.model.contracts import Outcome, Push
 from tests.inspecting.test_queue_command import failing, queue, queue_json
 from tests.kernel.desk import Desk
 
@@ -22,10 +22,10 @@ IDS = [f"t{number:02}" for number in range(25)]
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ten are looked up ahead, in pages of four; a call takes six, and each ten are told."""
-    monkeypatch.setattr(matching, "MOST", 10)
-    monkeypatch.setattr(matching, "PAGE", 4)
+    monkeypatch.setattr(selection, "MOST", 10)
+    monkeypatch.setattr(selection, "PAGE", 4)
     monkeypatch.setattr(control, "MOST", 6)
-    monkeypatch.setattr(acting, "AHEAD", 10)
+    monkeypatch.setattr(actions, "AHEAD", 10)
 
 
 def fail(desk: Desk, *ids: str) -> None:
@@ -65,10 +65,10 @@ def test_each_is_done_once_though_it_matches_again_at_once(desk: Desk, monkeypat
     done = control.retry
 
     def failing_again(ids: list[str], **named: str) -> list[control.Row]:
-        rows = done(ids, **named)
+        report = done(ids, **named)
         for lease in desk.claim(len(ids)):
             desk.settle(lease, Outcome.ERROR, delay_ms=-1)
-        return rows
+        return report
 
     monkeypatch.setattr(control, "retry", failing_again)
     assert len(queue_json("retry", "--state", "failed", "--yes")) == 25
@@ -86,7 +86,7 @@ def test_the_tasks_of_several_pools_are_done_pool_by_pool(desk: Desk) -> None:
 
 def test_what_is_refused_is_told_and_is_status_1(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     desk.push(*IDS)
-    monkeypatch.setattr(rows, "SHOWN", 3)
+    monkeypatch.setattr(report, "SHOWN", 3)
     for words in ((), ("--json",)):
         out = StringIO()
         with pytest.raises(SystemExit, match="1"):

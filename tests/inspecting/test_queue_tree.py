@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from queueops.contracts import Outcome
+from queueops.model.contracts import Outcome
 from queueops.testing import run_worker
 from tests.composites.trees import chain_of, group_of, plant
 from tests.composites.work import Burst

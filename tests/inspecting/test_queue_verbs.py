@@ -9,7 +9,7 @@ from django.core.management import call_command
 
 from console.models import AuditEntry
 from queueops import inspect
-from queueops.contracts import Outcome
+from queueops.model.contracts import Outcome
 from queueops.redis.broker import get_broker
 from tests.composites.trees import chain_of, plant
 from tests.inspecting.errors import stored

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from queueops.redact import MASK, Redactor, cut
+from queueops.model.redact import MASK, Redactor, cut
 
 REDACTOR = Redactor(("password", "token", "api_key"))
 

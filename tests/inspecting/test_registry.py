@@ -12,9 +12,10 @@ import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
 
-from queueops import Chain, Depends, Iterator, MapReduce, Retry, inspect, registry, task
+from queueops import Chain, Depends, Iterator, MapReduce, Retry, inspect, task
 from queueops.inspect import KnownTask
-from queueops.redact import MASK
+from queueops.model.redact import MASK
+from queueops.tasks import registry
 from tests import tasks_for_tests as tasks
 from tests.inspecting.test_why import beat
 from tests.kernel.desk import Desk

@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from queueops import ResultTimeout, chain, waiting
-from queueops.contracts import Outcome
-from queueops.handle import TaskHandle
+from queueops import ResultTimeout, chain
 from queueops.inspect import why
+from queueops.model.contracts import Outcome
 from queueops.redis.broker import get_broker
+from queueops.results import waiting
+from queueops.results.handle import TaskHandle
 from tests import tasks_for_tests as tasks
 from tests.inspecting.errors import stored
 from tests.inspecting.test_why import beat

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from queueops import inspect
-from queueops.contracts import Outcome, Push
-from queueops.inspect.store import store_alarms
+from queueops.inspect.store_health import store_alarms
+from queueops.model.contracts import Outcome, Push
 from tests.composites.trees import chain_of, group_of, plant
 from tests.inspecting.errors import stored
 from tests.kernel.desk import Desk

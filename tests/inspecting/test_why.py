@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from queueops import inspect
-from queueops.contracts import Outcome, Push
 from queueops.inspect import Finding
+from queueops.model.contracts import Outcome, Push
 from queueops.redis.broker import get_broker
 from tests.chunkwork import ChunkWork
 from tests.composites.pools import Pools

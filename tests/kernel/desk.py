@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from queueops.contracts import Conflict, Exchange, Extend, Lease, Outcome, Push, Pushed, Row, Settlement
-from queueops.records import Record
+from queueops.model.contracts import Conflict, Exchange, Extend, Lease, Outcome, Push, Pushed, Row, Settlement
+from queueops.model.records import Record
 from queueops.redis.broker import RedisBroker
 from tests.kernel import invariants
 from tests.kernel.picture import Picture, server_of

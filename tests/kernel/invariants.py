@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from math import inf
 
-from queueops import states
+from queueops.model import states
+from queueops.model.states import State, StateClass
 from queueops.redis.broker import RedisBroker
-from queueops.states import State, StateClass
 from tests.kernel.picture import Picture
 
 CLASS_OF = {str(state): kind for state, kind in states.CLASSES.items()}

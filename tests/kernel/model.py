@@ -6,8 +6,8 @@ import copy
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from queueops import states
-from queueops.contracts import Conflict, Lease, Outcome, Push
+from queueops.model import states
+from queueops.model.contracts import Conflict, Lease, Outcome, Push
 
 TERMINAL = ("succeeded", "failed", "cancelled")
 TIMED = ("postponed", "restart")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from queueops.contracts import Push
+from queueops.model.contracts import Push
 from tests.kernel.desk import POOL, Desk, make
 
 SORTS: list[Any] = [

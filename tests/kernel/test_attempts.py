@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from queueops.contracts import Outcome, Settlement
+from queueops.model.contracts import Outcome, Settlement
 from tests.kernel.conftest import MakeDesk
 from tests.kernel.desk import NEVER_MS, POOL, Desk
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from redis.exceptions import ConnectionError as Disconnected
 
-from queueops.contracts import Conflict, Push
 from queueops.errors import StoreFull
-from queueops.redis.link import BATCH
+from queueops.model.contracts import Conflict, Push
+from queueops.redis.base import BATCH
 from queueops.redis.scriptline import ScriptLine
 from tests.kernel.desk import NEVER_MS, POOL, Desk
 

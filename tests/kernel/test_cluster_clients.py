@@ -10,8 +10,8 @@ import redis
 
 from queueops.redis import servers
 from queueops.redis.broker import get_broker
+from queueops.redis.events import Tail
 from queueops.redis.servers import Address, Cluster
-from queueops.redis.tail import Tail
 from tests.places import CLUSTER
 
 pytestmark = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from queueops.contracts import Conflict, Outcome, Pushed
+from queueops.model.contracts import Conflict, Outcome, Pushed
 from tests.kernel.desk import Desk, make
 
 LATER_MS = 5_000_000

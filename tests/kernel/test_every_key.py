@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from queueops import inspect
-from queueops.contracts import Conflict, Extend, Outcome
 from queueops.errors import BrokenPool
+from queueops.model.contracts import Conflict, Extend, Outcome
 from queueops.redis.keys import KINDS
 from queueops.watchdog import Watchdog
 from tests.composites.trees import group_of

@@ -8,12 +8,12 @@ import fakeredis
 import pytest
 
 from queueops.conf import Settings
-from queueops.contracts import Conflict, Outcome
+from queueops.model.contracts import Conflict, Outcome
+from queueops.model.schedule_definition import ScheduleDefinition
 from queueops.redis.broker import RedisBroker
 from queueops.redis.scripts import Scripts
 from queueops.redis.servers import OneServer
-from queueops.schedule_records import ScheduleDefinition
-from queueops.watchdog.timekeeper import Timekeeper
+from queueops.watchdog.schedule_firing import Timekeeper
 from tests.kernel.desk import NEVER_MS, POOL, Desk, ids_of, make
 
 

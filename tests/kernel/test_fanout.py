@@ -11,10 +11,10 @@ import pytest
 
 from queueops.conf import Settings
 from queueops.errors import BrokerUnavailable
+from queueops.errors.refusals import StoreRefuses
 from queueops.redis import fanout
 from queueops.redis.fanout import FanOut
 from queueops.redis.keys import Keys
-from queueops.refusals import StoreRefuses
 
 AWAY = partial(BrokerUnavailable, url="redis:", attempts=1, reason="no answer")
 REFUSES = partial(StoreRefuses, url="redis:", attempts=1, reason="no password", advice="Name one")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from queueops.contracts import Lease, Node, Outcome
 from queueops.errors import StaleLease
+from queueops.model.contracts import Lease, Node, Outcome
 from tests.kernel.desk import POOL, Desk, make
 
 LATER_MS = 5_000_000

@@ -7,8 +7,8 @@ import re
 
 import pytest
 
-from queueops.contracts import Lease, Outcome, Push
 from queueops.errors import BrokenPool
+from queueops.model.contracts import Lease, Outcome, Push
 from queueops.watchdog import Watchdog
 from tests.kernel.desk import Desk, make
 

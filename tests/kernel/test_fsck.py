@@ -7,10 +7,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from queueops.contracts import Outcome
-from queueops.records import FIELDS
-from queueops.redis import checking
-from queueops.redis.broker import RedisBroker
+from queueops.model.contracts import Outcome
+from queueops.model.records import FIELDS
+from queueops.redis.broker import RedisBroker, fsck
 from tests.kernel.desk import NEVER_MS, Desk, end
 
 Damage = Callable[[Desk], object]
@@ -206,13 +205,13 @@ def test_display_counters_that_were_lost_or_spoiled_are_put_right(full: Desk) ->
 
 
 def test_a_name_with_very_many_tasks_in_two_states_is_not_walked(full: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checking, "MOST_COUNTED", 1)
+    monkeypatch.setattr(fsck, "MOST_COUNTED", 1)
     counts = key(full, "counts")
     before = full.client.hgetall(counts)
     full.client.hset(counts, "n|tests.noop|restart", 7)
     checked(full, repair=True)
     assert full.client.hget(counts, "n|tests.noop|restart") == b"7"
-    monkeypatch.setattr(checking, "MOST_COUNTED", 2)
+    monkeypatch.setattr(fsck, "MOST_COUNTED", 2)
     checked(full, repair=True)
     assert full.client.hgetall(counts) == before
 

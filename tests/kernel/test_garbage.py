@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from queueops import inspect
-from queueops.contracts import Conflict, Outcome
-from queueops.records import FIELDS
+from queueops.model.contracts import Conflict, Outcome
+from queueops.model.records import FIELDS
 from tests.kernel.desk import NEVER_MS, POOL, Desk, end, ids_of
 
 GARBAGE = (b"\xff\xfe\x00", b"", b"nan", b"-inf", b"1e400", b"0x10", b"quite", b"9" * 30)

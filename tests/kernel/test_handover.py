@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from queueops.contracts import Lease, Outcome
+from queueops.model.contracts import Lease, Outcome
 from queueops.redis import wire
 from tests.kernel.desk import POOL, Desk, end, make
 

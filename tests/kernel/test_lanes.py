@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from queueops.contracts import Lease, Outcome
+from queueops.model.contracts import Lease, Outcome
 from tests.kernel.desk import POOL, Desk, end, ids_of, make
 
 LATER_MS = 5_000_000

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import queueops.redis
-from queueops import states
+from queueops.model import states
 from queueops.redis.scripts import ALLOW_OOM, drop_unused, source, state_tables
 from tests.kernel.desk import Desk
 

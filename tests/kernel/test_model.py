@@ -8,10 +8,10 @@ import hypothesis.strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from queueops.conf import Settings
-from queueops.contracts import Conflict, Extend, Lease, Outcome, Push, Settlement
+from queueops.model.contracts import Conflict, Extend, Lease, Outcome, Push, Settlement
+from queueops.model.states import ACTIONS, State
 from queueops.redis import embedded, wire
 from queueops.redis.broker import RedisBroker
-from queueops.states import ACTIONS, State
 from tests.kernel.desk import NEVER_MS, POOL, Desk
 from tests.kernel.model import MAX_CRASHES, TERMINAL, Lane, Model
 from tests.machines import run_machine

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 from redis import Redis
 
-from queueops.contracts import Outcome
+from queueops.model.contracts import Outcome
 from queueops.watchdog import Watchdog
 from tests.composites.pools import Pools
 from tests.composites.trees import chain_of

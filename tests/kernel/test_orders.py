@@ -7,7 +7,7 @@ from itertools import permutations
 
 import pytest
 
-from queueops.contracts import Lease, Outcome
+from queueops.model.contracts import Lease, Outcome
 from tests.kernel.desk import Desk
 
 STEPS = ("settle A", "recover", "claim B", "settle B", "cancel")

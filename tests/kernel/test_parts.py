@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from queueops.redis.parts import BASE, flattened, made_late, marked
+from queueops.redis.lua_linker import BASE, flattened, made_late, marked
 from queueops.redis.scripts import source
 from tests.kernel.desk import Desk
 from tests.kernel.test_loader import FILES, INCLUDES, LUA

@@ -6,11 +6,11 @@ import logging
 
 import pytest
 
-from queueops.contracts import Outcome
-from queueops.handle import TaskHandle
-from queueops.states import State
+from queueops.model.contracts import Outcome
+from queueops.model.states import State
+from queueops.results.handle import TaskHandle
 from queueops.watchdog import Watchdog
-from queueops.watchdog.complaints import Complaints
+from queueops.watchdog.log_once import Complaints
 from queueops.watchdog.patrol import Patrol
 from tests.kernel.desk import NEVER_MS, Desk
 from tests.waiting import wait_until

@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 import pytest
 
-from queueops.contracts import Conflict, Extend, Lease, LeaseRef, Node, Outcome
-from queueops.lease_errors import LeaseLost
-from queueops.redis.link import BATCH
+from queueops.errors.leases import LeaseLost
+from queueops.model.contracts import Conflict, Extend, Lease, LeaseRef, Node, Outcome
+from queueops.redis.base import BATCH
 from tests.kernel.desk import POOL, Desk, make
 
 OTHER = "north"

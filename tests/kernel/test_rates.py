@@ -7,7 +7,7 @@ import math
 import pytest
 
 from queueops import conf
-from queueops.contracts import Lease, Outcome
+from queueops.model.contracts import Lease, Outcome
 from tests.kernel.desk import POOL, Desk, ids_of, make
 from tests.waiting import wait_until
 

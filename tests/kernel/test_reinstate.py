@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from queueops.contracts import Outcome
+from queueops.model.contracts import Outcome
 from tests.kernel.desk import NEVER_MS, Desk, ids_of
 
 

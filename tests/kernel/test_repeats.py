@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from queueops.contracts import Conflict, Outcome, Settlement
+from queueops.model.contracts import Conflict, Outcome, Settlement
 from tests.kernel.desk import POOL, Desk, end
 
 LATER_MS = 5_000_000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from queueops.contracts import Outcome
+from queueops.model.contracts import Outcome
 from tests.kernel.conftest import MakeDesk
 from tests.kernel.desk import POOL, Desk
 from tests.kernel.picture import Picture

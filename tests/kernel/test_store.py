@@ -10,14 +10,14 @@ import pytest
 from redis import exceptions
 
 from queueops.conf import Settings
-from queueops.contracts import Node, Outcome, Settlement
 from queueops.errors import BrokerUnavailable, NotDurable, StoreFull
-from queueops.ids import new_id
+from queueops.errors.refusals import DurabilityUnsupported, StoreRefuses
+from queueops.model.contracts import Node, Outcome, Settlement
+from queueops.model.ids import new_id
 from queueops.redis import durability, embedded
+from queueops.redis.base import BATCH
 from queueops.redis.broker import RedisBroker
-from queueops.redis.link import BATCH
 from queueops.redis.replies import is_later, translate
-from queueops.refusals import DurabilityUnsupported, StoreRefuses
 from tests.kernel.desk import POOL, Desk, end, make
 from tests.waiting import wait_until
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from queueops.contracts import Lease
+from queueops.model.contracts import Lease
 from tests.kernel.conftest import MakeDesk
 from tests.kernel.desk import Desk
 from tests.waiting import wait_until

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from queueops.contracts import Conflict, Lease, Outcome
-from queueops.redis.waker import RedisWaker
+from queueops.model.contracts import Conflict, Lease, Outcome
+from queueops.redis.wakeup import RedisWaker
 from tests.kernel.desk import POOL, Desk, make
 from tests.waiting import wait_until
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from queueops.contracts import Lease, Outcome, Settlement
+from queueops.model.contracts import Lease, Outcome, Settlement
 from queueops.redis.broker import RedisBroker
-from queueops.redis.chunking import CHUNK_STATES
+from queueops.redis.broker.chunks import CHUNK_STATES
 from tests.kernel.desk import POOL, Desk
 from tests.kernel.picture import Picture
 from tests.mapreduce import invariants

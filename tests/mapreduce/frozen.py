@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from queueops.contracts import Lease, Outcome, Settlement
+from queueops.model.contracts import Lease, Outcome, Settlement
 from queueops.redis.broker import get_broker
 from tests.kernel.desk import POOL, Desk
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 
-from queueops import states
+from queueops.model import states
+from queueops.model.states import ChunkState
 from queueops.redis.broker import RedisBroker
-from queueops.states import ChunkState
 from tests.kernel import invariants
 from tests.kernel.picture import Picture
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from queueops import states
-from queueops.contracts import Lease, Outcome
+from queueops.model import states
+from queueops.model.contracts import Lease, Outcome
 from tests.mapreduce.held import LEASED, MAX_CRASHES, OPEN, RETRIES, TERMINAL, Chunk, Held, Task
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from queueops import Depends, MapReduce, Results, TaskFailed, current
 from queueops.errors import BadDependency, BadOption
-from queueops.kinds import mapping
+from queueops.kinds.mapreduce import chunk_writer
 from queueops.redis.broker import get_broker
 from queueops.testing import eager, run_worker
 
@@ -157,7 +157,7 @@ def test_eager_works_in_async_code() -> None:
 
 @pytest.mark.usefixtures("namespace")
 def test_an_async_map_that_runs_again_goes_on_behind_the_chunks_that_it_wrote(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mapping, "BATCH_CHUNKS", 2)
+    monkeypatch.setattr(chunk_writer, "BATCH_CHUNKS", 2)
     faults.append("broken")
     handle = Squares.push(8)
     run_worker()

@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 
-from queueops import MapReduce, Retry, TaskFailed, control, inspect, registry
+from queueops import MapReduce, Retry, TaskFailed, control, inspect
 from queueops.errors import BadOption, TooManyChunks
-from queueops.handle import TaskHandle
-from queueops.kinds import mapping
+from queueops.kinds.mapreduce import chunk_writer
+from queueops.model.states import State
 from queueops.redis.broker import get_broker
-from queueops.states import State
+from queueops.results.handle import TaskHandle
+from queueops.tasks import registry
 from queueops.testing import run_worker
 from tests.kernel.desk import Desk
 
@@ -88,7 +89,7 @@ def test_chunks_that_cannot_be_stored_fail_the_map_at_once_with_the_number_of_th
 
 
 def test_more_chunks_than_a_task_may_have_fail_the_map(given: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mapping, "MOST_CHUNKS", 3)
+    monkeypatch.setattr(chunk_writer, "MOST_CHUNKS", 3)
     given(range(4))
     handle = Given.push()
     run_worker()

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from queueops import MapReduce, Retry, TaskCancelled, current, get
-from queueops.ids import check_id
+from queueops.model.ids import check_id
+from queueops.model.states import State
 from queueops.redis.broker import get_broker
-from queueops.states import State
 from queueops.testing import run_worker
 from tests.mapreduce.frozen import Frozen
 from tests.waiting import wait_until

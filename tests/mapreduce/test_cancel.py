@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from queueops.errors import BadId
-from queueops.states import State
+from queueops.model.states import State
 from queueops.testing import run_worker
 from tests.mapreduce.test_behaviours import Faltering
 

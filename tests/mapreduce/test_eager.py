@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from queueops import MapReduce, TaskCancelled, TaskFailed, current
-from queueops.states import State
+from queueops.model.states import State
 from queueops.testing import eager
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from queueops.contracts import Conflict, Outcome
+from queueops.model.contracts import Conflict, Outcome
 from tests.mapreduce.bench import ChunkDesk
 from tests.mapreduce.conftest import MakeDesk
 

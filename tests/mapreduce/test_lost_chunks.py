@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from queueops import states
+from queueops.model import states
 from tests.kernel.desk import POOL
 from tests.mapreduce.bench import ChunkDesk
 

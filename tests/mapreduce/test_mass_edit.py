@@ -10,9 +10,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from queueops import control
-from queueops.contracts import Outcome
-from queueops.encoding import encode_result
 from queueops.errors import BadOption, BrokerUnavailable, NotEncodable, PayloadTooLarge
+from queueops.model.contracts import Outcome
+from queueops.model.encoding import encode_result
 from queueops.redis.broker import RedisBroker
 from tests.kernel.desk import POOL, end
 from tests.mapreduce.bench import ChunkDesk

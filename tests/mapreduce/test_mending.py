@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from queueops import control, states
-from queueops.contracts import Outcome
+from queueops import control
 from queueops.errors import BadOption, NotEncodable, PayloadTooLarge, TooMany
-from queueops.states import ChunkState
+from queueops.model import states
+from queueops.model.contracts import Outcome
+from queueops.model.states import ChunkState
 from tests.kernel.desk import POOL, end
 from tests.mapreduce.bench import ChunkDesk, numbers_of
 

@@ -8,9 +8,9 @@ import hypothesis.strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from queueops.conf import Settings
-from queueops.contracts import Conflict, Lease, Outcome, Settlement
+from queueops.model.contracts import Conflict, Lease, Outcome, Settlement
+from queueops.model.states import ChunkState, chunks_allowing
 from queueops.redis.broker import RedisBroker
-from queueops.states import ChunkState, chunks_allowing
 from tests.kernel.desk import NEVER_MS, POOL
 from tests.kernel.test_fsck import checked
 from tests.machines import run_machine

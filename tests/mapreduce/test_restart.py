@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from queueops.contracts import Outcome
+from queueops.model.contracts import Outcome
 from tests.kernel.desk import POOL
 from tests.mapreduce.bench import ChunkDesk
 

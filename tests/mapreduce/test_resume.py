@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from queueops import MapReduce, Retry, control, inspect
-from queueops.contracts import Outcome
 from queueops.errors import StoreFull
-from queueops.handle import TaskHandle
-from queueops.kinds import mapping
+from queueops.kinds.mapreduce import chunk_writer
+from queueops.model.contracts import Outcome
+from queueops.model.states import State
 from queueops.redis.broker import RedisBroker, get_broker
-from queueops.redis.chunking import digest
-from queueops.states import State
+from queueops.redis.broker.chunks import digest
+from queueops.results.handle import TaskHandle
 from queueops.testing import run_worker
 from tests.kernel.desk import POOL
 from tests.mapreduce.bench import ChunkDesk
@@ -54,8 +54,8 @@ def written(namespace: str, monkeypatch: pytest.MonkeyPatch) -> list[int]:
         split(self, pool, task_id, fence, first, data)
 
     monkeypatch.setattr(RedisBroker, "split", noted)
-    monkeypatch.setattr(mapping, "BATCH_CHUNKS", 500)
-    monkeypatch.setattr(mapping, "BATCH_SECONDS", 1e9)
+    monkeypatch.setattr(chunk_writer, "BATCH_CHUNKS", 500)
+    monkeypatch.setattr(chunk_writer, "BATCH_SECONDS", 1e9)
     return found
 
 

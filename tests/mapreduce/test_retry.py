@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from queueops.contracts import Outcome
+from queueops.model.contracts import Outcome
 from tests.kernel.desk import POOL
 from tests.mapreduce.bench import ChunkDesk, numbers_of
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from queueops.contracts import Lease, Outcome
+from queueops.model.contracts import Lease, Outcome
 from tests.kernel.desk import POOL, end
 from tests.mapreduce.bench import ChunkDesk
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from queueops.contracts import Extend, Outcome
 from queueops.errors import ChunksLost, StaleLease
-from queueops.kinds.chunked import Results
+from queueops.kinds.mapreduce.options import Results
+from queueops.model.contracts import Extend, Outcome
 from queueops.redis.broker import RedisBroker
 from tests.kernel.desk import POOL
 from tests.mapreduce.bench import ChunkDesk, numbers_of

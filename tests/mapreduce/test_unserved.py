@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 
-from queueops import MapReduce, control, inspect, registry
-from queueops.handle import TaskHandle
+from queueops import MapReduce, control, inspect
 from queueops.inspect import TaskQuery
-from queueops.kinds.mapreduce import ChunkHandler
+from queueops.kinds.mapreduce.job import ChunkHandler
+from queueops.model.states import State
 from queueops.redis.broker import get_broker
-from queueops.states import State
+from queueops.results.handle import TaskHandle
+from queueops.tasks import registry
 from queueops.testing import run_worker
 from tests.kernel.desk import Desk
 

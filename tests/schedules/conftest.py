@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from queueops.model.schedule_definition import ScheduleDefinition, ScheduleState
 from queueops.redis.broker import get_broker
-from queueops.redis.scheduling import NEW
-from queueops.schedule_records import ScheduleDefinition, ScheduleState
+from queueops.redis.broker.schedule_store import NEW
 from queueops.testing.execution import run
-from queueops.watchdog.timekeeper import Timekeeper
+from queueops.watchdog.schedule_firing import Timekeeper
 from tests.composites.channel import CHANNEL
 from tests.kernel.desk import POOL, Desk, make
 

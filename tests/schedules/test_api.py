@@ -23,7 +23,7 @@ from queueops.errors import (
     UnknownSchedule,
     UnknownTask,
 )
-from queueops.redis import scheduling
+from queueops.redis.broker import schedule_store
 from queueops.testing import run_worker
 from tests.kernel.desk import POOL
 from tests.schedules.conftest import FAR, Clock
@@ -119,7 +119,7 @@ def test_an_id_is_given_once_in_all_pools(clock: Clock) -> None:
 
 
 def test_a_pool_has_so_many_schedules_at_most(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scheduling, "MOST_SCHEDULES", 1)
+    monkeypatch.setattr(schedule_store, "MOST_SCHEDULES", 1)
     schedules.create(report, NIGHTLY, id="a")
     with pytest.raises(TooMany):
         schedules.create(report, NIGHTLY, id="b")

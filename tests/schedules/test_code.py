@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from queueops import MapReduce, Schedule, inspect, registry, schedules, task
+from queueops import MapReduce, Schedule, inspect, schedules, task
 from queueops.errors import BadOption, BadSchedule
 from queueops.inspect import code_schedules
-from queueops.kinds import scheduled
-from queueops.schedule_records import ScheduleDefinition
+from queueops.model.schedule_definition import ScheduleDefinition
+from queueops.tasks import declared_schedules, registry
 from queueops.watchdog import Watchdog
 from tests.kernel.desk import POOL
 from tests.schedules.conftest import FAR, Clock
@@ -45,7 +45,7 @@ def forgotten() -> Iterator[None]:
 def stated(line: str = FAR, *, id: str = "tests.report", day: str = "x", **values: Any) -> ScheduleDefinition:
     """The schedule of a task as the code says it."""
     schedule = Schedule(line, args=[day], **values)
-    return scheduled.define(report, schedule, id, source="code", origin="shop.settings")
+    return declared_schedules.define(report, schedule, id, source="code", origin="shop.settings")
 
 
 def conditions() -> dict[str, str]:
@@ -115,7 +115,7 @@ def test_what_a_person_made_is_left_alone(deploy: Deploy, caplog: pytest.LogCapt
 
 def test_a_schedule_whose_pool_nobody_has_used_fires(clock: Clock, deploy: Deploy) -> None:
     schedule = Schedule(FAR, args=["x"])
-    deploy(scheduled.define(report.using(pool="quiet"), schedule, "q", source="code", origin="shop.settings"))
+    deploy(declared_schedules.define(report.using(pool="quiet"), schedule, "q", source="code", origin="shop.settings"))
     key = clock.broker.keys("quiet").schedules
     clock.client.zadd(key, {"q": clock.now()})
     assert Watchdog(clock.broker).round()["quiet"] == {"fired": 1}
@@ -141,7 +141,7 @@ def test_the_code_says_it_with_a_line_or_a_schedule() -> None:
     class More(Sums):
         """Has no schedule of its own."""
 
-    lines = {one.push.name.rpartition(".")[2]: (one.line, one.push.kind) for one in scheduled.declared()}
+    lines = {one.push.name.rpartition(".")[2]: (one.line, one.push.kind) for one in declared_schedules.declared()}
     expected = {"plain": ("0 3 * * *", "task"), "often": ("@every 10s", "task"), "Sums": ("@hourly", "mapreduce")}
     assert lines == lines | expected
     assert "More" not in lines
@@ -160,7 +160,7 @@ def test_arguments_that_do_not_fit_are_told_and_hold_nobody_up(caplog: pytest.Lo
     @task(name="tests.needs", cron="0 3 * * *")
     def needs(day: str) -> None: ...
 
-    assert "tests.needs" not in {one.id for one in scheduled.declared()}
+    assert "tests.needs" not in {one.id for one in declared_schedules.declared()}
     assert "the schedule of the task tests.needs cannot be kept" in caplog.text
 
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from queueops import Schedule, chain, control, get, registry, schedules
-from queueops.contracts import Outcome
+from queueops import Schedule, chain, control, get, schedules
 from queueops.errors import BadOption, StoreFull
-from queueops.kinds import scheduled
+from queueops.model.contracts import Outcome
 from queueops.redis.broker import get_broker
+from queueops.tasks import declared_schedules, registry
 from queueops.testing import run_worker
 from queueops.testing.execution import run
 from tests.composites.channel import CHANNEL
@@ -235,7 +235,7 @@ def test_a_schedule_of_a_class_is_edited_paused_and_run_by_its_name(clock: Clock
     task_id = schedules.run_now("s")
     run_worker()
     assert get(task_id).result(timeout=60) == 7  # type: ignore[union-attr]
-    assert {Nightly.name, Wide.name, Pages.name} <= set(scheduled.task_names())
+    assert {Nightly.name, Wide.name, Pages.name} <= set(declared_schedules.task_names())
 
 
 def test_a_chain_that_is_no_class_can_not_be_scheduled(clock: Clock) -> None:
@@ -248,7 +248,7 @@ def test_each_class_may_say_in_the_code_when_it_runs(clock: Clock) -> None:
     every = {"cron": Schedule("@hourly", args=[3])}
     try:
         made = [type(f"Hourly{base.__name__}", (base,), every) for base in (Nightly, Wide, Pages)]
-        lines = {one.push.name: (one.line, one.push.kind) for one in scheduled.declared()}
+        lines = {one.push.name: (one.line, one.push.kind) for one in declared_schedules.declared()}
     finally:
         for kind, name in set(registry.handlers()) - before:
             registry.unregister(kind, name)

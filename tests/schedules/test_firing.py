@@ -8,9 +8,9 @@ from threading import Barrier
 import pytest
 
 from queueops import inspect
-from queueops.contracts import Outcome
-from queueops.redis.scheduling import Firing
-from queueops.watchdog.catching_up import COUNTED, LATE_MS, firing
+from queueops.model.contracts import Outcome
+from queueops.redis.broker.schedule_store import Firing
+from queueops.watchdog.missed_runs import COUNTED, LATE_MS, firing
 from tests.kernel.desk import POOL
 from tests.schedules.conftest import HOUR_MS, Clock
 

@@ -11,8 +11,9 @@ import pytest
 from django.core.management import call_command
 from redis.cluster import RedisCluster
 
-from queueops import Schedule, inspect, registry, schedules, task
+from queueops import Schedule, inspect, schedules, task
 from queueops.checks import check_schedules
+from queueops.tasks import registry
 from queueops.watchdog import Watchdog
 from tests.schedules.conftest import Clock
 from tests.schedules.jobs import report

@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from queueops import get, inspect, states
+from queueops import get, inspect
+from queueops.model import states
 from queueops.redis.broker import get_broker
 from tests.kernel.picture import Picture
 from tests.soak.work import POOLS, Expected

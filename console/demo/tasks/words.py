@@ -10,7 +10,7 @@ from typing import Any
 
 from console.demo.library import ROOT, binaries, modules_of, pieces, shelf
 from queueops import MapReduce, Retry, current
-from queueops.kinds.chunked import Results
+from queueops.kinds.mapreduce.options import Results
 
 SPEED = 300_000  # characters a second, as a disk far away would give them
 BUSY = 0.005  # how often a file cannot be read just now

@@ -10,7 +10,8 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand
 
-from queueops import conf, pool_names
+from queueops import conf
+from queueops.conf import pool_names
 from queueops.logs import FORMATS, configure
 from queueops.management.arguments import pool_name, positive, seconds
 from queueops.management.pools import left_out

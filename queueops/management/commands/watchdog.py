@@ -10,11 +10,11 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from queueops.errors import QueueOpsError
-from queueops.kinds import scheduled
 from queueops.logs import FORMATS, configure
 from queueops.management.arguments import pool_name
-from queueops.redis import patience
+from queueops.redis import deadlines
 from queueops.redis.broker import get_broker
+from queueops.tasks.declared_schedules import declared
 from queueops.watchdog import Watchdog
 
 
@@ -38,7 +38,7 @@ class Command(BaseCommand):
             configure(options["log_format"] or FORMATS[0])
         try:
             origin = str(settings.SETTINGS_MODULE or "")
-            watchdog = Watchdog(get_broker(), pools=options["pool"], declared=scheduled.declared, origin=origin)
+            watchdog = Watchdog(get_broker(), pools=options["pool"], declared=declared, origin=origin)
             if options["once"]:
                 return self._once(watchdog)
         except QueueOpsError as error:
@@ -47,11 +47,11 @@ class Command(BaseCommand):
             if signal.getsignal(number) != signal.SIG_IGN or number != signal.SIGHUP:  # as nohup wants it
                 signal.signal(number, lambda *_: self._stop(watchdog))
         watchdog.run()
-        return patience.end()
+        return deadlines.end()
 
     def _stop(self, watchdog: Watchdog) -> None:
         watchdog.stop()
-        patience.run_out()
+        deadlines.run_out()
 
     def _once(self, watchdog: Watchdog) -> None:
         for pool, acted in watchdog.round().items():

@@ -11,10 +11,10 @@ from queueops import control, inspect
 from queueops.control import ChunkAnswer
 from queueops.inspect import ChunkRow
 from queueops.inspect.errors import title
-from queueops.management.queue import journal
-from queueops.management.queue.acting import confirm, place_of
-from queueops.management.queue.screen import moment, table, to_json
-from queueops.management.queue.shown import shown_broken
+from queueops.management.queue import audit
+from queueops.management.queue.actions import confirm, place_of
+from queueops.management.queue.formatting import moment, table, to_json
+from queueops.management.queue.task_view import shown_broken
 
 VERBS: dict[str, Callable[..., ChunkAnswer]] = {
     "retry": control.retry_chunks,
@@ -79,7 +79,7 @@ def mend(*, id: str, verb: str, numbers: list[int], as_json: bool, **given: Any)
     target = f"{id}: {state or ', '.join(map(str, numbers[:20]))}"
     before = {"chunks": numbers, "whole": [state] if state else []}
     facts = {"target": target, "pool": place_of(id, pool), "ids": [id], "before": before}
-    with journal.recorded(verb=f"{verb}_chunks", **facts) as act:
+    with audit.recorded(verb=f"{verb}_chunks", **facts) as act:
         chosen = {"state": state} if state else {}
         answer = VERBS[verb](id, numbers, pool=pool, who=act.who, **chosen, **own)
         whys = [why for _number, why in control.reasons(verb, answer)]
@@ -101,7 +101,7 @@ def restart(*, id: str, stage: str, every: bool, pool: str, as_json: bool, **giv
     if not given["yes"] and (stage == "map" or every):
         confirm(f"Throw the results of the chunks of {id} away?")
     name = stage if stage != "process" else "all" if every else "failed"
-    with journal.recorded(verb=f"restart_{name}", pool=place_of(id, pool), ids=[id]) as act:
+    with audit.recorded(verb=f"restart_{name}", pool=place_of(id, pool), ids=[id]) as act:
         row = control.restart_from(id, stage, every=every, pool=pool, who=act.who)
         act.rows = [row]
     yield to_json(row) if as_json else f"{row.id}: {row.word}, {row.state}{f': {row.detail}' if row.detail else ''}"

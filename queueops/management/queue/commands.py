@@ -9,10 +9,10 @@ from django.core.management.base import CommandError
 
 from queueops import control, inspect
 from queueops.inspect import CommandRow
-from queueops.management.queue import journal
-from queueops.management.queue.acting import confirm
-from queueops.management.queue.screen import moment, printable, table, to_json
-from queueops.management.queue.shown import shown_broken
+from queueops.management.queue import audit
+from queueops.management.queue.actions import confirm
+from queueops.management.queue.formatting import moment, printable, table, to_json
+from queueops.management.queue.task_view import shown_broken
 
 HEAD = ("COMMAND", "POOL", "SAYS", "FROM", "TO", "IN", "GENERATION", "TRIES", "AT", "LAST ERROR")
 NO_COMMAND = "it is not a command, and can only be dropped"
@@ -55,7 +55,7 @@ def _act(verb: str, given: dict[str, Any]) -> Iterator[str]:
         many = f"{len(ids)} commands" if ids else f"all {inspect.commands('dead', pool).dead:,} dead commands"
         confirm(f"Drop {many} of the pool {printable(pool)}? {LOST}")
     target = f"{pool}/{','.join(ids) if ids else 'dead'}"[:200]
-    with journal.recorded(verb=f"{verb}_commands", target=target, before={"pool": pool, "commands": ids}) as act:
+    with audit.recorded(verb=f"{verb}_commands", target=target, before={"pool": pool, "commands": ids}) as act:
         if ids:
             act.rows = getattr(control, f"{verb}_commands")(ids, pool)
             done = sum(row.word == "OK" for row in act.rows)

@@ -10,10 +10,10 @@ from django.core.management.base import CommandError
 from queueops import conf, control, inspect
 from queueops.control.flush import check_unused
 from queueops.errors import advice
-from queueops.inspect.source import open_reader
-from queueops.management.queue import journal
-from queueops.management.queue.acting import confirm
-from queueops.management.queue.screen import printable, to_json
+from queueops.inspect.store import open_reader
+from queueops.management.queue import audit
+from queueops.management.queue.actions import confirm
+from queueops.management.queue.formatting import printable, to_json
 
 
 def flush(*, pool: str, yes: bool, force: bool, as_json: bool, **_: Any) -> Iterator[str]:
@@ -27,7 +27,7 @@ def flush(*, pool: str, yes: bool, force: bool, as_json: bool, **_: Any) -> Iter
         confirm(_question(pool, held))
     counts: dict[str, int] = {}
     for name in pools:
-        with journal.recorded(verb="flush", target=name, pool=name, before={"tasks": held[name]}) as act:
+        with audit.recorded(verb="flush", target=name, pool=name, before={"tasks": held[name]}) as act:
             act.changed = counts[name] = control.flush(name, force=force)
     if as_json:
         yield to_json({"pools": counts})

@@ -10,10 +10,10 @@ from django.core.management.base import CommandError
 from queueops import control, inspect
 from queueops.errors import BrokenPool
 from queueops.inspect import Fault, FsckPage
-from queueops.inspect.source import open_reader, pools_of
-from queueops.management.queue import journal
-from queueops.management.queue.screen import printable, to_json
-from queueops.redis.checking import ADVICE
+from queueops.inspect.store import open_reader, pools_of
+from queueops.management.queue import audit
+from queueops.management.queue.formatting import printable, to_json
+from queueops.redis.broker.fsck import ADVICE
 
 SHOWN = 1000
 """So many faults are printed; all are counted, and repaired."""
@@ -69,7 +69,7 @@ def _steps(pool: str) -> Iterator[FsckPage]:
 
 def _repaired(pool: str) -> Iterator[FsckPage]:
     """The same with repairs, of which the trace says how many there were, and of which tasks the first."""
-    with journal.recorded(verb="fsck", target=pool, pool=pool) as act:
+    with audit.recorded(verb="fsck", target=pool, pool=pool) as act:
         mended: list[str] = []
         act.changed = 0
         after, ended = "", False

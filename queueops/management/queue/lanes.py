@@ -10,8 +10,8 @@ from django.core.management.base import CommandError
 
 from queueops import control, inspect
 from queueops.errors import UnknownLane
-from queueops.management.queue import journal
-from queueops.management.queue.screen import printable, to_json
+from queueops.management.queue import audit
+from queueops.management.queue.formatting import printable, to_json
 
 SET = ("limit", "rate", "weight")
 FACTS = (*SET, "paused")
@@ -40,7 +40,7 @@ def _act(
 ) -> Iterator[str]:
     was = _facts(pool, lane)
     try:
-        with journal.recorded(verb=verb, target=f"{pool}/{lane}", before=was) as act:
+        with audit.recorded(verb=verb, target=f"{pool}/{lane}", before=was) as act:
             before = call(pool, lane)
             act.after = _facts(pool, lane)
     except UnknownLane as error:

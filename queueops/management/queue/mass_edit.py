@@ -10,10 +10,10 @@ from django.core.management.base import CommandError
 from queueops import control, inspect
 from queueops.control import ChunkAnswer
 from queueops.inspect.redaction import masked_data
-from queueops.management.queue import journal
-from queueops.management.queue.acting import confirm, place_of
+from queueops.management.queue import audit
+from queueops.management.queue.actions import confirm, place_of
 from queueops.management.queue.chunks import SHOWN
-from queueops.management.queue.screen import printable, to_json
+from queueops.management.queue.formatting import printable, to_json
 
 
 def edit_chunks(
@@ -31,7 +31,7 @@ def edit_chunks(
         "after": {name: masked_data(value) for name, value in change.items()},
     }
     verb = "redo" if fields is None else "set"
-    with journal.recorded(verb=f"{verb}_chunks", pool=place, ids=[id], **facts) as act:
+    with audit.recorded(verb=f"{verb}_chunks", pool=place, ids=[id], **facts) as act:
         answer = _changed(id, change, numbers, state=state, pool=pool, who=act.who)
         whys = _whys(verb, answer)
         act.changed, act.refused = answer.changed, "; ".join(whys[:SHOWN])

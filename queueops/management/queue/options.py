@@ -10,15 +10,15 @@ from queueops.inspect.commands import PLACES
 from queueops.inspect.query import FACETS
 from queueops.management.arguments import positive, seconds, take_djangos_options
 from queueops.management.queue import (
-    acting,
-    asking,
+    actions,
     chunks,
     commands,
-    editing,
+    edit,
     flush,
     fsck,
     lanes,
     mass_edit,
+    queries,
     registry,
     schedules,
     trees,
@@ -26,38 +26,38 @@ from queueops.management.queue import (
 )
 
 QUESTIONS = {
-    "status": (asking.status, "all figures at a glance"),
-    "list": (asking.list_tasks, "tasks, newest first"),
-    "show": (asking.show, "one task in full"),
-    "why": (asking.explain, "why a task is not running"),
+    "status": (queries.status, "all figures at a glance"),
+    "list": (queries.list_tasks, "tasks, newest first"),
+    "show": (queries.show, "one task in full"),
+    "why": (queries.explain, "why a task is not running"),
     "tree": (trees.show_tree, "the parts of a chain, a group or an iterator, and theirs"),
-    "tail": (asking.follow, "what happens, as it happens"),
-    "errors": (asking.list_errors, "failures grouped by their fingerprint"),
+    "tail": (queries.follow, "what happens, as it happens"),
+    "errors": (queries.list_errors, "failures grouped by their fingerprint"),
     "tasks": (registry.list_known, "what tasks there are: what each takes, its options, and who knows it"),
     "workers": (workers.list_workers, "the worker processes"),
     "fsck": (fsck.fsck, "whether every task is where its record says; with --repair each is put there"),
 }
 VERBS = {
     "retry": (
-        acting.retry,
+        actions.retry,
         "run ended tasks again, map-reduce ones where they ended; start the next attempt of those that back off",
     ),
-    "cancel": (acting.cancel, "cancel tasks; those that run are asked to stop"),
-    "postpone": (acting.postpone, "let tasks that have not begun wait"),
-    "run-now": (acting.run_now, "make waiting tasks ready at once"),
-    "delete": (acting.delete, "move ended tasks to the trash, for 24 hours"),
-    "restore": (acting.restore, "bring tasks back from the trash"),
-    "keep": (acting.keep, "keep ended tasks for so many days from now"),
-    "priority": (acting.prioritise, "change the priority of tasks that have not begun"),
-    "move": (acting.move, "put tasks that have not begun into another lane of their pool"),
-    "release": (acting.release, "take running tasks from their workers, and make them ready again"),
-    "requeue": (acting.requeue, "give quarantined tasks another try"),
-    "reinstate": (acting.reinstate, "bring cancelled tasks back to their lane, or to wait until they are due"),
-    "discard": (acting.discard, "throw quarantined tasks away, for good"),
+    "cancel": (actions.cancel, "cancel tasks; those that run are asked to stop"),
+    "postpone": (actions.postpone, "let tasks that have not begun wait"),
+    "run-now": (actions.run_now, "make waiting tasks ready at once"),
+    "delete": (actions.delete, "move ended tasks to the trash, for 24 hours"),
+    "restore": (actions.restore, "bring tasks back from the trash"),
+    "keep": (actions.keep, "keep ended tasks for so many days from now"),
+    "priority": (actions.prioritise, "change the priority of tasks that have not begun"),
+    "move": (actions.move, "put tasks that have not begun into another lane of their pool"),
+    "release": (actions.release, "take running tasks from their workers, and make them ready again"),
+    "requeue": (actions.requeue, "give quarantined tasks another try"),
+    "reinstate": (actions.reinstate, "bring cancelled tasks back to their lane, or to wait until they are due"),
+    "discard": (actions.discard, "throw quarantined tasks away, for good"),
 }
 EDITS = {
-    "edit": (editing.edit, "give a task other arguments; one that has ended runs again with them"),
-    "edit-chunk": (editing.edit_chunk, "give a chunk other data"),
+    "edit": (edit.edit, "give a task other arguments; one that has ended runs again with them"),
+    "edit-chunk": (edit.edit_chunk, "give a chunk other data"),
     "edit-chunks": (mass_edit.edit_chunks, "give many chunks other data, or set fields in it, and run them again"),
 }
 LANES = {
@@ -192,11 +192,11 @@ def _chunk_options(found: dict[str, ArgumentParser]) -> None:
 
 def _edit_options(task: ArgumentParser, chunk: ArgumentParser) -> None:
     help_args, help_kwargs = "the positional ones (those that it has)", "those with names (those that it has)"
-    task.add_argument("--args", dest="positional", type=editing.json_list, metavar="JSON", help=help_args)
-    task.add_argument("--kwargs", dest="named", type=editing.json_object, metavar="JSON", help=help_kwargs)
+    task.add_argument("--args", dest="positional", type=edit.json_list, metavar="JSON", help=help_args)
+    task.add_argument("--kwargs", dest="named", type=edit.json_object, metavar="JSON", help=help_kwargs)
     task.add_argument("--yes", action="store_true", help="do not ask")
     chunk.add_argument("number", type=int)
-    chunk.add_argument("--data", type=editing.any_json, required=True, metavar="JSON")
+    chunk.add_argument("--data", type=edit.any_json, required=True, metavar="JSON")
     chunk.add_argument("--retry", action="store_true", help="run it again")
 
 
@@ -204,8 +204,8 @@ def _mass_edit_options(parser: ArgumentParser) -> None:
     parser.add_argument("numbers", nargs="*", type=int, metavar="NUMBER", help="the chunks; or name them by --state")
     parser.add_argument("--state", default="", help="all chunks of this state: errored, failed or done")
     change = parser.add_mutually_exclusive_group(required=True)
-    change.add_argument("--data", type=editing.any_json, metavar="JSON", help="instead of all that they have")
-    change.add_argument("--fields", type=editing.json_object, metavar="JSON", help="to be set in what they have")
+    change.add_argument("--data", type=edit.any_json, metavar="JSON", help="instead of all that they have")
+    change.add_argument("--fields", type=edit.json_object, metavar="JSON", help="to be set in what they have")
     parser.add_argument("--yes", action="store_true", help="do not ask")
 
 

@@ -10,8 +10,8 @@ from django.core.management.base import CommandError
 from queueops import inspect
 from queueops.errors import advice
 from queueops.inspect import KnownTask
-from queueops.management.queue.screen import pairs, printable, table, to_json
-from queueops.management.queue.shown import shown_broken
+from queueops.management.queue.formatting import pairs, printable, table, to_json
+from queueops.management.queue.task_view import shown_broken
 
 HEAD = ("NAME", "KIND", "SIGNATURE", "POOL", "SCHEDULE", "WORKERS", "ABOUT")
 NOT_HERE = "this process does not have its code"

@@ -9,10 +9,10 @@ from django.core.management.base import CommandError
 
 from queueops import control, inspect
 from queueops.inspect import ScheduleDetail, ScheduleEvent, ScheduleRow
-from queueops.management.queue import journal
-from queueops.management.queue.acting import confirm
-from queueops.management.queue.screen import moment, pairs, printable, table, to_json
-from queueops.management.queue.shown import shown_broken
+from queueops.management.queue import audit
+from queueops.management.queue.actions import confirm
+from queueops.management.queue.formatting import moment, pairs, printable, table, to_json
+from queueops.management.queue.task_view import shown_broken
 
 HEAD = ("SCHEDULE", "TASK", "WHEN", "ZONE", "NEXT", "CONDITION", "LAST RUN", "STATE", "POOL")
 VERBS = ("show", "pause", "resume", "run", "delete")
@@ -37,7 +37,7 @@ def act(*, id: str, verb: str, pool: str, as_json: bool, **given: Any) -> Iterat
     if verb == "delete" and not given["yes"]:
         confirm(f"Delete the schedule {printable(id)} with its history?")
     before = {"id": id, "pool": found.pool, "task": found.task, "line": found.line, "condition": found.condition}
-    with journal.recorded(verb=f"{verb}_schedule", target=f"{found.pool}/{id}", before=before) as act:
+    with audit.recorded(verb=f"{verb}_schedule", target=f"{found.pool}/{id}", before=before) as act:
         answer = getattr(control, f"{verb}_schedule")(id, pool=found.pool, who=act.who)
         act.refused = "" if answer else f"it was {DONE[verb]} already"
         act.after = {"condition": DONE[verb]} if answer and not _task(answer) else {"ran": _task(answer)}

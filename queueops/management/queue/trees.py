@@ -11,7 +11,7 @@ from queueops import inspect
 from queueops.errors import FilterError
 from queueops.inspect import Branch, Part
 from queueops.inspect.spans import span
-from queueops.management.queue.screen import cell, to_json
+from queueops.management.queue.formatting import cell, to_json
 
 INDENT = "   "
 

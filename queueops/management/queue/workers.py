@@ -9,9 +9,9 @@ from django.core.management.base import CommandError
 
 from queueops import control, inspect
 from queueops.inspect import WorkerRow
-from queueops.management.queue import journal
-from queueops.management.queue.screen import moment, printable, table, to_json
-from queueops.management.queue.shown import shown_broken
+from queueops.management.queue import audit
+from queueops.management.queue.formatting import moment, printable, table, to_json
+from queueops.management.queue.task_view import shown_broken
 
 HEAD = ("WORKER", "STATE", "POOLS", "SLOTS", "BUSY", "MB", "VERSION", "STARTED", "BEAT")
 
@@ -37,7 +37,7 @@ def _tell(verb: str, id: str, call: Callable[[str], bool], as_json: bool) -> Ite
     was = next((row for row in inspect.workers() if row.id == id), None)
     if was is None:
         raise CommandError(f"There is no worker {printable(id)!r}; `queue workers` lists them.")
-    with journal.recorded(verb=verb, target=id, before={"state": was.state}) as act:
+    with audit.recorded(verb=verb, target=id, before={"state": was.state}) as act:
         told = call(id)
         act.after, act.refused = {"told": verb}, "" if told else "it is gone"
     if not told:

@@ -1,0 +1,281 @@
+"""The settings: `QUEUEOPS` of the Django settings, read once into a frozen object.
+
+`current()` is what the rest of the engine asks. Durations are in seconds, as everywhere in Python code of this project.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from fnmatch import fnmatchcase
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings as django_settings
+from django.core.exceptions import ImproperlyConfigured
+from django.core.signals import setting_changed
+
+from queueops.conf import readers as read
+from queueops.errors import BadSetting, QueueOpsError, UnknownSetting, advice
+from queueops.model.redact import DEFAULT, PATTERNS, Redactor
+
+DAY = 86400.0
+URL_VARIABLE = "QUEUEOPS_URL"
+"""The environment variable that wins over the setting ``URL``."""
+MOST_RATE = 100_000.0
+"""Starts a second that a lane may be limited to: more than a pool can do."""
+RETENTION = {"succeeded": DAY, "failed": 14 * DAY, "cancelled": DAY}
+
+
+class Transactions(StrEnum):
+    """What a push within a database transaction does."""
+
+    NOW = "now"
+    WARN = "warn"
+    ON_COMMIT = "on_commit"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaneSettings:
+    """What a lane starts with; an operator may change it while it runs."""
+
+    limit: int | None = None  # tasks at once; None = no limit
+    rate: float | None = None  # starts a second; None = no limit
+    weight: int = 1  # its share of the claims beside other lanes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolSettings:
+    """A pool's defaults: they apply where neither the task nor the push says otherwise."""
+
+    timeout: float | None = None  # seconds; None = no limit
+    retries: int | None = None  # None = as the task says
+    lanes: Mapping[str, LaneSettings] = field(default_factory=dict)
+    lane_patterns: Mapping[str, LaneSettings] = field(default_factory=dict)  # for all other lanes; * = any letters
+
+    def pattern_of(self, lane: str) -> LaneSettings | None:
+        """What the first pattern that fits says of a lane; None for a lane that has settings of its own."""
+        if lane in self.lanes:
+            return None
+        return next((found for pattern, found in self.lane_patterns.items() if fnmatchcase(lane, pattern)), None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerRetry:
+    """How often the broker asks again: `attempts` in all, `base` seconds apart, doubled up to `cap`, with jitter.
+
+    It does not once `budget` seconds have passed.
+    """
+
+    attempts: int = 5
+    base: float = 0.05
+    cap: float = 1.0
+    budget: float = 10.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Every setting, with its default. The key in QUEUEOPS is the name in capitals."""
+
+    url: str = "embedded:var/queueops"
+    namespace: str = "queueops"
+    pools: Mapping[str, PoolSettings] = field(default_factory=dict)
+    payload_limit: int = 1024 * 1024  # bytes, for arguments and for results
+    retention: Mapping[str, float] = field(default_factory=lambda: dict(RETENTION))  # seconds, by state
+    retention_cap: int = 1_000_000  # ended tasks kept, by state
+    middleware: tuple[str, ...] = ()
+    lease: float = 30.0  # seconds; extended three times in that time
+    max_crashes: int = 3
+    hung_after: float = 300.0  # seconds without a sign of life; then a process is killed and its tasks are judged
+    grace: float = 25.0  # seconds that a worker's tasks have to end at shutdown
+    unknown_after: float = 7 * DAY  # then a task whose name no worker knows is quarantined
+    redact: tuple[str, ...] = PATTERNS
+    transactions: Transactions = Transactions.NOW  # a push within a database transaction
+    read_only: bool = False  # the console shows and changes nothing
+    connect: Mapping[str, Any] = field(default_factory=dict)  # options for redis-py's client
+    retry: BrokerRetry = BrokerRetry()
+
+    def pool(self, name: str) -> PoolSettings:
+        """The defaults of a pool; a pool that is not declared has none."""
+        return self.pools.get(name, PoolSettings())
+
+
+def _pool(value: Any) -> PoolSettings:
+    found = POOL(value)
+    lanes: dict[str, LaneSettings] = found.pop("lanes", {})
+    patterns = {lane: said for lane, said in lanes.items() if "*" in lane}
+    named = {lane: said for lane, said in lanes.items() if "*" not in lane}
+    return PoolSettings(**found, lanes=named, lane_patterns=patterns)
+
+
+def _lane(value: Any) -> LaneSettings:
+    return LaneSettings(**LANE(value))
+
+
+def _retention(value: Any) -> dict[str, float]:
+    return RETENTION | KEPT(value)
+
+
+def _retry(value: Any) -> BrokerRetry:
+    return BrokerRetry(**RETRY(value))
+
+
+LANE = read.table(
+    {
+        "limit": read.optional(read.whole(1)),
+        "rate": read.optional(read.number(0.001, MOST_RATE)),
+        "weight": read.whole(1, 1000),
+    }
+)
+POOL = read.table(
+    {
+        "timeout": read.optional(read.seconds(0.001)),
+        "retries": read.optional(read.whole(0)),
+        "lanes": read.each(_lane, read.lane_or_pattern),
+    }
+)
+KEPT = read.table(dict.fromkeys(RETENTION, read.seconds(0)))
+CONNECT: dict[str, read.Reader[Any]] = (
+    dict.fromkeys(("username", "password", "client_name"), read.text)
+    | dict.fromkeys(("socket_timeout", "socket_connect_timeout"), read.optional(read.seconds(0.001, read.DAY)))
+    | {"db": read.whole(0), "max_connections": read.whole(1), "socket_read_size": read.whole(1)}
+    | {
+        "health_check_interval": read.seconds(0, read.DAY),
+        "socket_keepalive": read.flag,
+        "ssl_check_hostname": read.flag,
+    }
+    | dict.fromkeys(("credential_provider", "redis_connect_func", "socket_keepalive_options"), read.given)
+    | dict.fromkeys(("ssl_keyfile", "ssl_certfile", "ssl_ca_certs", "ssl_ca_path", "ssl_ca_data"), read.given)
+    | dict.fromkeys(("ssl_password", "ssl_cert_reqs", "ssl_min_version", "ssl_ciphers"), read.given)
+)
+"""The options of redis-py's connections that may be set."""
+OURS: dict[str, read.Reader[Any]] = dict.fromkeys(
+    ("decode_responses", "encoding", "encoding_errors", "protocol", "parser_class"),
+    read.reserved("QueueOps relies on its own value"),
+) | dict.fromkeys(
+    ("retry", "retry_on_timeout", "retry_on_error"),
+    read.reserved("QUEUEOPS['RETRY'] says how often a call is repeated"),
+)
+RETRY = read.table(
+    {"attempts": read.whole(1, 100)} | dict.fromkeys(("base", "cap", "budget"), read.seconds(0.001, read.DAY))
+)
+
+READERS: dict[str, read.Reader[Any]] = {
+    "URL": read.url,
+    "NAMESPACE": read.namespace,
+    "POOLS": read.each(_pool),
+    "PAYLOAD_LIMIT": read.whole(1, 256 * 1024 * 1024),
+    "RETENTION": _retention,
+    "RETENTION_CAP": read.whole(0),
+    "MIDDLEWARE": read.texts,
+    "LEASE": read.seconds(0.1, read.DAY),
+    "MAX_CRASHES": read.whole(1),
+    "HUNG_AFTER": read.seconds(1, DAY),
+    "GRACE": read.seconds(0, read.DAY),
+    "UNKNOWN_AFTER": read.seconds(1),
+    "REDACT": read.texts,
+    "TRANSACTIONS": read.choice(Transactions),
+    "READ_ONLY": read.flag,
+    "CONNECT": read.table(CONNECT, refused=OURS),
+    "RETRY": _retry,
+}
+
+
+def read_settings(raw: Any, environment: Mapping[str, str] | None = None) -> tuple[Settings, list[QueueOpsError]]:
+    """The settings and everything that is wrong with them; what is wrong keeps its default.
+
+    `QUEUEOPS_URL` in the environment wins over `URL`.
+    """
+    if not isinstance(raw, Mapping):
+        return Settings(), [BadSetting(place="QUEUEOPS", value=repr(raw), expected="a dict")]
+    chosen = dict(raw)
+    if address := (os.environ if environment is None else environment).get(URL_VARIABLE):
+        chosen["URL"] = address
+    errors: list[QueueOpsError] = []
+    values = dict(_values(chosen, errors))
+    return Settings(**values), [_of_variable(error) if address else error for error in errors]
+
+
+@cache
+def current() -> Settings:
+    """The settings of this process. Raises the first of their errors."""
+    found, errors = read_settings(getattr(django_settings, "QUEUEOPS", {}))
+    if errors:
+        raise errors[0]
+    return found
+
+
+def redactor() -> Redactor:
+    """What masks secrets by the setting REDACT; by its default while the settings cannot be read."""
+    try:
+        return _redactor(current().redact)
+    except (QueueOpsError, ImproperlyConfigured):  # their error must be shown, and not end in another one
+        return DEFAULT
+
+
+@lru_cache(maxsize=8)
+def _redactor(patterns: tuple[str, ...]) -> Redactor:
+    return Redactor(patterns)
+
+
+def problems() -> list[QueueOpsError]:
+    """Everything that is wrong with the settings; empty when all is well."""
+    return read_settings(getattr(django_settings, "QUEUEOPS", {}))[1]
+
+
+def _values(chosen: Mapping[Any, Any], errors: list[QueueOpsError]) -> Iterator[tuple[str, Any]]:
+    yield "url", _absolute(Settings().url)
+    for key, value in chosen.items():
+        if key not in READERS:
+            errors.append(UnknownSetting(place=_place(key), advice=advice(str(key), READERS)))
+            continue
+        try:
+            found = READERS[key](value)
+        except read.Unfit as unfit:
+            errors.append(_error(key, value, unfit))
+        else:
+            yield key.lower(), _absolute(found) if key == "URL" else found
+
+
+def _error(key: str, value: Any, unfit: read.Unfit) -> QueueOpsError:
+    place = _place(key, *unfit.path)
+    if isinstance(unfit, read.Unknown):
+        return UnknownSetting(place=place, advice=unfit.expected)
+    shown = DEFAULT.text(repr(unfit.value if unfit.path else value))
+    return BadSetting(place=place, value=shown, expected=unfit.expected)
+
+
+def _of_variable(error: QueueOpsError) -> QueueOpsError:
+    """The error of a URL that came from the environment names the variable, and not the setting."""
+    if not isinstance(error, BadSetting) or error.place != _place("URL"):
+        return error
+    text = f"The environment variable {URL_VARIABLE} is {error.value}, but it must be {error.expected}."
+    return BadSetting(text, place=URL_VARIABLE, value=error.value, expected=error.expected)
+
+
+def url_source() -> str:
+    """Where the store's URL comes from: the environment variable or the setting."""
+    return f"the environment variable {URL_VARIABLE}" if os.environ.get(URL_VARIABLE) else _place("URL")
+
+
+def _place(*keys: object) -> str:
+    return "QUEUEOPS" + "".join(f"[{key!r}]" for key in keys)
+
+
+def _absolute(url: str) -> str:
+    """The embedded server's directory does not depend on where a process was started."""
+    if not url.startswith("embedded:"):
+        return url
+    base = Path(getattr(django_settings, "BASE_DIR", None) or Path.cwd())
+    return f"embedded:{base / Path(url.removeprefix('embedded:').removeprefix('//')).expanduser()}"
+
+
+def _forget(*, setting: str, **_: Any) -> None:
+    if setting in ("QUEUEOPS", "BASE_DIR"):
+        current.cache_clear()
+
+
+setting_changed.connect(_forget, dispatch_uid="queueops.conf")

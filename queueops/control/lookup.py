@@ -1,0 +1,36 @@
+"""What became of an action whose answer was lost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from queueops.control.dispatch import GONE, checked, places
+from queueops.model.contracts import Row
+from queueops.redis.broker import get_broker
+from queueops.redis.reader import Reader
+
+LEFT = "it was not reached, or something else was done to it since"
+
+
+def recall(ids: Sequence[str], pool: str = "", *, token: str) -> list[Row]:
+    """Which of these tasks the action of this `token` has changed; it changes nothing itself.
+
+    The rows are those that the action would have answered: OK with the state of now, REFUSED for what it did not reach,
+    and GONE for a deleted task, whose outcome is not known. Actions whose token is longer by a dot and more count, too.
+    A task knows the last action only. Raises BadOption, TooMany and BrokerUnavailable.
+    """
+    wanted = checked(ids)
+    reader, answers = Reader(get_broker()), {}
+    for place, there in places(wanted, pool).items():
+        for id, found in zip(there, reader.marks(place, there), strict=True):
+            answers[id] = _row(id, found, token)
+    return [answers.get(id) or Row(id=id, word="GONE", state="", detail=GONE) for id in wanted]
+
+
+def _row(id: str, found: tuple[str, str] | None, token: str) -> Row:
+    if found is None:
+        return Row(id=id, word="GONE", state="", detail=GONE)
+    state, mark = found
+    if f"{mark}.".startswith(f"{token}."):
+        return Row(id=id, word="OK", state=state)
+    return Row(id=id, word="REFUSED", state=state, detail=LEFT)

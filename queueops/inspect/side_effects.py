@@ -1,0 +1,96 @@
+"""What a verb on a part does, or does not, to what it is part of, in plain words: said before it is done."""
+
+from __future__ import annotations
+
+from queueops.errors import BrokerUnavailable
+from queueops.inspect.detail import task as find_task
+from queueops.inspect.models import TaskDetail
+from queueops.model.states import CONTAINERS, TERMINAL, State
+
+_FAILS = "A part of a chain, a group or an iterator counts as failed there."
+_ALONE = "A part that runs again alone changes nothing in what it is part of."
+REACHING = {
+    "cancel": _FAILS,
+    "interrupt": _FAILS,
+    "discard": _FAILS,
+    "reinstate": _ALONE,
+    "retry": f"{_ALONE} What has succeeded does once more what it did.",
+}
+"""Verbs that mean something else for a part than one may think, and the rule."""
+_POLICIES = {
+    ("chain", "fail"): "the chain ends as failed at once, and what was still to come is cancelled",
+    ("group", "fail"): "the group ends as failed at once, and its parts that have not ended are cancelled",
+    ("group", "continue"): "the group lets its other parts end, then ends as failed",
+    ("group", "outcomes"): "the group goes on, and tells it in its list of outcomes",
+    ("iterator", "fail"): "the iterator ends as failed, and its tasks that have not ended are cancelled",
+    ("iterator", "continue"): "the iterator goes on, and ends as failed when its tasks have ended",
+}
+
+
+def rule(verb: str, state: str) -> str:
+    """The rule of a verb for many tasks of one state, or of any (empty)."""
+    if verb == "retry" and state not in ("", State.SUCCEEDED):
+        return _ALONE
+    return REACHING.get(verb, "")
+
+
+def effects(verb: str, task: TaskDetail) -> tuple[str, ...]:
+    """What the verb does beyond the task itself, a sentence each; nothing for a task that stands alone."""
+    if verb not in REACHING:
+        return ()
+    try:
+        return _effects(verb, task)
+    except BrokerUnavailable:  # a page about the task is shown without those that it is part of
+        return (f"It is part of {task.parent} in the pool {task.parent_pool or task.pool}, which does not answer now.",)
+
+
+def _effects(verb: str, task: TaskDetail) -> tuple[str, ...]:
+    if verb == "reinstate":
+        return _apart(task) if task.state in TERMINAL else ()
+    if verb == "retry":
+        return (*_again(task), *_apart(task)) if task.state in TERMINAL else ()
+    return () if task.state in TERMINAL else (*_below(task), *_above(task))
+
+
+def _below(task: TaskDetail) -> tuple[str, ...]:
+    if not task.parts_open:
+        return ()
+    what = "parts that have" if task.parts_open > 1 else "part that has"
+    return (f"Its {task.parts_open:,} {what} not ended: cancelled with it.",)
+
+
+def _parent(task: TaskDetail) -> TaskDetail | None:
+    parent = find_task(task.parent, task.parent_pool or task.pool) if task.parent else None
+    return parent if parent is not None and parent.uid == task.parent_uid else None
+
+
+def _again(task: TaskDetail) -> tuple[str, ...]:
+    if task.kind != "task" or task.state != State.SUCCEEDED:
+        return ()
+    return ("It has succeeded: what it did is done once more.",)
+
+
+def _apart(task: TaskDetail) -> tuple[str, ...]:
+    if (parent := _parent(task)) is None or parent.kind in CONTAINERS:
+        return ()  # the engine says of which retry it is part
+    return (f"It runs again alone: {_named(parent, parent.state)}, which it is part of, has counted its end already.",)
+
+
+def _named(parent: TaskDetail, *more: str) -> str:
+    """`the group g (idle)`, or `shop.Report (chain c)` for one that has a name of its own."""
+    own = parent.name != parent.kind
+    facts = ", ".join((f"{parent.kind} {parent.id}", *more) if own else more)
+    name = parent.name if own else f"the {parent.kind} {parent.id}"
+    return f"{name} ({facts})" if facts else name
+
+
+def _above(task: TaskDetail) -> tuple[str, ...]:
+    parent = _parent(task)
+    if parent is None or parent.state in TERMINAL:
+        return ()
+    means = _POLICIES.get((parent.kind, parent.on_failure), f"{parent.kind} {parent.name} decides what follows")
+    place = _named(parent) if parent.kind == "chain" else _named(parent, f'on_failure="{parent.on_failure}"')
+    first = f"It is part of {place}, where it counts as failed: {means}."
+    if not parent.parent or parent.on_failure == "outcomes":
+        return (first,)
+    return first, f"When that fails, it counts as failed in what it is part of itself, {parent.parent}."

@@ -1,0 +1,59 @@
+"""How the store is: what INFO tells, and what of it should worry."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from msgspec import structs
+
+from queueops.inspect.models import Alarm, RedisHealth
+from queueops.redis.store_checks import faults
+
+NEAR_FULL, ALMOST_FULL = 0.85, 0.95
+
+
+def redis_health(info: Mapping[str, Any]) -> RedisHealth:
+    """The figures of the server."""
+    version = info.get("valkey_version") or info.get("redis_version") or "?"
+    return RedisHealth(
+        version=f"{info.get('server_name', 'redis')} {version}",
+        used_memory=int(info.get("used_memory", 0)),
+        maxmemory=int(info.get("maxmemory", 0)),
+        policy=str(info.get("maxmemory_policy", "")),
+        aof=bool(info.get("aof_enabled", 0)),
+        clients=int(info.get("connected_clients", 0)),
+        ops=int(info.get("instantaneous_ops_per_sec", 0)),
+    )
+
+
+def store_alarms(info: Mapping[str, Any], server: str = "") -> Iterator[Alarm]:
+    """What could lose tasks, or soon stop them from being pushed; of a cluster, at which server."""
+    for alarm in _alarms(info):
+        yield structs.replace(alarm, text=f"Server {server}: {alarm.text}") if server else alarm
+
+
+def _alarms(info: Mapping[str, Any]) -> Iterator[Alarm]:
+    if not info:
+        text = "Our user may not ask the store for INFO: how full it is, and whether it keeps its data, is unknown."
+        yield Alarm(level="warning", text=text, url_hint="health")
+        return
+    health = redis_health(info)
+    for fault in faults(info):
+        if fault.loses:
+            yield _danger(f"{fault.text} {fault.hint}")
+    if health.maxmemory and (share := health.used_memory / health.maxmemory) >= NEAR_FULL:
+        text = f"Redis uses {share:.0%} of its memory; at its end pushes are refused."
+        yield _danger(text) if share >= ALMOST_FULL else Alarm(level="warning", text=text, url_hint="health")
+    if str(info.get("role", "master")) != "master":
+        yield _danger("This Redis is a replica: nothing can be written to it.")
+
+
+def server_ms(info: Mapping[str, Any]) -> int | None:
+    """The server's clock, where it tells it."""
+    found = info.get("server_time_usec")
+    return None if found is None else int(found) // 1000
+
+
+def _danger(text: str) -> Alarm:
+    return Alarm(level="danger", text=text, url_hint="health")

@@ -1,0 +1,106 @@
+"""Speeds and percentiles of one pool, out of its sample: the counters of this minute and of the one before. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from queueops.inspect.models import PoolView
+from queueops.model.histogram import percentile
+from queueops.model.states import TERMINAL, ChunkState, State
+
+Minutes = tuple[Mapping[str, int], Mapping[str, int]]
+"""The counters of the minute that runs, and of the one before."""
+
+_ENDED = frozenset(str(state) for state in TERMINAL)
+
+
+def pool_view(name: str, sampled: Mapping[str, Any], workers: int) -> PoolView:
+    """One pool's figures."""
+    states = {str(state): int(count) for state, count in (sampled["states"] or {}).items()}
+    moves, chunk_moves = flows(sampled), flows(sampled, "ch")
+    chunks_pending, chunks_active = _chunks(sampled, "pending"), _chunks(sampled, "active")
+    coming = sum((rate for flow, rate in moves.items() if flow.startswith(">")), 0.0)
+    ending = sum((rate for flow, rate in moves.items() if flow.partition(">")[2] in _ENDED), 0.0)
+    fields = _both(sampled)
+    failed, ended = failures(sampled)
+    oldest = (sampled.get("oldest") or {}).get(State.PENDING)
+    return PoolView(
+        name=name,
+        states=states,
+        oldest_pending_ms=None if oldest is None else int(oldest),
+        in_rate=coming,
+        out_rate=ending,
+        failure_rate=failed.total() / ended if ended else 0.0,
+        wait_p95_ms=percentile(_histogram(fields, "wait"), 0.95),
+        run_p95_ms=percentile(_histogram(fields, "run"), 0.95),
+        drain_s=_drain(states.get(State.PENDING, 0) + chunks_pending, (moves, chunk_moves)),
+        workers=workers,
+        chunks_pending=chunks_pending,
+        chunks_active=chunks_active,
+        chunks={str(state): _chunks(sampled, state) for state in ChunkState},
+        chunk_rate=sum(rate for flow, rate in chunk_moves.items() if flow.partition(">")[2] in ("done", "failed")),
+    )
+
+
+def flows(sampled: Mapping[str, Any], of: str = "tr") -> dict[str, float]:
+    """Changes of state a second, `pending>locked`: over the last sixty seconds; `ch`: of chunks."""
+    now, before = _minutes(sampled)
+    share = 1 - (sampled["taken"] % 60_000) / 60_000
+    found: dict[str, float] = {}
+    for field in {*now, *before}:
+        kind, _, flow = field.partition("|")
+        if kind == of:
+            found[flow] = round((now.get(field, 0) + before.get(field, 0) * share) / 60, 3)
+    return found
+
+
+def pushed_names(sampled: Mapping[str, Any]) -> set[str]:
+    """The names of the tasks that were pushed in this minute and the one before."""
+    return {field[3:] for field in _both(sampled) if field.startswith("in|")}
+
+
+def failures(sampled: Mapping[str, Any]) -> tuple[Counter[str], int]:
+    """How many attempts failed in this minute and the one before, by name; and how many ended in all."""
+    fields = _both(sampled)
+    failed = Counter({field[4:]: count for field, count in fields.items() if field.startswith("err|")})
+    return failed, failed.total() + sum(count for field, count in fields.items() if field.startswith("ok|"))
+
+
+def _minutes(sampled: Mapping[str, Any]) -> Minutes:
+    """An empty table of Lua is written as `[]` or `{}`, so both are read as nothing."""
+    return dict(sampled.get("minute") or {}), dict(sampled.get("before") or {})
+
+
+def _both(sampled: Mapping[str, Any]) -> Counter[str]:
+    now, before = _minutes(sampled)
+    return Counter(now) + Counter(before)
+
+
+def _histogram(fields: Mapping[str, int], kind: str) -> Counter[int]:
+    """The buckets of `wait|name|bucket` or `run|name|bucket`, all names together."""
+    found: Counter[int] = Counter()
+    for field, count in fields.items():
+        if field.startswith(f"{kind}|"):
+            number = field.rpartition("|")[2]
+            if number.isdigit():
+                found[int(number)] += count
+    return found
+
+
+def _chunks(sampled: Mapping[str, Any], state: str) -> int:
+    """Chunks in a state; where not all tasks that gather were looked at, as many of the others."""
+    found = sampled.get("chunks") or {}
+    looked = int(found.get("looked") or 0)
+    return round(int(found.get(state) or 0) * int(found.get("tasks") or 0) / looked) if looked else 0
+
+
+def _drain(pending: int, moves: Sequence[Mapping[str, float]]) -> float | None:
+    """Seconds until nothing is ready any more at this pace; None when it does not shrink."""
+    if not pending:
+        return 0.0
+    pairs = [(flow, rate) for found in moves for flow, rate in found.items()]
+    entering = sum(rate for flow, rate in pairs if flow.endswith(f">{State.PENDING}"))
+    leaving = sum(rate for flow, rate in pairs if flow.startswith(f"{State.PENDING}>"))
+    return pending / (leaving - entering) if leaving > entering else None

@@ -1,0 +1,1 @@
+"""Composites: chains, groups, iterators and templates."""

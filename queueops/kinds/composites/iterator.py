@@ -1,0 +1,164 @@
+"""Iterators: tasks that emit others, batch after batch, at most so many at a time."""
+
+from __future__ import annotations
+
+import inspect
+from abc import abstractmethod
+from collections import abc
+from collections.abc import Awaitable, Sequence
+from contextlib import AsyncExitStack, ExitStack
+from dataclasses import dataclass
+from functools import cached_property, partial
+from inspect import iscoroutinefunction
+from typing import Any, ClassVar
+
+from queueops.errors import BadOption
+from queueops.errors.composites import BadBatch, CompositeTooLarge
+from queueops.kinds.composites.flatten import nodes_of
+from queueops.kinds.composites.parts import Composite, Part
+from queueops.model.contracts import Node
+from queueops.model.durations import to_ms
+from queueops.model.encoding import decode_result, encode_result
+from queueops.model.schedule import Schedule
+from queueops.redis import broker as brokers
+from queueops.results import waiting
+from queueops.results.types import ResultType
+from queueops.tasks import registry
+from queueops.tasks.class_based import ClassTask, RunClass, options_of, place_of, require, unique_of
+from queueops.tasks.context import Context
+from queueops.tasks.depends import Dependencies, aenter_all, enter_all
+from queueops.tasks.handlers import FunctionHandler
+from queueops.tasks.hooks import middlewares_of
+from queueops.tasks.store_call import write
+
+MOST_TASKS, WIDEST = 1_000, 500
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What ``iterate`` answers: the next state and the tasks to run. Without tasks it is called again when one ends."""
+
+    state: Any = None
+    tasks: Sequence[Part] = ()
+
+
+class Iterator(RunClass, abstract=True):
+    """Subclass it and give it ``iterate``; ``push`` leaves it to workers.
+
+    ``iterate(state, *args)`` is called with None, then with the state that it answered last, whenever there is room
+    for more tasks: at most ``window`` of them run or wait at a time. It answers a ``Batch`` or, when there is no more,
+    None; the iterator ends when its tasks have. An attempt that fails is tried again as any task's is.
+    ``on_failure``: "fail" ends it and cancels the rest when one of its tasks fails; "continue" fails at the end.
+    ``keep_tasks``: seconds that its tasks are kept when they have succeeded (None: as they say themselves); the others
+    are kept as long as it is, and a retry runs them again. ``cron``: when it runs by itself, a line or a `Schedule`;
+    not inherited.
+    """
+
+    window: ClassVar[int] = 100
+    keep_tasks: ClassVar[float | None] = None
+    on_failure: ClassVar[str] = "fail"
+
+    @abstractmethod
+    def iterate(self, state: Any, *args: Any, **kwargs: Any) -> Batch | Awaitable[Batch | None] | None:
+        """The next batch; may be `async def`. A class without its own is refused where it is defined."""
+
+    @classmethod
+    def _register(cls, name: str, schedule: Schedule | None) -> None:
+        require(cls, "iterate", "the next batch", "def iterate(self, state): return Batch(...)")
+        _check(cls, name)
+        handler = AsyncIteratorHandler(cls, name) if iscoroutinefunction(cls.iterate) else IteratorHandler(cls, name)
+        task = ClassTask(handler, options_of(cls), unique_of(cls), schedule)
+        task.own = tuple(_own(cls))
+        handler.task = cls.task = task
+        registry.register(handler, place_of(cls))
+
+
+class IteratorHandler(FunctionHandler):
+    """Calls ``iterate`` once, and writes what it answered."""
+
+    kind = "iterator"
+    answers_parts = True
+
+    def __init__(self, cls: type[Iterator], name: str) -> None:
+        super().__init__(partial(cls.iterate, cls(), None), name, tuple(cls.retry_on))
+        self.middleware = middlewares_of(cls.middleware)
+        self.cls = cls
+
+    @cached_property
+    def result_type(self) -> ResultType:
+        """None, and not the batch that ``iterate`` is annotated with."""
+        return ResultType(self.name)
+
+    def run(self, context: Context) -> Any:
+        """One step; the result of an iterator is None."""
+        state, args, kwargs = self._arguments(context)
+        with ExitStack() as stack:
+            given = enter_all(self._wanted(kwargs), stack)
+            found = self.cls().iterate(state, *args, **kwargs, **given)
+        self._emit(context, found)
+
+    def _arguments(self, context: Context) -> tuple[Any, Sequence[Any], dict[str, Any]]:
+        """The state, and what it was pushed with."""
+        return decode_result(self.name, context.lease.cursor), *self.plan.decode(context.lease.args)
+
+    def _wanted(self, given: dict[str, Any]) -> Dependencies:
+        """The dependencies that no argument replaces."""
+        return {name: depends for name, depends in self.plan.dependencies.items() if name not in given}
+
+    def _emit(self, context: Context, found: object) -> None:
+        lease = context.lease
+        if found is None:
+            write(context, brokers.get_broker().emit, lease, (), "done", b"")
+            return
+        if not isinstance(found, Batch) or not isinstance(found.tasks, list | tuple):
+            raise BadBatch(name=self.name, value=repr(found)[:100])
+        nodes = self._nodes(context, found.tasks)
+        state = encode_result(self.name, found.state, "state")
+        write(context, brokers.get_broker().emit, lease, nodes, "next" if nodes else "idle", state)
+
+    def _nodes(self, context: Context, tasks: Sequence[Part]) -> list[Node]:
+        if len(tasks) > MOST_TASKS:
+            advice = "Answer them in several batches."
+            raise CompositeTooLarge(name=self.name, limit=MOST_TASKS, what="tasks in one batch", advice=advice)
+        if not tasks:
+            return []
+        options = {"id": context.lease.id, "pool": context.lease.pool, "meta": context.meta}
+        return nodes_of(Composite("group", tasks, name=self.name).using(**options))
+
+
+class AsyncIteratorHandler(IteratorHandler):
+    """The same for an ``iterate`` that is a coroutine function; what it answers is written in a thread."""
+
+    is_async = True
+
+    async def run(self, context: Context) -> Any:
+        """One step; the result of an iterator is None."""
+        state, args, kwargs = self._arguments(context)
+        async with AsyncExitStack() as stack:
+            given = await aenter_all(self._wanted(kwargs), stack)
+            found = await self.cls().iterate(state, *args, **kwargs, **given)  # type: ignore[misc]  # it is async
+        await waiting.in_thread(partial(self._emit, context, found))
+
+
+def _own(cls: type[Iterator]) -> abc.Iterator[tuple[str, str | int]]:
+    """What only an iterator's record says."""
+    yield "wi", cls.window
+    if cls.on_failure != "fail":
+        yield "of", cls.on_failure
+    if cls.keep_tasks is not None:
+        yield "kt", to_ms("keep_tasks", cls.keep_tasks)
+
+
+def _check(cls: type[Iterator], name: str) -> None:
+    iterate: Any = cls.iterate
+    if not callable(iterate) or inspect.isasyncgenfunction(iterate) or inspect.isgeneratorfunction(iterate):
+        raise BadOption(name=f"{name}.iterate", value=iterate, expected='a "def" or "async def" that returns a Batch')
+    try:
+        inspect.signature(iterate).bind_partial(None, None)
+    except TypeError:
+        expected = 'a "def iterate(self, state, ...)": its first argument is the state'
+        raise BadOption(name=f"{name}.iterate", value=iterate, expected=expected) from None
+    if type(cls.window) is not int or not 1 <= cls.window <= WIDEST:
+        raise BadOption(name="window", value=cls.window, expected=f"a whole number from 1 to {WIDEST}")
+    if cls.on_failure not in ("fail", "continue"):
+        raise BadOption(name="on_failure", value=cls.on_failure, expected="fail or continue")

@@ -1,0 +1,271 @@
+"""What composites are made of: a call of a task, a chain, a group. Parts are plain values: making one pushes nothing.
+
+How a tree of them is written is in ``planting``.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, Self
+
+from asgiref.sync import sync_to_async
+from django.db import transaction
+
+from queueops.errors import BadOption, IdInUse
+from queueops.errors.composites import NoPart
+from queueops.model.durations import Delay
+from queueops.redis import broker as brokers
+from queueops.results.handle import TaskHandle
+from queueops.tasks import transactions
+from queueops.tasks.celery_names import PART_METHODS, missing_attribute, unknown_option
+from queueops.tasks.options import Options
+
+if TYPE_CHECKING:
+    from queueops.model.contracts import LeaseRef, Node
+    from queueops.tasks.task import Task
+
+POLICIES = ("fail", "continue", "outcomes")
+PART_ADVICE = "the call of a task such as task.s(1), a chain or a group"
+OPTIONS = ("pool", "tags", "keep", "delay", "id", "on_conflict", "durable", "meta")
+"""What `using` takes of a composite; all else belongs to the tasks in it."""
+
+
+class Part:
+    """A part of a chain or group, which can also be pushed by itself."""
+
+    # No ABC: each isinstance() with ABCMeta costs, and planting asks three times a part. Type checkers see the rest.
+
+    kind = ""
+    name = ""
+    ignores_previous = False
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name):
+            """Say what to write in place of a method of another task queue."""
+            raise missing_attribute(self, name, "part", PART_METHODS)
+
+    def __or__(self, other: Part) -> Composite:
+        """First this part, then the other one."""
+        if not isinstance(other, Part):
+            return NotImplemented
+        return Composite("chain", (*_links(self), *_links(other)))
+
+    @abstractmethod
+    def push(self) -> TaskHandle[Any]:
+        """Leave this to workers."""
+
+    async def apush(self) -> TaskHandle[Any]:
+        """The same for async code."""
+        return await transactions.in_thread(self.push)
+
+    @abstractmethod
+    def si(self) -> Self:
+        """The same, without the result before it."""
+
+    @abstractmethod
+    def using(self, **options: Any) -> Self:
+        """The same with other options."""
+
+    @abstractmethod
+    def descending(self, root: str, under: LeaseRef, meta: bytes) -> Self:
+        """The same, pushed as a descendant of the task `root` under the lease of a running task."""
+
+    @abstractmethod
+    def postponed(self, delay: Delay | None) -> Self:
+        """The same, whose push waits for `delay`, or for its own when that is None. Raises BadOption."""
+
+    def postpone(self, delay: Delay | None = None) -> TaskHandle[Any]:
+        """The same, not before `delay`: seconds, a `timedelta`, or an aware datetime; None: its own `delay`."""
+        return self.postponed(delay).push()
+
+    async def apostpone(self, delay: Delay | None = None) -> TaskHandle[Any]:
+        """The same for async code."""
+        return await self.postponed(delay).apush()
+
+    @abstractmethod
+    def push_on_commit(self) -> TaskHandle[Any]:
+        """The same, once the current database transaction is committed; outside of one, at once."""
+
+    async def apush_on_commit(self) -> TaskHandle[Any]:
+        """The same for async code."""
+        return await sync_to_async(self.push_on_commit)()
+
+
+class Signature(Part):
+    """One call of a task."""
+
+    kind = "task"
+
+    def __init__(
+        self,
+        task: Task[Any, Any, Any],
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+        *,
+        ignores_previous: bool = False,
+    ) -> None:
+        self.task, self.args, self.kwargs = task, tuple(args), dict(kwargs)
+        self.name = task.name
+        self.ignores_previous = ignores_previous
+
+    def __repr__(self) -> str:
+        given = [*map(repr, self.args), *(f"{name}={value!r}" for name, value in self.kwargs.items())]
+        return f"{self.name}.{'si' if self.ignores_previous else 's'}({', '.join(given)})"
+
+    def push(self) -> TaskHandle[Any]:
+        """Leave this call to a worker."""
+        handle: TaskHandle[Any] = self.task.push(*self.args, **self.kwargs)
+        return handle
+
+    async def apush(self) -> TaskHandle[Any]:
+        """The same for async code."""
+        handle: TaskHandle[Any] = await self.task.apush(*self.args, **self.kwargs)
+        return handle
+
+    def push_on_commit(self) -> TaskHandle[Any]:
+        """The same, once the current database transaction is committed; outside of one, at once."""
+        handle: TaskHandle[Any] = self.task.push_on_commit(*self.args, **self.kwargs)
+        return handle
+
+    def si(self) -> Self:
+        """The same call, without the result before it."""
+        return self._with(self.task, ignores_previous=True)
+
+    def using(self, **options: Any) -> Self:
+        """The same call with other options of its task."""
+        return self._with(self.task.using(**options), ignores_previous=self.ignores_previous)
+
+    def postponed(self, delay: Delay | None) -> Self:
+        """The same call, whose push waits for `delay`, or for its task's own when that is None. Raises BadOption."""
+        return self._with(self.task.postponed(delay), ignores_previous=self.ignores_previous)
+
+    def descending(self, root: str, under: LeaseRef, meta: bytes) -> Self:
+        """The same call, pushed as a descendant of the task `root` under the lease of a running task."""
+        return self._with(self.task.descending(root, under, meta), ignores_previous=self.ignores_previous)
+
+    def _with(self, task: Task[Any, Any, Any], *, ignores_previous: bool) -> Self:
+        return type(self)(task, self.args, self.kwargs, ignores_previous=ignores_previous)
+
+
+class Composite(Part):
+    """A chain, whose parts come one after the other, or a group, whose parts come side by side."""
+
+    is_template = False
+
+    def __init__(self, kind: str, parts: Sequence[Part], *, name: str = "", on_failure: str = "fail") -> None:
+        self.kind, self.name, self.on_failure = kind, name or kind, on_failure
+        self.parts = tuple(parts)
+        self.options = Options()
+        self.own_pool = False
+        for part in self.parts:
+            if not isinstance(part, Part):
+                raise NoPart(value=repr(part)[:100], name=self.name, advice=PART_ADVICE)
+        if on_failure not in POLICIES:
+            raise BadOption(name="on_failure", value=on_failure, expected=f"one of {', '.join(POLICIES)}")
+
+    def __repr__(self) -> str:
+        return f"{self.kind}({', '.join(map(repr, self.parts))})"
+
+    def expanded(self) -> Composite:
+        """Itself, with parts that are known."""
+        return self
+
+    def arguments(self) -> tuple[Sequence[Any], Mapping[str, Any]]:
+        """What it was made of, for its record."""
+        return (), {}
+
+    def si(self) -> Self:
+        """The same, without the result before it."""
+        other = self._copy()
+        other.ignores_previous = True
+        return other
+
+    def using(self, **options: Any) -> Self:
+        """The same with other options: pool, tags, keep, delay, id, on_conflict (ignore, reject), durable, meta."""
+        for name in options:
+            if name not in OPTIONS:
+                raise unknown_option(name, OPTIONS, f"A {self.kind}")
+        if options.get("on_conflict", "ignore") not in ("ignore", "reject"):
+            raise BadOption(name="on_conflict", value=options["on_conflict"], expected="ignore or reject")
+        other = self._copy()
+        other.options = self.options.but(**options)
+        other.own_pool = self.own_pool or "pool" in options
+        return other
+
+    def descending(self, root: str, under: LeaseRef, meta: bytes) -> Self:
+        """The same, pushed as a descendant of the task `root` under the lease of a running task."""
+        other = self._copy()
+        other.options = self.options.but_descending(root, under, meta)
+        return other
+
+    def postponed(self, delay: Delay | None) -> Self:
+        """The same, whose push waits for `delay`, or for its own when that is None. Raises BadOption."""
+        other = self._copy()
+        other.options = self.options.postponed(delay)
+        return other
+
+    def push(self) -> TaskHandle[Any]:
+        """Leave all of it to workers."""
+        nodes = self.nodes()
+        if databases := transactions.to_wait_for(self.name):
+            transactions.after_commit(databases, partial(self._send, nodes))
+            return TaskHandle(nodes[0].push.id, nodes[0].push.pool)
+        return self._send(nodes)
+
+    def push_on_commit(self) -> TaskHandle[Any]:
+        """The same, once the current database transaction is committed; outside of one, at once."""
+        nodes = self.nodes()
+        transaction.on_commit(partial(self._send, nodes))
+        return TaskHandle(nodes[0].push.id, nodes[0].push.pool)
+
+    def nodes(self) -> list[Node]:
+        """The tree as it is written, from the root down: everything is checked here."""
+        from queueops.kinds.composites.flatten import nodes_of
+
+        return nodes_of(self)
+
+    def _send(self, nodes: list[Node]) -> TaskHandle[Any]:
+        root = nodes[0].push
+        pushed = brokers.get_broker().plant(nodes, durable=self.options.durable, under=self.options.under)
+        if pushed.word == "REJECTED":
+            record = brokers.get_broker().record(root.pool, root.id)
+            raise IdInUse(id=root.id, state=record.state if record else "gone")
+        return TaskHandle(root.id, root.pool, pushed.word, pushed.uid)
+
+    def _copy(self) -> Self:
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        return other
+
+
+def chain(*parts: Part | Iterable[Part]) -> Composite:
+    """Tasks that come one after the other, each with the result of the one before as its first argument.
+
+    In place of the parts there may be one list of them, or anything else that gives them.
+    """
+    return Composite("chain", _listed(parts))
+
+
+def group(*parts: Part | Iterable[Part], on_failure: str = "fail") -> Composite:
+    """Tasks that come side by side; the result is the list of theirs, in order. One list of them will do, too.
+
+    `on_failure`: "fail" cancels the others when one fails; "continue" lets them end first; "outcomes" never fails: its
+    result is a list of {"state": ..., "result": ...} or {"state": ..., "error": ..., "reason": ...}.
+    """
+    return Composite("group", _listed(parts), on_failure=on_failure)
+
+
+def _listed(parts: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The parts, also of the one list that was given in their place."""
+    alone = parts[0] if len(parts) == 1 else None
+    return tuple(alone) if isinstance(alone, Iterable) and not isinstance(alone, (str, bytes, Part)) else parts
+
+
+def _links(part: Part) -> Iterator[Part]:
+    """The parts of a plain chain, so that `a | b | c` is one chain of three."""
+    if type(part) is not Composite or part.kind != "chain" or part.ignores_previous:
+        return iter((part,))
+    return iter((part,) if part.own_pool or part.options != Options() else part.parts)

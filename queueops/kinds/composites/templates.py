@@ -1,0 +1,191 @@
+"""Chains and groups as classes: what they are made of is computed when they are pushed, from the arguments."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from abc import abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, ClassVar
+
+from asgiref.sync import async_to_sync
+
+from queueops.errors.composites import NoPart
+from queueops.kinds.composites.parts import PART_ADVICE, Composite, Part
+from queueops.model.durations import Delay
+from queueops.model.schedule import Schedule
+from queueops.model.weights import shown, weights_below
+from queueops.redis import broker as brokers
+from queueops.results.handle import TaskHandle
+from queueops.tasks import registry
+from queueops.tasks.class_based import ClassTask, TaskClass, delay_of, place_of, require, unique_of
+from queueops.tasks.context import Context
+from queueops.tasks.handlers import FunctionHandler
+from queueops.tasks.options import Options
+from queueops.tasks.store_call import write
+from queueops.tasks.task import Task
+
+
+class Template(TaskClass, abstract=True):
+    """Subclass `Chain` or `Group` and give it ``init``, which answers its parts; ``push`` leaves it to workers.
+
+    What a second push of one ``task_id`` does says ``on_conflict`` ("ignore" or "reject"). ``cron``: when it runs by
+    itself; `init` is run by a worker then, as the first step of the task, and tried again as any task is.
+    """
+
+    kind: ClassVar[str] = ""
+    pool: ClassVar[str | None] = None
+    on_failure: ClassVar[str] = "fail"
+
+    @abstractmethod
+    def init(self, *args: Any, **kwargs: Any) -> Any:
+        """Answer the parts; may be `async def`. It runs where the push is made.
+
+        A class without its own is refused where it is defined.
+        """
+
+    @classmethod
+    def s(cls, /, *args: Any, **kwargs: Any) -> TemplatePart:
+        """Make this call a part of a chain or group."""
+        return TemplatePart(cls, args, kwargs)
+
+    @classmethod
+    def using(cls, **options: Any) -> ChosenTemplate:
+        """The same with other options here: pool, tags, keep, delay, id, on_conflict (ignore or reject), durable,
+        meta.
+
+        What it answers is pushed, scheduled, and made a part, as the class is. Raises UnknownOption and BadOption.
+        """
+        return ChosenTemplate(cls, options)
+
+    @classmethod
+    def _register(cls, name: str, schedule: Schedule | None) -> None:
+        require(cls, "init", "the parts", "def init(self): return [...]")
+        cls.s()  # checks what the class says
+        given = {"pool": cls.pool or "default", "tags": cls.tags, "keep": cls.keep, "on_conflict": cls.on_conflict}
+        handler = TemplateHandler(cls, name)
+        task = ClassTask(handler, Options().but(**given), unique_of(cls), schedule)
+        task.own = (("ex", 1), ("of", cls.on_failure)) if cls.on_failure != "fail" else (("ex", 1),)
+        handler.task = cls.task = task
+        registry.register(handler, place_of(cls))
+
+
+class TemplateHandler(FunctionHandler):
+    """Runs ``init`` in a worker, for a schedule, and writes the parts: the task waits for them then."""
+
+    answers_parts = True
+
+    def __init__(self, cls: type[Template], name: str) -> None:
+        super().__init__(cls().init, name, (Exception,))
+        self.kind = cls.kind
+        self.cls = cls
+
+    def run(self, context: Context) -> None:
+        """The first step of a chain or a group: its parts."""
+        lease = context.lease
+        args, kwargs = self.plan.decode(lease.args)
+        nodes = TemplatePart(self.cls, args, kwargs).using(id=lease.id, pool=lease.pool, meta=context.meta).nodes()
+        write(context, brokers.get_broker().emit, lease, nodes, "tree", shown(weights_below(nodes)[0]).encode())
+
+
+class Chain(Template, abstract=True):
+    """A chain whose parts ``init`` answers."""
+
+    kind = "chain"
+
+
+class Group(Template, abstract=True):
+    """A group whose parts ``init`` answers."""
+
+    kind = "group"
+
+
+class ChosenTemplate:
+    """A template with other options for this caller: see `Template.using`."""
+
+    def __init__(self, cls: type[Template], options: Mapping[str, Any]) -> None:
+        self._cls, self._options = cls, dict(options)
+        self.s()  # checks them
+
+    @property
+    def task(self) -> Task[Any, Any, Any]:
+        """The task with these options, for a schedule."""
+        return self._cls.task.using(**self._options)
+
+    def s(self, /, *args: Any, **kwargs: Any) -> TemplatePart:
+        """Make this call a part of a chain or group."""
+        return self._cls.s(*args, **kwargs).using(**self._options)
+
+    def si(self, /, *args: Any, **kwargs: Any) -> TemplatePart:
+        """The same, without the result before it."""
+        return self.s(*args, **kwargs).si()
+
+    def push(self, /, *args: Any, **kwargs: Any) -> TaskHandle[Any]:
+        """Leave this call to workers."""
+        return self.s(*args, **kwargs).push()
+
+    async def apush(self, /, *args: Any, **kwargs: Any) -> TaskHandle[Any]:
+        """The same for async code."""
+        return await self.s(*args, **kwargs).apush()
+
+    def postpone(self, delay: Delay | None = None, /, *args: Any, **kwargs: Any) -> TaskHandle[Any]:
+        """Leave this call to workers, not before `delay`; None: not before the class's own `delay`."""
+        return self.s(*args, **kwargs).postpone(delay)
+
+    async def apostpone(self, delay: Delay | None = None, /, *args: Any, **kwargs: Any) -> TaskHandle[Any]:
+        """The same for async code."""
+        return await self.s(*args, **kwargs).apostpone(delay)
+
+    def push_on_commit(self, /, *args: Any, **kwargs: Any) -> TaskHandle[Any]:
+        """Leave this call to workers once the current database transaction is committed."""
+        return self.s(*args, **kwargs).push_on_commit()
+
+    async def apush_on_commit(self, /, *args: Any, **kwargs: Any) -> TaskHandle[Any]:
+        """The same for async code."""
+        return await self.s(*args, **kwargs).apush_on_commit()
+
+
+class TemplatePart(Composite):
+    """One call of a template: its parts are not known before it is pushed."""
+
+    is_template = True
+
+    def __init__(self, cls: type[Template], args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+        super().__init__(cls.kind, (), name=cls.name, on_failure=cls.on_failure)
+        self.cls, self.args, self.kwargs = cls, args, kwargs
+        given = {"tags": cls.tags, "keep": cls.keep, "on_conflict": cls.on_conflict}
+        self.__dict__ |= self.using(**given, **({} if cls.pool is None else {"pool": cls.pool})).__dict__
+        self.options = self.options.with_postpone_delay(delay_of(cls))
+
+    def arguments(self) -> tuple[Sequence[Any], Mapping[str, Any]]:
+        """What it was called with."""
+        return self.args, self.kwargs
+
+    def expanded(self) -> Composite:
+        """The parts that ``init`` answers. Raises BadArguments, NoPart, EmptyComposite and whatever ``init`` raises."""
+        self.cls.task.handler.plan.bind(self.args, self.kwargs)
+        template = self.cls()
+        parts = self._checked(_called(template.init, self.args, self.kwargs))
+        other = Composite(self.kind, parts, name=self.name, on_failure=self.on_failure)
+        other.options, other.own_pool, other.ignores_previous = self.options, self.own_pool, self.ignores_previous
+        own_id = getattr(template, "task_id", None)
+        if own_id is not None and other.options.id is None:
+            other = other.using(id=own_id(*self.args, **self.kwargs))
+        return other.expanded()
+
+    def _checked(self, parts: Any) -> list[Part]:
+        if not isinstance(parts, Iterable) or isinstance(parts, (str, bytes)):
+            raise NoPart(
+                value=repr(parts)[:100], name=f"{self.name}: init() must answer a list, and", advice=PART_ADVICE
+            )
+        return list(parts)
+
+
+def _called(init: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    if not inspect.iscoroutinefunction(init):
+        return init(*args, **kwargs)
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return async_to_sync(init)(*args, **kwargs)
+    raise NoPart(value="an async init()", name="a push from async code", advice="`await ....apush()`")

@@ -1,0 +1,246 @@
+"""Map-reduce: a task that splits itself into chunks, which workers process side by side, and reduces their results.
+
+Source of the rules: seed 0. The kernel does the bookkeeping (``redis/lua/include/chunks.lua``); here is what runs.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import AsyncIterable, Awaitable, Iterable, Mapping, Sequence
+from functools import cached_property, partial
+from typing import Any, ClassVar
+
+from asgiref.sync import async_to_sync
+
+from queueops.kinds.mapreduce.chunk_writer import awrite_chunks, write_chunks
+from queueops.kinds.mapreduce.methods import Stages
+from queueops.kinds.mapreduce.options import ChunkOptions, ListedResults, Results
+from queueops.model.contracts import Handler, Push
+from queueops.model.encoding import decode_result
+from queueops.model.ids import check_id
+from queueops.model.retry import Retry
+from queueops.model.schedule import Schedule
+from queueops.redis import broker as brokers
+from queueops.results import waiting
+from queueops.results.handle import TaskStatus, get
+from queueops.results.types import ResultType
+from queueops.tasks import registry
+from queueops.tasks.class_based import RunClass, options_of, place_of, refuse_total, require, unique_of
+from queueops.tasks.context import Context
+from queueops.tasks.handlers import FunctionHandler
+from queueops.tasks.hooks import middlewares_of
+from queueops.tasks.task import Task
+
+
+class MapReduce(RunClass, abstract=True):
+    """Subclass it and give it ``map``, ``process`` and ``reduce``; ``push`` leaves it to workers.
+
+    ``map(*args)`` yields chunks: any number of any encodable values. ``process(chunk)`` is run for each by whichever
+    worker is free. ``reduce(results)`` gets their results in the order of the map, read as they are asked for;
+    ``len(results)`` is known, and ``self.dropped`` lists the numbers of the chunks without one. Each of the three may
+    be `async def`, and map an async generator.
+
+    ``retries``, ``retry``, ``retry_on`` and ``timeout`` (seconds) hold for the map, each chunk and the reduce;
+    ``chunk_retries``, ``reduce_timeout`` and so on say otherwise for one of them. ``max_parallel``: chunks of one task
+    at once; ``chunks_per_worker``: of those, in one worker process; None = no limit. ``on_chunk_failure``: "fail",
+    "drop", "drop:20" (up to 20) or "drop:5%". ``cron``: when it runs by itself, a line or a `Schedule`; not inherited.
+    """
+
+    max_parallel: ClassVar[int | None] = None
+    chunks_per_worker: ClassVar[int | None] = None
+    on_chunk_failure: ClassVar[str] = "fail"
+    chunk_retries: ClassVar[int | None] = None
+    chunk_retry: ClassVar[Retry | None] = None
+    chunk_timeout: ClassVar[float | None] = None
+    reduce_retries: ClassVar[int | None] = None
+    reduce_retry: ClassVar[Retry | None] = None
+    reduce_timeout: ClassVar[float | None] = None
+    dropped: Sequence[int] = ()
+
+    def map(
+        self, *args: Any, **kwargs: Any
+    ) -> Iterable[Any] | AsyncIterable[Any] | Awaitable[Iterable[Any] | AsyncIterable[Any]]:
+        """The chunks. By default one: the first argument."""
+        return args[:1]
+
+    @abstractmethod
+    def process(self, chunk: Any) -> Any:
+        """The result of one chunk. A class without its own is refused where it is defined."""
+
+    def reduce(self, results: Results) -> Any:
+        """The result of all."""
+        return None
+
+    @classmethod
+    def status(cls, task_id: str) -> TaskStatus | None:
+        """The task of this id now, in whichever pool it is, its chunks counted by state; None when it is gone."""
+        found = get(check_id(task_id))
+        return None if found is None else found.status()
+
+    @classmethod
+    def cancel(cls, task_id: str, reason: str = "", *, hard: bool = False) -> bool:
+        """Cancel the task of this id, in whichever pool it is, as its handle does; False when it is gone or has ended.
+
+        No further chunk begins, and no reduce; what runs is asked to stop, with `hard` it is interrupted.
+        """
+        found = get(check_id(task_id))
+        return found is not None and found.cancel(reason, hard=hard)
+
+    @classmethod
+    async def acancel(cls, task_id: str, reason: str = "", *, hard: bool = False) -> bool:
+        """The same for async code."""
+        return await waiting.in_thread(partial(cls.cancel, task_id, reason, hard=hard))
+
+    @classmethod
+    def _register(cls, name: str, schedule: Schedule | None) -> None:
+        require(cls, "process", "the result of one chunk", "def process(self, chunk): return ...")
+        chunk_options = ChunkOptions.of(cls, name)
+        handler = AsyncMapHandler(cls, name) if "map" in chunk_options.async_stages else MapHandler(cls, name)
+        handler.reduce = (
+            AsyncReduceHandler(handler) if "reduce" in chunk_options.async_stages else ReduceHandler(handler)
+        )
+        task = MapReduceTask(handler, options_of(cls), unique_of(cls), schedule)
+        task.chunk_options = chunk_options
+        handler.task = handler.reduce.task = cls.task = task
+        registry.register(handler, place_of(cls))
+        chunk_handler = AsyncChunkHandler if "process" in chunk_options.async_stages else ChunkHandler
+        registry.register(chunk_handler(cls, name), place_of(cls))
+
+
+class MapReduceTask(Task[Any, Any, Any]):
+    """The task of a MapReduce class: what is pushed knows its chunks' limits."""
+
+    chunk_options: ChunkOptions
+
+    def using(self, **options: Any) -> Task[Any, Any, Any]:
+        """The same task with other options, as for any task; it counts its chunks, so it has no `total`."""
+        refuse_total(options)
+        return super().using(**options)
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        """Map, process and reduce here and now, one chunk after the other."""
+        stages: Stages = self.handler.stages  # type: ignore[attr-defined]
+        is_async = self.chunk_options.async_stages
+        process = async_to_sync(stages.aprocess) if "process" in is_async else stages.process
+        if "map" in is_async:
+            results = [process(chunk) for chunk in async_to_sync(_listed)(stages, args, kwargs)]
+        else:
+            with stages.map(args, kwargs) as chunks:
+                results = [process(chunk) for chunk in chunks]
+        return async_to_sync(stages.areduce)(ListedResults(results)) if "reduce" in is_async else stages.reduce(results)
+
+    def _made(self, args: Sequence[Any], kwargs: dict[str, Any], *, after: bool = False) -> Push:
+        push = super()._made(args, kwargs, after=after)
+        push.kind = "mapreduce"
+        push.own = self._own_fields(push)
+        return push
+
+    def _own_fields(self, push: Push) -> tuple[tuple[str, str | int], ...]:
+        stages: Stages = self.handler.stages  # type: ignore[attr-defined]
+        stages.check(self.chunk_options.async_stages)
+        return self.chunk_options.fields(push)
+
+
+async def _listed(stages: Stages, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
+    """All chunks of an async map."""
+    async with stages.amap(args, kwargs) as chunks:
+        return [chunk async for chunk in chunks] if isinstance(chunks, AsyncIterable) else list(chunks)
+
+
+class MapHandler(FunctionHandler):
+    """Runs the map of a class; its reduce has a handler of its own."""
+
+    kind = "mapreduce"
+    reduce: ReduceHandler
+
+    def __init__(self, cls: type[MapReduce], name: str) -> None:
+        super().__init__(cls().map, name, tuple(cls.retry_on))
+        self.middleware = middlewares_of(cls.middleware)
+        self.cls = cls
+        self.stages = Stages(cls, name)
+
+    @cached_property
+    def result_type(self) -> ResultType:
+        """The type that ``reduce`` returns."""
+        return ResultType.of(self.cls.reduce, self.name)
+
+    def in_phase(self, phase: str) -> Handler:
+        """What runs this phase of a task."""
+        return self.reduce if phase == "reduce" else self
+
+    def run(self, context: Context) -> Any:
+        """Map, and answer the number of chunks."""
+        args, kwargs = self.plan.decode(context.lease.args)
+        with self.stages.map(args, kwargs) as chunks:
+            return write_chunks(brokers.get_broker(), context, self.name, chunks)
+
+
+class AsyncMapHandler(MapHandler):
+    """Runs a map that is a coroutine function or an async generator function."""
+
+    is_async = True
+
+    async def run(self, context: Context) -> Any:
+        """Map, and answer the number of chunks."""
+        args, kwargs = self.plan.decode(context.lease.args)
+        async with self.stages.amap(args, kwargs) as chunks:
+            return await awrite_chunks(brokers.get_broker(), context, self.name, chunks)
+
+
+class ReduceHandler:
+    """Runs the reduce of a class."""
+
+    kind = "mapreduce"
+    is_async = False
+
+    def __init__(self, map_handler: MapHandler) -> None:
+        self.name, self.retry_on, self.stages = map_handler.name, map_handler.retry_on, map_handler.stages
+        self.middleware = map_handler.middleware
+        self.task: Any = self
+
+    def run(self, context: Context) -> Any:
+        """The result of all chunks."""
+        results = self._results(context)
+        return self.stages.reduce(results, results.dropped)
+
+    def _results(self, context: Context) -> Results:
+        return Results(brokers.get_broker(), context.lease.pool, context.lease.id, self.name)
+
+
+class AsyncReduceHandler(ReduceHandler):
+    """Runs a reduce that is a coroutine function."""
+
+    is_async = True
+
+    async def run(self, context: Context) -> Any:
+        """The result of all chunks."""
+        results = await waiting.in_thread(partial(self._results, context))
+        return await self.stages.areduce(results, results.dropped)
+
+
+class ChunkHandler:
+    """Runs one chunk."""
+
+    kind = "chunk"
+    is_async = False
+
+    def __init__(self, cls: type[MapReduce], name: str) -> None:
+        self.name = name
+        self.task = cls.task
+        self.stages = Stages(cls, name)
+        self.retry_on = tuple(cls.retry_on)
+        self.middleware = middlewares_of(cls.middleware)
+
+    def run(self, context: Context) -> Any:
+        """The result of the chunk."""
+        return self.stages.process(decode_result(self.name, context.lease.args))
+
+
+class AsyncChunkHandler(ChunkHandler):
+    """Runs one chunk whose ``process`` is a coroutine function."""
+
+    is_async = True
+
+    async def run(self, context: Context) -> Any:
+        """The result of the chunk."""
+        return await self.stages.aprocess(decode_result(self.name, context.lease.args))

@@ -1,0 +1,97 @@
+"""The three methods of a map-reduce class as they are called: on an instance of their own, their dependencies given."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager
+from functools import cached_property
+from inspect import isasyncgen, isawaitable, isgenerator
+from typing import Any
+
+from queueops.errors import BadDependency
+from queueops.tasks.depends import Dependencies, aenter_all, enter_all
+from queueops.tasks.signature import Plan
+
+
+class Stages:
+    """What stands at a ``Depends`` of map, process or reduce is opened at each call, and closed when that has ended."""
+
+    def __init__(self, cls: type[Any], name: str) -> None:
+        self._cls = cls
+        self._name = name
+        self._checked = False
+
+    @contextmanager
+    def map(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Iterator[Any]:
+        """What the map gives; it is ended, and what it depends on closed, with the block."""
+        with ExitStack() as stack:
+            given = enter_all(self._map, stack)
+            chunks = self._cls().map(*args, **{**given, **kwargs})
+            if isgenerator(chunks):
+                stack.callback(chunks.close)
+            yield chunks
+
+    @asynccontextmanager
+    async def amap(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> AsyncIterator[Any]:
+        """The same of a ``map`` that is a coroutine function or an async generator function."""
+        async with AsyncExitStack() as stack:
+            given = await aenter_all(self._map, stack)
+            chunks = self._cls().map(*args, **{**given, **kwargs})
+            if isawaitable(chunks):
+                chunks = await chunks
+            if isasyncgen(chunks):
+                stack.push_async_callback(chunks.aclose)
+            elif isgenerator(chunks):
+                stack.callback(chunks.close)
+            yield chunks
+
+    def process(self, chunk: Any) -> Any:
+        """The result of one chunk."""
+        if not self._process:
+            return self._cls().process(chunk)
+        with ExitStack() as stack:
+            return self._cls().process(chunk, **enter_all(self._process, stack))
+
+    async def aprocess(self, chunk: Any) -> Any:
+        """The result of one chunk whose ``process`` is a coroutine function."""
+        async with AsyncExitStack() as stack:
+            return await self._cls().process(chunk, **await aenter_all(self._process, stack))
+
+    def reduce(self, results: Any, dropped: Sequence[int] = ()) -> Any:
+        """The result of all."""
+        instance = self._cls()
+        instance.dropped = dropped
+        with ExitStack() as stack:
+            return instance.reduce(results, **enter_all(self._reduce, stack))
+
+    async def areduce(self, results: Any, dropped: Sequence[int] = ()) -> Any:
+        """The result of all, of a ``reduce`` that is a coroutine function."""
+        instance = self._cls()
+        instance.dropped = dropped
+        async with AsyncExitStack() as stack:
+            return await instance.reduce(results, **await aenter_all(self._reduce, stack))
+
+    def check(self, async_stages: Collection[str]) -> None:
+        """Look at what the stages depend on, once. Raises BadDependency."""
+        if not self._checked:
+            for method, found in (("map", self._map), ("process", self._process), ("reduce", self._reduce)):
+                for depends in found.values():
+                    if depends.needs_loop() and method not in async_stages:
+                        reason = f'it is async, and only an "async def" {method} can wait for it.'
+                        raise BadDependency(dependency=repr(depends), name=f"{self._name}.{method}", reason=reason)
+            self._checked = True
+
+    @cached_property
+    def _map(self) -> Dependencies:
+        return self._needs("map")
+
+    @cached_property
+    def _process(self) -> Dependencies:
+        return self._needs("process")
+
+    @cached_property
+    def _reduce(self) -> Dependencies:
+        return self._needs("reduce")
+
+    def _needs(self, method: str) -> Dependencies:
+        return Plan(getattr(self._cls(), method), f"{self._name}.{method}").dependencies

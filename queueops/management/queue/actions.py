@@ -1,0 +1,177 @@
+"""The verbs on tasks: named by ids, or by a filter whose matches are counted and confirmed first."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import redirect_stdout
+from functools import partial
+from typing import Any
+
+from django.core.management.base import CommandError
+
+from queueops import control, inspect
+from queueops.control.dispatch import located, places
+from queueops.management.queue import audit
+from queueops.management.queue.formatting import printable
+from queueops.management.queue.queries import query_of
+from queueops.management.queue.report import report, streamed, summed
+from queueops.management.queue.selection import Found, matching
+from queueops.model.contracts import Row
+
+AHEAD = 10_000
+"""Of more tasks than this it is told how far it is, each time so many are done."""
+IRREVERSIBLE = ("discard",)
+"""Verbs that are asked about for one task, too."""
+DAY_S = 86_400
+MOST_LOOKED_AT = 20
+"""Of so many tasks it is told one by one what a verb does to others."""
+
+Verb = Callable[..., list[Row]]
+
+
+def retry(**given: Any) -> Iterator[str]:
+    """Run again."""
+    return _act("retry", partial(control.retry, everything=given["everything"]), given)
+
+
+def run_now(**given: Any) -> Iterator[str]:
+    """Make ready."""
+    return _act("run_now", control.run_now, given)
+
+
+def cancel(**given: Any) -> Iterator[str]:
+    """Cancel, with a reason; running code is asked to stop, or interrupted."""
+    return _act(
+        "interrupt" if given["hard"] else "cancel",
+        partial(control.cancel, reason=given["reason"], hard=given["hard"]),
+        given,
+    )
+
+
+def delete(**given: Any) -> Iterator[str]:
+    """Move to the trash."""
+    return _act("delete", control.delete, given)
+
+
+def restore(**given: Any) -> Iterator[str]:
+    """Bring back from the trash."""
+    return _act("restore", control.restore, given)
+
+
+def postpone(**given: Any) -> Iterator[str]:
+    """Let wait."""
+    return _act("postpone", partial(control.postpone, seconds=given["delay"]), given)
+
+
+def keep(**given: Any) -> Iterator[str]:
+    """Keep longer."""
+    return _act("keep", partial(control.keep, seconds=given["days"] * DAY_S), given)
+
+
+def prioritise(**given: Any) -> Iterator[str]:
+    """Change the priority."""
+    return _act("priority", partial(control.set_priority, priority=given["to"]), given)
+
+
+def move(**given: Any) -> Iterator[str]:
+    """Put into another lane."""
+    return _act("move", partial(control.move, lane=given["to"]), given)
+
+
+def release(**given: Any) -> Iterator[str]:
+    """Take from their workers."""
+    return _act("release", control.release, given)
+
+
+def requeue(**given: Any) -> Iterator[str]:
+    """Give another try."""
+    return _act("requeue", control.requeue, given)
+
+
+def reinstate(**given: Any) -> Iterator[str]:
+    """Take a cancel back."""
+    return _act("reinstate", control.reinstate, given)
+
+
+def discard(**given: Any) -> Iterator[str]:
+    """Throw away."""
+    return _act("discard", control.discard, given)
+
+
+def confirm(question: str) -> None:
+    """Ask, aside of what is printed; raises CommandError unless the answer is yes."""
+    try:
+        with redirect_stdout(sys.stderr):
+            answer = input(f"{question} [y/N] ")
+    except EOFError:
+        raise CommandError("No terminal can answer the question; add --yes.", returncode=2) from None
+    if answer.strip().lower() not in ("y", "yes"):
+        raise CommandError("Nothing was done.")
+
+
+def place_of(id: str, pool: str) -> str:
+    """The pool that holds a task; as it was given when none does."""
+    return next(iter(places([id], pool)), pool)
+
+
+def _act(verb: str, call: Verb, given: dict[str, Any]) -> Iterator[str]:
+    """Act on each task once, 500 a call, each of them recorded; yields the rows."""
+    found = _chosen(given)
+    if not given["yes"]:
+        told = _effects(verb, found)
+        if found.count > 1 or (found.count and verb in IRREVERSIBLE) or told:
+            tasks = f"{'' if found.exact else 'at most '}{found.count:,} {'tasks' if found.count > 1 else 'task'}"
+            confirm("\n".join((*told, f"{verb.replace('_', ' ').capitalize()} {tasks}?")))
+    facts = {"verb": verb, "filter": query_of(given).params(), "reason": given.get("reason", "")}
+    answers = _done(call, found, facts)
+    if found.rest is None:
+        return report([row for rows in answers for row in rows], as_json=given["as_json"])
+    return streamed(answers) if given["as_json"] else summed(answers)
+
+
+def _done(call: Verb, found: Found, facts: dict[str, Any]) -> Iterator[list[Row]]:
+    """The answers, call by call; of many tasks it is told aside how far it is."""
+    done = 0
+    for pool, ids in found.batches(control.MOST):
+        with audit.recorded(pool=pool, ids=ids, **facts) as act:
+            act.rows = call(act.ids, pool=pool, who=act.who, token=act.token)
+        yield list(act.rows)
+        done, before = done + len(ids), done
+        if found.count > AHEAD and done // AHEAD > before // AHEAD:
+            print(f"{done:,} of {found.count:,}", file=sys.stderr, flush=True)
+
+
+def _effects(verb: str, found: Found) -> tuple[str, ...]:
+    """What it does to other tasks; of more tasks than are looked at one by one, the rule."""
+    if verb not in inspect.REACHING or found.count > MOST_LOOKED_AT:
+        return (inspect.REACHING[verb],) if verb in inspect.REACHING else ()
+    tasks = (inspect.task(id, pool) for pool, ids in found.ahead.items() for id in ids)
+    told = [printable(text) for task in tasks if task is not None for text in inspect.effects(verb, task)]
+    return tuple(dict.fromkeys(told))
+
+
+def _chosen(given: dict[str, Any]) -> Found:
+    """The tasks as given, or all that match the filter now."""
+    query = query_of(given)
+    if given["ids"]:
+        if set(query.params()) - {"pool"}:
+            raise CommandError("Give ids, or a filter, not both.", returncode=2)
+        ids = list(dict.fromkeys(given["ids"]))
+        return Found(ahead=_placed(ids, query.pool), count=len(ids))
+    if not query.params():
+        raise CommandError("Which tasks? Give ids, or a filter such as --state failed.", returncode=2)
+    return matching(query)
+
+
+def _placed(ids: list[str], pool: str) -> dict[str, list[str]]:
+    """The ids by the pool that holds them. Ids that no pool holds are under an empty name, and are answered as gone."""
+    if pool:
+        return {pool: ids}
+    chosen: dict[str, list[str]] = {}
+    for start in range(0, len(ids), control.MOST):
+        for place, there in located(ids[start : start + control.MOST], "")[0].items():
+            chosen.setdefault(place, []).extend(there)
+    known = {id for there in chosen.values() for id in there}
+    lost = [id for id in ids if id not in known]
+    return chosen | ({"": lost} if lost else {})

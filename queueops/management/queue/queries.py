@@ -1,0 +1,150 @@
+"""The questions: status, list, show, why, tail. Each yields what is to be printed."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+from typing import Any
+
+from django.core.management.base import CommandError
+
+from queueops import inspect
+from queueops.errors import advice
+from queueops.inspect import ErrorRow, Finding, TaskQuery, TaskRow
+from queueops.inspect.query import FACETS
+from queueops.inspect.store import open_reader
+from queueops.management.queue.formatting import cell, moment, table, to_json
+from queueops.management.queue.task_view import shown_broken, shown_status, shown_task
+
+HEAD = ("ID", "STATE", "NAME", "POOL", "LANE", "FAILED", "SINCE", "ARGUMENTS", "ERROR")
+
+GUESSED, MOST_NEAR = ("name", "lane", "kind", "tag"), 10
+"""Filters whose values producers may choose, and how many known ones are named beside a wrong one."""
+ERRORS_HEAD = ("FINGERPRINT", "COUNT", "FAILED", "LAST", "TASK", "ERROR")
+
+
+def status(*, as_json: bool, **_: Any) -> Iterator[str]:
+    """The whole system."""
+    found = inspect.snapshot()
+    yield to_json(found) if as_json else shown_status(found)
+
+
+def list_tasks(*, as_json: bool, limit: int, after: str, **given: Any) -> Iterator[str]:
+    """A page of tasks."""
+    query = query_of(given)
+    page = inspect.tasks(query, after=after, limit=limit)
+    if not page.rows:
+        _know(given["pool"])
+    if as_json:
+        yield to_json(page)
+        return
+    yield from shown_broken(page.broken)
+    yield table(HEAD, map(_line, page.rows))
+    yield f"{len(page.rows)} of {'at most ' if len(query.params()) > 1 else ''}{page.total:,}"
+    if not page.rows and not after:
+        yield from _unknown(query)
+    if page.next:
+        yield f"{'The search stopped early; ' if page.partial else ''}go on with --after {page.next}"
+
+
+def show(*, id: str, pool: str, as_json: bool, **_: Any) -> Iterator[str]:
+    """One task."""
+    found = inspect.task(id, pool)
+    if found is None:
+        raise CommandError(f"There is no task {id!r}{f' in the pool {pool!r}' if pool else ''}.")
+    if not as_json:
+        yield from shown_broken(found.broken)
+    yield to_json(found) if as_json else shown_task(found)
+
+
+def explain(*, id: str, pool: str, as_json: bool, **_: Any) -> Iterator[str]:
+    """Why a task is not running; exit status 1 when there is none of this id."""
+    findings = inspect.why(id, pool)
+    if as_json:
+        yield to_json(findings)
+    for finding in () if as_json else findings:
+        value = f"  ({cell(finding.value, 200)})" if finding.value else ""
+        mend = f"\n    mend it: manage.py queue {command}" if (command := _command(finding, pool)) else ""
+        see = f"\n    see: manage.py queue tree {finding.target} --only open" if finding.place == "parts" else ""
+        yield f"{'ok ' if finding.ok else 'NO '} {cell(finding.text, 500)}{value}{mend}{see}"
+    if inspect.task(id, pool) is None:
+        raise SystemExit(1)
+
+
+def list_errors(*, as_json: bool, limit: int, **_: Any) -> Iterator[str]:
+    """The kinds of error, the one seen last first."""
+    rows = inspect.errors(limit)
+    yield from shown_broken(rows.broken, aside=as_json)
+    lines = ((row.fingerprint, row.count, row.failed, moment(row.last_ms), row.name, _title(row)) for row in rows)
+    yield to_json(rows) if as_json else table(ERRORS_HEAD, lines) if rows else "No error is known."
+
+
+def follow(*, pool: str, name: str, id: str, seconds: float | None, as_json: bool, **_: Any) -> Iterator[str]:
+    """Events as they come; in JSON one object a line."""
+    _know(pool)
+    try:
+        for event in inspect.tail(pool, seconds):
+            if (name and event.name != name) or (id and event.id != id):
+                continue
+            yield to_json(event) if as_json else _told(event)
+    except KeyboardInterrupt:
+        return
+
+
+def query_of(given: dict[str, Any]) -> TaskQuery:
+    """The filter that the options say."""
+    return TaskQuery.from_params({facet: given.get(facet, "") for facet in FACETS})
+
+
+def _know(pool: str) -> None:
+    """Fails when no pool has this name; an empty one means all."""
+    if pool and not (reader := open_reader()).knows(pool):
+        raise CommandError(f"There is no pool {pool!r}{advice(pool, reader.pools())}")
+
+
+def _unknown(query: TaskQuery) -> Iterator[str]:
+    """What of a filter that found nothing no task has, and what may have been meant."""
+    known = inspect.facets(TaskQuery(pool=query.pool))
+    for facet in GUESSED:
+        value, values = getattr(query, facet), [name for name, _ in known[facet]]
+        if value and value not in values and _is_nowhere(TaskQuery(**{"pool": query.pool, facet: value})):
+            near = difflib.get_close_matches(value, values, n=MOST_NEAR, cutoff=0.3) or values[:MOST_NEAR]
+            yield f"No task has the {facet} {value!r}{advice(value, near)}"
+
+
+def _is_nowhere(query: TaskQuery) -> bool:
+    """Whether surely no task is found: the facets name only the most frequent values."""
+    page = inspect.tasks(query, limit=1)
+    return not (page.rows or page.next)
+
+
+def _line(row: TaskRow) -> tuple[str, ...]:
+    failed = f"{row.attempt} of {row.retries + 1}" if row.is_claimed else ""
+    since = moment(row.entered_ms)
+    return row.id, row.state, row.name, row.pool, row.lane, failed, since, row.args, row.error
+
+
+def _title(row: ErrorRow) -> str:
+    return f"{row.type}: {row.message}" if row.message else row.type
+
+
+def _command(finding: Finding, pool: str) -> str:
+    """The subcommand that mends what was found, where there is one."""
+    if finding.ok:
+        return ""
+    if finding.verb == "resume_lane":
+        where, _, lane = finding.target.partition("/")
+        return f"resume {lane} --pool {where}"
+    if finding.verb in ("retry", "cancel", "run_now"):
+        return f"{finding.verb.replace('_', '-')} {finding.target}{f' --pool {pool}' if pool else ''}"
+    if finding.verb == "interrupt":
+        return f"cancel --hard {finding.target}{f' --pool {pool}' if pool else ''}"
+    return ""
+
+
+def _told(event: inspect.Event) -> str:
+    if event.before or event.after:
+        what = f"{event.before or 'new'} -> {event.after or 'gone'}"
+    else:
+        what = event.text or f"{event.done}{f' of {event.total}' if event.total else ''}"
+    return f"{moment(event.t)}  {event.pool}  {cell(event.id)}  {cell(event.name)}  {cell(what, 300)}"

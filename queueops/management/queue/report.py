@@ -1,0 +1,61 @@
+"""What became of each task of an action, as it is printed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from queueops.management.queue.formatting import table, to_json
+from queueops.model.contracts import Row
+
+SHOWN = 1000
+"""Of more than are looked up ahead only so many are told one by one, those that were refused."""
+LONGEST_REASON = 400
+"""A reason names other tasks and says what to do, so it is cut no sooner."""
+
+
+def report(rows: Sequence[Row], *, as_json: bool) -> Iterator[str]:
+    """What became of each task. Fails at its end when any was refused."""
+    if as_json:
+        yield to_json(rows)
+    elif rows:
+        yield _table(rows)
+        yield f"{sum(map(_is_done, rows)):,} of {len(rows):,} done"
+    else:
+        yield "No task matches."
+    if not all(map(_is_done, rows)):
+        raise SystemExit(1)
+
+
+def streamed(answers: Iterator[list[Row]]) -> Iterator[str]:
+    """All rows as one JSON list of many lines, not held in memory. Fails at its end when any was refused."""
+    is_first, refused = True, 0
+    for rows in answers:
+        yield f"{'[' if is_first else ','}{to_json(rows)[1:-1]}"
+        is_first, refused = False, refused + sum(not _is_done(row) for row in rows)
+    yield "]"
+    if refused:
+        raise SystemExit(1)
+
+
+def summed(answers: Iterator[list[Row]]) -> Iterator[str]:
+    """What was refused, and how many were done. Fails at its end when any was refused."""
+    shown: list[Row] = []
+    count = refused = 0
+    for rows in answers:
+        others = [row for row in rows if not _is_done(row)]
+        shown += others[: SHOWN - len(shown)]
+        count, refused = count + len(rows), refused + len(others)
+    if refused:
+        yield _table(shown)
+    yield f"{count - refused:,} of {count:,} done"
+    if refused:
+        raise SystemExit(1)
+
+
+def _table(rows: Sequence[Row]) -> str:
+    cells = ((row.id, row.word, row.state, row.detail) for row in rows)
+    return table(("ID", "ANSWER", "STATE", "REASON"), cells, widest=LONGEST_REASON)
+
+
+def _is_done(row: Row) -> bool:
+    return row.word in ("OK", "REPEAT")

@@ -1,0 +1,104 @@
+"""A task, and the whole system, on a screen."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+
+from queueops.inspect import Broken, LaneRow, PoolView, Snapshot, TaskDetail
+from queueops.inspect.spans import span
+from queueops.management.queue.formatting import moment, pairs, printable, table
+
+POOLS = ("POOL", "WAITING", "CHUNKS WAITING", "IN/S", "OUT/S", "FAILED", "WAIT P95", "RUN P95", "DRAINED IN", "WORKERS")
+
+
+def shown_broken(pools: Iterable[Broken], *, aside: bool = False) -> Iterator[str]:
+    """What could not be read; `aside`, where the answer itself has no place for it, on the other stream."""
+    for broken in pools:
+        line = f"DANGER: {printable(str(broken))}"
+        if aside:
+            print(line, file=sys.stderr)
+        else:
+            yield line
+
+
+def shown_task(task: TaskDetail) -> str:
+    """One task: its facts, arguments, result or error, attempts and log."""
+    facts = pairs(
+        (
+            ("id", task.id),
+            ("name", f"{task.name} ({task.kind})"),
+            ("state", f"{task.state} since {moment(task.entered_ms)}"),
+            ("reason", task.reason),
+            *_claimed(task),
+            ("created", moment(task.created_ms)),
+            ("due", moment(task.due_ms)),
+            ("begun", moment(task.begun_ms)),
+            ("ended", moment(task.ended_ms)),
+            ("kept or leased until", moment(task.deadline_ms)),
+            ("worker", task.worker),
+            ("progress", None if task.progress is None else _progress(task.progress, task.total)),
+            ("tags", ", ".join(task.tags)),
+            ("parent", task.parent),
+            ("can be", ", ".join(task.allowed)),
+        )
+    )
+    blocks = (("arguments", task.args_json), ("result", task.result_json), ("metadata", task.meta))
+    parts = [facts, *(_block(*block) for block in blocks)]
+    if task.error:
+        parts.append(_block("error", task.error.traceback or f"{task.error.type}: {task.error.message}"))
+    parts.append(_block("log", "\n".join(f"{moment(line.t)}  {line.kind}  {line.text}" for line in task.log)))
+    return "\n\n".join(part for part in parts if part)
+
+
+def _progress(done: float, total: float | None) -> str:
+    return f"{done:,.10g} of {total:,.10g}" if total else f"{done:,.10g} of ?"
+
+
+def _claimed(task: TaskDetail) -> tuple[tuple[str, object], ...]:
+    """Where it waits and how often it was tried; a chain and a group have parts instead."""
+    if not task.is_claimed:
+        ended = None if task.parts is None else f"{task.parts_ended:,} of {task.parts:,} have ended"
+        return ("pool", task.pool), ("parts", ended), ("when a part fails", task.on_failure)
+    return (
+        ("pool, lane", f"{task.pool}, {task.lane}"),
+        ("priority", task.priority),
+        ("attempts", f"{task.attempt} of {task.retries + 1} failed, starts lost: {task.crashes}"),
+    )
+
+
+def shown_status(found: Snapshot) -> str:
+    """The whole system: alarms, states, pools, lanes."""
+    alarms = "\n".join(f"{alarm.level.upper()}: {printable(alarm.text)}" for alarm in found.alarms)
+    states = pairs((state, f"{count:,}") for state, count in found.states.items() if count)
+    pools = table(POOLS, map(_pool, found.pools))
+    lanes = table(
+        ("LANE", "POOL", "READY", "ACTIVE", "LIMIT", "RATE", "PAUSED"),
+        map(_lane, found.lanes),
+    )
+    store = f"{found.redis.version}, {found.redis.used_memory / 2**20:.1f} MB, {found.redis.ops}/s"
+    watched = "counted now: no watchdog runs" if found.computed else "by the watchdog"
+    parts = (alarms, states or "no tasks", pools, lanes if found.lanes else "", f"{store} ({watched})")
+    return "\n\n".join(part for part in parts if part)
+
+
+def _pool(pool: PoolView) -> tuple[object, ...]:
+    drained = _ms(None if pool.drain_s is None else pool.drain_s * 1000)
+    rates = f"{pool.in_rate:.1f}", f"{pool.out_rate:.1f}", f"{pool.failure_rate:.1%}"
+    waiting = pool.states.get("pending", 0), pool.chunks_pending
+    return pool.name, *waiting, *rates, _ms(pool.wait_p95_ms), _ms(pool.run_p95_ms), drained, pool.workers
+
+
+def _lane(lane: LaneRow) -> tuple[object, ...]:
+    rate = None if lane.rate is None else f"{lane.rate:g}/s{' (used up)' if lane.spent else ''}"
+    return lane.lane, lane.pool, lane.ready, lane.active, lane.limit, rate, "paused" if lane.paused else ""
+
+
+def _block(title: str, text: str) -> str:
+    if not text:
+        return ""
+    return f"{title}:\n" + "\n".join(f"  {line}" for line in printable(text, lines=True).splitlines())
+
+
+def _ms(value: float | None) -> str:
+    return "-" if value is None else span(value)

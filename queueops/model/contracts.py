@@ -1,0 +1,382 @@
+"""The contracts between the engine's parts, and the plain data that crosses them.
+
+A task is data at every stage, never an executable object. The broker executes nothing, the worker stores
+nothing, the storage knows no execution logic; they meet only through what is declared here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Protocol
+
+import msgspec
+
+from queueops.model.endings import Ended
+from queueops.model.leases import DEFAULT_LANE as DEFAULT_LANE
+from queueops.model.leases import Lease as Lease
+from queueops.model.outbox_messages import Command as Command
+from queueops.model.outbox_messages import Posted as Posted
+from queueops.model.outbox_messages import Told as Told
+
+if TYPE_CHECKING:
+    from queueops.model.records import Record
+
+
+class Conflict(StrEnum):
+    """What a push does when its id belongs to a task that has not ended yet (an ended one is always run again).
+
+    NEW says that the id was made for this push alone: a task that has it is this very push, come before.
+    """
+
+    NEW = "new"
+    IGNORE = "ignore"
+    REJECT = "reject"
+    REPLACE = "replace"
+    REPLACE_POSTPONED = "replace_postponed"
+    RUN_AFTER = "run_after"
+
+
+class Push(msgspec.Struct, kw_only=True):
+    """A task to be created. Times are in milliseconds; ``args`` is encoded JSON, empty when there are none.
+
+    ``own`` are fields of the record that only the task's kind knows.
+    """
+
+    id: str
+    name: str
+    kind: str = "task"
+    pool: str = "default"
+    lane: str = DEFAULT_LANE
+    priority: int = 0
+    args: bytes = b""
+    due: int | None = None
+    delay_ms: int | None = None
+    retries: int = 0
+    retry: str = ""
+    timeout_ms: int | None = None
+    tags: tuple[str, ...] = ()
+    keep_ms: int | None = None
+    root: str = ""
+    parent_id: str = ""
+    parent_uid: int = 0
+    parent_pool: str = ""
+    trace: str = ""
+    meta: bytes = b""
+    own: tuple[tuple[str, str | int], ...] = ()
+    conflict: Conflict = Conflict.IGNORE
+    token: str = ""
+
+
+class LeaseRef(msgspec.Struct, frozen=True):
+    """The lease of a running task. What is pushed under it is refused once it is no longer current."""
+
+    pool: str
+    id: str
+    fence: int
+
+
+class Pushed(msgspec.Struct, frozen=True):
+    """The answer to one push: OK (created), REPEAT (this very push came before), EXISTS, REPLACED or AFTER.
+
+    ``created_ms`` is the broker's time of an OK, 0 with the other words.
+    """
+
+    id: str
+    uid: int
+    word: str
+    created_ms: int = 0
+
+
+class Node(msgspec.Struct):
+    """One task of a composite's tree, which is given from the root down.
+
+    ``parent`` is the place of its parent in that list, -1 for the root; ``order`` its place among its siblings.
+    """
+
+    push: Push
+    parent: int = -1
+    order: int = 0
+
+
+class Outcome(StrEnum):
+    """How a lease ends. RELEASE and UNKNOWN cost the task nothing; CRASH counts apart from attempts."""
+
+    SUCCESS = "success"
+    ERROR = "error"
+    TIMEOUT = "timeout"
+    RESTART = "restart"
+    RELEASE = "release"
+    UNKNOWN = "unknown"
+    CANCEL = "cancel"
+    CRASH = "crash"
+    QUARANTINE = "quarantine"
+
+
+class Settlement(msgspec.Struct):
+    """The end of one lease.
+
+    ``value`` is the encoded result (SUCCESS), the encoded error (ERROR, TIMEOUT, CRASH) or a reason in words.
+    ``delay_ms`` is the back-off before the next attempt; -1 says that there is to be none. Of a CRASH that does not
+    count against the task it is -n, where n is how often that was so. ``counted`` makes a RESTART cost an attempt.
+    """
+
+    id: str
+    fence: int
+    outcome: Outcome
+    value: bytes = b""
+    delay_ms: int = 0
+    fingerprint: str = ""
+    title: str = ""
+    counted: bool = False
+
+
+class Exchange(msgspec.Struct):
+    """What one round trip brought: new leases, a word for each settlement, and when to come again.
+
+    ``lost`` are the extended leases that are no longer ours, ``cancels`` those whose cancellation was asked for,
+    ``hard`` those of them that are to be interrupted, ``ended`` the composites that this round trip ended,
+    ``sleep_ms`` the time until the agenda has something for this pool, ``ready`` whether more could be claimed now;
+    ``commands`` were taken; ``now_ms`` is the broker's own time.
+    """
+
+    leases: list[Lease]
+    settled: list[str]
+    lost: list[str]
+    cancels: list[tuple[str, str]]
+    sleep_ms: int
+    ready: bool
+    commands: list[Command] = []
+    now_ms: int = 0
+    hard: list[str] = []
+    ended: list[Ended] = []
+
+
+class Extend(msgspec.Struct):
+    """Keep a lease. ``left_ms`` caps it at the task's own time limit; -1 means that there is none."""
+
+    id: str
+    fence: int
+    left_ms: int = -1
+
+
+class TickReport(msgspec.Struct):
+    """What one tick did: entries of the agenda acted on, by what became of them, and the time to the next one."""
+
+    acted: dict[str, int]
+    sleep_ms: int
+
+
+class Row(msgspec.Struct, frozen=True):
+    """The answer to an operator's action on one task: OK, REPEAT, REFUSED, GONE or STALE, and its state now.
+
+    A REPEAT without a detail was done by this action before, whose answer was lost; others say how it was so already.
+    """
+
+    id: str
+    word: str
+    state: str
+    detail: str = ""
+
+
+class ChunkRow(msgspec.Struct, frozen=True):
+    """One chunk of a map-reduce task: its number, its state ('' = gone) and the fields that were asked for."""
+
+    number: int
+    state: str
+    fields: dict[str, bytes | None]
+
+
+class ChunkAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """What mending chunks did: how many changed, how many of a whole state are left, the task's state ('' = gone), the
+    state of each refused one by its number ('' = gone), and how many of a whole state kept their data, because it has
+    no fields or would be too long.
+    """
+
+    changed: int
+    left: int
+    state: str
+    refused: dict[int, str]
+    unfit: int = 0
+
+
+class Pushes(Protocol):
+    """Batches of tasks for one pool, of which more than one may be under way."""
+
+    def send(self, pushes: Sequence[Push]) -> None:
+        """Send one batch."""
+
+    def receive(self) -> list[Pushed]:
+        """What became of the oldest one under way; raises BrokerUnavailable, StoreFull or NotDurable."""
+
+    def close(self) -> None:
+        """Hang up; what is under way may still arrive."""
+
+
+class Producer(Protocol):
+    """What creates tasks."""
+
+    def push(self, pushes: Sequence[Push], *, durable: bool = False, under: LeaseRef | None = None) -> list[Pushed]:
+        """Create tasks, all of one call in the order given; raises BrokerUnavailable, StoreFull or NotDurable.
+
+        DurabilityUnsupported is raised before anything is written.
+
+        ``under`` is the lease of the task that pushes. Raises LeaseLost, and creates nothing, when it has ended.
+        """
+
+    def pushes(self, pool: str, *, durable: bool = False, under: LeaseRef | None = None) -> Pushes:
+        """The same for many batches to one pool, of which the next may be sent before the last is answered."""
+
+    def plant(self, nodes: Sequence[Node], *, durable: bool = False, under: LeaseRef | None = None) -> Pushed:
+        """Create the tree of a composite and start it, or nothing; the same errors, and PartInUse, PlantingLost."""
+
+
+class Exchanges(Protocol):
+    """A worker's round trips with one pool, of which more than one may be under way. After an error it is closed."""
+
+    def send(
+        self,
+        *,
+        settle: Sequence[Settlement] = (),
+        extend: Sequence[Extend] = (),
+        want: int = 0,
+        idle: bool = False,
+        metrics: Mapping[str, int] | None = None,
+        take: int = -1,
+    ) -> None:
+        """Send one exchange; raises BrokerUnavailable or StoreFull."""
+
+    def receive(self) -> Exchange:
+        """The reply of the oldest one that is under way; raises BrokerUnavailable or StoreFull."""
+
+    def close(self) -> None:
+        """Hang up."""
+
+
+class Broker(Producer, Protocol):
+    """What hands tasks to workers and takes their outcomes. It executes nothing.
+
+    It is ``spread`` when pools may be on several servers, of which one may not answer while others do.
+    """
+
+    @property
+    def spread(self) -> bool:
+        """Whether pools may be on several servers."""
+
+    def exchange(
+        self,
+        pool: str,
+        worker: str,
+        *,
+        settle: Sequence[Settlement] = (),
+        extend: Sequence[Extend] = (),
+        want: int = 0,
+        idle: bool = False,
+        metrics: Mapping[str, int] | None = None,
+        take: int = -1,
+    ) -> Exchange:
+        """Settle, renew, promote what is due and claim up to ``want`` tasks in one round trip.
+
+        Takes the commands that this means for other pools, and ``take`` others; with -1 none at all.
+        """
+
+    def post(self, pool: str, *, told: Sequence[Told] = (), apply: Sequence[Command] = (), take: int = -1) -> Posted:
+        """Say how commands of this pool went, apply those for its tasks, take others as `exchange` does."""
+
+    def declare_lanes(self, pool: str) -> None:
+        """Before the first claim: give the lanes of the settings their limits, unless an operator has set some."""
+
+    def exchanges(self, pool: str, worker: str) -> Exchanges:
+        """The same, for a worker that sends one while another is under way."""
+
+    def note(
+        self,
+        pool: str,
+        task_id: str,
+        fence: int,
+        *,
+        done: float | None = None,
+        total: float | None = None,
+        line: bytes = b"",
+        number: int = 0,
+    ) -> str:
+        """Record progress or a log line under the fence; answers OK, STALE or GONE.
+
+        A line of a lease that comes again with its ``number`` is not written twice.
+        """
+
+    def advance(self, pool: str, task_id: str, fence: int, done: float, total: float | None = None) -> str:
+        """Record the progress of a part of a composite, which counts it; answers OK, STALE or GONE."""
+
+    def recover(
+        self, pool: str, worker: str, running: Mapping[str, Settlement], keep: Collection[tuple[str, int]] = ()
+    ) -> int:
+        """Take back the leases of a worker: those in ``running`` as judged, the others free of charge.
+
+        ``keep`` are (id, fence) that a living worker does hold: it lost a reply, and with it leases it doesn't know.
+        """
+
+    def beat(self, pool: str, worker: str, fields: Mapping[str, str | int | bytes]) -> None:
+        """Say that the worker is alive, and what it is doing."""
+
+    def leave(self, pool: str, worker: str) -> None:
+        """Remove the worker from the registry at its orderly end."""
+
+
+class Storage(Protocol):
+    """What remembers tasks. It knows no execution logic."""
+
+    def record(self, pool: str, task_id: str) -> Record | None:
+        """The record of a task, or None when there is none."""
+
+    def retry_policy(self, pool: str, task_id: str) -> tuple[str, int]:
+        """How a task, or a chunk, is retried, and how many of its attempts have failed."""
+
+    def log(self, pool: str, task_id: str) -> list[bytes]:
+        """The lines of a task's log, at most the last 100, oldest first: JSON documents."""
+
+    def find(self, task_id: str) -> tuple[str, Record] | None:
+        """The pool that holds this id, and its record."""
+
+    def last(self, pool: str, task_id: str) -> Record | None:
+        """The generation before the present one, kept for a while when a caller waited for its end."""
+
+    def wait(self, pool: str, task_id: str, uid: int = 0, *, after: bool = False) -> str:
+        """Ask to be told of the end of a generation (0: any), or of the one after it.
+
+        Answers the state now, an empty string when there is no such task, or `superseded`.
+        """
+
+
+class Handler(Protocol):
+    """What runs a task of one name; kinds register their own."""
+
+    name: str
+    kind: str
+    is_async: bool
+
+    def run(self, context: Any) -> Any:
+        """Run the task in ``context`` and return its result (a coroutine when ``is_async``)."""
+
+
+class TaskExecutor(Protocol):
+    """What runs a lease through middlewares and its handler, and says how it ended. It stores nothing."""
+
+    def execute(self, lease: Lease) -> Settlement:
+        """Run the task and return its settlement; never raises for what the task did."""
+
+
+class Waker(Protocol):
+    """A blocking wait for wake-up tokens, on a connection of its own."""
+
+    def fileno(self) -> int:
+        """The descriptor to select on."""
+
+    def read(self) -> Iterable[str | Lease]:
+        """The tokens that came: ``work``, ``commands``, ``cancel <id>``, ``quiet``, ``stop``, or the work itself."""
+
+    def arm(self) -> None:
+        """Wait for the next ones, after a ``read``: nothing that came in between is lost."""
+
+    def close(self) -> None:
+        """Hang up."""

@@ -1,0 +1,180 @@
+"""Arguments and results as JSON, the only form in which they are stored.
+
+Datetimes, dates, times, durations, UUIDs, decimals, enums, data classes, msgspec Structs, bytes and sets are encoded by
+msgspec; paths and IP addresses are texts, models of pydantic are dumped. A model instance of Django and everything else
+is refused, with advice. No arguments at all, and None as a result, are empty bytes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+from django.db import models
+from django.utils.functional import Promise
+
+from queueops import conf
+from queueops.errors import NotDecodable, NotEncodable, PayloadTooLarge
+from queueops.model.text_types import TEXT_TYPES
+
+Arguments = tuple[list[Any], dict[str, Any]]
+
+_GENERAL = "Use what JSON has, dates, UUIDs, decimals, enums, data classes or msgspec Structs."
+_PLAIN: tuple[Callable[[Any], Any], ...] = (str.__str__, int.__int__, float.__float__)
+
+
+def encode_arguments(name: str, args: Sequence[Any], kwargs: Mapping[str, Any], names: Sequence[str] = ()) -> bytes:
+    """The arguments of one call of the task `name` as JSON `[[...],{...}]`, or empty bytes when there are none.
+
+    `names` are those of the positional parameters, for the message. Raises NotEncodable and PayloadTooLarge.
+    """
+    if not args and not kwargs:
+        return b""
+    try:
+        data = _encode((args, kwargs))
+    except Exception as error:  # of whatever an argument's own code raises while it is encoded
+        raise _explain("arguments", name, _labelled(args, kwargs, names), error) from error
+    if b"null" in data:
+        _refuse_infinite("arguments", name, _labelled(args, kwargs, names))
+    if len(data) > conf.current().payload_limit:
+        raise PayloadTooLarge(what="arguments", name=name, size=len(data), limit=conf.current().payload_limit)
+    return data
+
+
+def encode_result(name: str, value: Any, what: str = "result", label: str = "it") -> bytes:
+    """What the task `name` returned as JSON, or empty bytes for None. Raises NotEncodable and PayloadTooLarge.
+
+    `what` and `label` name the value in their messages.
+    """
+    if value is None:
+        return b""
+    try:
+        data = _encode(value)
+    except Exception as error:  # of whatever the result's own code raises while it is encoded
+        raise _explain(what, name, [(label, value)], error) from error
+    if b"null" in data:
+        _refuse_infinite(what, name, [(label, value)])
+    if len(data) > conf.current().payload_limit:
+        raise PayloadTooLarge(what=what, name=name, size=len(data), limit=conf.current().payload_limit)
+    return data
+
+
+def decode_arguments(name: str, data: bytes) -> Arguments:
+    """The positional and named arguments as plain JSON values. Raises NotDecodable."""
+    if not data:
+        return [], {}
+    try:
+        return _decode_arguments(data)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise NotDecodable(what="arguments", name=name, reason=str(error)) from error
+
+
+def decode_result(name: str, data: bytes) -> Any:
+    """A stored result as plain JSON values. Raises NotDecodable."""
+    if not data:
+        return None
+    try:
+        return msgspec.json.decode(data)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise NotDecodable(what="result", name=name, reason=str(error)) from error
+
+
+def with_article(word: str) -> str:
+    """A noun as it stands in a sentence."""
+    return f"{'an' if word[:1].lower() in 'aeio' else 'a'} {word}"
+
+
+class _Unfit(TypeError):
+    """A value that has no JSON form; the text is the advice."""
+
+
+def plain(value: Any) -> Any:
+    """What msgspec does not know by itself."""
+    if isinstance(value, Promise):
+        return str.__str__(str(value))
+    for kind, convert in zip((str, int, float), _PLAIN, strict=True):
+        if isinstance(value, kind):
+            return convert(value)
+    if isinstance(value, TEXT_TYPES):
+        return str(value)
+    if callable(dump := getattr(value, "model_dump", None)):  # pydantic
+        return dump(mode="json")
+    raise _Unfit(_advice(value))
+
+
+def _advice(value: Any) -> str:
+    if isinstance(value, models.Model):
+        return "Pass its primary key (.pk), and load it from the database inside the task."
+    if isinstance(value, (models.QuerySet, models.Manager)):
+        return "Pass a list of primary keys, and query inside the task."
+    if isinstance(value, (range, Iterator)) or hasattr(value, "__next__"):
+        return "Pass a list."
+    if isinstance(value, tuple):  # as a value it is a list
+        return "Its keys must be texts or numbers."
+    if callable(value):
+        return "Pass its name, and look it up inside the task."
+    return _GENERAL
+
+
+_encode = msgspec.json.Encoder(enc_hook=plain).encode
+_decode_arguments = msgspec.json.Decoder(tuple[list[Any], dict[str, Any]]).decode
+
+Labelled = Sequence[tuple[str, Any]]
+
+
+def _labelled(args: Sequence[Any], kwargs: Mapping[str, Any], names: Sequence[str]) -> Labelled:
+    numbered = [(names[i] if i < len(names) else f"argument {i + 1}", value) for i, value in enumerate(args)]
+    return [*numbered, *kwargs.items()]
+
+
+def _explain(what: str, name: str, values: Labelled, error: Exception) -> NotEncodable:
+    for label, value in values:
+        if (found := _culprit(label, value)) is not None:
+            path, culprit, cause = found
+            advice = str(cause) if isinstance(cause, _Unfit) else _advice_about(cause)
+            return NotEncodable(
+                what=what, name=name, path=path, type=with_article(type(culprit).__qualname__), advice=advice
+            )
+    return NotEncodable(what=what, name=name, path="the whole", type="no JSON", advice=str(error))
+
+
+def _advice_about(cause: Exception) -> str:
+    if isinstance(cause, RecursionError):
+        return "It contains itself, or is nested too deeply."
+    if isinstance(cause, UnicodeEncodeError):
+        return "It is not valid Unicode (a lone surrogate)."
+    return f"{cause}."
+
+
+def _culprit(label: str, value: Any) -> tuple[str, Any, Exception] | None:
+    """The innermost value that cannot be encoded, with its path."""
+    try:
+        _encode(value)
+    except Exception as error:  # the same again: the value's own code
+        if not isinstance(error, RecursionError):
+            for path, inner in _inside(label, value):
+                if (found := _culprit(path, inner)) is not None:
+                    return found
+        return label, value, error
+    return None
+
+
+def _inside(label: str, value: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, dict):
+        yield from ((f"{label}[{key!r}]", inner) for key, inner in value.items())
+    elif isinstance(value, (list, tuple, set, frozenset)):
+        yield from ((f"{label}[{number}]", inner) for number, inner in enumerate(value))
+
+
+def _refuse_infinite(what: str, name: str, values: Labelled) -> None:
+    """JSON has no NaN and no infinity; msgspec would write null, which is another value."""
+    waiting = list(values)
+    while waiting:
+        label, value = waiting.pop()
+        if isinstance(value, float) and not math.isfinite(value):
+            raise NotEncodable(
+                what=what, name=name, path=label, type=f"a float ({value})", advice="Use None, or a text."
+            )
+        waiting.extend(_inside(label, value))

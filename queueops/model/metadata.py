@@ -1,0 +1,48 @@
+"""Metadata of a task: a small dict that the producer gives to a push, and that its children inherit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from queueops.errors import BadOption, PayloadTooLarge
+from queueops.model.encoding import encode_result
+
+META_LIMIT = 4096
+"""Bytes of JSON: each child has a copy."""
+_EXPECTED = 'a dict whose keys are texts, such as {"tenant": 7}'
+
+
+def encode_meta(value: Any) -> bytes:
+    """Metadata as it is stored; empty bytes for none. Raises BadOption, NotEncodable and PayloadTooLarge."""
+    if not value and (value is None or isinstance(value, Mapping)):
+        return b""
+    if not isinstance(value, Mapping) or not all(isinstance(key, str) and key for key in value):
+        raise BadOption(name="meta", value=value, expected=_EXPECTED)
+    return _bounded(encode_result("a push", dict(value), "metadata", label="meta"))
+
+
+def decode_meta(data: bytes) -> dict[str, Any]:
+    """Stored metadata; empty for what is not metadata, such as the alias that a backend of django.tasks writes."""
+    if not data.startswith(b"{"):
+        return {}
+    try:
+        found: dict[str, Any] = msgspec.json.decode(data, type=dict[str, Any])
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return {}
+    return found
+
+
+def merged(inherited: bytes, own: bytes) -> bytes:
+    """What a child has: the metadata that it inherits, and its own. Raises PayloadTooLarge."""
+    if not own or not inherited:
+        return own or (inherited if inherited.startswith(b"{") else b"")
+    return _bounded(msgspec.json.encode(decode_meta(inherited) | decode_meta(own)))
+
+
+def _bounded(data: bytes) -> bytes:
+    if len(data) > META_LIMIT:
+        raise PayloadTooLarge(what="metadata", name="a push", size=len(data), limit=META_LIMIT)
+    return data

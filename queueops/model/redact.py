@@ -1,0 +1,165 @@
+"""Redactor: hides secrets in data and in text before they are shown, logged or kept for display.
+
+In data, the value of a key hides whose name contains one of the patterns, in any case: `token` hides `Api-Token`, and
+`api_key` hides `apikey` and `API-Key`. A pattern between underscores is a whole part of a name: `_pass_` hides `pass`,
+`db_pass` and `dbPass`, and not `passed` or `bypass`. In text, the same holds for `key=value`, `"key": value`,
+`("key", "value")` and `--key value`. Credentials in URLs, tokens behind `Bearer` and private keys hide whatever the
+patterns are.
+
+Each text is read in one pass: the time is proportional to its length, whatever it says.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from queueops.model.redact_text import MASK as MASK
+from queueops.model.redact_text import Words, mask_text
+
+PATTERNS = (
+    "password", "passwd", "passphrase", "pwd", "secret", "token", "api_key", "access_key", "private_key",
+    "credential", "authorization", "cookie", "session_id", "signature", "_pass_",
+    "_pw_",
+)  # fmt: skip
+"""What the setting REDACT is by default."""
+HIDDEN = "[hidden]"
+DEEPEST = 40  # nesting that is still looked at; what lies deeper is masked whole
+ELLIPSIS = "…"
+NAMES, VALUES = ("name", "key", "field", "header"), ("value", "data")
+"""Keys of an object that stands for one pair: `{"name": "password", "value": "x"}`."""
+
+
+class Redactor:
+    """Hides values by the names of their keys, and secrets in texts."""
+
+    def __init__(self, patterns: Iterable[str]) -> None:
+        self._words = Words(patterns)
+
+    def hides(self, key: object) -> bool:
+        """Whether a value under this key must not be seen."""
+        return self._words.found_in(str(key))
+
+    def value(self, value: Any, depth: int = 0) -> Any:
+        """The same structure, with secrets masked."""
+        if isinstance(value, str):
+            return mask_text(value, self._words)
+        if depth > DEEPEST and isinstance(value, dict | list):
+            return MASK
+        if isinstance(value, dict):
+            return self._object(value, depth)
+        return self._list(value, depth) if isinstance(value, list) else value
+
+    def arguments(self, value: Any, parameters: Sequence[str] = ()) -> Any:
+        """Encoded arguments `[[...], {...}]`; `parameters` names the positional ones, where they are known."""
+        if not (isinstance(value, list) and len(value) == 2 and isinstance(value[0], list)):
+            return self.value(value)
+        positional = [
+            MASK if index < len(parameters) and self.hides(parameters[index]) else item
+            for index, item in enumerate(self._list(value[0], 0))
+        ]
+        return [positional, self.value(value[1])]
+
+    def text(self, text: str) -> str:
+        """Free text with its secrets masked."""
+        return mask_text(text, self._words)
+
+    def words_of_task(self, text: str) -> str:
+        """What a task's own code has said: a log line, a reason. It may quote any value."""
+        return self.text(text)
+
+    def message(self, text: str) -> str:
+        """The message of an error."""
+        return self.text(text)
+
+    def traceback(self, text: str) -> str:
+        """A traceback."""
+        return self.text(text)
+
+    def document(self, data: bytes, parameters: Sequence[str] | None = None) -> str:
+        """JSON bytes as readable, masked text; arguments when `parameters` is given. What cannot be decoded is said."""
+        hide: Callable[[Any], Any] = self.value if parameters is None else lambda v: self.arguments(v, parameters)
+        try:
+            return json.dumps(hide(json.loads(data)), ensure_ascii=False, indent=2)
+        except (ValueError, RecursionError):
+            return self.text(readable(data))
+
+    def call(self, data: bytes, parameters: Sequence[str] = (), limit: int = 120) -> str:
+        """Encoded arguments as a short call: `42, template='bye'`."""
+        try:
+            positional, named = self.arguments(json.loads(data), parameters)
+            parts = [_short(item) for item in positional] + [f"{key}={_short(item)}" for key, item in named.items()]
+        except (ValueError, TypeError, AttributeError, RecursionError):
+            return cut(self.text(readable(data)), limit)
+        return cut(", ".join(parts), limit)
+
+    def _object(self, value: dict[Any, Any], depth: int) -> dict[Any, Any]:
+        names_secret = any(isinstance(value.get(name), str) and self.hides(value[name]) for name in NAMES)
+        return {
+            self.value(key): MASK
+            if self.hides(key) or (names_secret and str(key).lower() in VALUES)
+            else self.value(item, depth + 1)
+            for key, item in value.items()
+        }
+
+    def _list(self, value: list[Any], depth: int) -> list[Any]:
+        """A pair `["password", "x"]`, or a command line, hides what stands behind the name."""
+        made, is_secret = [], False
+        for item in value:
+            made.append(MASK if is_secret else self.value(item, depth + 1))
+            names = isinstance(item, str) and (len(value) == 2 or item.startswith("-")) and "=" not in item
+            is_secret = names and not is_secret and self.hides(item)
+        return made
+
+
+DEFAULT = Redactor(PATTERNS)
+
+
+class Concealer(Redactor):
+    """For a person who may not see arguments: of errors type and place remain, of other texts nothing."""
+
+    def words_of_task(self, text: str) -> str:
+        """Nothing but that there is something."""
+        return HIDDEN if text else ""
+
+    def message(self, text: str) -> str:
+        """Nothing: the type of the error is shown beside it."""
+        return ""
+
+    def traceback(self, text: str) -> str:
+        """File, line and function of each frame."""
+        return "\n".join(line for line in text.splitlines() if _FRAME.fullmatch(line) or line in _BETWEEN)
+
+    def document(self, data: bytes, parameters: Sequence[str] | None = None) -> str:
+        """Nothing."""
+        return ""
+
+    def call(self, data: bytes, parameters: Sequence[str] = (), limit: int = 120) -> str:
+        """Nothing."""
+        return ""
+
+
+_FRAME = re.compile(r' *(?:\|  *)?File "[\w./\\:<>@+ -]{1,300}", line \d{1,9}(?:, in [\w.<>]{1,200})?')
+_BETWEEN = frozenset(
+    {
+        "Traceback (most recent call last):",
+        "The above exception was the direct cause of the following exception:",
+        "During handling of the above exception, another exception occurred:",
+    }
+)
+
+
+def readable(data: bytes) -> str:
+    """Any bytes as text: what is not UTF-8 is written as its hexadecimal codes."""
+    return data.decode("utf-8", "backslashreplace")
+
+
+def cut(text: str, limit: int) -> str:
+    """At most `limit` characters, an ellipsis where more was."""
+    return text if len(text) <= limit else text[: limit - 1] + ELLIPSIS
+
+
+def _short(value: Any) -> str:
+    return MASK if value == MASK else json.dumps(value, ensure_ascii=False)

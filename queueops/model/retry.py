@@ -1,0 +1,69 @@
+"""How long a task waits before its next attempt."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import lru_cache
+
+from queueops.errors import BadOption
+from queueops.model.durations import to_ms
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """The back-off: the first delay, what each next one is multiplied by, their limit, and the share of chance in them.
+
+    `delay` and `max_delay` are seconds or a `timedelta`. With `jitter=0.1` a delay of 60 s becomes 54 to 66 s, so that
+    tasks which failed together do not come back together; 0 is none, 1 the most. How often is the task's `retries`.
+    """
+
+    delay: float | timedelta = 60
+    backoff: float = 2
+    max_delay: float | timedelta = 3600
+    jitter: float = 0.1
+
+    def __post_init__(self) -> None:
+        to_ms("delay", self.delay)
+        to_ms("max_delay", self.max_delay)
+        if not _is_number(self.backoff) or not 1 <= self.backoff <= 1000:
+            raise BadOption(name="backoff", value=self.backoff, expected="a number from 1 to 1000")
+        if not _is_number(self.jitter) or not 0 <= self.jitter <= 1:
+            raise BadOption(name="jitter", value=self.jitter, expected="a number from 0 to 1")
+
+    def delay_ms(self, attempt: int, chance: Callable[[], float] = random.random) -> int:
+        """The delay after the attempt with this number (from 1) has failed; `chance` gives numbers from 0 to 1."""
+        first, most = to_ms("delay", self.delay), to_ms("max_delay", self.max_delay)
+        try:
+            plain = min(float(most), first * float(self.backoff) ** (attempt - 1))
+        except OverflowError:
+            plain = float(most)
+        return max(0, round(min(float(most), plain * (1 + self.jitter * (2 * chance() - 1)))))
+
+    def text(self) -> str:
+        """The policy as it is stored in the record; empty for the default one."""
+        return "" if self == DEFAULT else self.explicit()
+
+    def explicit(self) -> str:
+        """The same, for the default one too."""
+        first, most = to_ms("delay", self.delay), to_ms("max_delay", self.max_delay)
+        return f"{first}:{self.backoff:g}:{most}:{self.jitter:g}"
+
+
+@lru_cache(maxsize=1024)
+def parse(text: str) -> Retry:
+    """The policy that `text()` stored; the default one when the text is empty or cannot be read."""
+    try:
+        first, backoff, most, jitter = text.split(":")
+        return Retry(int(first) / 1000, float(backoff), int(most) / 1000, float(jitter))
+    except ValueError:  # BadOption is one too: a record that was edited by hand must not stop a worker
+        return DEFAULT
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+DEFAULT = Retry()

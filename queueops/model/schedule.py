@@ -1,0 +1,101 @@
+"""`Schedule`: when a task is to run by itself, as its author says it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from enum import StrEnum
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from django.conf import settings
+
+from queueops.errors import BadOption
+from queueops.model.cron import Timetable, read_timetable
+from queueops.model.durations import to_ms
+
+LONGEST_JITTER_MS = 86_400_000
+MOST_CAUGHT_UP = 100
+CATCH_UP = re.compile(r"skip|once|all(?::([1-9]\d{0,2}))?")
+
+
+class Overlap(StrEnum):
+    """What a tick does while the task of an earlier one has not ended: run beside it, not at all, or after it."""
+
+    ALLOW = "allow"
+    SKIP = "skip"
+    QUEUE = "queue"
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """A cron line ("0 3 * * *", "30 0 3 * * *", "@every 10s"), and how it is meant.
+
+    `zone`: a name such as "Europe/Berlin", or a ZoneInfo; the project's TIME_ZONE when it is left out. `jitter`: each
+    run is delayed by up to so many seconds, by chance. `catch_up`: what is made up for when no watchdog ran: "skip"
+    (nothing), "once" (one run), "all" (each run, the last 100) or "all:5". `overlap`: "allow", "skip" or "queue".
+    `args`, `kwargs`: those of the call. Raises BadSchedule, BadZone and BadOption.
+    """
+
+    line: str
+    zone: str | ZoneInfo = ""
+    jitter: float | timedelta = 0
+    catch_up: str = "once"
+    overlap: str = Overlap.ALLOW
+    args: Sequence[Any] = ()
+    kwargs: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.timetable()
+        if self.jitter_ms > LONGEST_JITTER_MS:
+            raise BadOption(name="jitter", value=self.jitter, expected="at most a day")
+        caught_up(self.catch_up)
+        if self.overlap not in list(Overlap):
+            raise BadOption(name="overlap", value=self.overlap, expected=f"one of {', '.join(Overlap)}")
+        _check_call(self.args, self.kwargs)
+
+    @classmethod
+    def of(cls, value: Any) -> Schedule | None:
+        """From what `cron=` takes: a line, a Schedule, or None."""
+        if value is None or isinstance(value, cls):
+            return value
+        if not isinstance(value, str):
+            raise BadOption(name="cron", value=value, expected='a line such as "0 3 * * *", or a Schedule')
+        return cls(value)
+
+    @property
+    def zone_name(self) -> str:
+        """The zone, also where none was given."""
+        return str(self.zone) or str(settings.TIME_ZONE or "UTC")
+
+    @property
+    def jitter_ms(self) -> int:
+        """The longest delay in milliseconds."""
+        return to_ms("jitter", self.jitter)
+
+    def timetable(self) -> Timetable:
+        """Its ticks."""
+        return read_timetable(self.line, self.zone_name)
+
+
+def _check_call(args: object, kwargs: object) -> None:
+    """A text, say, would be stored as the arguments, and no run could read them."""
+    if not isinstance(args, (list, tuple)):
+        raise BadOption(name="args", value=args, expected='a list or a tuple, such as ["daily"]')
+    if not isinstance(kwargs, Mapping) or not all(isinstance(name, str) for name in kwargs):
+        raise BadOption(name="kwargs", value=kwargs, expected='a dictionary, such as {"kind": "daily"}')
+
+
+def caught_up(policy: Any) -> int:
+    """How many missed runs a policy makes up for: 0 for "skip", 1 for "once". Raises BadOption."""
+    match = CATCH_UP.fullmatch(policy) if isinstance(policy, str) else None
+    count = (
+        0 if match is None else int(match[1] or MOST_CAUGHT_UP) if policy.startswith("all") else int(policy == "once")
+    )
+    if match is None or count > MOST_CAUGHT_UP:
+        raise BadOption(
+            name="catch_up", value=policy, expected=f'"skip", "once", "all", or "all:5" (to {MOST_CAUGHT_UP})'
+        )
+    return count

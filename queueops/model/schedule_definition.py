@@ -1,0 +1,124 @@
+"""A schedule as it is stored: its definition is opaque to the scripts, its state is theirs."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+import msgspec
+
+from queueops.errors import BadOption, QueueOpsError
+from queueops.model.contracts import Push
+from queueops.model.cron import Timetable, read_timetable
+from queueops.model.ids import check_id
+
+LONGEST_ID = 165
+"""A run's id is that of its schedule, and its time."""
+LONGEST_ARGUMENTS = 16 * 1024
+"""Bytes: lists of schedules read all of them."""
+
+
+class Undefined(QueueOpsError, ValueError):
+    """The definition of the schedule {id} cannot be read: {reason}"""
+
+    id: str
+    reason: str
+
+
+class ScheduleDefinition(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """When what is pushed. `push` is the task as data: the watchdog that fires needs none of its code.
+
+    `source` is code, console or api; `origin` is the settings module of the project whose code it comes from.
+    """
+
+    id: str
+    line: str
+    zone: str
+    push: Push
+    jitter_ms: int = 0
+    catch_up: str = "once"
+    overlap: str = "allow"
+    source: str = "api"
+    origin: str = ""
+
+    def timetable(self) -> Timetable:
+        """Its ticks. Raises BadSchedule and BadZone."""
+        return read_timetable(self.line, self.zone)
+
+    def run_id(self, tick_ms: int) -> str:
+        """The id of the task of a tick: the same for each watchdog that fires it, at any time."""
+        moment = datetime.fromtimestamp(tick_ms // 1000, UTC)
+        return f"{self.id}@{moment:%Y-%m-%dT%H:%M:%SZ}"
+
+    def start_ms(self, tick_ms: int) -> int:
+        """When the task of a tick may start: a little later, by a chance that is the same for all who ask."""
+        if not self.jitter_ms:
+            return tick_ms
+        chance = int.from_bytes(hashlib.sha256(f"{self.id} {tick_ms}".encode()).digest()[:8], "big")
+        return tick_ms + chance % (self.jitter_ms + 1)
+
+    def encode(self) -> bytes:
+        """As it is stored."""
+        return msgspec.json.encode(self)
+
+
+def decode_definition(id: str, data: bytes) -> ScheduleDefinition:
+    """A stored definition, checked. Raises Undefined."""
+    try:
+        found = msgspec.json.decode(data, type=ScheduleDefinition)
+        check_schedule_id(found.id)
+        found.timetable()
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, QueueOpsError) as error:
+        raise Undefined(id=id, reason=str(error)) from error
+    if found.id != id:
+        raise Undefined(id=id, reason=f"it is that of {found.id}.")
+    return found
+
+
+def check_schedule_id(value: str) -> str:
+    """Return what may be a schedule's id. Raises BadId and BadOption."""
+    if len(check_id(value, "id of a schedule")) > LONGEST_ID:
+        raise BadOption(name="id", value=value, expected=f"at most {LONGEST_ID} characters for a schedule")
+    return value
+
+
+class ScheduleState(msgspec.Struct, kw_only=True):
+    """A schedule and how it is. Times are milliseconds of the epoch; `broken` says why there is no definition."""
+
+    id: str
+    pool: str
+    score: str
+    fields: Mapping[str, str]
+    definition: ScheduleDefinition | None
+    broken: str = ""
+    queued: int = 0
+    last_state: str = ""
+
+    @property
+    def version(self) -> str:
+        """What compare-and-set compares."""
+        return self.fields.get("v", "")
+
+    @property
+    def due_ms(self) -> int | None:
+        """The next tick; None while it does not fire."""
+        try:
+            return int(float(self.score))
+        except (ValueError, OverflowError):  # infinite
+            return None
+
+    @property
+    def paused_ms(self) -> int | None:
+        """When it was paused."""
+        return self.moment("pa")
+
+    @property
+    def orphaned_ms(self) -> int | None:
+        """When it was found gone from the code."""
+        return self.moment("og")
+
+    def moment(self, field: str) -> int | None:
+        """A number of the state; None when there is none."""
+        text = self.fields.get(field, "")
+        return int(text) if text.isascii() and text.isdigit() and len(text) < 16 else None

@@ -1,0 +1,35 @@
+"""Weights: how much a task counts in the progress of the chain or group that it is part of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from queueops.model.contracts import Node, Push
+from queueops.model.states import CONTAINERS
+
+COUNT_PARTS = ("mapreduce", "iterator")
+"""Kinds whose total is found out while they run; they count as 1 until then."""
+
+
+def shown(amount: float) -> str:
+    """An amount as records have it."""
+    return repr(int(amount)) if amount == int(amount) else repr(float(amount))
+
+
+def counts_in_parent(parent_id: str, kind: str) -> bool:
+    """Whether the progress that a running task tells counts in what it is part of."""
+    return bool(parent_id) and kind not in (*COUNT_PARTS, *CONTAINERS, "chunk")
+
+
+def weights_below(nodes: Sequence[Node]) -> list[float]:
+    """For each node of a tree, given from the root down, the total of the leaves below it."""
+    below: list[float] = [0] * len(nodes)
+    for number in range(len(nodes) - 1, 0, -1):
+        node = nodes[number]
+        below[node.parent] += below[number] if node.push.kind in CONTAINERS else _weight(node.push)
+    return below
+
+
+def _weight(leaf: Push) -> float:
+    """Its own total; 1 where it has none."""
+    return 1 if leaf.kind in COUNT_PARTS else float(dict(leaf.own).get("to", 1))

@@ -1,0 +1,1 @@
+"""Outbox: messages about tasks of other pools, and who brings them."""

@@ -1,0 +1,47 @@
+"""The broker and the storage on Redis: what the contracts promise, by role, one script call each."""
+
+from __future__ import annotations
+
+import os
+
+from queueops import conf
+from queueops.redis.broker.chunk_edits import Mending
+from queueops.redis.broker.chunks import Chunking
+from queueops.redis.broker.composites import Planting
+from queueops.redis.broker.control import Controlling
+from queueops.redis.broker.exchange import Working
+from queueops.redis.broker.flush import Flushing
+from queueops.redis.broker.fsck import Checking
+from queueops.redis.broker.maintenance import Watching
+from queueops.redis.broker.schedule_store import Scheduling
+
+
+class RedisBroker(Planting, Working, Watching, Controlling, Chunking, Mending, Scheduling, Checking, Flushing):
+    """Every role on one link."""
+
+
+_brokers: dict[tuple[str, str], RedisBroker] = {}
+
+
+def get_broker() -> RedisBroker:
+    """The broker of this process for the current settings."""
+    settings = conf.current()
+    key = (settings.url, settings.namespace)
+    broker = _brokers.get(key)
+    if broker is None or broker.settings is not settings:
+        broker = _brokers[key] = RedisBroker(settings)
+    return broker
+
+
+def close_brokers() -> None:
+    """Hang up, as at the end of a test; the next call connects anew."""
+    while _brokers:
+        _brokers.popitem()[1].close()
+
+
+def forget_brokers() -> None:
+    """Drop all connections, as a child process must after a fork."""
+    _brokers.clear()
+
+
+os.register_at_fork(after_in_child=forget_brokers)

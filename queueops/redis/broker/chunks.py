@@ -1,0 +1,123 @@
+"""The chunks of map-reduce tasks: written by a running map, read by the reduce, counted by workers and readers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from hashlib import blake2b
+from typing import Any
+
+import redis
+
+from queueops.errors import ChunksLost, StaleLease
+from queueops.model.contracts import ChunkRow
+from queueops.model.states import ChunkState
+from queueops.redis.base import BATCH, Link
+from queueops.redis.wrong_types import replies
+
+PAGE, PAGE_BYTES = 250, 256 * 1024
+"""Results in one round trip of the reduce: at most so many, and little more than so many bytes."""
+CHUNK_STATES = tuple(str(state) for state in ChunkState)
+
+
+def digest(data: Sequence[bytes]) -> str:
+    """What stands for a stage of chunks, so that the same chunks in the same order are known again."""
+    found = blake2b(digest_size=16)
+    for each in data:
+        found.update(b"%d:" % len(each))
+        found.update(each)
+    return found.hexdigest()
+
+
+class Chunking(Link):
+    """What a map, a reduce and a status ask of chunks."""
+
+    def split(self, pool: str, task_id: str, fence: int, first: int, data: Sequence[bytes]) -> None:
+        """Write the next stage of a running map, numbered from ``first``. Raises StaleLease when it is not ours."""
+        self._split(pool, task_id, fence, "add", first, digest(data), *data)
+
+    def begin_map(self, pool: str, task_id: str, fence: int) -> int:
+        """How many chunks stand that an earlier attempt of this map wrote; whatever else stood there is deleted.
+
+        A part at a time; if the worker dies meanwhile, the next attempt does the rest. Raises StaleLease.
+        """
+        return self._delete(pool, task_id, fence, "begin", 0)
+
+    def make_room(self, pool: str, task_id: str, fence: int, first: int = 0) -> None:
+        """Delete the chunks from number ``first`` on, where a stage begins, a part at a time. Raises StaleLease."""
+        self._delete(pool, task_id, fence, "cut", first)
+
+    def written_stages(self, pool: str, task_id: str) -> Iterator[tuple[int, str]]:
+        """The stages that a map wrote which has not ended: the number behind each one's last chunk, and its digest."""
+        key, start = self.keys(pool).chunks(task_id, "stages"), 0
+        while page := self.ask(pool, partial(_slice, key, start, BATCH)):
+            for found in page:
+                end, _, told = found.decode().partition(":")
+                yield int(end), told
+            start += len(page)
+
+    def _delete(self, pool: str, task_id: str, fence: int, step: str, first: int) -> int:
+        left = -1
+        while left < 0:
+            left = self._split(pool, task_id, fence, step, first)
+        return left
+
+    def _split(self, pool: str, task_id: str, fence: int, step: str, number: int, *data: str | bytes) -> int:
+        word: bytes | int = self._call("split", pool, task_id, fence, step, number, *data)
+        if isinstance(word, bytes):
+            raise StaleLease(id=task_id, fence=fence)
+        return word
+
+    def chunk_counts(self, pool: str, task_id: str) -> dict[str, int]:
+        """How many chunks a task has, by state."""
+        keys = self.keys(pool)
+
+        def fill(pipe: Any) -> None:
+            for state in CHUNK_STATES:
+                pipe.zcard(keys.chunks(task_id, state))
+
+        # of one moment, so that no chunk is counted twice
+        found = self.ask(pool, lambda client: replies(client, fill, transaction=True))
+        return {state: count or 0 for state, count in zip(CHUNK_STATES, found, strict=True)}
+
+    def chunk_numbers(self, pool: str, task_id: str, state: str, start: int = 0, count: int = BATCH) -> list[int]:
+        """Numbers of the chunks in a state, from a rank on: pending ones by number, others by time."""
+        key = self.keys(pool).chunks(task_id, state)
+        return [int(n) for n in self.ask(pool, partial(_slice, key, start, count))]
+
+    def chunk_rows(self, pool: str, task_id: str, numbers: Sequence[int], *fields: str) -> list[ChunkRow]:
+        """Fields of chunks, in one round trip; at most 500."""
+        keys = self.keys(pool)
+
+        def fill(pipe: Any) -> None:
+            for number in numbers:
+                pipe.hmget(keys.chunk(task_id, number), "s", *fields)
+
+        blank: list[bytes | None] = [None] * (1 + len(fields))
+        rows = [row or blank for row in self.ask(pool, lambda client: replies(client, fill))]
+        return [
+            ChunkRow(number, (row[0] or b"").decode(), dict(zip(fields, row[1:], strict=True)))
+            for number, row in zip(numbers, rows, strict=True)
+        ]
+
+    def chunk_results(self, pool: str, task_id: str, count: int) -> Iterator[bytes]:
+        """The encoded result of each chunk that is done, in the order of the map, a page in memory at a time.
+
+        ``count`` is the number of all chunks. Raises ChunksLost for those whose record is gone, unless they failed.
+        """
+        for page in self.chunk_result_pages(pool, task_id, count):
+            yield from page
+
+    def chunk_result_pages(self, pool: str, task_id: str, count: int) -> Iterator[list[bytes]]:
+        """The same, page by page."""
+        number = 0
+        while number < count:
+            number, lost, results = self._call("results", pool, task_id, number, count, PAGE, PAGE_BYTES)
+            if lost:
+                raise ChunksLost(id=task_id, numbers=[int(each) for each in lost])
+            yield results
+
+
+def _slice(key: str, start: int, count: int, client: redis.Redis) -> Any:
+    """Members of an index from a rank on."""
+    return client.zrange(key, start, start + count - 1)

@@ -1,0 +1,186 @@
+"""Creating composites: a tree of tasks, all of it or nothing."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
+
+from queueops.errors import StaleLease
+from queueops.errors.composites import PartInUse, PlantingLost
+from queueops.model import endings
+from queueops.model.contracts import Lease, LeaseRef, Node, Push, Pushed
+from queueops.redis import pushwire
+from queueops.redis.broker.outbox import Posting
+from queueops.redis.broker.push import Producing
+from queueops.redis.broker.storage import Storing
+from queueops.redis.durability import confirmed
+from queueops.redis.pushwire import Argument
+from queueops.redis.split_by_pool import Entry, Stage, entries_of, is_mixed, pools_of, stages_of
+
+Write = Callable[[Sequence[Entry]], Sequence[bytes]]
+"""Writes some entries, and answers the generation of each."""
+FENCED = ("whole", "begin", "start")
+"""Steps that are refused without the lease of the task that pushes: nothing of a tree runs before one of them."""
+NODES = 200
+"""Nodes in one call: each takes the store about 20 us, and the store serves no other client meanwhile."""
+
+
+class Planting(Producing, Storing, Posting):
+    """What creates composites."""
+
+    def plant(self, nodes: Sequence[Node], *, durable: bool = False, under: LeaseRef | None = None) -> Pushed:
+        """Create the tree of a composite, given from the root down, and start it. In one call if it is small.
+
+        Raises BrokerUnavailable, StoreFull, DurabilityUnsupported, NotDurable, PartInUse, LeaseLost, and PlantingLost;
+        then all that was written is erased.
+        """
+        if durable:
+            with confirmed(self, pools_of(nodes)):
+                return self.plant(nodes, under=under)
+        for pool in pools_of(nodes):
+            self.announce(pool)
+            self.lane_patterns.prepare_for(pool, (node.push for node in nodes if node.push.pool == pool))
+        planter = _Planter(self, nodes, under)
+        answer = planter.plant()
+        if planter.is_alone:
+            self.bring(nodes[0].push.pool)
+        return answer
+
+    def emit(self, lease: Lease, nodes: Sequence[Node], answer: str, state: bytes) -> None:
+        """Write what a running iterator or template answered, the first node being itself. It begins when it settles.
+
+        Raises StaleLease and PartInUse.
+        """
+        token = os.urandom(6).hex()
+        for pool in pools_of(nodes):
+            self.lane_patterns.prepare_for(pool, (node.push for node in nodes if node.push.pool == pool))
+
+        def write(entries: Sequence[Entry], last: bool = False) -> Sequence[bytes]:
+            said = (lease.id, lease.fence, token, answer if last else "", self.rules, state)
+            arguments = pushwire.entry_arguments(entries)
+            while (reply := self._call("emit", lease.pool, *said, *arguments))[0] == b"MORE":
+                pass
+            if reply[0] == b"TAKEN":
+                self._refuse(lease.pool, reply[1].decode())
+            if reply[0] != b"OK":
+                raise StaleLease(id=lease.id, fence=lease.fence)
+            uids: Sequence[bytes] = reply[2]
+            return uids
+
+        if len(nodes) and is_mixed(nodes):
+            self._emit_far(lease, nodes, token, write, iterator=answer != "tree")
+            write((), True)
+            return
+        rest = entries_of(nodes)[1:]
+        for start in range(0, max(1, len(rest)), NODES):
+            write(rest[start : start + NODES], start + NODES >= len(rest))
+
+    def _emit_far(self, lease: Lease, nodes: Sequence[Node], token: str, write: Write, *, iterator: bool) -> None:
+        for pool in pools_of(nodes):
+            self.announce(pool)
+        first, *others = stages_of(nodes, iterator=iterator, round=lease.round)
+        uids = {lease.id: lease.uid} | _written(write, first.entries[1:])
+        for stage in others:
+            uids |= self._write_stage(lease.id, stage, token, uids)
+
+    def _write_stage(self, root: str, stage: Stage, token: str, uids: dict[str, int]) -> dict[str, int]:
+        """Write a part of a tree whose root is in another pool; the generations of what was written."""
+        for push, parent in stage.parents:
+            push.parent_uid = uids[parent.id]
+
+        def write(entries: Sequence[Entry]) -> Sequence[bytes]:
+            arguments = pushwire.entry_arguments(entries)
+            said = (root, token, "part", "", self.rules, "", "")
+            word, _, in_use, found, *_ = self._call("plant", stage.pool, *said, *arguments)
+            if word == b"TAKEN":
+                self._refuse(stage.pool, in_use.decode())
+            uids: Sequence[bytes] = found
+            return uids
+
+        return _written(write, stage.entries)
+
+    def _refuse(self, pool: str, in_use: str) -> NoReturn:
+        record = self.record(pool, in_use)
+        raise PartInUse(id=in_use, state=record.state if record else "gone")
+
+
+class _Planter:
+    """One push of a composite."""
+
+    def __init__(self, broker: Planting, nodes: Sequence[Node], under: LeaseRef | None) -> None:
+        self.broker = broker
+        self.under = under
+        self.nodes = nodes
+        self.root: Push = nodes[0].push
+        self.token = self.root.token or os.urandom(6).hex()
+        self._alive = 0.0
+        self.is_alone = False
+
+    def plant(self) -> Pushed:
+        if not is_mixed(self.nodes):
+            entries = entries_of(self.nodes)
+            return self._plant_whole(entries) if len(entries) <= NODES else self._plant_stages([Stage("", 0, entries)])
+        return self._plant_stages(stages_of(self.nodes))
+
+    def _plant_whole(self, entries: Sequence[Entry]) -> Pushed:
+        return self._step("whole", entries)[0]
+
+    def _plant_stages(self, stages: Sequence[Stage]) -> Pushed:
+        first, *others = stages
+        answer, found = self._step("begin", first.entries[:NODES])
+        if answer.word != "OK":
+            return answer
+        try:
+            uids = _paired(first.entries, found) | _written(self._more, first.entries[NODES:])
+            for stage in others:
+                uids |= self.broker._write_stage(self.root.id, stage, self.token, uids)
+                self._stay_alive()
+            self._step("start", ())
+        except BaseException:
+            self._step("uproot", ())
+            raise
+        return answer
+
+    def _more(self, entries: Sequence[Entry]) -> Sequence[bytes]:
+        return self._step("more", entries)[1]
+
+    def _stay_alive(self) -> None:
+        """Writing in other pools takes time, too: what stands in the root's is not erased meanwhile."""
+        if time.monotonic() - self._alive > self.broker.settings.lease / 4:
+            self._step("more", ())
+
+    def _step(self, step: str, entries: Sequence[Entry]) -> tuple[Pushed, Sequence[bytes]]:
+        root = self.root
+        self._alive = time.monotonic()
+        said = (root.id, self.token, step, root.conflict, self.broker.rules)
+        reply = self._call(step, said, pushwire.entry_arguments(entries))
+        word, uid, in_use = reply[0].decode(), int(reply[1]), reply[2].decode()
+        if word == "TAKEN":
+            self.broker._refuse(root.pool, in_use)
+        if word == "GONE" and step != "uproot":
+            raise PlantingLost(id=root.id, count=len(self.nodes))
+        self.is_alone = reply[4] == b"1"
+        endings.tell(endings.read(root.pool, reply[5] if len(reply) > 5 else ()))
+        return Pushed(root.id, uid, word), reply[3]
+
+    def _call(self, step: str, said: Sequence[Argument], entries: Sequence[Argument]) -> Any:
+        def call(proof: Sequence[Argument]) -> Any:
+            return self.broker._call("plant", self.root.pool, *said, *proof, *entries)
+
+        if self.under is None or step not in FENCED:
+            return call(("", ""))
+        return self.broker._fenced(self.root.pool, self.under, call)
+
+
+def _written(write: Write, entries: Sequence[Entry]) -> dict[str, int]:
+    uids: dict[str, int] = {}
+    for start in range(0, len(entries), NODES):
+        batch = entries[start : start + NODES]
+        uids |= _paired(batch, write(batch))
+    return uids
+
+
+def _paired(entries: Sequence[Entry], uids: Sequence[bytes]) -> dict[str, int]:
+    return {entry.id: int(uid) for entry, uid in zip(entries, uids, strict=False) if entry.push is not None}

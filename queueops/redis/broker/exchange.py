@@ -1,0 +1,175 @@
+"""Handing tasks to workers and taking their outcomes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, TypeVar
+
+from redis.exceptions import ResponseError
+
+from queueops.model import endings, states
+from queueops.model.contracts import Exchange, Extend, Settlement
+from queueops.redis import wire
+from queueops.redis.base import FORGET_WORKER_MS, Link
+from queueops.redis.connections import own_connection
+from queueops.redis.scriptline import ScriptLine
+from queueops.redis.wakeup import RedisWaker
+from queueops.redis.wrong_types import replies
+
+T = TypeVar("T")
+
+
+class RedisExchanges:
+    """A worker's round trips with one pool. Raises BrokerUnavailable or StoreFull; after that it must be closed."""
+
+    def __init__(self, link: Link, pool: str, worker: str, connect: Callable[[], Any]) -> None:
+        self._link = link
+        self._pool = pool
+        self._worker = worker
+        self._prefix = link.keys(pool).prefix
+        self._line = self._once(lambda: ScriptLine(connect, link.scripts, "exchange"))
+
+    def send(
+        self,
+        *,
+        settle: Sequence[Settlement] = (),
+        extend: Sequence[Extend] = (),
+        want: int = 0,
+        idle: bool = False,
+        metrics: Mapping[str, int] | None = None,
+        take: int = -1,
+    ) -> None:
+        """Send one exchange."""
+        link = self._link
+        arguments = wire.exchange_arguments(
+            self._worker, want, idle, link.longest_ms, link.rules, settle, extend, metrics or {}, take
+        )
+        self._once(lambda: self._line.send(self._prefix, *arguments))
+
+    def receive(self) -> Exchange:
+        """The reply of the oldest one that is under way."""
+        return wire.read_exchange(self._pool, self._worker, self._once(self._line.receive))
+
+    def close(self) -> None:
+        """Hang up; leases that were under way are not known to the worker, until it calls ``recover``."""
+        self._line.close()
+
+    def _once(self, call: Callable[[], T]) -> T:
+        try:
+            return self._link.once(call, self._pool)
+        except ResponseError as error:
+            raise self._link.explained(self._pool, error) from error
+
+
+class Working(Link):
+    """What workers and their supervisors call. It executes nothing."""
+
+    def exchange(
+        self,
+        pool: str,
+        worker: str,
+        *,
+        settle: Sequence[Settlement] = (),
+        extend: Sequence[Extend] = (),
+        want: int = 0,
+        idle: bool = False,
+        metrics: Mapping[str, int] | None = None,
+        take: int = -1,
+    ) -> Exchange:
+        """One round trip of a worker. Not repeated by itself: after a lost reply the worker calls ``recover``."""
+        arguments = wire.exchange_arguments(
+            worker, want, idle, self.longest_ms, self.rules, settle, extend, metrics or {}, take
+        )
+        prefix = self.keys(pool).prefix
+        try:
+            reply = self.once(lambda: self.scripts.call("exchange", prefix, *arguments), pool)
+        except ResponseError as error:
+            raise self.explained(pool, error) from error
+        return wire.read_exchange(pool, worker, reply)
+
+    def exchanges(self, pool: str, worker: str) -> RedisExchanges:
+        """The same, for a worker that sends one while another is under way."""
+        return RedisExchanges(self, pool, worker, lambda: own_connection(self.at(pool)))
+
+    def note(
+        self,
+        pool: str,
+        task_id: str,
+        fence: int,
+        *,
+        done: float | None = None,
+        total: float | None = None,
+        line: bytes = b"",
+        number: int = 0,
+    ) -> str:
+        """Record progress or a log line under the fence; answers OK, STALE or GONE.
+
+        ``number`` is another one for each line of a lease: a call that got no answer is repeated, its line is not.
+        """
+        shown = ["" if number is None else repr(number) for number in (done, total)]
+        word: bytes = self._call("note", pool, task_id, fence, *shown, line, number)
+        return word.decode()
+
+    def advance(self, pool: str, task_id: str, fence: int, done: float, total: float | None = None) -> str:
+        """Record the progress of a part of a composite, which counts it; answers OK, STALE or GONE."""
+        shown = "" if total is None else repr(total)
+        word: bytes = self._call("advance", pool, task_id, fence, repr(done), shown, self.rules)
+        return word.decode()
+
+    def recover(
+        self, pool: str, worker: str, running: Mapping[str, Settlement], keep: Collection[tuple[str, int]] = ()
+    ) -> int:
+        """Take back the leases of a worker: those in ``running`` as judged, the others free of charge.
+
+        ``keep`` are (id, fence) that the worker still holds: a worker whose exchange got no answer calls this to give
+        back what it was given without knowing. Answers how many were taken back.
+        """
+        judged: list[wire.Argument] = []
+        for end in running.values():
+            judged += wire.settlement_arguments(end)
+        for task_id, fence in keep:
+            judged += (task_id, fence, "keep", "", 0, "", "")
+        count, taken = len(running) + len(keep), 0
+        for state in (*states.LEASED, states.ChunkState.ACTIVE):
+            start: bytes = b"-inf"
+            while start:
+                found, start, ended = self._call("recover", pool, worker, state, start, count, self.rules, *judged)
+                endings.tell(endings.read(pool, ended))
+                taken += found
+        return taken
+
+    def held(self, pool: str, worker: str) -> list[tuple[str, int, bool]]:
+        """The leases of a worker: id, fence, and whether it was handed over and the worker has not renewed it yet."""
+        rows: set[tuple[str, int, bool]] = set()
+        for state in (*states.LEASED, states.ChunkState.ACTIVE):
+            start: bytes = b"-inf"
+            while start:
+                found, start = self._call("held", pool, worker, state, start)
+                leases = zip(found[::3], found[1::3], found[2::3], strict=True)
+                rows |= {(id.decode(), int(fence), bool(handed)) for id, fence, handed in leases}
+        return sorted(rows, key=lambda row: row[1])
+
+    def beat(self, pool: str, worker: str, fields: Mapping[str, str | int | bytes]) -> None:
+        """Say that the worker is alive, and what it is doing."""
+        self.announce(pool)
+        flat = [part for pair in fields.items() for part in pair]
+        self._call("beat", pool, worker, FORGET_WORKER_MS, *flat)
+
+    def leave(self, pool: str, worker: str) -> None:
+        """Remove the worker from the registry."""
+        keys = self.keys(pool)
+
+        def fill(pipe: Any) -> None:
+            pipe.zrem(keys.workers, worker)
+            pipe.zrem(keys.idle, worker)
+            pipe.delete(keys.worker(worker), keys.wake(worker))
+
+        self.ask(pool, lambda client: replies(client, fill))
+
+    def waker(self, pool: str, worker: str) -> RedisWaker:
+        """A blocking wait for the worker's wake-up tokens. Raises redis' own errors: the worker's loop handles them."""
+        return RedisWaker(self.at(pool), pool, self.keys(pool).wake(worker))
+
+    def tell(self, pool: str, worker: str, token: str) -> None:
+        """Send a token to a worker: ``quiet``, ``stop``."""
+        self._call("tell", pool, worker, token)

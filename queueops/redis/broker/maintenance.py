@@ -1,0 +1,86 @@
+"""What the watchdog calls, and the snapshots that it leaves for the console."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from queueops.errors.refusals import StoreRefuses
+from queueops.model import endings
+from queueops.model.contracts import TickReport
+from queueops.redis.base import BATCH, FORGET_WORKER_MS, LONGEST_SLEEP_MS, Link
+from queueops.redis.facts import text
+from queueops.redis.wrong_types import replies
+
+LANES_SHOWN = 50
+
+
+class Replication(NamedTuple):
+    """The replication stream of a server: its id and length, and of which stream it was taken over at which byte."""
+
+    run_id: str
+    is_primary: bool
+    stream: str
+    offset: int
+    taken_over: str
+    taken_over_at: int
+
+    def lacks(self, before: Replication) -> int:
+        """How many bytes of an earlier primary's stream this one did not get, as far as that was seen."""
+        return max(0, before.offset - (self.taken_over_at - 1)) if self.succeeds(before) else 0
+
+    def succeeds(self, before: Replication) -> bool:
+        """Whether this primary was a replica of the earlier one, and took its place."""
+        return self.stream != before.stream and self.taken_over == before.stream
+
+
+class Watching(Link):
+    """Ticks, samples and snapshots."""
+
+    def tick(self, pool: str, limit: int = BATCH) -> TickReport:
+        """One round of the watchdog on a pool: at most ``limit`` entries of its agenda."""
+        reply = self._call(
+            "tick", pool, limit, self.settings.retention_cap, FORGET_WORKER_MS, LONGEST_SLEEP_MS, self.rules
+        )
+        endings.tell(endings.read(pool, reply[1]))
+        words = iter(reply[2:])
+        return TickReport({word.decode(): count for word, count in zip(words, words, strict=True)}, int(reply[0]))
+
+    def sample(self, pool: str) -> bytes:
+        """The figures of a pool at this moment, as JSON (see ``lua/sample.lua``)."""
+        sampled: bytes = self._call("sample", pool, LANES_SHOWN, "", 0)
+        return sampled
+
+    def draw(self, pool: str, holder: str, ms: int) -> bytes:
+        """Leave a sample as the snapshot that every page reads; empty when another watchdog did, within ``ms``."""
+        sampled: bytes = self._call("sample", pool, LANES_SHOWN, holder, max(1, ms))
+        return sampled
+
+    def replication(self, pool: str) -> Replication | None:
+        """How far the server of a pool has written its replication stream; None where we may not ask."""
+        try:
+            info = self.ask(pool, lambda client: client.info())
+        except StoreRefuses:  # INFO is among the commands that -@dangerous forbids
+            return None
+        return Replication(
+            run_id=str(info.get("run_id", "")),
+            is_primary=str(info.get("role", "master")) == "master",
+            stream=str(info.get("master_replid", "")),
+            offset=int(info.get("master_repl_offset", 0)),
+            taken_over=str(info.get("master_replid2", "")),
+            taken_over_at=int(info.get("second_repl_offset", -1)),
+        )
+
+    def leave_loss(self, pool: str, data: bytes) -> None:
+        """Leave in a pool what is known of lost data; samples show it."""
+        self.ask(pool, lambda client: client.hset(self.keys(pool).clock, "loss", data))
+
+    def leave_broken(self, pool: str, name: str) -> None:
+        """Leave in a pool the name, behind its prefix, of a key of another type than it should be; samples show it."""
+        keys = self.keys(pool)
+        key = f"{keys.prefix}:{name}"
+
+        def leave(client: Any) -> None:
+            found = {"named": key, "named_type": text(client.type(key)), "named_at": int(client.time()[0]) * 1000}
+            replies(client, lambda pipe: pipe.hset(keys.clock, mapping=found))
+
+        self.ask(pool, leave)

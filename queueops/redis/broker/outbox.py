@@ -1,0 +1,69 @@
+"""Commands between pools: one call about them, and bringing them where no worker does."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Sequence
+
+from redis.exceptions import RedisError, ResponseError
+
+from queueops.errors import QueueOpsError
+from queueops.model import endings
+from queueops.model.contracts import Command, Posted, Told
+from queueops.redis import wire
+from queueops.redis.base import HASTE_S, Link
+
+BATCH = 25
+"""Commands in one call: it takes less than a millisecond."""
+MOST = 500
+"""Commands that a process brings after its push or action, where no worker does; the watchdog brings the rest."""
+
+logger = logging.getLogger("queueops.outbox")
+
+
+class Posting(Link):
+    """What is said between pools."""
+
+    def post(self, pool: str, *, told: Sequence[Told] = (), apply: Sequence[Command] = (), take: int = -1) -> Posted:
+        """Say how commands of this pool went, apply those for its tasks, take others. Not repeated by itself."""
+        arguments = wire.command_arguments(self.rules, told, apply, take)
+        prefix = self.keys(pool).prefix
+        try:
+            reply = self.once(lambda: self.scripts.call("command", prefix, *arguments), pool)
+        except ResponseError as error:
+            raise self.explained(pool, error) from error
+        return wire.read_posted(pool, reply)
+
+    def bring(self, pool: str) -> None:
+        """Bring what waits in the outbox of a pool that no worker serves, and what comes of it; at most 500 commands.
+
+        What was to be done is done already, so no error is raised: what could not be brought is left to the watchdog.
+        Where another server may not answer, it is not waited for long.
+        """
+        if not self.spread:
+            self._try_to_bring(pool)
+            return
+        thread = threading.Thread(target=self._try_to_bring, args=(pool,), name="queueops-bring", daemon=True)
+        thread.start()
+        thread.join(HASTE_S)
+
+    def _try_to_bring(self, pool: str) -> None:
+        try:
+            self._bring(pool)
+        except (QueueOpsError, RedisError) as error:
+            logger.warning("Commands of pool %s are left to the watchdog: %s", pool, error)
+
+    def _bring(self, pool: str) -> None:
+        waiting, left = self.post(pool, take=BATCH).taken, MOST
+        while waiting and left > 0:
+            way = waiting[0].to, waiting[0].pool
+            batch = [each for each in waiting if (each.to, each.pool) == way][:BATCH]
+            taken = {(each.pool, each.id) for each in batch}
+            left -= len(batch)
+            posted = self.post(way[0], apply=batch, take=0)
+            endings.tell(posted.ended)
+            told = [each.went(*answer) for each, answer in zip(batch, posted.answers, strict=True)]
+            more = self.post(way[1], told=told, take=max(0, min(BATCH, left)) if way[1] == pool else 0)
+            endings.tell(more.ended)
+            waiting = [each for each in waiting if (each.pool, each.id) not in taken] + posted.taken + more.taken

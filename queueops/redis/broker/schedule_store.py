@@ -1,0 +1,157 @@
+"""Schedules: kept beside the tasks that they create, so that a tick is one script call."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import redis
+from redis.exceptions import ResponseError
+
+from queueops.errors import TooMany
+from queueops.model.records import pairs
+from queueops.model.schedule_definition import ScheduleDefinition, ScheduleState, Undefined, decode_definition
+from queueops.redis import facts, pushwire
+from queueops.redis.base import Link
+
+MOST_SCHEDULES = 500
+"""Schedules of one pool: lists show all of them."""
+RIPE = 50
+"""Schedules that are looked after in one call."""
+NEW, ANY = "new", ""
+
+
+class Schedules(NamedTuple):
+    """Schedules at a moment of Redis' clock; `next_ms` is the first tick of any that is still to come.
+
+    `put_off`: of those that are ripe, how many have runs that wait for the end of another.
+    """
+
+    now_ms: int
+    next_ms: int | None
+    put_off: int
+    rows: list[ScheduleState]
+
+
+class Firing(NamedTuple):
+    """What is to be done about a schedule whose tick has come: runs as ticks, ticks not made up for, and the next."""
+
+    runs: Sequence[int]
+    missed: int
+    next_ms: int | None
+
+
+class Scheduling(Link):
+    """Compare and set: a caller that computed from an older version, or a tick that has fired, changes nothing."""
+
+    def schedules(self, pool: str) -> Schedules:
+        """All schedules of a pool."""
+        return self._read(pool, "all", MOST_SCHEDULES)
+
+    def schedule(self, pool: str, id: str) -> ScheduleState | None:
+        """One schedule, or None."""
+        return next(iter(self._read(pool, "one", 1, id).rows), None)
+
+    def ripe_schedules(self, pool: str) -> Schedules:
+        """Those whose tick has come, or whose put-off run can begin."""
+        return self._read(pool, "ripe", RIPE)
+
+    def put_schedule(
+        self, pool: str, definition: ScheduleDefinition, due_ms: int | None, *, seen: str = ANY, who: str = ""
+    ) -> str:
+        """Define a schedule anew; OK, REPEAT, STALE, TAKEN or GONE. ``seen`` is the version looked at, or NEW.
+
+        Raises TooMany. A paused one stays paused.
+        """
+        self.announce(pool)
+        word = self.change_schedule(pool, definition.id, "put", definition.encode(), due_ms, seen=seen, who=who)
+        if word == "FULL":
+            raise TooMany(count=MOST_SCHEDULES + 1, what=f"schedules in the pool {pool}", limit=MOST_SCHEDULES)
+        return word
+
+    def change_schedule(
+        self,
+        pool: str,
+        id: str,
+        verb: str,
+        data: bytes = b"",
+        due_ms: int | None = None,
+        *,
+        seen: str = ANY,
+        who: str = "",
+    ) -> str:
+        """put, align, pause, resume, orphan, rest or delete; OK, REPEAT, STALE or GONE."""
+        due = "" if due_ms is None else due_ms
+        word: bytes = self._call("schedule", pool, verb, id, seen, due, who[:100], data, MOST_SCHEDULES)
+        return word.decode()
+
+    def fire(self, row: ScheduleState, definition: ScheduleDefinition, firing: Firing) -> list[str]:
+        """Create the tasks of a tick: a word of the whole (OK, REPEAT, STALE, GONE), then one of each run."""
+        runs = [(tick, definition.run_id(tick), definition.start_ms(tick)) for tick in firing.runs]
+        next_ms = "" if firing.next_ms is None else firing.next_ms
+        seen = (row.version, row.score, next_ms, definition.overlap, firing.missed, "")
+        return self._fire(definition, seen, runs)
+
+    def fire_by_hand(self, definition: ScheduleDefinition, run: str, at_ms: int, who: str) -> list[str]:
+        """Create one task now, whatever runs, under an id of its own; a repeated call is answered EXISTS."""
+        return self._fire(definition, ("", "", "", "allow", 0, who[:100]), [(at_ms, run, "")])
+
+    def schedule_log(self, pool: str, id: str) -> list[bytes]:
+        """What a schedule did, the oldest first."""
+        try:
+            found: list[bytes] = self.ask(
+                pool, lambda client: client.lrange(self.keys(pool).schedule_log(id), -100, -1)
+            )
+        except ResponseError as error:
+            if not str(error).startswith("WRONGTYPE"):
+                raise
+            return []
+        return found
+
+    def states_of(self, pool: str, ids: Sequence[str]) -> list[str]:
+        """The states of tasks; '' where there is none."""
+
+        def read(client: redis.Redis) -> list[bytes | None]:
+            with client.pipeline(transaction=False) as pipe:
+                for task_id in ids:
+                    pipe.hget(self.keys(pool).task(task_id), "s")
+                return list(pipe.execute(raise_on_error=False))
+
+        return [facts.text(state) if isinstance(state, bytes) else "" for state in self.ask(pool, read)]
+
+    def _fire(
+        self, definition: ScheduleDefinition, seen: tuple[Any, ...], runs: Sequence[tuple[int, str, int | str]]
+    ) -> list[str]:
+        flat = [part for run in runs for part in run]
+        fields = pushwire.record_fields(definition.push)
+        self.lane_patterns.prepare_for(definition.push.pool, (definition.push,))
+        reply = self._call("fire", definition.push.pool, definition.id, *seen, len(runs), *flat, *fields)
+        return [word.decode() for word in reply]
+
+    def _read(self, pool: str, which: str, most: int, id: str = "") -> Schedules:
+        now, first, put_off, rows = self._call("schedules", pool, which, most, id)
+        return Schedules(int(now), facts.maybe_whole(first or None), put_off, list(_states(pool, rows)))
+
+
+def _states(pool: str, rows: Sequence[Any]) -> Iterator[ScheduleState]:
+    for raw_id, score, queued, last, flat in rows:
+        id, broken = facts.text(raw_id), ""
+        fields = pairs(flat)
+        definition: ScheduleDefinition | None = None
+        try:
+            definition = decode_definition(id, fields.pop(b"x", b""))
+        except Undefined as error:
+            broken = str(error)
+        if definition is not None and definition.push.pool != pool:
+            broken = f"The schedule {id} is that of the pool {definition.push.pool}."
+            definition = None
+        yield ScheduleState(
+            id=id,
+            pool=pool,
+            score=facts.text(score),
+            fields={facts.text(name): facts.text(value) for name, value in fields.items()},
+            definition=definition,
+            broken=broken,
+            queued=queued,
+            last_state=facts.text(last),
+        )

@@ -1,0 +1,161 @@
+"""Remembering tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any, Self, TypeVar
+
+import redis
+from redis.exceptions import ResponseError
+
+from queueops.model.part_refs import PartRef
+from queueops.model.records import Record, Undecodable, decode
+from queueops.redis.base import BATCH, Link
+from queueops.redis.facts import text, whole
+from queueops.redis.wrong_types import replies
+
+T = TypeVar("T")
+MOST_PARTS = 10_000
+"""No composite has more parts."""
+
+
+class Storing(Link):
+    """The storage: it knows no execution logic."""
+
+    def record(self, pool: str, task_id: str) -> Record | None:
+        """The record of a task, or None. Raises records.Undecodable for one that can't be read."""
+        keys = self.keys(pool)
+        try:
+            raw = self.ask(pool, lambda client: client.hgetall(keys.task(task_id)))
+        except ResponseError as error:
+            if not str(error).startswith("WRONGTYPE"):
+                raise
+            raise Undecodable(f"the key of task {task_id} holds no record") from error
+        if not raw:
+            return None
+        record = decode(task_id, pool, raw)
+        if not record.created:  # never claimed: it has been where it is since it was created
+            state = keys.state(record.state)
+            fill = partial(_score, state, task_id)
+            (entered,) = self.ask(pool, lambda client: replies(client, fill))
+            record.created = whole(entered)
+        return record
+
+    def retry_policy(self, pool: str, task_id: str) -> tuple[str, int]:
+        """How a task, or a chunk, is retried, and how many of its attempts have failed."""
+        parent, _, chunk = task_id.partition("#")
+        keys = self.keys(pool)
+
+        def fill(pipe: Any) -> None:
+            pipe.hget(keys.task(parent), "xp" if chunk else "rp")
+            pipe.hget(keys.task(task_id.removesuffix("~")), "at")
+
+        policy, attempts = self.ask(pool, lambda client: replies(client, fill))
+        return text(policy), whole(attempts)
+
+    def log(self, pool: str, task_id: str) -> list[bytes]:
+        """The lines of a task's log, oldest first; none where the key holds something else."""
+        try:
+            lines: list[bytes] = self.ask(pool, lambda client: client.lrange(self.keys(pool).log(task_id), 0, -1))
+        except ResponseError as error:
+            if not str(error).startswith("WRONGTYPE"):
+                raise
+            return []
+        return lines
+
+    def find(self, task_id: str) -> tuple[str, Record] | None:
+        """The pool that holds this id, and its record.
+
+        Raises BrokerUnavailable when the task may be in a pool that does not answer.
+        """
+
+        def look(link: Self, names: list[str]) -> dict[str, Record]:
+            return {pool: record for pool in names if (record := link._readable(pool, task_id)) is not None}
+
+        return next(iter(self._found(look).items()), None)
+
+    def _found(self, look: Callable[[Self, list[str]], dict[str, T]]) -> dict[str, T]:
+        """What is found in pools; of a cluster all servers are asked at the same time, and none is waited for long."""
+        if not self.servers.is_cluster:
+            return next(filter(None, (look(self, [pool]) for pool in self.pools())), {})
+        link = self.hasty()
+        names, reason = link.registry.seen()
+        found = link.fan_out.find(names, lambda names: look(link, names))
+        if reason and not found:
+            raise link.fan_out.unavailable(reason)
+        return found
+
+    def _readable(self, pool: str, task_id: str) -> Record | None:
+        """The record, or None when there is none that can be read."""
+        try:
+            return self.record(pool, task_id)
+        except Undecodable:
+            return None
+
+    def last(self, pool: str, task_id: str) -> Record | None:
+        """The generation before the present one, or None: kept for a minute when a caller waited for its end."""
+        key = self.keys(pool).last(task_id)
+        (raw,) = self.ask(pool, lambda client: replies(client, lambda pipe: pipe.hgetall(key)))
+        return decode(task_id, pool, raw) if raw else None
+
+    def parts(self, pool: str, task_id: str, *, last: bool = False) -> list[PartRef]:
+        """The parts of a chain or a group in their order, or the last one alone. Raises BrokenPool."""
+        key = f"{self.keys(pool).task(task_id)}#children"
+        found: list[tuple[str, str, int]] = []
+        try:
+            for start in [-1] if last else range(0, MOST_PARTS, BATCH):
+                end = start if last else start + BATCH - 1
+                page = self.ask(pool, partial(_scored, key, start, end))
+                found += [(*_reference(member, pool), int(order)) for member, order in page]
+                if len(page) < BATCH:
+                    break
+            return [part for i in range(0, len(found), BATCH) for part in self._named(found[i : i + BATCH])]
+        except ResponseError as error:
+            raise self.explained(pool, error) from error
+
+    def _named(self, references: Sequence[tuple[str, str, int]]) -> list[PartRef]:
+        by_pool: dict[str, list[str]] = {}
+        for task_id, pool, _ in references:
+            by_pool.setdefault(pool, []).append(task_id)
+        found = {(pool, id): row for pool, ids in by_pool.items() for id, row in self._names_of(pool, ids)}
+        return [
+            PartRef(order, pool, task_id, text(kind) or "task", text(name), text(on_failure))
+            for task_id, pool, order in references
+            for kind, name, on_failure in (found[pool, task_id],)
+        ]
+
+    def _names_of(self, pool: str, ids: Sequence[str]) -> Iterator[tuple[str, list[bytes | None]]]:
+        """The kind, the name and the policy of each task, in one round trip."""
+
+        def read(client: redis.Redis) -> list[list[bytes | None]]:
+            with client.pipeline(transaction=False) as pipe:
+                for task_id in ids:
+                    pipe.hmget(self.keys(pool).task(task_id), "k", "n", "of")
+                return list(pipe.execute())
+
+        return zip(ids, self.ask(pool, read), strict=True)
+
+    def wait(self, pool: str, task_id: str, uid: int = 0, *, after: bool = False) -> str:
+        """Ask to be told of the end on the channel ``keys.done``; the state now, or '' when there is no such task.
+
+        With the generation ``uid``: `superseded` when another one has the id. With ``after`` the one after it is meant:
+        `waiting` as long as that has not got its turn.
+        """
+        state: bytes = self._call("wait", pool, task_id, uid, int(after))
+        return state.decode()
+
+
+def _reference(member: bytes, pool: str) -> tuple[str, str]:
+    """The id and the pool of a part; one of another pool than its parent's names it."""
+    task_id, _, other = text(member).partition("#")
+    return task_id, other or pool
+
+
+def _scored(key: str, first: int, last: int, client: redis.Redis) -> Any:
+    """Members of an index with their scores, by rank."""
+    return client.zrange(key, first, last, withscores=True)
+
+
+def _score(index: str, member: str, pipe: Any) -> None:
+    pipe.zscore(index, member)

@@ -1,0 +1,236 @@
+"""A pushed task, seen from outside: its state, its result, and what can be done to it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
+
+from queueops.errors import TaskGone, TaskSuperseded
+from queueops.errors.tasks import WaitOnEventLoop
+from queueops.model.durations import Delay, when
+from queueops.model.ids import check_id, check_lane
+from queueops.model.part_refs import PartRef
+from queueops.model.reasons import kept
+from queueops.model.records import Record
+from queueops.model.states import CONTAINERS, State
+from queueops.model.task_error import raised_by
+from queueops.redis import broker as brokers
+from queueops.results import waiting
+from queueops.results.composites import composite_value, type_of
+from queueops.results.status import Progress as Progress
+from queueops.results.status import TaskStatus as TaskStatus
+from queueops.results.status import progress_of, status_of
+from queueops.tasks import registry
+from queueops.tasks.celery_names import HANDLE_METHODS, missing_attribute
+
+Result = TypeVar("Result", covariant=True)
+MAPREDUCE, AFTER = "mapreduce", "AFTER"
+
+
+class TaskHandle(Generic[Result]):
+    """The reference to a task. `word` says what the push did: OK, EXISTS (there was one of this id), REPLACED, AFTER.
+
+    Handles are equal when they mean the same id. A handle may be made from a stored id and pool; with a text that
+    cannot be an id, every use raises BadId.
+    `uid` is the generation of that push (with AFTER, of the one before it). `result` waits for this push, also when
+    it is run again, and for no later one. Without `uid`, and in all other methods, the handle means any task of the id.
+    """
+
+    in_memory: ClassVar[Any] = None
+    """The store in memory of a test, for the handles that are made while it stands for the real one."""
+
+    __slots__ = ("_memory", "id", "pool", "uid", "word")
+
+    def __init__(self, id: str, pool: str = "default", word: str = "", uid: int = 0) -> None:
+        self.id = id
+        self.pool = pool
+        self.word = word
+        self.uid = uid
+        self._memory = TaskHandle.in_memory
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.id, self.pool, self.word, self.uid)
+
+    def __repr__(self) -> str:
+        return f"<TaskHandle {self.id} in {self.pool}>"
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name):
+            """Say what to write in place of a method of another task queue."""
+            raise missing_attribute(self, name, "handle", HANDLE_METHODS)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, TaskHandle):
+            return NotImplemented
+        return (self.id, self.pool) == (other.id, other.pool)
+
+    def __hash__(self) -> int:
+        return hash((self.id, self.pool))
+
+    # Seeing
+
+    def status(self) -> TaskStatus | None:
+        """The task now, or None when it is gone."""
+        record = self._record()
+        if record is None:
+            return None
+        chunked = record.kind == MAPREDUCE
+        return status_of(record, self._broker.chunk_counts(self.pool, self.id) if chunked else None)
+
+    async def astatus(self) -> TaskStatus | None:
+        """The same for async code."""
+        return await waiting.in_thread(self.status)
+
+    @property
+    def state(self) -> State | None:
+        """The state now, or None when the task is gone."""
+        record = self._record()
+        return None if record is None else State(record.state)
+
+    @property
+    def progress(self) -> Progress | None:
+        """What the task said of its progress, or None when it said nothing."""
+        record = self._record()
+        return None if record is None else progress_of(record)
+
+    # Waiting
+
+    def result(self, timeout: float | None = None) -> Result:
+        """Wait for the end, at most `timeout` seconds (None: for ever), and return what the task returned.
+
+        The value is converted by the return annotation, as arguments are by theirs; without one it is plain JSON.
+        Raises TaskFailed, TaskCancelled, ResultTimeout, BadResult for a value that does not fit the annotation,
+        TaskGone when there is no such task any more, or TaskSuperseded when a later push has its place; and
+        BrokerUnavailable when the store does not answer within that time, or within 2 s. Raises WaitOnEventLoop (a
+        SynchronousOnlyOperation of Django) in a thread that runs an event loop: async code waits with `aresult`.
+        """
+        _refuse_event_loop()
+        patience = waiting.Patience.of(timeout)
+        self._check()
+        while True:
+            waiting.wait(self._broker, self.pool, self.id, patience, self._generation)
+            if (record := self._ended()) is not None:
+                return cast(Result, self._outcome(record))
+
+    async def aresult(self, timeout: float | None = None) -> Result:
+        """The same for async code; a waiting coroutine holds no thread."""
+        patience = waiting.Patience.of(timeout)
+        self._check()
+        while True:
+            await waiting.await_end(self._broker, self.pool, self.id, patience, self._generation)
+            if (record := await waiting.in_thread(self._ended)) is not None:
+                if record.kind in CONTAINERS:  # it asks the store for the names of the parts
+                    return cast(Result, await waiting.in_thread(partial(self._outcome, record)))
+                return cast(Result, self._outcome(record))
+
+    # Acting
+
+    def cancel(self, reason: str = "", *, hard: bool = False) -> bool:
+        """Cancel the task; a running one is asked to stop. False when there was nothing to cancel any more.
+
+        With `hard` it is interrupted, and killed with its worker process when it still runs a second later. Of the
+        reason 500 characters are kept.
+        """
+        return self._control("cancel", kept(reason), hard=hard)
+
+    async def acancel(self, reason: str = "", *, hard: bool = False) -> bool:
+        """The same for async code."""
+        return await waiting.in_thread(partial(self.cancel, reason, hard=hard))
+
+    def retry(self, everything: bool = False) -> bool:
+        """Run an ended task again, or one that waits for its next attempt at once. False when its state forbids it.
+
+        A map-reduce task goes on where it ended: at its failed chunks, or at its reduce; a chain or group at what
+        failed, and with what follows from it. With `everything` they begin anew.
+        """
+        return self._control("retry", "all" if everything else "")
+
+    async def aretry(self, everything: bool = False) -> bool:
+        """The same for async code."""
+        return await waiting.in_thread(partial(self.retry, everything))
+
+    def run_now(self) -> bool:
+        """Start a postponed task at once. False when its state forbids it."""
+        return self._control("run_now")
+
+    async def arun_now(self) -> bool:
+        """The same for async code."""
+        return await waiting.in_thread(self.run_now)
+
+    def postpone(self, delay: Delay) -> bool:
+        """Let a task that has not begun wait so many seconds, or until a moment. False when its state forbids it."""
+        moment = when("delay", delay)
+        return self._control("postpone", f"+{moment.delay_ms or 0}" if moment.due_ms is None else moment.due_ms)
+
+    async def apostpone(self, delay: Delay) -> bool:
+        """The same for async code."""
+        return await waiting.in_thread(partial(self.postpone, delay))
+
+    def _control(self, verb: str, value: str | int = "", *, hard: bool = False) -> bool:
+        self._check()
+        rows = self._broker.control(self.pool, verb, [self.id], value=value, hard=hard)
+        registry.tell_cancelled(self.pool, verb, rows)
+        (row,) = rows
+        return row.word in ("OK", "REPEAT")
+
+    def _check(self) -> None:
+        """Raise BadId unless id and pool are valid; a push has checked both."""
+        check_id(self.id)
+        check_lane(self.pool, "name of a pool")
+
+    def _record(self) -> Record | None:
+        self._check()
+        record: Record | None = self._broker.record(self.pool, self.id)
+        return record
+
+    @property
+    def _broker(self) -> Any:
+        return brokers.get_broker() if self._memory is None else self._memory
+
+    @property
+    def _generation(self) -> waiting.Generation:
+        return waiting.Generation(self.uid, self.word == AFTER)
+
+    def _ended(self) -> Record | None:
+        """The record of the ended task; None when it runs again meanwhile."""
+        record = self._record()
+        if record is None:
+            raise TaskGone(id=self.id, pool=self.pool)
+        if not self._generation.is_it(record.push_uid):
+            record = self._broker.last(self.pool, self.id)
+            if record is None or not self._generation.is_it(record.push_uid):
+                raise TaskSuperseded(id=self.id)
+        return record if record.is_over else None
+
+    def _outcome(self, record: Record) -> Any:
+        """What an ended task returned. Raises TaskFailed, TaskCancelled or BadResult."""
+        if record.state != State.SUCCEEDED:
+            raise raised_by(record)
+        if record.kind not in CONTAINERS:
+            return type_of(record.kind, record.name).decode(record.result)
+        composite = PartRef(0, record.pool, record.id, record.kind, record.name, record.on_failure)
+        return composite_value(self._broker, composite, record.result)
+
+
+def get(id: str) -> TaskHandle[Any] | None:
+    """The handle of a task in any pool, or None when there is none of this id. Raises BadId for a bad id."""
+    found = brokers.get_broker().find(check_id(id))
+    return None if found is None else TaskHandle(id, found[0])
+
+
+async def aget(id: str) -> TaskHandle[Any] | None:
+    """The same for async code."""
+    return await waiting.in_thread(partial(get, id))
+
+
+def _refuse_event_loop() -> None:
+    """Raise WaitOnEventLoop where waiting would hold up an event loop; DJANGO_ALLOW_ASYNC_UNSAFE permits it."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return
+    if not os.environ.get("DJANGO_ALLOW_ASYNC_UNSAFE"):
+        raise WaitOnEventLoop()

@@ -1,0 +1,198 @@
+"""The thread that hears for all waits of a process at one server."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import selectors
+import socket
+import threading
+import time
+from concurrent.futures import Future, InvalidStateError
+
+from queueops.errors import BrokerUnavailable
+from queueops.errors.refusals import StoreRefuses
+from queueops.redis.broker import RedisBroker
+from queueops.redis.subscription import Heard, RedisListener
+
+IDLE = 5.0
+"""Seconds without any wait after which the thread ends and the connection is closed."""
+PAUSES = (0.02, 0.1, 0.25, 0.5, 1.0)
+"""Seconds between attempts to connect again."""
+
+logger = logging.getLogger("queueops.waiting")
+
+
+class Ear:
+    """One wait for news on one channel: `subscribed` when nothing can be missed any more, then `news` once.
+
+    `subscribed` is False when the store refuses the subscription, and `news` is False when a message may have been
+    missed: then the waiting caller reads the state itself.
+    """
+
+    __slots__ = ("_hub", "channel", "news", "subscribed")
+
+    def __init__(self, hub: Hub, channel: str) -> None:
+        self.channel = channel
+        self.subscribed: Future[bool] = Future()
+        self.news: Future[bool] = Future()
+        self._hub = hub
+
+    def close(self) -> None:
+        """Hear no more."""
+        self._hub.forget(self)
+
+
+class Hub:
+    """All ears of a process for one server. Its thread runs while there are any, and a little longer."""
+
+    def __init__(self, broker: RedisBroker, pool: str = "default") -> None:
+        """``pool`` is one that the server holds."""
+        self.broker = broker
+        self._pool = pool
+        self._lock = threading.Lock()
+        self._ears: dict[str, list[Ear]] = {}
+        self._wanted: set[str] = set()  # channels to subscribe to
+        self._unwanted: set[str] = set()
+        self._thread: threading.Thread | None = None
+        self._closing = False
+        self._told = False
+        self._failures = 0
+        self._bell: socket.socket | None = None
+
+    def listen(self, channel: str) -> Ear:
+        """A new ear for a channel."""
+        ear = Ear(self, channel)
+        with self._lock:
+            self._ears.setdefault(channel, []).append(ear)
+            self._wanted.add(channel)
+            self._unwanted.discard(channel)
+            if self._thread is None or not self._thread.is_alive():
+                self._start()
+            self._ring()
+        return ear
+
+    def forget(self, ear: Ear) -> None:
+        """Drop an ear, and its channel when it was the last one there."""
+        with self._lock:
+            ears = self._ears.get(ear.channel, [])
+            if ear in ears:
+                ears.remove(ear)
+            if not ears and self._ears.pop(ear.channel, None) is not None:
+                self._wanted.discard(ear.channel)
+                self._unwanted.add(ear.channel)
+                self._ring()
+
+    def close(self) -> None:
+        """End the thread."""
+        with self._lock:
+            self._closing = True
+            thread = self._thread
+            self._ring()
+        if thread is not None:
+            thread.join(5)
+
+    def _start(self) -> None:
+        self._bell, inside = socket.socketpair()
+        self._bell.setblocking(False)
+        inside.setblocking(False)
+        self._thread = threading.Thread(
+            target=self._run, args=(self._bell, inside), name="queueops-waiting", daemon=True
+        )
+        self._thread.start()
+
+    def _ring(self) -> None:
+        if self._bell is not None:
+            with contextlib.suppress(BlockingIOError):  # it rings already
+                self._bell.send(b"!")
+
+    def _run(self, bell: socket.socket, inside: socket.socket) -> None:
+        self._failures = 0
+        with bell, inside:
+            while True:
+                try:
+                    listener = RedisListener(self.broker, self._pool)
+                    with contextlib.closing(listener):
+                        self._again()
+                        self._serve(listener, inside)
+                    return
+                except BrokerUnavailable as error:
+                    if self._ended():
+                        return
+                    if isinstance(error, StoreRefuses):
+                        self._refused(error)
+                    self._news_for_all()
+                    time.sleep(PAUSES[min(self._failures, len(PAUSES) - 1)])
+                    self._failures += 1
+
+    def _serve(self, listener: RedisListener, inside: socket.socket) -> None:
+        idle_since = time.monotonic()
+        with selectors.DefaultSelector() as selector:
+            selector.register(listener, selectors.EVENT_READ)
+            selector.register(inside, selectors.EVENT_READ)
+            while not self._ended(time.monotonic() - idle_since >= IDLE):
+                self._ask(listener)
+                ready = [key.fileobj for key, _ in selector.select(IDLE)]
+                if inside in ready:
+                    inside.recv(4096)
+                if listener in ready:
+                    self._hear(listener.read())
+                    self._failures = 0  # not before: one that is refused can connect each time
+                if self._ears:
+                    idle_since = time.monotonic()
+
+    def _ask(self, listener: RedisListener) -> None:
+        with self._lock:
+            wanted, self._wanted = self._wanted, set()
+            unwanted, self._unwanted = self._unwanted, set()
+        if unwanted:
+            listener.unsubscribe(list(unwanted))
+        if wanted:
+            listener.subscribe(list(wanted))
+
+    def _hear(self, heard: list[Heard]) -> None:
+        for word, channel, _ in heard:
+            with self._lock:
+                ears = list(self._ears.get(channel, ()))
+            for ear in ears:
+                if word == "subscribe":
+                    _set(ear.subscribed)
+                elif word == "message":
+                    _set(ear.news)
+
+    def _again(self) -> None:
+        """A new connection has no subscriptions."""
+        with self._lock:
+            self._wanted = set(self._ears)
+            self._unwanted = set()
+
+    def _refused(self, error: StoreRefuses) -> None:
+        """The store refuses the subscription: waiting callers poll, as often as this thread tries again."""
+        if not self._told:
+            logger.warning("The store refuses pub/sub; polling for results once a second: %s", error)
+        self._told = True
+        with self._lock:
+            ears = [ear for ears in self._ears.values() for ear in ears]
+        for ear in ears:
+            _set(ear.subscribed, heard=False)
+
+    def _news_for_all(self) -> None:
+        """Let all waiting callers read the state themselves: messages of an outage are lost."""
+        with self._lock:
+            ears = [ear for ears in self._ears.values() for ear in ears if ear.subscribed.done()]
+        for ear in ears:
+            _set(ear.news, heard=False)
+
+    def _ended(self, idle: bool = False) -> bool:
+        """Whether the thread is to end; if so, the next ear starts another one."""
+        with self._lock:
+            if self._closing or (idle and not self._ears):
+                self._thread = None
+                self._bell = None
+                return True
+            return False
+
+
+def _set(future: Future[bool], *, heard: bool = True) -> None:
+    with contextlib.suppress(InvalidStateError):  # it was set before, or its waiter has gone
+        future.set_result(heard)

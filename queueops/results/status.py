@@ -1,0 +1,125 @@
+"""Task status: what the record of a task says at one moment, in public words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from queueops.errors import NotDecodable
+from queueops.model.encoding import decode_arguments
+from queueops.model.metadata import decode_meta
+from queueops.model.records import Record
+from queueops.model.states import State
+from queueops.model.task_error import StoredError, error_of
+
+_NO_ERROR = StoredError(type="")
+
+
+class Progress(msgspec.Struct, frozen=True):
+    """How far a task is; `total` is None when it did not say of how much."""
+
+    done: float
+    total: float | None = None
+
+    @property
+    def share(self) -> float | None:
+        """From 0 to 1, or None when the total is unknown."""
+        return min(1.0, self.done / self.total) if self.total else None
+
+    def as_dict(self) -> dict[str, Any]:
+        """The same for JSON, with the share."""
+        return {"done": self.done, "total": self.total, "share": self.share}
+
+
+class TaskStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """A task as it was at one moment. Times are milliseconds of the epoch; `attempt` counts those that failed.
+
+    `args` and `kwargs` are plain JSON, as they are stored; None when they cannot be read. `error`, `error_type` and
+    `traceback` are those of the last attempt that failed. Nothing is redacted.
+    `chunks` counts the chunks of a map-reduce task by their state (pending, active, errored, done, failed).
+    """
+
+    id: str
+    pool: str
+    lane: str
+    kind: str
+    name: str
+    state: State
+    priority: int
+    attempt: int
+    retries: int
+    crashes: int
+    created_ms: int
+    due_ms: int | None
+    begun_ms: int | None
+    ended_ms: int | None
+    worker: str
+    progress: Progress | None
+    reason: str
+    error: str
+    error_type: str
+    traceback: str
+    tags: tuple[str, ...]
+    root: str
+    args: list[Any] | None
+    kwargs: dict[str, Any] | None
+    meta: dict[str, Any]
+    chunks: dict[str, int] | None = None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the task has ended."""
+        return self.state in (State.SUCCEEDED, State.FAILED, State.CANCELLED)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The same for JSON, with `is_over`."""
+        found: dict[str, Any] = msgspec.to_builtins(self)
+        progress = None if self.progress is None else self.progress.as_dict()
+        return found | {"tags": list(self.tags), "progress": progress, "is_over": self.is_over}
+
+
+def status_of(record: Record, chunks: dict[str, int] | None = None) -> TaskStatus:
+    """What a record says, in public words."""
+    args, kwargs = _arguments(record)
+    error = error_of(record) if record.error else _NO_ERROR
+    return TaskStatus(
+        id=record.id,
+        pool=record.pool,
+        lane=record.lane,
+        kind=record.kind,
+        name=record.name,
+        state=State(record.state),
+        priority=record.priority,
+        attempt=record.attempt,
+        retries=record.retries,
+        crashes=record.crashes,
+        created_ms=record.created,
+        due_ms=record.due,
+        begun_ms=record.begun,
+        ended_ms=record.ended,
+        worker=record.worker,
+        progress=progress_of(record),
+        reason=record.reason,
+        error=error.message,
+        error_type=error.type,
+        traceback=error.traceback,
+        tags=record.tags,
+        root=record.root or record.id,
+        args=args,
+        kwargs=kwargs,
+        meta=decode_meta(record.meta),
+        chunks=chunks,
+    )
+
+
+def progress_of(record: Record) -> Progress | None:
+    """What the task said of its progress, or None when it said nothing."""
+    return None if record.progress is None else Progress(record.progress, record.total)
+
+
+def _arguments(record: Record) -> tuple[list[Any] | None, dict[str, Any] | None]:
+    try:
+        return decode_arguments(record.name, record.args)
+    except NotDecodable:
+        return None, None

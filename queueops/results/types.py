@@ -1,0 +1,78 @@
+"""Return annotations: what a stored result is converted to when a handle is asked for it."""
+
+from __future__ import annotations
+
+import inspect
+import typing
+from collections import abc
+from collections.abc import Callable, Sequence
+from types import GenericAlias
+from typing import Any
+
+import msgspec
+
+from queueops.errors import NotDecodable
+from queueops.errors.results import BadResult
+from queueops.model.encoding import decode_result
+from queueops.model.text_types import either_version
+from queueops.tasks.annotations import decoder, hints, is_supported
+
+_GENERATORS = (abc.Generator, abc.AsyncGenerator, abc.Iterator, abc.AsyncIterator, abc.Iterable, abc.AsyncIterable)
+_RETURNED = 2  # the place of the returned type in Generator[yielded, sent, returned]
+
+
+class ResultType:
+    """The type of a task's result: that of its return annotation, or plain JSON."""
+
+    __slots__ = ("_annotation", "_decoders", "_name")
+
+    def __init__(self, name: str, annotation: Any = Any, wanted: Sequence[Any] = ()) -> None:
+        """Of several wanted types, the first one that fits. None of them: plain JSON."""
+        self._name = name
+        self._annotation = annotation
+        self._decoders = [decoder(each) for each in wanted]
+
+    @classmethod
+    def of(cls, function: Callable[..., Any], name: str) -> ResultType:
+        """The type that a function or a coroutine function returns."""
+        annotation = hints(function).get("return", Any)
+        return cls(name, annotation, _supported([either_version(annotation)]))
+
+    @classmethod
+    def of_generator(cls, function: Callable[..., Any], name: str) -> ResultType:
+        """The type that a generator returns, or the list of those that it yields."""
+        annotation = hints(function).get("return", Any)
+        return cls(name, annotation, _supported(_of_generator(annotation)))
+
+    def decode(self, data: bytes) -> Any:
+        """A stored result as a value of this type. Raises BadResult, and NotDecodable for what is not JSON."""
+        if not self._decoders:
+            return decode_result(self._name, data)
+        for one in self._decoders:
+            try:
+                return one.decode(data or b"null")
+            except msgspec.ValidationError as error:
+                problem = error
+            except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+                raise NotDecodable(what="result", name=self._name, reason=str(error)) from error
+        raise BadResult(
+            name=self._name,
+            annotation=inspect.formatannotation(self._annotation),
+            reason=str(problem),
+            value=decode_result(self._name, data),
+        ) from problem
+
+
+def _of_generator(annotation: Any) -> list[Any]:
+    """The returned type comes first: of a generator that returns something, the yields are not stored."""
+    arguments = typing.get_args(annotation)
+    if typing.get_origin(annotation) not in _GENERATORS or not arguments:
+        return []
+    yielded: list[Any] = [GenericAlias(list, (arguments[0],))]
+    returned = arguments[_RETURNED] if len(arguments) > _RETURNED else None
+    return yielded if returned in (None, type(None)) else [returned, *yielded]
+
+
+def _supported(wanted: Sequence[Any]) -> Sequence[Any]:
+    """All of the types, or none: a value of a type that cannot be recognised must not be taken for another one."""
+    return wanted if all(each is not Any and is_supported(each) for each in wanted) else ()

@@ -1,0 +1,211 @@
+"""Waiting for the end of tasks: all waits of a process at one server share one thread and one pub/sub connection.
+
+A wait first subscribes to the task's channel, then asks the store to announce the end and for the state now; so an end
+between the two is never missed. Announcements may be lost with the connection: after an outage, and every RECHECK
+seconds, a wait looks for itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable, Generator
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeout
+from functools import partial
+from typing import Any, NamedTuple, TypeVar
+
+from queueops.errors import BrokerUnavailable, ResultTimeout, TaskGone
+from queueops.model.durations import to_ms
+from queueops.model.states import TERMINAL
+from queueops.redis import deadlines as time_left
+from queueops.results.hub import Ear, Hub
+
+RECHECK = 10.0
+"""Seconds after which a wait looks for itself, however quiet it is."""
+OUTAGE_PAUSE = 0.25
+SUPERSEDED = "superseded"
+"""What the store answers instead of a state when another generation has the id."""
+
+GOES_ON = "It goes on; ask again later."
+
+Answer = TypeVar("Answer")
+Call = Callable[[], Any]
+Step = Call | tuple[Future[bool], float]
+Steps = Generator[Step, Any, None]
+
+explain: Callable[[str, str], tuple[str, str]] | None = None
+"""The state of a task and what holds it up, in a sentence, by pool and id; empty what is not known. The app sets it."""
+
+_hubs: dict[str, Hub] = {}
+"""By server: one that does not answer tells nothing of the tasks of others."""
+_lock = threading.Lock()
+logger = logging.getLogger("queueops.waiting")
+
+
+class Patience(NamedTuple):
+    """How long a caller waits: so many seconds (None: for ever), until this moment of the monotonic clock."""
+
+    seconds: float | None
+    end: float
+
+    @classmethod
+    def of(cls, seconds: float | None) -> Patience:
+        """It begins now. Raises BadOption for a bad duration."""
+        if seconds is None:
+            return cls(None, float("inf"))
+        return cls(seconds, time.monotonic() + to_ms("timeout", seconds) / 1000)
+
+    def left(self) -> float:
+        """The seconds that are left, never negative."""
+        return max(0.0, self.end - time.monotonic())
+
+
+class Generation(NamedTuple):
+    """Which push of an id is meant: the one that made this generation (0: any), or the one after it."""
+
+    uid: int = 0
+    after: bool = False
+
+    def is_it(self, uid: int) -> bool:
+        """Whether that generation is meant."""
+        return not self.uid or (uid > self.uid if self.after else uid == self.uid)
+
+
+def wait(broker: Any, pool: str, task_id: str, patience: Patience, generation: Generation) -> None:
+    """Return when the generation has ended, or another one has its place: the record shows which.
+
+    Raises ResultTimeout, TaskGone, or BrokerUnavailable at the first look.
+    """
+    steps = _steps(broker, pool, task_id, patience, generation)
+    answer: Any = None
+    try:
+        while True:
+            step = steps.send(answer) if not isinstance(answer, Exception) else steps.throw(answer)
+            answer = _called(step, patience) if callable(step) else _heard(*step)
+    except StopIteration:
+        return
+    finally:
+        steps.close()
+
+
+async def await_end(broker: Any, pool: str, task_id: str, patience: Patience, generation: Generation) -> None:
+    """The same for async code: the calls run in a thread, the waiting in none."""
+    steps = _steps(broker, pool, task_id, patience, generation)
+    answer: Any = None
+    try:
+        while True:
+            step = steps.send(answer) if not isinstance(answer, Exception) else steps.throw(answer)
+            if callable(step):
+                answer = await in_thread(partial(_called, step, patience))
+            else:
+                answer = bool((await asyncio.wait({asyncio.wrap_future(step[0])}, timeout=step[1]))[0])
+    except StopIteration:
+        return
+    finally:
+        steps.close()
+
+
+async def in_thread(call: Callable[[], Answer]) -> Answer:
+    """Run something that blocks beside the event loop."""
+    return await asyncio.to_thread(call)
+
+
+def close() -> None:
+    """End the thread and the connection, as at the end of a test; the next wait makes new ones."""
+    while _hubs:
+        _hubs.popitem()[1].close()
+
+
+def _steps(broker: Any, pool: str, task_id: str, patience: Patience, generation: Generation) -> Steps:
+    """The wait, step by step: something to call, or a future and the seconds to wait for it (answer: did it come)."""
+    channel = broker.keys(pool).done(task_id)
+    ask = partial(broker.wait, pool, task_id, generation.uid, after=generation.after)
+    state = yield ask
+    while not _is_over(pool, task_id, state):
+        if not patience.left():
+            now, reason = yield partial(_reason, pool, task_id) if patience.seconds else _no_reason
+            raise ResultTimeout(id=task_id, seconds=patience.seconds, state=now or state, reason=reason or GOES_ON)
+        ear = _listen(broker, pool, channel)
+        try:
+            heard = (yield ear.subscribed, min(RECHECK, patience.left())) and ear.subscribed.result()
+            state = yield from _look(ask, patience, state)
+            if heard and not _is_over(pool, task_id, state) and (yield ear.news, min(RECHECK, patience.left())):
+                if ear.news.result() and not generation.after:  # of that one's predecessor it may have been the end
+                    return
+                state = yield from _look(ask, patience, state)
+        finally:
+            ear.close()
+
+
+def _reason(pool: str, task_id: str) -> tuple[str, str]:
+    """The state now, and what holds the task up. Errors are dropped: the caller gets the timeout and no other error."""
+    try:
+        return explain(pool, task_id) if explain is not None else ("", "")
+    except Exception:
+        logger.debug("What holds up %s could not be found out", task_id, exc_info=True)
+        return "", ""
+
+
+def _no_reason() -> tuple[str, str]:
+    """For a single look (a timeout of 0): it costs no more than the look."""
+    return "", ""
+
+
+def _look(ask: Call, patience: Patience, before: str) -> Generator[Step, Any, str]:
+    """The state now; during an outage the state before, as long as there is time."""
+    try:
+        state: str = yield ask
+    except BrokerUnavailable:
+        if patience.left() <= OUTAGE_PAUSE:
+            raise
+        yield Future(), OUTAGE_PAUSE
+        return before
+    return state
+
+
+def _is_over(pool: str, task_id: str, state: str) -> bool:
+    if not state:
+        raise TaskGone(id=task_id, pool=pool)
+    return state in TERMINAL or state == SUPERSEDED
+
+
+def _called(call: Call, patience: Patience) -> Any:
+    """The answer, or the error as a value: it is thrown into the steps, whose business it is."""
+    try:
+        if patience.seconds is None:
+            return call()
+        with time_left.at_most(patience.left()):
+            return call()
+    except BrokerUnavailable as error:
+        return error
+
+
+def _heard(future: Future[bool], seconds: float) -> bool:
+    try:
+        future.result(seconds)
+    except FutureTimeout:
+        return False
+    return True
+
+
+def _listen(broker: Any, pool: str, channel: str) -> Ear:
+    server = broker.server(pool)
+    with _lock:
+        hub = _hubs.get(server)
+        if hub is None or hub.broker is not broker:
+            hub = _hubs[server] = Hub(broker, pool)
+    return hub.listen(channel)
+
+
+def _forget() -> None:
+    """A child process has neither the thread nor a right to the connection."""
+    global _lock
+    _hubs.clear()
+    _lock = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_forget)

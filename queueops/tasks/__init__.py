@@ -1,0 +1,1 @@
+"""What a project writes tasks with, and what a task meets while it runs."""

@@ -1,0 +1,167 @@
+"""Annotations: how an argument or a result is converted back, and which types are right at first sight."""
+
+from __future__ import annotations
+
+import enum
+import inspect
+import types
+import typing
+from collections.abc import Callable, Sequence
+from dataclasses import is_dataclass
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from functools import partial
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from queueops.model.text_types import TEXT_TYPES, either_version, is_text_type, read_text
+
+Accepted = frozenset[type] | None
+Positional = Callable[[bytes], tuple[list[Any], dict[str, msgspec.Raw]]]
+
+_SCALARS = frozenset({int, str, float, bool, bytes, datetime, date, time, timedelta, Decimal, UUID, type(None)})
+_TYPED = (date, time, timedelta, Decimal, UUID, bytes, msgspec.Struct, *TEXT_TYPES)
+_UNIONS = (typing.Union, types.UnionType)
+
+
+def hints(func: Callable[..., Any]) -> dict[str, Any]:
+    """The annotations of a function, those in strings resolved; what cannot be resolved is Any."""
+    inner: Any = inspect.unwrap(func)
+    while isinstance(inner, partial):  # as the iterate of an iterator is, whose first argument no push gives
+        inner = inspect.unwrap(inner.func)
+    try:
+        return typing.get_type_hints(inner, include_extras=True)
+    except Exception:  # resolving evaluates the application's text, such as names that only type checkers import
+        return {name: _hint(inner, name, value) for name, value in inspect.get_annotations(inner).items()}
+
+
+def decoder_type(parameter: inspect.Parameter) -> Any:
+    """The type to convert an argument to; Any where the annotation is none that msgspec can hold."""
+    wanted = Any if parameter.annotation is parameter.empty else either_version(parameter.annotation)
+    if wanted is not Any and parameter.default is None:
+        wanted = wanted | None if not isinstance(wanted, str) else Any
+    return wanted if is_supported(wanted) else Any
+
+
+def is_unreadable(parameter: inspect.Parameter) -> bool:
+    """Whether it has an annotation, and one by which nothing can be converted back: its parts look alike in JSON."""
+    return parameter.annotation not in (parameter.empty, Any, object) and decoder_type(parameter) is Any
+
+
+def is_changed(value: Any) -> bool:
+    """Whether a value comes back from JSON as another one, where nothing says what it was."""
+    if isinstance(value, dict):
+        return any(map(is_changed, value.values()))
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return any(map(is_changed, value))
+    if isinstance(value, enum.Enum):
+        return not isinstance(value, (str, int))
+    return isinstance(value, _TYPED) or is_dataclass(value) or hasattr(value, "model_dump")
+
+
+def accepted(wanted: Any) -> Accepted:
+    """The exact types of which every value is right; None means all, and an empty set that only trying tells."""
+    if wanted is Any:
+        return None
+    members = typing.get_args(wanted) if typing.get_origin(wanted) in _UNIONS else (wanted,)
+    return frozenset(member for member in (type(None) if m is None else m for m in members) if _is_simple(member))
+
+
+def is_supported(wanted: Any) -> bool:
+    """Whether values can be converted to this type."""
+    try:
+        found = msgspec.inspect.type_info(wanted)
+        decoder(wanted)
+    except Exception:  # msgspec says in many ways that it cannot hold a type, and looks into the application's classes
+        return False
+    return not any(_is_foreign(kind) for kind in _walk(found, set()))
+
+
+def decoder(wanted: Any) -> msgspec.json.Decoder[Any]:
+    """The decoder of one argument."""
+    return msgspec.json.Decoder(wanted, dec_hook=_made)
+
+
+def positional_decoder(wanted: Sequence[Any], more: Any = None) -> Positional:
+    """What decodes a call `[[...],{...}]`: the positional arguments converted, the named ones still raw.
+
+    `more` is the type of the elements of `*args`; None when the function has no such parameter.
+    """
+    if more is not None:
+        return _open_decoder(wanted, more)
+    fields = [(f"argument_{number}", kind, msgspec.UNSET) for number, kind in enumerate(wanted)]
+    holder: Any = msgspec.defstruct("Positional", fields, array_like=True, forbid_unknown_fields=True)
+    call = msgspec.json.Decoder(tuple[holder, dict[str, msgspec.Raw]], dec_hook=_made).decode
+    unset, values_of = msgspec.UNSET, msgspec.structs.astuple
+
+    def decode(data: bytes) -> tuple[list[Any], dict[str, msgspec.Raw]]:
+        held, named = call(data)
+        values = list(values_of(held))
+        while values and values[-1] is unset:
+            values.pop()
+        return values, named
+
+    return decode if fields else _plain_call
+
+
+def _open_decoder(wanted: Sequence[Any], more: Any) -> Positional:
+    first, rest = [decoder(kind) for kind in wanted], decoder(more)
+
+    def decode(data: bytes) -> tuple[list[Any], dict[str, msgspec.Raw]]:
+        raw, named = _raw_call(data)
+        return [_numbered(i, first[i] if i < len(first) else rest, value) for i, value in enumerate(raw)], named
+
+    return decode
+
+
+def _numbered(number: int, one: msgspec.json.Decoder[Any], value: msgspec.Raw) -> Any:
+    """One element of the call, with its place in the message when it is wrong."""
+    try:
+        return one.decode(value)
+    except msgspec.ValidationError as error:
+        place, text = f"`$[0][{number}]", str(error)
+        text = text.replace("`$", place) if "`$" in text else f"{text} - at {place}`"
+        raise msgspec.ValidationError(text) from error
+
+
+_raw_call = msgspec.json.Decoder(tuple[list[msgspec.Raw], dict[str, msgspec.Raw]]).decode
+_plain_call = msgspec.json.Decoder(tuple[list[Any], dict[str, msgspec.Raw]]).decode
+
+
+def _hint(func: Callable[..., Any], name: str, value: Any) -> Any:
+    holder = types.SimpleNamespace(__annotations__={name: value})
+    try:
+        return typing.get_type_hints(holder, globalns=func.__globals__, include_extras=True)[name]
+    except Exception:  # the same for one annotation alone
+        return Any
+
+
+def _is_simple(kind: Any) -> bool:
+    return kind in _SCALARS or (isinstance(kind, type) and issubclass(kind, enum.Enum))
+
+
+def _is_foreign(kind: Any) -> bool:
+    if not isinstance(kind, msgspec.inspect.CustomType):
+        return False
+    return not (hasattr(kind.cls, "model_validate") or is_text_type(kind.cls))
+
+
+def _walk(kind: Any, seen: set[int]) -> typing.Iterator[Any]:
+    """A type of `msgspec.inspect` and all types inside it."""
+    if id(kind) in seen:
+        return
+    seen.add(id(kind))
+    if isinstance(kind, (tuple, list)):
+        for part in kind:
+            yield from _walk(part, seen)
+    elif isinstance(kind, msgspec.Struct):
+        yield kind
+        for field in kind.__struct_fields__:
+            yield from _walk(getattr(kind, field), seen)
+
+
+def _made(kind: type[Any], value: Any) -> Any:
+    """An instance of a class that msgspec does not know: a path, an address, a model of pydantic."""
+    return read_text(kind, value) if is_text_type(kind) else kind.model_validate(value)

@@ -1,0 +1,76 @@
+"""Many calls, read a batch at a time."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from itertools import islice
+from typing import Any, TypeVar
+
+from queueops.errors import BadArguments, QueueOpsError
+from queueops.model.contracts import LeaseRef, Push, Pushed
+from queueops.redis import broker as brokers
+
+BATCH = 500
+
+Item = TypeVar("Item")
+
+
+def batches(items: Iterable[Item], size: int = BATCH) -> Iterator[list[Item]]:
+    """Lists of at most `size` items; no more than one of them is in memory."""
+    rest = iter(items)
+    while batch := list(islice(rest, size)):
+        yield batch
+
+
+class Flights:
+    """Pushes batch after batch: the next batch is made while the store works on the last one."""
+
+    def __init__(self, pool: str, durable: bool, under: LeaseRef | None = None) -> None:
+        self._line = brokers.get_broker().pushes(pool, durable=durable, under=under)
+        self._flying: deque[list[Push]] = deque()
+        self._unknown = 0
+
+    def __enter__(self) -> Flights:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._line.close()
+
+    def send(self, pushes: list[Push]) -> Iterable[tuple[Push, Pushed]]:
+        """Send a batch; answers what became of the one before. Raises its error."""
+        self._line.send(pushes)
+        self._flying.append(pushes)
+        return self.land() if len(self._flying) > 1 else ()
+
+    def land(self) -> Iterable[tuple[Push, Pushed]]:
+        """What became of the oldest batch that flies, if one does. Raises its error."""
+        if not self._flying:
+            return ()
+        pushes = self._flying.popleft()
+        try:
+            return zip(pushes, self._line.receive(), strict=True)
+        except QueueOpsError:
+            self._unknown = sum(map(len, self._flying))
+            self._flying.clear()
+            raise
+
+    def explain(self, error: Exception, landed: int) -> None:
+        """Add to an error how far it came, when so many calls have landed; waits for those that fly."""
+        with suppress(QueueOpsError):  # the first error is the one to tell; a batch that failed has not landed
+            while self._flying:
+                landed += len(list(self.land()))
+        error.add_note(f"{landed} calls before the batch with the error have been pushed.")
+        if self._unknown:
+            error.add_note(f"The {self._unknown} calls after that batch may have been pushed, too.")
+
+
+def call_of(item: Any, name: str) -> tuple[Sequence[Any], dict[str, Any]]:
+    """The arguments of one call: `(1, 2)`, or `((1, 2), {"template": "bye"})`."""
+    if not isinstance(item, tuple):
+        reason = f"each call is a tuple of arguments, such as ({item!r},), and not {item!r}."
+        raise BadArguments(name=name, reason=reason)
+    if len(item) == 2 and isinstance(item[0], (tuple, list)) and isinstance(item[1], dict):
+        return item[0], item[1]
+    return item, {}

@@ -1,0 +1,68 @@
+"""Push by name: leaves a call to workers that have the code, from a process that may not have it."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn, Unpack, cast
+
+from queueops.errors.tasks import CodeElsewhere
+from queueops.model.ids import check_id
+from queueops.results.handle import TaskHandle
+from queueops.tasks import registry
+from queueops.tasks.handlers import FunctionHandler
+from queueops.tasks.options import Options, PushOptions
+from queueops.tasks.task import Task
+
+_KINDS = ("task", "mapreduce", "iterator")
+_TEMPLATES = ("chain", "group")
+
+
+def push(name: str, /, *args: Any, **kwargs: Any) -> TaskHandle[Any]:
+    """Leave the call of the task `name` to a worker.
+
+    Where this process has the code of the task, arguments and options are those of the task. Where it does not, any
+    arguments are taken, as plain JSON, and the options are the defaults: see `task_named`. Raises what every push
+    raises.
+    """
+    return task_named(name).push(*args, **kwargs)
+
+
+async def apush(name: str, /, *args: Any, **kwargs: Any) -> TaskHandle[Any]:
+    """The same for async code."""
+    return await task_named(name).apush(*args, **kwargs)
+
+
+def task_named(name: str, /, **options: Unpack[PushOptions]) -> Task[..., Any, Any]:
+    """The task of this name, with these options of `using`: a task or a class that this process knows, or else a plain
+    task whose code only workers have. Raises BadId, UnknownOption and BadOption.
+    """
+    found = _known(check_id(name, "name of a task")) or RemoteTask(name)
+    return found.using(**options) if options else found
+
+
+class RemoteTask(Task[..., Any, Any]):
+    """A plain task whose code this process does not have: it can be pushed, postponed and be a part, not called."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(FunctionHandler(_anything, name, (Exception,)), Options())
+        self.__name__ = self.__qualname__ = name
+        self.__doc__ = None
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> NoReturn:
+        """There is nothing to call."""
+        raise CodeElsewhere(name=self.name)
+
+
+def _anything(*args: Any, **kwargs: Any) -> None:
+    """Accept any arguments."""
+
+
+def _known(name: str) -> Task[..., Any, Any] | None:
+    handlers = registry.handlers()
+    for kind in _KINDS:
+        task = getattr(handlers.get((kind, name)), "task", None)
+        if isinstance(task, Task):
+            return task
+    for kind in _TEMPLATES:
+        if (handler := handlers.get((kind, name))) is not None:
+            return cast("Task[..., Any, Any]", getattr(handler, "cls", None))  # the class has the methods of a task
+    return None

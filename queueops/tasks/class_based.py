@@ -1,0 +1,214 @@
+"""Classes that are tasks: what each of them can do without an instance, and the options that they say as attributes."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Sequence
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from queueops.errors import BadArguments, BadOption
+from queueops.kinds.composites.parts import Part, Signature
+from queueops.model.contracts import Push
+from queueops.model.durations import Delay
+from queueops.model.ids import check_id
+from queueops.model.retry import DEFAULT, Retry
+from queueops.model.schedule import Schedule
+from queueops.results.handle import TaskHandle
+from queueops.tasks.celery_names import ForeignMethod
+from queueops.tasks.decorator import default_name
+from queueops.tasks.discovery import hidden
+from queueops.tasks.hooks import Middleware
+from queueops.tasks.options import UNSET, Options
+from queueops.tasks.task import Task
+from queueops.tasks.unique_id import UniqueId
+
+PUSHED = ("pool", "lane", "priority", "tags", "keep", "on_conflict", "retries", "retry", "timeout")
+"""The attributes that are options of a push."""
+
+
+class TaskClass:
+    """A class whose calls are left to workers. What says otherwise in a subclass is registered when that is defined.
+
+    ``cron``: when it runs by itself, a line or a `Schedule`; not inherited. ``task_id`` of the same arguments, if there
+    is one, gives the id: what a second push of it does says ``on_conflict``. ``delay``: seconds that `postpone()` waits
+    when it is given none; a `push` does not wait.
+    """
+
+    name: ClassVar[str] = ""
+    tags: ClassVar[Sequence[str]] = ()
+    keep: ClassVar[float | None] = None
+    on_conflict: ClassVar[str] = "ignore"
+    cron: ClassVar[str | Schedule | None] = None
+
+    task: ClassVar[Task[Any, Any, Any]]
+
+    if TYPE_CHECKING:
+        delay: ClassVar[float | timedelta | None]
+    else:
+        delay, apply_async, send, enqueue = ForeignMethod(), ForeignMethod(), ForeignMethod(), ForeignMethod()
+
+        def __init__(self, *args, **kwargs):
+            """Take no arguments: those of a call go to `push`."""
+            if args or kwargs:
+                name = type(self).__name__
+                reason = f"it runs nothing. Write {name}.push(...), or {name}.s(...) for a part of a chain."
+                raise BadArguments(name=name, reason=reason)
+
+    def __init_subclass__(cls, *, abstract: bool = False, **kwargs: Any) -> None:
+        """Register the class under its name, and check its options. Raises BadOption."""
+        super().__init_subclass__(**kwargs)
+        if not abstract:
+            named = bool(cls.__dict__.get("name"))
+            cls.name = check_id(cls.__dict__.get("name") or default_name(cls), "name of a task")
+            cls._register(cls.name, Schedule.of(cls.__dict__.get("cron")))
+            cls.task.hidden = hidden(cls, named=named)
+
+    @classmethod
+    def push(cls, /, *args: Any, **kwargs: Any) -> TaskHandle[Any]:
+        """Leave this call to workers."""
+        return cls.s(*args, **kwargs).push()
+
+    @classmethod
+    async def apush(cls, /, *args: Any, **kwargs: Any) -> TaskHandle[Any]:
+        """The same for async code."""
+        return await cls.s(*args, **kwargs).apush()
+
+    @classmethod
+    def postpone(cls, delay: Delay | None = None, /, *args: Any, **kwargs: Any) -> TaskHandle[Any]:
+        """Leave this call to workers, not before `delay`; None: not before the class's own `delay`."""
+        return cls.s(*args, **kwargs).postpone(delay)
+
+    @classmethod
+    async def apostpone(cls, delay: Delay | None = None, /, *args: Any, **kwargs: Any) -> TaskHandle[Any]:
+        """The same for async code."""
+        return await cls.s(*args, **kwargs).apostpone(delay)
+
+    @classmethod
+    def push_on_commit(cls, /, *args: Any, **kwargs: Any) -> TaskHandle[Any]:
+        """Leave this call to workers once the current database transaction is committed."""
+        return cls.s(*args, **kwargs).push_on_commit()
+
+    @classmethod
+    async def apush_on_commit(cls, /, *args: Any, **kwargs: Any) -> TaskHandle[Any]:
+        """The same for async code."""
+        return await cls.s(*args, **kwargs).apush_on_commit()
+
+    @classmethod
+    def s(cls, /, *args: Any, **kwargs: Any) -> Part:
+        """Make this call a part of a chain or group."""
+        return cls.task.s(*args, **kwargs)
+
+    @classmethod
+    def si(cls, /, *args: Any, **kwargs: Any) -> Part:
+        """The same, without the result of the task before it."""
+        return cls.s(*args, **kwargs).si()
+
+    @classmethod
+    @abstractmethod
+    def _register(cls, name: str, schedule: Schedule | None) -> None:
+        """Make the class known under its name; sets its task."""
+
+
+class ClassTask(Task[Any, Any, Any]):
+    """The task of a class: what is pushed is of the class's kind, and says in its record what only such a one has."""
+
+    own: tuple[tuple[str, str | int], ...] = ()
+
+    def using(self, **options: Any) -> Task[Any, Any, Any]:
+        """The same task with other options, as for any task; it counts its parts, so it has no `total`."""
+        refuse_total(options)
+        return super().using(**options)
+
+    def _made(self, args: Sequence[Any], kwargs: dict[str, Any], *, after: bool = False) -> Push:
+        push = super()._made(args, kwargs, after=after)
+        push.kind, push.own = self.handler.kind, self.own
+        return push
+
+
+def refuse_total(options: dict[str, Any]) -> None:
+    """Of a class the total is the number of its chunks, tasks or parts."""
+    if "total" in options:
+        expected = "left out: its total is the number of its chunks, tasks or parts"
+        raise BadOption(name="total", value=options["total"], expected=expected)
+
+
+class RunClass(TaskClass, abstract=True):
+    """A class whose methods workers run: each of its calls is one task, with the options that a task has."""
+
+    pool: ClassVar[str] = "default"
+    lane: ClassVar[str | None] = None
+    priority: ClassVar[int] = 0
+    retries: ClassVar[int | None] = None
+    retry: ClassVar[Retry] = DEFAULT
+    retry_on: ClassVar[Sequence[type[BaseException]]] = (Exception,)
+    timeout: ClassVar[Any] = UNSET
+    middleware: ClassVar[Sequence[Middleware]] = ()
+
+    @classmethod
+    def push_many(cls, calls: Iterable[Sequence[Any]]) -> list[TaskHandle[Any]]:
+        """Leave many calls to workers."""
+        return cls.task.push_many(calls)
+
+    @classmethod
+    async def apush_many(cls, calls: Iterable[Sequence[Any]]) -> list[TaskHandle[Any]]:
+        """The same for async code."""
+        return await cls.task.apush_many(calls)
+
+    @classmethod
+    def push_many_on_commit(cls, calls: Iterable[Sequence[Any]]) -> list[TaskHandle[Any]]:
+        """Leave many calls to workers once the current database transaction is committed."""
+        return cls.task.push_many_on_commit(calls)
+
+    @classmethod
+    async def apush_many_on_commit(cls, calls: Iterable[Sequence[Any]]) -> list[TaskHandle[Any]]:
+        """The same for async code."""
+        return await cls.task.apush_many_on_commit(calls)
+
+    @classmethod
+    def s(cls, /, *args: Any, **kwargs: Any) -> Signature:
+        """Make this call a part of a chain or group."""
+        return cls.task.s(*args, **kwargs)
+
+    @classmethod
+    def si(cls, /, *args: Any, **kwargs: Any) -> Signature:
+        """The same, without the result of the task before it."""
+        return cls.task.si(*args, **kwargs)
+
+    @classmethod
+    def using(cls, **options: Any) -> Task[Any, Any, Any]:
+        """The same with other options for this caller."""
+        return cls.task.using(**options)
+
+
+def options_of(cls: type[RunClass]) -> Options:
+    """The options that a class says otherwise than all others. Raises BadOption."""
+    given = {option: getattr(cls, option) for option in PUSHED}
+    changed = {option: value for option, value in given.items() if value is not getattr(RunClass, option)}
+    return Options().but(**changed).with_postpone_delay(delay_of(cls))
+
+
+def require(cls: type[TaskClass], method: str, answers: str, example: str) -> None:
+    """Refuse a class that neither has this method nor inherits it from a class of its project. Raises BadOption."""
+    if getattr(getattr(cls, method), "__isabstractmethod__", False):
+        raise BadOption(
+            f"The class {cls.name} has no method {method}, which answers {answers}. Write: {example}. "
+            f"A base class says: class {cls.__name__}({cls.__bases__[0].__name__}, abstract=True).",
+            name=f"{cls.name}.{method}", value=None, expected="a method",
+        )  # fmt: skip
+
+
+def delay_of(cls: type[TaskClass]) -> Any:
+    """The delay that a class says for `postpone()`."""
+    return getattr(cls, "delay", None)
+
+
+def unique_of(cls: type[TaskClass]) -> UniqueId | None:
+    """What gives a call its id, when the class says so."""
+    own_id = getattr(cls(), "task_id", None)
+    return UniqueId(own_id) if own_id else None
+
+
+def place_of(cls: type[TaskClass]) -> str:
+    """Where a class is defined, for the error about two classes of one name."""
+    return f"{cls.__qualname__} in {cls.__module__}"

@@ -1,0 +1,225 @@
+"""What a task knows of its own execution: `current()`.
+
+A context belongs to one start of one task. The worker makes it, runs the task in it, and is its channel.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Sequence
+from contextvars import ContextVar
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
+
+from queueops.errors import BadOption, Cancelled, OutsideTask, Restart
+from queueops.model.contracts import Handler, Lease, LeaseRef
+from queueops.model.durations import Delay, signed_ms, to_ms
+from queueops.model.metadata import decode_meta
+from queueops.model.reasons import kept
+
+if TYPE_CHECKING:
+    from queueops.results.handle import TaskHandle
+
+
+_MOST = 1e18
+_adding = threading.Lock()
+"""A task may go on in several threads of its own."""
+
+
+class Channel(Protocol):
+    """What a running task can tell its worker. Called from the thread or the loop of the task; must not block."""
+
+    def progress(self, lease: Lease, done: float, total: float | None) -> None:
+        """Show this progress soon; of several in a short time only the last one counts."""
+
+    def log(self, lease: Lease, text: str) -> None:
+        """Add a line to the task's log."""
+
+    def extend(self, lease: Lease, seconds: float) -> None:
+        """Move the task's time limit by that much; a negative number moves it nearer."""
+
+    def set_deadline(self, lease: Lease, seconds: float) -> None:
+        """End the task's time that many seconds from now."""
+
+
+class Context:
+    """One start of a task, as the task sees it."""
+
+    __slots__ = ("_channel", "_done", "_reason", "epoch", "handler", "lease", "limit_s", "lost")
+
+    def __init__(self, lease: Lease, handler: Handler, channel: Channel, epoch: int = 0) -> None:
+        self.lease = lease
+        self.epoch = epoch  # of the worker process, when it claimed the task
+        self.handler = handler
+        self._channel = channel
+        self._reason: str | None = None
+        self.lost = False
+        self._done: float = 0
+        self.limit_s = None if lease.timeout_ms is None else lease.timeout_ms / 1000
+
+    @property
+    def id(self) -> str:
+        """The task's id."""
+        return self.lease.id
+
+    @property
+    def attempt(self) -> int:
+        """Which attempt this is; the first one is 1."""
+        return self.lease.attempt
+
+    @property
+    def task(self) -> Any:
+        """The task object that is running; for kinds that have none, the handler."""
+        return getattr(self.handler, "task", self.handler)
+
+    @property
+    def pool(self) -> str:
+        """The pool that the task was pushed to."""
+        return self.lease.pool
+
+    @property
+    def root(self) -> str:
+        """The id of the task that this one descends from; its own when it descends from none."""
+        return self.lease.root or self.lease.id
+
+    @property
+    def meta(self) -> dict[str, Any]:
+        """The metadata of the task: what its push said, and what it inherited. A copy: changing it changes nothing."""
+        return decode_meta(self.lease.meta)
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether a cancel was requested; a long task checks this now and then, and calls `cancel()`."""
+        return self._reason is not None
+
+    @property
+    def cancel_requested(self) -> bool:
+        """Whether an operator or the code asked to cancel; a lost lease is not that, because the task runs again."""
+        return self._reason is not None and not self.lost
+
+    @property
+    def cancel_reason(self) -> str:
+        """Why cancelling was asked for; empty when it was not."""
+        return self._reason or ""
+
+    def progress(self, done: float, total: float | None = None) -> None:
+        """Show how far the task is; of many calls in a short time only the last one is stored.
+
+        Both are numbers of at least 0; a `total` that is not known is None. Raises BadOption.
+        """
+        _check_amount("done", done)
+        if total is not None:
+            _check_amount("total", total)
+        with _adding:
+            self._channel.progress(self.lease, done, total)
+            self._done = done
+
+    def progress_add(self, amount: float) -> None:
+        """Go on by that much from what was told last; a negative amount goes back. Raises BadOption, also below 0."""
+        with _adding:
+            done = self._done + _checked_step(amount, self._done)
+            self._channel.progress(self.lease, done, None)
+            self._done = done
+
+    def log(self, text: object) -> None:
+        """Add a line to the task's log, of which the last 100 are kept."""
+        self._channel.log(self.lease, str(text))
+
+    def extend(self, seconds: float | timedelta) -> None:
+        """Move the time limit by that many seconds; a negative number moves it nearer. Without a timeout it changes
+        nothing. Raises BadOption.
+        """
+        self._channel.extend(self.lease, signed_ms("seconds", seconds) / 1000)
+
+    def set_deadline(self, seconds: float | timedelta) -> None:
+        """End this start's time that many seconds from now, whatever its timeout was. Raises BadOption."""
+        self._channel.set_deadline(self.lease, to_ms("seconds", seconds) / 1000)
+
+    def restart(self, delay: float | timedelta = 0, count_attempt: bool = False) -> NoReturn:
+        """End this start and begin again after `delay` seconds; this counts as an attempt only with `count_attempt`."""
+        raise Restart(seconds=to_ms("delay", delay) / 1000, counted=count_attempt)
+
+    def cancel(self, reason: str = "") -> NoReturn:
+        """End this task here as cancelled; of the reason 500 characters are kept."""
+        raise Cancelled(reason=kept(reason or self.cancel_reason))
+
+    def push(self, task: Any, /, *args: Any, **kwargs: Any) -> TaskHandle[Any]:
+        """Push another task that has this one's root as its root: a task or a class with its arguments, or a part, such
+        as `task.s(1)`, a chain or a group. Raises what every push raises, and BadOption for what is none of these.
+
+        The push is made under this task's lease: it raises LeaseLost when this start has lost it.
+        """
+        handle: TaskHandle[Any] = self._descendant(task, args, kwargs).push()
+        return handle
+
+    async def apush(self, task: Any, /, *args: Any, **kwargs: Any) -> TaskHandle[Any]:
+        """The same in an async task."""
+        handle: TaskHandle[Any] = await self._descendant(task, args, kwargs).apush()
+        return handle
+
+    def postpone(self, delay: Delay | None, task: Any, /, *args: Any, **kwargs: Any) -> TaskHandle[Any]:
+        """The same as `push`, not before `delay`: seconds, a `timedelta`, or an aware datetime; None: its own delay."""
+        handle: TaskHandle[Any] = self._descendant(task, args, kwargs).postponed(delay).push()
+        return handle
+
+    async def apostpone(self, delay: Delay | None, task: Any, /, *args: Any, **kwargs: Any) -> TaskHandle[Any]:
+        """The same in an async task."""
+        handle: TaskHandle[Any] = await self._descendant(task, args, kwargs).postponed(delay).apush()
+        return handle
+
+    def push_many(self, task: Any, calls: Iterable[Sequence[Any]]) -> list[TaskHandle[Any]]:
+        """The same for many calls of one task or class, given as `push_many` of a task takes them."""
+        if not hasattr(task, "push_many"):
+            raise BadOption(name="task", value=task, expected="a task or a class, whose calls follow as a list")
+        one: Any = getattr(task, "task", None) if isinstance(task, type) else task
+        handles: list[TaskHandle[Any]] = one.descending(self.root, self._held, self.lease.meta).push_many(calls)
+        return handles
+
+    def ask_to_cancel(self, reason: str, *, lost: bool = False) -> None:
+        """Set `cancelled`: called by the worker, from any thread.
+
+        ``lost``: no cancel was requested, but another worker may have the lease by now. The task has not ended.
+        """
+        self._reason, self.lost = reason, lost
+
+    def _descendant(self, task: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The part to push."""
+        part = task.s(*args, **kwargs) if hasattr(task, "s") else task
+        if not hasattr(part, "descending") or (part is task and (args or kwargs)):
+            expected = "a task or a class with its arguments, or a part without any: task.s(1), a chain, a group"
+            raise BadOption(name="task", value=task, expected=expected)
+        return part.descending(self.root, self._held, self.lease.meta)
+
+    @property
+    def _held(self) -> LeaseRef:
+        return LeaseRef(self.lease.pool, self.lease.id, self.lease.fence)
+
+
+def _checked_step(amount: object, done: float) -> float:
+    if isinstance(amount, bool) or not isinstance(amount, (int, float)) or not 0 <= done + amount <= _MOST:
+        expected = f"a number that makes {done:g} another one from 0 to 1e18"
+        raise BadOption(name="amount", value=amount, expected=expected)
+    return amount
+
+
+def _check_amount(name: str, value: object) -> None:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= _MOST:
+        raise BadOption(name=name, value=value, expected="a number from 0 to 1e18, and no infinity")
+
+
+_running: ContextVar[Context] = ContextVar("queueops_context")
+enter = _running.set
+leave = _running.reset
+
+
+def current() -> Context:
+    """The context of the task that is running here. Raises OutsideTask."""
+    try:
+        return _running.get()
+    except LookupError:
+        raise OutsideTask(what="current()") from None
+
+
+def running() -> Context | None:
+    """The context of the task that is running here, or None outside of tasks."""
+    return _running.get(None)

@@ -1,0 +1,102 @@
+"""Schedules of tasks: from what the code says, or from a person's words, to a definition that any watchdog can fire."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from typing import Any
+
+from django.conf import settings
+
+from queueops.errors import BadOption, PayloadTooLarge, QueueOpsError, UnknownOption, UnknownTask, advice
+from queueops.model.schedule import Schedule
+from queueops.model.schedule_definition import LONGEST_ARGUMENTS, ScheduleDefinition, check_schedule_id
+from queueops.tasks import registry
+from queueops.tasks.options import Options
+from queueops.tasks.task import Task
+
+SORTS = "a task, a class such as a MapReduce, an Iterator or a Chain, or its name"
+
+USUAL = Options()
+
+logger = logging.getLogger("queueops.watchdog")
+
+
+def define(task: Task[Any, Any, Any], schedule: Schedule, id: str, **origin: str) -> ScheduleDefinition:
+    """The definition of a task's schedule.
+
+    Raises BadArguments, NotEncodable, PayloadTooLarge, BadId, BadOption and UnknownOption.
+    """
+    _refuse_what_runs_have(task)
+    push = task.planned(schedule.args, dict(schedule.kwargs))
+    if len(push.args) > LONGEST_ARGUMENTS:
+        raise PayloadTooLarge(what="arguments", name=f"the schedule {id}", size=len(push.args), limit=LONGEST_ARGUMENTS)
+    timetable = schedule.timetable()
+    return ScheduleDefinition(
+        id=check_schedule_id(id),
+        line=timetable.line,
+        zone=timetable.zone,
+        push=push,
+        jitter_ms=schedule.jitter_ms,
+        catch_up=schedule.catch_up,
+        overlap=str(schedule.overlap),
+        **origin,
+    )
+
+
+def _refuse_what_runs_have(task: Task[Any, Any, Any]) -> None:
+    """Another id, or another time, would be passed over."""
+    for name in ("id", "delay"):
+        if getattr(task.options, name) != getattr(USUAL, name):
+            raise UnknownOption(what="The task of a schedule", name=name, advice="; each run has its own")
+
+
+def find_task(named: Any) -> Task[Any, Any, Any]:
+    """The task that a name, a task or a class means. Raises UnknownTask and BadOption."""
+    if not isinstance(named, str):
+        task = named if isinstance(named, Task) else getattr(named, "task", None)
+        if not isinstance(task, Task):
+            raise BadOption(name="task", value=named, expected=SORTS)
+        return task
+    tasks = {task.name: task for task in all_tasks()}
+    if named not in tasks:
+        raise UnknownTask(name=named, advice=advice(named, tasks))
+    return tasks[named]
+
+
+def task_names() -> list[str]:
+    """The names of all tasks that can be scheduled, in order."""
+    return sorted(task.name for task in all_tasks())
+
+
+def declared() -> list[ScheduleDefinition]:
+    """The schedules that stand in the code; what is wrong with one is logged, and does not hold up the others."""
+    found = []
+    for task, schedule in scheduled_tasks():
+        try:
+            found.append(define_code(task, schedule))
+        except QueueOpsError as error:
+            logger.error("the schedule of the task %s cannot be kept: %s", task.name, error)
+    return found
+
+
+def define_code(task: Task[Any, Any, Any], schedule: Schedule) -> ScheduleDefinition:
+    """The definition of a schedule in the code; its id is the task's name."""
+    return define(task, schedule, task.name, source="code", origin=str(settings.SETTINGS_MODULE or ""))
+
+
+def scheduled_tasks() -> Iterator[tuple[Task[Any, Any, Any], Schedule]]:
+    """The tasks that have a schedule in the code."""
+    for task in all_tasks():
+        if task.schedule is not None:
+            yield task, task.schedule
+
+
+def all_tasks() -> Iterator[Task[Any, Any, Any]]:
+    """Every task, once: some have several handlers."""
+    seen: set[str] = set()
+    for handler in list(registry.handlers().values()):
+        task = getattr(handler, "task", None)
+        if isinstance(task, Task) and task.name not in seen:
+            seen.add(task.name)
+            yield task

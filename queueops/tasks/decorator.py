@@ -1,0 +1,195 @@
+"""`@task`: makes a function a task."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Iterable, Iterator, Mapping
+from datetime import timedelta
+from inspect import CO_VARARGS, CO_VARKEYWORDS, unwrap
+from types import CellType, CodeType, FunctionType
+from typing import Any, ParamSpec, Protocol, TypeVar, overload
+
+from queueops.errors import BadOption
+from queueops.errors.tasks import BadTask
+from queueops.model.ids import check_id
+from queueops.model.retry import DEFAULT, Retry
+from queueops.model.schedule import Schedule
+from queueops.tasks import discovery, registry
+from queueops.tasks.celery_names import unknown_option
+from queueops.tasks.handlers import handler_for
+from queueops.tasks.hooks import Middleware, encoder_of, middlewares_of, on_yield_of
+from queueops.tasks.options import OF_A_TASK, READERS, UNSET, OnConflict, Options
+from queueops.tasks.task import Task
+from queueops.tasks.unique_id import Unique, UniqueId
+
+__all__ = ["Task", "task"]
+
+OF_ONE_PUSH = ("id",)
+OPTIONS = (READERS.keys() | set(OF_A_TASK)) - set(OF_ONE_PUSH)
+P = ParamSpec("P")
+R = TypeVar("R")
+Y = TypeVar("Y")
+
+
+class Decorator(Protocol):
+    """What makes a task of a function; the result of a handle depends on the sort of function."""
+
+    @overload
+    def __call__(self, function: Callable[P, Coroutine[Any, Any, R]], /) -> Task[P, Coroutine[Any, Any, R], R]: ...
+    @overload  # a Generator is an Iterator, too: it comes first, and of the first that fits is the result
+    def __call__(  # type: ignore[overload-overlap]
+        self, function: Callable[P, Generator[Y, Any, R]], /
+    ) -> Task[P, Generator[Y, Any, R], list[Y] | R]: ...
+    @overload
+    def __call__(self, function: Callable[P, AsyncIterator[Y]], /) -> Task[P, AsyncIterator[Y], list[Y]]: ...
+    @overload
+    def __call__(self, function: Callable[P, Iterator[Y]], /) -> Task[P, Iterator[Y], list[Y]]: ...
+    @overload
+    def __call__(self, function: Callable[P, R], /) -> Task[P, R, R]: ...
+
+
+@overload
+def task(function: Callable[P, Coroutine[Any, Any, R]], /) -> Task[P, Coroutine[Any, Any, R], R]: ...
+@overload
+def task(  # type: ignore[overload-overlap]
+    function: Callable[P, Generator[Y, Any, R]], /
+) -> Task[P, Generator[Y, Any, R], list[Y] | R]: ...
+@overload
+def task(function: Callable[P, AsyncIterator[Y]], /) -> Task[P, AsyncIterator[Y], list[Y]]: ...
+@overload
+def task(function: Callable[P, Iterator[Y]], /) -> Task[P, Iterator[Y], list[Y]]: ...
+@overload
+def task(function: Callable[P, R], /) -> Task[P, R, R]: ...
+@overload
+def task(
+    *,
+    name: str | None = None,
+    pool: str = "default",
+    lane: str | None = None,
+    priority: int = 0,
+    retries: int | None = None,
+    retry: Retry = DEFAULT,
+    timeout: float | timedelta | None = UNSET,
+    unique: Unique | None = None,
+    cron: str | Schedule | None = None,
+    retry_on: type[BaseException] | Iterable[type[BaseException]] = (Exception,),
+    tags: Iterable[str] = (),
+    keep: float | timedelta | None = None,
+    total: float | None = None,
+    delay: float | timedelta | None = None,
+    on_conflict: OnConflict = "ignore",
+    durable: bool = False,
+    meta: Mapping[str, Any] | None = None,
+    middleware: Iterable[Middleware] = (),
+    encoder: Callable[[Any], Any] | None = None,
+    on_yield: Callable[[Any], Any] | None = None,
+) -> Decorator: ...
+def task(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
+    """Make a function a task. All options may be left out:
+
+    name: by default the function's module and name. pool, lane, priority (-100..100, higher first), tags. retries: how
+    many more attempts after the first one failed (the pool's setting, or 2). retry: a `Retry`, the delays between them.
+    retry_on: the exceptions that are worth another attempt. timeout: seconds for one attempt. unique: a function of the
+    arguments, or a template such as "mail:{user_id}", that gives the id (None: one of its own); what a second push of
+    the same id does says on_conflict. keep: seconds that the ended task is kept. total: of its progress; it counts as
+    much in a chain or a group (1 by default). delay: seconds that `postpone()` waits when it is given none. durable:
+    wait until the store has it on disk. meta: a small dict that the task and its children have as `current().meta`.
+    cron: when it runs by itself, a line such as "0 3 * * *" or a `Schedule`; a
+    watchdog sees to that. middleware: those of this task alone, within those of the settings. encoder: makes what is
+    stored of what the function returned. on_yield: each yield of a generator goes through it.
+    """
+    if function is not None:
+        return _made_task(function, options)
+    return functools.partial(_made_task, options=options)
+
+
+def _made_task(function: Callable[..., Any], options: dict[str, Any]) -> Task[..., Any, Any]:
+    if reason := _unfit(function):
+        raise BadTask(reason=reason)
+    own = _known(options)
+    if (given := own.pop("name", None)) is None and function.__name__ == "<lambda>":
+        example = '@task(name="app.name")'
+        raise BadTask(
+            reason=f'A lambda has no name that a worker finds. Write "def NAME(...):" below @task, or {example}.'
+        )
+    if given is None and _hides_its_function(function):
+        expected = "one that kept its own name: give its decorator functools.wraps, or the task a name="
+        raise BadOption(name="function", value=function, expected=expected)
+    name = check_id(given or default_name(function), "name of a task")
+    unique, schedule = own.pop("unique", None), Schedule.of(own.pop("cron", None))
+    handler = handler_for(function, name, _retry_on(own.pop("retry_on", (Exception,))))
+    handler.middleware = middlewares_of(own.pop("middleware", ()))
+    handler.encoder = encoder_of(own.pop("encoder", None))
+    handler.on_yield = on_yield_of(own.pop("on_yield", None), function)
+    unique_id = None if unique is None else UniqueId(unique, function)
+    postpone_delay = own.pop("delay", None)
+    usual = Options().but(**own).with_postpone_delay(postpone_delay)
+    made: Task[..., Any, Any] = Task(handler, usual, unique_id, schedule)
+    made.hidden = discovery.hidden(function, named=given is not None)
+    handler.task = made
+    registry.register(handler, _place(function))
+    return made
+
+
+def _unfit(function: Any) -> str:
+    """Why something cannot be a task, and what to write; empty when it can."""
+    if isinstance(function, str):
+        return f'@task was given the text {function!r}. Write @task(name="{function}").'
+    if isinstance(function, type):
+        return f"{function.__name__} is a class. Write a function, or subclass MapReduce, Iterator, Chain or Group."
+    if isinstance(function, (classmethod, staticmethod)):
+        sort = type(function).__name__
+        return f"@task was given a {sort}. Write a function outside of the class, and call the method from there."
+    if not hasattr(function, "__code__"):
+        return f"@task was given {function!r}. Put it directly above a def or an async def."
+    if next(iter(function.__code__.co_varnames[: function.__code__.co_argcount]), "") == "self":
+        name = function.__qualname__.rpartition("<locals>.")[2]
+        advice = "Move it out of the class, pass a primary key for self, and call the method from there."
+        return f"{name} is a method: a push brings no instance. {advice}"
+    return ""
+
+
+def _hides_its_function(function: Callable[..., Any]) -> bool:
+    """Whether it is what a decorator without `functools.wraps` made: all that it is put on would have one name."""
+    code: CodeType = function.__code__
+    takes_anything = code.co_flags & CO_VARARGS and code.co_flags & CO_VARKEYWORDS and not code.co_argcount
+    if not takes_anything or hasattr(function, "__wrapped__"):
+        return False
+    return any(isinstance(_content(cell), FunctionType) for cell in getattr(function, "__closure__", None) or ())
+
+
+def _content(cell: CellType) -> Any:
+    """None while there is nothing in it: what the decorated function will be called is not yet known to itself."""
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return None
+
+
+def _place(function: Callable[..., Any]) -> str:
+    """Where it is written, and not where a decorator is."""
+    code: CodeType = getattr(unwrap(function), "__code__", function.__code__)
+    return f"{code.co_filename}:{code.co_firstlineno}"
+
+
+def _known(options: dict[str, Any]) -> dict[str, Any]:
+    """The options, when a task has them all; those of one push alone are none of them."""
+    for name, value in options.items():
+        if name in OF_ONE_PUSH:
+            expected = f"given for one push, as using({name}=...); unique= gives each call an id"
+            raise BadOption(name=name, value=value, expected=expected)
+        if name not in OPTIONS:
+            raise unknown_option(name, OPTIONS)
+    return dict(options)
+
+
+def _retry_on(value: Any) -> tuple[type[BaseException], ...]:
+    found = (value,) if not isinstance(value, Iterable) or isinstance(value, type) else tuple(value)
+    if not all(isinstance(kind, type) and issubclass(kind, BaseException) for kind in found):
+        raise BadOption(name="retry_on", value=value, expected="exception classes")
+    return found
+
+
+def default_name(function: Callable[..., Any]) -> str:
+    """The name of a task that was given none: its module and its own name."""
+    return f"{function.__module__}.{function.__qualname__.replace('<locals>.', '')}"

@@ -1,0 +1,212 @@
+"""The handlers that run a function: a plain one, a coroutine function, a generator, an async generator."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from contextlib import AsyncExitStack, ExitStack
+from functools import cached_property
+from typing import Any
+
+from queueops import conf
+from queueops.errors import BadDependency, Cancelled, PayloadTooLarge
+from queueops.results.types import ResultType
+from queueops.tasks.context import Context
+from queueops.tasks.depends import aenter_all, enter_all
+from queueops.tasks.hooks import Middleware
+from queueops.tasks.signature import Plan
+
+
+class FunctionHandler:
+    """Runs a function with the arguments of the lease, converted by its annotations, and its dependencies."""
+
+    kind = "task"
+    is_async = False
+
+    def __init__(self, func: Callable[..., Any], name: str, retry_on: tuple[type[BaseException], ...]) -> None:
+        self.func = func
+        self.name = name
+        self.retry_on = retry_on
+        self.middleware: tuple[Middleware, ...] = ()
+        self.encoder: Callable[[Any], Any] | None = None
+        self.on_yield: Callable[[Any], Any] | None = None
+        self.task: Any = self
+
+    @cached_property
+    def plan(self) -> Plan:
+        """What the function takes; made when it is first needed."""
+        plan = Plan(self.func, self.name)
+        for depends in plan.dependencies.values():
+            if depends.needs_loop() and not self.is_async:
+                reason = 'it is async, and only an "async def" task can wait for it.'
+                raise BadDependency(dependency=repr(depends), name=self.name, reason=reason)
+        return plan
+
+    @cached_property
+    def result_type(self) -> ResultType:
+        """The type of its results; made when the first one is asked for."""
+        return ResultType(self.name) if self.encoder else ResultType.of(self.func, self.name)
+
+    def run(self, context: Context) -> Any:
+        """Run the function and return its result."""
+        args, kwargs = self.plan.decode(context.lease.args)
+        return self.call(*args, **kwargs)
+
+    def call(self, /, *args: Any, **kwargs: Any) -> Any:
+        """Call the function here and now, its dependencies given and closed."""
+        dependencies = self.plan.dependencies
+        if not dependencies:
+            return self.func(*args, **kwargs)
+        with ExitStack() as stack:
+            return self.func(*args, **kwargs, **enter_all(_wanted(dependencies, kwargs), stack))
+
+
+class GeneratorHandler(FunctionHandler):
+    """Runs a generator to its end: each yield is a step of its progress, and a good moment to be cancelled."""
+
+    @cached_property
+    def result_type(self) -> ResultType:
+        """The type that the generator returns, or the list of what it yields."""
+        is_plain = self.encoder or self.on_yield
+        return ResultType(self.name) if is_plain else ResultType.of_generator(self.func, self.name)
+
+    def run(self, context: Context) -> Any:
+        """Run the generator and return what it returned, or the list of what it yielded."""
+        args, kwargs = self.plan.decode(context.lease.args)
+        generator = self.call(*args, **kwargs)
+        yields = _Yields(self.name, context)
+        try:
+            while True:
+                value = next(generator)
+                yields.add(value if self.on_yield is None else self.on_yield(value))
+        except StopIteration as stop:
+            return yields.result(stop.value)
+        finally:
+            generator.close()
+
+    def call(self, /, *args: Any, **kwargs: Any) -> Any:
+        """The function's generator; its dependencies are closed when it is."""
+        dependencies = self.plan.dependencies
+        if not dependencies:
+            return self.func(*args, **kwargs)
+        return self._generate(args, kwargs)
+
+    def _generate(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        with ExitStack() as stack:
+            given = enter_all(_wanted(self.plan.dependencies, kwargs), stack)
+            return (yield from self.func(*args, **kwargs, **given))
+
+
+class CoroutineHandler(FunctionHandler):
+    """Runs an `async def` function in the worker's event loop."""
+
+    is_async = True
+
+    async def run(self, context: Context) -> Any:
+        """Run the function and return its result."""
+        args, kwargs = self.plan.decode(context.lease.args)
+        return await self.call(*args, **kwargs)
+
+    def call(self, /, *args: Any, **kwargs: Any) -> Any:
+        """The function's coroutine, its dependencies given and closed."""
+        dependencies = self.plan.dependencies
+        if not dependencies:
+            return self.func(*args, **kwargs)
+        return self._call(args, kwargs)
+
+    async def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        async with AsyncExitStack() as stack:
+            given = await aenter_all(_wanted(self.plan.dependencies, kwargs), stack)
+            return await self.func(*args, **kwargs, **given)
+
+
+class AsyncGeneratorHandler(FunctionHandler):
+    """Runs an async generator to its end."""
+
+    is_async = True
+
+    @cached_property
+    def result_type(self) -> ResultType:
+        """The type that the generator returns, or the list of what it yields."""
+        is_plain = self.encoder or self.on_yield
+        return ResultType(self.name) if is_plain else ResultType.of_generator(self.func, self.name)
+
+    async def run(self, context: Context) -> Any:
+        """Run the generator and return the list of what it yielded."""
+        args, kwargs = self.plan.decode(context.lease.args)
+        generator = self.call(*args, **kwargs)
+        yields = _Yields(self.name, context)
+        try:
+            async for value in generator:
+                yields.add(value if self.on_yield is None else await _awaited(self.on_yield(value)))
+        finally:
+            await generator.aclose()
+        return yields.result(None)
+
+    def call(self, /, *args: Any, **kwargs: Any) -> Any:
+        """The function's async generator; its dependencies are closed when it is."""
+        dependencies = self.plan.dependencies
+        if not dependencies:
+            return self.func(*args, **kwargs)
+        return self._generate(args, kwargs)
+
+    async def _generate(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        async with AsyncExitStack() as stack:
+            given = await aenter_all(_wanted(self.plan.dependencies, kwargs), stack)
+            generator = self.func(*args, **kwargs, **given)
+            try:
+                async for value in generator:
+                    yield value
+            finally:
+                await generator.aclose()
+
+
+def handler_for(func: Callable[..., Any], name: str, retry_on: tuple[type[BaseException], ...]) -> FunctionHandler:
+    """The handler that fits the sort of a function."""
+    if inspect.isasyncgenfunction(func):
+        return AsyncGeneratorHandler(func, name, retry_on)
+    if inspect.iscoroutinefunction(func):
+        return CoroutineHandler(func, name, retry_on)
+    if inspect.isgeneratorfunction(func):
+        return GeneratorHandler(func, name, retry_on)
+    return FunctionHandler(func, name, retry_on)
+
+
+class _Yields:
+    """What a generator has yielded, as long as it can still be a result: a list over the payload limit cannot."""
+
+    def __init__(self, name: str, context: Context) -> None:
+        self._name = name
+        self._context = context
+        self._values: list[Any] = []
+        self._count = 0
+        self._limit = conf.current().payload_limit
+        self._most = self._limit // 2  # the shortest element takes two bytes, its comma included
+
+    def add(self, value: Any) -> None:
+        """Take in one yield. Raises Cancelled when cancelling was asked for."""
+        self._count += 1
+        if self._count <= self._most:
+            self._values.append(value)
+        else:
+            self._values.clear()
+        self._context.progress(self._count)
+        if self._context.cancelled:
+            raise Cancelled(reason=self._context.cancel_reason)
+
+    def result(self, returned: Any) -> Any:
+        """What was returned, or else the list of the yields."""
+        if returned is not None:
+            return returned
+        if self._count > self._most:
+            raise PayloadTooLarge(what="result", name=self._name, size=f"over {2 * self._count}", limit=self._limit)
+        return self._values
+
+
+async def _awaited(value: Any) -> Any:
+    return await value if inspect.isawaitable(value) else value
+
+
+def _wanted(dependencies: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
+    """The dependencies that the caller did not bring along, as one may in a test."""
+    return {name: depends for name, depends in dependencies.items() if name not in given}

@@ -1,0 +1,174 @@
+"""The middlewares around each execution: `QUEUEOPS["MIDDLEWARE"]`, outermost first, in the manner of Django's.
+
+    class Timing:
+        def __init__(self, get_result): self.get_result = get_result
+        def __call__(self, run): ...; return self.get_result(run)
+
+A task's own middlewares, `@task(middleware=[...])`, are within these. `run` is the task's context. A middleware may
+replace the result, raise, or call `get_result` no more than once. One with an `async def __call__` serves async tasks
+directly; `sync_capable` and `async_capable` are understood as in Django. A middleware of the other sort than the task
+is adapted, which costs a thread hop.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from functools import cache
+from inspect import iscoroutinefunction
+from typing import Any
+
+from asgiref.sync import async_to_sync, sync_to_async
+from django.core.exceptions import MiddlewareNotUsed
+from django.core.signals import setting_changed
+from django.utils.module_loading import import_string
+
+from queueops import conf
+from queueops.errors import NotEncodable
+from queueops.model.encoding import with_article
+from queueops.tasks.context import Context, enter, leave
+
+GetResult = Callable[[Context], Any]
+_forks = 0
+"""How often this process is a fork of a fork. It costs less than to ask for the process id around each task."""
+
+
+def _count_fork() -> None:
+    global _forks
+    _forks += 1
+
+
+os.register_at_fork(after_in_child=_count_fork)
+
+
+def run(context: Context) -> Any:
+    """Run the task of `context` in this thread, through the middlewares, and return its result."""
+    token, forks = enter(context), _forks
+    try:
+        value, encoder = _chain(False)(context), getattr(context.handler, "encoder", None)
+        return value if encoder is None else _encoded(context, encoder, value)
+    finally:
+        leave(token)
+        if _forks != forks:
+            _end_fork()
+
+
+async def arun(context: Context) -> Any:
+    """The same for a handler that is async."""
+    token, forks = enter(context), _forks
+    try:
+        value, encoder = await _chain(True)(context), getattr(context.handler, "encoder", None)
+        return value if encoder is None else _encoded(context, encoder, value)
+    finally:
+        leave(token)
+        if _forks != forks:
+            _end_fork()
+
+
+def _end_fork() -> None:
+    """End a process that the task has forked, and that came to the end of the task's code, as a program's end would.
+
+    What is around the task is not its own: it would run the tasks that its parent holds, on its parent's connections.
+    """
+    error = sys.exception()
+    status = error.code if isinstance(error, SystemExit) else int(error is not None)
+    if error is not None and not isinstance(error, SystemExit):
+        traceback.print_exception(error)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status if isinstance(status, int) else int(status is not None))
+
+
+def _handle(context: Context) -> Any:
+    handler: Any = context.handler
+    if getattr(handler, "middleware", ()):
+        return _own_chain(handler, False)(context)
+    return handler.run(context)
+
+
+async def _ahandle(context: Context) -> Any:
+    handler: Any = context.handler
+    if getattr(handler, "middleware", ()):
+        return await _own_chain(handler, True)(context)
+    return await handler.run(context)
+
+
+def _run(context: Context) -> Any:
+    return context.handler.run(context)
+
+
+async def _arun(context: Context) -> Any:
+    return await context.handler.run(context)
+
+
+def _encoded(context: Context, encoder: Callable[[Any], Any], value: Any) -> Any:
+    """What the task's own encoder makes of its result. Raises NotEncodable."""
+    try:
+        return encoder(value)
+    except Exception as error:  # the application's code; its result is known, another attempt gives the same one
+        name, kind = context.handler.name, with_article(type(value).__qualname__)
+        advice = f"Its encoder raised {type(error).__name__}: {error}."
+        raise NotEncodable(what="result", name=name, path="it", type=kind, advice=advice) from error
+
+
+@cache
+def _chain(is_async: bool) -> GetResult:
+    """The chain for the sync or the async tasks of this process, built once."""
+    return _built(conf.current().middleware, _ahandle if is_async else _handle, is_async)
+
+
+@cache
+def _own_chain(handler: Any, is_async: bool) -> GetResult:
+    """The chain of a task's own middlewares, built once."""
+    return _built(handler.middleware, _arun if is_async else _run, is_async)
+
+
+def _built(middlewares: Sequence[Any], get_result: GetResult, is_async: bool) -> GetResult:
+    for each in reversed(middlewares):
+        get_result = _wrapped(import_string(each) if isinstance(each, str) else each, get_result, is_async)
+    return get_result
+
+
+def _wrapped(factory: Any, get_result: GetResult, is_async: bool) -> GetResult:
+    wants_async = _wants_async(factory, is_async)
+    try:
+        made = factory(_adapted(get_result, is_async, wants_async, own_thread=True))
+    except MiddlewareNotUsed:
+        return get_result
+    if wants_async and not iscoroutinefunction(made):
+        made = _awaiting(made)
+    return _adapted(made, wants_async, is_async, own_thread=False)
+
+
+def _wants_async(factory: Any, is_async: bool) -> bool:
+    """Which sort of `get_result` a middleware takes, given what the task is."""
+    own = isinstance(factory, type) and iscoroutinefunction(vars(factory).get("__call__"))
+    takes_sync = getattr(factory, "sync_capable", not own)
+    takes_async = getattr(factory, "async_capable", own)
+    return bool(takes_async and (is_async or not takes_sync))
+
+
+def _adapted(function: GetResult, is_async: bool, wanted: bool, own_thread: bool) -> GetResult:
+    """A sync task inside an async middleware goes back to its own thread, where its database connections are."""
+    if is_async == wanted:
+        return function
+    if wanted:
+        return sync_to_async(function, thread_sensitive=own_thread)
+    return async_to_sync(function)
+
+
+def _awaiting(made: GetResult) -> GetResult:
+    async def call(context: Context) -> Any:
+        return await made(context)
+
+    return call
+
+
+def _forget(*, setting: str, **_: Any) -> None:
+    if setting == "QUEUEOPS":
+        _chain.cache_clear()
+
+
+setting_changed.connect(_forget, dispatch_uid="queueops.tasks.middleware")

@@ -1,0 +1,200 @@
+"""The options of a task: what `@task(...)` and `using(...)` take, checked when they are given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any, Literal, TypedDict
+
+from queueops.conf import Settings, pool_names
+from queueops.errors import BadOption, UnknownOption
+from queueops.model import retry as retries_module
+from queueops.model.contracts import DEFAULT_LANE, Conflict, LeaseRef
+from queueops.model.durations import AT_ONCE, Delay, When, to_ms, when
+from queueops.model.ids import check_id, check_lane
+from queueops.model.metadata import encode_meta, merged
+from queueops.model.retry import Retry
+from queueops.model.weights import shown
+from queueops.tasks.celery_names import unknown_option
+
+UNSET: Any = object()
+DEFAULT_RETRIES = 2
+MAX_TAGS = 20
+MOST_TOTAL = 1e15
+OF_A_TASK = ("name", "unique", "cron", "retry_on", "middleware", "encoder", "on_yield")
+"""What only `@task` takes."""
+OnConflict = Literal["ignore", "reject", "replace", "replace_postponed", "run_after"]
+
+
+class PushOptions(TypedDict, total=False):
+    """What `using` takes, for type checkers."""
+
+    pool: str
+    lane: str | None
+    priority: int
+    retries: int
+    retry: Retry
+    timeout: float | timedelta | None
+    tags: Iterable[str]
+    keep: float | timedelta | None
+    total: float | None
+    delay: Delay | None
+    id: str | None
+    on_conflict: OnConflict
+    durable: bool
+    meta: Mapping[str, Any] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """How a task is pushed. `retries` and `timeout` fall back on the pool's settings, then on 2 and no limit."""
+
+    pool: str = "default"
+    lane: str | None = None
+    priority: int = 0
+    retries: int | None = None
+    retry: Retry = retries_module.DEFAULT
+    timeout: Any = UNSET  # seconds; None = no limit
+    tags: tuple[str, ...] = ()
+    keep: Any = None  # seconds that the ended task is kept; None = as the settings say
+    total: float | None = None  # of its progress
+    delay: When = AT_ONCE
+    postpone_delay: When | None = None
+    id: str | None = None
+    on_conflict: Conflict = Conflict.IGNORE
+    durable: bool = False
+    meta: bytes = b""
+    root: str = ""
+    under: LeaseRef | None = None
+
+    def but(self, **changes: Any) -> Options:
+        """The same with some options changed. Raises UnknownOption and BadOption."""
+        for name in changes:
+            if name in OF_A_TASK:
+                raise UnknownOption(what="A task", name=name, advice=f". Write @task({name}=...)")
+            if name not in READERS:
+                raise unknown_option(name, READERS)
+        return replace(self, **{name: READERS[name](name, value) for name, value in changes.items()})
+
+    def but_descending(self, root: str, under: LeaseRef, meta: bytes) -> Options:
+        """The same for a descendant of the task `root`, pushed under the lease of a running task with `meta`."""
+        return replace(self, root=root, under=under, meta=merged(meta, self.meta))
+
+    def with_postpone_delay(self, value: Any) -> Options:
+        """The same with a delay for `postpone()`; None leaves it out. Raises BadOption for a bad duration."""
+        if isinstance(value, datetime):
+            raise BadOption(name="delay", value=value, expected="seconds or a timedelta; a moment is for postpone()")
+        return self if value is None else replace(self, postpone_delay=when("delay", value))
+
+    def postponed(self, delay: Delay | None) -> Options:
+        """The same, not before `delay`, or else not before the delay that was set. Raises BadOption for none."""
+        if delay is not None:
+            return self.but(delay=delay)
+        if self.delay != AT_ONCE:
+            return self
+        if self.postpone_delay is None:
+            expected = "given to postpone(60, ...), or set for the task with @task(delay=60)"
+            raise BadOption(name="delay", value=delay, expected=expected)
+        return replace(self, delay=self.postpone_delay)
+
+    def push_fields(self, settings: Settings) -> dict[str, Any]:
+        """The fields of a Push that these options decide, those at their default left out."""
+        pool_names.warn_about(self.pool, settings)
+        pool = settings.pool(self.pool)
+        retries = self.retries if self.retries is not None else pool.retries
+        timeout = pool.timeout if self.timeout is UNSET else self.timeout
+        found = {
+            "pool": self.pool,
+            "lane": self.lane or DEFAULT_LANE,
+            "priority": self.priority,
+            "retries": DEFAULT_RETRIES if retries is None else retries,
+            "retry": self.retry.text(),
+            "timeout_ms": None if timeout is None else to_ms("timeout", timeout),
+            "tags": self.tags,
+            "keep_ms": None if self.keep is None else to_ms("keep", self.keep),
+            "own": () if self.total is None else (("to", shown(self.total)),),
+            "due": self.delay.due_ms,
+            "delay_ms": self.delay.delay_ms,
+            "conflict": self.on_conflict,
+            "root": self.root,
+            "meta": self.meta,
+        }
+        return {name: value for name, value in found.items() if value or name == "retries"}
+
+
+Reader = Callable[[str, Any], Any]
+
+
+def _whole(least: int, most: int) -> Reader:
+    def read(name: str, value: Any) -> int:
+        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+            raise BadOption(name=name, value=value, expected=f"a whole number from {least} to {most}")
+        return int(value)
+
+    return read
+
+
+def _duration(name: str, value: Any) -> Any:
+    """Zero would mean "at once", which no timeout and no retention can be."""
+    if value is not None and to_ms(name, value) == 0:
+        raise BadOption(name=name, value=value, expected="more than 0 seconds, or None")
+    return value
+
+
+def _total(name: str, value: Any) -> float | None:
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if value is not None and not (is_number and 0 < value <= MOST_TOTAL):
+        raise BadOption(name=name, value=value, expected=f"a number above 0, up to {MOST_TOTAL:g}, or None")
+    return None if value is None else float(value)
+
+
+def _lane(name: str, value: Any) -> str | None:
+    return None if value is None else check_lane(value)
+
+
+def _retry(name: str, value: Any) -> Retry:
+    if not isinstance(value, Retry):
+        raise BadOption(name=name, value=value, expected="a Retry, such as Retry(delay=60); how often is retries=")
+    return value
+
+
+def _tags(name: str, value: Any) -> tuple[str, ...]:
+    if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
+        raise BadOption(name=name, value=value, expected="a list of texts")
+    tags = tuple(dict.fromkeys(check_lane(tag, "tag") for tag in value))
+    if len(tags) > MAX_TAGS:
+        raise BadOption(name=name, value=tags, expected=f"at most {MAX_TAGS} tags")
+    return tags
+
+
+def _conflict(name: str, value: Any) -> Conflict:
+    choices = [choice for choice in Conflict if choice is not Conflict.NEW]
+    if value not in choices:
+        raise BadOption(name=name, value=value, expected=f"one of {', '.join(choices)}")
+    return Conflict(value)
+
+
+def _flag(name: str, value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise BadOption(name=name, value=value, expected="True or False")
+    return value
+
+
+READERS: Mapping[str, Reader] = {
+    "pool": lambda name, value: check_lane(value, "name of a pool"),
+    "lane": _lane,
+    "priority": _whole(-100, 100),
+    "retries": _whole(0, 1_000_000),
+    "retry": _retry,
+    "timeout": _duration,
+    "tags": _tags,
+    "keep": _duration,
+    "total": _total,
+    "delay": lambda name, value: AT_ONCE if value is None else when(name, value),
+    "id": lambda name, value: None if value is None else check_id(value),
+    "on_conflict": _conflict,
+    "durable": _flag,
+    "meta": lambda name, value: encode_meta(value),
+}
+"""How each option is read; `root` is set by the engine alone."""

@@ -1,0 +1,240 @@
+"""What a task function takes: arguments are checked when they are pushed, and converted when they are used.
+
+A plan is made once for each function, when it is first needed, so that annotations in strings may name what is imported
+late.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from queueops.errors import BadArguments, BadDependency, NotDecodable, advice
+from queueops.model.encoding import Arguments, decode_arguments, encode_arguments, plain, with_article
+from queueops.tasks.annotations import (
+    Accepted,
+    accepted,
+    decoder,
+    decoder_type,
+    hints,
+    is_changed,
+    is_unreadable,
+    positional_decoder,
+)
+from queueops.tasks.depends import Depends
+
+_PATH = re.compile(r" - at (?:`(?P<part>\w+)` in )?`\$\[0\]\[(?P<number>\d+)\](?P<rest>[^`]*)`$")
+_BROKEN = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+
+
+class Plan:
+    """How the arguments of one function are checked, encoded, decoded and converted."""
+
+    __slots__ = (
+        "_accepted",
+        "_accepted_more",
+        "_accepted_named",
+        "_decode",
+        "_decoders",
+        "_least",
+        "_most",
+        "_names",
+        "_open_named",
+        "_required",
+        "_try_named",
+        "_unnamed",
+        "_unreadable",
+        "dependencies",
+        "name",
+        "rest_name",
+        "signature",
+    )
+
+    def __init__(self, func: Callable[..., Any], name: str) -> None:
+        self.name = name
+        self.signature, self.dependencies = _split(func, name)
+        parameters = list(self.signature.parameters.values())
+        types = {parameter.name: decoder_type(parameter) for parameter in parameters}
+        self._unreadable = {p.name: p.annotation for p in parameters if is_unreadable(p)}
+        of_kind = _by_kind(parameters)
+        positional, named = of_kind["positional"], of_kind["named"]
+        more, rest = of_kind["more"], of_kind["rest"]
+        self._names = tuple(parameter.name for parameter in positional)
+        self._unnamed = {p.name for p in positional if p.kind is p.POSITIONAL_ONLY}
+        self._required = {p.name for p in (*positional, *named) if p.default is p.empty}
+        self._least = max((i + 1 for i, p in enumerate(positional) if p.default is p.empty), default=0)
+        if any(p.default is p.empty for p in named):
+            self._least = 1 << 30  # never on the fast path: something must be given by name
+        self._most = (1 << 30) if more else len(positional)
+        self._accepted = tuple(accepted(types[p.name]) for p in positional)
+        self._accepted_more: Accepted = accepted(types[more[0].name]) if more else None
+        self._accepted_named: dict[str, Accepted] = {p.name: accepted(types[p.name]) for p in (*positional, *named)}
+        self._decoders = {p.name: decoder(types[p.name]) for p in (*positional, *named)}
+        self.rest_name = rest[0].name if rest else ""
+        self._open_named = decoder(types[rest[0].name]) if rest else None
+        self._try_named = bool(rest) and types[rest[0].name] is not Any
+        self._decode = positional_decoder([types[p.name] for p in positional], types[more[0].name] if more else None)
+
+    def encode(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bytes:
+        """The checked arguments of one push. Raises BadArguments, NotEncodable, PayloadTooLarge."""
+        if kwargs or not self._least <= len(args) <= self._most:
+            self._check_names(args, kwargs)
+        data = encode_arguments(self.name, args, kwargs, self._names)
+        if self._unreadable:
+            self._check_kept({**dict(zip(self._names, args, strict=False)), **kwargs})
+        if data and not self._plainly_right(args, kwargs):
+            self.decode(data)
+        return data
+
+    def encode_after(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bytes:
+        """The same, of a task whose first argument is the result of another one, which is not known yet."""
+        try:
+            self._check_names((None, *args), kwargs)
+        except BadArguments as error:
+            hint = "Before these comes the result of the one before; .si() goes without it."
+            raise BadArguments(name=self.name, reason=f"{error.reason} {hint}") from None
+        data = encode_arguments(self.name, args, kwargs, self._names[1:])
+        self._check_kept({**dict(zip(self._names[1:], args, strict=False)), **kwargs})
+        for name, value in (*zip(self._names[1:], args, strict=False), *kwargs.items()):
+            self._named(name, msgspec.Raw(msgspec.json.encode(value, enc_hook=plain)))
+        return data
+
+    def decode(self, data: bytes) -> Arguments:
+        """The arguments of one run, as the annotations say. Raises BadArguments and NotDecodable."""
+        if not data:
+            args: list[Any] = []
+            kwargs: dict[str, Any] = {}
+        else:
+            args, raw = self._positional(data)
+            kwargs = {name: self._named(name, value) for name, value in raw.items()} if raw else {}
+        if kwargs or not self._least <= len(args) <= self._most:
+            self._check_names(args, kwargs)
+        return args, kwargs
+
+    def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> inspect.BoundArguments:
+        """The arguments by the names of their parameters, with the defaults of those that are not given."""
+        try:
+            bound = self.signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise BadArguments(name=self.name, reason=f"{error}.") from None
+        bound.apply_defaults()
+        return bound
+
+    def _plainly_right(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
+        """Whether the types alone prove that the arguments can be converted back; False means to try it."""
+        for value, types in zip(args, self._accepted, strict=False):
+            if types is not None and type(value) not in types:
+                return False
+        if self._accepted_more is not None and len(args) > len(self._accepted):
+            return False
+        for name, value in kwargs.items():
+            types = self._accepted_named.get(name)
+            if types is not None and type(value) not in types:
+                return False
+        return not (kwargs and self._try_named)
+
+    def _check_kept(self, given: dict[str, Any]) -> None:
+        """A value that an annotation speaks of must not silently reach the task as something else."""
+        for name, annotation in self._unreadable.items():
+            if name in given and is_changed(given[name]):
+                what, how = with_article(type(given[name]).__qualname__), inspect.formatannotation(annotation)
+                reason = (
+                    f"{name}: {what} would reach the task as something else, for nothing can be converted back by the"
+                    f" annotation {how}. Pass what JSON has, or annotate one type."
+                )
+                raise BadArguments(name=self.name, reason=reason)
+
+    def _check_names(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+        if len(args) > self._most:
+            most = f"at most {self._most}" if self._most else "no"
+            words = f"{most} positional argument{'s' if self._most != 1 else ''}"
+            given = f"{len(args)} {'was' if len(args) == 1 else 'were'} given."
+            raise BadArguments(name=self.name, reason=f"it takes {words}, but {given}")
+        filled = self._names[: len(args)]
+        for name in kwargs:
+            if name in filled and not (name in self._unnamed and self._open_named):
+                raise BadArguments(name=self.name, reason=f"{name!r} is given twice.")
+            if self._open_named is None and (name not in self._decoders or name in self._unnamed):
+                known = advice(name, set(self._decoders) - self._unnamed)
+                raise BadArguments(name=self.name, reason=f"there is no parameter {name!r}{known}")
+        if missing := self._required.difference(filled).difference(kwargs):
+            names = ", ".join(repr(name) for name in self.signature.parameters if name in missing)
+            raise BadArguments(name=self.name, reason=f"{names} must be given.")
+
+    def _positional(self, data: bytes) -> tuple[list[Any], dict[str, msgspec.Raw]]:
+        try:
+            return self._decode(data)
+        except _BROKEN as error:
+            args, _ = decode_arguments(self.name, data)  # raises NotDecodable for what is no call at all
+            if len(args) > self._most:
+                self._check_names(args, {})
+            raise BadArguments(name=self.name, reason=self._reason(error)) from error
+
+    def _named(self, name: str, value: msgspec.Raw) -> Any:
+        decoder = self._decoders.get(name, self._open_named)
+        if decoder is None:
+            self._check_names((), {name: value})
+            raise NotDecodable(what="arguments", name=self.name, reason=f"{name!r} is unknown")
+        try:
+            return decoder.decode(value)
+        except _BROKEN as error:
+            text = str(error).replace("`$", f"`{name}")
+            where = "" if f"`{name}" in text else f"{name}: "
+            raise BadArguments(name=self.name, reason=f"{where}{text}.") from error
+
+    def _reason(self, error: Exception) -> str:
+        """The message of msgspec, with the name of the parameter in place of its number."""
+        text = str(error)
+        match = _PATH.search(text)
+        if match is None:
+            return f"{text}."
+        number = int(match["number"])
+        name = self._names[number] if number < len(self._names) else f"argument {number + 1}"
+        part = f" (a {match['part']})" if match["part"] else ""
+        return f"{name}{match['rest']}{part}: {text[: match.start()]}."
+
+
+def _split(func: Callable[..., Any], name: str) -> tuple[inspect.Signature, dict[str, Depends]]:
+    """The signature without the parameters that are dependencies, and those."""
+    found = hints(func)
+    kept: list[inspect.Parameter] = []
+    dependencies: dict[str, Depends] = {}
+    for parameter in inspect.signature(func).parameters.values():
+        annotation = found.get(parameter.name, Any)
+        depends = _dependency(parameter, annotation)
+        if depends is None:
+            if dependencies and parameter.kind is parameter.VAR_POSITIONAL:
+                raise BadDependency(dependency=repr(dependencies), name=name, reason="it stands before *args.")
+            kind = (
+                parameter.KEYWORD_ONLY if dependencies and parameter.kind is parameter.POSITIONAL_OR_KEYWORD else None
+            )
+            kept.append(parameter.replace(annotation=annotation, kind=kind or parameter.kind))
+        elif parameter.kind is parameter.POSITIONAL_ONLY:
+            raise BadDependency(dependency=repr(depends), name=name, reason="its parameter is positional-only.")
+        else:
+            dependencies[parameter.name] = depends
+    return inspect.Signature(sorted(kept, key=lambda parameter: parameter.kind)), dependencies
+
+
+def _dependency(parameter: inspect.Parameter, annotation: Any) -> Depends | None:
+    """`= Depends(func)`, or `Annotated[Type, Depends(func)]`."""
+    if isinstance(parameter.default, Depends):
+        return parameter.default
+    marks = [mark for mark in getattr(annotation, "__metadata__", ()) if isinstance(mark, Depends)]
+    return marks[-1] if marks else None
+
+
+def _by_kind(parameters: Sequence[inspect.Parameter]) -> dict[str, list[inspect.Parameter]]:
+    kinds: dict[str, list[inspect.Parameter]] = {"positional": [], "named": [], "more": [], "rest": []}
+    words: dict[Any, str] = {
+        inspect.Parameter.KEYWORD_ONLY: "named",
+        inspect.Parameter.VAR_POSITIONAL: "more",
+        inspect.Parameter.VAR_KEYWORD: "rest",
+    }
+    for parameter in parameters:
+        kinds[words.get(parameter.kind, "positional")].append(parameter)
+    return kinds

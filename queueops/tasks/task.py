@@ -1,0 +1,264 @@
+"""A task as a producer sees it: a function that can be pushed."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, Unpack
+
+from asgiref.sync import sync_to_async
+from django.db import DEFAULT_DB_ALIAS, transaction
+
+from queueops import conf
+from queueops.errors import BadArguments, BadOption, IdInUse
+from queueops.kinds.composites.parts import Signature
+from queueops.model.contracts import Conflict, LeaseRef, Push, Pushed
+from queueops.model.durations import Delay
+from queueops.model.ids import new_id
+from queueops.model.schedule import Schedule
+from queueops.redis import broker as brokers
+from queueops.results.handle import TaskHandle
+from queueops.tasks import discovery, transactions
+from queueops.tasks.bulk_push import Flights, batches, call_of
+from queueops.tasks.celery_names import TASK_METHODS, missing_attribute
+from queueops.tasks.handlers import FunctionHandler
+from queueops.tasks.options import Options, PushOptions
+from queueops.tasks.unique_id import UniqueId
+
+Params = ParamSpec("Params")
+Returned = TypeVar("Returned")
+Result = TypeVar("Result")
+
+
+class Task(Generic[Params, Returned, Result]):
+    """A function as a task. Calling it runs the function here and now; `push` and its like leave it to a worker.
+
+    `Returned` is what a call gives (a coroutine, of an async function), `Result` what a handle's `result()` gives.
+
+    Every push checks the arguments and raises BadArguments, NotEncodable, PayloadTooLarge, BadId, IdInUse
+    (on_conflict="reject"), DurabilityUnsupported or StoreFull; then nothing was pushed. After BrokerUnavailable it may
+    have been, and only the answer been lost; after NotDurable (durable=True) it has been, but the store did not say
+    that it is on disk.
+    """
+
+    def __init__(
+        self,
+        handler: FunctionHandler,
+        options: Options,
+        unique: UniqueId | None = None,
+        schedule: Schedule | None = None,
+    ) -> None:
+        functools.update_wrapper(self, handler.func)
+        self.name = handler.name
+        self.handler = handler
+        self.options = options
+        self.unique = unique
+        self.schedule = schedule
+        self.hidden: discovery.Hidden | None = None
+        self._settings: conf.Settings | None = None
+        self._fields: dict[str, Any] = {}
+
+    def __repr__(self) -> str:
+        return f"<Task {self.name}>"
+
+    if not TYPE_CHECKING:  # a type checker knows what there is
+
+        def __getattr__(self, name):
+            """Say what to write in place of a method of another task queue."""
+            raise missing_attribute(self, name, vars(self).get("__name__", "task"), TASK_METHODS)
+
+    def __call__(self, /, *args: Params.args, **kwargs: Params.kwargs) -> Returned:
+        """Run the function here and now; its dependencies are given to it."""
+        returned: Returned = self.handler.call(*args, **kwargs)
+        return returned
+
+    def push(self, /, *args: Params.args, **kwargs: Params.kwargs) -> TaskHandle[Result]:
+        """Leave this call to a worker."""
+        return self._send(self._made(args, kwargs))
+
+    async def apush(self, /, *args: Params.args, **kwargs: Params.kwargs) -> TaskHandle[Result]:
+        """The same for async code."""
+        return await transactions.in_thread(functools.partial(self._send, self._made(args, kwargs)))
+
+    def postpone(
+        self, delay: Delay | None = None, /, *args: Params.args, **kwargs: Params.kwargs
+    ) -> TaskHandle[Result]:
+        """Leave this call to a worker, not before `delay`: seconds, a `timedelta`, or an aware datetime.
+
+        Without one (None) the task's own `delay` counts. Raises BadOption when there is none.
+        """
+        return self.postponed(delay).push(*args, **kwargs)
+
+    async def apostpone(
+        self, delay: Delay | None = None, /, *args: Params.args, **kwargs: Params.kwargs
+    ) -> TaskHandle[Result]:
+        """The same for async code."""
+        return await self.postponed(delay).apush(*args, **kwargs)
+
+    def push_many(self, calls: Iterable[Sequence[Any]]) -> list[TaskHandle[Result]]:
+        """Leave many calls to workers: each a tuple of arguments, or `((arguments), {named arguments})`.
+
+        They are read from the iterable and sent in batches of 500. When a call is wrong, the batches before it have
+        been pushed already; notes on the error say how many calls that are, and which call is wrong.
+        """
+        self._check_many(calls)
+        if databases := transactions.to_wait_for(self.name):
+            return self._send_many_after(databases, calls)
+        handles: list[TaskHandle[Result]] = []
+        made = 0
+        with Flights(self.options.pool, self.options.durable, self.options.under) as flights:
+            try:
+                for batch in batches(calls):
+                    landed = flights.send(self._made_batch(batch, made + 1))
+                    made += len(batch)
+                    handles += [self._handle(push, pushed) for push, pushed in landed]
+                handles += [self._handle(push, pushed) for push, pushed in flights.land()]
+            except Exception as error:  # only to say how far it came
+                flights.explain(error, len(handles))
+                raise
+        return handles
+
+    async def apush_many(self, calls: Iterable[Sequence[Any]]) -> list[TaskHandle[Result]]:
+        """The same for async code."""
+        return await transactions.in_thread(functools.partial(self.push_many, calls))
+
+    def push_on_commit(self, /, *args: Params.args, **kwargs: Params.kwargs) -> TaskHandle[Result]:
+        """Leave this call to a worker once the current database transaction is committed; outside of one, at once.
+
+        The arguments are taken as they are now. Until the commit, and for ever after a rollback, the handle has no
+        status.
+        """
+        push = self._made(args, kwargs)
+        transaction.on_commit(functools.partial(self._send, push))
+        return TaskHandle(push.id, push.pool)
+
+    async def apush_on_commit(self, /, *args: Params.args, **kwargs: Params.kwargs) -> TaskHandle[Result]:
+        """The same for async code."""
+        return await sync_to_async(self.push_on_commit)(*args, **kwargs)
+
+    def push_many_on_commit(self, calls: Iterable[Sequence[Any]]) -> list[TaskHandle[Result]]:
+        """Leave many calls to workers once the current database transaction is committed; outside of one, at once.
+
+        All of them are read, checked and kept in memory now; a call that is wrong leaves none of them for the commit.
+        """
+        self._check_many(calls)
+        return self._send_many_after([DEFAULT_DB_ALIAS], calls)
+
+    async def apush_many_on_commit(self, calls: Iterable[Sequence[Any]]) -> list[TaskHandle[Result]]:
+        """The same for async code."""
+        return await sync_to_async(self.push_many_on_commit)(calls)
+
+    def s(self, /, *args: Any, **kwargs: Any) -> Signature:
+        """Make this call a part of a chain or group: in a chain, its first argument is the result before it."""
+        return Signature(self, args, kwargs)
+
+    def si(self, /, *args: Any, **kwargs: Any) -> Signature:
+        """The same, but without that result."""
+        return Signature(self, args, kwargs, ignores_previous=True)
+
+    def as_part(self, args: Sequence[Any], kwargs: dict[str, Any], *, after: bool) -> Push:
+        """The push of one call within a composite; `after`: its first argument is the result of another task."""
+        return self._made(args, kwargs, after=after)
+
+    def using(self, **options: Unpack[PushOptions]) -> Task[Params, Returned, Result]:
+        """The same task with other options, for this caller: pool, lane, priority, retries, retry, timeout, tags, keep
+        (seconds), delay, id, on_conflict (ignore, reject, replace, replace_postponed, run_after), durable, meta.
+        """
+        return self._with(self.options.but(**options))
+
+    def postponed(self, delay: Delay | None) -> Task[Params, Returned, Result]:
+        """The same task, whose pushes wait for `delay`, or for the task's own when that is None. Raises BadOption."""
+        return self._with(self.options.postponed(delay))
+
+    def descending(self, root: str, under: LeaseRef, meta: bytes) -> Task[Params, Returned, Result]:
+        """The same task, pushed as a descendant of the task `root` under the lease of a running task with `meta`."""
+        return self._with(self.options.but_descending(root, under, meta))
+
+    def planned(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Push:
+        """The push of one call as data, for a schedule to make it again and again under ids of its own."""
+        push = self._made(args, kwargs)
+        push.id, push.token, push.conflict, push.due, push.delay_ms = "", "", Conflict.NEW, None, None
+        return push
+
+    def _with(self, options: Options) -> Task[Params, Returned, Result]:
+        other: Task[Params, Returned, Result] = object.__new__(type(self))  # four times faster than copy.copy
+        other.__dict__.update(self.__dict__)
+        other.options = options
+        other._settings = None
+        return other
+
+    def _made(self, args: Sequence[Any], kwargs: dict[str, Any], *, after: bool = False) -> Push:
+        """The push of one call, its arguments checked and encoded."""
+        if self.hidden is not None:
+            discovery.check(self.name, self.hidden)
+        plan = self.handler.plan
+        data = plan.encode_after(args, kwargs) if after else plan.encode(args, kwargs)
+        settings = conf.current()
+        if settings is not self._settings:
+            self._fields = self.options.push_fields(settings)
+            self._settings = settings
+        chosen = self.options.id
+        if chosen is None and self.unique is not None:
+            if after:
+                reason = (
+                    "its id is made of its arguments, and the first one is not known yet; use .si(), or using(id=)."
+                )
+                raise BadArguments(name=self.name, reason=reason)
+            chosen = self.unique.of(plan, args, kwargs)
+        if chosen is None:
+            push = Push(id=new_id(), name=self.name, args=data, **self._fields)
+            push.conflict = Conflict.NEW
+            return push
+        return Push(id=chosen, name=self.name, args=data, token=os.urandom(6).hex(), **self._fields)
+
+    def _made_batch(self, batch: list[Sequence[Any]], first: int) -> list[Push]:
+        pushes = []
+        for number, call in enumerate(batch, first):
+            try:
+                pushes.append(self._made(*call_of(call, self.name)))
+            except Exception as error:  # only to say which call it is
+                error.add_note(f"Call number {number} is wrong; the first is number 1.")
+                raise
+        return pushes
+
+    def _check_many(self, calls: Iterable[Sequence[Any]]) -> None:
+        if self.options.id is not None:
+            raise BadOption(
+                name="id", value=self.options.id, expected="left out of push_many; unique= gives each its own"
+            )
+        if not isinstance(calls, Iterable):
+            raise BadOption(name="calls", value=calls, expected="calls, such as [(1,), (2,)]")
+
+    def _send_many_after(self, databases: Sequence[str], calls: Iterable[Sequence[Any]]) -> list[TaskHandle[Result]]:
+        pushes: list[Push] = []
+        for batch in batches(calls):
+            pushes += self._made_batch(batch, len(pushes) + 1)
+        transactions.after_commit(databases, functools.partial(self._send_many, pushes))
+        return [TaskHandle(push.id, push.pool) for push in pushes]
+
+    def _send_many(self, pushes: Sequence[Push]) -> None:
+        with Flights(self.options.pool, self.options.durable, self.options.under) as flights:
+            for batch in batches(pushes):
+                for push, pushed in flights.send(batch):
+                    self._handle(push, pushed)
+            for push, pushed in flights.land():
+                self._handle(push, pushed)
+
+    def _send(self, push: Push) -> TaskHandle[Result]:
+        """Push now, or after the transaction that the caller is in."""
+        if databases := transactions.to_wait_for(self.name):
+            transactions.after_commit(databases, functools.partial(self._send_now, push))
+            return TaskHandle(push.id, push.pool)
+        return self._send_now(push)
+
+    def _send_now(self, push: Push) -> TaskHandle[Result]:
+        options = self.options
+        (pushed,) = brokers.get_broker().push((push,), durable=options.durable, under=options.under)
+        return self._handle(push, pushed)
+
+    def _handle(self, push: Push, pushed: Pushed) -> TaskHandle[Result]:
+        if pushed.word == "REJECTED":
+            record = brokers.get_broker().record(push.pool, push.id)
+            raise IdInUse(id=push.id, state=record.state if record else "gone")
+        return TaskHandle(push.id, push.pool, pushed.word, pushed.uid)

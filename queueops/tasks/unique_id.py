@@ -1,0 +1,80 @@
+"""The id that `unique=` gives to a call: two calls with one id are one task."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Mapping, Sequence
+from string import Formatter
+from typing import Any
+
+from queueops.errors import BadOption
+from queueops.model.ids import check_id
+from queueops.tasks.depends import Depends
+from queueops.tasks.signature import Plan
+
+Unique = str | Callable[..., str | None]
+_EXAMPLE = '"mail:{user_id}"'
+
+
+class UniqueId:
+    """Makes the id of a call from its arguments: by a template, or by a function of those arguments that it names."""
+
+    __slots__ = ("_fits", "_names", "_takes_all", "_unique")
+
+    def __init__(self, unique: Any, function: Callable[..., Any] | None = None) -> None:
+        if not isinstance(unique, str) and not callable(unique):
+            expected = f"a function of the arguments, or a template such as {_EXAMPLE}"
+            raise BadOption(name="unique", value=unique, expected=expected)
+        if isinstance(unique, str) and function is not None:
+            _check(unique, function)
+        self._unique: Unique = unique
+        taken = [] if isinstance(unique, str) else list(inspect.signature(unique).parameters.values())
+        self._takes_all = any(parameter.kind is parameter.VAR_KEYWORD for parameter in taken)
+        self._names = [p.name for p in taken if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
+        self._fits = not any(p.kind in (p.POSITIONAL_ONLY, p.VAR_POSITIONAL) for p in taken)
+
+    def text(self) -> str:
+        """The template, or the name of the function."""
+        return (
+            self._unique if isinstance(self._unique, str) else getattr(self._unique, "__qualname__", repr(self._unique))
+        )
+
+    def of(self, plan: Plan, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str | None:
+        """The id of a call; None when the function of it gives None. Raises BadId and BadOption."""
+        given = plan.bind(args, kwargs).arguments
+        if isinstance(self._unique, str):
+            return check_id(_filled(self._unique, given))
+        if plan.rest_name in given:
+            given |= given[plan.rest_name]
+        if not self._fits or not given.keys() >= set(self._names):
+            found = self._unique(*args, **kwargs)  # it names things its own way: call it as the task is called
+        else:
+            found = self._unique(**(given if self._takes_all else {name: given[name] for name in self._names}))
+        return None if found is None else check_id(found)
+
+
+def _check(template: str, function: Callable[..., Any]) -> None:
+    """Refuse a template that no call could fill in, where it stands and not at the first push."""
+    names = [name for name, value in inspect.signature(function).parameters.items() if not _is_given(value)]
+    try:
+        fields = [field for _, field, _, _ in Formatter().parse(template) if field is not None]
+    except ValueError as error:
+        raise BadOption(name="unique", value=template, expected=f"a template such as {_EXAMPLE}; {error}") from error
+    for field in fields:
+        if re.split(r"[.\[]", field, maxsplit=1)[0] not in names:
+            expected = f"a template of {', '.join(names) or 'no arguments'}; {{{field}}} is none of them"
+            raise BadOption(name="unique", value=template, expected=expected)
+
+
+def _is_given(parameter: inspect.Parameter) -> bool:
+    """Whether it is a dependency, which no caller brings."""
+    return isinstance(parameter.default, Depends)
+
+
+def _filled(template: str, arguments: Mapping[str, Any]) -> str:
+    try:
+        return template.format(**arguments)
+    except (LookupError, AttributeError, ValueError) as error:
+        expected = f"a template of {', '.join(arguments)}; {error} cannot be filled in"
+        raise BadOption(name="unique", value=template, expected=expected) from error

@@ -1,0 +1,24 @@
+"""What a schedule does about a tick that is due, and about missed ticks. Pure."""
+
+from __future__ import annotations
+
+from queueops.model.schedule import caught_up
+from queueops.model.schedule_definition import ScheduleDefinition
+from queueops.redis.broker.schedule_store import Firing
+
+LATE_MS = 15_000
+"""A tick is missed when no watchdog has fired it for so long; a watchdog that restarts takes less."""
+COUNTED = 1000
+"""Missed ticks are counted as far as this."""
+
+
+def firing(definition: ScheduleDefinition, due_ms: int, now_ms: int) -> Firing:
+    """The runs for all ticks from the one that is due until now, as the policy says, and the next tick.
+
+    Raises BadOption for an unknown policy.
+    """
+    timetable, wanted = definition.timetable(), caught_up(definition.catch_up)
+    ticks = [due_ms, *timetable.until(due_ms + 1, now_ms, COUNTED - 1)]
+    last = ticks[-max(1, wanted) :] if len(ticks) < COUNTED else timetable.latest(due_ms, now_ms, max(1, wanted))
+    runs = last if wanted or now_ms - last[-1] <= LATE_MS else []
+    return Firing(runs, len(ticks) - len(runs), timetable.after(now_ms))

@@ -1,0 +1,162 @@
+"""Schedules, fired: any number of watchdogs may look, the script lets one of them create a tick's tasks."""
+
+from __future__ import annotations
+
+import logging
+import math
+import time
+from collections.abc import Callable, Iterable, Sequence
+
+from queueops.errors import QueueOpsError, StoreFull, TooMany
+from queueops.model.schedule_definition import ScheduleDefinition, ScheduleState
+from queueops.redis.broker import RedisBroker
+from queueops.redis.broker.schedule_store import NEW, Firing
+from queueops.watchdog.missed_runs import LATE_MS, firing
+
+Declared = Callable[[], Sequence[ScheduleDefinition]]
+CALLS = 20
+"""Batches of one pool before others have their turn."""
+PUT_OFF_S = 0.1
+"""How often it is looked whether a run that was put off can begin, as long as there is any."""
+
+logger = logging.getLogger("queueops.watchdog")
+
+
+class Timekeeper:
+    """Fires what is due in the pools that it is asked about, and knows when the next tick of any of them comes."""
+
+    def __init__(self, broker: RedisBroker, declared: Declared | None = None, origin: str = "") -> None:
+        """`declared` gives the schedules that stand in the code of the project `origin`; without it none is touched."""
+        self._broker = broker
+        self._declared = declared
+        self._origin = origin
+        self._next: dict[str, float] = {}
+        self._seen: dict[str, int] = {}
+        self._full = False
+
+    def ahead_s(self) -> float:
+        """Seconds until the next tick that is known; infinite when none is."""
+        return min(self._next.values(), default=math.inf) - time.monotonic()
+
+    def due_pools(self) -> list[str]:
+        """The pools whose tick has come."""
+        now = time.monotonic()
+        return [pool for pool, at in self._next.items() if at <= now]
+
+    def fire(self, pool: str) -> dict[str, int]:
+        """Do what is due in a pool; how many tasks were created and ticks skipped. Raises BrokerUnavailable."""
+        self._next.pop(pool, None)  # whatever goes wrong now is tried again in the next round, not at once
+        acted: dict[str, int] = {}
+        for _ in range(CALLS):
+            found = self._broker.ripe_schedules(pool)
+            if not self._goes_on(pool, found.now_ms):
+                self._align(pool)
+                found = self._broker.ripe_schedules(pool)
+            words = [word for row in found.rows for word in self._fire(row, found.now_ms)]
+            for word in words:
+                acted[word.lower()] = acted.get(word.lower(), 0) + 1
+            if not words:
+                break
+        ahead = [] if found.next_ms is None else [(found.next_ms - found.now_ms + 1) / 1000]
+        if found.put_off:
+            ahead.append(PUT_OFF_S)
+        if ahead:
+            self._next[pool] = time.monotonic() + min(ahead)
+        return acted
+
+    def _goes_on(self, pool: str, now_ms: int) -> bool:
+        """Whether the clock of Redis has not been set back since the last look; False at the first one."""
+        before = self._seen.get(pool)
+        self._seen[pool] = now_ms
+        return before is not None and now_ms > before - LATE_MS
+
+    def _align(self, pool: str) -> None:
+        """After a clock was set back, let the schedules of later ticks wait for the next tick of the new time.
+
+        A tick that was fired before is not fired again, because its task is there.
+        """
+        now_ms, _, _, rows = self._broker.schedules(pool)
+        for row in rows:
+            if row.definition is None or row.due_ms is None:
+                continue
+            late = row.definition.timetable().after(now_ms + LATE_MS)
+            if late is not None and row.due_ms > late:
+                logger.warning("the clock was set back: schedule %s of pool %s comes earlier", row.id, pool)
+                due = row.definition.timetable().after(now_ms)
+                self._broker.change_schedule(pool, row.id, "align", due_ms=due, seen=row.version)
+
+    def _fire(self, row: ScheduleState, now_ms: int) -> list[str]:
+        try:
+            return self._run(row, now_ms)
+        except StoreFull as error:  # what drains the store must go on: the tick is caught up later
+            if not self._full:
+                logger.warning("the schedule %s of pool %s must wait: %s", row.id, row.pool, error)
+            self._full = True
+            return []
+
+    def _run(self, row: ScheduleState, now_ms: int) -> list[str]:
+        definition = row.definition
+        if definition is None:
+            logger.error("a schedule of pool %s is left alone: %s", row.pool, row.broken)
+            self._broker.change_schedule(row.pool, row.id, "rest")
+            return []
+        due = row.due_ms
+        is_due = due is not None and due <= now_ms
+        plan = firing(definition, due, now_ms) if is_due and due is not None else Firing((), 0, due)
+        word, *words = self._broker.fire(row, definition, plan)
+        self._full = False
+        if plan.missed and word == "OK":
+            logger.warning("schedule %s of pool %s: %d ticks were not made up for", row.id, row.pool, plan.missed)
+        return words
+
+    # The schedules in the code
+
+    def declared(self) -> dict[str, list[ScheduleDefinition]]:
+        """The schedules in the code, by pool."""
+        found: dict[str, list[ScheduleDefinition]] = {}
+        for definition in self._declared() if self._declared is not None else ():
+            found.setdefault(definition.push.pool, []).append(definition)
+        return found
+
+    def synchronise(self, pool: str, wanted: Iterable[ScheduleDefinition]) -> None:
+        """Write what the code says into Redis; what it does not say any more stops, and stays to be seen."""
+        if self._declared is None:
+            return
+        now_ms, _, _, rows = self._broker.schedules(pool)
+        known, names = {row.id: row for row in rows}, set()
+        for definition in wanted:
+            names.add(definition.id)
+            try:
+                self._put(pool, definition, known.get(definition.id), now_ms)
+            except (QueueOpsError, TooMany) as error:
+                logger.error("the schedule %s cannot be kept: %s", definition.id, error)
+        for row in rows:
+            if row.id not in names and self._is_ours(row) and row.orphaned_ms is None:
+                logger.warning("the schedule %s of pool %s is gone from the code: it stops", row.id, pool)
+                self._broker.change_schedule(pool, row.id, "orphan", seen=row.version)
+
+    def _is_ours(self, row: ScheduleState) -> bool:
+        definition = row.definition
+        return definition is not None and definition.source == "code" and definition.origin == self._origin
+
+    def _put(self, pool: str, definition: ScheduleDefinition, row: ScheduleState | None, now_ms: int) -> None:
+        before = None if row is None else row.definition
+        if before is not None and before.source != "code":
+            logger.warning("the schedule %s of the code gives way to one of this id that a person made", definition.id)
+            return
+        if row is not None and before == definition and row.orphaned_ms is None:
+            return
+        same = (
+            before is not None
+            and row is not None
+            and row.orphaned_ms is None
+            and _timing(before) == _timing(definition)
+        )
+        due = row.due_ms if same and row is not None else None
+        if due is None:
+            due = definition.timetable().after(now_ms)
+        self._broker.put_schedule(pool, definition, due, seen=row.version if row is not None else NEW, who="code")
+
+
+def _timing(definition: ScheduleDefinition) -> tuple[str, str]:
+    return definition.line, definition.zone

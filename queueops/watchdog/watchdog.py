@@ -1,0 +1,259 @@
+"""The watchdog's rounds: a tick on each pool's agenda, and a snapshot of each pool's figures, once a second.
+
+What a tick does is claimed inside its script, so any number of watchdogs may run. Workers act on the agenda too: the
+watchdog is what recovers tasks when no worker is left, ends retentions in quiet times, and draws the console's figures.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import random
+import time
+from collections.abc import Callable, Iterable
+
+from queueops.errors import BrokerUnavailable, StoreFull
+from queueops.model.contracts import TickReport
+from queueops.model.ids import new_id
+from queueops.model.schedule_definition import ScheduleDefinition
+from queueops.outbox.dispatcher import Outbox
+from queueops.redis.base import BATCH
+from queueops.redis.broker import RedisBroker
+from queueops.redis.facts import text
+from queueops.watchdog.log_once import Complaints
+from queueops.watchdog.losses import Losses
+from queueops.watchdog.patrol import Patrol
+from queueops.watchdog.schedule_firing import Declared, Timekeeper
+from queueops.watchdog.servers import Servers
+
+PERIOD_S = 1.0
+LANES_EVERY_S = 10.0
+TICKS_A_ROUND = 20
+"""Ticks on one pool before the next has its turn: a pool with much to do does not hold up the others."""
+LONGEST_BACKOFF_S = 5.0
+CLOSE_WITHIN_S = 0.5
+"""For commands that are under way at the end."""
+BROKEN, MENDED = "broken key ", "mended key "
+TOLD = ("recovered", "broken", "forgotten", "trimmed", "lost part", "lost parent")
+
+logger = logging.getLogger("queueops.watchdog")
+
+
+class Watchdog:
+    """Ticks and samples until it is stopped. Lives through every outage of Redis."""
+
+    def __init__(
+        self,
+        broker: RedisBroker,
+        *,
+        pools: Iterable[str] = (),
+        period_s: float = PERIOD_S,
+        declared: Declared | None = None,
+        origin: str = "",
+        found: Callable[[], list[str]] | None = None,
+        server: str = "",
+        losses: Losses | None = None,
+    ) -> None:
+        """Watch over ``pools``, or over all that exist (those ``found``) when none is named.
+
+        ``declared`` gives the schedules that stand in the code of the project ``origin``. ``server`` is named in the
+        log, where each server has a watchdog of its own.
+        """
+        self.broker = broker
+        self.name = f"watchdog-{new_id()}"
+        self.period_s = period_s
+        self._chosen = tuple(pools)
+        self._found = found or self._listed
+        self._place = f" at {server}" if server else ""
+        self._schedules = declared, origin
+        self._known: list[str] = []
+        self._undeclared = set(self._chosen)  # pools whose lanes are to be given what the settings say
+        self._looked = 0.0
+        self._failures = 0
+        self._declared = False
+        self._outbox = Outbox(broker)
+        self._complaints = Complaints()
+        self._patrol = Patrol(broker, self._complaints)
+        self._losses = losses or Losses(broker)
+        self._timekeeper = Timekeeper(broker, declared, origin)
+        self._stopped = False
+
+    def stop(self) -> None:
+        """End after the round that is under way. Safe to call from a signal handler."""
+        self._stopped = True
+
+    def run(self) -> None:
+        """Make rounds until stopped, in a thread for each server where there are several."""
+        logger.info("watchdog started")
+        if self.broker.spread:
+            Servers(self._by_server, self._of_server).run(lambda: self._stopped)
+        else:
+            self.watch()
+        logger.info("watchdog stopped")
+
+    def watch(self) -> None:
+        """Make rounds until stopped."""
+        while not self._stopped:
+            self._rest(self._guarded_round())
+        self._outbox.close(CLOSE_WITHIN_S)
+
+    def _by_server(self) -> dict[str, list[str]]:
+        """The pools to watch over, and those that only schedules name yet, by their server.
+
+        A pool whose slot no server has is told, and waits; the others do not.
+        """
+        names = self._chosen or sorted({*self._found(), *self._timekeeper.declared()})
+        found, homeless = self.broker.fan_out.homes(names)
+        for pool, reason in homeless.items():
+            self._complaints.fault(pool, "server", f"it is not watched over: {reason}")
+        return found
+
+    def _of_server(self, server: str, pools: Callable[[], list[str]]) -> Watchdog:
+        """The watchdog of one server."""
+        declared, origin = self._schedules
+
+        def of_server() -> list[ScheduleDefinition]:
+            return [each for each in declared() if each.push.pool in pools()] if declared is not None else []
+
+        mine = None if declared is None else of_server
+        return Watchdog(
+            self.broker,
+            period_s=self.period_s,
+            declared=mine,
+            origin=origin,
+            found=pools,
+            server=server,
+            losses=self._losses,
+        )
+
+    def _rest(self, seconds: float) -> None:
+        """Sleep in short parts: an Event can't be set from a signal handler that interrupts its own wait.
+
+        A tick of a schedule that comes meanwhile is fired on time.
+        """
+        end = time.monotonic() + seconds
+        while not self._stopped and (left := end - time.monotonic()) > 0:
+            if (ahead := self._timekeeper.ahead_s()) > 0:
+                time.sleep(min(left, 0.25, ahead))
+            elif self._failures:
+                time.sleep(min(left, 0.25))
+            else:
+                self._fire_between_rounds()
+
+    def _fire_between_rounds(self) -> None:
+        for pool in self._timekeeper.due_pools():
+            try:
+                self._guarded(pool, "fire the schedules of", self._timekeeper.fire)
+            except BrokerUnavailable:
+                logger.debug("the schedules of pool %s wait for the next round", pool)
+
+    def _guarded_round(self) -> float:
+        """One round; how many seconds to wait for the next. An unreachable or full Redis ends nothing."""
+        started = time.monotonic()
+        try:
+            self.round()
+        except (BrokerUnavailable, StoreFull) as error:
+            self._failures += 1
+            if self._failures == 1:
+                logger.warning("Redis%s does not answer, the watchdog waits: %s", self._place, error)
+            return min(LONGEST_BACKOFF_S, 0.1 * 2.0**self._failures) * random.uniform(0.5, 1)
+        if self._failures:
+            logger.info("Redis%s answers again after %d failed rounds", self._place, self._failures)
+            self._failures = 0
+        return max(0.0, self.period_s - (time.monotonic() - started))
+
+    def round(self) -> dict[str, dict[str, int]]:
+        """Tick and sample every pool once; what was done, by pool."""
+        if not self._declared:
+            self._declare_schedules()
+            self._declared = True
+        pools = self.pools()
+        self._losses.look_at_servers(pools)
+        return {pool: self._round_of(pool) for pool in pools}
+
+    def _declare_schedules(self) -> None:
+        """Every pool that is watched, and those that only schedules name yet."""
+        wanted = self._timekeeper.declared()
+        for pool in self._chosen or sorted({*self.pools(), *wanted}):
+            try:
+                self._timekeeper.synchronise(pool, wanted.get(pool, ()))
+            except (BrokerUnavailable, StoreFull):
+                raise
+            except Exception as error:  # whatever stands in the keys of its schedules
+                self._complaints.error(pool, "compare with the code the schedules of", error)
+
+    def _round_of(self, pool: str) -> dict[str, int]:
+        """One pool's part of the round. What is wrong with one pool does not hold up the others."""
+        acted = self._guarded(pool, "tick", self._tick_whole)
+        acted |= self._guarded(pool, "fire the schedules of", self._timekeeper.fire)
+        return acted | self._guarded(pool, "sample", self._draw)
+
+    def _guarded(self, pool: str, doing: str, call: Callable[[str], dict[str, int]]) -> dict[str, int]:
+        try:
+            acted = call(pool)
+        except (BrokerUnavailable, StoreFull):
+            raise
+        except Exception as error:  # whatever stands in this pool's keys: the log tells, and the next round tries again
+            self._complaints.error(pool, doing, error)
+            return {"error": 1}
+        self._complaints.well(pool, doing)
+        return acted
+
+    def _tick_whole(self, pool: str) -> dict[str, int]:
+        if pool in self._undeclared:
+            self.broker.declare_lanes(pool)
+            self._undeclared.discard(pool)
+        return self._tick(pool)
+
+    def _draw(self, pool: str) -> dict[str, int]:
+        """Draw the figures; the watchdog whose turn it is walks on through the pool, too."""
+        sampled = self.broker.draw(pool, self.name, round(self.period_s * 900))
+        if not sampled:
+            return {}
+        self._losses.look(pool, json.loads(text(sampled)))
+        return self._guarded(pool, "check", self._patrol.go_on)
+
+    def _listed(self) -> list[str]:
+        """All pools; one that held something and is not listed any more was lost with its data, and is listed again."""
+        found = self.broker.pools()
+        for pool in self._losses.pools.difference(found):
+            self.broker.registry.announce(pool, again=True)
+            found.append(pool)
+        return found
+
+    def pools(self) -> list[str]:
+        """The pools to watch over. What the settings say of their lanes is compared with what is there now and then."""
+        if self._chosen:
+            return list(self._chosen)
+        found = self._found()
+        self._undeclared |= set(found) - set(self._known)
+        if time.monotonic() - self._looked > LANES_EVERY_S:
+            self._undeclared = set(found)
+            self._looked = time.monotonic()
+        self._known = found
+        return found
+
+    def _tick(self, pool: str) -> dict[str, int]:
+        acted: dict[str, int] = {}
+        for _ in range(TICKS_A_ROUND):
+            report = self.broker.tick(pool)
+            for word, count in report.acted.items():
+                acted[word] = acted.get(word, 0) + count
+            if not _more(report) or self._stopped:
+                break
+        if "commands" in acted:
+            self._outbox.look(pool)
+        for word in acted:
+            if word.startswith(BROKEN):
+                self._complaints.key(pool, word.removeprefix(BROKEN))
+            elif word.startswith(MENDED):
+                logger.error("pool %s: the key %s held no number that may follow; it was set above all that are stored",
+                             pool, word.removeprefix(MENDED))  # fmt: skip
+        told = {word: acted[word] for word in TOLD if word in acted}
+        if told:
+            logger.info("pool %s: %s", pool, ", ".join(f"{count} {word}" for word, count in told.items()))
+        return acted
+
+
+def _more(report: TickReport) -> bool:
+    return sum(report.acted.values()) >= BATCH

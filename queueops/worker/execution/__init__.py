@@ -1,0 +1,1 @@
+"""How a worker process runs a task: threads, time limits, connections."""

@@ -1,0 +1,157 @@
+"""Async tasks: one event loop in a thread of its own, started with the first of them."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Coroutine
+from contextvars import copy_context
+from typing import Any
+
+from queueops.errors import Cancelled
+from queueops.model.contracts import Lease, Settlement
+from queueops.tasks import process_scope
+from queueops.tasks.context import Context
+from queueops.worker.execution.execution import aexecute
+from queueops.worker.execution.slot import AsyncSlot, Slot
+from queueops.worker.supervisor.shared_slot_table import SlotTable
+
+logger = logging.getLogger("queueops.worker")
+
+LEFT_BEHIND = 1.0
+"""Seconds that a slot waits for what its task has left in a thread, as after `wait_for(sync_to_async(f)(), 5)`."""
+
+Ended = Callable[[Lease, Settlement, float], None]
+Refused = Callable[[Context], Settlement | None]
+
+
+class AsyncRunner:
+    """Runs at most ``limit`` coroutines at a time; their slots are the second half of the table."""
+
+    def __init__(
+        self,
+        limit: int,
+        table: SlotTable,
+        ended: Ended,
+        refused: Refused = lambda _: None,
+        broke: Callable[[BaseException], None] = lambda _: None,
+    ) -> None:
+        """``broke`` is called with an error that is not the task's: its slot does not come back."""
+        self.slots: list[AsyncSlot] = []
+        self._limit = limit
+        self._table = table
+        self._ended = ended
+        self._refused = refused
+        self._broke = broke
+        self._waiting: deque[Context] = deque()
+        self._free: list[AsyncSlot] = []
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self._closed = False
+        self._surroundings = copy_context()
+
+    def submit(self, contexts: list[Context]) -> None:
+        """Run these as soon as slots are free."""
+        loop = self._loop or self._start()
+        self._waiting.extend(contexts)
+        loop.call_soon_threadsafe(self._pump)
+
+    def queued(self) -> int:
+        """How many wait for a slot."""
+        return len(self._waiting)
+
+    def take_back(self) -> list[Lease]:
+        """Those that wait; they will not be started."""
+        taken = []
+        while self._waiting:
+            try:
+                taken.append(self._waiting.popleft().lease)
+            except IndexError:  # the loop took the last one between the two lines
+                break
+        return taken
+
+    def cancel(self, slot: Slot, lease: Lease) -> None:
+        """Cancel a coroutine at its next ``await``; does nothing for a thread."""
+        if isinstance(slot, AsyncSlot):
+            slot.stop(lease, Cancelled)
+
+    def close(self, seconds: float) -> bool:
+        """End the loop; False when something still runs in it."""
+        if self._loop is None or self._thread is None:
+            return True
+        self._closed = True
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        scope = process_scope.active(self._loop)
+        self._thread.join(seconds + (process_scope.CLOSE_WITHIN if scope and scope.holding() else 0.0))
+        return not self._thread.is_alive()
+
+    def _start(self) -> asyncio.AbstractEventLoop:
+        loop = self._loop = asyncio.new_event_loop()
+        self.slots = [AsyncSlot(self._limit + number, self._table, loop) for number in range(self._limit)]
+        self._free = self.slots[::-1]
+        if (scope := process_scope.active()) is not None:
+            scope.loop = loop
+        self._thread = threading.Thread(target=self._run, args=(loop,), name="queueops-loop", daemon=True)
+        self._thread.start()
+        return loop
+
+    def _run(self, loop: asyncio.AbstractEventLoop) -> None:
+        asyncio.set_event_loop(loop)
+        try:
+            while not self._closed:
+                try:
+                    loop.run_forever()
+                except (SystemExit, KeyboardInterrupt):  # asyncio hands them on, and all other tasks would end with it
+                    logger.exception("What a task had begun beside itself would have ended the event loop")
+        finally:
+            if (scope := process_scope.active(loop)) is not None:
+                _cancel(loop, asyncio.all_tasks(loop) - scope.holding())
+                loop.run_until_complete(scope.aclose())
+            _cancel(loop, asyncio.all_tasks(loop))
+            loop.run_until_complete(loop.shutdown_asyncgens())
+            loop.run_until_complete(loop.shutdown_default_executor())
+            for slot in self.slots:
+                slot.annexe.abandon(wait=True)
+            loop.close()
+
+    def _pump(self) -> None:
+        while self._free and self._waiting:
+            slot, context = self._free.pop(), self._waiting.popleft()
+            self._begin(slot, self._run_one(slot, context))
+
+    def _begin(self, slot: AsyncSlot, coroutine: Coroutine[Any, Any, None]) -> None:
+        """In a context of its own: what one task sets, such as the language, is not seen by the next one."""
+        slot.task = slot.loop.create_task(coroutine, context=self._surroundings.copy())
+        slot.task.add_done_callback(self._look)
+
+    def _look(self, task: asyncio.Task[None]) -> None:
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._broke(error)
+
+    async def _run_one(self, slot: AsyncSlot, context: Context) -> None:
+        started = time.monotonic()
+        slot.annexe.enter()
+        settlement = self._refused(context) or await aexecute(slot, context)
+        self._ended(context.lease, settlement, (time.monotonic() - started) * 1000)
+        if slot.annexe.is_used():
+            self._begin(slot, self._tidy(slot))  # not here: a task that was cancelled by itself could not wait
+        else:
+            self._set_free(slot)
+
+    async def _tidy(self, slot: AsyncSlot) -> None:
+        if not await slot.annexe.clean(LEFT_BEHIND):
+            slot.annexe.abandon()
+        self._set_free(slot)
+
+    def _set_free(self, slot: AsyncSlot) -> None:
+        self._free.append(slot)
+        self._pump()
+
+
+def _cancel(loop: asyncio.AbstractEventLoop, tasks: set[asyncio.Task[Any]]) -> None:
+    for task in tasks:
+        task.cancel()
+    loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))

@@ -1,0 +1,164 @@
+"""One execution of one task, step by step: start, run through the middlewares, settle, tell the receivers of signals.
+
+This is the one place where a task's code is called, so everything that it may raise is caught here, and only here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from contextvars import copy_context
+from typing import Any
+
+from asgiref.sync import sync_to_async
+
+from queueops import signals
+from queueops.errors import Interrupt
+from queueops.model.contracts import Lease, Outcome, Settlement
+from queueops.tasks import middleware
+from queueops.tasks.context import Context
+from queueops.worker import report
+from queueops.worker.execution import db_connections, failure
+from queueops.worker.execution.slot import AsyncSlot, Slot
+from queueops.worker.loop import settlements
+
+_NOTHING = object()
+_monotonic = time.monotonic
+_SUCCESS = Outcome.SUCCESS
+_INFO = logging.INFO
+
+logger = logging.getLogger("queueops.worker")
+
+
+def execute(slot: Slot, context: Context) -> Settlement:
+    """Run a task in this thread. Never raises, whatever the task does, but what the slot lets pass."""
+    lease = context.lease
+    value: Any = _NOTHING
+    if tells := report.logger.isEnabledFor(_INFO):
+        report.started(lease)  # before an interrupt can come, which would leave the locks of logging taken
+    try:
+        try:
+            if not slot.open(lease, context, _monotonic()):
+                return report.refused(lease)
+            db_connections.clean()
+            if signals.task_started.receivers:
+                signals.send(signals.task_started, context)
+            value = copy_context().run(middleware.run, context)
+        finally:
+            slot.close()
+        settlement = settlements.returned(context, value)
+    except slot.passes:
+        slot.clear()
+        raise
+    except BaseException as error:  # whatever the task's own code raises, SystemExit included
+        settlement, cause = _judged(context, value, error)
+        _tell(slot, context, settlement, value, cause)
+    else:
+        if signals.task_succeeded.receivers or hasattr(context.handler, "tell_end"):
+            _tell(slot, context, settlement, value, None)
+    if tells or settlement.outcome is not _SUCCESS:
+        report.ended(lease, settlement, slot.seconds())
+    db_connections.clean()
+    slot.clear()
+    return settlement
+
+
+async def aexecute(slot: AsyncSlot, context: Context) -> Settlement:
+    """The same on the event loop."""
+    lease = context.lease
+    value: Any = _NOTHING
+    if tells := report.logger.isEnabledFor(_INFO):
+        report.started(lease)  # before an interrupt can come, which would leave the locks of logging taken
+    try:
+        try:
+            if not slot.open(lease, context, _monotonic()):
+                return report.refused(lease)
+            if signals.task_started.receivers:
+                await signals.asend(signals.task_started, context)
+            value = await middleware.arun(context)
+        finally:
+            slot.close()
+            if slot.interrupt is not None:
+                slot.annexe.leave_behind()  # or receivers of signals would wait there
+        settlement = settlements.returned(context, value)
+    except slot.passes:
+        slot.clear()
+        raise
+    except BaseException as error:  # whatever the task's own code raises, CancelledError included
+        if isinstance(error, asyncio.CancelledError) and slot.interrupt is not None:
+            error = slot.interrupt().with_traceback(error.__traceback__)
+        settlement, cause = _judged(context, value, error)
+        await _atell(slot, context, settlement, value, cause)
+    else:
+        if signals.task_succeeded.receivers or hasattr(context.handler, "tell_end"):
+            await _atell(slot, context, settlement, value, None)
+    if tells or settlement.outcome is not _SUCCESS:
+        report.ended(lease, settlement, slot.seconds())
+    slot.clear()
+    return settlement
+
+
+def _judged(context: Context, value: Any, error: BaseException) -> tuple[Settlement, BaseException]:
+    """The settlement and the error to report. An interrupt after the last line is late: the task has returned."""
+    has_returned = value is not _NOTHING
+    if has_returned and isinstance(error, Interrupt):
+        try:
+            return settlements.returned(context, value), error
+        except Exception as unfit:  # the result cannot be encoded
+            error = unfit
+    return settlements.raised(context, error, has_returned=has_returned), error
+
+
+def _tell(slot: Slot, context: Context, settlement: Settlement, value: Any, error: BaseException | None) -> None:
+    try:
+        found = _signal(context, settlement, value, error)
+        if found is not None:
+            signals.send(found[0], context, **found[1])
+        if (tell_end := getattr(context.handler, "tell_end", None)) is not None:  # a kind with signals of its own
+            tell_end(context, settlement)
+    except slot.passes:
+        raise
+    except BaseException:  # SystemExit of a receiver, too: the outcome is known, and must not be lost
+        logger.exception("What became of %s could not be told to the receivers of signals", context.id)
+
+
+async def _atell(slot: Slot, context: Context, settlement: Settlement, value: Any, error: BaseException | None) -> None:
+    try:
+        found = _signal(context, settlement, value, error)
+        if found is not None:
+            await signals.asend(found[0], context, **found[1])
+        if (tell_end := getattr(context.handler, "tell_end", None)) is not None:
+            await sync_to_async(tell_end)(context, settlement)  # which passes on the exception, too
+    except slot.passes:
+        raise
+    except BaseException:  # the same
+        logger.exception("What became of %s could not be told to the receivers of signals", context.id)
+
+
+def _signal(
+    context: Context, settlement: Settlement, value: Any, error: BaseException | None
+) -> tuple[Any, dict[str, Any]] | None:
+    lease: Lease = context.lease
+    match settlement.outcome:
+        case Outcome.SUCCESS:
+            return signals.task_succeeded, {"result": value}
+        case Outcome.CANCEL | Outcome.RELEASE if settlement.outcome is Outcome.CANCEL or context.cancel_requested:
+            _log_cancelled(context, error)
+            return signals.task_cancelled, {"reason": settlement.value.decode()}
+        case Outcome.ERROR | Outcome.TIMEOUT if settlements.will_be_retried(lease, settlement):
+            return signals.task_retried, {"error": error, "delay": settlement.delay_ms / 1000}
+        case Outcome.ERROR | Outcome.TIMEOUT:
+            return signals.task_failed, {"error": error}
+    return None
+
+
+def _log_cancelled(context: Context, error: BaseException | None) -> None:
+    """Log the error of a cancelled task, in the task's log and the worker's log: it is not a failure."""
+    if error is None or isinstance(error, Interrupt | asyncio.CancelledError):
+        return
+    text = f"cancelled, and then raised {failure.describe(error).title}"
+    context.log(text)
+    lease = context.lease
+    told = {"task": lease.id, "name": lease.name, "pool": lease.pool}
+    logger.info("%s %s was %s", lease.name, lease.id, text, extra={"told": told})

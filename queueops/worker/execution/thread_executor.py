@@ -1,0 +1,283 @@
+"""The tasks that run in this process: a pool of threads for sync ones, an event loop for async ones.
+
+The exchange loop hands leases over and takes back what has ended from ``done``; it is woken by the bell only when it
+waits and there is little left to do, so that a system call is not paid for each small task.
+"""
+
+from __future__ import annotations
+
+import logging
+import queue
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+
+from queueops.errors import Interrupt
+from queueops.model.contracts import Handler, Lease, Settlement
+from queueops.tasks import registry
+from queueops.tasks.context import Channel, Context
+from queueops.worker.execution import db_connections
+from queueops.worker.execution.async_executor import AsyncRunner
+from queueops.worker.execution.execution import execute
+from queueops.worker.execution.slot import Slot, ThreadSlot
+from queueops.worker.loop import settlements
+from queueops.worker.loop.idle_listener import Outpost
+from queueops.worker.supervisor.shared_slot_table import SlotTable
+
+Done = tuple[Lease, Settlement, float]
+"""A lease, how it ended, and for how many milliseconds it ran."""
+
+logger = logging.getLogger("queueops.worker")
+_monotonic = time.monotonic
+
+
+class Executor:
+    """Up to ``threads`` sync tasks, and as many async ones, at a time. Threads are started when they are needed.
+
+    The thread that makes the loop's turns holds ``awake``: the loop's own, or, while it sleeps, one that ``stand_in``.
+    """
+
+    def __init__(
+        self, threads: int, table: SlotTable, channel: Channel, ring: Callable[[], None], stand_in: Callable[[], None],
+    ) -> None:  # fmt: skip
+        self.done: deque[Done] = deque()
+        self.waiting = False
+        self.awake = threading.Lock()
+        self.low = 0
+        self.epoch = table.epoch  # tasks that are submitted in an earlier epoch are refused at their start
+        self._limit = threads
+        self._channel = channel
+        self._ring = ring
+        self._stand_in = stand_in
+        self._keeps = False
+        self._kept: Context | None = None
+        self._queue: queue.SimpleQueue[Context | Outpost | None] = queue.SimpleQueue()
+        self._given = 0  # how much has been put there, but for what was taken back
+        self._outpost: Outpost | None = None  # where a thread of ours watches, or will as soon as it is there
+        self._posted = False  # whether that is in the queue yet
+        self._handlers: dict[tuple[str, str, str], Handler] = {}
+        self._table = table
+        self.broken: BaseException | None = None  # what ended a slot; the loop ends the process with it
+        self._slots: list[ThreadSlot] = []
+        self._async = AsyncRunner(threads, table, self._ended, self._refused, self._broke)
+        self._unwanted: dict[tuple[str, int], str] = {}
+
+    def submit(self, leases: Iterable[Lease]) -> None:
+        """Run these tasks, in this order, as slots become free."""
+        if self._unwanted and not self.queued():
+            self._unwanted.clear()
+        asynchronous = []
+        for lease in leases:
+            handler = self._handlers.get((lease.kind, lease.name, lease.phase)) or self._find(lease)
+            if handler is None:
+                continue
+            if handler.is_async:
+                asynchronous.append(Context(lease, handler, self._channel, self.epoch))
+            elif self._keeps:
+                self._keeps, self._kept = False, Context(lease, handler, self._channel, self.epoch)
+            else:
+                self._give(Context(lease, handler, self._channel, self.epoch))
+                if len(self._slots) < self._limit and self._queue.qsize() > 0:
+                    self._start_thread()
+                elif self._outpost is not None and self._resting() < 0:
+                    self._outpost.recall()
+        if asynchronous:
+            self._async.submit(asynchronous)
+
+    def queued(self) -> int:
+        """How many tasks wait here for a slot."""
+        return self._queue.qsize() - self._posted + self._async.queued()
+
+    @property
+    def keeps_one(self) -> bool:
+        """Whether the thread that makes this turn has kept a task, which it begins behind it."""
+        return self._kept is not None
+
+    def has_rest(self) -> bool:
+        """Whether nothing waits here for a slot, a thread rests, and none is at an outpost."""
+        return self._outpost is None and self._resting() > 0 and not self.queued()
+
+    def post(self, outpost: Outpost) -> None:
+        """Have a thread that rests watch there; what the first news hands over, it runs itself."""
+        self._outpost, self._posted = outpost, True
+        self._give(outpost)
+
+    def running(self) -> Iterator[tuple[Slot, Lease]]:
+        """Every slot that runs something, and what."""
+        for slot in (*self._slots, *self._async.slots):
+            lease = slot.lease
+            if lease is not None:
+                yield slot, lease
+
+    def slot_of(self, lease: Lease) -> Slot | None:
+        """Where a task runs, or None when it does not (yet, or any more)."""
+        return next((slot for slot, running in self.running() if running is lease), None)
+
+    def interrupt(self, lease: Lease, kind: type[Interrupt]) -> bool:
+        """Raise ``kind`` in the task, once; False when it does not run, or was interrupted before."""
+        slot = self.slot_of(lease)
+        return slot is not None and slot.stop(lease, kind)
+
+    def cancel(self, lease: Lease, reason: str, *, lost: bool = False) -> None:
+        """Tell the task that it is no longer wanted (``lost``: here): an async one is cancelled at its ``await``, and
+        one that was not started here is not started any more.
+        """
+        slot = self.slot_of(lease)
+        if slot is None:
+            self._unwanted[lease.pool, lease.fence] = reason
+        elif (context := slot.context) is not None and slot.lease is lease:
+            context.ask_to_cancel(reason, lost=lost)
+            self._async.cancel(slot, lease)
+
+    def end(self, lease: Lease) -> None:
+        """Interrupt the task, and have it killed with this process when it still runs a second later."""
+        slot = self.slot_of(lease)
+        if slot is not None:
+            slot.end(lease)
+
+    def take_back(self) -> list[Lease]:
+        """The tasks that have not been started, in their order; they will not be."""
+        taken: list[Lease] = []
+        others: list[Outpost | None] = []
+        while True:
+            try:
+                item = self._queue.get_nowait()
+            except queue.Empty:
+                break
+            if isinstance(item, Context):
+                taken.append(item.lease)
+            else:
+                others.append(item)
+        self._given -= len(taken)
+        for other in others:
+            self._queue.put(other)
+        return taken + self._async.take_back()
+
+    def close(self, seconds: float) -> bool:
+        """End the threads and the loop; False when one still runs a task after so many seconds."""
+        for _ in self._slots:
+            self._queue.put(None)
+        if self._outpost is not None:
+            self._outpost.recall()
+        deadline = _monotonic() + seconds
+        for thread in self._threads():
+            thread.join(max(0.0, deadline - _monotonic()))
+        return self._async.close(max(0.0, deadline - _monotonic())) and not any(
+            thread.is_alive() for thread in self._threads()
+        )
+
+    def _threads(self) -> list[threading.Thread]:
+        return [slot.thread for slot in self._slots if slot.thread is not None]
+
+    def _find(self, lease: Lease) -> Handler | None:
+        """The handler of a task; one that has none is ended here."""
+        reason = ""
+        try:
+            handler = registry.find(lease.kind, lease.name, lease.phase)
+        except BaseException as error:  # SystemExit too: code that is loaded here must end its task, not the loop
+            handler, reason = None, f"the code of {lease.name!r} cannot be loaded: {type(error).__name__}: {error}"
+            logger.warning("Task %s waits: %s", lease.id, reason)
+        if handler is None:
+            self._ended(lease, settlements.unknown(lease, reason), 0.0)
+        else:
+            self._handlers[lease.kind, lease.name, lease.phase] = handler
+        return handler
+
+    def _start_thread(self) -> None:
+        slot = ThreadSlot(len(self._slots), self._table)
+        slot.thread = threading.Thread(target=self._work, args=(slot,), name=f"queueops-{slot.number}", daemon=True)
+        self._slots.append(slot)
+        slot.thread.start()
+
+    def _work(self, slot: ThreadSlot) -> None:
+        slot.thread_id = threading.get_ident()
+        get, queued, done = self._queue.get, self.queued, self.done.append
+        kept: Context | None = None
+        while True:
+            try:
+                context, kept = kept, None
+                if context is None:
+                    slot.asked += 1
+                    item = get()
+                    if isinstance(item, Outpost):
+                        kept = self._watch(item)
+                        continue
+                    if item is None:
+                        db_connections.close_all()
+                        return
+                    context = item
+                started = _monotonic()
+                settlement = (self._unwanted and self._refused(context)) or execute(slot, context)
+                done((context.lease, settlement, (_monotonic() - started) * 1000))
+                if self.waiting and queued() <= self.low:
+                    kept = self._tell()
+            except Interrupt:
+                logger.warning("An interrupt came when its task had ended already")
+            except Exception as error:  # of the engine: a process with a dead thread would hold its leases for ever
+                self._broke(error)
+                return
+
+    def _tell(self) -> Context | None:
+        """Something ended while the loop sleeps: wake it, or make its turn when nothing else is to be done here.
+
+        So the steps of a chain follow each other in one thread, without a wake-up. Answers what to run next.
+        """
+        self.waiting = False
+        if self._queue.qsize() or not self.awake.acquire(blocking=False):
+            self._ring()
+            return None
+        try:
+            return self._first_of(self._stand_in)
+        finally:
+            self.awake.release()
+
+    def _watch(self, outpost: Outpost) -> Context | None:
+        """Wait there until there is something to run, which the loop is told of, or this thread is needed elsewhere."""
+        self._posted = False
+        while True:
+            news = outpost.wait()
+            with self.awake:
+                kept = self._first_of(partial(outpost.heed, news))
+                if not outpost.manned:
+                    self._outpost = None
+                    break
+        self._ring()
+        return kept
+
+    def _first_of(self, turn: Callable[[], None]) -> Context | None:
+        """Make a turn in this thread, and answer the first task that it brought, for this thread to run."""
+        self._keeps = True
+        try:
+            turn()
+        finally:
+            kept, self._kept, self._keeps = self._kept, None, False
+        return kept
+
+    def _give(self, item: Context | Outpost) -> None:
+        self._given += 1
+        self._queue.put(item)
+
+    def _resting(self) -> int:
+        """How many threads wait for what has not come yet; less than none: so much waits for a thread.
+
+        A thread that has been given something is not among them, though it may not have noticed yet.
+        """
+        return sum(slot.asked for slot in self._slots) - self._given
+
+    def _refused(self, context: Context) -> Settlement | None:
+        """The end of a task that was cancelled before it was started here: it goes back, and there it is cancelled."""
+        lease = context.lease
+        reason = self._unwanted.pop((lease.pool, lease.fence), None)
+        return None if reason is None else settlements.released(lease, reason)
+
+    def _broke(self, error: BaseException) -> None:
+        self.broken = error
+        self._ring()
+
+    def _ended(self, lease: Lease, settlement: Settlement, run_ms: float) -> None:
+        self.done.append((lease, settlement, run_ms))
+        if self.waiting and self.queued() <= self.low:
+            self.waiting = False
+            self._ring()

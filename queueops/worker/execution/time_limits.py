@@ -1,0 +1,59 @@
+"""A look at what runs, now and then: soft limits that have passed, and tasks that take longer than thought."""
+
+from __future__ import annotations
+
+from queueops.errors import SoftTimeout
+from queueops.model.contracts import Lease
+from queueops.worker.execution.thread_executor import Executor
+from queueops.worker.loop.prefetch import Prefetch
+from queueops.worker.supervisor.shared_slot_table import NEVER
+
+PRECISION = 0.1
+"""A soft limit is kept to within this many seconds, or better when the limit was known at the last look."""
+AT_MOST_EVERY = 0.01
+SPARE_MS = 10_000
+"""How long a lease lasts beyond its task's limit, so that the supervisor judges a late task."""
+
+
+class Watch:
+    """``stuck`` is how many slots ran long at the last look, ``look_at`` when the next one is due."""
+
+    def __init__(self, executor: Executor, prefetch: Prefetch) -> None:
+        self.stuck = 0
+        self.look_at = 0.0
+        self._executor = executor
+        self._prefetch = prefetch
+
+    def look(self, now: float) -> None:
+        """Interrupt what is past its soft limit, and count what is stuck."""
+        stuck, nearest = 0, now + PRECISION
+        stuck_since = now - self._prefetch.stuck_after_ms() / 1000
+        for slot, lease in self._executor.running():
+            if slot.started < stuck_since:
+                stuck += 1
+            if slot.deadline != NEVER and slot.interrupt is None:
+                if slot.deadline <= now:
+                    slot.stop(lease, SoftTimeout)
+                else:
+                    nearest = min(nearest, slot.deadline)
+        self.stuck = stuck
+        self.look_at = max(nearest, now + AT_MOST_EVERY)
+
+    def left_ms(self, lease: Lease) -> int:
+        """For how long a lease may be renewed: to the task's own limit, and a little more; -1 when it has none."""
+        slot = self._executor.slot_of(lease)
+        if slot is None or slot.hard_limit == NEVER:
+            return -1 if lease.timeout_ms is None else lease.timeout_ms + SPARE_MS
+        return max(0, round((slot.hard_limit - slot.started - slot.seconds()) * 1000)) + SPARE_MS
+
+    def extend(self, lease: Lease, seconds: float) -> None:
+        """Move the time limit of a running task."""
+        slot = self._executor.slot_of(lease)
+        if slot is not None:
+            slot.extend(lease, seconds)
+
+    def set_deadline(self, lease: Lease, seconds: float) -> None:
+        """Set the time limit of a running task, from now on."""
+        slot = self._executor.slot_of(lease)
+        if slot is not None:
+            slot.set_deadline(lease, seconds)

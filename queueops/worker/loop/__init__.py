@@ -1,0 +1,1 @@
+"""The main loop of a worker process: it claims, renews and settles."""

@@ -1,0 +1,276 @@
+"""Where leases come in and outcomes go out: between the executor of a process and its stations, one for each pool."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+
+from queueops.model.contracts import Broker, Exchange, Lease
+from queueops.model.endings import Ended
+from queueops.outbox.dispatcher import Outbox
+from queueops.worker.execution.thread_executor import Executor
+from queueops.worker.execution.time_limits import Watch
+from queueops.worker.loop import settlements
+from queueops.worker.loop.pool_client import LINGER, Station
+from queueops.worker.loop.pool_thread import PoolThread
+from queueops.worker.loop.prefetch import Prefetch
+from queueops.worker.loop.progress_buffer import EVERY as NOTES_EVERY
+from queueops.worker.loop.progress_buffer import WorkerChannel
+from queueops.worker.options import WorkerOptions
+
+NOT_OURS = "its lease is no longer this worker's"
+SHARES = 3
+CUT_OFF = "its lease ended while Redis could not be reached"
+BACK_OFF_S = 1.0
+"""Seconds after the end of its last task for which a process counts what is due then as left to do (`--burst`)."""
+FLUSH_LOOK = 0.005
+"""Seconds between two looks at the last round trips of several pools."""
+
+logger = logging.getLogger("queueops.worker")
+
+
+class Desk:
+    """Decides when a round trip is worth it and how much to ask for; hands over what it brings."""
+
+    def __init__(
+        self, options: WorkerOptions, worker: str, broker: Broker, executor: Executor, watch: Watch,
+        prefetch: Prefetch, channel: WorkerChannel, outbox: Outbox, signal: Callable[[Sequence[Ended]], object],
+        ring: Callable[[], None] = lambda: None,
+    ) -> None:  # fmt: skip
+        """``ring`` is called, in any thread, when a pool's own thread has brought something."""
+        self.finished = 0
+        self.claimed = 0
+        self.closed = False
+        self._last_end = float("-inf")
+        self._options = options
+        self._executor = executor
+        self._watch = watch
+        self._prefetch = prefetch
+        self._channel = channel
+        self._outbox = outbox
+        self._signal = signal
+        self._arrived: deque[str] = deque()
+        self._notes_at = 0.0
+        self._lost: deque[Lease] = deque()
+        self._apart = broker.spread and len(options.pools) > 1
+        self.stations = deque(self._station(pool, worker, broker, ring) for pool in options.pools)
+        self._by_pool = {station.pool: station for station in self.stations}
+
+    def _station(self, pool: str, worker: str, broker: Broker, ring: Callable[[], None]) -> Station:
+        thread = PoolThread(pool, ring) if self._apart else None
+        alone = self._options.is_alone
+        return Station(pool, worker, broker, self._options.lease, self._watch.left_ms, thread, pipelined=alone)
+
+    def collect(self, now: float) -> None:
+        """Take what has ended from the executor to the stations."""
+        done = self._executor.done
+        total, count = 0.0, 0
+        while done:
+            lease, settlement, run_ms = done.popleft()
+            self._by_pool[lease.pool].ended(lease, settlement, run_ms, now)
+            total += run_ms
+            count += 1
+        if count:
+            self.finished += count
+            self._last_end = now
+            self._prefetch.ran(total, count)
+
+    def arrived(self, pool: str) -> None:
+        """Commands came for tasks of this pool: some may be ready. Called by any thread."""
+        self._arrived.append(pool)
+
+    def exchange(self, now: float) -> None:
+        """Make the round trips that are worth it now."""
+        while self._arrived:
+            if (station := self._by_pool.get(self._arrived.popleft())) is not None:
+                station.ready, station.dry = True, False
+        executor = self._executor
+        ahead = self._prefetch.ahead(self._watch.stuck)
+        executor.low = ahead // SHARES
+        hungry = executor.queued() <= executor.low
+        for station in tuple(self.stations):
+            want = self._room(ahead)
+            if station.due(now, want, hungry=hungry):
+                self._round(station, now, want)
+            else:
+                self._receive(station)
+            if station.cut_off:
+                self._cancel(station.overstayed(now), CUT_OFF, lost=True)
+        if len(self.stations) > 1:
+            self.stations.rotate(1)
+
+    def take(self, station: Station, lease: Lease) -> None:
+        """Take what was handed to this process, or give it back with the next round trip."""
+        now, room = time.monotonic(), self._room(self._prefetch.ahead(self._watch.stuck))
+        self.claimed += 1
+        station.hold(lease, now)
+        if room > 0 and station.trusts(lease, now):
+            self._executor.submit([lease])
+            station.ask_about(lease.id)
+            if not self._executor.keeps_one:
+                self._round(station, now, room - 1)
+        else:
+            self.release([lease], now)
+
+    def release(self, leases: Iterable[Lease], now: float, reason: str = "it was not started here") -> None:
+        """Give leases back."""
+        for lease in leases:
+            station = self._by_pool[lease.pool]
+            if station.forget(lease):
+                self.claimed -= 1
+                station.settle(settlements.released(lease, reason), now)
+
+    def distrust(self, unstarted: Iterable[Lease], now: float) -> None:
+        """Give back what was not started, and what the round trips under way bring: others may have it already."""
+        self.release(unstarted, now, settlements.TAKEN_OVER)
+        for station in self.stations:
+            station.distrust()
+
+    def send_notes(self, now: float, *, before_settling: bool = False) -> None:
+        """Send what tasks have told of themselves, when it is time, or before it is too late."""
+        if self._channel.waiting() and (before_settling or now >= self._notes_at):
+            self._notes_at = now + NOTES_EVERY
+            for station in self.stations if self._apart else ():
+                station.courier.call("notes", partial(self._send_notes, station.pool))
+            self._lost.extend(() if self._apart else self._channel.send())
+        while self._lost:
+            self._cancel([self._lost.popleft()], NOT_OURS, lost=True)
+
+    def _send_notes(self, pool: str) -> None:
+        """Called in a pool's own thread, ahead of the settlements that are sent behind it."""
+        self._lost.extend(self._channel.send(self._channel.take(pool)))
+
+    def held(self) -> list[Lease]:
+        """Every lease in this process."""
+        return [held.lease for station in self.stations for held in station.held.values()]
+
+    def is_dry(self) -> bool:
+        """Whether nothing was left at the last look, and nothing is under way here."""
+        if self._outbox.busy or self._arrived:
+            return False
+        return self.is_empty() and all(station.dry and not station.to_settle for station in self.stations)
+
+    def is_used_up(self, now: float) -> bool:
+        """Whether nothing is left, and nothing comes soon: a back-off of what has just failed here, as a rule."""
+        soon = self._last_end + BACK_OFF_S
+        return self.is_dry() and (now > soon or all(station.next_at > soon for station in self.stations))
+
+    def has_told_all(self) -> bool:
+        """Whether the store knows the outcome of all that has ended here."""
+        return not self._executor.done and not any(
+            station.to_settle or station.courier.under_way for station in self.stations
+        )
+
+    def is_calm(self) -> bool:
+        """Whether this process would take more, and nothing was left at the last look."""
+        return not (self.closed or self._options.burst) and all(
+            station.dry and not station.cut_off for station in self.stations
+        )
+
+    def is_empty(self) -> bool:
+        """Whether this process holds no lease, nor may any be on its way."""
+        return not any(station.held or station.courier.under_way for station in self.stations)
+
+    def next_moment(self, now: float) -> float:
+        """When ``exchange`` or ``send_notes`` may have something to do by time alone."""
+        room = self._room(self._prefetch.ahead(self._watch.stuck))
+        hungry = self._executor.queued() <= self._executor.low
+        if any(station.courier.has_answer() or station.due(now, room, hungry=hungry) for station in self.stations):
+            return now
+        moments = [station.due_at(room) for station in self.stations]
+        moments += [slow for station in self.stations if (slow := station.courier.slow_at) > now]
+        if self._executor.queued():
+            moments.append(now + LINGER)
+        if not self.is_empty():
+            moments.append(self._watch.look_at)
+        if self._channel.waiting():
+            moments.append(self._notes_at)
+        return min(moments)
+
+    def flush(self, deadline: float) -> bool:
+        """Tell Redis the last outcomes; False when it could not be reached by then."""
+        if self._apart:
+            return self._flush_apart(deadline)
+        for station in self.stations:
+            station.tally.hurry()
+            while station.to_settle or (station.tally.waiting() and not station.cut_off):
+                now = time.monotonic()
+                if now >= deadline:
+                    return False
+                if now < station.courier.retry_at:
+                    time.sleep(min(0.1, station.courier.retry_at - now))
+                else:
+                    self._round(station, now, 0)
+        return True
+
+    def _flush_apart(self, deadline: float) -> bool:
+        """The same for all pools at once: one that cannot be reached holds up no other."""
+        for station in self.stations:
+            station.tally.hurry()
+        while left := [station for station in self.stations if not station.is_flushed(time.monotonic())]:
+            now = time.monotonic()
+            if now >= deadline:
+                return False
+            for station in left:
+                if now >= station.courier.retry_at and station.courier.accepts(flows=False):
+                    self._round(station, now, 0)
+                self._receive(station)
+            time.sleep(FLUSH_LOOK)
+        return True
+
+    def _round(self, station: Station, now: float, want: int) -> None:
+        """One round trip; while work flows to a process that is alone, what comes back is that of the one before."""
+        if not station.courier.accepts(flows=station.flows):
+            return
+        self.send_notes(now, before_settling=bool(station.to_settle))
+        take = -1 if self.closed else self._outbox.room
+        station.send(now, want, idle=want > 0 and not self._options.burst, take=take)
+        self._receive(station, leave=1 if want > 0 and station.flows and self._options.is_alone else 0)
+
+    def _receive(self, station: Station, leave: int = 0) -> None:
+        while station.courier.has_answer(leave):
+            reply = station.receive()
+            if reply is not None:
+                self._take(station, reply)
+
+    def _take(self, station: Station, reply: Exchange) -> None:
+        if reply.leases:
+            self.claimed += len(reply.leases)
+            self._executor.submit(reply.leases)
+        if reply.commands:
+            self._outbox.take(reply.commands)
+        if reply.ended:
+            self._signal(reply.ended)
+        for task_id, reason in reply.cancels:
+            self._cancel(station.lease_of(task_id), reason)
+        for task_id in reply.hard:
+            for lease in station.lease_of(task_id):
+                self._executor.end(lease)
+        for task_id in reply.lost:
+            logger.warning("The lease of %s is no longer ours; its outcome will not count", task_id)
+            self._cancel(station.lease_of(task_id), NOT_OURS, lost=True)
+
+    def _cancel(self, leases: Iterable[Lease], reason: str, *, lost: bool = False) -> None:
+        for lease in leases:
+            self._executor.cancel(lease, reason, lost=lost)
+
+    def _room(self, ahead: int) -> int:
+        """How many more tasks this process would take now.
+
+        Of what it holds ahead it asks for a share at a time: one runs, one is under way, one is being read or sent.
+        """
+        if self.closed:
+            return 0
+        options = self._options
+        now = time.monotonic() if self._apart else 0.0
+        outstanding = sum(
+            len(station.held) + (0 if station.courier.is_slow(now) else station.wanted)
+            for station in self._by_pool.values()
+        )
+        room = min(options.threads + ahead - outstanding, options.threads + ahead // SHARES, options.claims)
+        if options.max_tasks is not None:
+            room = min(room, options.max_tasks - self.claimed - sum(station.wanted for station in self.stations))
+        return max(0, room)

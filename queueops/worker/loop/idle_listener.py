@@ -1,0 +1,63 @@
+"""Idle listener: an idle worker thread reads wake-up tokens while the main loop sleeps.
+
+So a task that is handed to this process starts in the thread that read the token, without another thread switch.
+"""
+
+from __future__ import annotations
+
+import selectors
+from collections.abc import Callable, Iterable
+
+from queueops.worker.loop.self_pipe import Bell
+from queueops.worker.loop.wakeup_listener import WakeLine
+
+
+class Outpost:
+    """The wake-up lines, while they are watched from here. All but ``wait`` and ``recall`` is for who makes turns."""
+
+    def __init__(self, home: selectors.BaseSelector, heed: Callable[[list[Callable[[], object]]], None]) -> None:
+        """``home`` is where the lines are watched otherwise; ``heed`` makes such calls, see `Loop`."""
+        self.heed = heed
+        self.manned = False
+        self._home = home
+        self._lines: list[WakeLine] = []
+        self._bell = Bell()
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(self._bell, selectors.EVENT_READ, self._recalled)
+
+    def man(self, lines: Iterable[WakeLine]) -> None:
+        """From now on these lines are watched here."""
+        self.manned = True
+        self._bell.answer()
+        if not self._lines:
+            self._lines = list(lines)
+            for line in self._lines:
+                line.move(self._selector)
+
+    def leave(self) -> None:
+        """The thread stops watching; the lines stay until `bring_home`, or until a thread watches here again."""
+        self.manned = False
+
+    def bring_home(self) -> None:
+        """Let the main loop watch the lines again, if no thread watches them here."""
+        if not self.manned:
+            for line in self._lines:
+                line.move(self._home)
+            self._lines = []
+
+    def wait(self) -> list[Callable[[], object]]:
+        """Sleep until there is news, and answer what to call for it."""
+        return [key.data for key, _ in self._selector.select()]
+
+    def recall(self) -> None:
+        """Wake the thread that waits here: it is needed elsewhere. Called by any thread."""
+        self._bell.ring()
+
+    def close(self) -> None:
+        """Free the descriptors, when no thread waits here any more."""
+        self._selector.close()
+        self._bell.close()
+
+    def _recalled(self) -> None:
+        self._bell.answer()
+        self.leave()

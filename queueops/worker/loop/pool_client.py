@@ -1,0 +1,259 @@
+"""One pool as a worker process sees it: the leases that it holds there, and its round trips with the broker."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterable
+
+from queueops.errors import QueueOpsError
+from queueops.model.contracts import Broker, Exchange, Extend, Lease, Settlement
+from queueops.worker.loop import settlements
+from queueops.worker.loop.metrics_buffer import Tally
+from queueops.worker.loop.pool_thread import PoolThread
+from queueops.worker.loop.transport import Courier, Flight
+
+LINGER = 0.005
+"""Seconds that a settlement may wait for company while there is other work to do."""
+TRUSTED_S = 1.0
+"""Seconds for which a lease that was handed to us surely is ours; the store ends it after twice as many."""
+LOOK_AGAIN = 0.002
+"""Seconds after which a worker that got less than it wanted looks again: only one that found nothing is woken."""
+MAX_SETTLE = 128
+"""Settlements in one round trip; a script that takes more would hold up the other clients."""
+MAX_PARTS = 64
+"""The same where some are of parts of a composite: each of those counts for its parent, too, and begins another."""
+TAKEN_OVER = settlements.TAKEN_OVER.encode()
+
+logger = logging.getLogger("queueops.worker")
+
+
+class Held:
+    """A lease in this process. ``until`` is the moment of the monotonic clock at which it surely has ended."""
+
+    __slots__ = ("lease", "until")
+
+    def __init__(self, lease: Lease, until: float) -> None:
+        self.lease = lease
+        self.until = until
+
+
+class Station:
+    """Leases, settlements and timing of one pool. Lives through every outage: what could not be sent is kept."""
+
+    def __init__(
+        self,
+        pool: str,
+        worker: str,
+        broker: Broker,
+        lease_seconds: float,
+        left_ms: Callable[[Lease], int],
+        thread: PoolThread | None = None,
+        *,
+        pipelined: bool = False,
+    ) -> None:
+        """``thread`` makes the calls, where a server that does not answer must not hold up other pools."""
+        self.pool = pool
+        self.held: dict[str, Held] = {}
+        self.tally = Tally()
+        self.ready = True
+        self.dry = False
+        self.next_at = 0.0
+        self.has_commands = False
+        self.courier = Courier(pool, worker, broker, thread, pipelined=pipelined)
+        self.to_settle: list[Settlement] = []
+        self._settle_since = 0.0
+        self._lease = lease_seconds
+        self._left_ms = left_ms
+        self._extend_at = time.monotonic() + lease_seconds / 3
+        self._asked: dict[str, int] = {}
+        self._at_once = MAX_SETTLE
+        self._of_parts = False
+        self._clock_ahead = 0.0
+        self._given_back_at = 0.0
+        self._distrusted = 0
+
+    def ended(self, lease: Lease, settlement: Settlement, run_ms: float, now: float) -> None:
+        """A task of this pool ended; its settlement goes with the next round trip."""
+        self.forget(lease)
+        self.settle(settlement, now)
+        if lease.parent_id and lease.kind != "chunk":
+            self._of_parts = True
+        self.tally.add(lease, settlement, run_ms)
+
+    def hold(self, lease: Lease, now: float) -> None:
+        """Hold a lease that was not renewed yet."""
+        self.held[lease.id] = Held(lease, now + TRUSTED_S)
+
+    def trusts(self, lease: Lease, now: float) -> bool:
+        """Whether a lease is fresh enough to begin: it may have been frozen with us, or been given back."""
+        at = lease.handed_ms / 1000 - self._clock_ahead
+        return at > self._given_back_at and now - at < TRUSTED_S and not self.cut_off
+
+    def forget(self, lease: Lease) -> bool:
+        """Hold this lease no longer; False when it is not held, or the task's next lease is."""
+        held = self.held.get(lease.id)
+        if held is None or held.lease is not lease:
+            return False
+        del self.held[lease.id]
+        return True
+
+    def settle(self, settlement: Settlement, now: float) -> None:
+        """Send this with the next round trip."""
+        if not self.to_settle:
+            self._settle_since = now
+        self.to_settle.append(settlement)
+
+    def lease_of(self, task_id: str) -> list[Lease]:
+        """The lease of a task, if this process holds it."""
+        held = self.held.get(task_id)
+        return [] if held is None else [held.lease]
+
+    def ask_about(self, task_id: str) -> None:
+        """Renew one lease with the next round trip, to hear whether and why it is cancelled; with the one after it when
+        the lease itself is still on its way.
+        """
+        self._asked[task_id] = 2
+
+    def distrust(self) -> None:
+        """Give back the leases that the round trips under way bring."""
+        self._distrusted = len(self.courier.under_way)
+
+    @property
+    def cut_off(self) -> bool:
+        """Whether the last round trip failed."""
+        return self.courier.failures > 0
+
+    @property
+    def wanted(self) -> int:
+        """How many leases the round trips under way may bring."""
+        return sum(flight.want for flight in self.courier.under_way)
+
+    @property
+    def flows(self) -> bool:
+        """Whether the next round trip may be sent before the last one has come back: all is well, work keeps coming.
+
+        A worker that was idle takes what it was woken for first, without asking twice.
+        """
+        return self.ready and not self.dry and self._at_once > 1 and not self.cut_off
+
+    def is_flushed(self, now: float) -> bool:
+        """Whether all that there was to say has arrived; counters that meet an outage are given up."""
+        unsaid = self.to_settle or (self.tally.waiting() and not (self.cut_off or self.courier.is_slow(now)))
+        return not (unsaid or any(flight.settle for flight in self.courier.under_way))
+
+    def due(self, now: float, want: int, *, hungry: bool) -> bool:
+        """Whether a round trip is worth it now; ``hungry``: little is left to do, so nothing lingers."""
+        if now < self.courier.retry_at or not self.courier.accepts(flows=self.flows):
+            return False
+        if self._asked or self.has_commands or now >= self._extend_at:
+            return True
+        if self.to_settle and (hungry or now - self._settle_since >= LINGER):
+            return True
+        return want > 0 and ((self.ready and hungry) or now >= self.next_at)
+
+    def due_at(self, want: int) -> float:
+        """When ``due`` may become true by time alone."""
+        if not self.courier.accepts(flows=self.flows):
+            return float("inf")
+        moments = [self._extend_at]
+        if self.to_settle:
+            moments.append(self._settle_since + LINGER)
+        if want > 0:
+            moments.append(self.next_at)
+        return max(self.courier.retry_at, min(moments))
+
+    def send(self, now: float, want: int, *, idle: bool, take: int = -1) -> bool:
+        """Send one round trip. False when it failed: everything is kept, and ``retry_at`` says when to try again."""
+        self.has_commands = False
+        most = min(self._at_once, MAX_PARTS) if self._of_parts else self._at_once
+        settle, self.to_settle = self.to_settle[:most], self.to_settle[most:]
+        self._of_parts = self._of_parts and bool(self.to_settle)
+        recovers = self.courier.failures > 0
+        flight = Flight(now, settle, self._extensions(now), self.tally.due(now), want, idle, take, recovers)
+        error = self.courier.send(flight, self._known(settle) if recovers else ())
+        if error is not None:
+            self._take_back(error)
+        return error is None
+
+    def receive(self) -> Exchange | None:
+        """The reply of the oldest round trip under way, or None when it failed."""
+        answer = self.courier.receive()
+        if isinstance(answer, Exception):
+            self._take_back(answer)
+            return None
+        self._take(*answer)
+        return answer[1]
+
+    def overstayed(self, now: float) -> Iterable[Lease]:
+        """Leases that ran out while we were cut off: others may run these tasks now."""
+        return [held.lease for held in self.held.values() if held.until < now]
+
+    def _extensions(self, now: float) -> list[Extend]:
+        if now >= self._extend_at:
+            self._extend_at = now + self._lease / 3
+            ids: Iterable[str] = self.held
+        else:
+            ids = self._asked
+        extend = [
+            Extend(task_id, held.lease.fence, self._left_ms(held.lease))
+            for task_id in ids
+            if (held := self.held.get(task_id)) is not None
+        ]
+        self._asked = {key: left - 1 for key, left in self._asked.items() if left > 1 and key not in self.held}
+        return extend
+
+    def _take(self, flight: Flight, reply: Exchange) -> None:
+        for settlement, word in zip(flight.settle, reply.settled, strict=True):
+            if word in ("STALE", "GONE") and settlement.value != TAKEN_OVER:
+                logger.warning("The outcome of %s came too late (%s): its lease is no longer ours", settlement.id, word)
+        self._clock_ahead = reply.now_ms / 1000 - flight.at
+        if flight.recovers:
+            self._given_back_at = time.monotonic()
+        until = flight.at + self._lease
+        for renewed in flight.extend:
+            if (held := self.held.get(renewed.id)) is not None:
+                held.until = until
+        for lease in reply.leases:
+            self.held[lease.id] = Held(lease, until)
+        if flight.want > 0:
+            self._plan(reply, flight.want)
+        elif self.dry:  # a worker that asks for nothing is not in the list of waiting ones any more
+            self.next_at = min(self.next_at, time.monotonic() + LOOK_AGAIN)
+        if not self.to_settle:
+            self._at_once = MAX_SETTLE
+        if self._distrusted:
+            self._distrusted -= 1
+            self._give_back(reply, flight.at)
+
+    def _give_back(self, reply: Exchange, now: float) -> None:
+        for lease in reply.leases:
+            if self.forget(lease):
+                self.settle(settlements.released(lease, settlements.TAKEN_OVER), now)
+        reply.leases = []
+
+    def _plan(self, reply: Exchange, want: int) -> None:
+        """When to look for more."""
+        self.ready = len(reply.leases) == want or (reply.ready and bool(reply.leases))
+        self.dry = not (reply.ready or reply.leases)
+        pause = reply.sleep_ms / 1000 if self.dry or self.ready else LOOK_AGAIN
+        self.next_at = time.monotonic() + max(pause, LOOK_AGAIN)
+
+    def _known(self, settle: list[Settlement]) -> set[tuple[str, int]]:
+        known = {(held.lease.id, held.lease.fence) for held in self.held.values()}
+        known.update((settlement.id, settlement.fence) for settlement in (*settle, *self.to_settle))
+        return known
+
+    def _take_back(self, error: Exception) -> None:
+        """Keep all that could not be sent; but a single settlement that breaks the script itself is given up."""
+        flights = self.courier.take_back()
+        settle = [settlement for flight in flights for settlement in flight.settle]
+        for flight in flights:
+            self.tally.give_back(flight.metrics)
+        if not isinstance(error, QueueOpsError):
+            self._at_once = 1
+            if len(settle) == 1:
+                logger.error("The outcome of %s can't be stored; its lease will end by itself", settle.pop().id)
+        self.to_settle = settle + self.to_settle
+        self._distrusted = 0
+        self._extend_at = 0.0  # the first thing to do once it works again

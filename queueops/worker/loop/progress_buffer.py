@@ -1,0 +1,125 @@
+"""What running tasks tell about themselves (progress, log lines, more time), on its way to the broker.
+
+Tasks only leave a note here; the exchange loop sends the notes before it settles tasks: a settled task takes none.
+Of many notes of progress in a short time only the last one is sent, and of too many lines the first ones.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterable
+from itertools import count
+
+from queueops.errors import BrokerUnavailable, QueueOpsError
+from queueops.model.contracts import Broker, Lease
+from queueops.model.weights import counts_in_parent
+
+EVERY = 0.1
+"""Seconds between two times of sending while tasks run."""
+MAX_LINES = 100
+"""Lines kept for one task between two times of sending: as many as its log keeps."""
+MAX_LINE = 2_000
+
+logger = logging.getLogger("queueops.worker")
+
+
+class Notes:
+    """What one task has told since the last time."""
+
+    __slots__ = ("lease", "lines", "progress")
+
+    def __init__(self, lease: Lease) -> None:
+        self.lease = lease
+        self.progress: tuple[float, float | None] | None = None
+        self.lines: list[str] = []
+
+
+class WorkerChannel:
+    """The channel of all tasks of this process."""
+
+    def __init__(
+        self,
+        broker: Broker,
+        extend: Callable[[Lease, float], None],
+        set_deadline: Callable[[Lease, float], None],
+    ) -> None:
+        self._broker = broker
+        self._extend = extend
+        self._set_deadline = set_deadline
+        self._lock = threading.Lock()
+        self._numbers = count(1)
+        self._notes: dict[tuple[str, str, int], Notes] = {}
+
+    def progress(self, lease: Lease, done: float, total: float | None) -> None:
+        """Show this progress soon."""
+        with self._lock:
+            notes = self._of(lease)
+            before = notes.progress[1] if notes.progress else None
+            notes.progress = (done, before if total is None else total)
+
+    def log(self, lease: Lease, text: str) -> None:
+        """Add a line to the task's log."""
+        with self._lock:
+            lines = self._of(lease).lines
+            if len(lines) < MAX_LINES:
+                lines.append(text[:MAX_LINE])
+
+    def extend(self, lease: Lease, seconds: float) -> None:
+        """Move the task's time limit by that much."""
+        self._extend(lease, seconds)
+
+    def set_deadline(self, lease: Lease, seconds: float) -> None:
+        """End the task's time that many seconds from now."""
+        self._set_deadline(lease, seconds)
+
+    def waiting(self) -> bool:
+        """Whether there is something to send."""
+        return bool(self._notes)
+
+    def take(self, pool: str = "") -> list[Notes]:
+        """What is to be sent now, of one pool or of all."""
+        if not self._notes:
+            return []
+        with self._lock:
+            taken = {key: notes for key, notes in self._notes.items() if pool in ("", key[0])}
+            self._notes = {key: notes for key, notes in self._notes.items() if key not in taken}
+        return list(taken.values())
+
+    def send(self, notes: Iterable[Notes] | None = None) -> list[Lease]:
+        """Send these, or everything; answers the leases that turned out to be no longer ours.
+
+        In an outage those that are left are dropped; another error drops its own notes alone.
+        """
+        lost = []
+        for note in self.take() if notes is None else notes:
+            try:
+                if not self._send(note):
+                    lost.append(note.lease)
+            except QueueOpsError as error:
+                logger.debug("Notes of running tasks were dropped: %s", error)
+                if isinstance(error, BrokerUnavailable):
+                    break
+        return lost
+
+    def _of(self, lease: Lease) -> Notes:
+        key = (lease.pool, lease.id, lease.fence)
+        notes = self._notes.get(key)
+        if notes is None:
+            notes = self._notes[key] = Notes(lease)
+        return notes
+
+    def _send(self, note: Notes) -> bool:
+        lease, word = note.lease, "OK"
+        if note.progress is not None:
+            word = self._send_progress(lease, *note.progress)
+        for line in note.lines:
+            text, number = line.encode("utf-8", "replace"), next(self._numbers)
+            word = self._broker.note(lease.pool, lease.id, lease.fence, line=text, number=number)
+        return word == "OK"
+
+    def _send_progress(self, lease: Lease, done: float, total: float | None) -> str:
+        """Progress of a part counts in its parent, unless its kind counts parts of its own."""
+        if counts_in_parent(lease.parent_id, lease.kind):
+            return self._broker.advance(lease.pool, lease.id, lease.fence, done, total)
+        return self._broker.note(lease.pool, lease.id, lease.fence, done=done, total=total)

@@ -1,0 +1,118 @@
+"""From what a task returned or raised to the settlement of its lease. Pure: nothing is sent from here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from queueops.errors import (
+    BadChunks,
+    Cancelled,
+    NotDecodable,
+    NotEncodable,
+    PayloadTooLarge,
+    Restart,
+    Shutdown,
+    SoftTimeout,
+    TooManyChunks,
+)
+from queueops.errors.composites import UnfitParts
+from queueops.model import retry
+from queueops.model.contracts import Lease, Outcome, Settlement
+from queueops.model.encoding import encode_result
+from queueops.model.reasons import kept
+from queueops.tasks.context import Context
+from queueops.worker.execution import failure
+
+UNKNOWN_DELAY_MS = 5_000
+_IMPORTS = "; a worker imports the module tasks of each installed app, and what that imports"
+NO_RETRY = -1
+TAKEN_OVER = "its worker process could not run, so its supervisor spoke for it"
+CHUNK = "chunk"
+_SUCCESS = Outcome.SUCCESS
+
+
+def returned(context: Context, value: Any) -> Settlement:
+    """The task returned. Raises NotEncodable, PayloadTooLarge or what its kind raises for an unfit result."""
+    lease = context.lease
+    encode = getattr(context.handler, "encode_result", encode_result)
+    return Settlement(lease.id, lease.fence, _SUCCESS, encode(lease.name, value))
+
+
+def raised(context: Context, error: BaseException, *, has_returned: bool = False) -> Settlement:
+    """The task ended with an exception, or with one of our interrupts; ``has_returned``: its result is unfit."""
+    lease = context.lease
+    if context.cancel_requested:
+        return cancelled(context, error)
+    match error:
+        case Restart():
+            delay = round(error.seconds * 1000)
+            return Settlement(lease.id, lease.fence, Outcome.RESTART, b"", delay, counted=error.counted)
+        case Cancelled() if context.lost:  # if its lease still stands after all, it runs again
+            return released(lease, context.cancel_reason)
+        case Cancelled():
+            return Settlement(lease.id, lease.fence, Outcome.CANCEL, kept(getattr(error, "reason", "")).encode())
+        case Shutdown():
+            return released(lease, "the worker stopped")
+        case SoftTimeout():
+            return _error(lease, Outcome.TIMEOUT, _timeout(context, error), _delay(lease))
+        case NotDecodable() if error.what == "arguments" and error.name == lease.name:
+            return Settlement(lease.id, lease.fence, Outcome.QUARANTINE, str(error).encode("utf-8", "replace"))
+        case NotEncodable() | PayloadTooLarge() | BadChunks() | TooManyChunks() if error.name == lease.name:
+            return _error(lease, Outcome.ERROR, error, NO_RETRY)  # what it gave can't be stored, as with a result
+        case UnfitParts() if getattr(context.handler, "answers_parts", False):
+            return _error(lease, Outcome.ERROR, error, NO_RETRY)  # the same
+    retried = not has_returned and isinstance(error, _retried_errors(context.handler))
+    return _error(lease, Outcome.ERROR, error, _delay(lease) if retried else NO_RETRY)
+
+
+def cancelled(context: Context, error: BaseException) -> Settlement:
+    """A task that was told to stop and did not return: cancelled, whatever it raised.
+
+    A chunk goes back. Its task was over when the chunk was told to stop, and may have been retried since.
+    """
+    lease = context.lease
+    own_reason = getattr(error, "reason", "") if isinstance(error, Cancelled) else ""
+    reason = own_reason or context.cancel_reason
+    if lease.kind == CHUNK:
+        return released(lease, reason)
+    return Settlement(lease.id, lease.fence, Outcome.CANCEL, kept(reason).encode())
+
+
+def released(lease: Lease, reason: str) -> Settlement:
+    """The task goes back to its lane; that costs it nothing."""
+    return Settlement(lease.id, lease.fence, Outcome.RELEASE, reason.encode())
+
+
+def unknown(lease: Lease, reason: str = "") -> Settlement:
+    """The worker does not know the name, or cannot load its code: the task waits for a worker that can run it."""
+    said = kept(reason or f"no task of this worker is named {lease.name!r} (kind {lease.kind!r}){_IMPORTS}")
+    return Settlement(lease.id, lease.fence, Outcome.UNKNOWN, said.encode("utf-8", "replace"), UNKNOWN_DELAY_MS)
+
+
+def will_be_retried(lease: Lease, settlement: Settlement) -> bool:
+    """Whether the broker will give an attempt that failed another one."""
+    return settlement.delay_ms >= 0 and lease.attempt <= lease.retries
+
+
+def _retried_errors(handler: Any) -> tuple[type[BaseException], ...]:
+    errors: Sequence[type[BaseException]] = getattr(handler, "retry_on", (BaseException,))
+    return tuple(errors)
+
+
+def _delay(lease: Lease) -> int:
+    return retry.parse(lease.retry).delay_ms(lease.attempt) if lease.attempt <= lease.retries else 0
+
+
+def _timeout(context: Context, error: SoftTimeout) -> SoftTimeout:
+    """An interrupt that was raised from outside has no fields yet: say how long the task had."""
+    if not error.fields and context.limit_s is not None:
+        return SoftTimeout(seconds=round(context.limit_s, 3)).with_traceback(error.__traceback__)
+    return error
+
+
+def _error(lease: Lease, outcome: Outcome, error: BaseException, delay_ms: int) -> Settlement:
+    known = failure.describe(error)
+    return Settlement(
+        lease.id, lease.fence, outcome, known.encoded(), delay_ms, fingerprint=known.fingerprint, title=known.title
+    )

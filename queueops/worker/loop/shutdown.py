@@ -1,0 +1,67 @@
+"""The end of a process: nothing more is claimed, what was not started goes back, what runs has the grace time."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from queueops.errors import Shutdown
+from queueops.model.contracts import Lease
+from queueops.worker.execution.thread_executor import Executor
+
+NEVER = float("inf")
+LAST_WORD = 0.5
+"""Seconds that an interrupted task has for its ``finally``, before it is released whether it ended or not."""
+FLUSH = 5.0
+"""Seconds for telling Redis the last outcomes, when it can't be reached at once."""
+
+logger = logging.getLogger("queueops.worker")
+
+
+class Ending(NamedTuple):
+    """Why the process ends; ``retired`` when it is to be replaced, not ``clean`` when it left leases behind."""
+
+    reason: str
+    retired: bool = False
+    clean: bool = True
+
+
+class WindUp:
+    """Begins with ``begin``; ``step`` is called in each turn and answers what is released in it."""
+
+    def __init__(self, executor: Executor) -> None:
+        self.ending: Ending | None = None
+        self.at = NEVER
+        self._executor = executor
+        self._interrupted = False
+        self.released_all = False
+
+    def begin(self, ending: Ending, at: float) -> None:
+        """End by the moment ``at`` of the monotonic clock; a second call can only bring that forward.
+
+        NEVER: what runs here has all the time it takes, and what was claimed is begun here.
+        """
+        if self.ending is None:
+            self.ending = ending
+            logger.info("Winding up: %s", ending.reason)
+        self.at = min(self.at, at)
+
+    def step(self, now: float, held: Iterable[Lease]) -> list[Lease]:
+        """What goes back in this turn."""
+        if self.ending is None or self.at == NEVER:
+            return []
+        back = self._executor.take_back()
+        if now < self.at:
+            return back
+        running = [lease for lease in held if lease not in back]
+        if not self._interrupted:
+            self._interrupted = True
+            self.at = now + LAST_WORD
+            for lease in running:
+                self._executor.interrupt(lease, Shutdown)
+            if running:
+                logger.warning("%d tasks did not end in time and are interrupted", len(running))
+            return back
+        self.released_all = True
+        return back + running

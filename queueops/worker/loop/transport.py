@@ -1,0 +1,195 @@
+"""The way between a worker process and one pool: round trips that are under way, and what becomes of them in an outage.
+
+Nothing that was to be sent is lost: a flight that failed goes back to its sender.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import time
+from collections import deque
+from collections.abc import Callable, Collection
+from functools import partial
+from typing import NamedTuple
+
+from queueops.errors import QueueOpsError
+from queueops.model.contracts import Broker, Exchange, Exchanges, Extend, Settlement
+from queueops.worker.loop.pool_thread import PoolThread
+
+MIN_BACKOFF, MAX_BACKOFF = 0.1, 5.0
+SLOW_AFTER = 0.05
+"""Seconds after which a reply is overdue, where others could use the room that is kept for what it may bring."""
+
+logger = logging.getLogger("queueops.worker")
+
+
+class Flight(NamedTuple):
+    """What one round trip carries. ``at`` is the moment of the monotonic clock at which it was sent.
+
+    One that ``recovers`` gives back what the store thinks this process holds, and it does not.
+    """
+
+    at: float
+    settle: list[Settlement]
+    extend: list[Extend]
+    metrics: dict[str, int] | None
+    want: int
+    idle: bool
+    take: int = -1
+    recovers: bool = False
+
+
+class Courier:
+    """Sends flights and brings their replies, in order. After a failure it waits a little longer each time.
+
+    With a ``thread`` the calls are made there: `send` returns at once, and `receive` has something to bring when
+    `has_answer` says so.
+    """
+
+    def __init__(
+        self, pool: str, worker: str, broker: Broker, thread: PoolThread | None = None, *, pipelined: bool = False
+    ) -> None:
+        self.retry_at = 0.0
+        self.failures = 0
+        self.works = False
+        self.under_way: deque[Flight] = deque()
+        self.thread = thread
+        self._pool = pool
+        self._worker = worker
+        self._broker = broker
+        self._pipelined = pipelined
+        self._line: Exchanges | None = None
+        self._answers: deque[Exchange | Exception] = deque()
+        self._skips = False  # of the thread: a flight has failed, and those behind it are taken back
+        self._chores: set[str] = set()
+
+    def send(self, flight: Flight, known: Collection[tuple[str, int]]) -> Exception | None:
+        """Send; the error when that failed.
+
+        ``known`` are the (id, fence) that we hold: after a failure, what Redis thinks we hold besides came with a reply
+        that was lost, and is given back.
+        """
+        self.under_way.append(flight)
+        if self.thread is not None:
+            self.thread.call(partial(self._fly, flight, known))
+            return None
+        try:
+            self._send(flight, known)
+        except Exception as error:  # the loop lives through everything that a round trip may meet
+            return self._failed(error)
+        return None
+
+    def receive(self) -> tuple[Flight, Exchange] | Exception:
+        """The oldest flight that is under way and its reply, or the error when it failed."""
+        try:
+            reply = self._open().receive() if self.thread is None else self._answers.popleft()
+        except Exception as error:  # the same
+            reply = error
+        if isinstance(reply, Exception):
+            return self._failed(reply)
+        if self.failures:
+            logger.info("Pool %s works again after %d attempts", self._pool, self.failures)
+            self.failures, self.retry_at = 0, 0.0
+        self.works = True
+        return self.under_way.popleft(), reply
+
+    def has_answer(self, leave: int = 0) -> bool:
+        """Whether ``receive`` is to be called; without a thread it waits for the reply of all but so many flights."""
+        return len(self.under_way) > leave if self.thread is None else bool(self._answers)
+
+    def accepts(self, *, flows: bool) -> bool:
+        """Whether a flight may be sent now; with ``flows`` a process that is alone need not wait for the last one."""
+        return self.thread is None or len(self.under_way) < (2 if flows and self._pipelined else 1)
+
+    def is_slow(self, now: float) -> bool:
+        """Whether a reply is overdue: others need not wait for what it may bring."""
+        waits = self.thread is not None and bool(self.under_way)
+        return waits and (self.failures > 0 or now >= self.slow_at)
+
+    @property
+    def slow_at(self) -> float:
+        """When the reply that is waited for becomes overdue; infinite without one."""
+        return self.under_way[0].at + SLOW_AFTER if self.thread is not None and self.under_way else float("inf")
+
+    def call(self, name: str, call: Callable[[], object]) -> bool:
+        """Make a call other than a round trip; whether to go on. The thread makes it once, however often asked.
+
+        Without a thread, the answer is the call's own, unless it has none.
+        """
+        if self.thread is None:
+            return call() is not False
+        if name not in self._chores:
+            self._chores.add(name)
+            self.thread.call(partial(self._do, name, call))
+        return True
+
+    def take_back(self) -> list[Flight]:
+        """The flights that failed."""
+        flights = list(self.under_way)
+        self.under_way.clear()
+        return flights
+
+    def close(self, seconds: float = 0.0) -> None:
+        """Hang up; what the thread does still has so many seconds."""
+        if self.thread is not None:
+            self.thread.close(seconds)
+        self._hang_up()
+
+    def _hang_up(self) -> None:
+        if self._line is not None:
+            line, self._line = self._line, None
+            line.close()
+
+    def _open(self) -> Exchanges:
+        if self._line is None:
+            self._broker.declare_lanes(self._pool)
+            self._line = self._broker.exchanges(self._pool, self._worker)
+        return self._line
+
+    def _send(self, flight: Flight, known: Collection[tuple[str, int]]) -> None:
+        if flight.recovers:
+            self._broker.recover(self._pool, self._worker, {}, known)
+        self._open().send(
+            settle=flight.settle,
+            extend=flight.extend,
+            want=flight.want,
+            idle=flight.idle,
+            metrics=flight.metrics,
+            take=flight.take,
+        )
+
+    def _failed(self, error: Exception) -> Exception:
+        if self.thread is None:
+            self._hang_up()
+        self.works = False
+        if not self.failures:
+            known = isinstance(error, QueueOpsError)
+            logger.error("Pool %s: a round trip failed, and is tried until it works: %s",
+                         self._pool, error, exc_info=None if known else error)  # fmt: skip
+        delay = min(MAX_BACKOFF, MIN_BACKOFF * 2.0 ** min(self.failures, 10))
+        self.failures += 1
+        self.retry_at = time.monotonic() + delay * random.uniform(0.5, 1.0)
+        return error
+
+    # In the thread
+
+    def _fly(self, flight: Flight, known: Collection[tuple[str, int]]) -> None:
+        """A whole round trip. One behind a flight that failed is not made: it was taken back with that."""
+        if self._skips and not flight.recovers:
+            return
+        self._skips = False
+        try:
+            self._send(flight, known)
+            answer: Exchange | Exception = self._open().receive()
+        except Exception as error:  # the same
+            self._skips = True
+            self._hang_up()
+            answer = error
+        self._answers.append(answer)
+
+    def _do(self, name: str, call: Callable[[], object]) -> None:
+        try:
+            call()
+        finally:
+            self._chores.discard(name)

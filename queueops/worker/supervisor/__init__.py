@@ -1,0 +1,1 @@
+"""The supervisor of a worker: its child processes, their crashes and their end."""

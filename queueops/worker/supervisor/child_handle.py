@@ -1,0 +1,112 @@
+"""One worker process as its supervisor sees it."""
+
+from __future__ import annotations
+
+import gc
+import logging
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from queueops.worker.supervisor.os_signals import forget_signals, hold_signals, release_signals
+from queueops.worker.supervisor.shared_slot_table import Running, SlotTable
+
+EXIT_BROKEN = 70
+"""The process could not go on: an error of the engine or of its surroundings, in the log."""
+
+logger = logging.getLogger("queueops.worker")
+
+
+@dataclass(slots=True, kw_only=True)
+class Process:
+    """A child: its number among its siblings, its name in the registry, and the memory that it shares with us."""
+
+    number: int
+    worker: str
+    table: SlotTable
+    pid: int = 0
+    born: float = field(default_factory=time.monotonic)
+    overdue: dict[int, Running] = field(default_factory=dict)
+    killed_for: tuple[Running, ...] = ()
+    killed: bool = False
+    relieved: bool = False
+    pinged_at: float = 0.0
+    keeper: int = 0
+    hung_for: float = 0.0
+
+    def start(self, main: Callable[[], int]) -> None:
+        """Fork; the child runs ``main`` and ends with its status, whatever happens. ``main`` releases signals."""
+        self.pid = fork(main, holds=True)
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send a signal; a process that is gone already is ignored."""
+        try:
+            os.kill(self.pid, number)
+        except ProcessLookupError:
+            return
+
+    def kill(self, *offenders: Running) -> None:
+        """End the process at once; ``offenders`` are the tasks because of which."""
+        self.killed, self.killed_for = True, offenders
+        self.signal(signal.SIGKILL)
+
+    def ended(self) -> int | None:
+        """The status of the process (minus the signal that killed it), or None while it lives."""
+        pid, status = os.waitpid(self.pid, os.WNOHANG)
+        return os.waitstatus_to_exitcode(status) if pid else None
+
+    def past_hard_limit(self, now: float) -> list[Running]:
+        """Tasks that were past their hard limit at the last look too: one look may have met a half-written record.
+
+        A task of a silent process that an operator has cancelled hard has its limit now.
+        """
+        condemned = self.table.condemned()
+        if condemned is not None:
+            return [condemned._replace(deadline=now, cancelled=True)]
+        before, seen = self.overdue, {running.fence: running for running in self.table.overdue(now)}
+        self.overdue = seen
+        return [running for fence, running in seen.items() if fence in before]
+
+
+def fork(main: Callable[[], int], *, holds: bool = False) -> int:
+    """Run ``main`` in a forked process and answer its pid. Only for a process without threads and connections.
+
+    With ``holds``, a SIGTERM that comes early waits until ``main`` has installed its handlers and releases signals.
+    """
+    sys.stdout.flush()
+    sys.stderr.flush()
+    hold_signals()
+    pid = os.fork()
+    if pid:
+        release_signals()
+        return pid
+    status = EXIT_BROKEN
+    try:
+        forget_signals()
+        if not holds:
+            release_signals()
+        status = main()
+    except BaseException:  # the last frame of the process: what gets here would otherwise be lost
+        logger.exception("A worker process broke down")
+    finally:
+        logging.shutdown()
+        os._exit(status)
+
+
+def settle_memory() -> None:
+    """Before forking: what exists now is shared by all children, and stays so."""
+    gc.collect()
+    gc.freeze()
+
+
+def describe_end(status: int) -> str:
+    """How a process ended, in words."""
+    if status >= 0:
+        return f"exit status {status}"
+    try:
+        return signal.Signals(-status).name
+    except ValueError:
+        return f"signal {-status}"

@@ -1,0 +1,111 @@
+"""What happens to the tasks of a process that died: a short-lived process gives them back.
+
+It is a process of its own so that the supervisor never talks to Redis, and never waits for it. When it can't reach
+Redis in time, the leases end by themselves and the watchdog judges them.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Protocol
+
+from queueops.errors import QueueOpsError
+from queueops.model import retry
+from queueops.model.contracts import Broker, Outcome, Settlement, Storage
+from queueops.worker.execution import failure
+from queueops.worker.supervisor.shared_slot_table import Running
+
+GIVE_UP_AFTER = 60.0
+logger = logging.getLogger("queueops.worker")
+
+
+class Store(Broker, Storage, Protocol):
+    """What hands out tasks and remembers them."""
+
+    def held(self, pool: str, worker: str) -> list[tuple[str, int, bool]]:
+        """The leases of a worker: id, fence, and whether it was handed over and the worker has not renewed it yet."""
+
+
+Judgement = Mapping[str, Mapping[str, Settlement]]
+"""Pool -> id -> how a started task of the dead process ends."""
+
+
+def judge(
+    running: Iterable[Running],
+    offenders: Iterable[Running],
+    reason: str,
+    *,
+    crashed: bool,
+    company: Mapping[tuple[str, str], int] | None = None,
+) -> Judgement:
+    """How each started task ends: offenders by a timeout, the others by the crash rule or free.
+
+    ``company`` has, by pool and id, the tasks whose crash does not count, and how often each died among several.
+    """
+    guilty = {(running.pool, running.fence) for running in offenders}
+    judged: dict[str, dict[str, Settlement]] = {}
+    for task in running:
+        if (task.pool, task.fence) in guilty:
+            settlement = _timeout(task)
+        elif crashed:
+            settlement = _crash(task, reason, (company or {}).get((task.pool, task.id), 0))
+        else:
+            settlement = Settlement(task.id, task.fence, Outcome.RELEASE, reason.encode())
+        judged.setdefault(task.pool, {})[task.id] = settlement
+    return judged
+
+
+def give_back(connect: Callable[[], Store], worker: str, pools: Iterable[str], judged: Judgement) -> int:
+    """Take back every lease of ``worker``; the exit status says whether Redis could be reached.
+
+    All pools at the same time: one whose server does not answer holds up no other.
+    """
+    deadline, pools = time.monotonic() + GIVE_UP_AFTER, list(pools)
+    with ThreadPoolExecutor(len(pools), "queueops-heir") as threads:
+        each = [threads.submit(_give_back, connect, worker, pool, judged.get(pool, {}), deadline) for pool in pools]
+    return max(status.result() for status in each)
+
+
+def _give_back(
+    connect: Callable[[], Store], worker: str, pool: str, ends: Mapping[str, Settlement], deadline: float
+) -> int:
+    while True:
+        try:
+            broker = connect()
+            _set_delays(broker, pool, ends.values())
+            count = broker.recover(pool, worker, ends)
+            broker.leave(pool, worker)
+            break
+        except QueueOpsError as error:
+            if time.monotonic() > deadline:
+                logger.error("The tasks of %s wait for the end of their leases: %s", worker, error)
+                return 1
+            time.sleep(0.5)
+    if count:
+        logger.info("Took back %d tasks of %s in pool %s", count, worker, pool)
+    return 0
+
+
+def _set_delays(broker: Store, pool: str, ends: Iterable[Settlement]) -> None:
+    """A task that timed out waits before its next attempt as its own policy says."""
+    for end in ends:
+        if end.outcome is Outcome.TIMEOUT:
+            policy, attempts = broker.retry_policy(pool, end.id)
+            end.delay_ms = retry.parse(policy).delay_ms(attempts + 1)
+
+
+def _crash(task: Running, reason: str, deaths: int) -> Settlement:
+    others = "; others ran in it too, and nothing says that this one was the cause" if deaths else ""
+    said = f"its worker process died: {reason}{others}"
+    return Settlement(task.id, task.fence, Outcome.CRASH, said.encode(), delay_ms=-deaths)
+
+
+def _timeout(task: Running) -> Settlement:
+    seconds = task.deadline - task.started
+    error = failure.plain("HardTimeout", f"The task did not stop within {seconds:.1f} s, so its process was killed.")
+    return Settlement(
+        task.id, task.fence, Outcome.TIMEOUT, error.encoded(), fingerprint=error.fingerprint, title=error.title
+    )

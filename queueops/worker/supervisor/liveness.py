@@ -1,0 +1,97 @@
+"""Liveness check: whether a worker process still runs Python code, as its supervisor sees it.
+
+A live process says in shared memory until when it sleeps. One that is late is pinged: its signal handler answers, also
+while its main loop waits for the store. One that does not answer is silent: its interpreter is held, or it is stopped.
+A lease keeper speaks for a silent process. One that stays silent for too long is hung, and is killed.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import time
+from collections.abc import Callable
+
+from queueops.worker.supervisor.child_handle import Process
+from queueops.worker.supervisor.os_signals import PING
+from queueops.worker.supervisor.shared_slot_table import Condition
+
+LATE_AFTER = 0.25
+SILENT_AFTER = 0.75
+"""Seconds, or a third of a lease if that is less: a lease is renewed before it ends, also one that was handed over."""
+KILL_AFTER = 5.0
+"""Seconds for which a hung process is shown as such before it is killed."""
+
+logger = logging.getLogger("queueops.worker")
+
+
+class Liveness:
+    """Judges the processes of one supervisor. Times are seconds of the monotonic clock."""
+
+    def __init__(self, lease: float, hung_after: float, keep: Callable[[Process, float], int]) -> None:
+        """``keep`` starts a lease keeper for a process whose last sign is given, and answers its pid."""
+        self._silent_after = min(SILENT_AFTER, lease / 3)
+        self._hung_after = hung_after
+        self._keep = keep
+        self._since = time.monotonic()
+
+    def begin_again(self, now: float) -> None:
+        """The supervisor was stopped, and perhaps its processes with it: nothing before now counts as silence."""
+        self._since = now
+
+    def look(self, process: Process, now: float) -> None:
+        """Judge a process; start or end its lease keeper; kill it when it is hung."""
+        sign, table = process.table.last_sign, process.table
+        silence = self._silence(sign, now)
+        condition, before = self._judge(process, sign, now), table.condition
+        table.watched = now
+        if condition is not before:
+            table.condition = condition
+            self._tell(process, condition, silence)
+        if condition is Condition.LIVE:
+            return
+        if not self._has_keeper(process):
+            process.keeper = self._keep(process, sign)
+        if condition is Condition.HUNG and silence >= self._hung_after + KILL_AFTER:
+            process.hung_for = silence
+            process.kill()
+
+    def dismiss(self, process: Process) -> None:
+        """End the lease keeper of a process that has ended: it must not speak any more."""
+        if self._has_keeper(process):
+            os.kill(process.keeper, signal.SIGKILL)
+            os.waitpid(process.keeper, 0)
+            process.keeper = 0
+
+    def _silence(self, sign: float, now: float) -> float:
+        """For how long there has been no sign of life; 0 for a process that has not begun its first turn."""
+        return max(0.0, now - max(sign, self._since)) if sign else 0.0
+
+    def _judge(self, process: Process, sign: float, now: float) -> Condition:
+        silence = self._silence(sign, now)
+        if silence < LATE_AFTER:
+            return Condition.LIVE
+        answered = process.pinged_at <= sign
+        if answered:
+            process.pinged_at = now
+        process.signal(PING)
+        if answered or silence < self._silent_after:
+            return Condition.LIVE
+        return Condition.HUNG if silence >= self._hung_after else Condition.SILENT
+
+    def _has_keeper(self, process: Process) -> bool:
+        if process.keeper and os.waitpid(process.keeper, os.WNOHANG)[0]:
+            process.keeper = 0
+        return process.keeper != 0
+
+    def _tell(self, process: Process, condition: Condition, silence: float) -> None:
+        facts = {"worker": process.worker, "process": process.pid}
+        if condition is Condition.LIVE:
+            logger.info("Process %d runs again", process.pid, extra={"told": facts})
+        elif condition is Condition.SILENT:
+            logger.info("Process %d gives no sign of life; its leases are renewed for it",
+                        process.pid, extra={"told": facts})  # fmt: skip
+        else:
+            logger.error("Process %d is hung: no sign of life for %.0f s; it is killed in %.0f s",
+                         process.pid, silence, KILL_AFTER, extra={"told": facts})  # fmt: skip

@@ -1,0 +1,216 @@
+"""The parent of a worker's processes: it starts, watches, ends and replaces them, and does nothing else.
+
+It has no threads and no connection, so that every fork is clean. A process that dies is replaced (slower and slower
+when it keeps dying), and its tasks are given back by an heir. One line of log per event.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import time
+from collections.abc import Callable
+from functools import partial
+
+from queueops.worker.loop.lease_keeper import LeaseKeeper
+from queueops.worker.loop.self_pipe import Bell
+from queueops.worker.options import WorkerOptions, worker_id
+from queueops.worker.supervisor import crash_recovery
+from queueops.worker.supervisor.child_handle import Process, describe_end, fork, settle_memory
+from queueops.worker.supervisor.crash_attribution import Blame
+from queueops.worker.supervisor.liveness import Liveness
+from queueops.worker.supervisor.os_signals import AT_ONCE, END, HANG_UP, CaughtSignals, is_ignored
+from queueops.worker.supervisor.parent_watch import Lifeline
+from queueops.worker.supervisor.shared_slot_table import Farewell, SlotTable
+
+TICK = 0.25
+KILL_AFTER = 5.0
+"""Seconds beyond the grace time after which a process that still is there is killed."""
+HEALTHY_AFTER = 10.0
+"""A process that lived this long, or began a task, did not fail at its start: the next one starts without delay."""
+MAX_DELAY = 30.0
+
+logger = logging.getLogger("queueops.worker")
+
+ChildMain = Callable[[WorkerOptions, str, SlotTable, Lifeline], int]
+
+
+class Supervisor:
+    """Keeps ``options.processes`` processes alive until it is told to stop; ``run`` answers the exit status."""
+
+    def __init__(
+        self,
+        options: WorkerOptions,
+        child: ChildMain,
+        connect: Callable[[], crash_recovery.Store],
+        changed: Callable[[], str] = lambda: "",
+    ) -> None:
+        self._options = options
+        self._child = child
+        self._connect = connect
+        self._changed = changed
+        self._lifeline = Lifeline()
+        self._processes: dict[int, Process] = {}
+        self._due: dict[int, float] = {}
+        self._deaths: dict[int, int] = {}
+        self._heirs: set[int] = set()
+        self._blame = Blame()
+        self._liveness = Liveness(options.lease, options.hung_after, self._keep_leases)
+        self._bell = Bell()
+        self._told = 0
+        self._kill_at = float("inf")
+        self._last_look = 0.0
+        self._status = 0
+        self.reload_wanted = False
+
+    def run(self) -> int:
+        """Work until all processes have ended: 0 when they ended in order, 1 when one had to be killed for it."""
+        settle_memory()
+        hang_up = () if is_ignored(HANG_UP) else (HANG_UP,)
+        signals = CaughtSignals(self._bell, *END, *hang_up, signal.SIGCHLD)
+        self._due = dict.fromkeys(range(self._options.processes), 0.0)
+        logger.info("Worker started: processes %d, threads in each %d, pools %s",
+                    self._options.processes, self._options.threads, ", ".join(self._options.pools))  # fmt: skip
+        try:
+            while self._processes or self._heirs or self._due:
+                self._start_due()
+                self._bell.wait(min([TICK, *(when - time.monotonic() for when in self._due.values())]))
+                self._bury()
+                self._relieve()
+                self._enforce_limits()
+                self._obey(max(signals.count(*END), min(1, signals.count(HANG_UP))))
+        finally:
+            signals.close()
+            self._bell.close()
+            self._lifeline.close()
+        logger.info("Worker ended with status %d", self._status)
+        return self._status
+
+    # Starting and ending
+
+    def _start_due(self) -> None:
+        now = time.monotonic()
+        for number in [number for number, when in self._due.items() if when <= now]:
+            del self._due[number]
+            self._start(number)
+
+    def _start(self, number: int) -> None:
+        table = SlotTable(2 * self._options.threads, self._options.pools)
+        process = Process(number=number, worker=worker_id(number), table=table)
+        process.start(
+            partial(self._apart, partial(self._child, self._options, process.worker, process.table, self._lifeline))
+        )
+        self._processes[process.pid] = process
+        logger.info("Process %d started as %s", process.pid, process.worker)
+
+    def _apart(self, main: Callable[[], int]) -> int:
+        """What every forked process does first: only the supervisor holds the lifeline's writing end."""
+        self._lifeline.keep_reader()
+        return main()
+
+    def _bury(self) -> None:
+        for pid in [pid for pid in self._heirs if os.waitpid(pid, os.WNOHANG)[0]]:
+            self._heirs.discard(pid)
+        for process in list(self._processes.values()):
+            status = process.ended()
+            if status is not None:
+                del self._processes[process.pid]
+                self._liveness.dismiss(process)
+                self._ended(process, status)
+                process.table.close()
+
+    def _ended(self, process: Process, status: int) -> None:
+        orderly = process.table.farewell is not Farewell.NONE
+        if not orderly:
+            self._give_back(process, status)
+        logger.log(logging.INFO if orderly else logging.ERROR, "Process %d (%s) ended: %s",
+                   process.pid, process.worker, describe_end(status),
+                   extra={"told": {"worker": process.worker, "process": process.pid, "status": status}})  # fmt: skip
+        if self._told or process.table.farewell is Farewell.DONE:
+            self._status = self._status or int(not orderly)
+        elif not process.relieved:
+            self._due[process.number] = time.monotonic() + self._delay(process, orderly)
+
+    def _relieve(self) -> None:
+        """Start the successors of processes that only end what they run: a long task must not keep others from running.
+
+        As many may be ending as there are to be processes; then the next one is relieved when it has ended.
+        """
+        if self._told:
+            return
+        ending = [process for process in self._processes.values() if process.table.retiring]
+        room = self._options.processes - sum(process.relieved for process in ending)
+        for process in [process for process in ending if not process.relieved][: max(0, room)]:
+            process.relieved = True
+            self._start(process.number)
+
+    def _give_back(self, process: Process, status: int) -> None:
+        running, crashed = process.table.running(), not process.killed or process.hung_for > 0
+        reason = "it ran past a hard limit" if process.killed_for else describe_end(status)
+        if process.hung_for:
+            reason = f"it gave no sign of life for {process.hung_for:.0f} s and was killed"
+        if crashed and not running:  # what has ended a moment ago may have broken the process
+            running = process.table.ended()
+        company = self._blame.judge(running) if crashed else {}
+        judged = crash_recovery.judge(running, process.killed_for, reason, crashed=crashed, company=company)
+        main = partial(crash_recovery.give_back, self._connect, process.worker, self._options.pools, judged)
+        self._heirs.add(fork(partial(self._apart, main)))
+
+    def _keep_leases(self, process: Process, sign: float) -> int:
+        """Start a lease keeper for a process that cannot speak."""
+        options, keeper = self._options, LeaseKeeper(self._connect, process.worker, process.table, sign)
+        return fork(partial(self._apart, partial(keeper.run, options.pools, options.lease, self._lifeline)))
+
+    def _delay(self, process: Process, orderly: bool) -> float:
+        """How long to wait before a replacement: not at all at first, longer when it keeps dying at its start."""
+        lived = process.table.used or time.monotonic() - process.born > HEALTHY_AFTER
+        if orderly or process.killed or lived:
+            self._deaths[process.number] = 0
+            return 0.0
+        deaths = self._deaths[process.number] = self._deaths.get(process.number, 0) + 1
+        delay = 0.0 if deaths == 1 else min(MAX_DELAY, 0.25 * 2.0**deaths)
+        if delay:
+            logger.warning("Process number %d died %d times in a row; the next starts in %.1f s",
+                           process.number, deaths, delay)  # fmt: skip
+        return delay
+
+    # Watching
+
+    def _enforce_limits(self) -> None:
+        now = time.monotonic()
+        if now - self._last_look < TICK:
+            return
+        frozen, self._last_look = now - self._last_look > 4 * TICK, now
+        if frozen:
+            self._liveness.begin_again(now)
+        for process in [process for process in self._processes.values() if not process.killed]:
+            self._liveness.look(process, now)
+            late = process.past_hard_limit(now)
+            if frozen:  # we were stopped, and the children with us: they get one more look's time to end by themselves
+                process.overdue.clear()
+            elif late and not process.killed:
+                told = {"task": late[0].id, "pool": late[0].pool, "process": process.pid}
+                cause = "was cancelled hard and did not end" if late[0].cancelled else "is past its hard limit"
+                logger.error("Task %s %s; killing process %d", late[0].id, cause, process.pid, extra={"told": told})
+                process.kill(*late)
+            elif now > self._kill_at and not process.killed:
+                logger.error("Process %d did not end in time; killing it", process.pid)
+                process.kill()
+        for pid in self._heirs if now > self._kill_at else ():
+            os.kill(pid, signal.SIGKILL)  # not buried yet, so the pid is still its own
+
+    def _obey(self, asked: int) -> None:
+        """Stop when told to; told again, or to reload, stop at once."""
+        if not self._told and (path := self._changed()):
+            logger.info("%s changed; reloading", path)
+            self.reload_wanted = True
+        if asked <= self._told and not (self.reload_wanted and not self._told):
+            return
+        self._told = max(1, asked)
+        self._due.clear()
+        grace = self._options.grace if self._told == 1 and not self.reload_wanted else 0.0
+        self._kill_at = time.monotonic() + grace + KILL_AFTER
+        logger.info("Stopping: %s", f"tasks may end within {grace:.0f} s" if grace else "tasks are released")
+        for process in self._processes.values():
+            process.signal(signal.SIGTERM if grace else AT_ONCE)
