@@ -17,8 +17,8 @@ class ConsoleConfig(AppConfig):
 
     def ready(self) -> None:
         """Register the checks of the project that the console lives in, and keep a trace of its operators' commands."""
+        from console.audit.cli import keep
         from console.checks import check_project
-        from console.terminal import keep
         from queueops.management.queue import audit
         from queueops.management.subcommands import SUBCOMMANDS, Subcommand
 

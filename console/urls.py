@@ -4,32 +4,32 @@ from __future__ import annotations
 
 from django.urls import URLPattern, path, re_path
 
-from console import chunk_deeds, command_deeds, converters, worker_deeds
-from console.deeds import BULK, DEEDS
-from console.guard import View, guarded
-from console.views import (
+from console.access import converters
+from console.access.guard import View, guarded
+from console.actions.catalog import BULK, DEEDS
+from console.kinds.mapreduce import chunk_actions
+from console.kinds.mapreduce.pages import act_on_chunks, chunk_edits, chunk_list, chunks
+from console.pages import (
     audit,
-    chunk_acts,
-    chunk_edits,
-    chunk_list,
-    chunks,
-    commands,
+    bulk,
     errors,
     icons,
     lanes,
-    mass,
+    outbox,
     overview,
     preferences,
     registry,
-    schedule_forms,
     schedules,
     session,
     task,
-    task_acts,
     tasks,
     undo,
     workers,
 )
+from console.pages.outbox import message_actions
+from console.pages.schedules import form_views
+from console.pages.task import act_on_task
+from console.pages.workers import worker_actions
 
 converters.register()
 app_name = "console"
@@ -45,29 +45,29 @@ urlpatterns = [
     _url("tasks/", tasks.index, "tasks"),
     _url("tasks/_rows", tasks.rows, "tasks-rows"),
     *(_url(f"tasks/_{verb}", tasks.act, f"tasks-{verb}", verb=verb) for verb in DEEDS if verb in BULK),
-    *(_url(f"tasks/_all_{verb}", mass.act, f"tasks-all-{verb}", verb=verb) for verb in DEEDS if verb in BULK),
+    *(_url(f"tasks/_all_{verb}", bulk.act, f"tasks-all-{verb}", verb=verb) for verb in DEEDS if verb in BULK),
     _url("tasks/<name:id>/", task.show, "task", tab="summary"),
     _url("tasks/<name:id>/_live", task.live, "task-live"),
     *(_url(f"tasks/<name:id>/{tab}/", task.show, f"task-{tab}", tab=tab) for tab in task.TABS if tab != "summary"),
-    _url("tasks/<name:id>/edit/", task_acts.edit, "task-edit"),
-    _url("tasks/<name:id>/_edit", task_acts.save, "task-edit-save"),
-    *(_url(f"tasks/<name:id>/_{verb}", task_acts.act, f"task-{verb}", verb=verb) for verb in DEEDS),
+    _url("tasks/<name:id>/edit/", act_on_task.edit, "task-edit"),
+    _url("tasks/<name:id>/_edit", act_on_task.save, "task-edit-save"),
+    *(_url(f"tasks/<name:id>/_{verb}", act_on_task.act, f"task-{verb}", verb=verb) for verb in DEEDS),
     _url("tasks/<name:id>/chunks/", chunks.show, "task-chunks"),
     _url("mapreduce/", chunk_list.index, "chunks"),
     _url("mapreduce/<name:id>/", chunks.show, "task-mapreduce"),
     _url("mapreduce/<name:id>/_live", chunks.live, "task-chunks-live"),
     _url("mapreduce/<name:id>/_rows", chunks.rows, "task-chunks-rows"),
     *(
-        _url(f"mapreduce/<name:id>/_{verb}", chunk_acts.act, f"task-chunks-{verb}", verb=verb)
-        for verb in chunk_deeds.DEEDS
+        _url(f"mapreduce/<name:id>/_{verb}", act_on_chunks.act, f"task-chunks-{verb}", verb=verb)
+        for verb in chunk_actions.DEEDS
     ),
-    _url("mapreduce/<name:id>/_restart", chunk_acts.restart, "task-chunks-restart"),
+    _url("mapreduce/<name:id>/_restart", act_on_chunks.restart, "task-chunks-restart"),
     _url("mapreduce/<name:id>/edit/", chunk_edits.edit, "task-chunks-edit"),
     _url("mapreduce/<name:id>/_edit", chunk_edits.save, "task-chunks-edit-save"),
     _url("mapreduce/<name:id>/<int:number>/", chunks.one, "task-chunk"),
     _url("mapreduce/<name:id>/<int:number>/_live", chunks.one_live, "task-chunk-live"),
-    _url("mapreduce/<name:id>/<int:number>/edit/", chunk_acts.edit, "task-chunk-edit"),
-    _url("mapreduce/<name:id>/<int:number>/_edit", chunk_acts.save, "task-chunk-edit-save"),
+    _url("mapreduce/<name:id>/<int:number>/edit/", act_on_chunks.edit, "task-chunk-edit"),
+    _url("mapreduce/<name:id>/<int:number>/_edit", act_on_chunks.save, "task-chunk-edit-save"),
     _url("errors/", errors.index, "errors"),
     _url("errors/_rows", errors.rows, "errors-rows"),
     _url("errors/<name:fingerprint>/", errors.show, "error"),
@@ -76,21 +76,21 @@ urlpatterns = [
     _url("lanes/<name:pool>/<name:lane>/_pause", lanes.pause, "lane-pause"),
     _url("lanes/<name:pool>/<name:lane>/_resume", lanes.resume, "lane-resume"),
     _url("lanes/<name:pool>/<name:lane>/_set", lanes.change, "lane-set"),
-    _url("commands/", commands.index, "commands"),
-    _url("commands/_rows", commands.rows, "commands-rows"),
-    *(_url(f"commands/_{verb}", commands.act, f"commands-{verb}", verb=verb) for verb in command_deeds.DEEDS),
+    _url("commands/", outbox.index, "commands"),
+    _url("commands/_rows", outbox.rows, "commands-rows"),
+    *(_url(f"commands/_{verb}", outbox.act, f"commands-{verb}", verb=verb) for verb in message_actions.DEEDS),
     *(
-        _url(f"commands/_{verb}_dead", commands.act_on_dead, f"commands-{verb}-dead", verb=verb)
-        for verb in command_deeds.DEEDS
+        _url(f"commands/_{verb}_dead", outbox.act_on_dead, f"commands-{verb}-dead", verb=verb)
+        for verb in message_actions.DEEDS
     ),
     _url("schedules/", schedules.index, "schedules"),
     _url("schedules/_rows", schedules.rows, "schedules-rows"),
-    _url("schedules/_new", schedule_forms.new, "schedule-new"),
-    _url("schedules/_create", schedule_forms.create, "schedule-create"),
+    _url("schedules/_new", form_views.new, "schedule-new"),
+    _url("schedules/_create", form_views.create, "schedule-create"),
     _url("schedules/<name:id>/", schedules.show, "schedule"),
     _url("schedules/<name:id>/_live", schedules.live, "schedule-live"),
-    _url("schedules/<name:id>/edit/", schedule_forms.edit, "schedule-edit"),
-    _url("schedules/<name:id>/_edit", schedule_forms.save, "schedule-edit-save"),
+    _url("schedules/<name:id>/edit/", form_views.edit, "schedule-edit"),
+    _url("schedules/<name:id>/_edit", form_views.save, "schedule-edit-save"),
     *(
         _url(f"schedules/<name:id>/_{verb}", schedules.act, f"schedule-{verb}", verb=verb)
         for verb in ("pause", "resume", "run")
@@ -98,14 +98,14 @@ urlpatterns = [
     _url("schedules/<name:id>/_delete", schedules.delete, "schedule-delete"),
     _url("workers/", workers.index, "workers"),
     _url("workers/_rows", workers.rows, "workers-rows"),
-    *(_url(f"workers/<name:id>/_{verb}", workers.act, f"worker-{verb}", verb=verb) for verb in worker_deeds.DEEDS),
+    *(_url(f"workers/<name:id>/_{verb}", workers.act, f"worker-{verb}", verb=verb) for verb in worker_actions.DEEDS),
     _url("registry/", registry.index, "registry"),
     _url("registry/_rows", registry.rows, "registry-rows"),
     _url("registry/<name:id>/", registry.show, "registry-task"),
     _url("audit/", audit.index, "audit"),
     _url("audit/<int:pk>/", audit.show, "audit-entry"),
     _url("audit/<int:pk>/_undo", undo.undo, "undo"),
-    _url("audit/<int:pk>/_go_on", mass.go_on, "audit-go-on"),
+    _url("audit/<int:pk>/_go_on", bulk.go_on, "audit-go-on"),
     _url("settings/", preferences.index, "settings"),
     _url("settings/_save", preferences.save, "settings-save"),
     _url("help/", preferences.keys, "help"),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from django.urls import path
 
+from console.access.guard import guarded
+from console.access.permissions import TABLE, Verb
 from console.demo import views
-from console.guard import guarded
-from console.permissions import TABLE, Verb
 
 TABLE.update({"demo": Verb.VIEW, "demo-report": Verb.SEE_ARGUMENTS, "demo-pace": Verb.CONFIGURE})
 

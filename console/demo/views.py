@@ -7,10 +7,10 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.utils.translation import gettext as _
 
-from console.audit import recorded
+from console.audit.log import recorded
 from console.demo.forms import PaceForm
 from console.demo.models import Digest, Pace, Report
-from console.page import page
+from console.ui.render import page
 
 SHOWN = 10
 MARKS = (0, 1, 4, 10, 25, 50, 100)

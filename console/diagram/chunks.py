@@ -7,7 +7,7 @@ from itertools import groupby
 
 import msgspec
 
-from console.chunk_looks import LOOKS
+from console.kinds.mapreduce.chunk_appearance import LOOKS
 from queueops.inspect import Strip
 from queueops.model.states import ChunkState
 

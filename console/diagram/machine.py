@@ -13,7 +13,7 @@ from console.diagram import labels
 from console.diagram.layout import ALWAYS, DRAWN, LAYOUTS, Layout
 from console.diagram.path import Arrow, Point
 from console.diagram.route import Pair, Rectangle, route
-from console.spelling import rate as spelled
+from console.ui.formatting import rate as spelled
 from queueops.inspect import TaskDetail
 from queueops.model.states import FLOWS, LEASED, State
 

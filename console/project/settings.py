@@ -30,7 +30,7 @@ PRODUCTION = os.environ.get("QUEUEOPS_ENV", "development") == "production"
 DEBUG = not PRODUCTION and environment.flag("QUEUEOPS_DEBUG", True)
 SECRET_KEY = environment.secret_key(DATA, production=PRODUCTION)
 ALLOWED_HOSTS = environment.words("QUEUEOPS_HOSTS") or ([] if PRODUCTION else ["localhost", "127.0.0.1", "[::1]"])
-CSRF_FAILURE_VIEW = "console.failures.csrf_failure"
+CSRF_FAILURE_VIEW = "console.http.error_pages.csrf_failure"
 CSRF_TRUSTED_ORIGINS = environment.words("QUEUEOPS_ORIGINS")
 
 INSTALLED_APPS = [

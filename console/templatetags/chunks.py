@@ -7,17 +7,17 @@ from django.utils.functional import Promise
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from console import addresses
-from console.chunk_looks import ChunkLook, look
-from console.forms import DELAYS
+from console.kinds.mapreduce.chunk_appearance import ChunkLook, look
 from console.templatetags.console import icon
+from console.ui import links
+from console.ui.forms import DELAYS
 from queueops.inspect import ChunkDetail, ChunkRow, ChunksView, Strip, TaskDetail
 from queueops.model.states import ChunkState
 
 register = template.Library()
 
-register.simple_tag(addresses.chunks_url)
-register.simple_tag(addresses.chunk_url)
+register.simple_tag(links.chunks_url)
+register.simple_tag(links.chunk_url)
 register.simple_tag(look, name="chunk_look")
 
 

@@ -19,21 +19,12 @@ from django.utils.html import format_html
 from django.utils.http import urlencode
 from django.utils.safestring import SafeString
 
-from console import (
-    addresses,
-    arguments,
-    command_looks,
-    facets,
-    json_colours,
-    looks,
-    rows,
-    schedule_looks,
-    spelling,
-    traceback,
-)
-from console.deeds import label
-from console.remedies import remedy
-from console.static_files import sprite
+from console.actions.catalog import label
+from console.actions.remedies import remedy
+from console.pages.outbox import message_appearance
+from console.pages.schedules import schedule_appearance
+from console.ui import arguments, filters, formatting, json_highlight, links, live_list, state_badges, traceback
+from console.ui.static_files import sprite
 from queueops.inspect import (
     Attempt,
     ErrorRow,
@@ -56,30 +47,30 @@ WORKER_ICONS = {"live": "activity", "quiet": "volume-off", "late": "alert-triang
     "hung": "alert-triangle",
 }
 
-register.simple_tag(addresses.task_url)
+register.simple_tag(links.task_url)
 register.simple_tag(label, name="verb_label")
-register.filter("alarm_url", addresses.alarm_url)
-register.filter("count", spelling.count)
-register.filter("short", spelling.short)
-register.filter("rate", spelling.rate)
-register.filter("percent", spelling.percent)
-register.filter("span", spelling.span)
-register.filter("seconds", spelling.seconds)
-register.filter("about", spelling.about)
-register.filter("about_ms", spelling.about_ms)
-register.filter("size", spelling.size)
-register.filter("retry_policy", spelling.retry_policy)
+register.filter("alarm_url", links.alarm_url)
+register.filter("count", formatting.count)
+register.filter("short", formatting.short)
+register.filter("rate", formatting.rate)
+register.filter("percent", formatting.percent)
+register.filter("span", formatting.span)
+register.filter("seconds", formatting.seconds)
+register.filter("about", formatting.about)
+register.filter("about_ms", formatting.about_ms)
+register.filter("size", formatting.size)
+register.filter("retry_policy", formatting.retry_policy)
 register.filter("arguments", arguments.shown)
-register.filter("coloured", json_colours.coloured)
+register.filter("coloured", json_highlight.coloured)
 register.filter("frames", traceback.grouped)
-register.filter("state_class", looks.css_class)
-register.filter("command_says", command_looks.says)
-register.filter("short_key", rows.short)
-register.filter("schedule_url", schedule_looks.address)
-register.simple_tag(schedule_looks.address, name="schedule_page")
-register.filter("told_of", schedule_looks.told_of)
-register.filter("catch_up_label", schedule_looks.catch_up)
-register.filter("overlap_label", schedule_looks.overlap)
+register.filter("state_class", state_badges.css_class)
+register.filter("command_says", message_appearance.says)
+register.filter("short_key", live_list.short)
+register.filter("schedule_url", schedule_appearance.address)
+register.simple_tag(schedule_appearance.address, name="schedule_page")
+register.filter("told_of", schedule_appearance.told_of)
+register.filter("catch_up_label", schedule_appearance.catch_up)
+register.filter("overlap_label", schedule_appearance.overlap)
 
 
 @register.simple_tag
@@ -94,22 +85,26 @@ def icon(name: str, label: str = "") -> SafeString:
 @register.simple_tag
 def state(name: str) -> SafeString:
     """A state: icon, word and colour."""
-    found = looks.look(name)
+    found = state_badges.look(name)
     return format_html(
-        '<span class="state {}" title="{}">{}{}</span>', looks.css_class(name), found.meaning, icon(found.icon), name
+        '<span class="state {}" title="{}">{}{}</span>',
+        state_badges.css_class(name),
+        found.meaning,
+        icon(found.icon),
+        name,
     )
 
 
 @register.simple_tag
 def state_icon(name: str) -> SafeString:
     """A state's icon alone, for where its word stands beside it."""
-    return icon(looks.look(name).icon)
+    return icon(state_badges.look(name).icon)
 
 
 @register.simple_tag
 def state_use(name: str) -> SafeString:
     """A state's icon inside another drawing."""
-    return format_html('<use href="{}#{}"></use>', sprite(), looks.look(name).icon)
+    return format_html('<use href="{}#{}"></use>', sprite(), state_badges.look(name).icon)
 
 
 @register.simple_tag
@@ -124,14 +119,14 @@ def worker_state(name: str) -> SafeString:
 @register.simple_tag
 def schedule_condition(schedule: ScheduleRow) -> SafeString:
     """A schedule's condition: icon and words."""
-    name, words, colour = schedule_looks.condition(schedule)
+    name, words, colour = schedule_appearance.condition(schedule)
     return format_html('<span class="condition condition-{}">{}{}</span>', colour, icon(name), words)
 
 
 @register.simple_tag
 def schedule_source(source: str) -> SafeString:
     """Where a schedule comes from: icon and word."""
-    name, words = schedule_looks.source(source)
+    name, words = schedule_appearance.source(source)
     return format_html('<span class="source">{}{}</span>', icon(name), words)
 
 
@@ -140,7 +135,7 @@ def since(ms: int | None) -> SafeString | str:
     """How long ago, without the word; the exact moment on hover."""
     if not ms:
         return "–"
-    text = spelling.span(max(0.0, time() * 1000 - ms))
+    text = formatting.span(max(0.0, time() * 1000 - ms))
     return format_html(
         '<time datetime="{}" title="{}" data-ms="{}" data-plain>{}</time>', _iso(ms), exact(ms), ms, text
     )
@@ -151,7 +146,7 @@ def ago(ms: int | None) -> SafeString | str:
     """A moment, relative to now; the exact one on hover."""
     if not ms:
         return "–"
-    text = spelling.ago(ms, time() * 1000)
+    text = formatting.ago(ms, time() * 1000)
     return format_html('<time datetime="{}" title="{}" data-ms="{}">{}</time>', _iso(ms), exact(ms), ms, text)
 
 
@@ -183,19 +178,19 @@ def in_zone(moment: datetime) -> datetime:
 @register.filter
 def url_of(task: TaskRow | TaskDetail) -> str:
     """The address of this task's page."""
-    return addresses.task_url(task.id, task.pool)
+    return links.task_url(task.id, task.pool)
 
 
 @register.simple_tag
 def tab_url(task: TaskDetail, tab: str) -> str:
     """The address of one of a task's tabs."""
-    return addresses.tab_url(task.id, task.pool, tab)
+    return links.tab_url(task.id, task.pool, tab)
 
 
 @register.simple_tag
 def facet_url(query: TaskQuery, facet: str, value: str) -> str:
     """The address of the list with one facet changed."""
-    return facets.address(query, **{facet: value})
+    return filters.address(query, **{facet: value})
 
 
 @register.simple_tag
@@ -226,7 +221,7 @@ def as_query(params: dict[str, str]) -> str:
 def filter_fields(query: TaskQuery, known: dict[str, Any] | None) -> list[tuple[str, Any, str, Any]]:
     """Name, label, value and suggestions of each field of the filter."""
     names = ("name", "pool", "lane", "kind", "tag", "id")
-    return [(name, facets.LABELS[name], getattr(query, name), (known or {}).get(name)) for name in names]
+    return [(name, filters.LABELS[name], getattr(query, name), (known or {}).get(name)) for name in names]
 
 
 @register.filter

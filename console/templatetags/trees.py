@@ -8,11 +8,11 @@ from django import template
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from console import looks
-from console.deeds import DEEDS, Deed, named_for, verbs_of
-from console.spelling import count
+from console.actions.catalog import DEEDS, Deed, named_for, verbs_of
+from console.kinds.composites.tree_page import TreePage
 from console.templatetags.console import icon
-from console.trees import TreePage
+from console.ui import state_badges
+from console.ui.formatting import count
 from queueops.inspect import Branch, Part, TaskRow
 
 register = template.Library()
@@ -42,7 +42,7 @@ def branch_counts(branch: Branch) -> SafeString:
         " ",
         '<span class="tally {}">{}{} {}</span>',
         (
-            (looks.css_class(state), icon(looks.look(state).icon), count(number), state)
+            (state_badges.css_class(state), icon(state_badges.look(state).icon), count(number), state)
             for state, number in branch.counts
         ),
     )

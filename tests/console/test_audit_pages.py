@@ -12,7 +12,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client, RequestFactory
 
-from console.audit import address_of, recorded
+from console.audit.log import address_of, recorded
 from console.models import AuditEntry
 from queueops.errors import BadArguments
 from tests.console.standin import World

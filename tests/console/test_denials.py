@@ -15,7 +15,7 @@ from django.http import HttpRequest, HttpResponse
 from django.test import Client
 from django.utils import timezone
 
-from console.deeds import label
+from console.actions.catalog import label
 from console.models import AuditEntry, Outcome
 from tests.console.standin import World
 from tests.console.test_headers import assert_protected

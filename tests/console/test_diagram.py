@@ -12,7 +12,7 @@ from console.diagram.layout import LAYOUTS, NARROW, SPINE, WIDE
 from console.diagram.machine import Picture, draw
 from console.diagram.path import straight
 from console.diagram.route import Rectangle, route
-from console.spelling import rate
+from console.ui.formatting import rate
 from queueops.model.states import FLOWS, State
 
 PAIRS = sorted(pair for pair in FLOWS if pair[0] != pair[1])

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from console.headers import HEADERS
+from console.access.headers import HEADERS
 from tests.console.standin import World
 from tests.console.test_permissions import entry, named
 from tests.console.walk import ADDRESSES, Address
@@ -94,7 +94,7 @@ def test_also_where_there_is_nothing_and_where_redis_is_down(world: World, admin
 def test_the_page_of_a_broken_server_has_them_and_tells_nothing(
     world: World, administrator: Client, settings: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from console.failures import server_error
+    from console.http.error_pages import server_error
     from queueops import inspect
 
     monkeypatch.setattr(inspect, "snapshot", lambda: 1 / 0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from console import undo
+from console.actions import undo
 from console.models import AuditEntry, Outcome
 
 pytestmark = pytest.mark.django_db

@@ -10,9 +10,9 @@ import pytest
 from django.http import HttpResponse
 from django.test import Client
 
-from console import mass, undo
+from console.actions import bulk, undo
 from console.models import AuditEntry, Outcome
-from console.views import mass as views
+from console.pages import bulk as views
 from queueops import control, inspect
 from queueops.errors import BrokerUnavailable
 from queueops.inspect import TaskQuery
@@ -34,9 +34,9 @@ def desk(namespace: str) -> Desk:
 @pytest.fixture
 def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two tasks a step, and one step a request."""
-    for module in (mass, views):
+    for module in (bulk, views):
         monkeypatch.setattr(module, "MOST", 2)
-    monkeypatch.setattr(mass, "SECONDS", 0.0)
+    monkeypatch.setattr(bulk, "SECONDS", 0.0)
 
 
 def fail(desk: Desk, *ids: str, fingerprint: str = "f1") -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import expect
 
-from console import mass
-from console.views import mass as views
+from console.actions import bulk
+from console.pages import bulk as views
 from tests.console.browsing import Open
 from tests.console.standin import World
 from tests.console.test_browser import many
@@ -17,9 +17,9 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db, pytest.mark.usefixture
 @pytest.fixture
 def single_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     """One task a step, and one step a request."""
-    for module in (mass, views):
+    for module in (bulk, views):
         monkeypatch.setattr(module, "MOST", 1)
-    monkeypatch.setattr(mass, "SECONDS", 0.0)
+    monkeypatch.setattr(bulk, "SECONDS", 0.0)
 
 
 @pytest.mark.parametrize("scripts", [True, False])

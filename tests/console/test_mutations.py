@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from console.audit import judge
-from console.deeds import DEEDS, OTHER_LABELS, label
+from console.actions.catalog import DEEDS, OTHER_LABELS, label
+from console.audit.log import judge
 from console.models import AuditedTask, AuditEntry, Outcome
 from queueops.errors import BadArguments
 from queueops.model.contracts import Row

@@ -12,8 +12,8 @@ from django.conf.urls.i18n import i18n_patterns
 from django.test import Client
 from django.urls import include, re_path
 
-from console import language
-from console.deeds import RUNNING
+from console.actions.catalog import RUNNING
+from console.ui import language
 from queueops import inspect
 from queueops.errors import EmbeddedFailed, FilterError, StoreFull
 from queueops.inspect import ChunkPage, LaneRow

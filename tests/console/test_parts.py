@@ -10,23 +10,23 @@ import pytest
 from django.contrib.staticfiles.finders import get_finder
 from django.test import Client
 
-from console import json_colours, looks, spelling, traceback
-from console.addresses import alarm_url
-from console.arguments import shown, split
+from console.access.converters import NameConverter
+from console.access.permissions import TABLE
 from console.checks import check_project
-from console.converters import NameConverter
 from console.diagram.layout import CHUNKED, LAYOUTS, SPINE
 from console.diagram.machine import draw, draw_task
 from console.diagram.strip import WIDTH, strip
-from console.figures import figures
-from console.permissions import TABLE
+from console.pages.overview.stats import figures
+from console.ui import formatting, json_highlight, state_badges, traceback
+from console.ui.arguments import shown, split
+from console.ui.links import alarm_url
 from queueops.inspect import Alarm
 from queueops.model.retry import Retry
 from queueops.model.states import FLOWS, State
 from tests.console.standin import World
 
 ROOT = Path(__file__).parents[2]
-N = spelling.NARROW
+N = formatting.NARROW
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ N = spelling.NARROW
     ],
 )  # fmt: skip
 def test_durations_in_words(ms: float | None, text: str) -> None:
-    assert spelling.span(ms).replace(N, " ") == text
+    assert formatting.span(ms).replace(N, " ") == text
 
 
 @pytest.mark.parametrize(
@@ -49,12 +49,12 @@ def test_durations_in_words(ms: float | None, text: str) -> None:
     ],
 )  # fmt: skip
 def test_counts_in_few_letters(number: float | None, text: str) -> None:
-    assert spelling.short(number).replace(N, " ") == text
+    assert formatting.short(number).replace(N, " ") == text
 
 
 def test_numbers_and_rates_and_shares() -> None:
-    assert spelling.count(1_234_567) == f"1{N}234{N}567"
-    assert [spelling.rate(value) for value in (None, 0, 0.02, 4.26, 123.4, 45_678)] == [
+    assert formatting.count(1_234_567) == f"1{N}234{N}567"
+    assert [formatting.rate(value) for value in (None, 0, 0.02, 4.26, 123.4, 45_678)] == [
         "–",
         "0",
         "0.02",
@@ -62,7 +62,7 @@ def test_numbers_and_rates_and_shares() -> None:
         "123",
         "45.7k",
     ]
-    assert [spelling.percent(value) for value in (None, 0, 0.0004, 0.0123, 0.5, 1)] == [
+    assert [formatting.percent(value) for value in (None, 0, 0.0004, 0.0123, 0.5, 1)] == [
         "–",
         "0%",
         "<0.1%",
@@ -70,13 +70,13 @@ def test_numbers_and_rates_and_shares() -> None:
         "50%",
         "100%",
     ]
-    assert [spelling.size(value) for value in (None, 12, 203_000_000)] == ["–", f"12{N}B", f"203{N}MB"]
-    assert spelling.seconds(2.5) == f"2.5{N}s"
-    assert [spelling.about(value) for value in (None, 24.8, 535, 7300)] == ["–", f"24.8{N}s", f"9{N}min", f"2{N}h"]
+    assert [formatting.size(value) for value in (None, 12, 203_000_000)] == ["–", f"12{N}B", f"203{N}MB"]
+    assert formatting.seconds(2.5) == f"2.5{N}s"
+    assert [formatting.about(value) for value in (None, 24.8, 535, 7300)] == ["–", f"24.8{N}s", f"9{N}min", f"2{N}h"]
 
 
 def test_moments_relative_to_now() -> None:
-    assert [spelling.ago(ms, 100_000) for ms in (100_000, 95_000, 110_500)] == ["now", f"5{N}s ago", f"in 10{N}s"]
+    assert [formatting.ago(ms, 100_000) for ms in (100_000, 95_000, 110_500)] == ["now", f"5{N}s ago", f"in 10{N}s"]
 
 
 @pytest.mark.parametrize("name", ["a", "a/b", "mail:42", ".", "..", "a/../b", "x" * 200])
@@ -94,26 +94,26 @@ def test_what_is_no_name_is_no_address(segment: str) -> None:
 
 
 def test_every_state_has_a_look_of_its_own() -> None:
-    assert set(looks.LOOKS) == set(State)
-    icons = [look.icon for look in looks.LOOKS.values()]
+    assert set(state_badges.LOOKS) == set(State)
+    icons = [look.icon for look in state_badges.LOOKS.values()]
     assert len(set(icons)) == len(icons)
     css = (ROOT / "static/console/states.css").read_text()
     for theme in css.split('[data-bs-theme="dark"]')[:2]:
         colours = re.findall(r"--s-(\w+): (#\w+)", theme)
         assert {name for name, _ in colours} == {*State, "unknown"}
         assert len({colour for _, colour in colours}) == len(colours)
-    assert looks.css_class("<b>") == "st-unknown"
-    assert looks.look("<b>") == looks.UNKNOWN
+    assert state_badges.css_class("<b>") == "st-unknown"
+    assert state_badges.look("<b>") == state_badges.UNKNOWN
 
 
 def test_every_icon_is_in_the_sprite() -> None:
     known = set(re.findall(r'<symbol id="([\w-]+)"', (ROOT / "static/vendor/icons/icons.svg").read_text()))
-    used = {look.icon for look in looks.LOOKS.values()}
+    used = {look.icon for look in state_badges.LOOKS.values()}
     for path in [*(ROOT / "templates").rglob("*.html"), *(ROOT / "console").rglob("*.py")]:
         used |= set(re.findall(r'\{% icon "([\w-]+)"', path.read_text()))
-    from console.deeds import DEEDS
-    from console.page import NAVIGATION
+    from console.actions.catalog import DEEDS
     from console.templatetags.console import WORKER_ICONS
+    from console.ui.render import NAVIGATION
 
     used |= {deed.icon for deed in DEEDS.values()} | {item[2] for item in NAVIGATION} | set(WORKER_ICONS.values())
     assert used - known == set()
@@ -177,13 +177,13 @@ def test_a_traceback_folds_the_frames_of_libraries_and_loses_nothing() -> None:
 
 def test_coloured_json_is_the_same_text() -> None:
     text = '{"a": [1, -2.5e3, true, null], "b<": "x\\"y"} nonsense <b>'
-    page = str(json_colours.coloured(text))
+    page = str(json_highlight.coloured(text))
     plain = re.sub(r"</?span[^>]*>", "", page)
     for entity, letter in (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&#x27;", "'"), ("&amp;", "&")):
         plain = plain.replace(entity, letter)
     assert plain == text
     assert '<span class="json-key">&quot;a&quot;</span>' in page
-    assert len(str(json_colours.coloured("x" * 10**6))) < 200_000
+    assert len(str(json_highlight.coloured("x" * 10**6))) < 200_000
 
 
 def test_arguments_are_taken_apart() -> None:
@@ -218,20 +218,20 @@ def test_what_is_begun_within_seconds_is_no_backlog() -> None:
 
 
 def test_when_the_next_attempt_comes_is_told_in_words() -> None:
-    told = spelling.retry_policy(Retry(delay=5, backoff=2, max_delay=60, jitter=0.1).explicit())
+    told = formatting.retry_policy(Retry(delay=5, backoff=2, max_delay=60, jitter=0.1).explicit())
     assert told.replace(N, " ") == "after 5.0 s, then × 2, at most 1 min, ± 10%"
     for text in ("", "nonsense", "5:2", "-1:2:3:4", "<b>"):
-        assert spelling.retry_policy(text) == text
+        assert formatting.retry_policy(text) == text
 
 
 def test_what_a_deed_does_is_told_before_it() -> None:
-    from console.deeds import DEEDS
+    from console.actions.catalog import DEEDS
 
     assert [verb for verb, deed in DEEDS.items() if not deed.note] == []
 
 
 def test_every_deed_has_its_permission() -> None:
-    from console.deeds import BULK, DEEDS
+    from console.actions.catalog import BULK, DEEDS
 
     assert all(f"task-{verb}" in TABLE for verb in DEEDS)
     assert all(f"tasks-{verb}" in TABLE for verb in BULK)

@@ -14,9 +14,9 @@ from django.db import connection
 from django.http import HttpResponse
 from django.test import Client
 
-from console import guard
+from console.access import guard
+from console.access.permissions import TABLE, Verb
 from console.models import AuditEntry
-from console.permissions import TABLE, Verb
 from tests.console.permission_table import GROUPS, VERB_OF, may
 from tests.console.standin import World
 from tests.console.walk import ADDRESSES, GOING_ON, MUTATIONS, PAGES, Address

@@ -15,7 +15,7 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from django.urls import resolve
 
-from console.audit import kept
+from console.audit.log import kept
 from console.models import AuditEntry
 from queueops import MapReduce, Retry, Schedule, control, current, inspect, task
 from queueops.inspect.redaction import concealing

@@ -11,8 +11,8 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
+from console.access.login_throttle import MOST_BY_PAIR
 from console.models import LoginThrottle
-from console.throttle import MOST_BY_PAIR
 from tests.console.standin import World
 
 pytestmark = pytest.mark.django_db

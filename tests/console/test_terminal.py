@@ -9,7 +9,7 @@ import pytest
 from django.db import OperationalError
 from django.test import Client
 
-from console.deeds import DEEDS
+from console.actions.catalog import DEEDS
 from console.models import AuditedTask, AuditEntry, Outcome
 from queueops import control, inspect
 from queueops.management.queue.options import VERBS

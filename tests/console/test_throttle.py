@@ -19,8 +19,8 @@ from django.utils import timezone
 from hypothesis import given
 from hypothesis import strategies as st
 
+from console.access.login_throttle import COOKIE, MOST_BY_ADDRESS, MOST_BY_NAME, MOST_BY_PAIR, folded
 from console.models import LoginThrottle
-from console.throttle import COOKIE, MOST_BY_ADDRESS, MOST_BY_NAME, MOST_BY_PAIR, folded
 from tests.webserver import WebServer, cookies_of
 
 GOOD = "correct horse"

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 from django.test import Client
 
-from console import undo
+from console.actions import undo
 from console.models import AuditEntry, Outcome
 from queueops import control
 from queueops.model.contracts import Row

@@ -11,9 +11,9 @@ from django.contrib.auth.models import User
 from django.db import connections
 from django.test import Client
 
-from console import mass
+from console.actions import bulk
 from console.models import AuditEntry, Outcome
-from console.views import mass as views
+from console.pages import bulk as views
 from queueops.redis.broker import get_broker
 from tests.console.test_mass import states, the_whole
 from tests.kernel.desk import Desk
@@ -75,9 +75,9 @@ def test_two_clicks_on_one_undo_take_it_back_once(round_: int, desk: Desk, one: 
 def test_two_clicks_on_the_undo_of_all_that_match_take_each_part_back_once(
     round_: int, desk: Desk, one: Client, both: Click, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (mass, views):
+    for module in (bulk, views):
         monkeypatch.setattr(module, "MOST", 1)
-    monkeypatch.setattr(mass, "SECONDS", 60.0)
+    monkeypatch.setattr(bulk, "SECONDS", 60.0)
     desk.push(*TASKS)
     one.post("/ops/tasks/_all_cancel?state=pending", {"confirmed": str(len(TASKS))})
     whole = the_whole()

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from django.urls import URLPattern, reverse
 
-from console.permissions import TABLE, changes
+from console.access.permissions import TABLE, changes
 from console.urls import urlpatterns
 
 EXAMPLES = {"id": "task-1", "fingerprint": "f00", "pool": "default", "lane": "slow", "pk": 1, "number": 6}

@@ -121,11 +121,11 @@ def stored() -> Iterator[str]:
 
 def audit_verbs() -> Iterator[str]:
     """What stands in the audit log, now and in rows that are kept."""
-    from console import deeds
+    from console.access.permissions import TABLE
+    from console.actions import catalog
     from console.models import Outcome
-    from console.permissions import TABLE
 
-    yield from (f"verb {verb}" for verb in (*deeds.DEEDS, *deeds.OTHER_LABELS))
+    yield from (f"verb {verb}" for verb in (*catalog.DEEDS, *catalog.OTHER_LABELS))
     yield from (f"outcome {outcome}" for outcome in Outcome.values)
     yield from (f"permission {name} {verb or ''}".rstrip() for name, verb in TABLE.items())
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from django.conf import settings
 
-from console.audit import judge, written
+from console.audit.log import judge, written
 from console.demo.models import Digest
 from console.demo.tasks.timely import in_demo
 from console.models import AuditEntry

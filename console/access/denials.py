@@ -1,0 +1,53 @@
+"""Denied actions in the audit log: what a known user tried and may not do, one row a day for each action.
+
+The row counts further tries, so that a user cannot fill the database with them.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+
+from django.db import DatabaseError, router
+from django.db.models import F
+from django.http import HttpRequest
+from django.utils import timezone
+
+from console.access.denied_verbs import verb_of
+from console.access.permissions import changes
+from console.audit.log import address_of, kept
+from console.models import AuditEntry, Outcome
+
+ONE_ROW = timedelta(days=1)
+TARGETS = ("id", "pool", "lane", "number", "pk")
+
+logger = logging.getLogger("console.audit")
+
+
+def record(request: HttpRequest, name: str, why: str, kwargs: Mapping[str, Any]) -> None:
+    """Record that the user was denied the action of the URL `name`. A database that refuses the row is logged."""
+    if not request.user.is_authenticated or not changes(name):
+        return
+    try:
+        _record(request, verb_of(name), why, kwargs)
+    except DatabaseError as error:  # such as one that is read-only: the action stays denied
+        logger.warning("The denied action %s of %s is not in the audit log: %s", name, request.user, error)
+
+
+def _record(request: HttpRequest, verb: str, why: str, kwargs: Mapping[str, Any]) -> None:
+    rows = AuditEntry.objects.using(router.db_for_write(AuditEntry))
+    today = rows.filter(actor_id=request.user.pk, verb=verb, outcome=Outcome.DENIED, at__gt=timezone.now() - ONE_ROW)
+    pk = today.values_list("pk", flat=True).first()
+    if pk is None or not rows.filter(pk=pk).update(count=F("count") + 1):
+        rows.create(
+            actor_id=request.user.pk,
+            actor_name=request.user.get_username()[:150],
+            address=address_of(request),
+            verb=verb,
+            target=kept("/".join(str(kwargs[part]) for part in TARGETS if part in kwargs), 400),
+            outcome=Outcome.DENIED,
+            count=1,
+            detail=kept(why, 1000),
+        )  # without a reason: what was posted may be too large to be read

@@ -1,0 +1,106 @@
+"""Access control of every view: user, method and permission are checked before it, headers are set after it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from time import monotonic
+from typing import Any
+
+from django.core.exceptions import PermissionDenied, SuspiciousOperation
+from django.db import connections
+from django.db.transaction import non_atomic_requests
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
+from django.shortcuts import redirect
+from django.template.response import SimpleTemplateResponse
+from django.urls import reverse
+from django.utils import timezone, translation
+from django_htmx.middleware import HtmxDetails
+
+from console.access import denials, login_url
+from console.access.csrf import csrf_protected
+from console.access.headers import protect
+from console.access.permissions import TABLE, Verb, changes, granted
+from console.http import error_pages
+from console.ui.language import spoken
+from console.ui.preferences import Preferences
+from queueops import conf
+from queueops.errors import BrokenPool, BrokerUnavailable, EmbeddedFailed, StoreFull
+from queueops.inspect.redaction import concealing
+
+View = Callable[..., HttpResponseBase]
+
+READING = ("GET", "HEAD")
+METHODS = {"login": ("GET", "HEAD", "POST"), "logout": ("POST",), "settings-save": ("POST",)}
+
+
+def guarded(name: str, view: View) -> View:
+    """The view of the URL `name`, closed to all users but those whom `console.permissions` lets in.
+
+    Requests are never atomic: an audit entry must stay when the action fails.
+    """
+    verb = TABLE[name]
+    methods = METHODS.get(name, ("POST",) if changes(name) else READING)
+
+    def answer(request: HttpRequest, **kwargs: Any) -> HttpResponseBase:
+        if verb is not None and not request.user.is_authenticated:
+            return _to_login(request)
+        if request.method not in methods:
+            return error_pages.not_allowed(request, methods)
+        if verb is not None and verb not in granted(request.user):
+            return _denied(request, name, kwargs, verb)
+        return _run(view, request, name, kwargs)
+
+    checked = csrf_protected(answer)
+
+    @wraps(view)
+    def guarded_view(request: HttpRequest, **kwargs: Any) -> HttpResponseBase:
+        request.began = monotonic()  # type: ignore[attr-defined]
+        with timezone.override(Preferences.of(request).zone_name), translation.override(spoken(request)):
+            with concealing(Verb.SEE_ARGUMENTS not in granted(request.user)):
+                response = _checked(checked, request, kwargs)
+                if isinstance(response, SimpleTemplateResponse):
+                    response.render()  # here, and not once zone and language are those of the project again
+            return protect(response)
+
+    guarded_view.login_required = False  # type: ignore[attr-defined]  # LoginRequiredMiddleware: it is asked for here
+    guarded_view.csrf_exempt = True  # type: ignore[attr-defined]  # CsrfViewMiddleware: `checked` does the same, inside
+    for alias in connections:
+        non_atomic_requests(using=alias)(guarded_view)
+    return guarded_view
+
+
+def _run(view: View, request: HttpRequest, name: str, kwargs: dict[str, Any]) -> HttpResponseBase:
+    try:
+        return view(request, **kwargs)
+    except (BrokerUnavailable, EmbeddedFailed, StoreFull) as error:
+        return error_pages.unavailable(request, error)
+    except BrokenPool as error:
+        return error_pages.broken(request, error)
+    except Http404:
+        return error_pages.not_found(request)
+    except PermissionDenied:
+        return _denied(request, name, kwargs)
+    except SuspiciousOperation as error:
+        return error_pages.bad_request(request, str(error))
+
+
+def _checked(view: View, request: HttpRequest, kwargs: dict[str, Any]) -> HttpResponseBase:
+    """The CSRF check reads the form, which may be larger than the project permits."""
+    try:
+        return view(request, **kwargs)
+    except SuspiciousOperation as error:
+        return error_pages.bad_request(request, str(error))
+
+
+def _denied(request: HttpRequest, name: str, kwargs: dict[str, Any], verb: Verb | None = None) -> HttpResponse:
+    why = f"needs the permission {verb}" if verb and not conf.current().read_only else "READ_ONLY" if verb else ""
+    denials.record(request, name, why or "needs another permission", kwargs)
+    return error_pages.forbidden(request, verb)
+
+
+def _to_login(request: HttpRequest) -> HttpResponse:
+    if HtmxDetails(request):
+        return HttpResponse(status=401, headers={"HX-Refresh": "true"})  # the whole page goes to the login
+    back = request.get_full_path() if request.method in READING else reverse("console:overview")
+    return redirect(login_url.address(request, back))

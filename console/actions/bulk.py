@@ -1,0 +1,121 @@
+"""An action on all tasks that match a filter: one audit entry, and below it one for each 500 tasks.
+
+It is done in steps, each within a request. So no request takes long, and only the database and Redis hold its state.
+Between two steps the entry has its place: any user with the permission can go on with it later.
+If a step lost the store in the middle, the next step first finds out what that one has changed.
+"""
+
+from __future__ import annotations
+
+from math import inf
+from time import monotonic
+from typing import Any
+
+from django.contrib import messages
+from django.db.models.functions import Greatest
+from django.http import HttpRequest
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from console.actions import undo
+from console.actions.bulk_parts import alone, find_out, recount
+from console.actions.catalog import DEEDS, Deed, label
+from console.actions.matching import facts, gather
+from console.actions.perform import do
+from console.actions.selection import MOST, Choice
+from console.audit.log import begin
+from console.models import AuditEntry, Outcome
+from console.ui.formatting import count
+from queueops import control
+from queueops.inspect import TaskQuery, TaskRow
+
+SECONDS = 2.0
+"""A step begins nothing new after so long."""
+
+
+def start(
+    request: HttpRequest, deed: Deed, query: TaskQuery, most: int, asked_ms: int, values: dict[str, Any]
+) -> AuditEntry:
+    """Write down what is meant: `most` of the tasks that match at most, and none that came in after `asked_ms`."""
+    chosen = {"asked_ms": asked_ms} | ({"values": values} if values else {})
+    return begin(request, deed.verb, titled(query), count=most, filter=query.params(), before=chosen, place="")
+
+
+def titled(query: TaskQuery) -> str:
+    """A filter in one line."""
+    return ", ".join(f"{name}={value}" for name, value in query.params().items())
+
+
+def go_on(request: HttpRequest, entry: AuditEntry) -> bool:
+    """Act on more tasks, for about SECONDS, and say whether that was its end; an outage keeps what was done before."""
+    until = monotonic() + SECONDS
+    find_out(entry)
+    while entry.place is not None:
+        if not _step(request, entry, until) or monotonic() > until:
+            break
+    return entry.place is None
+
+
+def tell(request: HttpRequest, entry: AuditEntry) -> None:
+    """Say how it ended, in one line, with a way back where there is one."""
+    name = label(entry.verb)
+    if entry.outcome == Outcome.FAILED:
+        messages.error(request, _("%(label)s failed: %(detail)s") % {"label": name, "detail": entry.detail})
+        return
+    text = ngettext("%(label)s: %(n)s task.", "%(label)s: %(n)s tasks.", entry.changed)
+    text = text % {"label": name, "n": count(entry.changed)}
+    if missed := entry.seen - entry.changed:
+        why = ngettext("%(n)s was left as it is: %(why)s.", "%(n)s were left as they are: %(why)s.", missed)
+        text = f"{text} {why % {'n': count(missed), 'why': entry.detail}}"
+    level = messages.SUCCESS if entry.outcome == Outcome.DONE else messages.WARNING
+    messages.add_message(request, level, text, extra_tags=f"undo-{entry.pk}" if undo.is_open(entry) else "")
+
+
+def outcome(entry: AuditEntry) -> Outcome:
+    """How it ended, by how many of those that it came by were changed."""
+    if entry.changed == entry.seen:
+        return Outcome.DONE
+    return Outcome.PARTLY if entry.changed else Outcome.REFUSED
+
+
+def end(entry: AuditEntry) -> None:
+    """Say how it ended, by what is counted now; what two changed at once only one of them came by."""
+    rows = AuditEntry.objects.filter(pk=entry.pk)
+    with alone(entry):
+        rows.update(place=None, seen=Greatest("seen", "changed"))
+        entry.refresh_from_db(fields=["seen", "changed", "place"])
+        entry.outcome = outcome(entry)
+        rows.update(outcome=entry.outcome)
+
+
+def _step(request: HttpRequest, entry: AuditEntry, until: float) -> bool:
+    """One part; False when another request went on meanwhile. The engine did nothing twice; the work of each counts."""
+    begun_at = {"seen": entry.seen, "place": entry.place}
+    query, left = TaskQuery(**entry.filter), entry.count - entry.seen
+    rows, place = gather(query, entry.place or "", min(MOST, left), until, entry.before.get("asked_ms", inf))
+    rows = _not_yet(entry, rows)
+    part = _act(request, entry, rows) if rows else None
+    moved: dict[str, Any] = {"seen": entry.seen + len(rows), "place": place if len(rows) < left else None}
+    if part is not None and part.outcome == Outcome.FAILED:
+        moved |= {"place": None, "outcome": Outcome.FAILED, "detail": part.detail}
+    elif part is not None and not entry.detail:
+        moved["detail"] = part.detail
+    is_ours = bool(AuditEntry.objects.filter(pk=entry.pk, **begun_at).update(**moved))
+    recount(entry)
+    if not entry.goes_on and entry.outcome != Outcome.FAILED:
+        end(entry)
+    return is_ours
+
+
+def _not_yet(entry: AuditEntry, rows: list[TaskRow]) -> list[TaskRow]:
+    """Without those that it has changed: of a step that was broken off they may match as before, at their new lane."""
+    done: set[tuple[str, str]] = set()
+    for pool, ids in Choice(tuple((row.pool, row.id) for row in rows)).by_pool().items():
+        done |= {(pool, row.id) for row in control.recall(ids, pool, token=entry.token) if row.word == "OK"}
+    return [row for row in rows if (row.pool, row.id) not in done]
+
+
+def _act(request: HttpRequest, entry: AuditEntry, rows: list[TaskRow]) -> AuditEntry:
+    choice = Choice(tuple((row.pool, row.id) for row in rows))
+    values = dict(entry.before.get("values", {}))
+    return do(request, DEEDS[entry.verb], choice, values, facts(rows), reason=entry.reason, part_of=entry)

@@ -1,0 +1,294 @@
+"""What can be done to tasks: one entry for each verb of `queueops.control`, with its name and its form."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+from console.access.permissions import TABLE, Verb
+from console.ui import forms
+from queueops import control
+from queueops.inspect import TaskDetail, TaskFacts
+from queueops.model.states import ACTIONS, LEASED, TERMINAL, State
+
+Call = Callable[..., Sequence[Any]]
+
+
+class Deed(NamedTuple):
+    """A verb; `call(ids, pool=, who=, token=, **values of its form)` does it."""
+
+    verb: str
+    label: str | Promise
+    icon: str
+    call: Call
+    form: type[forms.DeedForm] = forms.DeedForm
+    irreversible: bool = False
+    asks_first: bool = False
+    note: str | Promise = ""
+
+    @property
+    def permission(self) -> Verb | None:
+        """The permission that it needs."""
+        return TABLE[f"task-{self.verb}"]
+
+    @property
+    def url_name(self) -> str:
+        """The name of the URL that does it to one task."""
+        return f"task-{self.verb}"
+
+    @property
+    def asks(self) -> bool:
+        """Whether it needs more than the tasks that are meant."""
+        return bool(self.form.base_fields)
+
+
+DEEDS: dict[str, Deed] = {
+    deed.verb: deed
+    for deed in (
+        Deed(
+            "retry",
+            _("Retry"),
+            "refresh",
+            lambda ids, **how: control.retry(ids, **how),
+            note=_(
+                "It runs again with the arguments that it has. That cannot be undone once it has begun."
+                " Map-reduce tasks go on where they ended: at their failed chunks, or at their reduce."
+            ),
+        ),
+        Deed(
+            "rerun",
+            _("Run everything again"),
+            "rotate-clockwise",
+            lambda ids, **how: control.retry(ids, everything=True, **how),
+            asks_first=True,
+            note=_("All parts run again, also those that succeeded; an iterator begins anew."),
+        ),
+        Deed(
+            "reinstate",
+            _("Reinstate"),
+            "arrow-back-up",
+            lambda ids, **how: control.reinstate(ids, **how),
+            note=_(
+                "It comes back to where it was when it was cancelled: in its lane, or until it is due, with the"
+                " attempts that it has had. What ran then runs again."
+            ),
+        ),
+        Deed(
+            "run_now",
+            _("Run now"),
+            "player-play",
+            lambda ids, **how: control.run_now(ids, **how),
+            note=_("It is ready at once, and waits for its time no more."),
+        ),
+        Deed(
+            "requeue",
+            _("Requeue"),
+            "arrow-back-up",
+            lambda ids, **how: control.requeue(ids, **how),
+            note=_("It is ready again. What it was put aside for may put it aside again."),
+        ),
+        Deed(
+            "postpone",
+            _("Postpone"),
+            "calendar-time",
+            lambda ids, seconds, **how: control.postpone(ids, seconds=seconds, **how),
+            forms.PostponeForm,
+            note=_("It waits until then, and is ready by itself."),
+        ),
+        Deed(
+            "cancel",
+            _("Cancel"),
+            "ban",
+            lambda ids, reason="", **how: control.cancel(ids, reason=reason, **how),
+            note=_(
+                "It will not run. One that runs already is asked to stop; what it has done so far stays done."
+                " An undo brings back what had not begun, to wait as it did, and nothing else."
+            ),
+        ),
+        Deed(
+            "interrupt",
+            _("Cancel and interrupt"),
+            "power",
+            lambda ids, reason="", **how: control.cancel(ids, reason=reason, hard=True, **how),
+            asks_first=True,
+            note=_(
+                "It will not run, and what runs of it is interrupted in the middle. What still runs a second later is"
+                " killed with its worker process, whose other tasks run again."
+            ),
+        ),
+        Deed(
+            "release",
+            _("Release"),
+            "door-exit",
+            lambda ids, **how: control.release(ids, **how),
+            note=_(
+                "It is taken from its worker and is ready again, which costs it no attempt."
+                " What it does there goes on, and counts no more: it may run twice."
+            ),
+        ),
+        Deed(
+            "priority",
+            _("Priority"),
+            "arrows-sort",
+            lambda ids, priority, **how: control.set_priority(ids, priority, **how),
+            forms.PriorityForm,
+            note=_("From -100 to 100: higher goes first in its lane."),
+        ),
+        Deed(
+            "move",
+            _("Move"),
+            "arrows-right",
+            lambda ids, lane, **how: control.move(ids, lane, **how),
+            forms.MoveForm,
+            note=_("It waits in another lane of its pool, under that lane's limits."),
+        ),
+        Deed(
+            "keep",
+            _("Keep longer"),
+            "pin",
+            lambda ids, days, **how: control.keep(ids, days * 86400, **how),
+            forms.KeepForm,
+            note=_("It is deleted that many days from now, and not before."),
+        ),
+        Deed(
+            "delete",
+            _("Delete"),
+            "trash",
+            lambda ids, **how: control.delete(ids, **how),
+            note=_("Deleted tasks stay in the trash for 24 hours."),
+        ),
+        Deed(
+            "discard",
+            _("Discard"),
+            "flame",
+            lambda ids, **how: control.discard(ids, **how),
+            irreversible=True,
+            note=_("What is discarded is gone for good."),
+        ),
+    )
+}
+
+RETRIES = {
+    "process": (_("Retry failed chunks"), _("Chunks that are done keep their results; then it reduces.")),
+    "reduce": (_("Retry the reduce"), _("It reduces the results of its chunks again; no chunk runs again.")),
+}
+"""What a retry of a map-reduce task that is over is called, by where it goes on."""
+RETRIES_OF_PARTS = {
+    "chain": (_("Retry what failed"), _("What succeeded keeps its result; what follows from what failed runs, too.")),
+    "group": (_("Retry what failed"), _("What succeeded keeps its result.")),
+    "iterator": (
+        _("Retry what failed"),
+        _("What did not succeed runs again; then it goes on from its last state."),
+    ),
+}
+"""What a retry of a task with parts is called, by its kind."""
+GOES_ON = (_("Go on where it ended"), _("It goes on from its last state."))
+"""The same of an iterator that has succeeded."""
+
+RUNNING = (*LEASED, State.IDLE, State.AGGREGATING)
+"""States in which a task, or what is below it, may be running."""
+AGAIN = (_("Run again"), _("It has succeeded, and does once more what it did, with the arguments that it has."))
+"""A retry of a plain task that has succeeded."""
+
+REASONED = ("cancel", "interrupt")
+"""Verbs whose reason stands at the task, too."""
+
+STAYING = ("priority", "move", "keep")
+"""Verbs that leave a task in its state."""
+AFTERWARDS: dict[str, str | Promise] = {
+    "delete": _("In the trash for 24 hours."),
+    "discard": _("Gone for good."),
+    "pause": _("Nothing is claimed from it any more; what runs goes on."),
+    "resume": _("Its tasks are claimed again."),
+    "set_lane": _("That holds from the next claim on."),
+    "quiet": _("It ends what it runs and takes nothing new."),
+    "stop": _("It ends within its grace time."),
+}
+"""What a verb means from now on, where the tasks' states do not say it."""
+
+UNDO = "undo "
+OTHER_LABELS: dict[str, str | Promise] = {
+    "edit": _("Edit"),
+    "pause": _("Pause"),
+    "resume": _("Resume"),
+    "set_lane": _("Set the lane"),
+    "create_schedule": _("Create the schedule"),
+    "edit_schedule": _("Edit the schedule"),
+    "pause_schedule": _("Pause the schedule"),
+    "resume_schedule": _("Resume the schedule"),
+    "run_schedule": _("Run the schedule now"),
+    "delete_schedule": _("Delete the schedule"),
+    "requeue_commands": _("Try commands again"),
+    "drop_commands": _("Drop commands"),
+    "fsck": _("Repair what the check found"),
+    "flush": _("Flush the pool"),
+    "quiet": _("Quiet"),
+    "stop": _("Stop"),
+    "retry_chunks": _("Retry chunks"),
+    "postpone_chunks": _("Postpone chunks"),
+    "drop_chunks": _("Drop chunks"),
+    "skip_chunks": _("Skip chunks"),
+    "release_chunks": _("Release chunks"),
+    "speculate_chunks": _("Run second copies of chunks"),
+    "edit_chunks": _("Edit a chunk"),
+    "redo_chunks": _("Edit and retry chunks"),
+    "set_chunks": _("Set fields of chunks and retry"),
+    "restart": _("Restart from a stage"),  # denied ones have these words, whatever stage or action is meant
+    "undo": _("Undo"),
+    "go_on": _("Go on with an action"),
+    "restart_map": _("Restart from map"),
+    "restart_all": _("Restart from process: all chunks"),
+    "restart_failed": _("Restart from process: failed chunks"),
+    "restart_reduce": _("Restart from reduce"),
+}
+"""Verbs that are not done to tasks, or that have a form of their own."""
+
+BULK = ("retry", "reinstate", "run_now", "requeue", "postpone", "move", "cancel", "delete", "discard")
+"""The deeds of the bulk bar, in order."""
+
+
+def label(verb: str) -> str:
+    """A verb's name on the screen, also of one that took another back; an unknown one is its own name."""
+    if verb.startswith(UNDO):
+        return _("Undo: %(verb)s") % {"verb": label(verb.removeprefix(UNDO))}
+    return str(DEEDS[verb].label) if verb in DEEDS else str(OTHER_LABELS.get(verb, verb))
+
+
+def offered(state: str, may: frozenset[str]) -> list[Deed]:
+    """The deeds for ticked rows: those that the state allows (all, when no state is chosen) and the user may do."""
+    verbs = ACTIONS.get(state, ()) if state else BULK  # type: ignore[call-overload]
+    return [DEEDS[verb] for verb in BULK if verb in verbs and DEEDS[verb].permission in may]
+
+
+def allowed(task: TaskDetail, may: frozenset[str]) -> list[Deed]:
+    """The deeds that one task allows."""
+    return [named_for(DEEDS[verb], task) for verb in verbs_of(task) if DEEDS[verb].permission in may]
+
+
+def verbs_of(task: TaskFacts) -> list[str]:
+    """The verbs that the kind and the state of a task allow, in the order in which they are shown."""
+    verbs = set(task.allowed)
+    if "retry" in verbs and task.kind in RETRIES_OF_PARTS and task.state in TERMINAL:
+        verbs.add("rerun")
+        if task.state == State.SUCCEEDED and not task.is_claimed:
+            verbs.discard("retry")  # nothing of it failed: it would run all of it, too
+    if "cancel" in verbs and task.state in RUNNING:
+        verbs.add("interrupt")
+    return [verb for verb in DEEDS if verb in verbs]
+
+
+def named_for(deed: Deed, task: TaskFacts) -> Deed:
+    """A retry says what it runs, where that is not the whole task."""
+    if deed.verb != "retry" or task.state not in TERMINAL:
+        return deed
+    if task.state == State.SUCCEEDED and not task.is_claimed:
+        return deed._replace(label=DEEDS["rerun"].label, note=DEEDS["rerun"].note)
+    if task.state == State.SUCCEEDED and task.kind == "iterator":
+        return deed._replace(label=GOES_ON[0], note=GOES_ON[1])
+    goes_on_at = task.goes_on_at if isinstance(task, TaskDetail) else ""
+    usual = AGAIN if task.state == State.SUCCEEDED else (deed.label, deed.note)
+    label, note = RETRIES.get(goes_on_at) or RETRIES_OF_PARTS.get(task.kind) or usual
+    return deed._replace(label=label, note=note)

@@ -1,0 +1,102 @@
+"""How an action on tasks goes: the states before, the audit entry, the calls, and what to tell the user."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpRequest
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from console.actions import undo
+from console.actions.catalog import AFTERWARDS, REASONED, STAYING, Deed
+from console.actions.selection import Choice
+from console.audit.log import judge, recorded, tolerated
+from console.models import AuditEntry, Outcome
+from queueops import inspect
+
+MOST_BEFORE = 100
+"""More than stand on a page, so that whatever is ticked there can be taken back."""
+MOST_KINDS = 4
+"""So many different answers of an action on many tasks are told, the most frequent ones."""
+
+
+def perform(request: HttpRequest, deed: Deed, choice: Choice, values: dict[str, Any], **facts: Any) -> AuditEntry:
+    """Do the deed to the chosen tasks and tell the user; an error of the engine is told too, an outage is raised."""
+    entry = do(request, deed, choice, values, **facts)
+    tell(request, entry, str(deed.label))
+    return entry
+
+
+def do(
+    request: HttpRequest,
+    deed: Deed,
+    choice: Choice,
+    values: dict[str, Any],
+    known: dict[str, Any] | None = None,
+    **facts: Any,
+) -> AuditEntry:
+    """The same, for who tells the user in another way; `known` is what `before` would find out."""
+    with tolerated(), recorded(request, deed.verb, choice.title(), tasks=choice.tasks, **facts) as entry:
+        entry.before |= before(choice) if known is None else known
+        if deed.verb in REASONED and entry.reason:
+            values = values | {"reason": entry.reason}
+        for pool, ids in choice.by_pool().items():
+            judge(entry, pool, deed.call(ids, pool=pool, who=entry.actor_name, token=entry.token, **values))
+    return entry
+
+
+def before(choice: Choice) -> dict[str, Any]:
+    """What an undo needs to know of each task; only of so few that looking at each is cheap."""
+    if len(choice) > MOST_BEFORE:
+        return {}
+    found = ((pool, id, inspect.task(id, pool)) for pool, id in choice.tasks)
+    return {
+        f"{pool} {id}": {
+            "state": task.state,
+            "due_ms": task.due_ms,
+            "lane": task.lane,
+            "priority": task.priority,
+            **({"parent": task.parent} if task.parent else {}),
+        }
+        for pool, id, task in found
+        if task is not None
+    }
+
+
+def tell(request: HttpRequest, entry: AuditEntry, label: str) -> None:
+    """Say how it ended, in one line, with a way back where there is one."""
+    if entry.outcome == Outcome.FAILED:
+        messages.error(request, _("%(label)s failed: %(detail)s") % {"label": label, "detail": entry.detail})
+        return
+    text = _("%(label)s: %(target)s.") % {"label": label, "target": entry.target}
+    if entry.ids:
+        text = ngettext("%(label)s: %(n)d task.", "%(label)s: %(n)d tasks.", entry.changed) % {
+            "label": label,
+            "n": entry.changed,
+        }
+    if missed := entry.count - entry.changed if entry.ids else 0:
+        why = ngettext("%(n)d was left as it is: %(why)s.", "%(n)d were left as they are: %(why)s.", missed)
+        text = f"{text} {why % {'n': missed, 'why': entry.detail}}"
+    if not entry.ids and entry.outcome == Outcome.REFUSED:
+        text = f"{text.removesuffix('.')}: {entry.detail}."
+    elif entry.changed or not entry.ids:
+        text = " ".join(filter(None, (text, _became(entry), str(AFTERWARDS.get(entry.verb, "")))))
+    level = messages.SUCCESS if entry.outcome == Outcome.DONE else messages.WARNING
+    messages.add_message(request, level, text, extra_tags=f"undo-{entry.pk}" if undo.steps(entry) else "")
+
+
+def _became(entry: AuditEntry) -> str:
+    """What the tasks are now, or what the engine said of each; where that differs, of how many."""
+    answers = [entry.after.get(f"{pool} {id}", {}) for pool, id in entry.ids]
+    done = [answer for answer in answers if answer.get("word") == "OK"]
+    kinds = Counter(after["detail"] or _state_now(entry.verb, after["state"]) for after in done)
+    told = [f"{count} {text}" if len(kinds) > 1 else text for text, count in kinds.most_common(MOST_KINDS) if text]
+    text = "; ".join(told)
+    return f"{text[:1].upper()}{text[1:]}." if text else ""
+
+
+def _state_now(verb: str, state: str) -> str:
+    return _("now %(state)s") % {"state": state} if state and verb not in STAYING else ""

@@ -1,0 +1,26 @@
+"""From what is wrong to the click that mends it."""
+
+from __future__ import annotations
+
+from django.urls import reverse
+from django.utils.translation import gettext as _
+
+from console.access.permissions import Verb
+from console.actions.catalog import DEEDS, named_for
+from queueops.inspect import Finding, TaskDetail
+
+
+def remedy(finding: Finding, task: TaskDetail, may: frozenset[str]) -> dict[str, str] | None:
+    """Where to send a form and what its button says; None where nothing helps, or the user may not."""
+    if finding.verb == "resume_lane" and Verb.CONFIGURE in may:
+        lane = finding.target.removeprefix(f"{task.pool}/")
+        action = reverse("console:lane-resume", kwargs={"pool": task.pool, "lane": lane})
+        return {"action": action, "label": _("Resume the lane")}
+    if finding.verb == "retry_chunks" and finding.target == task.id and Verb.OPERATE in may:
+        action = reverse("console:task-chunks-retry", kwargs={"id": task.id})
+        return {"action": f"{action}?whole=errored&whole=failed", "label": _("Retry errored chunks")}
+    deed = DEEDS.get(finding.verb or "")
+    if deed is None or deed.permission not in may or finding.target != task.id or deed.verb not in task.allowed:
+        return None
+    label = f"{named_for(deed, task).label}{'…' if deed.asks else ''}"
+    return {"action": reverse(f"console:{deed.url_name}", kwargs={"id": task.id}), "label": label}

@@ -1,0 +1,26 @@
+"""What is said before a deed: what it does beyond the tasks that are meant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from console.actions.catalog import Deed
+from console.actions.confirm import AT_ONCE
+from console.actions.selection import Choice
+from queueops import inspect
+from queueops.inspect import REACHING
+
+
+def told_before(deed: Deed, choice: Choice) -> tuple[str, ...]:
+    """A sentence for each effect on other tasks; of more tasks than are looked at one by one, only the rule."""
+    if deed.verb not in REACHING:
+        return ()
+    if len(choice) > AT_ONCE:
+        return (REACHING[deed.verb],)
+    return tuple(dict.fromkeys(_each(deed.verb, choice)))
+
+
+def _each(verb: str, choice: Choice) -> Iterator[str]:
+    for pool, id in choice.tasks:
+        if task := inspect.task(id, pool):
+            yield from inspect.effects(verb, task)

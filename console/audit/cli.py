@@ -1,0 +1,38 @@
+"""What an operator does in a terminal stands in the same audit log as what is done in a browser."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from console.actions import perform
+from console.actions.selection import Choice
+from console.audit import log
+from console.models import AuditEntry, Outcome
+from queueops.management.queue.audit import Act
+
+
+@contextmanager
+def keep(done: Act) -> Iterator[None]:
+    """Write an entry before the action, and how it ended after it, whatever happens."""
+    choice = Choice(tuple((done.pool, id) for id in done.ids))
+    target = done.target or choice.title()
+    facts: dict[str, Any] = {"filter": done.filter, "before": done.before, "after": done.after, "reason": done.reason}
+    with log.written(done.verb, target, choice.tasks, actor_name=done.who, **facts) as entry:
+        done.token = entry.token
+        if choice:
+            entry.before = done.before | perform.before(choice)
+        yield
+        entry.after = dict(done.after)
+        log.judge(entry, done.pool, done.rows)
+        _judge_others(entry, done)
+
+
+def _judge_others(entry: AuditEntry, done: Act) -> None:
+    """What is not about tasks has no rows: it says itself what came of it."""
+    if done.changed is not None:
+        entry.changed = done.changed
+    if done.refused:
+        entry.outcome = Outcome.PARTLY if done.changed else Outcome.REFUSED
+        entry.detail = log.kept(done.refused, log.DETAIL_LENGTH)

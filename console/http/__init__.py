@@ -1,0 +1,1 @@
+"""Answers that are no page of their own: redirects and error pages."""

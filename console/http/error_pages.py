@@ -1,0 +1,83 @@
+"""The pages that are shown when a page cannot be: they say what is wrong and what to do, never more."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.template.loader import render_to_string
+from django.utils.translation import gettext as _
+from django_htmx.middleware import HtmxDetails
+
+from console.access.headers import protect
+from console.access.permissions import CHANGING, Verb
+from console.ui.render import page
+from queueops import conf
+from queueops.errors import QueueOpsError, StoreFull
+
+RETRY_AFTER = "5"
+
+
+def not_found(request: HttpRequest, text: str = "") -> HttpResponse:
+    """404: there is no such page, task, error, entry."""
+    text = text or _("There is nothing here. A task is gone when it was deleted or when its retention has ended.")
+    return _failure(request, 404, _("Not found"), text)
+
+
+def forbidden(request: HttpRequest, verb: Verb | None = None) -> HttpResponse:
+    """403: the user lacks the permission, or the console is read-only."""
+    if verb in CHANGING and conf.current().read_only:
+        return _failure(request, 403, _("Read-only"), _("Nothing can be changed here: the setting READ_ONLY is on."))
+    text = _("Your account does not have the permission %(verb)s. An administrator can give it to you.")
+    return _failure(request, 403, _("Not allowed"), text % {"verb": f"“{verb}”" if verb else ""})
+
+
+def not_allowed(request: HttpRequest, methods: Sequence[str]) -> HttpResponse:
+    """405: the address of an action was opened as a page is, as from the address bar, or a page was posted to."""
+    text = _("This is the address of an action, not of a page. Nothing was done. Go back, and begin it there again.")
+    response = _failure(request, 405, _("Not a page"), text)
+    response["Allow"] = ", ".join(methods)
+    return response
+
+
+def bad_request(request: HttpRequest, text: str) -> HttpResponse:
+    """400: what was sent makes no sense."""
+    return _failure(request, 400, _("That was not understood"), text)
+
+
+def unavailable(request: HttpRequest, error: QueueOpsError) -> HttpResponse:
+    """503: Redis does not answer, or takes nothing. Fragments get a line of text, pages a page."""
+    if HtmxDetails(request):
+        response = HttpResponse(_title(error), status=503, content_type="text/plain; charset=utf-8")
+    else:
+        response = _failure(request, 503, _title(error), conf.redactor().text(str(error)))
+    response["Retry-After"] = RETRY_AFTER
+    return response
+
+
+def broken(request: HttpRequest, error: QueueOpsError) -> HttpResponse:
+    """503: another program wrote to a key of the pool that this request is about."""
+    if HtmxDetails(request):
+        return HttpResponse(conf.redactor().text(str(error)), status=503, content_type="text/plain; charset=utf-8")
+    return _failure(request, 503, _("A pool is broken"), conf.redactor().text(str(error)))
+
+
+def server_error(request: HttpRequest) -> HttpResponseBase:
+    """500, as the project's `handler500`: without the database, the session or Redis."""
+    return protect(HttpResponse(render_to_string("console/failure/500.html"), status=500))
+
+
+def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
+    """403, as the project's `CSRF_FAILURE_VIEW`."""
+    text = _("The form was too old or came from another site. Go back, reload the page, and send it again.")
+    response = _failure(request, 403, _("Not accepted"), text)
+    protect(response)
+    return response
+
+
+def _title(error: QueueOpsError) -> str:
+    return _("The store is full") if isinstance(error, StoreFull) else _("The store is unreachable")
+
+
+def _failure(request: HttpRequest, status: int, title: str, text: str) -> HttpResponse:
+    return page(request, "failure/page.html", {"title": title, "text": text, "status": status}, status=status)

@@ -1,0 +1,79 @@
+"""The page of a task's parts: what of its tree is asked for, and where each of its links leads."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest
+from django.utils.functional import Promise
+from django.utils.http import urlencode
+from django.utils.translation import gettext_lazy as _
+
+from console.ui.links import task_url
+from queueops import inspect
+from queueops.inspect import Branch, TaskDetail
+from queueops.inspect.trees import MOST_OPENED, PAGE
+
+COMPOSITES = ("chain", "group", "iterator")
+"""Kinds that have parts."""
+SHOWN: tuple[tuple[str, str | Promise], ...] = (("", _("All")), ("failed", _("Failed")), ("open", _("Not ended")))
+
+
+class TreePage:
+    """A tree as one request asks for it; its addresses keep what was asked for."""
+
+    def __init__(self, request: HttpRequest, task: TaskDetail) -> None:
+        """Read it. Raises FilterError for values that the page never offers."""
+        self.task = task
+        self.after, self.show = request.GET.get("after", ""), request.GET.get("show", "")
+        self.opened = list(dict.fromkeys(request.GET.getlist("open")))[-MOST_OPENED:]
+        self.tree = inspect.tree(task.id, task.pool, after=self.after, show=self.show, opened=self.opened)
+        self.root = self.tree.root or Branch()
+
+    @property
+    def live_params(self) -> dict[str, Any]:
+        """What the living page asks for: the rows that it shows, also of a chain that goes on meanwhile."""
+        numbered = self.root.total is not None and not self.show
+        return self._params(after=self.after or (str(self.root.first) if numbered else ""))
+
+    @property
+    def here(self) -> str:
+        """The very page."""
+        return self._address()
+
+    @property
+    def first_url(self) -> str:
+        """The page from the first part on."""
+        return self._address(after="0" if self.root.total is not None and not self.show else "")
+
+    @property
+    def next_url(self) -> str:
+        """The page behind this one."""
+        return self._address(after=self.root.next)
+
+    @property
+    def earlier_url(self) -> str:
+        """The page before this one."""
+        return self._address(after=str(max(0, self.root.first - PAGE)))
+
+    @property
+    def is_first(self) -> bool:
+        """Whether nothing stands before its first row."""
+        return self.after in ("", "0") and not self.root.first
+
+    @property
+    def choices(self) -> list[tuple[str, str | Promise, bool]]:
+        """Which parts can be shown: address, label, whether it is so."""
+        return [(self._address(show=show, after=""), label, show == self.show) for show, label in SHOWN]
+
+    def opening(self, id: str) -> str:
+        """The page with one more branch open."""
+        return self._address(open=[*self.opened, id][-MOST_OPENED:])
+
+    def _params(self, **other: Any) -> dict[str, Any]:
+        return {"after": self.after, "show": self.show, "open": self.opened, **other}
+
+    def _address(self, **other: Any) -> str:
+        given = {name: value for name, value in self._params(**other).items() if value}
+        address = task_url(self.task.id, self.task.pool, "task-children")
+        return f"{address}&{urlencode(given, doseq=True)}" if given else address

@@ -1,0 +1,95 @@
+"""What can be done to chunks: one entry for each verb, with its name; and from where a task can be started again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+from console.access.permissions import TABLE, Verb
+
+
+class ChunkDeed(NamedTuple):
+    """A verb on chunks; `verb` is also the end of its URL's name."""
+
+    verb: str
+    label: str | Promise
+    icon: str
+    note: str | Promise = ""
+    irreversible: bool = False
+
+    @property
+    def url_name(self) -> str:
+        """The name of the URL that does it."""
+        return f"task-chunks-{self.verb}"
+
+    @property
+    def permission(self) -> Verb | None:
+        """The permission that it needs."""
+        return TABLE[self.url_name]
+
+
+DEEDS: dict[str, ChunkDeed] = {
+    deed.verb: deed
+    for deed in (
+        ChunkDeed("retry", _("Retry"), "refresh", _("They run again now, with all their attempts.")),
+        ChunkDeed("postpone", _("Postpone"), "calendar-time", _("Its next attempt waits until then.")),
+        ChunkDeed("drop", _("Drop"), "x", _("A dropped chunk has no result: the reduce goes without it.")),
+        ChunkDeed("skip", _("Skip"), "chevron-right", _("It counts as done, with no value as its result.")),
+        ChunkDeed("release", _("Release"), "door-exit", _("It is taken from its worker and waits for another one.")),
+        ChunkDeed(
+            "speculate", _("Run a second copy"), "arrows-split-2", _("Whichever copy ends first gives the result.")
+        ),
+    )
+}
+
+
+class Start(NamedTuple):
+    """A stage from which a task can be started again."""
+
+    stage: str
+    label: str | Promise
+    title: str | Promise  # as a sentence of its own
+    note: str | Promise
+    irreversible: bool = False
+
+
+STARTS: dict[str, Start] = {
+    start.stage: start
+    for start in (
+        Start(
+            "reduce",
+            _("From reduce"),
+            _("Restart from reduce"),
+            _("The results of the chunks are reduced again."),
+        ),
+        Start(
+            "failed",
+            _("From process: failed chunks"),
+            _("Restart the failed chunks"),
+            _("Failed chunks run again, then the reduce."),
+        ),
+        Start(
+            "all",
+            _("From process: all chunks"),
+            _("Restart all chunks"),
+            _("All chunks run again; their results are thrown away."),
+            True,
+        ),
+        Start(
+            "map",
+            _("From map"),
+            _("Restart from map"),
+            _("The chunks are made anew; all results are thrown away."),
+            True,
+        ),
+    )
+}
+
+
+def allowed(verbs: Iterable[str], may: frozenset[str]) -> list[ChunkDeed]:
+    """The deeds for these verbs that the user may do."""
+    verbs = set(verbs)
+    return [deed for verb, deed in DEEDS.items() if verb in verbs and deed.permission in may]

@@ -1,0 +1,82 @@
+"""Other data for many chunks at once: it is written, looked at on the first few of them, and then done."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.utils.translation import gettext as _
+
+from console.actions.confirm import is_confirmed, need
+from console.http import redirects
+from console.kinds.mapreduce import calls
+from console.kinds.mapreduce.chunk_selection import ChunkChoice
+from console.kinds.mapreduce.pages.act_on_chunks import confirmed, counts_of
+from console.kinds.mapreduce.perform_on_chunks import do, tell
+from console.pages.task import find
+from console.ui.forms import ChunksForm
+from console.ui.links import chunks_url
+from console.ui.render import Frame, page
+from queueops import inspect
+from queueops.inspect import TaskDetail
+from queueops.inspect.redaction import masked_data
+
+SHOWN = 3
+
+
+def edit(request: HttpRequest, id: str) -> HttpResponse:
+    """The form, with the first of the chunks that are meant."""
+    task, choice = _chosen(request, id)
+    return _form(request, task, choice, ChunksForm(initial={"change": ChunksForm.FIELDS}))
+
+
+def save(request: HttpRequest, id: str) -> HttpResponse:
+    """Show what would become of the first chunks; once that is confirmed, have all changed and run again."""
+    if not Frame(request).sees_arguments:
+        raise PermissionDenied
+    task, choice = _chosen(request, id)
+    if not choice.count:
+        return redirects.back(request, "tasks")
+    if "value" not in request.POST:  # ticked in a list
+        return _form(request, task, choice, ChunksForm(initial={"change": ChunksForm.FIELDS}))
+    form = ChunksForm(request.POST)
+    if not form.is_valid() or "again" in request.POST:
+        return _form(request, task, choice, form, status=200 if form.is_valid() else 422)
+    needed, sent = need(choice.count, irreversible=False, far_reaching=True), request.POST.dict()
+    if not is_confirmed(needed, confirmed(choice, sent.get("confirmed", "")), sent):
+        shown = {"needed": needed, "wrong": "confirmed" in sent, "reason": sent.get("reason", "")}
+        return _form(request, task, choice, form, status=422 if "confirmed" in sent else 200, **shown)
+    changed = form.changed
+    verb = "set" if "fields" in changed else "redo"
+    after = {name: masked_data(value) for name, value in changed.items()}
+    entry = do(request, verb, choice, lambda who: calls.change(choice, changed, who), after=after)
+    tell(request, entry, _("Edit and retry"))
+    return redirects.back(request, "tasks")
+
+
+def _chosen(request: HttpRequest, id: str) -> tuple[TaskDetail, ChunkChoice]:
+    task = find(request, id)
+    return task, ChunkChoice.parse(request, task.pool, task.id, counts_of(task))
+
+
+def _form(
+    request: HttpRequest, task: TaskDetail, choice: ChunkChoice, form: ChunksForm, status: int = 200, **shown: Any
+) -> HttpResponse:
+    """To write it, or, when `shown` says what must be confirmed, to look at it."""
+    context = {
+        "task": task,
+        "choice": choice,
+        "form": form,
+        "rows": _rows(task, choice, form.changed if shown else {"fields": {}}),
+        "next": redirects.address(request, "tasks") if "next" in request.POST else chunks_url(task.id, task.pool),
+        **shown,
+    }
+    return page(request, "mapreduce/edits.html", context, status=status)
+
+
+def _rows(task: TaskDetail, choice: ChunkChoice, changed: dict[str, Any]) -> tuple[inspect.EditedChunk, ...]:
+    """The first of the chunks, with what would become of them."""
+    return inspect.preview_edit(
+        task.id, choice.whole, task.pool, numbers=choice.numbers[:SHOWN], count=SHOWN, **changed
+    )

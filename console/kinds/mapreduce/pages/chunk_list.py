@@ -1,0 +1,40 @@
+"""The chunks of all map-reduce tasks that gather, as one list."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+from django.utils.http import urlencode
+
+from console.kinds.mapreduce.chunk_appearance import LOOKS
+from console.ui.render import page
+from queueops import inspect
+from queueops.inspect import FilterError
+from queueops.model.states import ChunkState
+
+LIMIT = 50
+
+
+def index(request: HttpRequest) -> HttpResponse:
+    """A page of the chunks in a state: errored ones, unless the address says otherwise."""
+    state, pool = request.GET.get("state") or str(ChunkState.ERRORED), request.GET.get("pool", "")
+    after = request.GET.get("after", "")
+    context: dict[str, Any] = {
+        "state": state,
+        "pool": pool,
+        "states": [(name, look, _address(name, pool)) for name, look in LOOKS.items()],
+        "first_url": _address(state, pool) if after else "",
+    }
+    try:
+        found = inspect.all_chunks(state, pool, after=after, limit=LIMIT)
+    except FilterError as error:
+        return page(request, "mapreduce/all.html", context | {"error": str(error)}, status=400)
+    next_url = _address(state, pool, found.next) if found.next else ""
+    return page(request, "mapreduce/all.html", context | {"found": found, "next_url": next_url})
+
+
+def _address(state: str, pool: str, after: str = "") -> str:
+    given = {"state": state, "pool": pool, "after": after}
+    return f"{reverse('console:chunks')}?{urlencode({name: value for name, value in given.items() if value})}"

@@ -1,0 +1,1 @@
+"""Pages: one module or folder for each."""

@@ -1,0 +1,59 @@
+"""The audit log: who did what, when, to how many, and how it ended. It can be read, never written."""
+
+from __future__ import annotations
+
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404
+
+from console.actions.catalog import DEEDS, OTHER_LABELS, label
+from console.audit import diff
+from console.models import AuditEntry, Outcome
+from console.pages.undo import goes_by_itself, permission, undoable
+from console.ui.render import Frame, page
+
+LIMIT = 50
+MOST_PARTS = 10
+
+
+def index(request: HttpRequest) -> HttpResponse:
+    """The entries, newest first; `before` is the entry that ends the page before."""
+    entries = AuditEntry.objects.select_related("undoes").filter(part_of=None)
+    asked = {name: request.GET.get(name, "").strip()[:150] for name in ("actor_name", "verb", "outcome")}
+    entries = entries.filter(**{name: value for name, value in asked.items() if value})
+    found, more = _older(request, entries, LIMIT)
+    context = {
+        "entries": found,
+        "more": more,
+        "asked": asked,
+        "verbs": sorted({asked["verb"], *DEEDS, *OTHER_LABELS} - {""}, key=label),
+        "outcomes": Outcome.choices,
+    }
+    return page(request, "audit/page.html", context)
+
+
+def show(request: HttpRequest, pk: int) -> HttpResponse:
+    """One entry, with what was before and after, and the way back if there is one."""
+    entry = get_object_or_404(AuditEntry.objects.select_related("undoes"), pk=pk)
+    parts, more = _older(request, entry.parts.defer("ids", "before", "after"), MOST_PARTS)
+    context = {
+        "entry": entry,
+        "parts": parts,
+        "more": more,
+        "may_go_on": entry.goes_on and permission(entry) in Frame(request).may,
+        "going": goes_by_itself(request, entry),
+        "tasks": diff.of_tasks(entry),
+        "facts": diff.of_facts(entry),
+        "texts": diff.of_texts(entry),
+        "undoable": undoable(entry, request),
+    }
+    return page(request, "audit/entry.html", context)
+
+
+def _older(request: HttpRequest, entries: QuerySet[AuditEntry], most: int) -> tuple[list[AuditEntry], int | None]:
+    """Those of one page, and the entry that ends it where there are more; `before` ended the page before."""
+    before = request.GET.get("before", "")
+    if before.isdecimal() and len(before) < 19:
+        entries = entries.filter(pk__lt=int(before))
+    found = list(entries[: most + 1])
+    return found[:most], found[most - 1].pk if len(found) > most else None

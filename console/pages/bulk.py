@@ -1,0 +1,104 @@
+"""What is done to all tasks that match a filter: asked about first, then done in steps that go on until the end."""
+
+from __future__ import annotations
+
+from time import monotonic
+from typing import Any
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.utils.translation import gettext as _
+
+from console.actions import bulk
+from console.actions.catalog import DEEDS, Deed
+from console.actions.confirm import is_confirmed, need
+from console.actions.matching import Extent, extent, facts, gather
+from console.actions.perform import perform
+from console.actions.selection import MOST, Choice
+from console.http import error_pages, redirects
+from console.models import AuditEntry
+from console.pages import undo
+from console.pages.undo import permission
+from console.ui import filters
+from console.ui.forms import DeedForm
+from console.ui.render import Frame, page
+from queueops import inspect
+from queueops.inspect import FilterError, TaskQuery
+from queueops.model.states import State
+
+SHOWN = 8
+
+
+def act(request: HttpRequest, verb: str) -> HttpResponse:
+    """Ask with the count; once that was confirmed, act on so many tasks at most, at once or in steps."""
+    try:
+        query = TaskQuery.from_params(request.GET)
+    except FilterError as error:
+        return error_pages.bad_request(request, str(error))
+    asked_ms = inspect.now_ms()  # before they are counted: what comes in between is left alone
+    deed, found = DEEDS[verb], extent(query)
+    if found.sample is not None:
+        asked_ms = max(asked_ms, found.sample.entered_ms)  # the newest one: the store's clock may have been set back
+    if not found.count or not query.params():
+        messages.info(request, _("No task matches the filter."))
+        return redirect(filters.address(query))
+    asked = request.POST.get("confirmed", "")
+    form = deed.form(request.POST if asked else None)
+    count = int(asked) if asked.isdecimal() and len(asked) < 10 else found.count
+    needed = need(count, irreversible=deed.irreversible, far_reaching=True)
+    if not (asked and is_confirmed(needed, count, request.POST.dict()) and form.is_valid()):
+        return _question(request, deed, query, found, form, asked_ms)
+    asked_ms = _asked_ms(request, asked_ms)
+    if count > MOST:
+        entry = bulk.start(request, deed, query, count, asked_ms, form.values)
+        return _go_on(request, entry)
+    rows, _place = gather(query, "", count, monotonic() + bulk.SECONDS, asked_ms)
+    choice = Choice(tuple((row.pool, row.id) for row in rows))
+    perform(request, deed, choice, form.values, known=facts(rows), filter=query.params())
+    return redirect(filters.address(query))
+
+
+def go_on(request: HttpRequest, pk: int) -> HttpResponse:
+    """The next step of an action that has not come to its end; it needs the permission of the action."""
+    entry = get_object_or_404(AuditEntry, pk=pk)
+    if permission(entry) not in Frame(request).may:
+        raise PermissionDenied
+    return undo.go_on(request, entry) if entry.undoes_id and entry.goes_on else _go_on(request, entry)
+
+
+def _go_on(request: HttpRequest, entry: AuditEntry) -> HttpResponse:
+    if entry.goes_on and bulk.go_on(request, entry):
+        bulk.tell(request, entry)
+    return redirect(undo.progress_url(request, entry))
+
+
+def _asked_ms(request: HttpRequest, now_ms: int) -> int:
+    """When the confirmed question was shown; now, if the form does not say it."""
+    sent = request.POST.get("asked_ms", "")
+    return int(sent) if sent.isdecimal() and len(sent) < 16 else now_ms
+
+
+def _question(
+    request: HttpRequest, deed: Deed, query: TaskQuery, found: Extent, form: DeedForm, asked_ms: int
+) -> HttpResponse:
+    again = "confirmed" in request.POST
+    names = [(name, count) for name, count in inspect.facets(query).get("name", []) if count]
+    context: dict[str, Any] = {
+        "deed": deed,
+        "query": query,
+        "found": found,
+        "asked_ms": asked_ms,
+        "form": form,
+        "names": names[:SHOWN],
+        "more": len(names) - SHOWN,
+        "needed": need(found.count, irreversible=deed.irreversible, far_reaching=True),
+        "effect": inspect.rule(deed.verb, query.state or (State.FAILED if query.error else "")),
+        "chosen": [(filters.LABELS[name], value) for name, value in query.params().items()],
+        "next": redirects.address(request, "tasks"),
+        "wrong": again,
+        "reason": request.POST.get("reason", ""),
+        "action": request.get_full_path(),
+    }
+    return page(request, "tasks/all.html", context, status=422 if again else 200)

@@ -1,0 +1,73 @@
+"""Failures, grouped by what they have in common."""
+
+from __future__ import annotations
+
+from operator import attrgetter
+from typing import Any
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.urls import reverse
+from django.utils.http import urlencode
+
+from console.kinds.mapreduce import refs
+from console.ui import live_list as living
+from console.ui.render import fragment, page, version_of
+from queueops import inspect
+from queueops.inspect import ChunkDetail, ErrorRow, TaskDetail, TaskQuery
+
+LIMIT = 100
+SAMPLES = 20
+SORTS = {"": "last_ms", "times": "count", "failed": "failed"}
+"""The orders of the list, the greatest first."""
+
+
+def index(request: HttpRequest) -> HttpResponse:
+    """All groups, the one that failed last first, or in another order."""
+    return page(request, "errors/page.html", _context(request, ""))
+
+
+def rows(request: HttpRequest) -> HttpResponse:
+    """The groups that the browser shows, brought up to date in their places."""
+    return fragment(request, "errors/rows.html", _context(request, request.GET.get("shown", "")))
+
+
+def show(request: HttpRequest, fingerprint: str) -> HttpResponse:
+    """One group: what it is, a sample with its traceback, and the tasks that failed with it."""
+    group = next((row for row in inspect.errors(LIMIT) if row.fingerprint == fingerprint), None)
+    found = inspect.tasks(TaskQuery(error=fingerprint), limit=SAMPLES)
+    if group is None and not found.rows:
+        raise Http404
+    sample = _sample(group) if group else None
+    context = {"group": group, "fingerprint": fingerprint, "found": found, "sample": sample}
+    return page(request, "errors/one.html", context | {"lines": living.first(found.rows)})
+
+
+def _sample(group: ErrorRow) -> TaskDetail | ChunkDetail | None:
+    """The task, or the chunk of one, that failed with it and is still kept."""
+    if ref := refs.read(group.sample_id):
+        return inspect.chunk(ref.task, ref.number, group.pool)
+    return inspect.task(group.sample_id, group.pool)
+
+
+def _context(request: HttpRequest, shown: str) -> dict[str, Any]:
+    """`shown` are the keys of the groups in the browser: they keep their places, and newer ones are counted."""
+    sort = request.GET.get("sort", "")
+    found = inspect.errors(LIMIT)
+    groups = {key(group): group for group in sorted(found, key=attrgetter(SORTS.get(sort, SORTS[""])), reverse=True)}
+    keys = [each for each in shown.split(",") if each in groups] or list(groups)
+    new = len(groups) - len(keys)
+    version = version_of([groups[each] for each in keys], new, found.broken)
+    params = {"v": version, "shown": ",".join(keys)} | ({"sort": sort} if sort in SORTS and sort else {})
+    return {
+        "groups": [(each, groups[each]) for each in keys],
+        "broken": found.broken,
+        "new": new,
+        "sort": sort if sort in SORTS else "",
+        "version": version,
+        "live_url": f"{reverse('console:errors-rows')}?{urlencode(params)}",
+    }
+
+
+def key(group: ErrorRow) -> str:
+    """A short name of a group; each pool has its own of one fingerprint."""
+    return living.short(f"{group.pool} {group.fingerprint}")

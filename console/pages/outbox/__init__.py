@@ -1,0 +1,98 @@
+"""Commands between pools: what is on its way, what was given up, and a hand on it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+from django.utils.http import urlencode
+
+from console.actions.confirmation_page import unanswered
+from console.actions.perform import tell
+from console.audit.log import recorded, tolerated
+from console.http import redirects
+from console.models import AuditEntry, Outcome
+from console.pages.outbox.message_actions import DEEDS, CommandDeed
+from console.pages.outbox.message_selection import CommandChoice
+from console.ui.forms import DeedForm
+from console.ui.render import fragment, page, version_of
+from queueops import inspect
+from queueops.errors import FilterError
+from queueops.inspect import CommandPage
+
+PLACES = ("due", "locked", "dead")
+
+
+def index(request: HttpRequest) -> HttpResponse:
+    """One page of those that are due, taken or given up."""
+    return page(request, "commands/page.html", _context(request))
+
+
+def rows(request: HttpRequest) -> HttpResponse:
+    """The same again, when something has changed."""
+    return fragment(request, "commands/rows.html", _context(request))
+
+
+def act(request: HttpRequest, verb: str) -> HttpResponse:
+    """Try the chosen ones again, or drop them, which asks."""
+    return _answer(request, DEEDS[verb], CommandChoice.parse(request.POST.getlist("task")))
+
+
+def act_on_dead(request: HttpRequest, verb: str) -> HttpResponse:
+    """The same for all that were given up, in every pool; that asks when they are many."""
+    count = inspect.commands("dead", limit=1).dead
+    return _answer(request, DEEDS[verb], CommandChoice(tasks=(), dead=count))
+
+
+def _answer(request: HttpRequest, deed: CommandDeed, choice: CommandChoice) -> HttpResponse:
+    if not len(choice):
+        return redirects.back(request, "commands")
+    if question := unanswered(request, deed, choice, DeedForm(request.POST), "commands"):
+        return question
+    entry = _dead(request, deed) if choice.dead else _chosen(request, deed, choice)
+    tell(request, entry, str(deed.label))
+    return redirects.back(request, "commands")
+
+
+def _chosen(request: HttpRequest, deed: CommandDeed, choice: CommandChoice) -> AuditEntry:
+    before = {"commands": choice.values}
+    with tolerated(), recorded(request, f"{deed.verb}_commands", choice.title(), before=before) as entry:
+        for pool, ids in choice.by_pool().items():
+            rows = deed.call(ids, pool)
+            entry.changed += sum(row.word == "OK" for row in rows)
+            entry.after |= {f"{pool} {row.id}": {"word": row.word, "was": row.state} for row in rows}
+        if entry.changed < len(choice):
+            entry.outcome = Outcome.PARTLY if entry.changed else Outcome.REFUSED
+            entry.detail = "others were gone, were not commands, or were just being applied"
+    return entry
+
+
+def _dead(request: HttpRequest, deed: CommandDeed) -> AuditEntry:
+    with tolerated(), recorded(request, f"{deed.verb}_commands", "dead") as entry:
+        for pool in sorted({pool for pool, dead in inspect.dead_commands().items() if dead}):
+            entry.after[pool] = deed.call_all(pool)
+        entry.changed = sum(entry.after.values())
+    return entry
+
+
+def _context(request: HttpRequest) -> dict[str, Any]:
+    place = request.GET.get("place", "due")
+    place = place if place in PLACES else "due"
+    after, wrong = request.GET.get("after", ""), ""
+    try:
+        found = inspect.commands(place, after=after)
+    except FilterError as error:
+        found, wrong = CommandPage(rows=()), str(error)
+    version = version_of(place, after, found)
+    query = urlencode({"place": place, "after": after, "v": version})
+    return {
+        "place": place,
+        "found": found,
+        "wrong": wrong,
+        "counts": [(each, getattr(found, each)) for each in PLACES],
+        "here": f"{reverse('console:commands')}?{urlencode({'place': place})}",
+        "after": after,
+        "version": version,
+        "live_url": f"{reverse('console:commands-rows')}?{query}",
+    }

@@ -1,0 +1,58 @@
+"""What can be done to commands between pools: one entry for each verb of `queueops.control`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from django.utils.translation import gettext_lazy as _
+
+from console.access.permissions import TABLE, Verb
+from console.actions.catalog import Deed
+from queueops import control
+
+
+class CommandDeed(Deed):
+    """A verb; `call(ids, pool)` does it to some, `call_all(pool)` to all that were given up."""
+
+    @property
+    def permission(self) -> Verb | None:
+        """The permission that it needs."""
+        return TABLE[f"commands-{self.verb}"]
+
+    @property
+    def call_all(self) -> Callable[[str], int]:
+        """All that were given up in a pool; how many."""
+        calls: dict[str, Callable[[str], int]] = {
+            "requeue": control.requeue_dead_commands,
+            "drop": control.drop_dead_commands,
+        }
+        return calls[self.verb]
+
+
+def _deed(verb: str, *rest: Any, **more: Any) -> CommandDeed:
+    return CommandDeed(verb, *rest, **more)
+
+
+def _requeue(ids: Sequence[str], pool: str) -> Sequence[Any]:
+    return control.requeue_commands(ids, pool)
+
+
+def _drop(ids: Sequence[str], pool: str) -> Sequence[Any]:
+    return control.drop_commands(ids, pool)
+
+
+DEEDS: dict[str, CommandDeed] = {
+    "requeue": _deed("requeue", _("Try again"), "rotate-clockwise", _requeue),
+    "drop": _deed(
+        "drop",
+        _("Drop"),
+        "trash",
+        _drop,
+        irreversible=True,
+        note=_(
+            "An end or a turn that it would have told is told again after half a minute or more."
+            " A cancelling or a retry is not: cancel what waits for it, and retry that when it has ended."
+        ),
+    ),
+}

@@ -1,0 +1,46 @@
+"""The overview: is all well, and if not, where."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+from django.http import Http404, HttpRequest, HttpResponse
+
+from console.diagram.machine import draw
+from console.kinds.mapreduce.chunk_appearance import LOOKS
+from console.pages.overview.stats import figures
+from console.ui.lane_order import busiest
+from console.ui.render import fragment, page
+from queueops import inspect
+
+MOST_LANES = 12
+
+
+def index(request: HttpRequest) -> HttpResponse:
+    """The whole system on one page."""
+    return page(request, "overview/page.html", _context())
+
+
+def live(request: HttpRequest) -> HttpResponse:
+    """All of it again, when the sampler has seen a change."""
+    return fragment(request, "overview/live.html", _context())
+
+
+def missing(request: HttpRequest) -> NoReturn:
+    """Every other address."""
+    raise Http404
+
+
+def _context() -> dict[str, Any]:
+    snapshot = inspect.snapshot()
+    found = figures(snapshot)
+    return {
+        "version": snapshot.version,
+        "snapshot": snapshot,
+        "figures": found,
+        "chunk_states": [(state, look, found.chunks[state]) for state, look in LOOKS.items()]
+        if any(found.chunks.values())
+        else [],
+        "lanes": busiest(snapshot.lanes, MOST_LANES),
+        "machine": draw(snapshot.states, snapshot.flows),
+    }

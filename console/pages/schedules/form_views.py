@@ -1,0 +1,136 @@
+"""Writing a schedule: a new one, or another version of one that a person made."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils.http import urlencode
+
+from console.actions.catalog import label
+from console.actions.perform import tell
+from console.audit.log import attempt
+from console.models import AuditEntry, Outcome
+from console.pages.schedules import RUNS, facts, find, record
+from console.pages.schedules.form import ScheduleForm, as_sent
+from console.ui.preferences import Preferences
+from console.ui.render import Frame, page
+from queueops import control, inspect
+from queueops.errors import QueueOpsError
+from queueops.inspect import ScheduleDetail
+from queueops.inspect.redaction import masked_arguments
+from queueops.inspect.store import parameters
+
+NOTHING = {"args": "[]", "kwargs": "{}"}
+ARGUMENTS = ("args", "kwargs")
+TRIED = ("line", "zone", "task")
+
+
+def new(request: HttpRequest) -> HttpResponse:
+    """An empty form; a line that is tried comes in the address."""
+    initial = NOTHING | {"zone": Preferences.of(request).zone_name} | _tried(request)
+    return _form(request, ScheduleForm(initial=initial))
+
+
+def create(request: HttpRequest) -> HttpResponse:
+    """Make the schedule; where it is refused, the page shows again what was written, and why."""
+    if "preview" in request.POST:
+        return _form(request, _unsent(request))
+    form = _sent(request)
+    if not form.is_valid():
+        return _form(request, form, status=422)
+    values, who, made = form.cleaned_data, request.user.get_username(), ""
+
+    def call() -> None:
+        nonlocal made
+        made = control.create_schedule(values["task"], form.schedule(), id=values["id"], source="console", who=who)
+
+    entry = attempt(request, "create_schedule", values["id"] or values["task"], call, after=_told(form))
+    return _ended(request, form, entry, made)
+
+
+def edit(request: HttpRequest, id: str) -> HttpResponse:
+    """The schedule as it is, to be changed."""
+    schedule = find(request, id)
+    return _form(request, ScheduleForm(initial=as_sent(schedule) | _tried(request), edited=schedule))
+
+
+def save(request: HttpRequest, id: str) -> HttpResponse:
+    """Put the new version in the place of the one that was seen."""
+    schedule = find(request, id)
+    if "preview" in request.POST:
+        return _form(request, _unsent(request, schedule))
+    form = _sent(request, schedule)
+    if not form.is_valid():
+        return _form(request, form, status=422)
+    task, who, seen = form.cleaned_data["task"], request.user.get_username(), request.POST.get("version", "")[:32]
+    entry = record(
+        request,
+        "edit_schedule",
+        schedule,
+        lambda: control.update_schedule(id, form.schedule(), task=task, seen=seen, pool=schedule.pool, who=who),
+        facts(schedule) | _told(form),
+    )
+    return _ended(request, form, entry, schedule.id, schedule.pool)
+
+
+def _ended(request: HttpRequest, form: ScheduleForm, entry: AuditEntry, id: str, pool: str = "") -> HttpResponse:
+    if entry.outcome == Outcome.FAILED:
+        form.add_error(None, entry.detail)
+        return _form(request, form, status=422, told=True)
+    tell(request, entry, label(entry.verb))
+    return redirect(_address(id, pool))
+
+
+def _sent(request: HttpRequest, edited: ScheduleDetail | None = None) -> ScheduleForm:
+    """The form that was sent. Raises PermissionDenied for a user who may not see arguments."""
+    if not Frame(request).sees_arguments:
+        raise PermissionDenied
+    return ScheduleForm(request.POST, edited=edited)
+
+
+def _unsent(request: HttpRequest, edited: ScheduleDetail | None = None) -> ScheduleForm:
+    """What was written so far, kept while a line is tried: nothing else of it is judged."""
+    if not Frame(request).sees_arguments:
+        raise PermissionDenied
+    return ScheduleForm(initial=request.POST.dict(), edited=edited)
+
+
+def _form(request: HttpRequest, form: ScheduleForm, *, status: int = 200, told: bool = False) -> HttpResponse:
+    """The page of the form. Who was `told` that it was changed meanwhile may save it all the same."""
+    version = "" if form.edited is None or told else request.POST.get("version", "")[:32]
+    version = version or ("" if form.edited is None else form.edited.version)
+    context = {"form": form, "schedule": form.edited, "names": inspect.schedulable(), "version": version}
+    context |= _preview(form)
+    return page(request, "schedules/edit.html", context, status=status)
+
+
+def _preview(form: ScheduleForm) -> dict[str, Any]:
+    """The next runs of the line that stands in the form, or what is wrong with it."""
+    line, zone = (str(form[name].value() or "").strip() for name in ("line", "zone"))
+    if not line:
+        return {}
+    try:
+        return {"runs": inspect.next_runs(line, zone, RUNS), "zone": zone}
+    except QueueOpsError as error:
+        return {} if form.errors else {"wrong": str(error)}
+
+
+def _told(form: ScheduleForm) -> dict[str, Any]:
+    """What the audit log remembers of the form."""
+    values = form.cleaned_data
+    told = {name: value for name, value in values.items() if name not in ARGUMENTS}
+    name = values["task"]
+    kind = next((kind for kind in ("task", "mapreduce") if parameters(kind, name)), "task")
+    return told | {"args": masked_arguments(values["args"], values["kwargs"], kind, name)}
+
+
+def _tried(request: HttpRequest) -> dict[str, str]:
+    return {name: request.GET[name][:200] for name in TRIED if request.GET.get(name)}
+
+
+def _address(id: str, pool: str = "") -> str:
+    return reverse("console:schedule", kwargs={"id": id}) + (f"?{urlencode({'pool': pool})}" if pool else "")

@@ -1,0 +1,71 @@
+"""How a schedule is told: its condition, its source, what it did, its addresses."""
+
+from __future__ import annotations
+
+from django.urls import reverse
+from django.utils.functional import Promise
+from django.utils.http import urlencode
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
+from console.pages.schedules.form import CATCH_UP, OVERLAP
+from queueops.inspect import ScheduleEvent, ScheduleRow
+
+CONDITIONS: dict[str, tuple[str, str | Promise, str]] = {
+    "active": ("circle-check", gettext_lazy("active"), "live"),
+    "late": ("alert-triangle", gettext_lazy("late: no watchdog fires it"), "late"),
+    "paused": ("player-pause", gettext_lazy("paused"), "quiet"),
+    "removed": ("code", gettext_lazy("removed from the code"), "quiet"),
+    "broken": ("biohazard", gettext_lazy("broken"), "late"),
+}
+"""Icon, words, and the colour of each condition."""
+SOURCES: dict[str, tuple[str, str | Promise]] = {
+    "code": ("code", gettext_lazy("code")),
+    "console": ("user", gettext_lazy("console")),
+    "api": ("bolt", gettext_lazy("program")),
+}
+MISSED_AS = {"catch_up": dict(CATCH_UP), "overlap": dict(OVERLAP)}
+
+
+def condition(schedule: ScheduleRow) -> tuple[str, str, str]:
+    """Icon, words and colour; of a paused one who did it, too."""
+    icon, words, colour = CONDITIONS.get(schedule.condition, CONDITIONS["broken"])
+    by = _("paused by %(who)s") % {"who": schedule.paused_by[:60]} if schedule.paused_by else ""
+    return icon, by if schedule.condition == "paused" and by else str(words), colour
+
+
+def source(name: str) -> tuple[str, str]:
+    """Icon and words."""
+    icon, words = SOURCES.get(name, ("help-circle", name or "–"))
+    return icon, str(words)
+
+
+def told_of(event: ScheduleEvent) -> str:
+    """What a schedule did, in words."""
+    if event.word == "FIRED":
+        return _("run by hand by %(who)s") % {"who": event.who} if event.who else _("fired")
+    count = {"n": event.count}
+    if event.word == "MISSED":
+        text = ngettext("%(n)d tick was not made up for", "%(n)d ticks were not made up for", event.count)
+    elif event.word == "SKIPPED":
+        text = ngettext("skipped: a run had not ended", "skipped %(n)d times: a run had not ended", event.count)
+    elif event.word == "FULL":
+        text = ngettext("skipped: too many wait", "skipped %(n)d times: too many wait", event.count)
+    else:
+        return event.word[:40].lower()
+    return text % count
+
+
+def catch_up(policy: str) -> str:
+    """A policy for missed ticks, in words."""
+    return str(MISSED_AS["catch_up"].get(policy, policy or "–"))
+
+
+def overlap(policy: str) -> str:
+    """A policy for overlapping runs, in words."""
+    return str(MISSED_AS["overlap"].get(policy, policy or "–"))
+
+
+def address(schedule: ScheduleRow, name: str = "schedule") -> str:
+    """The address of a schedule's page; the pool tells apart those of the same id."""
+    return f"{reverse(f'console:{name}', kwargs={'id': schedule.id})}?{urlencode({'pool': schedule.pool})}"

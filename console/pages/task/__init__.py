@@ -1,0 +1,122 @@
+"""One task: a header with its state and what can be done, and tabs that are pages of their own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.utils.functional import Promise
+from django.utils.http import urlencode
+from django.utils.translation import gettext_lazy as _
+
+from console.access.permissions import Verb
+from console.actions.catalog import allowed
+from console.diagram.machine import draw_task
+from console.diagram.strip import strip
+from console.http import error_pages
+from console.kinds.composites.tree_page import COMPOSITES, TreePage
+from console.models import AuditEntry
+from console.ui.links import tab_url, task_url
+from console.ui.render import Frame, fragment, page, version_of
+from queueops import inspect
+from queueops.inspect import FilterError, TaskDetail
+
+TABS: dict[str, str | Promise] = {
+    "summary": _("Summary"),
+    "children": _("Parts"),
+    "attempts": _("Attempts"),
+    "timeline": _("Timeline"),
+    "log": _("Log"),
+    "why": _("Why?"),
+    "raw": _("Raw"),
+    "audit": _("Audit"),
+}
+ENTRIES = 100
+
+
+def show(request: HttpRequest, id: str, tab: str) -> HttpResponse:
+    """The task, with one of its tabs."""
+    try:
+        return page(request, "task/page.html", _context(request, id, tab))
+    except FilterError:
+        raise Http404 from None  # a position in the list of parts that is none
+
+
+def live(request: HttpRequest, id: str) -> HttpResponse:
+    """The same again, when something has changed."""
+    tab = request.GET.get("tab", "")
+    if tab not in TABS:
+        raise Http404
+    if tab == "raw" and not Frame(request).sees_arguments:
+        return error_pages.forbidden(request, Verb.SEE_ARGUMENTS)
+    try:
+        return fragment(request, "task/live.html", _context(request, id, tab))
+    except FilterError:
+        raise Http404 from None
+
+
+def find(request: HttpRequest, id: str) -> TaskDetail:
+    """The task of this id, in the pool that the URL names or in any; 404 when there is none."""
+    pool = request.GET.get("pool", "") or request.POST.get("pool", "")
+    task = inspect.task(id, pool)
+    if task is None:
+        raise Http404
+    return task
+
+
+def tabs_of(task: TaskDetail, frame: Frame) -> list[tuple[str, str | Promise]]:
+    """The tabs of this task for this user; the chunks of a map-reduce task are a page with views of its own."""
+    tabs = [(name, label) for name, label in TABS.items() if _is_shown(name, task, frame)]
+    return [tabs[0], ("chunks", _("Chunks")), *tabs[1:]] if task.kind == "mapreduce" else tabs
+
+
+def _is_shown(tab: str, task: TaskDetail, frame: Frame) -> bool:
+    if tab == "children":
+        return task.kind in COMPOSITES
+    if tab == "attempts":
+        return task.is_claimed
+    return tab != "raw" or frame.sees_arguments
+
+
+def _context(request: HttpRequest, id: str, tab: str) -> dict[str, Any]:
+    task, frame = find(request, id), Frame(request)
+    tree = TreePage(request, task) if tab == "children" else None
+    content: Any = tree.tree if tree else _content(task, tab)
+    deeds = allowed(task, frame.may)
+    version = version_of(task, content if tab != "audit" else [entry.pk for entry in content])
+    return {
+        "task": task,
+        "tab": tab,
+        "tab_template": f"console/task/tab_{tab}.html",
+        "here": tree.here if tree else tab_url(task.id, task.pool, tab),
+        "live_url": _live_url(task, tab, version, tree),
+        "content": content,
+        "tree": tree,
+        "has_parts": task.kind in COMPOSITES,
+        "composites": COMPOSITES,
+        "version": version,
+        "deeds": [(deed, deed.form()) for deed in deeds],
+        "told": deeds,
+        "may_edit": "edit" in task.allowed and {Verb.OPERATE, Verb.SEE_ARGUMENTS} <= frame.may,
+        "machine": draw_task(task),
+        "strip": strip(task),
+        "tabs": tabs_of(task, frame),
+    }
+
+
+def _live_url(task: TaskDetail, tab: str, version: str, tree: TreePage | None) -> str:
+    """Where the page asks whether anything has changed."""
+    params = {"pool": task.pool, "tab": tab, "v": version} | (tree.live_params if tree else {})
+    given = {name: value for name, value in params.items() if value}
+    return f"{task_url(task.id, '', 'task-live')}?{urlencode(given, doseq=True)}"
+
+
+def _content(task: TaskDetail, tab: str) -> Any:
+    """What one tab shows beyond the task itself."""
+    if tab == "why":
+        return inspect.why(task.id, task.pool)
+    if tab == "raw":
+        return inspect.raw(task.id, task.pool)
+    if tab == "audit":
+        return list(AuditEntry.objects.filter(tasks__task_id=task.id, tasks__pool=task.pool)[:ENTRIES])
+    return None

@@ -1,0 +1,95 @@
+"""What is done to one task: a verb, or an edit of its arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+
+from console.access.permissions import Verb
+from console.actions.catalog import DEEDS, Deed, label
+from console.actions.confirm import Need, is_confirmed
+from console.actions.confirmation_page import unanswered
+from console.actions.perform import do, perform, tell
+from console.actions.selection import Choice
+from console.http import redirects
+from console.models import AuditEntry, Outcome
+from console.pages.task import find
+from console.ui import arguments
+from console.ui.forms import EditForm
+from console.ui.links import task_url
+from console.ui.render import Frame, page
+from queueops import control, inspect
+from queueops.inspect import TaskDetail
+from queueops.inspect.redaction import KEPT, masked_arguments
+from queueops.model.redact import cut
+
+
+def act(request: HttpRequest, id: str, verb: str) -> HttpResponse:
+    """Do the verb; a state that does not allow it is the engine's to refuse."""
+    choice, deed = Choice(((request.POST.get("pool", ""), id),)), DEEDS[verb]
+    form = deed.form(request.POST)
+    if question := unanswered(request, deed, choice, form):
+        return question
+    perform(request, deed, choice, form.values)
+    if deed.permission is Verb.DESTROY:
+        return redirect("console:tasks")  # the task's own page is gone
+    return redirects.back(request, "tasks")
+
+
+def edit(request: HttpRequest, id: str) -> HttpResponse:
+    """The arguments as JSON, to be changed."""
+    task = find(request, id)
+    args, kwargs = arguments.split(task.args_json)
+    return _edit_page(request, task, EditForm(initial={"args": args, "kwargs": kwargs}))
+
+
+def save(request: HttpRequest, id: str) -> HttpResponse:
+    """Take the new arguments; a task that has ended, or is backing off, runs again with them.
+
+    Where they are refused, the page shows again what was written, and why.
+    """
+    if not Frame(request).sees_arguments:
+        raise PermissionDenied
+    task, form = find(request, id), EditForm(request.POST)
+    lost, sent = _lost(task), request.POST.dict()
+    confirmed = not lost or is_confirmed(Need.TYPE, lost, sent)
+    if form.is_valid() and confirmed:
+        entry = _saved(request, task, form)
+        if entry.outcome == Outcome.DONE:
+            tell(request, entry, label(entry.verb))
+            return redirect(task_url(task.id, task.pool))
+        form.refuse(entry.detail, by_state=entry.outcome == Outcome.REFUSED)
+    return _edit_page(request, task, form, wrong=not confirmed, status=422)
+
+
+def _saved(request: HttpRequest, task: TaskDetail, form: EditForm) -> AuditEntry:
+    deed = Deed("edit", label("edit"), "pencil", _edit_and_retry)
+    values = dict(form.cleaned_data)
+    before = {"args": cut(task.args_json, KEPT)}
+    after = {"args": masked_arguments(values["args"], values["kwargs"], task.kind, task.name)}
+    return do(request, deed, Choice(((task.pool, task.id),)), values, before=before, after=after)
+
+
+def _edit_page(
+    request: HttpRequest, task: TaskDetail, form: EditForm, *, wrong: bool = False, status: int = 200
+) -> HttpResponse:
+    context = {"task": task, "form": form, "lost": _lost(task), "wrong": wrong}
+    return page(request, "task/edit.html", context | {"reason": request.POST.get("reason", "")}, status=status)
+
+
+def _lost(task: TaskDetail) -> int:
+    """How many chunks a map-reduce task has whose results go when it maps anew, as it does with other arguments."""
+    if task.goes_on_at not in ("process", "reduce"):
+        return 0
+    view = inspect.chunks_of(task.id, task.pool, count=1)
+    return view.total if view else 0
+
+
+def _edit_and_retry(
+    ids: Sequence[str], *, pool: str, who: str, args: list[Any], kwargs: dict[str, Any], **_: str
+) -> list[control.Row]:
+    return [control.edit_and_retry(ids[0], args, kwargs, pool=pool, who=who)]

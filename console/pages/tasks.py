@@ -1,0 +1,102 @@
+"""The list of tasks: filter, page, and act on what is ticked."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils.http import urlencode
+
+from console.actions.catalog import DEEDS, Deed, offered
+from console.actions.confirmation_page import unanswered
+from console.actions.matching import extent_of
+from console.actions.perform import perform
+from console.actions.selection import Choice
+from console.http import redirects
+from console.ui import filters
+from console.ui import live_list as living
+from console.ui.forms import DELAYS
+from console.ui.render import Frame, fragment, page, version_of
+from queueops import inspect
+from queueops.inspect import FilterError, TaskPage, TaskQuery
+from queueops.model.states import State
+
+LIMIT = 50
+KEY = re.compile(r"[0-9a-f]{10}")
+MOMENT = re.compile(r"\d{1,15}")
+
+
+def index(request: HttpRequest) -> HttpResponse:
+    """A page of the list, its facets and its filter."""
+    try:
+        query = TaskQuery.from_params(request.GET)
+        if "" in request.GET.values():
+            return redirect(filters.address(query))  # a form sends its empty fields too
+        found = inspect.tasks(query, after=request.GET.get("after", ""), limit=LIMIT)
+    except FilterError as error:
+        return page(request, "tasks/page.html", {"error": str(error), "query": TaskQuery(), "facets": {}}, status=400)
+    lines = living.first(found.rows)
+    context = _context(request, query, found, lines, lines.newest_ms) | {"facets": filters.build(query)}
+    return page(request, "tasks/page.html", context)
+
+
+def rows(request: HttpRequest) -> HttpResponse:
+    """The rows that the browser shows, brought up to date."""
+    try:
+        query = TaskQuery.from_params(request.GET)
+        found = inspect.tasks(query, after=request.GET.get("after", ""), limit=LIMIT)
+    except FilterError as error:
+        return HttpResponse(str(error), status=400, content_type="text/plain; charset=utf-8")
+    since = int(moment.group()) if (moment := MOMENT.fullmatch(request.GET.get("since", ""))) else 0
+    lines = living.again(found.rows, KEY.findall(request.GET.get("shown", "")), since)
+    return fragment(request, "tasks/rows.html", _context(request, query, found, lines, since or lines.newest_ms))
+
+
+def act(request: HttpRequest, verb: str) -> HttpResponse:
+    """Do the verb to the ticked tasks; ask first when they are many, or when there is no way back."""
+    choice, deed = Choice.parse(request.POST.getlist("task")), DEEDS[verb]
+    if not len(choice):
+        return redirects.back(request, "tasks")
+    form = deed.form(request.POST)
+    if question := unanswered(request, deed, choice, form):
+        return question
+    shown = dict(parse_qsl(urlsplit(request.POST.get("next", "")).query))
+    perform(request, deed, choice, form.values, filter={key: shown[key] for key in filters.LABELS if key in shown})
+    return redirects.back(request, "tasks")
+
+
+def _context(
+    request: HttpRequest, query: TaskQuery, found: TaskPage, lines: living.Living, since: int
+) -> dict[str, Any]:
+    after = request.GET.get("after", "")
+    place = query.params() | ({"after": after} if after else {})
+    matching = extent_of(query, found)
+    version = version_of(found.rows, matching.count, matching.exact, lines.new, found.broken)
+    live = place | {"since": str(since), "v": version, "shown": lines.keys}
+    return {
+        "query": query,
+        "found": found,
+        "matching": matching,
+        "lines": lines,
+        "version": version,
+        "deeds": offered(query.state, Frame(request).may),
+        "whole": _whole(query, Frame(request).may),
+        "delays": DELAYS,
+        "here": reverse("console:tasks") + (f"?{urlencode(place)}" if place else ""),
+        "first_url": filters.address(query),
+        "next_url": filters.address(query, after=found.next) if found.next else "",
+        "live_url": f"{reverse('console:tasks-rows')}?{urlencode(live)}",
+    }
+
+
+def _whole(query: TaskQuery, may: frozenset[str]) -> list[tuple[Deed, str]]:
+    """Actions on all tasks that match, and the pages that ask for them; only for one state: no verb fits all states."""
+    state = query.state or (State.FAILED if query.error else "")
+    if not state or query.id:
+        return []
+    params = urlencode(query.params())
+    return [(deed, f"{reverse(f'console:tasks-all-{deed.verb}')}?{params}") for deed in offered(state, may)]

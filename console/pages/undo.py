@@ -1,0 +1,137 @@
+"""Taking an action back."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from datetime import timedelta
+from time import monotonic
+from typing import Any
+
+from django.contrib import messages
+from django.core import signing
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.urls import reverse
+from django.utils.http import urlencode
+from django.utils.translation import gettext as _
+
+from console.access.permissions import TABLE
+from console.actions import bulk
+from console.actions.bulk_parts import alone, find_out, recount
+from console.actions.catalog import UNDO
+from console.actions.perform import tell
+from console.actions.undo import has_way_back, in_a_step, is_open, open_parts, steps
+from console.audit.log import begin, judge, recorded, tolerated
+from console.http import redirects
+from console.models import AuditEntry
+from console.ui.render import Frame
+
+GOING = timedelta(minutes=1)
+"""After a step its page goes on by itself for so long; it does within a second."""
+
+
+def undo(request: HttpRequest, pk: int) -> HttpResponse:
+    """Do the inverse of an entry's action, where that is still possible; it needs the permission of the action."""
+    entry = get_object_or_404(AuditEntry, pk=pk)
+    if permission(entry) not in Frame(request).may:
+        raise PermissionDenied
+    if entry.goes_on and has_way_back(entry):
+        _stop(entry)
+    if is_open(entry):
+        find_out(entry, spare_steps=True)
+        entry.refresh_from_db()
+    if entry.is_mass and (is_open(entry) or entry.undone_by.filter(place="").exists()):
+        return _undo_parts(request, entry)
+    if undoing := _take_back(request, entry):
+        tell(request, undoing, _("Undone"))
+    else:
+        messages.warning(request, _("There is nothing left to undo."))
+    return redirects.back(request, "audit")
+
+
+def undoable(entry: AuditEntry, request: HttpRequest) -> bool:
+    """Whether this user can take this entry's action back now."""
+    return permission(entry) in Frame(request).may and is_open(entry)
+
+
+def permission(entry: AuditEntry) -> str | None:
+    """What the user must be allowed to take this back."""
+    if entry.ids or entry.is_mass:
+        return TABLE.get(f"task-{entry.verb.removeprefix(UNDO)}")
+    return TABLE["lane-set"]
+
+
+def go_on(request: HttpRequest, whole: AuditEntry) -> HttpResponse:
+    """Take back parts of what `whole` undoes, as many as there is time for."""
+    until = monotonic() + bulk.SECONDS
+    if whole.undoes:
+        find_out(whole.undoes, spare_steps=True)
+    for part in open_parts(whole.undoes) if whole.undoes else ():
+        if not (undoing := _take_back(request, part, part_of=whole)):
+            continue
+        recount(whole)
+        if not whole.goes_on:
+            bulk.end(whole)  # another request reached its end before this was counted
+        if not whole.detail:
+            AuditEntry.objects.filter(pk=whole.pk).update(detail=undoing.detail)
+        if monotonic() > until:
+            break
+    else:
+        if not (whole.undoes and in_a_step(whole.undoes).exists()):
+            bulk.end(whole)
+    if whole.place is None:
+        bulk.tell(request, whole)
+    return redirect(progress_url(request, whole))
+
+
+def progress_url(request: HttpRequest, entry: AuditEntry) -> str:
+    """The page that shows how far an action is; in the browser that does it, it goes on by itself."""
+    address = reverse("console:audit-entry", kwargs={"pk": entry.pk})
+    return f"{address}?{urlencode({'going': signing.dumps(_goer(request, entry))})}" if entry.goes_on else address
+
+
+def goes_by_itself(request: HttpRequest, entry: AuditEntry) -> bool:
+    """Whether this user did a step just now; a link from another user, or an old one, does nothing."""
+    try:
+        goer = signing.loads(request.GET.get("going", ""), max_age=GOING)
+    except signing.BadSignature:
+        return False
+    return entry.goes_on and goer == _goer(request, entry)
+
+
+def _goer(request: HttpRequest, entry: AuditEntry) -> list[str]:
+    return ["going", str(entry.pk), str(request.user.pk)]
+
+
+def _stop(entry: AuditEntry) -> None:
+    """Stop an action that is taken back, in all windows; a step under way ends, and is then taken back."""
+    AuditEntry.objects.filter(pk=entry.pk, detail="").update(detail=_("it was undone before its end"))
+    bulk.end(entry)
+
+
+def _undo_parts(request: HttpRequest, entry: AuditEntry) -> HttpResponse:
+    """Undo in steps that go on by themselves; a second undo of the same action goes on with the first."""
+    facts = {"count": entry.changed, "filter": entry.filter, "undoes": entry, "place": ""}
+    with alone(entry):
+        begun = entry.undone_by.filter(place="").first()
+        whole = begun or begin(request, UNDO + entry.verb, entry.target, **facts)
+    return go_on(request, whole)
+
+
+def _take_back(request: HttpRequest, entry: AuditEntry, **facts: Any) -> AuditEntry | None:
+    """Take back what no other request takes back; None where there is nothing."""
+    with tolerated(), ExitStack() as stack:
+        with alone(entry):
+            if not (found := steps(entry, request.user.get_username())):
+                return None
+            tasks = [(step.pool, id) for step in found for id in step.ids]
+            facts |= {"tasks": tasks, "undoes": entry}
+            undoing = stack.enter_context(recorded(request, UNDO + entry.verb, entry.target, **facts))
+        undoing.before = {} if tasks else entry.after
+        for step in found:
+            answer = step.call()
+            if step.ids:
+                judge(undoing, step.pool, answer)
+        undoing.after |= {} if tasks else entry.before
+    return undoing

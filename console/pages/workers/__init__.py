@@ -1,0 +1,54 @@
+"""The processes that do the work."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.urls import reverse
+
+from console.actions.catalog import label
+from console.actions.confirmation_page import unanswered
+from console.actions.perform import tell
+from console.actions.selection import Choice
+from console.audit.log import attempt
+from console.http import redirects
+from console.pages.workers.worker_actions import DEEDS, told_before
+from console.ui.forms import DeedForm
+from console.ui.render import fragment, page, version_of
+from queueops import inspect
+
+
+def index(request: HttpRequest) -> HttpResponse:
+    """All workers."""
+    return page(request, "workers/page.html", _context())
+
+
+def rows(request: HttpRequest) -> HttpResponse:
+    """All workers again, when something has changed."""
+    return fragment(request, "workers/rows.html", _context())
+
+
+def act(request: HttpRequest, id: str, verb: str) -> HttpResponse:
+    """Quiet or stop a worker, once the user has confirmed it: the console cannot undo it."""
+    rows = inspect.workers()
+    was = next((row for row in rows if row.id == id), None)
+    if was is None:
+        raise Http404
+    deed, choice = DEEDS[verb], Choice((("", id),))
+    if question := unanswered(request, deed, choice, DeedForm(request.POST), "workers", told_before(was, rows)):
+        return question
+    entry = attempt(request, verb, id, lambda: deed.call(id), before={"state": was.state}, after={"told": verb})
+    tell(request, entry, label(entry.verb))
+    return redirects.back(request, "workers")
+
+
+def _context() -> dict[str, Any]:
+    workers = inspect.workers()
+    version = version_of(workers, workers.broken)
+    return {
+        "workers": workers,
+        "versions": {worker.version for worker in workers},
+        "version": version,
+        "live_url": f"{reverse('console:workers-rows')}?v={version}",
+    }

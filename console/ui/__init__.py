@@ -1,0 +1,1 @@
+"""How things are shown: pages and fragments, lists, numbers, states, links."""

@@ -1,0 +1,142 @@
+"""Rendering: a whole page in its frame, or a fragment that knows whether it has changed."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from time import monotonic
+from typing import Any
+
+import msgspec
+from django.conf import settings
+from django.contrib.messages import get_messages
+from django.contrib.messages.storage.base import Message
+from django.http import HttpRequest, HttpResponse
+from django.template import RequestContext
+from django.template.loader import get_template
+from django.urls import reverse
+from django.utils.translation import gettext_lazy as _
+
+from console.access.permissions import Verb, granted
+from console.ui.preferences import THEMES, Preferences
+from console.ui.state_badges import LOOKS
+from queueops import conf
+from queueops.model.states import TIMED
+
+NAVIGATION = (
+    ("overview", "o", "layout-dashboard", _("Overview")),
+    ("tasks", "t", "list-details", _("Tasks")),
+    ("errors", "e", "bug", _("Errors")),
+    ("lanes", "l", "arrows-right", _("Lanes")),
+    ("commands", "m", "route", _("Commands")),
+    ("schedules", "c", "clock", _("Schedules")),
+    ("workers", "w", "cpu", _("Workers")),
+    ("registry", "n", "code", _("Registry")),
+    ("audit", "a", "history", _("Audit log")),
+    ("settings", "s", "settings", _("Settings")),
+)
+
+
+# The setting CONSOLE_PAGES adds pages of other apps: (name of the URL, key, icon, label).
+
+TURNING = re.compile(r"[\u202a-\u202e\u2066-\u2069]")
+"""Characters that turn the direction of text: with them an argument reads as another one. They are spelled out, and in
+JSON's own way, so that arguments stay what they were when they are edited."""
+
+
+class Frame:
+    """What every page needs around its own content."""
+
+    timed = TIMED
+    telling = ("edit", "operator")
+    """Kinds of log lines that may tell arguments."""
+
+    def __init__(self, request: HttpRequest) -> None:
+        self.request = request
+        self.preferences = Preferences.of(request)
+        self.may: frozenset[str] = frozenset(granted(request.user))
+        self.read_only = conf.current().read_only
+        self.namespace = conf.current().namespace
+        self.user = request.user
+
+    @property
+    def navigation(self) -> list[dict[str, Any]]:
+        """The pages at the left; `here` is where the user is."""
+        here = getattr(request_match(self.request), "url_name", "") or ""
+        pages = ((f"console:{name}", *rest) for name, *rest in NAVIGATION)
+        return [
+            {"url": reverse(name), "key": key, "icon": icon, "label": label, "here": _inside(here, name.split(":")[-1])}
+            for name, key, icon, label in (*pages, *getattr(settings, "CONSOLE_PAGES", ()))
+        ]
+
+    @property
+    def next_theme(self) -> str:
+        """What the theme button leads to."""
+        return THEMES[(THEMES.index(self.preferences.theme) + 1) % len(THEMES)]
+
+    @property
+    def theme_icon(self) -> str:
+        """What the theme button shows."""
+        return {"auto": "device-desktop", "light": "sun", "dark": "moon"}[self.preferences.theme]
+
+    @property
+    def messages(self) -> list[Message]:
+        """What the last action has to say."""
+        return list(get_messages(self.request))
+
+    @property
+    def sees_arguments(self) -> bool:
+        """Whether arguments, results and raw records may be shown."""
+        return Verb.SEE_ARGUMENTS in self.may
+
+    @property
+    def looks(self) -> list[tuple[str, Any]]:
+        """All states, with their looks."""
+        return [(str(state), look) for state, look in LOOKS.items()]
+
+    @property
+    def took_ms(self) -> int:
+        """Milliseconds since the request came in."""
+        return round((monotonic() - getattr(self.request, "began", monotonic())) * 1000)
+
+
+def request_match(request: HttpRequest) -> Any:
+    """The resolver's match, or None on pages that are shown for an error."""
+    return getattr(request, "resolver_match", None)
+
+
+def page(
+    request: HttpRequest, template: str, context: dict[str, Any] | None = None, *, status: int = 200
+) -> HttpResponse:
+    """Render `console/<template>` in its frame.
+
+    Numbers stand in it as they are, whatever the project's USE_THOUSAND_SEPARATOR and language are: many of them go
+    back to the server in a form, or into a drawing. Filters write those that people read.
+    """
+    frame = Frame(request)
+    values = {"request": request, "frame": frame, "may": frame.may, **(context or {})}
+    compiled: Any = get_template(f"console/{template}")
+    made = compiled.template.render(RequestContext(request, values, use_l10n=False))
+    return HttpResponse(TURNING.sub(_spelled, made), status=status)
+
+
+def fragment(request: HttpRequest, template: str, context: dict[str, Any]) -> HttpResponse:
+    """Render a part of a page, or answer 204 when the page shows this very version already."""
+    if request.GET.get("v") == context["version"]:
+        return HttpResponse(status=204)
+    return page(request, template, context)
+
+
+def version_of(*data: Any) -> str:
+    """A short name of what the data says: the same data, the same name."""
+    return hashlib.blake2b(msgspec.json.encode(data), digest_size=6).hexdigest()
+
+
+def _inside(here: str, name: str) -> bool:
+    if here == "chunks":  # of all tasks
+        here = "tasks-chunks"
+    return here == name or here.startswith((f"{name}-", f"{name.removesuffix('s')}-")) or here == name.removesuffix("s")
+
+
+def _spelled(found: re.Match[str]) -> str:
+    return f"\\u{ord(found[0]):04x}"

@@ -1,1 +1,0 @@
-"""The views: each asks one question or does one deed."""
