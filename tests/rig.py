@@ -12,7 +12,7 @@ from typing import Any
 from queueops.model.contracts import Lease, Settlement
 from queueops.tasks import registry
 from queueops.tasks.context import Context
-from queueops.worker.execution.thread_executor import Executor
+from queueops.worker.execution.thread_executor import ThreadExecutor
 from queueops.worker.supervisor.shared_slot_table import SlotTable
 from tests.waiting import wait_until
 
@@ -50,7 +50,7 @@ class Rig:
         self.table = SlotTable(2 * threads)
         self.rings: list[int] = []
         self.turn: Callable[[], None] = lambda: None
-        self.executor = Executor(threads, self.table, Silent(), self.ring, lambda: self.turn())
+        self.executor = ThreadExecutor(threads, self.table, Silent(), self.ring, lambda: self.turn())
         self.names: list[str] = []
         self.numbers = iter(range(1, 1_000_000))
 

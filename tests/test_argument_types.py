@@ -19,12 +19,12 @@ from queueops.model.encoding import decode_arguments, encode_arguments, encode_r
 from queueops.model.states import State
 from queueops.redis.broker import get_broker
 from queueops.tasks import registry
-from queueops.tasks.signature import Plan
+from queueops.tasks.signature import ArgumentSpec
 from queueops.testing import eager, run_worker
 
 
 def round_trip(func, *args, **kwargs):
-    plan = Plan(func, "t")
+    plan = ArgumentSpec(func, "t")
     return plan.decode(plan.encode(args, kwargs))
 
 
@@ -89,7 +89,7 @@ def test_an_address_of_either_version_comes_back_as_what_it_was(annotation, valu
     for value in values:
         assert round_trip(func, value) == ([value], {})
     with pytest.raises(BadArguments, match="address"):
-        Plan(func, "t").encode(["localhost"], {})
+        ArgumentSpec(func, "t").encode(["localhost"], {})
 
 
 def test_results_are_paths_addresses_and_models_again(namespace, order_tasks):
@@ -117,7 +117,7 @@ def test_what_is_not_a_path_or_an_address_is_refused_at_the_push(annotation, wro
 
     func.__annotations__["it"] = annotation
     with pytest.raises(BadArguments, match=r"cannot be called with these arguments: it"):
-        Plan(func, "t").encode([wrong], {})
+        ArgumentSpec(func, "t").encode([wrong], {})
 
 
 @pytest.mark.parametrize("value", [Path("a"), ip.ip_address("10.0.0.1")])
@@ -125,7 +125,7 @@ def test_a_path_that_an_annotation_cannot_bring_back_is_refused(value: Any):
     def func(it: Path | str | IPv4Address): ...
 
     with pytest.raises(BadArguments, match=r"would reach the task as something else"):
-        Plan(func, "t").encode([value], {})
+        ArgumentSpec(func, "t").encode([value], {})
 
 
 def test_the_arguments_of_an_iterator_are_converted_too(namespace):

@@ -11,7 +11,7 @@ import pytest
 from queueops import BadId, Chain, Iterator, MapReduce, TaskHandle, task
 from queueops.errors import BadArguments, BadOption, DuplicateName, UnknownOption
 from queueops.errors.tasks import BadTask
-from queueops.tasks.signature import Plan
+from queueops.tasks.signature import ArgumentSpec
 from tests.tasks_for_tests import add
 
 
@@ -217,6 +217,6 @@ def test_how_many_arguments_there_are_is_grammatical(args, reason):
 
 def test_one_argument_is_singular():
     with pytest.raises(BadArguments, match=r"it takes at most 1 positional argument, but 2 were given\."):
-        Plan(word_length, "x").encode(("a", "b"), {})
+        ArgumentSpec(word_length, "x").encode(("a", "b"), {})
     with pytest.raises(BadArguments, match=r"it takes no positional arguments, but 1 was given\."):
-        Plan(lambda: None, "x").encode(("a",), {})
+        ArgumentSpec(lambda: None, "x").encode(("a",), {})

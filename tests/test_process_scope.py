@@ -16,7 +16,7 @@ from queueops.redis.broker import get_broker
 from queueops.tasks import process_scope, registry
 from queueops.testing import eager
 from queueops.worker.loop.main_loop import Loop
-from queueops.worker.loop.self_pipe import Bell
+from queueops.worker.loop.self_pipe import SelfPipe
 from queueops.worker.options import WorkerOptions
 from queueops.worker.supervisor.shared_slot_table import SlotTable
 from tests.waiting import wait_until
@@ -64,7 +64,7 @@ class Worker:
     """The loop of a worker process in a thread, in a scope of its own."""
 
     def __enter__(self):
-        self.table, self.bell = SlotTable(8), Bell()
+        self.table, self.bell = SlotTable(8), SelfPipe()
         self.loop = Loop(WorkerOptions(threads=4), "w1", get_broker(), self.table, self.bell)
         self.thread = threading.Thread(target=self._run)
         self.thread.start()

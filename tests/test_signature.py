@@ -13,7 +13,7 @@ import pytest
 
 from queueops.errors import BadArguments, BadDependency, NotDecodable
 from queueops.tasks.depends import Depends
-from queueops.tasks.signature import Plan
+from queueops.tasks.signature import ArgumentSpec
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User as OnlyForCheckers
@@ -58,13 +58,13 @@ def anything(first, *more, **named): ...
 )
 def test_wrong_arguments_are_refused_at_push(args, kwargs, reason):
     with pytest.raises(BadArguments) as caught:
-        Plan(mail, "mail").encode(args, kwargs)
+        ArgumentSpec(mail, "mail").encode(args, kwargs)
     assert str(caught.value) == f"mail() cannot be called with these arguments: {reason}"
     assert isinstance(caught.value, TypeError)
 
 
 def round_trip(func, *args, **kwargs):
-    plan = Plan(func, "t")
+    plan = ArgumentSpec(func, "t")
     return plan.decode(plan.encode(args, kwargs))
 
 
@@ -115,11 +115,11 @@ def test_a_value_that_an_annotation_cannot_bring_back_is_refused(value: Any):
 
     for args, kwargs in (((value,), {}), (("x",), {"at": {"x": value}})):
         with pytest.raises(BadArguments, match=r"would reach the task as something else, for nothing can be converted"):
-            Plan(func, "t").encode(args, kwargs)
+            ArgumentSpec(func, "t").encode(args, kwargs)
     with pytest.raises(
         BadArguments, match=r"at: a dict would reach .* by the annotation dict\[str, datetime.date \| str"
     ):
-        Plan(func, "t").encode_after((), {"at": {"x": value}})
+        ArgumentSpec(func, "t").encode_after((), {"at": {"x": value}})
     assert round_trip(func, "2026-01-02", at={"x": "y"}) == (["2026-01-02"], {"at": {"x": "y"}})
 
 
@@ -128,7 +128,7 @@ def test_an_enum_that_json_cannot_hold_is_refused_and_one_of_texts_is_a_text():
 
     assert round_trip(func, Word.A) == (["a"], {})
     with pytest.raises(BadArguments, match=r"either: a .*Ratio would reach the task as something else"):
-        Plan(func, "t").encode((Ratio.HALF,), {})
+        ArgumentSpec(func, "t").encode((Ratio.HALF,), {})
 
 
 def test_variable_parameters_are_converted_each():
@@ -137,9 +137,9 @@ def test_variable_parameters_are_converted_each():
     given = (1, Decimal(2), Decimal(3)), {"x": uuid.UUID(int=1)}
     assert round_trip(func, *given[0], **given[1]) == (list(given[0]), given[1])
     with pytest.raises(BadArguments, match="argument 2: Invalid decimal string"):
-        Plan(func, "t").encode((1, "x"), {})
+        ArgumentSpec(func, "t").encode((1, "x"), {})
     with pytest.raises(BadArguments, match="x: Invalid UUID"):
-        Plan(func, "t").encode((1,), {"x": "y"})
+        ArgumentSpec(func, "t").encode((1,), {"x": "y"})
 
 
 def test_a_function_without_annotations_takes_anything():
@@ -152,20 +152,20 @@ def test_positional_only_and_keyword_only_parameters_are_kept_apart():
     assert round_trip(func, 1, b=2) == ([1], {"b": 2})
     for args, kwargs in [((), {"a": 1, "b": 2}), ((1,), {}), ((1, 2), {})]:
         with pytest.raises(BadArguments):
-            Plan(func, "t").encode(args, kwargs)
+            ArgumentSpec(func, "t").encode(args, kwargs)
 
 
 def test_the_path_into_a_container_is_told():
     def func(ids: list[int], names: dict[int, str]): ...
 
     with pytest.raises(BadArguments, match=r"ids\[1\]: Expected `int`, got `str`"):
-        Plan(func, "t").encode(([1, "x"], {}), {})
+        ArgumentSpec(func, "t").encode(([1, "x"], {}), {})
     with pytest.raises(BadArguments, match=r"names \(a key\): Expected `int`, got `str`"):
-        Plan(func, "t").encode(([1], {"x": "y"}), {})
+        ArgumentSpec(func, "t").encode(([1], {"x": "y"}), {})
 
 
 def test_a_call_that_no_longer_fits_the_code_is_refused_at_run():
-    plan = Plan(mail, "mail")
+    plan = ArgumentSpec(mail, "mail")
     for data in (b'[["x"],{}]', b"[[1,2,3],{}]", b'[[1],{"gone":1}]', b"[[],{}]"):
         with pytest.raises(BadArguments):
             plan.decode(data)
@@ -178,7 +178,7 @@ def test_dependencies_are_no_arguments():
         a: int, session: str = Depends(lambda: "x"), b: int = 2, *, other: Annotated[str, Depends(lambda: "y")]
     ): ...
 
-    plan = Plan(func, "t")
+    plan = ArgumentSpec(func, "t")
     assert set(plan.dependencies) == {"session", "other"}
     assert plan.decode(plan.encode((1,), {"b": 3})) == ([1], {"b": 3})
     with pytest.raises(BadArguments, match="at most 1 positional"):
@@ -191,7 +191,7 @@ def test_a_dependency_before_variable_parameters_is_refused():
     def func(a, session=Depends(lambda: "x"), *more): ...
 
     with pytest.raises(BadDependency, match=r"it stands before \*args"):
-        Plan(func, "t")
+        ArgumentSpec(func, "t")
 
 
 def test_arguments_that_a_newer_function_no_longer_takes_are_told_as_at_a_push():
@@ -201,8 +201,8 @@ def test_arguments_that_a_newer_function_no_longer_takes_are_told_as_at_a_push()
 
     def renamed(x, y): ...
 
-    data = Plan(older, "t").encode((1, 2, 3), {})
+    data = ArgumentSpec(older, "t").encode((1, 2, 3), {})
     with pytest.raises(BadArguments, match=r"it takes at most 1 positional argument, but 3 were given\.$"):
-        Plan(newer, "t").decode(data)
+        ArgumentSpec(newer, "t").decode(data)
     with pytest.raises(BadArguments, match=r"there is no parameter 'b'"):
-        Plan(renamed, "t").decode(Plan(older, "t").encode((1,), {"b": 2, "c": 3}))
+        ArgumentSpec(renamed, "t").decode(ArgumentSpec(older, "t").encode((1,), {"b": 2, "c": 3}))

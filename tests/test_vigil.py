@@ -10,7 +10,7 @@ from itertools import pairwise
 import pytest
 
 from queueops.redis import spin_wait
-from queueops.redis.spin_wait import RARELY, Vigil
+from queueops.redis.spin_wait import RARELY, SpinWait
 from tests.tasks_for_tests import add
 
 
@@ -33,9 +33,9 @@ def line() -> Iterator[tuple[socket.socket, socket.socket]]:
         yield ours, theirs
 
 
-def looking(monkeypatch: pytest.MonkeyPatch, found_at: int = 0) -> tuple[Vigil, Looks]:
+def looking(monkeypatch: pytest.MonkeyPatch, found_at: int = 0) -> tuple[SpinWait, Looks]:
     monkeypatch.setattr(spin_wait, "_processors", lambda: 1)
-    kept, looks = Vigil(0), Looks(found_at)
+    kept, looks = SpinWait(0), Looks(found_at)
     kept._poll = looks  # type: ignore[assignment]
     return kept, looks
 
@@ -44,7 +44,7 @@ def test_it_ends_with_the_reply(line, monkeypatch):
     monkeypatch.setattr(spin_wait, "_processors", lambda: 2)
     monkeypatch.setattr(spin_wait, "AWAKE", 60.0)
     line[1].send(b"+OK\r\n")
-    kept = Vigil(line[0].fileno())
+    kept = SpinWait(line[0].fileno())
     kept.keep()
     assert line[0].recv(9) == b"+OK\r\n"
 
@@ -84,21 +84,21 @@ def test_a_reply_in_time_makes_it_look_each_time_again(monkeypatch):
 def test_with_one_processor_it_does_not_keep_the_server_from_answering(line, monkeypatch):
     monkeypatch.setattr(spin_wait, "_processors", lambda: 1)
     monkeypatch.setattr(spin_wait, "AWAKE", 60.0)
-    Vigil(line[0].fileno()).keep()
+    SpinWait(line[0].fileno()).keep()
     assert spin_wait.select.select([line[0]], [], [], 0)[0] == []
 
 
 def test_where_there_is_nothing_to_look_with_it_sleeps_at_once(line, monkeypatch):
     monkeypatch.setattr(spin_wait, "_processors", lambda: 2)
     monkeypatch.delattr(spin_wait.select, "poll")
-    Vigil(line[0].fileno()).keep()
+    SpinWait(line[0].fileno()).keep()
     assert spin_wait.select.select([line[0]], [], [], 0)[0] == []
 
 
 def test_pushes_keep_it_whatever_it_finds(namespace, monkeypatch):
     kept = []
-    keep = Vigil.keep
-    monkeypatch.setattr(Vigil, "keep", lambda self: kept.append(keep(self)))
+    keep = SpinWait.keep
+    monkeypatch.setattr(SpinWait, "keep", lambda self: kept.append(keep(self)))
     handles = [add.push(n) for n in range(5)]
     assert len({handle.id for handle in handles}) == len(kept) == 5
     assert all(handle.state == "pending" for handle in handles)

@@ -6,7 +6,7 @@ from typing import Any
 
 from queueops.errors import BadReply
 from queueops.model.contracts import Lease
-from queueops.worker.loop.progress_buffer import WorkerChannel
+from queueops.worker.loop.progress_buffer import ProgressBuffer
 
 
 def test_a_note_that_cannot_be_sent_drops_no_other() -> None:
@@ -19,7 +19,7 @@ def test_a_note_that_cannot_be_sent_drops_no_other() -> None:
             told.append(task_id)
             return "OK"
 
-    channel = WorkerChannel(Store(), lambda *_: None, lambda *_: None)  # type: ignore[arg-type]
+    channel = ProgressBuffer(Store(), lambda *_: None, lambda *_: None)  # type: ignore[arg-type]
     for name in ("a", "broken", "b"):
         channel.progress(Lease(id=name, fence=1), 1, 2)
     assert channel.send() == []

@@ -10,11 +10,11 @@ from queueops.model.contracts import Lease
 from queueops.outbox.dispatcher import Outbox
 from queueops.redis.broker import get_broker
 from queueops.redis.wire import read_token
-from queueops.worker.execution.thread_executor import Executor
-from queueops.worker.execution.time_limits import Watch
-from queueops.worker.loop.dispatcher import Desk
+from queueops.worker.execution.thread_executor import ThreadExecutor
+from queueops.worker.execution.time_limits import TimeLimits
+from queueops.worker.loop.dispatcher import Dispatcher
 from queueops.worker.loop.prefetch import Prefetch
-from queueops.worker.loop.progress_buffer import WorkerChannel
+from queueops.worker.loop.progress_buffer import ProgressBuffer
 from queueops.worker.options import WorkerOptions
 from queueops.worker.supervisor.shared_slot_table import SlotTable
 from tests import tasks_for_tests as tasks
@@ -26,14 +26,16 @@ pytestmark = pytest.mark.usefixtures("namespace")
 @pytest.fixture
 def desk():
     broker, table = get_broker(), SlotTable(2)
-    channel = WorkerChannel(broker, lambda lease, seconds: None, lambda lease, seconds: None)
+    channel = ProgressBuffer(broker, lambda lease, seconds: None, lambda lease, seconds: None)
     prefetch = Prefetch(1, 0)
-    executor = Executor(1, table, channel, lambda: None, lambda: None)
-    watch, outbox = Watch(executor, prefetch), Outbox(broker, lambda pool: None)
-    desk = Desk(WorkerOptions(threads=1), "w1", broker, executor, watch, prefetch, channel, outbox, lambda ended: None)
+    executor = ThreadExecutor(1, table, channel, lambda: None, lambda: None)
+    watch, outbox = TimeLimits(executor, prefetch), Outbox(broker, lambda pool: None)
+    desk = Dispatcher(
+        WorkerOptions(threads=1), "w1", broker, executor, watch, prefetch, channel, outbox, lambda _: None
+    )
     yield desk
     outbox.close(60)
-    desk.stations[0].courier.close()
+    desk.stations[0].transport.close()
     assert executor.close(60)
     table.close()
 
@@ -43,7 +45,7 @@ def test_only_a_process_without_siblings_sends_before_the_last_answer_has_come(d
     desk._options = WorkerOptions(threads=1, processes=processes)
     desk.exchange(time.monotonic())
     (station,) = desk.stations
-    assert len(station.courier.under_way) == under_way
+    assert len(station.transport.under_way) == under_way
     desk.closed = True
     desk.exchange(time.monotonic())
 

@@ -8,9 +8,9 @@ import pytest
 
 from queueops.errors import BrokerUnavailable
 from queueops.worker import heartbeat
-from queueops.worker.execution.thread_executor import Executor
+from queueops.worker.execution.thread_executor import ThreadExecutor
 from queueops.worker.heartbeat import Heartbeat
-from queueops.worker.loop.progress_buffer import WorkerChannel
+from queueops.worker.loop.progress_buffer import ProgressBuffer
 from queueops.worker.options import WorkerOptions
 from queueops.worker.supervisor.shared_slot_table import SlotTable
 
@@ -36,8 +36,8 @@ def store() -> Store:
 @pytest.fixture
 def beat(store: Store):
     table = SlotTable(2)
-    channel = WorkerChannel(store, lambda lease, seconds: None, lambda lease, seconds: None)
-    executor = Executor(1, table, channel, lambda: None, lambda: None)
+    channel = ProgressBuffer(store, lambda lease, seconds: None, lambda lease, seconds: None)
+    executor = ThreadExecutor(1, table, channel, lambda: None, lambda: None)
     heart = Heartbeat(WorkerOptions(threads=1), executor)
 
     def send(*pools: str, state: str = "live", done: int = 0) -> list[tuple[str, Any]]:

@@ -10,7 +10,7 @@ from unittest import mock
 
 import pytest
 
-from queueops.worker.supervisor.child_handle import Process
+from queueops.worker.supervisor.child_handle import ChildProcess
 from queueops.worker.supervisor.liveness import KILL_AFTER, LATE_AFTER, Liveness
 from queueops.worker.supervisor.os_signals import PING
 from queueops.worker.supervisor.shared_slot_table import Condition, SlotTable
@@ -33,11 +33,11 @@ class Watched:
     def __init__(self, lease: float) -> None:
         self.signs: list[float] = []
         self.table = SlotTable(1)
-        self.process = Process(number=0, worker="w1", table=self.table, pid=sleeper())
+        self.process = ChildProcess(number=0, worker="w1", table=self.table, pid=sleeper())
         self.liveness = Liveness(lease, HUNG_AFTER, self._keep)
         self.liveness.begin_again(0.0)
 
-    def _keep(self, process: Process, sign: float) -> int:
+    def _keep(self, process: ChildProcess, sign: float) -> int:
         self.signs.append(sign)
         return sleeper()
 
@@ -143,7 +143,7 @@ def test_what_was_silent_while_the_supervisor_was_stopped_is_not_silent(watched:
 
 def test_a_process_that_is_late_is_pinged_and_one_that_is_not_is_left_alone(watched: Watched) -> None:
     watched.table.expect(NOW)
-    with mock.patch.object(Process, "signal") as sent:
+    with mock.patch.object(ChildProcess, "signal") as sent:
         watched.looks(LATE_AFTER - 0.01)
         sent.assert_not_called()
         watched.looks(LATE_AFTER)

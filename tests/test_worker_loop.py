@@ -16,7 +16,7 @@ from queueops.worker import heartbeat
 from queueops.worker.execution.time_limits import PRECISION
 from queueops.worker.loop.child_main import work_in_the_background
 from queueops.worker.loop.main_loop import Loop
-from queueops.worker.loop.self_pipe import Bell
+from queueops.worker.loop.self_pipe import SelfPipe
 from queueops.worker.options import WorkerOptions
 from queueops.worker.supervisor.shared_slot_table import Condition, SlotTable
 from tests.waiting import wait_until
@@ -30,7 +30,7 @@ class Running:
     now: Running
 
     def __init__(self, pools: tuple[str, ...] = ("default",), threads: int = 2) -> None:
-        self.table, self.bell = SlotTable(2 * threads), Bell()
+        self.table, self.bell = SlotTable(2 * threads), SelfPipe()
         self.loop = Loop(WorkerOptions(pools=pools, threads=threads), "w1", get_broker(), self.table, self.bell)
         self.error: BaseException | None = None
         self.thread = threading.Thread(target=self._run)
@@ -205,7 +205,7 @@ def test_an_error_in_a_turn_that_a_tasks_thread_makes_ends_the_process_as_one_of
 
 
 def test_a_process_gives_a_sign_of_life_before_its_first_turn_which_may_begin_what_holds_the_interpreter():
-    table, bell, signs = SlotTable(2), Bell(), []
+    table, bell, signs = SlotTable(2), SelfPipe(), []
     loop = Loop(WorkerOptions(threads=1), "w1", get_broker(), table, bell)
 
     def turn(now: float) -> None:

@@ -12,7 +12,7 @@ import pytest
 from queueops import task
 from queueops.redis.broker import get_broker
 from queueops.tasks.context import current
-from queueops.worker.loop.idle_listener import Outpost
+from queueops.worker.loop.idle_listener import IdleListener
 from tests.rig import Rig
 from tests.test_worker_loop import Running
 from tests.waiting import wait_until
@@ -37,18 +37,18 @@ class Watched(Running):
     def __init__(self) -> None:
         super().__init__(threads=1)
         self.heard: list[int] = []
-        heed = self.loop._outpost.heed
+        heed = self.loop._idle_listener.heed
 
         def noted(news: Any) -> None:
             self.heard.append(threading.get_ident())
             heed(news)
 
-        self.loop._outpost.heed = noted
+        self.loop._idle_listener.heed = noted
 
     def wait_for_the_watch(self) -> None:
         """Until its one thread is at the outpost; it goes there when it has run something."""
         executor = self.loop._executor
-        wait_until(lambda: executor._outpost is not None and not executor._posted)
+        wait_until(lambda: executor._idle_listener is not None and not executor._posted)
 
 
 @pytest.fixture
@@ -107,7 +107,7 @@ def test_an_error_there_ends_the_process_as_one_of_the_loop_does(watched, monkey
     def break_down(*given: object) -> None:
         raise RuntimeError("a turn failed")
 
-    monkeypatch.setattr(watched.loop._desk, "take", break_down)
+    monkeypatch.setattr(watched.loop._dispatcher, "take", break_down)
     handle = who.push()
     watched.thread.join(60)
     assert str(watched.error) == "a turn failed"
@@ -144,7 +144,7 @@ class Unhurried(queue.SimpleQueue):
 
 
 @pytest.fixture
-def unhurried(make_rig) -> Iterator[tuple[Rig, Unhurried, Outpost]]:
+def unhurried(make_rig) -> Iterator[tuple[Rig, Unhurried, IdleListener]]:
     """Two threads that rest."""
     rig: Rig = make_rig(2)
     rig.executor._queue = taken = Unhurried()
@@ -154,7 +154,7 @@ def unhurried(make_rig) -> Iterator[tuple[Rig, Unhurried, Outpost]]:
     begin.set()
     rig.ends(2)
     wait_until(lambda: rig.executor._resting() == 2)
-    outpost = Outpost(None, lambda news: [call() for call in news] and None)  # type: ignore[arg-type]
+    outpost = IdleListener(None, lambda news: [call() for call in news] and None)  # type: ignore[arg-type]
     yield rig, taken, outpost
     taken.noticed.set()
     rig.executor.close(60)
@@ -171,7 +171,7 @@ def test_it_is_called_back_though_another_thread_does_not_know_yet_that_it_has_s
     rig.submit(first)
     wait_until(taken.empty)
     rig.submit(second)
-    wait_until(lambda: rig.executor._outpost is None)
+    wait_until(lambda: rig.executor._idle_listener is None)
     taken.noticed.set()
     assert len(rig.ends(4)) == 4
 
@@ -189,7 +189,7 @@ def test_nobody_is_sent_who_does_not_know_yet_that_it_has_something_to_do(unhurr
 
 def test_what_was_not_started_is_taken_back_without_whoever_is_to_watch(make_rig):
     rig: Rig = make_rig(1)
-    begin, outpost = threading.Event(), Outpost(None, lambda news: None)  # type: ignore[arg-type]
+    begin, outpost = threading.Event(), IdleListener(None, lambda news: None)  # type: ignore[arg-type]
     leases = rig.submit(rig.task(lambda context: begin.wait(20)), 3)
     wait_until(lambda: rig.executor.queued() == 2)
     rig.executor.post(outpost)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 
-from queueops.worker.loop.self_pipe import Bell
+from queueops.worker.loop.self_pipe import SelfPipe
 from queueops.worker.supervisor.child_handle import fork
 from queueops.worker.supervisor.os_signals import CaughtSignals, release_signals
 
@@ -15,7 +15,7 @@ def test_a_signal_that_comes_before_the_handlers_waits_for_them() -> None:
 
     def main() -> int:
         os.read(reader, 1)
-        signals = CaughtSignals(Bell(), signal.SIGTERM)
+        signals = CaughtSignals(SelfPipe(), signal.SIGTERM)
         release_signals()
         return 10 + signals.count(signal.SIGTERM)
 

@@ -9,7 +9,7 @@ import pytest
 from queueops.model.contracts import Lease, Outcome, Settlement
 from queueops.redis.broker import get_broker
 from queueops.redis.wire import read_token
-from queueops.worker.loop.pool_client import Station
+from queueops.worker.loop.pool_client import PoolClient
 from tests import tasks_for_tests as tasks
 from tests.waiting import wait_until
 
@@ -18,9 +18,9 @@ pytestmark = pytest.mark.usefixtures("namespace")
 
 @pytest.fixture
 def station():
-    station = Station("default", "w1", get_broker(), 1000.0, lambda lease: -1)
+    station = PoolClient("default", "w1", get_broker(), 1000.0, lambda lease: -1)
     yield station
-    station.courier.close()
+    station.transport.close()
 
 
 def send(station, want=0):
@@ -58,7 +58,7 @@ def shorten(handle):
 
 def test_leases_are_renewed_at_a_third_of_their_time_each_time():
     begun = time.monotonic()
-    station = Station("default", "w1", get_broker(), 90.0, lambda lease: -1)
+    station = PoolClient("default", "w1", get_broker(), 90.0, lambda lease: -1)
     handle = tasks.add.push(1)
     send(station, want=1)
     (lease,) = station.receive().leases
@@ -75,7 +75,7 @@ def test_leases_are_renewed_at_a_third_of_their_time_each_time():
         assert station.held[lease.id].until == now + 90
         now += 30
         assert station.due_at(0) == now
-    station.courier.close()
+    station.transport.close()
 
 
 def test_what_is_under_way_when_the_supervisor_took_over_is_given_back(station):
@@ -146,7 +146,7 @@ def test_what_was_handed_over_a_moment_ago_is_begun_and_what_is_older_is_not(sta
 
 def test_what_was_handed_over_before_all_that_is_unknown_was_given_back_is_not_begun(station):
     found = handed(station)
-    station.courier.failures = 1
+    station.transport.failures = 1
     assert not station.trusts(found, time.monotonic())
     assert station.send(time.monotonic(), 0, idle=False)
     station.receive()

@@ -2,15 +2,15 @@ from __future__ import annotations
 
 from queueops.model.contracts import Lease, Outcome, Settlement
 from queueops.model.histogram import bucket
-from queueops.worker.loop.metrics_buffer import Tally
+from queueops.worker.loop.metrics_buffer import MetricsBuffer
 
 
-def count(tally: Tally, name: str, outcome: Outcome, run_ms: float = 5.0) -> None:
+def count(tally: MetricsBuffer, name: str, outcome: Outcome, run_ms: float = 5.0) -> None:
     tally.add(Lease(id="x", fence=1, name=name, wait_ms=2), Settlement("x", 1, outcome), run_ms)
 
 
 def test_ends_and_latencies_are_counted_by_name() -> None:
-    tally = Tally()
+    tally = MetricsBuffer()
     for outcome in (Outcome.SUCCESS, Outcome.SUCCESS, Outcome.ERROR, Outcome.RELEASE):
         count(tally, "a", outcome)
     count(tally, "b", Outcome.TIMEOUT, run_ms=100.0)
@@ -27,7 +27,7 @@ def test_ends_and_latencies_are_counted_by_name() -> None:
 
 
 def test_what_chunks_wait_is_no_wait_of_a_task() -> None:
-    tally = Tally()
+    tally = MetricsBuffer()
     tally.add(
         Lease(id="m#0", fence=1, name="a", kind="chunk", wait_ms=9000), Settlement("m#0", 1, Outcome.SUCCESS), 5.0
     )
@@ -35,7 +35,7 @@ def test_what_chunks_wait_is_no_wait_of_a_task() -> None:
 
 
 def test_counts_are_sent_at_most_once_a_second() -> None:
-    tally = Tally()
+    tally = MetricsBuffer()
     count(tally, "a", Outcome.SUCCESS)
     assert tally.due(now=10.0)
     count(tally, "a", Outcome.SUCCESS)
@@ -45,7 +45,7 @@ def test_counts_are_sent_at_most_once_a_second() -> None:
 
 
 def test_counts_that_could_not_be_sent_are_not_lost() -> None:
-    tally = Tally()
+    tally = MetricsBuffer()
     count(tally, "a", Outcome.SUCCESS)
     tally.give_back(tally.due(now=10.0))
     count(tally, "a", Outcome.SUCCESS)

@@ -36,7 +36,7 @@ LOOKED_AFTER = 120.0
 logger = logging.getLogger("queueops.outbox")
 
 
-class Line:
+class PoolQueue:
     """What is to be said to one pool: how its own commands went, and those for its tasks."""
 
     def __init__(self, pool: str) -> None:
@@ -97,7 +97,7 @@ class Outbox:
         self._arrived = arrived
         self._signal = signal
         self._lock = threading.Condition()
-        self._lines: dict[str, Line] = {}
+        self._lines: dict[str, PoolQueue] = {}
         self._threads: ThreadPoolExecutor | None = None
         self._taken = 0
         self._put_off: dict[str, float] = {}
@@ -158,11 +158,11 @@ class Outbox:
         if threads is not None:
             threads.shutdown(wait=False, cancel_futures=True)
 
-    def _line(self, pool: str) -> Line:
+    def _line(self, pool: str) -> PoolQueue:
         """The line of a pool, which has something to do now."""
         line = self._lines.get(pool)
         if line is None:
-            line = self._lines[pool] = Line(pool)
+            line = self._lines[pool] = PoolQueue(pool)
         self._lock.notify_all()
         if not line.busy and not self._closed:
             line.busy = True
@@ -172,7 +172,7 @@ class Outbox:
             self._threads.submit(self._run, line)
         return line
 
-    def _run(self, line: Line) -> None:
+    def _run(self, line: PoolQueue) -> None:
         try:
             while self._step(line):
                 pass
@@ -181,7 +181,7 @@ class Outbox:
             with self._lock:
                 line.busy = False
 
-    def _step(self, line: Line) -> bool:
+    def _step(self, line: PoolQueue) -> bool:
         """One call; False when there was nothing to say."""
         with self._lock:
             rest = line.look_at - time.monotonic()
@@ -211,14 +211,14 @@ class Outbox:
             line.look_at = time.monotonic() + (REST if useless > len(told) / 2 else 0.0)
         return True
 
-    def _post(self, line: Line, told: list[Told], apply: list[Command], room: int) -> Posted:
+    def _post(self, line: PoolQueue, told: list[Told], apply: list[Command], room: int) -> Posted:
         line.called_at, line.called_with = time.monotonic(), len(apply)
         try:
             return self._broker.post(line.pool, told=told, apply=apply, take=room)
         finally:
             line.called_at = math.inf
 
-    def _failed(self, line: Line, apply: list[Command], error: Exception) -> None:
+    def _failed(self, line: PoolQueue, apply: list[Command], error: Exception) -> None:
         unreachable = isinstance(error, (BrokerUnavailable, StoreFull))
         logger.log(logging.DEBUG if unreachable else logging.ERROR, "Pool %s took no commands: %s", line.pool, error)
         with self._lock:

@@ -36,7 +36,7 @@ ONCE = conf.BrokerRetry(attempts=1)
 T = TypeVar("T")
 
 
-class Link:
+class StoreClient:
     """All pools of one namespace on one server or cluster. Safe for threads; after a fork a new one is made."""
 
     def __init__(self, settings: conf.Settings) -> None:

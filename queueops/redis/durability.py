@@ -11,7 +11,7 @@ from redis.exceptions import ResponseError
 
 from queueops.errors import NotDurable
 from queueops.errors.refusals import DurabilityUnsupported
-from queueops.redis.base import Link
+from queueops.redis.base import StoreClient
 from queueops.redis.connections import own_connection
 from queueops.redis.replies import is_later, said
 
@@ -23,7 +23,7 @@ WANTED = "the append-only file"
 class Confirmation:
     """Of one pool. Made before the push: raises DurabilityUnsupported where the server cannot confirm anything."""
 
-    def __init__(self, link: Link, pool: str) -> None:
+    def __init__(self, link: StoreClient, pool: str) -> None:
         self._link = link
         self._pool = pool
         self._line: Any = link._repeat(self._connect, pool)
@@ -62,7 +62,7 @@ class Confirmation:
 
 
 @contextmanager
-def confirmed(link: Link, pools: Iterable[str]) -> Iterator[None]:
+def confirmed(link: StoreClient, pools: Iterable[str]) -> Iterator[None]:
     """Around a push to these pools: nothing is written where a server cannot confirm, and all is on disk at the end.
 
     Raises DurabilityUnsupported before the push, and NotDurable after it.

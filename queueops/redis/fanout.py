@@ -15,7 +15,7 @@ from queueops.errors import BrokerUnavailable
 from queueops.errors.refusals import StoreRefuses
 
 if TYPE_CHECKING:
-    from queueops.redis.base import Link
+    from queueops.redis.base import StoreClient
 
 COPIES_WITHIN_S = 0.2
 """Seconds that other copies may take after the first one has answered."""
@@ -49,7 +49,7 @@ class Silence:
 class FanOut:
     """Asks the servers of one store."""
 
-    def __init__(self, link: Link) -> None:
+    def __init__(self, link: StoreClient) -> None:
         self._link = link
         self._silence = Silence()
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from queueops.errors.leases import LeaseLost
 from queueops.model.contracts import LeaseRef
-from queueops.redis.base import Link
+from queueops.redis.base import StoreClient
 from queueops.redis.pushwire import Argument
 
 STALE = b"STALE"
@@ -19,7 +19,7 @@ TRIES = 3
 """How often a push to another pool is made: it may come too late for one lease, and in time after a renewal."""
 
 
-class Fencing(Link):
+class Fencing(StoreClient):
     """Calls of scripts that create tasks, under the lease of a running task."""
 
     def _create(self, script: str, pool: str, arguments: Sequence[Argument], under: LeaseRef | None) -> Any:

@@ -11,7 +11,7 @@ from redis.exceptions import RedisError
 
 from queueops.model.contracts import Push, Pushed
 from queueops.redis import pushwire
-from queueops.redis.base import BATCH, Link
+from queueops.redis.base import BATCH, StoreClient
 from queueops.redis.connections import own_connection
 from queueops.redis.durability import Confirmation
 from queueops.redis.scriptline import ScriptLine
@@ -24,7 +24,7 @@ class RedisPushes:
 
     def __init__(
         self,
-        link: Link,
+        link: StoreClient,
         pool: str,
         push: Callable[[Sequence[Push]], list[Pushed]],
         read: Callable[[Sequence[Push], Sequence[int]], list[Pushed]],

@@ -17,7 +17,7 @@ from queueops.redis.keys import pools
 from queueops.redis.wrong_types import WRONGTYPE
 
 if TYPE_CHECKING:
-    from queueops.redis.base import Link
+    from queueops.redis.base import StoreClient
 
 COPIES = 3
 ANNOUNCED_S = 60.0
@@ -34,7 +34,7 @@ class Registry:
     A list of another type counts as empty: the pools of the settings, and those that this process knows, are left.
     """
 
-    def __init__(self, link: Link) -> None:
+    def __init__(self, link: StoreClient) -> None:
         self._link = link
         self._announced: dict[str, float] = {}  # until when
         self._known: set[bytes] = set()

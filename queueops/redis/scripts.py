@@ -22,7 +22,7 @@ from queueops.model import states
 from queueops.redis import deadlines, lua_linker
 from queueops.redis.connections import own_connection, read_reply, socket_of
 from queueops.redis.servers import Cluster, OneServer
-from queueops.redis.spin_wait import Vigil
+from queueops.redis.spin_wait import SpinWait
 
 _INCLUDE = re.compile(r"^--@include (\w+)$", re.MULTILINE)
 _COMMENT = re.compile(r"^\s*--(?!@).*\n", re.MULTILINE)
@@ -152,7 +152,7 @@ class Line(NamedTuple):
     """A connection of one thread to one server."""
 
     connection: Any
-    vigil: Vigil
+    vigil: SpinWait
 
 
 class Scripts:
@@ -231,5 +231,5 @@ class Scripts:
             probe.disconnect()
         connection = own_connection(client)
         connection.connect()
-        line = self._lines[server] = Line(connection, Vigil(socket_of(connection).fileno()))
+        line = self._lines[server] = Line(connection, SpinWait(socket_of(connection).fileno()))
         return line

@@ -17,7 +17,7 @@ RARELY = 64
 """How many replies in a row are slept for, at most, before one is looked for again."""
 
 
-class Vigil:
+class SpinWait:
     """For one connection at a time, in one thread."""
 
     __slots__ = ("_missed", "_poll", "_resting")

@@ -24,7 +24,7 @@ def batches(items: Iterable[Item], size: int = BATCH) -> Iterator[list[Item]]:
         yield batch
 
 
-class Flights:
+class PipelinedPush:
     """Pushes batch after batch: the next batch is made while the store works on the last one."""
 
     def __init__(self, pool: str, durable: bool, under: LeaseRef | None = None) -> None:
@@ -32,7 +32,7 @@ class Flights:
         self._flying: deque[list[Push]] = deque()
         self._unknown = 0
 
-    def __enter__(self) -> Flights:
+    def __enter__(self) -> PipelinedPush:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -14,7 +14,7 @@ from queueops.results.types import ResultType
 from queueops.tasks.context import Context
 from queueops.tasks.depends import aenter_all, enter_all
 from queueops.tasks.hooks import Middleware
-from queueops.tasks.signature import Plan
+from queueops.tasks.signature import ArgumentSpec
 
 
 class FunctionHandler:
@@ -33,9 +33,9 @@ class FunctionHandler:
         self.task: Any = self
 
     @cached_property
-    def plan(self) -> Plan:
+    def plan(self) -> ArgumentSpec:
         """What the function takes; made when it is first needed."""
-        plan = Plan(self.func, self.name)
+        plan = ArgumentSpec(self.func, self.name)
         for depends in plan.dependencies.values():
             if depends.needs_loop() and not self.is_async:
                 reason = 'it is async, and only an "async def" task can wait for it.'

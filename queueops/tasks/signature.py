@@ -31,7 +31,7 @@ _PATH = re.compile(r" - at (?:`(?P<part>\w+)` in )?`\$\[0\]\[(?P<number>\d+)\](?
 _BROKEN = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
 
-class Plan:
+class ArgumentSpec:
     """How the arguments of one function are checked, encoded, decoded and converted."""
 
     __slots__ = (

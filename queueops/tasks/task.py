@@ -20,7 +20,7 @@ from queueops.model.schedule import Schedule
 from queueops.redis import broker as brokers
 from queueops.results.handle import TaskHandle
 from queueops.tasks import discovery, transactions
-from queueops.tasks.bulk_push import Flights, batches, call_of
+from queueops.tasks.bulk_push import PipelinedPush, batches, call_of
 from queueops.tasks.celery_names import TASK_METHODS, missing_attribute
 from queueops.tasks.handlers import FunctionHandler
 from queueops.tasks.options import Options, PushOptions
@@ -107,7 +107,7 @@ class Task(Generic[Params, Returned, Result]):
             return self._send_many_after(databases, calls)
         handles: list[TaskHandle[Result]] = []
         made = 0
-        with Flights(self.options.pool, self.options.durable, self.options.under) as flights:
+        with PipelinedPush(self.options.pool, self.options.durable, self.options.under) as flights:
             try:
                 for batch in batches(calls):
                     landed = flights.send(self._made_batch(batch, made + 1))
@@ -238,7 +238,7 @@ class Task(Generic[Params, Returned, Result]):
         return [TaskHandle(push.id, push.pool) for push in pushes]
 
     def _send_many(self, pushes: Sequence[Push]) -> None:
-        with Flights(self.options.pool, self.options.durable, self.options.under) as flights:
+        with PipelinedPush(self.options.pool, self.options.durable, self.options.under) as flights:
             for batch in batches(pushes):
                 for push, pushed in flights.send(batch):
                     self._handle(push, pushed)

@@ -11,7 +11,7 @@ from typing import Any
 from queueops.errors import BadOption
 from queueops.model.ids import check_id
 from queueops.tasks.depends import Depends
-from queueops.tasks.signature import Plan
+from queueops.tasks.signature import ArgumentSpec
 
 Unique = str | Callable[..., str | None]
 _EXAMPLE = '"mail:{user_id}"'
@@ -40,7 +40,7 @@ class UniqueId:
             self._unique if isinstance(self._unique, str) else getattr(self._unique, "__qualname__", repr(self._unique))
         )
 
-    def of(self, plan: Plan, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str | None:
+    def of(self, plan: ArgumentSpec, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str | None:
         """The id of a call; None when the function of it gives None. Raises BadId and BadOption."""
         given = plan.bind(args, kwargs).arguments
         if isinstance(self._unique, str):

@@ -10,7 +10,7 @@ from queueops.model import endings
 from queueops.model.contracts import Command, Exchange, Lease, Settlement, Told
 from queueops.redis.broker import RedisBroker, get_broker
 from queueops.testing.execution import run
-from queueops.worker.loop.progress_buffer import WorkerChannel
+from queueops.worker.loop.progress_buffer import ProgressBuffer
 from queueops.worker.options import worker_id
 
 AT_MOST = 10_000
@@ -28,7 +28,7 @@ def run_worker(until_idle: bool = True, *, pools: Iterable[str] | None = None, a
     broker = get_broker()
     names = list(broker.pools() if pools is None else pools)
     worker = worker_id(0)
-    channel = WorkerChannel(broker, lambda lease, seconds: None, lambda lease, seconds: None)
+    channel = ProgressBuffer(broker, lambda lease, seconds: None, lambda lease, seconds: None)
     for pool in names:
         broker.declare_lanes(pool)
     starts = 0
@@ -43,7 +43,7 @@ def run_worker(until_idle: bool = True, *, pools: Iterable[str] | None = None, a
     return starts
 
 
-def _one(broker: RedisBroker, pool: str, worker: str, channel: WorkerChannel) -> Exchange | None:
+def _one(broker: RedisBroker, pool: str, worker: str, channel: ProgressBuffer) -> Exchange | None:
     """Run one task of a pool, and bring its commands; None when there is nothing of either."""
     reply = broker.exchange(pool, worker, want=1, take=MOST_COMMANDS)
     endings.tell(reply.ended)
@@ -53,7 +53,7 @@ def _one(broker: RedisBroker, pool: str, worker: str, channel: WorkerChannel) ->
     return reply if reply.leases or reply.commands else None
 
 
-def _settle(broker: RedisBroker, lease: Lease, worker: str, settlement: Settlement, channel: WorkerChannel) -> None:
+def _settle(broker: RedisBroker, lease: Lease, worker: str, settlement: Settlement, channel: ProgressBuffer) -> None:
     channel.send()
     reply = broker.exchange(lease.pool, worker, settle=[settlement], take=MOST_COMMANDS)
     endings.tell(reply.ended)

@@ -13,7 +13,7 @@ AGAIN_AFTER_S = 600.0
 logger = logging.getLogger("queueops.watchdog")
 
 
-class Complaints:
+class LogOnce:
     """By pool and subject: what was said of it, and when."""
 
     def __init__(self) -> None:

@@ -11,7 +11,7 @@ import time
 
 from queueops.redis.broker import RedisBroker
 from queueops.redis.broker.fsck import KEY
-from queueops.watchdog.log_once import Complaints
+from queueops.watchdog.log_once import LogOnce
 
 NAMES_A_ROUND, STEPS_A_ROUND = 300, 10
 """Names of tasks and chunks that one round looks at in a pool, and steps that it takes at most."""
@@ -26,7 +26,7 @@ logger = logging.getLogger("queueops.watchdog")
 class Patrol:
     """Where the walk through each pool stands."""
 
-    def __init__(self, broker: RedisBroker, complaints: Complaints, rest_s: float = REST_S) -> None:
+    def __init__(self, broker: RedisBroker, complaints: LogOnce, rest_s: float = REST_S) -> None:
         self._broker = broker
         self._complaints = complaints
         self._rest_s = rest_s

@@ -20,7 +20,7 @@ from queueops.outbox.dispatcher import Outbox
 from queueops.redis.base import BATCH
 from queueops.redis.broker import RedisBroker
 from queueops.redis.facts import text
-from queueops.watchdog.log_once import Complaints
+from queueops.watchdog.log_once import LogOnce
 from queueops.watchdog.losses import Losses
 from queueops.watchdog.patrol import Patrol
 from queueops.watchdog.schedule_firing import Declared, Timekeeper
@@ -72,7 +72,7 @@ class Watchdog:
         self._failures = 0
         self._declared = False
         self._outbox = Outbox(broker)
-        self._complaints = Complaints()
+        self._complaints = LogOnce()
         self._patrol = Patrol(broker, self._complaints)
         self._losses = losses or Losses(broker)
         self._timekeeper = Timekeeper(broker, declared, origin)

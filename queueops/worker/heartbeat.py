@@ -19,7 +19,7 @@ import msgspec
 from queueops.errors import BrokenPool, QueueOpsError
 from queueops.model.contracts import Broker
 from queueops.tasks import registry
-from queueops.worker.execution.thread_executor import Executor
+from queueops.worker.execution.thread_executor import ThreadExecutor
 from queueops.worker.options import WorkerOptions
 
 EVERY = 5.0
@@ -41,7 +41,7 @@ def _at_once(pool: str, call: Callable[[], bool]) -> bool:
 class Heartbeat:
     """Tells every pool of a process that it is alive; what never changes is made once."""
 
-    def __init__(self, options: WorkerOptions, executor: Executor) -> None:
+    def __init__(self, options: WorkerOptions, executor: ThreadExecutor) -> None:
         self.due_at = 0.0
         self._told: object = None
         self._told_at = 0.0

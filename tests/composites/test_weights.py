@@ -15,7 +15,7 @@ from queueops.model.contracts import Lease, Node, Outcome
 from queueops.model.weights import shown, weights_below
 from queueops.redis import broker as brokers
 from queueops.testing import eager, run_worker
-from queueops.worker.loop.progress_buffer import WorkerChannel
+from queueops.worker.loop.progress_buffer import ProgressBuffer
 from tests.composites.pools import Pools
 from tests.composites.test_pools import anywhere, of_any_shape
 from tests.composites.trees import Tree, chain_of, group_of, plant
@@ -219,7 +219,7 @@ def test_many_steps_in_a_short_time_are_one_call_of_the_store_and_a_plain_task_a
             calls.append(("advance", *args))
             return "OK"
 
-    channel = WorkerChannel(Store(), lambda *_: None, lambda *_: None)  # type: ignore[arg-type]
+    channel = ProgressBuffer(Store(), lambda *_: None, lambda *_: None)  # type: ignore[arg-type]
     plain, part = Lease(id="p", fence=1), Lease(id="c", fence=2, parent_id="g")
     chunk = Lease(id="m#1", fence=3, parent_id="m", kind="chunk")
     for done in range(1000):

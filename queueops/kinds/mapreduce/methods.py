@@ -10,7 +10,7 @@ from typing import Any
 
 from queueops.errors import BadDependency
 from queueops.tasks.depends import Dependencies, aenter_all, enter_all
-from queueops.tasks.signature import Plan
+from queueops.tasks.signature import ArgumentSpec
 
 
 class Stages:
@@ -94,4 +94,4 @@ class Stages:
         return self._needs("reduce")
 
     def _needs(self, method: str) -> Dependencies:
-        return Plan(getattr(self._cls(), method), f"{self._name}.{method}").dependencies
+        return ArgumentSpec(getattr(self._cls(), method), f"{self._name}.{method}").dependencies

@@ -9,7 +9,7 @@ import redis
 from queueops.model import endings
 from queueops.model.contracts import ChunkAnswer, Row
 from queueops.model.ids import new_id
-from queueops.redis.base import Link
+from queueops.redis.base import StoreClient
 
 STEPS = 150
 """Calls that one action makes at most, each for up to 200 chunks. The next action or the agenda does the rest."""
@@ -24,7 +24,7 @@ ROOM, CHANGED, PIECE = 100, 4, 1024
 with each KiB of its data. So much takes one to five milliseconds."""
 
 
-class Mending(Link):
+class Mending(StoreClient):
     """Compare and set: what is no longer in a state that allows the verb is left alone."""
 
     def mend_chunks(

@@ -12,7 +12,7 @@ import redis
 from queueops.errors import ChunksLost, StaleLease
 from queueops.model.contracts import ChunkRow
 from queueops.model.states import ChunkState
-from queueops.redis.base import BATCH, Link
+from queueops.redis.base import BATCH, StoreClient
 from queueops.redis.wrong_types import replies
 
 PAGE, PAGE_BYTES = 250, 256 * 1024
@@ -29,7 +29,7 @@ def digest(data: Sequence[bytes]) -> str:
     return found.hexdigest()
 
 
-class Chunking(Link):
+class Chunking(StoreClient):
     """What a map, a reduce and a status ask of chunks."""
 
     def split(self, pool: str, task_id: str, fence: int, first: int, data: Sequence[bytes]) -> None:

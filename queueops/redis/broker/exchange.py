@@ -10,7 +10,7 @@ from redis.exceptions import ResponseError
 from queueops.model import endings, states
 from queueops.model.contracts import Exchange, Extend, Settlement
 from queueops.redis import wire
-from queueops.redis.base import FORGET_WORKER_MS, Link
+from queueops.redis.base import FORGET_WORKER_MS, StoreClient
 from queueops.redis.connections import own_connection
 from queueops.redis.scriptline import ScriptLine
 from queueops.redis.wakeup import RedisWaker
@@ -22,7 +22,7 @@ T = TypeVar("T")
 class RedisExchanges:
     """A worker's round trips with one pool. Raises BrokerUnavailable or StoreFull; after that it must be closed."""
 
-    def __init__(self, link: Link, pool: str, worker: str, connect: Callable[[], Any]) -> None:
+    def __init__(self, link: StoreClient, pool: str, worker: str, connect: Callable[[], Any]) -> None:
         self._link = link
         self._pool = pool
         self._worker = worker
@@ -61,7 +61,7 @@ class RedisExchanges:
             raise self._link.explained(self._pool, error) from error
 
 
-class Working(Link):
+class Working(StoreClient):
     """What workers and their supervisors call. It executes nothing."""
 
     def exchange(

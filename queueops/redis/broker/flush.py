@@ -8,7 +8,7 @@ from typing import Any
 
 import redis
 
-from queueops.redis.base import Link
+from queueops.redis.base import StoreClient
 from queueops.redis.keys import flushed
 
 KNOWN_S = 600
@@ -17,7 +17,7 @@ STEP = 1_000
 """About so many keys are looked at in one call; workers and producers go on in between."""
 
 
-class Flushing(Link):
+class Flushing(StoreClient):
     """What deletes all that a pool holds. The name of the pool stays in the list of pools."""
 
     def flush_pool(self, pool: str) -> Iterator[int]:

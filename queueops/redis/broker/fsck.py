@@ -12,7 +12,7 @@ from redis.exceptions import ResponseError
 from queueops.conf import Settings
 from queueops.model.records import FIELDS, WHOLE
 from queueops.model.states import State
-from queueops.redis.base import Link
+from queueops.redis.base import StoreClient
 from queueops.redis.facts import text
 from queueops.redis.keys import KINDS, kind_of
 from queueops.redis.wrong_types import WRONGTYPE, replies
@@ -63,7 +63,7 @@ class Places:
         return f"{self.names[number]} 0" if number < len(self.names) else ""
 
 
-class Checking(Link):
+class Checking(StoreClient):
     """Steps of a check. Workers may go on meanwhile: a task is looked at, and put right, in one call."""
 
     def __init__(self, settings: Settings) -> None:

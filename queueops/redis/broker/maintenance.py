@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from queueops.errors.refusals import StoreRefuses
 from queueops.model import endings
 from queueops.model.contracts import TickReport
-from queueops.redis.base import BATCH, FORGET_WORKER_MS, LONGEST_SLEEP_MS, Link
+from queueops.redis.base import BATCH, FORGET_WORKER_MS, LONGEST_SLEEP_MS, StoreClient
 from queueops.redis.facts import text
 from queueops.redis.wrong_types import replies
 
@@ -33,7 +33,7 @@ class Replication(NamedTuple):
         return self.stream != before.stream and self.taken_over == before.stream
 
 
-class Watching(Link):
+class Watching(StoreClient):
     """Ticks, samples and snapshots."""
 
     def tick(self, pool: str, limit: int = BATCH) -> TickReport:

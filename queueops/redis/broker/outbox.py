@@ -12,7 +12,7 @@ from queueops.errors import QueueOpsError
 from queueops.model import endings
 from queueops.model.contracts import Command, Posted, Told
 from queueops.redis import wire
-from queueops.redis.base import HASTE_S, Link
+from queueops.redis.base import HASTE_S, StoreClient
 
 BATCH = 25
 """Commands in one call: it takes less than a millisecond."""
@@ -22,7 +22,7 @@ MOST = 500
 logger = logging.getLogger("queueops.outbox")
 
 
-class Posting(Link):
+class Posting(StoreClient):
     """What is said between pools."""
 
     def post(self, pool: str, *, told: Sequence[Told] = (), apply: Sequence[Command] = (), take: int = -1) -> Posted:

@@ -12,7 +12,7 @@ from queueops.errors import TooMany
 from queueops.model.records import pairs
 from queueops.model.schedule_definition import ScheduleDefinition, ScheduleState, Undefined, decode_definition
 from queueops.redis import facts, pushwire
-from queueops.redis.base import Link
+from queueops.redis.base import StoreClient
 
 MOST_SCHEDULES = 500
 """Schedules of one pool: lists show all of them."""
@@ -41,7 +41,7 @@ class Firing(NamedTuple):
     next_ms: int | None
 
 
-class Scheduling(Link):
+class Scheduling(StoreClient):
     """Compare and set: a caller that computed from an older version, or a tick that has fired, changes nothing."""
 
     def schedules(self, pool: str) -> Schedules:

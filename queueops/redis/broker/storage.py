@@ -11,7 +11,7 @@ from redis.exceptions import ResponseError
 
 from queueops.model.part_refs import PartRef
 from queueops.model.records import Record, Undecodable, decode
-from queueops.redis.base import BATCH, Link
+from queueops.redis.base import BATCH, StoreClient
 from queueops.redis.facts import text, whole
 from queueops.redis.wrong_types import replies
 
@@ -20,7 +20,7 @@ MOST_PARTS = 10_000
 """No composite has more parts."""
 
 
-class Storing(Link):
+class Storing(StoreClient):
     """The storage: it knows no execution logic."""
 
     def record(self, pool: str, task_id: str) -> Record | None:

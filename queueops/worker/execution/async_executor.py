@@ -28,7 +28,7 @@ Ended = Callable[[Lease, Settlement, float], None]
 Refused = Callable[[Context], Settlement | None]
 
 
-class AsyncRunner:
+class AsyncExecutor:
     """Runs at most ``limit`` coroutines at a time; their slots are the second half of the table."""
 
     def __init__(

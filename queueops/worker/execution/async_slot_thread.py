@@ -15,7 +15,7 @@ from queueops.worker.execution import db_connections
 _threads = SyncToAsync.context_to_thread_executor
 
 
-class Annexe:
+class AsyncSlotThread:
     """Made with the slot; its thread begins with the first that is run there."""
 
     def __init__(self) -> None:

@@ -16,7 +16,7 @@ from abc import ABC, abstractmethod
 from queueops.errors import Cancelled, Interrupt
 from queueops.model.contracts import Lease
 from queueops.tasks.context import Context
-from queueops.worker.execution.async_slot_thread import Annexe
+from queueops.worker.execution.async_slot_thread import AsyncSlotThread
 from queueops.worker.supervisor.shared_slot_table import NEVER, SlotTable
 
 MARGIN = 0.1
@@ -161,7 +161,7 @@ class AsyncSlot(Slot):
     def __init__(self, number: int, table: SlotTable, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(number, table)
         self.loop = loop
-        self.annexe = Annexe()
+        self.annexe = AsyncSlotThread()
         self.task: asyncio.Task[None] | None = None
 
     def _raise(self, kind: type[Interrupt]) -> None:

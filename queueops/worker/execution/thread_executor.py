@@ -19,11 +19,11 @@ from queueops.model.contracts import Handler, Lease, Settlement
 from queueops.tasks import registry
 from queueops.tasks.context import Channel, Context
 from queueops.worker.execution import db_connections
-from queueops.worker.execution.async_executor import AsyncRunner
+from queueops.worker.execution.async_executor import AsyncExecutor
 from queueops.worker.execution.execution import execute
 from queueops.worker.execution.slot import Slot, ThreadSlot
 from queueops.worker.loop import settlements
-from queueops.worker.loop.idle_listener import Outpost
+from queueops.worker.loop.idle_listener import IdleListener
 from queueops.worker.supervisor.shared_slot_table import SlotTable
 
 Done = tuple[Lease, Settlement, float]
@@ -33,7 +33,7 @@ logger = logging.getLogger("queueops.worker")
 _monotonic = time.monotonic
 
 
-class Executor:
+class ThreadExecutor:
     """Up to ``threads`` sync tasks, and as many async ones, at a time. Threads are started when they are needed.
 
     The thread that makes the loop's turns holds ``awake``: the loop's own, or, while it sleeps, one that ``stand_in``.
@@ -53,15 +53,17 @@ class Executor:
         self._stand_in = stand_in
         self._keeps = False
         self._kept: Context | None = None
-        self._queue: queue.SimpleQueue[Context | Outpost | None] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[Context | IdleListener | None] = queue.SimpleQueue()
         self._given = 0  # how much has been put there, but for what was taken back
-        self._outpost: Outpost | None = None  # where a thread of ours watches, or will as soon as it is there
+        self._idle_listener: IdleListener | None = (
+            None  # where a thread of ours watches, or will as soon as it is there
+        )
         self._posted = False  # whether that is in the queue yet
         self._handlers: dict[tuple[str, str, str], Handler] = {}
         self._table = table
         self.broken: BaseException | None = None  # what ended a slot; the loop ends the process with it
         self._slots: list[ThreadSlot] = []
-        self._async = AsyncRunner(threads, table, self._ended, self._refused, self._broke)
+        self._async = AsyncExecutor(threads, table, self._ended, self._refused, self._broke)
         self._unwanted: dict[tuple[str, int], str] = {}
 
     def submit(self, leases: Iterable[Lease]) -> None:
@@ -81,8 +83,8 @@ class Executor:
                 self._give(Context(lease, handler, self._channel, self.epoch))
                 if len(self._slots) < self._limit and self._queue.qsize() > 0:
                     self._start_thread()
-                elif self._outpost is not None and self._resting() < 0:
-                    self._outpost.recall()
+                elif self._idle_listener is not None and self._resting() < 0:
+                    self._idle_listener.recall()
         if asynchronous:
             self._async.submit(asynchronous)
 
@@ -97,11 +99,11 @@ class Executor:
 
     def has_rest(self) -> bool:
         """Whether nothing waits here for a slot, a thread rests, and none is at an outpost."""
-        return self._outpost is None and self._resting() > 0 and not self.queued()
+        return self._idle_listener is None and self._resting() > 0 and not self.queued()
 
-    def post(self, outpost: Outpost) -> None:
+    def post(self, outpost: IdleListener) -> None:
         """Have a thread that rests watch there; what the first news hands over, it runs itself."""
-        self._outpost, self._posted = outpost, True
+        self._idle_listener, self._posted = outpost, True
         self._give(outpost)
 
     def running(self) -> Iterator[tuple[Slot, Lease]]:
@@ -140,7 +142,7 @@ class Executor:
     def take_back(self) -> list[Lease]:
         """The tasks that have not been started, in their order; they will not be."""
         taken: list[Lease] = []
-        others: list[Outpost | None] = []
+        others: list[IdleListener | None] = []
         while True:
             try:
                 item = self._queue.get_nowait()
@@ -159,8 +161,8 @@ class Executor:
         """End the threads and the loop; False when one still runs a task after so many seconds."""
         for _ in self._slots:
             self._queue.put(None)
-        if self._outpost is not None:
-            self._outpost.recall()
+        if self._idle_listener is not None:
+            self._idle_listener.recall()
         deadline = _monotonic() + seconds
         for thread in self._threads():
             thread.join(max(0.0, deadline - _monotonic()))
@@ -201,7 +203,7 @@ class Executor:
                 if context is None:
                     slot.asked += 1
                     item = get()
-                    if isinstance(item, Outpost):
+                    if isinstance(item, IdleListener):
                         kept = self._watch(item)
                         continue
                     if item is None:
@@ -233,7 +235,7 @@ class Executor:
         finally:
             self.awake.release()
 
-    def _watch(self, outpost: Outpost) -> Context | None:
+    def _watch(self, outpost: IdleListener) -> Context | None:
         """Wait there until there is something to run, which the loop is told of, or this thread is needed elsewhere."""
         self._posted = False
         while True:
@@ -241,7 +243,7 @@ class Executor:
             with self.awake:
                 kept = self._first_of(partial(outpost.heed, news))
                 if not outpost.manned:
-                    self._outpost = None
+                    self._idle_listener = None
                     break
         self._ring()
         return kept
@@ -255,7 +257,7 @@ class Executor:
             kept, self._kept, self._keeps = self._kept, None, False
         return kept
 
-    def _give(self, item: Context | Outpost) -> None:
+    def _give(self, item: Context | IdleListener) -> None:
         self._given += 1
         self._queue.put(item)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from queueops.errors import SoftTimeout
 from queueops.model.contracts import Lease
-from queueops.worker.execution.thread_executor import Executor
+from queueops.worker.execution.thread_executor import ThreadExecutor
 from queueops.worker.loop.prefetch import Prefetch
 from queueops.worker.supervisor.shared_slot_table import NEVER
 
@@ -15,10 +15,10 @@ SPARE_MS = 10_000
 """How long a lease lasts beyond its task's limit, so that the supervisor judges a late task."""
 
 
-class Watch:
+class TimeLimits:
     """``stuck`` is how many slots ran long at the last look, ``look_at`` when the next one is due."""
 
-    def __init__(self, executor: Executor, prefetch: Prefetch) -> None:
+    def __init__(self, executor: ThreadExecutor, prefetch: Prefetch) -> None:
         self.stuck = 0
         self.look_at = 0.0
         self._executor = executor

@@ -12,11 +12,11 @@ from queueops.redis import deadlines
 from queueops.redis.broker import get_broker
 from queueops.tasks import process_scope
 from queueops.worker.loop.main_loop import Loop
-from queueops.worker.loop.self_pipe import Bell
+from queueops.worker.loop.self_pipe import SelfPipe
 from queueops.worker.options import WorkerOptions
 from queueops.worker.supervisor.child_handle import EXIT_BROKEN
 from queueops.worker.supervisor.os_signals import AT_ONCE, END, HANG_UP, PING, CaughtSignals, release_signals
-from queueops.worker.supervisor.parent_watch import Lifeline
+from queueops.worker.supervisor.parent_watch import ParentWatch
 from queueops.worker.supervisor.shared_slot_table import Farewell, SlotTable
 
 SWITCH_INTERVAL = 0.0005
@@ -26,7 +26,7 @@ SWITCH_INTERVAL = 0.0005
 logger = logging.getLogger("queueops.worker")
 
 
-def main(options: WorkerOptions, worker: str, table: SlotTable, lifeline: Lifeline) -> int:
+def main(options: WorkerOptions, worker: str, table: SlotTable, lifeline: ParentWatch) -> int:
     """Work until the end; answers the exit status. SIGTERM: end in order; SIGQUIT, which a supervisor sends: at once.
 
     Any number of SIGTERMs is one: what ends a service (systemd, Heroku, a process manager) often sends it to all of its
@@ -35,7 +35,7 @@ def main(options: WorkerOptions, worker: str, table: SlotTable, lifeline: Lifeli
     """
     sys.setswitchinterval(SWITCH_INTERVAL)
     work_in_the_background()
-    bell = Bell()
+    bell = SelfPipe()
     term, interrupt = END
     # Ctrl-C, and the end of a terminal, reach us through the supervisor
     signals = CaughtSignals(bell, term, AT_ONCE, ignore=(interrupt, HANG_UP), then=deadlines.run_out)

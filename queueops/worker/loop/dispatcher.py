@@ -11,14 +11,14 @@ from functools import partial
 from queueops.model.contracts import Broker, Exchange, Lease
 from queueops.model.endings import Ended
 from queueops.outbox.dispatcher import Outbox
-from queueops.worker.execution.thread_executor import Executor
-from queueops.worker.execution.time_limits import Watch
+from queueops.worker.execution.thread_executor import ThreadExecutor
+from queueops.worker.execution.time_limits import TimeLimits
 from queueops.worker.loop import settlements
-from queueops.worker.loop.pool_client import LINGER, Station
+from queueops.worker.loop.pool_client import LINGER, PoolClient
 from queueops.worker.loop.pool_thread import PoolThread
 from queueops.worker.loop.prefetch import Prefetch
 from queueops.worker.loop.progress_buffer import EVERY as NOTES_EVERY
-from queueops.worker.loop.progress_buffer import WorkerChannel
+from queueops.worker.loop.progress_buffer import ProgressBuffer
 from queueops.worker.options import WorkerOptions
 
 NOT_OURS = "its lease is no longer this worker's"
@@ -32,12 +32,12 @@ FLUSH_LOOK = 0.005
 logger = logging.getLogger("queueops.worker")
 
 
-class Desk:
+class Dispatcher:
     """Decides when a round trip is worth it and how much to ask for; hands over what it brings."""
 
     def __init__(
-        self, options: WorkerOptions, worker: str, broker: Broker, executor: Executor, watch: Watch,
-        prefetch: Prefetch, channel: WorkerChannel, outbox: Outbox, signal: Callable[[Sequence[Ended]], object],
+        self, options: WorkerOptions, worker: str, broker: Broker, executor: ThreadExecutor, watch: TimeLimits,
+        prefetch: Prefetch, channel: ProgressBuffer, outbox: Outbox, signal: Callable[[Sequence[Ended]], object],
         ring: Callable[[], None] = lambda: None,
     ) -> None:  # fmt: skip
         """``ring`` is called, in any thread, when a pool's own thread has brought something."""
@@ -59,10 +59,10 @@ class Desk:
         self.stations = deque(self._station(pool, worker, broker, ring) for pool in options.pools)
         self._by_pool = {station.pool: station for station in self.stations}
 
-    def _station(self, pool: str, worker: str, broker: Broker, ring: Callable[[], None]) -> Station:
+    def _station(self, pool: str, worker: str, broker: Broker, ring: Callable[[], None]) -> PoolClient:
         thread = PoolThread(pool, ring) if self._apart else None
         alone = self._options.is_alone
-        return Station(pool, worker, broker, self._options.lease, self._watch.left_ms, thread, pipelined=alone)
+        return PoolClient(pool, worker, broker, self._options.lease, self._watch.left_ms, thread, pipelined=alone)
 
     def collect(self, now: float) -> None:
         """Take what has ended from the executor to the stations."""
@@ -102,7 +102,7 @@ class Desk:
         if len(self.stations) > 1:
             self.stations.rotate(1)
 
-    def take(self, station: Station, lease: Lease) -> None:
+    def take(self, station: PoolClient, lease: Lease) -> None:
         """Take what was handed to this process, or give it back with the next round trip."""
         now, room = time.monotonic(), self._room(self._prefetch.ahead(self._watch.stuck))
         self.claimed += 1
@@ -134,7 +134,7 @@ class Desk:
         if self._channel.waiting() and (before_settling or now >= self._notes_at):
             self._notes_at = now + NOTES_EVERY
             for station in self.stations if self._apart else ():
-                station.courier.call("notes", partial(self._send_notes, station.pool))
+                station.transport.call("notes", partial(self._send_notes, station.pool))
             self._lost.extend(() if self._apart else self._channel.send())
         while self._lost:
             self._cancel([self._lost.popleft()], NOT_OURS, lost=True)
@@ -161,7 +161,7 @@ class Desk:
     def has_told_all(self) -> bool:
         """Whether the store knows the outcome of all that has ended here."""
         return not self._executor.done and not any(
-            station.to_settle or station.courier.under_way for station in self.stations
+            station.to_settle or station.transport.under_way for station in self.stations
         )
 
     def is_calm(self) -> bool:
@@ -172,16 +172,16 @@ class Desk:
 
     def is_empty(self) -> bool:
         """Whether this process holds no lease, nor may any be on its way."""
-        return not any(station.held or station.courier.under_way for station in self.stations)
+        return not any(station.held or station.transport.under_way for station in self.stations)
 
     def next_moment(self, now: float) -> float:
         """When ``exchange`` or ``send_notes`` may have something to do by time alone."""
         room = self._room(self._prefetch.ahead(self._watch.stuck))
         hungry = self._executor.queued() <= self._executor.low
-        if any(station.courier.has_answer() or station.due(now, room, hungry=hungry) for station in self.stations):
+        if any(station.transport.has_answer() or station.due(now, room, hungry=hungry) for station in self.stations):
             return now
         moments = [station.due_at(room) for station in self.stations]
-        moments += [slow for station in self.stations if (slow := station.courier.slow_at) > now]
+        moments += [slow for station in self.stations if (slow := station.transport.slow_at) > now]
         if self._executor.queued():
             moments.append(now + LINGER)
         if not self.is_empty():
@@ -200,8 +200,8 @@ class Desk:
                 now = time.monotonic()
                 if now >= deadline:
                     return False
-                if now < station.courier.retry_at:
-                    time.sleep(min(0.1, station.courier.retry_at - now))
+                if now < station.transport.retry_at:
+                    time.sleep(min(0.1, station.transport.retry_at - now))
                 else:
                     self._round(station, now, 0)
         return True
@@ -215,28 +215,28 @@ class Desk:
             if now >= deadline:
                 return False
             for station in left:
-                if now >= station.courier.retry_at and station.courier.accepts(flows=False):
+                if now >= station.transport.retry_at and station.transport.accepts(flows=False):
                     self._round(station, now, 0)
                 self._receive(station)
             time.sleep(FLUSH_LOOK)
         return True
 
-    def _round(self, station: Station, now: float, want: int) -> None:
+    def _round(self, station: PoolClient, now: float, want: int) -> None:
         """One round trip; while work flows to a process that is alone, what comes back is that of the one before."""
-        if not station.courier.accepts(flows=station.flows):
+        if not station.transport.accepts(flows=station.flows):
             return
         self.send_notes(now, before_settling=bool(station.to_settle))
         take = -1 if self.closed else self._outbox.room
         station.send(now, want, idle=want > 0 and not self._options.burst, take=take)
         self._receive(station, leave=1 if want > 0 and station.flows and self._options.is_alone else 0)
 
-    def _receive(self, station: Station, leave: int = 0) -> None:
-        while station.courier.has_answer(leave):
+    def _receive(self, station: PoolClient, leave: int = 0) -> None:
+        while station.transport.has_answer(leave):
             reply = station.receive()
             if reply is not None:
                 self._take(station, reply)
 
-    def _take(self, station: Station, reply: Exchange) -> None:
+    def _take(self, station: PoolClient, reply: Exchange) -> None:
         if reply.leases:
             self.claimed += len(reply.leases)
             self._executor.submit(reply.leases)
@@ -267,7 +267,7 @@ class Desk:
         options = self._options
         now = time.monotonic() if self._apart else 0.0
         outstanding = sum(
-            len(station.held) + (0 if station.courier.is_slow(now) else station.wanted)
+            len(station.held) + (0 if station.transport.is_slow(now) else station.wanted)
             for station in self._by_pool.values()
         )
         room = min(options.threads + ahead - outstanding, options.threads + ahead // SHARES, options.claims)

@@ -8,11 +8,11 @@ from __future__ import annotations
 import selectors
 from collections.abc import Callable, Iterable
 
-from queueops.worker.loop.self_pipe import Bell
-from queueops.worker.loop.wakeup_listener import WakeLine
+from queueops.worker.loop.self_pipe import SelfPipe
+from queueops.worker.loop.wakeup_listener import WakeupListener
 
 
-class Outpost:
+class IdleListener:
     """The wake-up lines, while they are watched from here. All but ``wait`` and ``recall`` is for who makes turns."""
 
     def __init__(self, home: selectors.BaseSelector, heed: Callable[[list[Callable[[], object]]], None]) -> None:
@@ -20,15 +20,15 @@ class Outpost:
         self.heed = heed
         self.manned = False
         self._home = home
-        self._lines: list[WakeLine] = []
-        self._bell = Bell()
+        self._lines: list[WakeupListener] = []
+        self._self_pipe = SelfPipe()
         self._selector = selectors.DefaultSelector()
-        self._selector.register(self._bell, selectors.EVENT_READ, self._recalled)
+        self._selector.register(self._self_pipe, selectors.EVENT_READ, self._recalled)
 
-    def man(self, lines: Iterable[WakeLine]) -> None:
+    def man(self, lines: Iterable[WakeupListener]) -> None:
         """From now on these lines are watched here."""
         self.manned = True
-        self._bell.answer()
+        self._self_pipe.answer()
         if not self._lines:
             self._lines = list(lines)
             for line in self._lines:
@@ -51,13 +51,13 @@ class Outpost:
 
     def recall(self) -> None:
         """Wake the thread that waits here: it is needed elsewhere. Called by any thread."""
-        self._bell.ring()
+        self._self_pipe.ring()
 
     def close(self) -> None:
         """Free the descriptors, when no thread waits here any more."""
         self._selector.close()
-        self._bell.close()
+        self._self_pipe.close()
 
     def _recalled(self) -> None:
-        self._bell.answer()
+        self._self_pipe.answer()
         self.leave()

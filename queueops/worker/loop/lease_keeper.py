@@ -19,7 +19,7 @@ from queueops.worker.execution.time_limits import SPARE_MS
 from queueops.worker.loop import settlements
 from queueops.worker.loop.pool_client import MAX_SETTLE
 from queueops.worker.supervisor.crash_recovery import Store
-from queueops.worker.supervisor.parent_watch import Lifeline
+from queueops.worker.supervisor.parent_watch import ParentWatch
 from queueops.worker.supervisor.shared_slot_table import NEVER, Condition, Running, SlotTable
 
 LOOK_EVERY = 0.1
@@ -43,7 +43,7 @@ class LeaseKeeper:
         self._threads: dict[str, threading.Thread] = {}
         self._silent_since = round((time.time() - (time.monotonic() - sign)) * 1000)
 
-    def run(self, pools: Sequence[str], lease: float, lifeline: Lifeline) -> int:
+    def run(self, pools: Sequence[str], lease: float, lifeline: ParentWatch) -> int:
         """Speak for the process until it gives a sign of life, or its supervisor has ended; the exit status."""
         every, due, told = min(lease / 3, BEAT_EVERY), 0.0, Condition.LIVE
         while self.is_needed():

@@ -2,7 +2,7 @@
 
 It owns the connection for the exchange and the wake-up lines, runs in one thread, and sleeps in one ``select`` on: the
 bell (a task ended, a signal came), the wake-up lines, and whatever else was given to it to watch. While it sleeps with
-nothing to do, a thread of the executor that rests watches the lines (`Outpost`).
+nothing to do, a thread of the executor that rests watches the lines (`IdleListener`).
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from queueops.model.contracts import Lease
 from queueops.outbox.dispatcher import Outbox
 from queueops.tasks import process_scope
 from queueops.worker.execution.composite_signals import SignalThread
-from queueops.worker.execution.thread_executor import Executor
-from queueops.worker.execution.time_limits import Watch
+from queueops.worker.execution.thread_executor import ThreadExecutor
+from queueops.worker.execution.time_limits import TimeLimits
 from queueops.worker.heartbeat import Heartbeat
-from queueops.worker.loop.dispatcher import SHARES, Desk
-from queueops.worker.loop.idle_listener import Outpost
-from queueops.worker.loop.pool_client import Station
+from queueops.worker.loop.dispatcher import SHARES, Dispatcher
+from queueops.worker.loop.idle_listener import IdleListener
+from queueops.worker.loop.pool_client import PoolClient
 from queueops.worker.loop.prefetch import Prefetch
-from queueops.worker.loop.progress_buffer import WorkerChannel
-from queueops.worker.loop.self_pipe import Bell
-from queueops.worker.loop.shutdown import FLUSH, NEVER, Ending, WindUp
-from queueops.worker.loop.wakeup_listener import WakeLine
+from queueops.worker.loop.progress_buffer import ProgressBuffer
+from queueops.worker.loop.self_pipe import SelfPipe
+from queueops.worker.loop.shutdown import FLUSH, NEVER, Ending, ShutdownSequence
+from queueops.worker.loop.wakeup_listener import WakeupListener
 from queueops.worker.loop.worker_signals import WorkerSignals
 from queueops.worker.options import WorkerOptions
 from queueops.worker.supervisor.shared_slot_table import SlotTable
@@ -44,23 +44,23 @@ _monotonic = time.monotonic
 class Loop:
     """One process's work, until it is told to stop, has nothing left (burst), or has done enough (retired)."""
 
-    def __init__(self, options: WorkerOptions, worker: str, broker: Any, table: SlotTable, bell: Bell) -> None:
+    def __init__(self, options: WorkerOptions, worker: str, broker: Any, table: SlotTable, bell: SelfPipe) -> None:
         self._options = options
         self._worker = worker
         self._table = table
         self._broker = broker
-        channel = WorkerChannel(
+        channel = ProgressBuffer(
             broker,
             lambda lease, seconds: self._watch.extend(lease, seconds),
             lambda lease, seconds: self._watch.set_deadline(lease, seconds),
         )
         prefetch = Prefetch(options.threads, SHARES * options.claims)
-        self._executor = Executor(options.threads, table, channel, bell.ring, self._stand_in)
-        self._watch = Watch(self._executor, prefetch)
-        self._bell = bell
+        self._executor = ThreadExecutor(options.threads, table, channel, bell.ring, self._stand_in)
+        self._watch = TimeLimits(self._executor, prefetch)
+        self._self_pipe = bell
         self._signals = SignalThread()
         self._outbox = Outbox(broker, self._arrived, self._signals.send)
-        self._desk = Desk(
+        self._dispatcher = Dispatcher(
             options,
             worker,
             broker,
@@ -72,15 +72,15 @@ class Loop:
             self._signals.send,
             bell.ring,
         )
-        self._windup = WindUp(self._executor)
+        self._shutdown = ShutdownSequence(self._executor)
         self._worker_signals = WorkerSignals(worker, options.pools)
         self._heartbeat = Heartbeat(options, self._executor)
         self._selector = selectors.DefaultSelector()
-        self._outpost = Outpost(self._selector, self._heed)
+        self._idle_listener = IdleListener(self._selector, self._heed)
         self._until = 0.0
         self._broken: BaseException | None = None
         self.watch_also(bell, bell.answer)
-        self._lines = [self._line(station) for station in self._desk.stations]
+        self._lines = [self._line(station) for station in self._dispatcher.stations]
 
     def watch_also(self, source: Any, call: Callable[[], object]) -> None:
         """Call this whenever ``source`` (something with a ``fileno``) can be read."""
@@ -100,39 +100,39 @@ class Loop:
         with self._executor.awake:
             while not self._is_over():
                 times = asked()
-                if times > 1 or (times and self._windup.at == NEVER):
+                if times > 1 or (times and self._shutdown.at == NEVER):
                     self.stop("told to by a signal", grace=None if times == 1 else 0.0, retired=True)
                 self._turn(_monotonic())
                 self._pause()
             ending = self._finish()
         self._worker_signals.close(CLOSE_WITHIN, process_scope.CLOSE_WITHIN)
-        if self._executor.close(0.0 if self._windup.released_all else CLOSE_WITHIN):
-            self._outpost.close()
+        if self._executor.close(0.0 if self._shutdown.released_all else CLOSE_WITHIN):
+            self._idle_listener.close()
         return ending
 
     def stop(self, reason: str, *, grace: float | None = None, retired: bool = False) -> None:
         """Claim nothing more, and end when what runs has ended, or after the grace time (seconds)."""
         grace = self._options.grace if grace is None else grace
-        self._desk.closed = True
-        self._windup.begin(Ending(reason, retired), _monotonic() + grace)
+        self._dispatcher.closed = True
+        self._shutdown.begin(Ending(reason, retired), _monotonic() + grace)
         self._worker_signals.stop()
 
     def retire(self, reason: str) -> None:
         """Claim nothing more, and end when all that was claimed has ended; the supervisor starts the next one now."""
-        self._desk.closed = self._table.retiring = True
-        self._windup.begin(Ending(reason, retired=True), NEVER)
+        self._dispatcher.closed = self._table.retiring = True
+        self._shutdown.begin(Ending(reason, retired=True), NEVER)
         self._worker_signals.stop()
 
     def _turn(self, now: float) -> None:
-        desk, executor = self._desk, self._executor
+        desk, executor = self._dispatcher, self._executor
         if executor.epoch != self._table.epoch:
             self._start_epoch(now)
         desk.collect(now)
         if now >= self._watch.look_at:
             self._watch.look(now)
         desk.send_notes(now)
-        if self._windup.at < NEVER:
-            desk.release(self._windup.step(now, desk.held()), now)
+        if self._shutdown.at < NEVER:
+            desk.release(self._shutdown.step(now, desk.held()), now)
         elif self._watch.stuck >= self._options.threads and executor.queued():
             desk.release(executor.take_back(), now)
         for line, station in self._lines:
@@ -141,7 +141,7 @@ class Loop:
         desk.exchange(now)
         for line, _ in self._lines:
             line.arm()
-        self._worker_signals.look(self._desk.finished, self._desk.is_dry)
+        self._worker_signals.look(self._dispatcher.finished, self._dispatcher.is_dry)
         if now >= self._heartbeat.due_at:
             self._beat()
         if self._table.has_ended and desk.has_told_all():
@@ -154,26 +154,26 @@ class Loop:
         The sign of life came before the turn. What is claimed after it is never given back by the lease keeper.
         """
         epoch = self._table.epoch
-        self._desk.distrust(self._executor.take_back(), now)
+        self._dispatcher.distrust(self._executor.take_back(), now)
         self._executor.epoch = epoch
         self._heartbeat.hurry()
 
     def _stop_if_done(self, now: float) -> None:
-        limit, claimed = self._options.max_tasks, self._desk.claimed
+        limit, claimed = self._options.max_tasks, self._dispatcher.claimed
         if limit is not None and claimed >= limit:
             self.retire(f"it took {claimed} tasks")
-        if self._options.burst and self._desk.is_used_up(now):
+        if self._options.burst and self._dispatcher.is_used_up(now):
             self.stop("nothing is left to do")
 
     def _beat(self) -> None:
-        state = "stopping" if self._windup.ending else "quiet" if self._desk.closed else "live"
-        stations = {station.pool: station for station in self._desk.stations if not station.cut_off}
+        state = "stopping" if self._shutdown.ending else "quiet" if self._dispatcher.closed else "live"
+        stations = {station.pool: station for station in self._dispatcher.stations if not station.cut_off}
 
         def call(pool: str, beat: Callable[[], bool]) -> bool:
-            return stations[pool].courier.call("heartbeat", beat)
+            return stations[pool].transport.call("heartbeat", beat)
 
         self._outbox.look_again()
-        rss = self._heartbeat.send(self._broker, self._worker, stations, state, self._desk.finished, call)
+        rss = self._heartbeat.send(self._broker, self._worker, stations, state, self._dispatcher.finished, call)
         limit = self._options.max_memory
         if limit is not None and rss > limit * 1024 * 1024:
             self.retire(f"it takes {rss // (1024 * 1024)} MB of memory")
@@ -185,11 +185,11 @@ class Loop:
         now = _monotonic()
         self._until = self._next_moment(now)
         self._table.expect(self._until)
-        if self._until > now and self._desk.is_calm() and executor.has_rest():
-            self._outpost.man(line for line, _ in self._lines)
-            executor.post(self._outpost)
+        if self._until > now and self._dispatcher.is_calm() and executor.has_rest():
+            self._idle_listener.man(line for line, _ in self._lines)
+            executor.post(self._idle_listener)
         else:
-            self._outpost.bring_home()
+            self._idle_listener.bring_home()
         executor.awake.release()
         events = self._selector.select(max(0.0, self._until - now))
         executor.awake.acquire()
@@ -204,7 +204,7 @@ class Loop:
         executor = self._executor
         if self._is_over() or (executor.done and executor.queued() <= executor.low):
             return now
-        moments = [now + LONGEST_PAUSE, self._heartbeat.due_at, self._windup.at, self._desk.next_moment(now)]
+        moments = [now + LONGEST_PAUSE, self._heartbeat.due_at, self._shutdown.at, self._dispatcher.next_moment(now)]
         moments += [line.retry_at for line, station in self._lines if self._is_reachable(station)]
         return min(moments)
 
@@ -218,17 +218,17 @@ class Loop:
             due = self._next_moment(now)
             self._table.expect(min(due, self._until))
             if due < self._until:
-                self._bell.ring()
+                self._self_pipe.ring()
         except Exception as error:  # it is the loop's, and ends the process there
             self._broken = error
-            self._bell.ring()
+            self._self_pipe.ring()
 
     def _heed(self, news: list[Callable[[], object]]) -> None:
         """What a thread at the outpost does with news: it keeps what was handed over, or makes the turn.
 
         An outage is for the loop, whose calls end with the process.
         """
-        outpost, executor = self._outpost, self._executor
+        outpost, executor = self._idle_listener, self._executor
         stays = False
         self._table.expect(_monotonic())
         try:
@@ -244,22 +244,22 @@ class Loop:
         if outpost.manned and not stays:
             outpost.leave()
 
-    def _line(self, station: Station) -> tuple[WakeLine, Station]:
+    def _line(self, station: PoolClient) -> tuple[WakeupListener, PoolClient]:
         connect = partial(self._broker.waker, station.pool, self._worker)
-        call = None if station.courier.thread is None else station.courier.call
-        return WakeLine(connect, self._selector, station.pool, partial(self._token, station), call), station
+        call = None if station.transport.thread is None else station.transport.call
+        return WakeupListener(connect, self._selector, station.pool, partial(self._token, station), call), station
 
-    def _is_reachable(self, station: Station) -> bool:
+    def _is_reachable(self, station: PoolClient) -> bool:
         """Whether it is worth it to make a wake-up line: a thread that waits for one cannot make round trips."""
-        return station.courier.thread is None or station.courier.works
+        return station.transport.thread is None or station.transport.works
 
     def _arrived(self, pool: str) -> None:
-        self._desk.arrived(pool)
-        self._bell.ring()
+        self._dispatcher.arrived(pool)
+        self._self_pipe.ring()
 
-    def _token(self, station: Station, token: str | Lease) -> None:
+    def _token(self, station: PoolClient, token: str | Lease) -> None:
         if isinstance(token, Lease):
-            self._desk.take(station, token)
+            self._dispatcher.take(station, token)
             return
         word, _, task_id = token.partition(" ")
         if word == "work":
@@ -269,27 +269,29 @@ class Loop:
         elif word == "cancel":
             station.ask_about(task_id)
         elif word == "quiet":
-            self._desk.closed = True
+            self._dispatcher.closed = True
             self._heartbeat.due_at = 0.0
             logger.info("An operator told this process to claim nothing more")
         elif word == "stop":
             self.stop("an operator said so")
 
     def _is_over(self) -> bool:
-        return self._windup.ending is not None and (self._windup.released_all or self._desk.is_empty())
+        return self._shutdown.ending is not None and (self._shutdown.released_all or self._dispatcher.is_empty())
 
     def _finish(self) -> Ending:
         """Tell Redis the last outcomes, and leave the registry. ``clean`` is False when that could not be done."""
-        ending = self._windup.ending or Ending("?")
-        clean = self._desk.flush(_monotonic() + FLUSH)
+        ending = self._shutdown.ending or Ending("?")
+        clean = self._dispatcher.flush(_monotonic() + FLUSH)
         for line, _ in self._lines:
             line.close()
         self._selector.close()
         self._outbox.close(CLOSE_WITHIN)
         self._signals.close(FLUSH)
-        for station in self._desk.stations:
+        for station in self._dispatcher.stations:
             if clean and not station.cut_off:
-                station.courier.call("leave", partial(self._heartbeat.leave, self._broker, self._worker, station.pool))
-        for station in self._desk.stations:
-            station.courier.close(CLOSE_WITHIN)
+                station.transport.call(
+                    "leave", partial(self._heartbeat.leave, self._broker, self._worker, station.pool)
+                )
+        for station in self._dispatcher.stations:
+            station.transport.close(CLOSE_WITHIN)
         return ending._replace(clean=clean)

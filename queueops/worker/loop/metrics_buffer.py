@@ -36,7 +36,7 @@ class Counts:
                 yield f"{word}|{name}|{number}", count
 
 
-class Tally:
+class MetricsBuffer:
     """Counts of one pool."""
 
     __slots__ = ("_counts", "_returned", "_sent_at")

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable
 from queueops.errors import QueueOpsError
 from queueops.model.contracts import Broker, Exchange, Extend, Lease, Settlement
 from queueops.worker.loop import settlements
-from queueops.worker.loop.metrics_buffer import Tally
+from queueops.worker.loop.metrics_buffer import MetricsBuffer
 from queueops.worker.loop.pool_thread import PoolThread
-from queueops.worker.loop.transport import Courier, Flight
+from queueops.worker.loop.transport import RoundTrip, Transport
 
 LINGER = 0.005
 """Seconds that a settlement may wait for company while there is other work to do."""
@@ -38,7 +38,7 @@ class Held:
         self.until = until
 
 
-class Station:
+class PoolClient:
     """Leases, settlements and timing of one pool. Lives through every outage: what could not be sent is kept."""
 
     def __init__(
@@ -55,12 +55,12 @@ class Station:
         """``thread`` makes the calls, where a server that does not answer must not hold up other pools."""
         self.pool = pool
         self.held: dict[str, Held] = {}
-        self.tally = Tally()
+        self.tally = MetricsBuffer()
         self.ready = True
         self.dry = False
         self.next_at = 0.0
         self.has_commands = False
-        self.courier = Courier(pool, worker, broker, thread, pipelined=pipelined)
+        self.transport = Transport(pool, worker, broker, thread, pipelined=pipelined)
         self.to_settle: list[Settlement] = []
         self._settle_since = 0.0
         self._lease = lease_seconds
@@ -117,17 +117,17 @@ class Station:
 
     def distrust(self) -> None:
         """Give back the leases that the round trips under way bring."""
-        self._distrusted = len(self.courier.under_way)
+        self._distrusted = len(self.transport.under_way)
 
     @property
     def cut_off(self) -> bool:
         """Whether the last round trip failed."""
-        return self.courier.failures > 0
+        return self.transport.failures > 0
 
     @property
     def wanted(self) -> int:
         """How many leases the round trips under way may bring."""
-        return sum(flight.want for flight in self.courier.under_way)
+        return sum(flight.want for flight in self.transport.under_way)
 
     @property
     def flows(self) -> bool:
@@ -139,12 +139,12 @@ class Station:
 
     def is_flushed(self, now: float) -> bool:
         """Whether all that there was to say has arrived; counters that meet an outage are given up."""
-        unsaid = self.to_settle or (self.tally.waiting() and not (self.cut_off or self.courier.is_slow(now)))
-        return not (unsaid or any(flight.settle for flight in self.courier.under_way))
+        unsaid = self.to_settle or (self.tally.waiting() and not (self.cut_off or self.transport.is_slow(now)))
+        return not (unsaid or any(flight.settle for flight in self.transport.under_way))
 
     def due(self, now: float, want: int, *, hungry: bool) -> bool:
         """Whether a round trip is worth it now; ``hungry``: little is left to do, so nothing lingers."""
-        if now < self.courier.retry_at or not self.courier.accepts(flows=self.flows):
+        if now < self.transport.retry_at or not self.transport.accepts(flows=self.flows):
             return False
         if self._asked or self.has_commands or now >= self._extend_at:
             return True
@@ -154,14 +154,14 @@ class Station:
 
     def due_at(self, want: int) -> float:
         """When ``due`` may become true by time alone."""
-        if not self.courier.accepts(flows=self.flows):
+        if not self.transport.accepts(flows=self.flows):
             return float("inf")
         moments = [self._extend_at]
         if self.to_settle:
             moments.append(self._settle_since + LINGER)
         if want > 0:
             moments.append(self.next_at)
-        return max(self.courier.retry_at, min(moments))
+        return max(self.transport.retry_at, min(moments))
 
     def send(self, now: float, want: int, *, idle: bool, take: int = -1) -> bool:
         """Send one round trip. False when it failed: everything is kept, and ``retry_at`` says when to try again."""
@@ -169,16 +169,16 @@ class Station:
         most = min(self._at_once, MAX_PARTS) if self._of_parts else self._at_once
         settle, self.to_settle = self.to_settle[:most], self.to_settle[most:]
         self._of_parts = self._of_parts and bool(self.to_settle)
-        recovers = self.courier.failures > 0
-        flight = Flight(now, settle, self._extensions(now), self.tally.due(now), want, idle, take, recovers)
-        error = self.courier.send(flight, self._known(settle) if recovers else ())
+        recovers = self.transport.failures > 0
+        flight = RoundTrip(now, settle, self._extensions(now), self.tally.due(now), want, idle, take, recovers)
+        error = self.transport.send(flight, self._known(settle) if recovers else ())
         if error is not None:
             self._take_back(error)
         return error is None
 
     def receive(self) -> Exchange | None:
         """The reply of the oldest round trip under way, or None when it failed."""
-        answer = self.courier.receive()
+        answer = self.transport.receive()
         if isinstance(answer, Exception):
             self._take_back(answer)
             return None
@@ -203,7 +203,7 @@ class Station:
         self._asked = {key: left - 1 for key, left in self._asked.items() if left > 1 and key not in self.held}
         return extend
 
-    def _take(self, flight: Flight, reply: Exchange) -> None:
+    def _take(self, flight: RoundTrip, reply: Exchange) -> None:
         for settlement, word in zip(flight.settle, reply.settled, strict=True):
             if word in ("STALE", "GONE") and settlement.value != TAKEN_OVER:
                 logger.warning("The outcome of %s came too late (%s): its lease is no longer ours", settlement.id, word)
@@ -246,7 +246,7 @@ class Station:
 
     def _take_back(self, error: Exception) -> None:
         """Keep all that could not be sent; but a single settlement that breaks the script itself is given up."""
-        flights = self.courier.take_back()
+        flights = self.transport.take_back()
         settle = [settlement for flight in flights for settlement in flight.settle]
         for flight in flights:
             self.tally.give_back(flight.metrics)

@@ -35,7 +35,7 @@ class Notes:
         self.lines: list[str] = []
 
 
-class WorkerChannel:
+class ProgressBuffer:
     """The channel of all tasks of this process."""
 
     def __init__(

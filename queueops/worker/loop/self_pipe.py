@@ -6,7 +6,7 @@ import os
 import select
 
 
-class Bell:
+class SelfPipe:
     """Ring it to end the other side's ``select``; ringing twice before it is answered is one ring."""
 
     def __init__(self) -> None:

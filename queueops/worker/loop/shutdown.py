@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from queueops.errors import Shutdown
 from queueops.model.contracts import Lease
-from queueops.worker.execution.thread_executor import Executor
+from queueops.worker.execution.thread_executor import ThreadExecutor
 
 NEVER = float("inf")
 LAST_WORD = 0.5
@@ -27,10 +27,10 @@ class Ending(NamedTuple):
     clean: bool = True
 
 
-class WindUp:
+class ShutdownSequence:
     """Begins with ``begin``; ``step`` is called in each turn and answers what is released in it."""
 
-    def __init__(self, executor: Executor) -> None:
+    def __init__(self, executor: ThreadExecutor) -> None:
         self.ending: Ending | None = None
         self.at = NEVER
         self._executor = executor

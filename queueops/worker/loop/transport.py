@@ -24,7 +24,7 @@ SLOW_AFTER = 0.05
 logger = logging.getLogger("queueops.worker")
 
 
-class Flight(NamedTuple):
+class RoundTrip(NamedTuple):
     """What one round trip carries. ``at`` is the moment of the monotonic clock at which it was sent.
 
     One that ``recovers`` gives back what the store thinks this process holds, and it does not.
@@ -40,7 +40,7 @@ class Flight(NamedTuple):
     recovers: bool = False
 
 
-class Courier:
+class Transport:
     """Sends flights and brings their replies, in order. After a failure it waits a little longer each time.
 
     With a ``thread`` the calls are made there: `send` returns at once, and `receive` has something to bring when
@@ -53,7 +53,7 @@ class Courier:
         self.retry_at = 0.0
         self.failures = 0
         self.works = False
-        self.under_way: deque[Flight] = deque()
+        self.under_way: deque[RoundTrip] = deque()
         self.thread = thread
         self._pool = pool
         self._worker = worker
@@ -64,7 +64,7 @@ class Courier:
         self._skips = False  # of the thread: a flight has failed, and those behind it are taken back
         self._chores: set[str] = set()
 
-    def send(self, flight: Flight, known: Collection[tuple[str, int]]) -> Exception | None:
+    def send(self, flight: RoundTrip, known: Collection[tuple[str, int]]) -> Exception | None:
         """Send; the error when that failed.
 
         ``known`` are the (id, fence) that we hold: after a failure, what Redis thinks we hold besides came with a reply
@@ -80,7 +80,7 @@ class Courier:
             return self._failed(error)
         return None
 
-    def receive(self) -> tuple[Flight, Exchange] | Exception:
+    def receive(self) -> tuple[RoundTrip, Exchange] | Exception:
         """The oldest flight that is under way and its reply, or the error when it failed."""
         try:
             reply = self._open().receive() if self.thread is None else self._answers.popleft()
@@ -124,7 +124,7 @@ class Courier:
             self.thread.call(partial(self._do, name, call))
         return True
 
-    def take_back(self) -> list[Flight]:
+    def take_back(self) -> list[RoundTrip]:
         """The flights that failed."""
         flights = list(self.under_way)
         self.under_way.clear()
@@ -147,7 +147,7 @@ class Courier:
             self._line = self._broker.exchanges(self._pool, self._worker)
         return self._line
 
-    def _send(self, flight: Flight, known: Collection[tuple[str, int]]) -> None:
+    def _send(self, flight: RoundTrip, known: Collection[tuple[str, int]]) -> None:
         if flight.recovers:
             self._broker.recover(self._pool, self._worker, {}, known)
         self._open().send(
@@ -174,7 +174,7 @@ class Courier:
 
     # In the thread
 
-    def _fly(self, flight: Flight, known: Collection[tuple[str, int]]) -> None:
+    def _fly(self, flight: RoundTrip, known: Collection[tuple[str, int]]) -> None:
         """A whole round trip. One behind a flight that failed is not made: it was taken back with that."""
         if self._skips and not flight.recovers:
             return

@@ -15,7 +15,7 @@ RETRY_AFTER = 1.0
 logger = logging.getLogger("queueops.worker")
 
 
-class WakeLine:
+class WakeupListener:
     """Registers a pool's waker with the selector. Without one, the loop comes by itself, only later."""
 
     def __init__(

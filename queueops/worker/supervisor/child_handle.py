@@ -21,7 +21,7 @@ logger = logging.getLogger("queueops.worker")
 
 
 @dataclass(slots=True, kw_only=True)
-class Process:
+class ChildProcess:
     """A child: its number among its siblings, its name in the registry, and the memory that it shares with us."""
 
     number: int

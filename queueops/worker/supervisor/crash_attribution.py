@@ -20,7 +20,7 @@ REMEMBERED = 10_000
 Key = tuple[str, str]
 
 
-class Blame:
+class CrashAttribution:
     """What the supervisor knows of the tasks that were running when one of its processes died."""
 
     def __init__(self) -> None:

@@ -13,7 +13,7 @@ import signal
 import time
 from collections.abc import Callable
 
-from queueops.worker.supervisor.child_handle import Process
+from queueops.worker.supervisor.child_handle import ChildProcess
 from queueops.worker.supervisor.os_signals import PING
 from queueops.worker.supervisor.shared_slot_table import Condition
 
@@ -29,7 +29,7 @@ logger = logging.getLogger("queueops.worker")
 class Liveness:
     """Judges the processes of one supervisor. Times are seconds of the monotonic clock."""
 
-    def __init__(self, lease: float, hung_after: float, keep: Callable[[Process, float], int]) -> None:
+    def __init__(self, lease: float, hung_after: float, keep: Callable[[ChildProcess, float], int]) -> None:
         """``keep`` starts a lease keeper for a process whose last sign is given, and answers its pid."""
         self._silent_after = min(SILENT_AFTER, lease / 3)
         self._hung_after = hung_after
@@ -40,7 +40,7 @@ class Liveness:
         """The supervisor was stopped, and perhaps its processes with it: nothing before now counts as silence."""
         self._since = now
 
-    def look(self, process: Process, now: float) -> None:
+    def look(self, process: ChildProcess, now: float) -> None:
         """Judge a process; start or end its lease keeper; kill it when it is hung."""
         sign, table = process.table.last_sign, process.table
         silence = self._silence(sign, now)
@@ -57,7 +57,7 @@ class Liveness:
             process.hung_for = silence
             process.kill()
 
-    def dismiss(self, process: Process) -> None:
+    def dismiss(self, process: ChildProcess) -> None:
         """End the lease keeper of a process that has ended: it must not speak any more."""
         if self._has_keeper(process):
             os.kill(process.keeper, signal.SIGKILL)
@@ -68,7 +68,7 @@ class Liveness:
         """For how long there has been no sign of life; 0 for a process that has not begun its first turn."""
         return max(0.0, now - max(sign, self._since)) if sign else 0.0
 
-    def _judge(self, process: Process, sign: float, now: float) -> Condition:
+    def _judge(self, process: ChildProcess, sign: float, now: float) -> Condition:
         silence = self._silence(sign, now)
         if silence < LATE_AFTER:
             return Condition.LIVE
@@ -80,12 +80,12 @@ class Liveness:
             return Condition.LIVE
         return Condition.HUNG if silence >= self._hung_after else Condition.SILENT
 
-    def _has_keeper(self, process: Process) -> bool:
+    def _has_keeper(self, process: ChildProcess) -> bool:
         if process.keeper and os.waitpid(process.keeper, os.WNOHANG)[0]:
             process.keeper = 0
         return process.keeper != 0
 
-    def _tell(self, process: Process, condition: Condition, silence: float) -> None:
+    def _tell(self, process: ChildProcess, condition: Condition, silence: float) -> None:
         facts = {"worker": process.worker, "process": process.pid}
         if condition is Condition.LIVE:
             logger.info("Process %d runs again", process.pid, extra={"told": facts})

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable
 from types import FrameType
 
-from queueops.worker.loop.self_pipe import Bell
+from queueops.worker.loop.self_pipe import SelfPipe
 
 END = (signal.SIGTERM, signal.SIGINT)
 HANG_UP = signal.SIGHUP
@@ -24,7 +24,7 @@ class CaughtSignals:
 
     def __init__(
         self,
-        bell: Bell,
+        bell: SelfPipe,
         *numbers: signal.Signals,
         ignore: tuple[signal.Signals, ...] = (),
         then: Callable[[], object] = lambda: None,

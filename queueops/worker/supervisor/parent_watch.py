@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 
-class Lifeline:
+class ParentWatch:
     """The supervisor holds the writing end and never writes; its end of life closes it, which the others see."""
 
     def __init__(self) -> None:

@@ -14,14 +14,14 @@ from collections.abc import Callable
 from functools import partial
 
 from queueops.worker.loop.lease_keeper import LeaseKeeper
-from queueops.worker.loop.self_pipe import Bell
+from queueops.worker.loop.self_pipe import SelfPipe
 from queueops.worker.options import WorkerOptions, worker_id
 from queueops.worker.supervisor import crash_recovery
-from queueops.worker.supervisor.child_handle import Process, describe_end, fork, settle_memory
-from queueops.worker.supervisor.crash_attribution import Blame
+from queueops.worker.supervisor.child_handle import ChildProcess, describe_end, fork, settle_memory
+from queueops.worker.supervisor.crash_attribution import CrashAttribution
 from queueops.worker.supervisor.liveness import Liveness
 from queueops.worker.supervisor.os_signals import AT_ONCE, END, HANG_UP, CaughtSignals, is_ignored
-from queueops.worker.supervisor.parent_watch import Lifeline
+from queueops.worker.supervisor.parent_watch import ParentWatch
 from queueops.worker.supervisor.shared_slot_table import Farewell, SlotTable
 
 TICK = 0.25
@@ -33,7 +33,7 @@ MAX_DELAY = 30.0
 
 logger = logging.getLogger("queueops.worker")
 
-ChildMain = Callable[[WorkerOptions, str, SlotTable, Lifeline], int]
+ChildMain = Callable[[WorkerOptions, str, SlotTable, ParentWatch], int]
 
 
 class Supervisor:
@@ -50,14 +50,14 @@ class Supervisor:
         self._child = child
         self._connect = connect
         self._changed = changed
-        self._lifeline = Lifeline()
-        self._processes: dict[int, Process] = {}
+        self._parent_watch = ParentWatch()
+        self._processes: dict[int, ChildProcess] = {}
         self._due: dict[int, float] = {}
         self._deaths: dict[int, int] = {}
         self._heirs: set[int] = set()
-        self._blame = Blame()
+        self._blame = CrashAttribution()
         self._liveness = Liveness(options.lease, options.hung_after, self._keep_leases)
-        self._bell = Bell()
+        self._self_pipe = SelfPipe()
         self._told = 0
         self._kill_at = float("inf")
         self._last_look = 0.0
@@ -68,22 +68,22 @@ class Supervisor:
         """Work until all processes have ended: 0 when they ended in order, 1 when one had to be killed for it."""
         settle_memory()
         hang_up = () if is_ignored(HANG_UP) else (HANG_UP,)
-        signals = CaughtSignals(self._bell, *END, *hang_up, signal.SIGCHLD)
+        signals = CaughtSignals(self._self_pipe, *END, *hang_up, signal.SIGCHLD)
         self._due = dict.fromkeys(range(self._options.processes), 0.0)
         logger.info("Worker started: processes %d, threads in each %d, pools %s",
                     self._options.processes, self._options.threads, ", ".join(self._options.pools))  # fmt: skip
         try:
             while self._processes or self._heirs or self._due:
                 self._start_due()
-                self._bell.wait(min([TICK, *(when - time.monotonic() for when in self._due.values())]))
+                self._self_pipe.wait(min([TICK, *(when - time.monotonic() for when in self._due.values())]))
                 self._bury()
                 self._relieve()
                 self._enforce_limits()
                 self._obey(max(signals.count(*END), min(1, signals.count(HANG_UP))))
         finally:
             signals.close()
-            self._bell.close()
-            self._lifeline.close()
+            self._self_pipe.close()
+            self._parent_watch.close()
         logger.info("Worker ended with status %d", self._status)
         return self._status
 
@@ -97,16 +97,16 @@ class Supervisor:
 
     def _start(self, number: int) -> None:
         table = SlotTable(2 * self._options.threads, self._options.pools)
-        process = Process(number=number, worker=worker_id(number), table=table)
+        process = ChildProcess(number=number, worker=worker_id(number), table=table)
         process.start(
-            partial(self._apart, partial(self._child, self._options, process.worker, process.table, self._lifeline))
+            partial(self._apart, partial(self._child, self._options, process.worker, process.table, self._parent_watch))
         )
         self._processes[process.pid] = process
         logger.info("Process %d started as %s", process.pid, process.worker)
 
     def _apart(self, main: Callable[[], int]) -> int:
         """What every forked process does first: only the supervisor holds the lifeline's writing end."""
-        self._lifeline.keep_reader()
+        self._parent_watch.keep_reader()
         return main()
 
     def _bury(self) -> None:
@@ -120,7 +120,7 @@ class Supervisor:
                 self._ended(process, status)
                 process.table.close()
 
-    def _ended(self, process: Process, status: int) -> None:
+    def _ended(self, process: ChildProcess, status: int) -> None:
         orderly = process.table.farewell is not Farewell.NONE
         if not orderly:
             self._give_back(process, status)
@@ -145,7 +145,7 @@ class Supervisor:
             process.relieved = True
             self._start(process.number)
 
-    def _give_back(self, process: Process, status: int) -> None:
+    def _give_back(self, process: ChildProcess, status: int) -> None:
         running, crashed = process.table.running(), not process.killed or process.hung_for > 0
         reason = "it ran past a hard limit" if process.killed_for else describe_end(status)
         if process.hung_for:
@@ -157,12 +157,12 @@ class Supervisor:
         main = partial(crash_recovery.give_back, self._connect, process.worker, self._options.pools, judged)
         self._heirs.add(fork(partial(self._apart, main)))
 
-    def _keep_leases(self, process: Process, sign: float) -> int:
+    def _keep_leases(self, process: ChildProcess, sign: float) -> int:
         """Start a lease keeper for a process that cannot speak."""
         options, keeper = self._options, LeaseKeeper(self._connect, process.worker, process.table, sign)
-        return fork(partial(self._apart, partial(keeper.run, options.pools, options.lease, self._lifeline)))
+        return fork(partial(self._apart, partial(keeper.run, options.pools, options.lease, self._parent_watch)))
 
-    def _delay(self, process: Process, orderly: bool) -> float:
+    def _delay(self, process: ChildProcess, orderly: bool) -> float:
         """How long to wait before a replacement: not at all at first, longer when it keeps dying at its start."""
         lived = process.table.used or time.monotonic() - process.born > HEALTHY_AFTER
         if orderly or process.killed or lived:
