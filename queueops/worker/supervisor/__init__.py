@@ -1,1 +1,1 @@
-"""The supervisor of a worker: its child processes, their crashes and their end."""
+"""Process supervision: starts the child processes of a worker, handles their crashes and their end."""

@@ -1,7 +1,7 @@
-"""Reloading on code change, for development: has a file of a loaded module changed since the last look?
+"""Autoreload for development: restarts the worker when a file of a loaded module has changed.
 
-What changed is tried in a process of its own first: code that can't be loaded is told of, and the old goes on until
-the next change.
+A separate process first tries to load the changed project. If that fails, the error is logged, and the worker keeps its
+present code until the next change.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from queueops.model.load_time import LOADED_AT
 
 EVERY = 1.0
 LONGEST_START = 60.0
-"""Seconds for a project to be set up."""
+"""Seconds that the trial process has to set up the project."""
 AT_START, MOST_AT_START = "QUEUEOPS_RELOADED_AT_START", 3
-"""So often in a row it is started again for what was saved while it started: a project may write such a file itself."""
+"""Restarts in a row for files saved during the start; a project that writes such a file itself must not loop."""
 
 logger = logging.getLogger("queueops.worker")
 
 
 class ChangedFiles:
-    """Answers the path of a file that changed, at most once a second."""
+    """Returns the path of a file that changed, at most once a second."""
 
     def __init__(self, loaded_at: float = LOADED_AT) -> None:
-        """What was saved since ``loaded_at``, while this process started, counts as changed."""
+        """A file saved after ``loaded_at``, while this process started, counts as changed."""
         self._reloader = autoreload.StatReloader()
         self._in_a_row = int(os.environ.get(AT_START, 0))
         since = loaded_at if self._in_a_row < MOST_AT_START else time.time()
@@ -41,7 +41,7 @@ class ChangedFiles:
         self._look_at = time.monotonic() + EVERY
 
     def __call__(self) -> str:
-        """The first changed file, or an empty string: also when the project can't be loaded as it is now."""
+        """Return the first changed file; an empty string if none changed, or if the project cannot be loaded now."""
         now = time.monotonic()
         if now < self._look_at:
             return ""
@@ -49,7 +49,7 @@ class ChangedFiles:
         changed = [
             (path, modified) for path, modified in self._reloader.snapshot_files() if self._is_new(path, modified)
         ]
-        os.environ[AT_START], self._in_a_row = str(self._in_a_row + 1), -1  # from the second look on it is none
+        os.environ[AT_START], self._in_a_row = str(self._in_a_row + 1), -1  # only the first look continues the row
         if not changed:
             return ""
         self._times |= changed
@@ -63,7 +63,7 @@ class ChangedFiles:
 
 
 def _try_out() -> str:
-    """Why the project can't be set up as it is on disk now; an empty string when it can."""
+    """Return why the project on disk cannot be set up; an empty string when it can."""
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     try:
         done = subprocess.run(
@@ -77,7 +77,7 @@ def _try_out() -> str:
 
 
 def start_again() -> None:
-    """Replace this process by a fresh one with the same arguments."""
+    """Replace this process with a new one that has the same arguments."""
     arguments = autoreload.get_child_arguments()
     sys.stdout.flush()
     sys.stderr.flush()

@@ -1,4 +1,4 @@
-"""One worker process as its supervisor sees it."""
+"""Child process handle: forks, signals and reaps one worker process for its supervisor."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from queueops.worker.supervisor.os_signals import forget_signals, hold_signals, 
 from queueops.worker.supervisor.shared_slot_table import Running, SlotTable
 
 EXIT_BROKEN = 70
-"""The process could not go on: an error of the engine or of its surroundings, in the log."""
+"""The process could not continue: an error of the engine or of its environment, which is in the log."""
 
 logger = logging.getLogger("queueops.worker")
 
 
 @dataclass(slots=True, kw_only=True)
 class ChildProcess:
-    """A child: its number among its siblings, its name in the registry, and the memory that it shares with us."""
+    """A child process: its number among its siblings, its name in the registry, and the memory shared with it."""
 
     number: int
     worker: str
@@ -38,30 +38,30 @@ class ChildProcess:
     hung_for: float = 0.0
 
     def start(self, main: Callable[[], int]) -> None:
-        """Fork; the child runs ``main`` and ends with its status, whatever happens. ``main`` releases signals."""
+        """Fork. The child runs ``main``, which releases signals, and always exits with its status."""
         self.pid = fork(main, holds=True)
 
     def signal(self, number: signal.Signals) -> None:
-        """Send a signal; a process that is gone already is ignored."""
+        """Send a signal; ignored if the process has already ended."""
         try:
             os.kill(self.pid, number)
         except ProcessLookupError:
             return
 
     def kill(self, *offenders: Running) -> None:
-        """End the process at once; ``offenders`` are the tasks because of which."""
+        """Kill the process at once; ``offenders`` are the tasks that caused this."""
         self.killed, self.killed_for = True, offenders
         self.signal(signal.SIGKILL)
 
     def ended(self) -> int | None:
-        """The status of the process (minus the signal that killed it), or None while it lives."""
+        """The exit status of the process (negative: the signal that killed it), or None while it lives."""
         pid, status = os.waitpid(self.pid, os.WNOHANG)
         return os.waitstatus_to_exitcode(status) if pid else None
 
     def past_hard_limit(self, now: float) -> list[Running]:
-        """Tasks that were past their hard limit at the last look too: one look may have met a half-written record.
+        """Tasks past their hard limit at this look and the previous one, since one look may meet a half-written record.
 
-        A task of a silent process that an operator has cancelled hard has its limit now.
+        For a task of a silent process that an operator has cancelled hard, the limit is now.
         """
         condemned = self.table.condemned()
         if condemned is not None:
@@ -72,9 +72,9 @@ class ChildProcess:
 
 
 def fork(main: Callable[[], int], *, holds: bool = False) -> int:
-    """Run ``main`` in a forked process and answer its pid. Only for a process without threads and connections.
+    """Run ``main`` in a forked process and return its pid. Only for a process without threads and connections.
 
-    With ``holds``, a SIGTERM that comes early waits until ``main`` has installed its handlers and releases signals.
+    With ``holds``, an early SIGTERM waits until ``main`` has installed its handlers and releases signals.
     """
     sys.stdout.flush()
     sys.stderr.flush()
@@ -89,7 +89,7 @@ def fork(main: Callable[[], int], *, holds: bool = False) -> int:
         if not holds:
             release_signals()
         status = main()
-    except BaseException:  # the last frame of the process: what gets here would otherwise be lost
+    except BaseException:  # the last frame of the process: an error that arrives here would otherwise be lost
         logger.exception("A worker process broke down")
     finally:
         logging.shutdown()
@@ -97,13 +97,13 @@ def fork(main: Callable[[], int], *, holds: bool = False) -> int:
 
 
 def settle_memory() -> None:
-    """Before forking: what exists now is shared by all children, and stays so."""
+    """Before the first fork: freezes the garbage collector's objects, so that all children share their memory."""
     gc.collect()
     gc.freeze()
 
 
 def describe_end(status: int) -> str:
-    """How a process ended, in words."""
+    """Describe in words how a process ended."""
     if status >= 0:
         return f"exit status {status}"
     try:

@@ -1,9 +1,9 @@
-"""Which task is charged with a crash when a process dies in which several tasks ran.
+"""Crash attribution: decides which task is charged when a process dies in which several tasks ran.
 
-A task that ran alone is charged. Several tasks share half the blame of a crash. A task that has gathered a whole one is
-charged with it: a task that kills its workers runs in each crash, and its neighbours change. So a poison task is found
-after a few more deaths, and its neighbours are spared. Tasks that died together wait longer each time before they run
-again, each for another time: this finds the poison task sooner.
+A task that ran alone is charged. Several tasks share half a charge. A task whose shares reach a whole charge is
+charged. A poison task runs in each crash, while its neighbours change. So it is found after a few more deaths, and its
+neighbours are not charged. Tasks that died together wait longer after each crash, each for a different time. This
+separates them, and the poison task is found sooner.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from collections.abc import Collection
 from queueops.worker.supervisor.shared_slot_table import Running
 
 SHARED = 0.5
-"""So much of a crash is shared by those who ran in company: each of them may just have been there."""
+"""The part of a crash that tasks which ran together share; each of them may be innocent."""
 REMEMBERED = 10_000
-"""So many suspects are kept, those of the last deaths."""
+"""How many suspects are kept: those of the most recent deaths."""
 
 Key = tuple[str, str]
 
@@ -27,7 +27,7 @@ class CrashAttribution:
         self._of: dict[Key, tuple[float, int]] = {}
 
     def judge(self, running: Collection[Running]) -> dict[Key, int]:
-        """By pool and id: 0 for a task that is charged with this death, else how often it died in company by now."""
+        """By pool and id: 0 for a task charged with this death, else how often it has died together with others."""
         if len(running) == 1:
             return {(task.pool, task.id): 0 for task in running}
         judged = {(task.pool, task.id): self._share((task.pool, task.id), SHARED / len(running)) for task in running}

@@ -1,7 +1,7 @@
-"""What happens to the tasks of a process that died: a short-lived process gives them back.
+"""Crash recovery: a short-lived process gives back the tasks of a worker process that died.
 
-It is a process of its own so that the supervisor never talks to Redis, and never waits for it. When it can't reach
-Redis in time, the leases end by themselves and the watchdog judges them.
+It is a separate process, so that the supervisor never connects to Redis and never waits for it. If Redis cannot be
+reached in time, the leases expire, and the watchdog handles the tasks.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ logger = logging.getLogger("queueops.worker")
 
 
 class Store(Broker, Storage, Protocol):
-    """What hands out tasks and remembers them."""
+    """The store that holds the leases."""
 
     def held(self, pool: str, worker: str) -> list[tuple[str, int, bool]]:
-        """The leases of a worker: id, fence, and whether it was handed over and the worker has not renewed it yet."""
+        """The leases of a worker: id, fence, and whether it was handed over and not renewed since."""
 
 
 Judgement = Mapping[str, Mapping[str, Settlement]]
@@ -41,9 +41,9 @@ def judge(
     crashed: bool,
     company: Mapping[tuple[str, str], int] | None = None,
 ) -> Judgement:
-    """How each started task ends: offenders by a timeout, the others by the crash rule or free.
+    """Decide how each started task ends: offenders by a timeout, the others by the crash rule or without a charge.
 
-    ``company`` has, by pool and id, the tasks whose crash does not count, and how often each died among several.
+    ``company`` has, by pool and id, the tasks whose crash does not count, and how often each died together with others.
     """
     guilty = {(running.pool, running.fence) for running in offenders}
     judged: dict[str, dict[str, Settlement]] = {}
@@ -61,7 +61,7 @@ def judge(
 def give_back(connect: Callable[[], Store], worker: str, pools: Iterable[str], judged: Judgement) -> int:
     """Take back every lease of ``worker``; the exit status says whether Redis could be reached.
 
-    All pools at the same time: one whose server does not answer holds up no other.
+    All pools are handled in parallel: a server that does not answer delays no other pool.
     """
     deadline, pools = time.monotonic() + GIVE_UP_AFTER, list(pools)
     with ThreadPoolExecutor(len(pools), "queueops-heir") as threads:
@@ -90,7 +90,7 @@ def _give_back(
 
 
 def _set_delays(broker: Store, pool: str, ends: Iterable[Settlement]) -> None:
-    """A task that timed out waits before its next attempt as its own policy says."""
+    """Set the back-off of each task that timed out, by the task's own retry policy."""
     for end in ends:
         if end.outcome is Outcome.TIMEOUT:
             policy, attempts = broker.retry_policy(pool, end.id)

@@ -1,8 +1,9 @@
-"""Liveness check: whether a worker process still runs Python code, as its supervisor sees it.
+"""Liveness check: detects worker processes that no longer run Python code.
 
-A live process says in shared memory until when it sleeps. One that is late is pinged: its signal handler answers, also
-while its main loop waits for the store. One that does not answer is silent: its interpreter is held, or it is stopped.
-A lease keeper speaks for a silent process. One that stays silent for too long is hung, and is killed.
+A live process writes to shared memory until when it sleeps. The supervisor sends a signal to a late process. The signal
+handler answers, even while the main loop waits for the store. A process that does not answer is silent: its interpreter
+is blocked, or the process is stopped. A lease keeper renews the leases of a silent process. A process that stays silent
+for too long is hung, and is killed.
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ from queueops.worker.supervisor.shared_slot_table import Condition
 
 LATE_AFTER = 0.25
 SILENT_AFTER = 0.75
-"""Seconds, or a third of a lease if that is less: a lease is renewed before it ends, also one that was handed over."""
+"""Seconds, or a third of a lease if that is less. So every lease, even a handed-over one, is renewed in time."""
 KILL_AFTER = 5.0
-"""Seconds for which a hung process is shown as such before it is killed."""
+"""Seconds for which a hung process is shown as hung before it is killed."""
 
 logger = logging.getLogger("queueops.worker")
 
@@ -30,18 +31,18 @@ class Liveness:
     """Judges the processes of one supervisor. Times are seconds of the monotonic clock."""
 
     def __init__(self, lease: float, hung_after: float, keep: Callable[[ChildProcess, float], int]) -> None:
-        """``keep`` starts a lease keeper for a process whose last sign is given, and answers its pid."""
+        """``keep`` starts a lease keeper for a process, given its last sign of life, and returns the keeper's pid."""
         self._silent_after = min(SILENT_AFTER, lease / 3)
         self._hung_after = hung_after
         self._keep = keep
         self._since = time.monotonic()
 
     def begin_again(self, now: float) -> None:
-        """The supervisor was stopped, and perhaps its processes with it: nothing before now counts as silence."""
+        """Forget all earlier silence, because the supervisor itself was stopped, and perhaps its processes with it."""
         self._since = now
 
     def look(self, process: ChildProcess, now: float) -> None:
-        """Judge a process; start or end its lease keeper; kill it when it is hung."""
+        """Judge a process: start or end its lease keeper, and kill the process when it is hung."""
         sign, table = process.table.last_sign, process.table
         silence = self._silence(sign, now)
         condition, before = self._judge(process, sign, now), table.condition
@@ -58,14 +59,14 @@ class Liveness:
             process.kill()
 
     def dismiss(self, process: ChildProcess) -> None:
-        """End the lease keeper of a process that has ended: it must not speak any more."""
+        """End the lease keeper of a process that has ended: it must renew nothing more."""
         if self._has_keeper(process):
             os.kill(process.keeper, signal.SIGKILL)
             os.waitpid(process.keeper, 0)
             process.keeper = 0
 
     def _silence(self, sign: float, now: float) -> float:
-        """For how long there has been no sign of life; 0 for a process that has not begun its first turn."""
+        """How long there has been no sign of life; 0 before the process has begun its first turn."""
         return max(0.0, now - max(sign, self._since)) if sign else 0.0
 
     def _judge(self, process: ChildProcess, sign: float, now: float) -> Condition:

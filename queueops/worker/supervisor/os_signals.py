@@ -1,4 +1,4 @@
-"""Signals of a process as counts, with a bell that rings at each: the handlers themselves do nothing else."""
+"""Signal handling: counts the operating system's signals and wakes the self-pipe; the handlers do nothing else."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from queueops.worker.loop.self_pipe import SelfPipe
 
 END = (signal.SIGTERM, signal.SIGINT)
 HANG_UP = signal.SIGHUP
-"""Its terminal was closed: as END, but one with it: a shell says it again to its jobs. Under `nohup` it is ignored."""
+"""SIGHUP, the terminal was closed: treated like END. The shell sends it to each job again. Ignored under `nohup`."""
 AT_ONCE = signal.SIGQUIT
-"""What a supervisor sends when its children are to release their tasks and end at once."""
+"""The supervisor sends it: the children release their tasks and exit at once."""
 _HELD = (*END, HANG_UP, AT_ONCE)
 PING = signal.SIGURG
-"""What a supervisor sends to a process that is late: the handler is a sign of life. By default it is ignored."""
+"""The supervisor sends it to a late process, whose handler gives a sign of life. Its default action is to ignore it."""
 
 
 class CaughtSignals:
-    """Catches signals in the main thread until it is closed."""
+    """Catches signals in the main thread until ``close``."""
 
     def __init__(
         self,
@@ -37,11 +37,11 @@ class CaughtSignals:
         self._wakeup = signal.set_wakeup_fd(bell.writer, warn_on_full_buffer=False)
 
     def count(self, *numbers: signal.Signals) -> int:
-        """How many of these signals have come so far."""
+        """How many of these signals have arrived."""
         return sum(self._counts[number] for number in numbers)
 
     def close(self) -> None:
-        """Put back what was there before."""
+        """Restore the previous handlers."""
         signal.set_wakeup_fd(self._wakeup)
         for number, handler in self._previous.items():
             signal.signal(number, handler)
@@ -52,17 +52,20 @@ class CaughtSignals:
 
 
 def hold_signals() -> None:
-    """Before a fork: signals wait, in this process and its child, until `release_signals`."""
+    """Before a fork: blocks signals, in this process and its child, until `release_signals`."""
     signal.pthread_sigmask(signal.SIG_BLOCK, _HELD)
 
 
 def release_signals() -> None:
-    """After a fork: in the parent at once, in a child when it has its own handlers. What waited is delivered now."""
+    """Unblock signals after a fork; pending signals are delivered now.
+
+    The parent calls this at once, a child when it has installed its own handlers.
+    """
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _HELD)
 
 
 def forget_signals() -> None:
-    """In a child: signals do again what they do in any process, and no longer ring the parent's bell."""
+    """In a child: restores default signal handling, so that signals no longer wake the parent's self-pipe."""
     signal.set_wakeup_fd(-1)
     for number in (*END, HANG_UP, AT_ONCE, signal.SIGCHLD):
         if not (number == HANG_UP and is_ignored(number)):
@@ -70,5 +73,5 @@ def forget_signals() -> None:
 
 
 def is_ignored(number: signal.Signals) -> bool:
-    """Whether the parent process has set this signal to be ignored, as `nohup` does."""
+    """Whether this signal was set to be ignored by the parent process, as `nohup` does."""
     return signal.getsignal(number) == signal.SIG_IGN

@@ -1,4 +1,4 @@
-"""A pipe that tells the processes of a worker when their supervisor is gone, however it died."""
+"""Parent-death detection: a pipe that tells child processes that their supervisor has ended, however it died."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import os
 
 
 class ParentWatch:
-    """The supervisor holds the writing end and never writes; its end of life closes it, which the others see."""
+    """A pipe whose write end only the supervisor holds. It writes nothing; its death closes the pipe."""
 
     def __init__(self) -> None:
         self._reader, self._writer = os.pipe()
 
     def fileno(self) -> int:
-        """What a child selects on: readable means that the supervisor is gone."""
+        """The descriptor on which a child selects; it becomes readable when the supervisor has ended."""
         return self._reader
 
     def keep_reader(self) -> None:
-        """Called in the child: only the supervisor may hold the writing end."""
+        """Called in the child: closes the write end, which only the supervisor may hold."""
         os.close(self._writer)
 
     def close(self) -> None:

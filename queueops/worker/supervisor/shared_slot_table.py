@@ -1,9 +1,9 @@
-"""Shared slot table: what each slot of a worker process runs, and the signs of life of that process.
+"""Shared slot table: shared memory with the task of each slot of a worker process, and the process's signs of life.
 
-The process writes a record when a task really starts and clears it at its end. When the process dies, by whatever
-signal, the supervisor still knows which of its tasks had been started (the crash rule judges those) and which had
-only been fetched (they go back free of charge). It also finds here which task is past its hard limit, and when the
-process last ran Python code.
+The process writes a record when a task really starts, and clears it at the task's end. The table outlives the process,
+whatever signal killed it. The supervisor then still knows which tasks had started: the crash rule applies to them.
+Tasks that were only prefetched go back to their lanes without a charge. The table also shows which task is past its
+hard limit, and when the process last ran Python code.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from collections.abc import Sequence
 from enum import IntEnum
 from typing import NamedTuple
 
-MAX_ID = 212  # of a task, and of a chunk, whose id is its task's and a number
+MAX_ID = 212  # of a task or of a chunk; a chunk's id is its task's id and a number
 MAX_POOL = 100
 _RECORD = struct.Struct(f"<QddI?{MAX_ID}s{MAX_POOL}sB")
-_FLAG = _RECORD.size - 1  # last, so that a record is only seen when all of it has been written
+_FLAG = _RECORD.size - 1  # written last, so that a reader never sees half a record
 _TIMES = 5
 _EXPECTED, _ANSWERED, _WATCHED, _CONDEMNED_AT, _CONDEMNED = range(_TIMES)
 _EPOCH, _CONDITION, _RETIRING, _FAREWELL = range(8 * _TIMES, 8 * _TIMES + 4)
@@ -27,7 +27,7 @@ NEVER = float("inf")
 
 
 class Farewell(IntEnum):
-    """How a process ended: DONE and RETIRED (to be replaced) are in order."""
+    """How a process ended. DONE and RETIRED (to be replaced) are orderly ends."""
 
     NONE = 0
     DONE = 1
@@ -35,7 +35,7 @@ class Farewell(IntEnum):
 
 
 class Condition(IntEnum):
-    """What the supervisor thinks of a process: a SILENT one shows no sign of life, a HUNG one has not for too long."""
+    """The supervisor's judgement of a process. SILENT: no sign of life. HUNG: silent for longer than the limit."""
 
     LIVE = 0
     SILENT = 1
@@ -45,7 +45,7 @@ class Condition(IntEnum):
 class Running(NamedTuple):
     """A started task. ``started`` and ``deadline`` (the hard limit) are seconds of the monotonic clock.
 
-    ``cancelled``: the deadline is that of a hard cancel, and not of the task's timeout.
+    ``cancelled``: the deadline comes from a hard cancel, not from the task's timeout.
     """
 
     slot: int
@@ -59,10 +59,10 @@ class Running(NamedTuple):
 
 
 class SlotTable:
-    """A fixed number of records in anonymous shared memory, made before the fork: one for each slot and pool.
+    """A fixed number of records in anonymous shared memory, one per slot and pool, allocated before the fork.
 
-    A record stays when it is cleared, until the slot starts the next task of that pool. Times are of the monotonic
-    clock. Each field of the head has one writer: the process, its supervisor, or the lease keeper.
+    A cleared record stays until the slot starts its next task of that pool. Times are of the monotonic clock. Each
+    field of the head has one writer: the process, its supervisor, or the lease keeper.
     """
 
     def __init__(self, size: int, pools: Sequence[str] = ("default",)) -> None:
@@ -88,7 +88,7 @@ class SlotTable:
         attempt: int,
         cancelled: bool = False,
     ) -> int:
-        """Say that ``slot`` runs this task from now on; answers the epoch, read after that."""
+        """Record that ``slot`` runs this task from now on; return the epoch, which is read after the write."""
         offset = self._offsets[self._first.get(pool, 0) + slot]
         self._open[slot] = offset + _FLAG
         _RECORD.pack_into(
@@ -97,27 +97,27 @@ class SlotTable:
         return self._memory[_EPOCH]
 
     def clear(self, slot: int) -> None:
-        """Say that the task of ``slot`` has ended; its outcome has not been told yet."""
+        """Record that the task of ``slot`` has ended; its outcome has not been sent yet."""
         self._memory[self._open[slot]] = _ENDED
         self.has_ended = True
 
     def withdraw(self, slot: int) -> None:
-        """Say that the task of ``slot`` does not run after all."""
+        """Record that the task of ``slot`` does not run after all."""
         self._memory[self._open[slot]] = 0
 
     def forget_ended(self) -> None:
-        """Say that the outcomes of all tasks that have ended are known to the store."""
+        """Record that the store knows the outcomes of all ended tasks."""
         self.has_ended = False
         for flag in self._flags:
             if self._memory[flag] == _ENDED:
                 self._memory[flag] = 0
 
     def running(self) -> list[Running]:
-        """The tasks that are running, or were when the process died."""
+        """The tasks that are running, or were running when the process died."""
         return self._flagged(_RUNS)
 
     def ended(self) -> list[Running]:
-        """The last task of each slot, where it has ended and its outcome may not have been told."""
+        """The last task of each slot, if it has ended and its outcome may not have been sent."""
         return self._flagged(_ENDED)
 
     def overdue(self, now: float) -> list[Running]:
@@ -125,31 +125,31 @@ class SlotTable:
         return [running for running in self.running() if running.deadline < now]
 
     def newest_started(self, pool: str) -> int:
-        """The highest fence of this pool that the slots have started; 0 when they have started none.
+        """The highest fence of this pool that any slot has started; 0 if none has started.
 
-        Tasks of a pool start in the order of their fences, so a lease with a higher one has never been started.
+        Tasks of a pool start in the order of their fences. A lease with a higher fence has therefore never started.
         """
         records = map(self._read, range(len(self._flags)))
         return max((record.fence for record in records if record.pool == pool), default=0)
 
     @property
     def used(self) -> bool:
-        """Whether the process began any task."""
+        """Whether the process has started any task."""
         return any(self._memory[flag - MAX_POOL] for flag in self._flags)
 
     # Signs of life
 
     def expect(self, moment: float) -> None:
-        """The process: its main loop makes the next turn by this moment, or sooner."""
+        """Called by the process: its main loop makes its next turn at this moment or sooner."""
         self._times[_EXPECTED] = moment
 
     def answer(self, now: float) -> None:
-        """The process: it runs Python code now."""
+        """Called by the process: it runs Python code now."""
         self._times[_ANSWERED] = now
 
     @property
     def last_sign(self) -> float:
-        """Until when the process is known to be alive; 0 before its first turn."""
+        """The moment until which the process is known to be alive; 0 before its first turn."""
         expected = self._times[_EXPECTED]
         return max(expected, self._times[_ANSWERED]) if expected else 0.0
 
@@ -157,13 +157,13 @@ class SlotTable:
     def epoch(self) -> int:
         """How often the supervisor took over the leases of the process, modulo 256.
 
-        What the process claimed in an earlier epoch may have been given back: it is not started any more.
+        A task that was claimed in an earlier epoch may have been given back. The process does not start it any more.
         """
         return self._memory[_EPOCH]
 
     @property
     def condition(self) -> Condition:
-        """What the supervisor thinks of the process."""
+        """The supervisor's judgement of the process."""
         return Condition(self._memory[_CONDITION])
 
     @condition.setter
@@ -174,7 +174,7 @@ class SlotTable:
 
     @property
     def watched(self) -> float:
-        """When the supervisor last looked at a process that is not live."""
+        """When the supervisor last looked at a process that is silent or hung."""
         return self._times[_WATCHED]
 
     @watched.setter
@@ -182,12 +182,12 @@ class SlotTable:
         self._times[_WATCHED] = now
 
     def condemn(self, running: Running) -> None:
-        """The lease keeper: an operator has cancelled this task hard."""
+        """Called by the lease keeper: an operator has cancelled this task hard."""
         self._times[_CONDEMNED_AT] = self._first.get(running.pool, 0) + running.slot
         self._times[_CONDEMNED] = running.fence
 
     def condemned(self) -> Running | None:
-        """The running task that an operator has cancelled hard, as the lease keeper has heard."""
+        """The running task for which the lease keeper has received a hard cancel."""
         number, fence = int(self._times[_CONDEMNED_AT]), self._times[_CONDEMNED]
         if not fence or self._memory[self._flags[number]] != _RUNS:
             return None
@@ -198,7 +198,7 @@ class SlotTable:
 
     @property
     def retiring(self) -> bool:
-        """Whether the process claims nothing more, and ends when what it runs has ended."""
+        """Whether the process claims nothing more, and exits when its tasks have ended."""
         return bool(self._memory[_RETIRING])
 
     @retiring.setter
@@ -207,7 +207,7 @@ class SlotTable:
 
     @property
     def farewell(self) -> Farewell:
-        """What the process said when it ended; NONE when it died, whatever its exit status was."""
+        """How the process reported its end; NONE if it died, whatever its exit status was."""
         return Farewell(self._memory[_FAREWELL])
 
     @farewell.setter
@@ -215,7 +215,7 @@ class SlotTable:
         self._memory[_FAREWELL] = word
 
     def close(self) -> None:
-        """Give the memory back."""
+        """Release the memory."""
         self._times.release()
         self._head.release()
         self._memory.close()

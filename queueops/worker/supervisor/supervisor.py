@@ -1,7 +1,8 @@
-"""The parent of a worker's processes: it starts, watches, ends and replaces them, and does nothing else.
+"""Process supervisor: the parent process of a worker, which starts, watches, ends and replaces its child processes.
 
-It has no threads and no connection, so that every fork is clean. A process that dies is replaced (slower and slower
-when it keeps dying), and its tasks are given back by an heir. One line of log per event.
+The supervisor has no threads and no connections, so that every fork is clean. It replaces a process that dies. A
+back-off applies when processes keep dying at their start. A crash recovery process gives the dead process's tasks back.
+Each event is one line in the log.
 """
 
 from __future__ import annotations
@@ -26,9 +27,9 @@ from queueops.worker.supervisor.shared_slot_table import Farewell, SlotTable
 
 TICK = 0.25
 KILL_AFTER = 5.0
-"""Seconds beyond the grace time after which a process that still is there is killed."""
+"""Seconds after the grace time; a process that is still alive then is killed."""
 HEALTHY_AFTER = 10.0
-"""A process that lived this long, or began a task, did not fail at its start: the next one starts without delay."""
+"""A process that lived for this many seconds, or started a task, did not fail at its start."""
 MAX_DELAY = 30.0
 
 logger = logging.getLogger("queueops.worker")
@@ -37,7 +38,7 @@ ChildMain = Callable[[WorkerOptions, str, SlotTable, ParentWatch], int]
 
 
 class Supervisor:
-    """Keeps ``options.processes`` processes alive until it is told to stop; ``run`` answers the exit status."""
+    """Keeps ``options.processes`` processes alive until it is told to stop; ``run`` returns the exit status."""
 
     def __init__(
         self,
@@ -65,7 +66,7 @@ class Supervisor:
         self.reload_wanted = False
 
     def run(self) -> int:
-        """Work until all processes have ended: 0 when they ended in order, 1 when one had to be killed for it."""
+        """Run until all processes have ended. Returns 0 if all ended in order, 1 if one had to be killed."""
         settle_memory()
         hang_up = () if is_ignored(HANG_UP) else (HANG_UP,)
         signals = CaughtSignals(self._self_pipe, *END, *hang_up, signal.SIGCHLD)
@@ -105,7 +106,7 @@ class Supervisor:
         logger.info("Process %d started as %s", process.pid, process.worker)
 
     def _apart(self, main: Callable[[], int]) -> int:
-        """What every forked process does first: only the supervisor holds the lifeline's writing end."""
+        """First step of a forked process: closes the parent watch's write end, which only the supervisor holds."""
         self._parent_watch.keep_reader()
         return main()
 
@@ -133,9 +134,10 @@ class Supervisor:
             self._due[process.number] = time.monotonic() + self._delay(process, orderly)
 
     def _relieve(self) -> None:
-        """Start the successors of processes that only end what they run: a long task must not keep others from running.
+        """Start the successors of retiring processes, so that a long task does not delay other tasks.
 
-        As many may be ending as there are to be processes; then the next one is relieved when it has ended.
+        At most as many processes may retire at a time as are configured. The next one is replaced when one of them
+        ended.
         """
         if self._told:
             return
@@ -150,7 +152,7 @@ class Supervisor:
         reason = "it ran past a hard limit" if process.killed_for else describe_end(status)
         if process.hung_for:
             reason = f"it gave no sign of life for {process.hung_for:.0f} s and was killed"
-        if crashed and not running:  # what has ended a moment ago may have broken the process
+        if crashed and not running:  # a task that ended a moment ago may have broken the process
             running = process.table.ended()
         company = self._blame.judge(running) if crashed else {}
         judged = crash_recovery.judge(running, process.killed_for, reason, crashed=crashed, company=company)
@@ -158,12 +160,12 @@ class Supervisor:
         self._heirs.add(fork(partial(self._apart, main)))
 
     def _keep_leases(self, process: ChildProcess, sign: float) -> int:
-        """Start a lease keeper for a process that cannot speak."""
+        """Start a lease keeper for a process that does not respond."""
         options, keeper = self._options, LeaseKeeper(self._connect, process.worker, process.table, sign)
         return fork(partial(self._apart, partial(keeper.run, options.pools, options.lease, self._parent_watch)))
 
     def _delay(self, process: ChildProcess, orderly: bool) -> float:
-        """How long to wait before a replacement: not at all at first, longer when it keeps dying at its start."""
+        """Return the back-off before a replacement; 0 at first, longer when processes keep dying at their start."""
         lived = process.table.used or time.monotonic() - process.born > HEALTHY_AFTER
         if orderly or process.killed or lived:
             self._deaths[process.number] = 0
@@ -187,7 +189,8 @@ class Supervisor:
         for process in [process for process in self._processes.values() if not process.killed]:
             self._liveness.look(process, now)
             late = process.past_hard_limit(now)
-            if frozen:  # we were stopped, and the children with us: they get one more look's time to end by themselves
+            # this process was stopped (SIGSTOP), and its children with it: they have until the next look to end
+            if frozen:
                 process.overdue.clear()
             elif late and not process.killed:
                 told = {"task": late[0].id, "pool": late[0].pool, "process": process.pid}
@@ -198,10 +201,10 @@ class Supervisor:
                 logger.error("Process %d did not end in time; killing it", process.pid)
                 process.kill()
         for pid in self._heirs if now > self._kill_at else ():
-            os.kill(pid, signal.SIGKILL)  # not buried yet, so the pid is still its own
+            os.kill(pid, signal.SIGKILL)  # not reaped yet, so the pid is still its own
 
     def _obey(self, asked: int) -> None:
-        """Stop when told to; told again, or to reload, stop at once."""
+        """Stop at the first request; stop at once at the second, or to reload."""
         if not self._told and (path := self._changed()):
             logger.info("%s changed; reloading", path)
             self.reload_wanted = True
