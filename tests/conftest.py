@@ -16,10 +16,10 @@ from queueops.redis import embedded
 from queueops.redis.broker import close_brokers
 from queueops.redis.connection import connect
 from queueops.tasks import discovery, registry
-from tests import leaks, topology
-from tests.chromium import find_chromium, find_nginx
-from tests.places import CLUSTER, free_namespace, is_for_both, parametrize
-from tests.rig import KIND, Rig
+from tests.support import leaks, topology
+from tests.support.chromium import find_chromium, find_nginx
+from tests.support.places import CLUSTER, free_namespace, is_for_both, parametrize
+from tests.support.rig import KIND, Rig
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

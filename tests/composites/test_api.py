@@ -14,7 +14,7 @@ from queueops.errors.composites import CompositeTooLarge, Cycle, EmptyComposite,
 from queueops.testing import eager, run_worker
 from tests.composites.work import Anything, Endless, Later, Nothing, Squares, Steps, push_pair, refuse, tell
 from tests.kernel.picture import names_like
-from tests.tasks_for_tests import add, mail
+from tests.support.tasks_for_tests import add, mail
 
 pytestmark = pytest.mark.usefixtures("namespace")
 

@@ -13,7 +13,7 @@ from queueops.redis.broker import close_brokers, get_broker
 from queueops.testing import run_worker
 from tests.composites.work import Count, Later, Steps, note, seen, tell
 from tests.kernel.picture import names_like
-from tests.tasks_for_tests import add
+from tests.support.tasks_for_tests import add
 
 pytestmark = pytest.mark.usefixtures("namespace")
 

@@ -15,7 +15,7 @@ from queueops.outbox.dispatcher import Outbox
 from tests.composites.pools import Pools
 from tests.composites.trees import chain_of, group_of, open_children
 from tests.kernel.conftest import MakeDesk
-from tests.waiting import wait_until
+from tests.support.waiting import wait_until
 
 GONE = 10_000
 

@@ -8,7 +8,7 @@ from queueops import chain, events, group
 from queueops.redis.broker import get_broker
 from queueops.testing import run_worker
 from tests.composites.work import tell
-from tests.waiting import until_end
+from tests.support.waiting import until_end
 
 pytestmark = pytest.mark.usefixtures("hubs_end", "namespace")
 

@@ -25,8 +25,8 @@ from tests.composites.model_of_work import WorkedModel
 from tests.composites.model_trees import emitted, ends, grown, picks, plain, pushed, steps, trees
 from tests.kernel.desk import NEVER_MS, Desk, make
 from tests.kernel.picture import Picture
-from tests.machines import run_machine
-from tests.places import CLUSTER
+from tests.support.machines import run_machine
+from tests.support.places import CLUSTER
 
 ROOTS, WORKERS = ["r0", "r1", "r2"], ["w1", "w2"]
 TALLY = {"ended": "pr", "f": "tf", "c": "tc", "x": "tx"}

@@ -23,8 +23,8 @@ from tests.composites.model_trees import picks, plain
 from tests.composites.pools import Pools
 from tests.composites.trees_over_pools import grown, pools_, pushed, trees
 from tests.kernel.desk import NEVER_MS
-from tests.machines import run_machine
-from tests.places import APART, CLUSTER
+from tests.support.machines import run_machine
+from tests.support.places import APART, CLUSTER
 
 EXAMPLES = int(os.environ.get("QUEUEOPS_TESTS_EXAMPLES", "24"))
 ROOTS = {"r0": "default", "r1": "north"}

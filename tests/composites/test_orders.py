@@ -10,7 +10,7 @@ import pytest
 from queueops.model.contracts import Lease, Outcome
 from tests.composites.trees import chain_of, group_of, open_children, plant
 from tests.kernel.desk import Desk
-from tests.places import CLUSTER
+from tests.support.places import CLUSTER
 
 STEPS = ("settle A", "recover", "claim B", "settle B", "cancel")
 OVER = ("succeeded", "failed", "cancelled")

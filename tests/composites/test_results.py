@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from queueops import chain, get, group
 from queueops.testing import run_worker
-from tests.results_for_tests import DAY, next_day, unannotated
+from tests.support.results_for_tests import DAY, next_day, unannotated
 
 NEXT = DAY + timedelta(days=1)
 

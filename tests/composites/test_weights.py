@@ -22,7 +22,7 @@ from tests.composites.trees import Tree, chain_of, group_of, plant
 from tests.composites.work import Count, Squares, tell
 from tests.kernel.conftest import MakeDesk
 from tests.kernel.desk import NEVER_MS, Desk
-from tests.tasks_for_tests import add
+from tests.support.tasks_for_tests import add
 
 FAR = {"one pool": {}, "two pools": {"a": "north"}, "three pools": {"h": "south", "a": "north"}}
 

@@ -12,7 +12,7 @@ from queueops.model.contracts import Node
 from tests.composites.model import CONTAINERS
 from tests.composites.model_of_post import Part
 from tests.kernel.desk import make
-from tests.places import APART
+from tests.support.places import APART
 
 policies = st.sampled_from(["fail", "continue", "outcomes"])
 pools_ = st.sampled_from(APART)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from queueops import Batch, Chain, Group, Iterator, MapReduce, Retry, chain, current, group, task
-from tests.tasks_for_tests import add
+from tests.support.tasks_for_tests import add
 
 
 @task()

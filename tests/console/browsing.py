@@ -17,7 +17,7 @@ from django.db import close_old_connections, connections
 from django.test import Client
 from playwright.sync_api import Page, expect, sync_playwright
 
-from tests.chromium import find_chromium
+from tests.support.chromium import find_chromium
 
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 PATIENCE_MS = 60_000

@@ -11,9 +11,9 @@ from django.contrib.auth.models import Group, User
 from django.test import Client
 
 from queueops.redis.broker import get_broker
-from tests.chunkwork import ChunkWork
 from tests.console.browsing import Open, browsing, serving
 from tests.console.standin import World
+from tests.support.chunkwork import ChunkWork
 
 
 @pytest.fixture

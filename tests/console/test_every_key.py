@@ -10,7 +10,7 @@ from django.core.management import call_command
 from django.test import Client
 
 from queueops.redis.keys import KINDS
-from tests.specimens import SICK, VALUES, Specimens, specimens
+from tests.support.specimens import SICK, VALUES, Specimens, specimens
 
 pytestmark = pytest.mark.django_db
 LISTS = (

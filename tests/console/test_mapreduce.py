@@ -15,7 +15,7 @@ from console.models import AuditEntry, Outcome
 from queueops import inspect
 from queueops.inspect import Strip
 from queueops.redis.broker import get_broker
-from tests.chunkwork import ChunkWork
+from tests.support.chunkwork import ChunkWork
 
 pytestmark = pytest.mark.django_db
 PAGE = "/ops/mapreduce/count/"

@@ -8,7 +8,7 @@ from django.test import Client
 from queueops import control
 from queueops.model.contracts import Outcome, Settlement
 from queueops.redis.broker import get_broker
-from tests.chunkwork import ChunkWork
+from tests.support.chunkwork import ChunkWork
 
 pytestmark = pytest.mark.django_db
 

@@ -7,8 +7,8 @@ from django.test import Client
 
 from console.models import AuditEntry, Outcome
 from queueops import inspect
-from tests.chunkwork import ChunkWork
 from tests.console.test_mapreduce import PAGE, entry, html
+from tests.support.chunkwork import ChunkWork
 
 pytestmark = pytest.mark.django_db
 

@@ -12,7 +12,7 @@ from console.templatetags.console import ran_ms
 from queueops import control, inspect
 from queueops.model import contracts
 from queueops.redis.broker import get_broker
-from tests.chunkwork import ChunkWork
+from tests.support.chunkwork import ChunkWork
 
 pytestmark = pytest.mark.django_db
 TASK = "/ops/tasks/count/"

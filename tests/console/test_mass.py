@@ -20,7 +20,7 @@ from queueops.model.contracts import Outcome as Ended
 from queueops.model.contracts import Row
 from queueops.redis.broker import get_broker
 from tests.kernel.desk import Desk
-from tests.waiting import wait_until
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.django_db
 FAILED = "/ops/tasks/?state=failed"

@@ -12,7 +12,7 @@ from django.test import Client
 from console.models import AuditEntry, Outcome
 from queueops import inspect
 from queueops.redis.broker import chunk_edits, get_broker
-from tests.chunkwork import ChunkWork
+from tests.support.chunkwork import ChunkWork
 
 pytestmark = pytest.mark.django_db
 PAGE = "/ops/mapreduce/count/"

@@ -14,10 +14,10 @@ from console.models import AuditedTask, AuditEntry, Outcome
 from queueops import control, inspect
 from queueops.management.queue.options import VERBS
 from queueops.redis.broker import get_broker
-from tests.chunkwork import ChunkWork
 from tests.console.test_audit_pages import told
 from tests.inspecting.test_queue_command import failing, queue
 from tests.kernel.desk import Desk
+from tests.support.chunkwork import ChunkWork
 
 pytestmark = pytest.mark.django_db
 

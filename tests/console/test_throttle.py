@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from console.access.login_throttle import COOKIE, MOST_BY_ADDRESS, MOST_BY_NAME, MOST_BY_PAIR, folded
 from console.models import LoginThrottle
-from tests.webserver import WebServer, cookies_of
+from tests.support.webserver import WebServer, cookies_of
 
 GOOD = "correct horse"
 SPELLINGS = ("ada", "Ada", "\uff41da", "a\uff44a", "\u24d0da", "ad\u00aa", " ada ", "\U0001d41ada", "ADA", "ad\u200ba")

@@ -14,11 +14,11 @@ from queueops.model.records import Record
 from queueops.redis.broker import RedisBroker, close_brokers, get_broker
 from queueops.results import waiting
 from queueops.results.handle import TaskHandle
-from tests import topology
 from tests.faults.layout import GIVES_UP_S, Layout
 from tests.faults.processes import Ledger, Line, Worker
 from tests.mapreduce import invariants
-from tests.waiting import wait_until
+from tests.support import topology
+from tests.support.waiting import wait_until
 
 LEASE, GRACE = 1.5, 3.0
 UNHURRIED = 60

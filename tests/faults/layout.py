@@ -8,8 +8,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 from queueops.redis.broker import RedisBroker
-from tests import topology
 from tests.faults import tasks
+from tests.support import topology
 
 GIVES_UP_S = 60.0
 """How long a call waits for a server that stands still: far longer than any that is answered, on any machine."""

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 import psutil
 
 from tests.faults.ledger import gate
-from tests.leaks import runs
-from tests.waiting import stands_still, wait_until
+from tests.support.leaks import runs
+from tests.support.waiting import stands_still, wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -11,7 +11,7 @@ from queueops import chain, group
 from tests.faults import tasks
 from tests.faults.conftest import Bench
 from tests.faults.later import StagesLater, StepsLater
-from tests.waiting import wait_until
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.faults
 STAGES: list[tuple[Any, str]] = [

@@ -9,8 +9,8 @@ from queueops.kinds.composites.parts import Composite
 from tests.faults.conftest import Bench
 from tests.faults.tasks import work
 from tests.kernel.picture import server_of
-from tests.places import CLUSTER
-from tests.waiting import wait_until
+from tests.support.places import CLUSTER
+from tests.support.waiting import wait_until
 
 KILLS = 2
 

@@ -12,7 +12,7 @@ import pytest
 from queueops.results.handle import TaskHandle
 from tests.faults import hogs, tasks
 from tests.faults.conftest import UNHURRIED, Bench
-from tests.waiting import wait_until
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.faults
 

@@ -27,7 +27,7 @@ from queueops.redis.broker import close_brokers
 from tests.faults import tasks
 from tests.faults.conftest import Bench
 from tests.faults.layout import Layout
-from tests.waiting import wait_until
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.faults
 

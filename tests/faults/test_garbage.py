@@ -11,7 +11,7 @@ from queueops import inspect
 from queueops.redis.keys import pools
 from tests.faults import tasks
 from tests.faults.conftest import Bench
-from tests.waiting import wait_until
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.faults
 CID = "x"

@@ -10,7 +10,7 @@ from queueops.results.handle import TaskHandle
 from tests.faults import tasks
 from tests.faults.conftest import Bench
 from tests.faults.processes import Worker
-from tests.waiting import wait_until
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.faults
 HANDED_S = 2.0

@@ -15,8 +15,8 @@ from tests.faults.conftest import Bench
 from tests.faults.processes import ROOT
 from tests.faults.trees import CHUNKS, tree
 from tests.kernel.picture import Picture, server_of
-from tests.places import CLUSTER
-from tests.waiting import wait_until
+from tests.support.places import CLUSTER
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.faults
 

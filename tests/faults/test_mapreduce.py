@@ -14,7 +14,7 @@ from queueops.results.handle import TaskHandle
 from tests.faults.conftest import Bench
 from tests.faults.counts import Count, Steady
 from tests.faults.processes import Line
-from tests.waiting import wait_until
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.faults
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.faults.conftest import Bench
 from tests.faults.counts import Endless, Hanging, Shared, Slow
-from tests.waiting import wait_until
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.faults
 

@@ -12,10 +12,10 @@ from queueops.conf import BrokerRetry
 from queueops.errors import BrokerUnavailable
 from queueops.model.contracts import Push
 from queueops.redis.broker import RedisBroker
-from tests import topology
 from tests.faults import tasks
 from tests.faults.conftest import Bench
-from tests.waiting import wait_until
+from tests.support import topology
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.faults
 

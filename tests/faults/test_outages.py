@@ -17,7 +17,7 @@ from queueops.redis.broker import forget_brokers
 from tests.faults import tasks
 from tests.faults.conftest import LEASE, UNHURRIED, Bench
 from tests.faults.proxy import FaultProxy, Mode
-from tests.waiting import wait_until
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.faults
 

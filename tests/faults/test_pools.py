@@ -11,8 +11,8 @@ from queueops.kinds.composites.parts import Composite
 from tests.faults.conftest import Bench
 from tests.faults.tasks import Pages, echo, patient_later, work
 from tests.kernel.desk import end
-from tests.places import CLUSTER
-from tests.waiting import wait_until
+from tests.support.places import CLUSTER
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.faults
 

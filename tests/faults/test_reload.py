@@ -15,7 +15,7 @@ from queueops import task
 from queueops.tasks import registry
 from queueops.worker.supervisor import autoreload
 from queueops.worker.supervisor.autoreload import ChangedFiles
-from tests.waiting import wait_until
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.faults
 

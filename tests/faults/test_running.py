@@ -11,7 +11,7 @@ import pytest
 
 from tests.faults import tasks
 from tests.faults.conftest import UNHURRIED, Bench
-from tests.waiting import wait_until
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.faults
 

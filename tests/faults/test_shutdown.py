@@ -10,7 +10,7 @@ import pytest
 from queueops.model.contracts import Push
 from tests.faults import tasks
 from tests.faults.conftest import GRACE, UNHURRIED, Bench
-from tests.waiting import wait_until
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.faults
 

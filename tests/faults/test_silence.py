@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from tests.faults.conftest import Bench
-from tests.silence import HTTP, Listener
-from tests.waiting import wait_until
+from tests.support.silence import HTTP, Listener
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.faults
 

@@ -10,7 +10,7 @@ import pytest
 
 from queueops import control, inspect
 from tests.faults import hogs, tasks
-from tests.waiting import wait_until
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.faults
 

@@ -12,10 +12,10 @@ import queueops
 from queueops import inspect
 from queueops.redis.broker import close_brokers
 from queueops.results import waiting
-from tests import topology
 from tests.faults import tasks
 from tests.faults.conftest import Bench, pools_apart, use
-from tests.waiting import wait_until
+from tests.support import topology
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.faults
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from queueops import inspect
 from queueops.redis.broker import get_broker
-from tests.chunkwork import ChunkWork
 from tests.kernel.desk import Desk
+from tests.support.chunkwork import ChunkWork
 
 
 def a_task(size: int, task_id: str = "count", **own: str | int) -> ChunkWork:

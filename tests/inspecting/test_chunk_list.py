@@ -11,8 +11,8 @@ from queueops.inspect import chunk_list
 from queueops.model.contracts import Lease, Outcome, Push, Settlement
 from queueops.redis.broker import get_broker, results
 from queueops.results.handle import TaskHandle
-from tests.chunkwork import ERROR, ChunkWork
 from tests.inspecting.test_queue_command import failing, queue, queue_json
+from tests.support.chunkwork import ERROR, ChunkWork
 
 pytestmark = pytest.mark.django_db
 HOUR = 3_600_000

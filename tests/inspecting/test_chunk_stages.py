@@ -8,7 +8,7 @@ from queueops import control, inspect
 from queueops.inspect import ChunksView
 from queueops.model.contracts import Outcome, Settlement
 from queueops.redis.broker import get_broker
-from tests.chunkwork import POOL, ChunkWork
+from tests.support.chunkwork import POOL, ChunkWork
 
 LATER = 10**7
 

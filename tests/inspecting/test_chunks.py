@@ -16,7 +16,7 @@ from queueops.inspect.chunks import tolerated
 from queueops.model.contracts import Outcome, Settlement
 from queueops.redis import chunkreader
 from queueops.redis.broker import get_broker
-from tests.chunkwork import ChunkWork
+from tests.support.chunkwork import ChunkWork
 
 HOUR = 3_595_000
 

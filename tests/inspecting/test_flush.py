@@ -16,10 +16,10 @@ from queueops import Schedule, chain, control, inspect, schedules
 from queueops.control import PoolInUse
 from queueops.redis.broker import get_broker
 from queueops.testing import run_worker
-from tests import tasks_for_tests as tasks
 from tests.inspecting.test_why import beat
 from tests.kernel.desk import Desk
-from tests.tasks_for_tests import Letters, Nothing
+from tests.support import tasks_for_tests as tasks
+from tests.support.tasks_for_tests import Letters, Nothing
 
 
 def fill() -> None:

@@ -10,8 +10,8 @@ import pytest
 from console.models import AuditEntry
 from queueops import inspect
 from queueops.redis.broker import get_broker
-from tests.chunkwork import ChunkWork
 from tests.inspecting.test_queue_command import failing, queue, queue_json
+from tests.support.chunkwork import ChunkWork
 
 pytestmark = pytest.mark.django_db
 

@@ -16,9 +16,9 @@ from queueops import Chain, Depends, Iterator, MapReduce, Retry, inspect, task
 from queueops.inspect import KnownTask
 from queueops.model.redact import MASK
 from queueops.tasks import registry
-from tests import tasks_for_tests as tasks
 from tests.inspecting.test_why import beat
 from tests.kernel.desk import Desk
+from tests.support import tasks_for_tests as tasks
 
 
 @pytest.fixture(autouse=True)

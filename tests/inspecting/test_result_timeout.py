@@ -15,10 +15,10 @@ from queueops.model.contracts import Outcome
 from queueops.redis.broker import get_broker
 from queueops.results import waiting
 from queueops.results.handle import TaskHandle
-from tests import tasks_for_tests as tasks
 from tests.inspecting.errors import stored
 from tests.inspecting.test_why import beat
 from tests.kernel.desk import Desk
+from tests.support import tasks_for_tests as tasks
 
 ROOT = Path(__file__).parents[2]
 

@@ -8,11 +8,11 @@ from queueops import inspect
 from queueops.inspect import Finding
 from queueops.model.contracts import Outcome, Push
 from queueops.redis.broker import get_broker
-from tests.chunkwork import ChunkWork
 from tests.composites.pools import Pools
 from tests.composites.trees import chain_of, plant
 from tests.inspecting.errors import stored
 from tests.kernel.desk import Desk
+from tests.support.chunkwork import ChunkWork
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from queueops.redis import servers
 from queueops.redis.broker import get_broker
 from queueops.redis.events import Tail
 from queueops.redis.servers import Address, Cluster
-from tests.places import CLUSTER
+from tests.support.places import CLUSTER
 
 pytestmark = [
     pytest.mark.usefixtures("namespace"),

@@ -14,7 +14,7 @@ from queueops.redis.keys import KINDS
 from queueops.watchdog import Watchdog
 from tests.composites.trees import group_of
 from tests.kernel.desk import NEVER_MS
-from tests.specimens import EXAMPLES, NEIGHBOURS, VALUES, WELL, Shelf, Specimens, plant_in, specimens
+from tests.support.specimens import EXAMPLES, NEIGHBOURS, VALUES, WELL, Shelf, Specimens, plant_in, specimens
 
 BLOCKING = {"agenda", "lanes:ready"}
 """Without these no task of the pool is claimed: each call names the key, and the tasks run once it is gone."""

@@ -12,8 +12,8 @@ from queueops.conf import LaneSettings, read_settings
 from queueops.redis import lane_patterns
 from queueops.redis.broker import get_broker
 from queueops.testing import run_worker
-from tests import tasks_for_tests as tasks
 from tests.kernel.desk import Desk
+from tests.support import tasks_for_tests as tasks
 
 LANES = {
     "tenant-*": {"limit": 2},

@@ -14,7 +14,7 @@ from queueops.redis import embedded, wire
 from queueops.redis.broker import RedisBroker
 from tests.kernel.desk import NEVER_MS, POOL, Desk
 from tests.kernel.model import MAX_CRASHES, TERMINAL, Lane, Model
-from tests.machines import run_machine
+from tests.support.machines import run_machine
 
 HANDED = [f"h{n}" for n in range(3)]
 IDS, LANES, WORKERS = [f"t{n}" for n in range(5)], ["default", "one", "two"], ["w1", "w2"]

@@ -13,7 +13,7 @@ from queueops.watchdog import Watchdog
 from queueops.watchdog.log_once import LogOnce
 from queueops.watchdog.patrol import Patrol
 from tests.kernel.desk import NEVER_MS, Desk
-from tests.waiting import wait_until
+from tests.support.waiting import wait_until
 
 STATES = sorted({State.PENDING, State.POSTPONED, State.RESTART, State.SUCCEEDED, State.FAILED, State.CANCELLED})
 

@@ -18,7 +18,7 @@ from queueops.results import hub, waiting
 from queueops.results.handle import TaskHandle
 from tests.kernel.conftest import MakeDesk
 from tests.kernel.desk import POOL, Desk
-from tests.waiting import wait_until
+from tests.support.waiting import wait_until
 
 MakeUser = Callable[..., str]
 NO_CHANNELS = ("allkeys", "+@all", "resetchannels")

@@ -9,7 +9,7 @@ import pytest
 from queueops import conf
 from queueops.model.contracts import Lease, Outcome
 from tests.kernel.desk import POOL, Desk, ids_of, make
-from tests.waiting import wait_until
+from tests.support.waiting import wait_until
 
 SLOW = 0.001
 """A start each thousand seconds: no token comes while a test runs, but by `refill`."""

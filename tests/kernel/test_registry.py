@@ -17,9 +17,9 @@ from queueops.redis.broker import RedisBroker, get_broker
 from queueops.redis.keys import flushed, pools
 from queueops.redis.registry import COPIES
 from queueops.watchdog import Watchdog
-from tests import topology
 from tests.kernel.desk import Desk
-from tests.waiting import wait_until
+from tests.support import topology
+from tests.support.waiting import wait_until
 
 
 @pytest.mark.parametrize("namespace", ["queueops", "shop", "a.b_c-d", "t1"])

@@ -10,7 +10,7 @@ import pytest
 from queueops.errors import BrokerUnavailable
 from queueops.watchdog import servers
 from queueops.watchdog.servers import Servers
-from tests.waiting import wait_until
+from tests.support.waiting import wait_until
 
 
 class Round:

@@ -19,7 +19,7 @@ from queueops.redis.base import BATCH
 from queueops.redis.broker import RedisBroker
 from queueops.redis.replies import is_later, translate
 from tests.kernel.desk import POOL, Desk, end, make
-from tests.waiting import wait_until
+from tests.support.waiting import wait_until
 
 QUEUED = 20_000
 

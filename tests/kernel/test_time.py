@@ -7,7 +7,7 @@ import pytest
 from queueops.model.contracts import Lease
 from tests.kernel.conftest import MakeDesk
 from tests.kernel.desk import Desk
-from tests.waiting import wait_until
+from tests.support.waiting import wait_until
 
 LEASE_MS = 30_000
 

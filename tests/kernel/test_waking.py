@@ -10,7 +10,7 @@ import pytest
 from queueops.model.contracts import Conflict, Lease, Outcome
 from queueops.redis.wakeup import RedisWaker
 from tests.kernel.desk import POOL, Desk, make
-from tests.waiting import wait_until
+from tests.support.waiting import wait_until
 
 LATER_MS = 5_000_000
 

@@ -14,7 +14,7 @@ from queueops.model.states import State
 from queueops.redis.broker import get_broker
 from queueops.testing import run_worker
 from tests.mapreduce.frozen import Frozen
-from tests.waiting import wait_until
+from tests.support.waiting import wait_until
 
 AT_ONCE = Retry(delay=0, jitter=0)
 HOUR = 3600

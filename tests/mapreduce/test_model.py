@@ -13,9 +13,9 @@ from queueops.model.states import ChunkState, chunks_allowing
 from queueops.redis.broker import RedisBroker
 from tests.kernel.desk import NEVER_MS, POOL
 from tests.kernel.test_fsck import checked
-from tests.machines import run_machine
 from tests.mapreduce.bench import ChunkDesk
 from tests.mapreduce.model import LEASED, MAX_CRASHES, RETRIES, Model
+from tests.support.machines import run_machine
 
 IDS, WORKERS = ["a", "b"], ["w1", "w2"]
 OUTCOMES = [

@@ -19,7 +19,7 @@ from queueops.testing.execution import run
 from tests.composites.channel import CHANNEL
 from tests.schedules.conftest import FAR, Clock
 from tests.schedules.trees import Nightly, Pages, Wide, calls, failing
-from tests.tasks_for_tests import add
+from tests.support.tasks_for_tests import add
 
 
 @pytest.fixture(autouse=True)

@@ -14,7 +14,7 @@ from tests.composites.channel import CHANNEL
 from tests.composites.pools import Pools
 from tests.composites.work import tell
 from tests.schedules.conftest import FAR, Clock
-from tests.tasks_for_tests import add
+from tests.support.tasks_for_tests import add
 
 
 class Abroad(Chain):

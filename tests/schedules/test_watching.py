@@ -17,7 +17,7 @@ from queueops.tasks import registry
 from queueops.watchdog import Watchdog
 from tests.schedules.conftest import Clock
 from tests.schedules.jobs import report
-from tests.waiting import wait_until
+from tests.support.waiting import wait_until
 
 
 @contextmanager

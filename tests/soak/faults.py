@@ -19,7 +19,7 @@ from queueops.redis import embedded
 from queueops.redis.broker import get_broker
 from tests.faults.processes import ROOT, Ledger, Worker
 from tests.soak.work import POOLS
-from tests.waiting import wait_until
+from tests.support.waiting import wait_until
 
 LEASE = 2.0
 SETTINGS = {"LEASE": LEASE, "GRACE": 3.0, "MAX_CRASHES": 1_000_000}  # how often one task is lost is left to chance

@@ -1,0 +1,1 @@
+"""Tests of connections and of the embedded server."""

@@ -1,0 +1,162 @@
+"""The pages of ``docs/``: what is generated is up to date, and the examples do what stands beside them."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import unittest
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import pytest
+from django.core.management import get_commands, load_command_class
+
+from queueops import Chain, task, task_failed
+from queueops.management.queue.options import ALL
+from queueops.model import states
+from queueops.tasks import registry
+from queueops.testing import eager
+
+pytest_plugins = ["queueops.pytest_plugin"]
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+PYTHON = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+SAID = re.compile(r"^(?P<code>[^#\n]+?)  # -> (?P<value>.+)$", re.MULTILINE)
+LINK = re.compile(r"\]\(([^)#:]+\.md)(?:#([^)]+))?\)")
+COMMAND = re.compile(r"^manage\.py (.+)$", re.MULTILINE)
+
+
+@pytest.fixture
+def own_tasks() -> Iterator[None]:
+    """Tasks of the examples are forgotten again."""
+    with mock.patch.dict(registry._handlers), mock.patch.dict(registry._places):
+        yield
+
+
+def examples(page: str) -> list[str]:
+    return PYTHON.findall((DOCS / page).read_text())
+
+
+def executed(page: str, **given: Any) -> dict[str, Any]:
+    """What the examples of a page define, run one after the other; what is said behind an arrow is so."""
+    names: dict[str, Any] = {"__name__": f"docs_{page.removesuffix('.md')}", "same": same, **given}
+    for example in examples(page):
+        proved = SAID.sub(lambda said: f"same({said['code']}, {said['value']})", example)
+        exec(compile(proved, page, "exec"), names)
+    return names
+
+
+def same(found: object, said: object) -> None:
+    assert found == said
+
+
+def test_the_table_of_states_in_the_docs_is_the_table_of_the_code():
+    assert (DOCS / "states.md").read_text() == states.as_markdown(), (
+        "run: python -m queueops.model.states > docs/states.md"
+    )
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("own_tasks")
+def test_the_examples_about_tasks_do_what_they_say():
+    task(name="shop.tasks.bill")(lambda number, **_: number)  # an eager push needs its code
+    with eager():
+        names = executed("tasks.md")
+        assert len(SAID.findall("".join(examples("tasks.md")))) > 10
+        run = mock.Mock()
+        assert names["Timing"](lambda _: "result")(run) == "result"
+        assert "took 0." in run.log.call_args.args[0]
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("store", "own_tasks")
+def test_the_examples_about_testing_pass(queueops_worker: Callable[..., int]):
+    names = executed("testing.md")
+    names["test_a_number_is_doubled"]()
+    names["test_a_pushed_number_is_doubled"](queueops_worker)
+    found = unittest.defaultTestLoader.loadTestsFromTestCase(names["DoubleTest"]).run(unittest.TestResult())
+    assert found is not None
+    assert (found.testsRun, found.errors, found.failures) == (1, [], [])
+
+
+@pytest.mark.usefixtures("own_tasks")
+def test_the_examples_of_chains_groups_and_iterators_run():
+    def pages(*chosen: Any, pk__gt: int = 0, **_: Any) -> mock.Mock:
+        found = mock.Mock()
+        found.order_by.return_value.values_list.return_value = [pk for pk in (1, 2, 3) if pk > pk__gt]
+        return found
+
+    words = ("fetch", "parse", "index", "notify", "a", "b", "collect", "draw", "send", "prepare")
+    stubs = {word: task(name=f"docs.{word}")(lambda *args: list(args)) for word in words}
+    order = mock.Mock()
+    order.objects.filter = pages
+    with eager() as broker:
+        executed("composites.md", **stubs, url="a.html", CHARTS=["x", "y"], Order=order)
+    ended = [(record.name, record.state) for record in broker.records.values()]
+    assert {state for _, state in ended} == {"succeeded"}
+    assert {"chain", "group", "docs_composites.Report", "docs_composites.Backfill"} <= {name for name, _ in ended}
+    assert sum(name == "docs.index" for name, _ in ended) == 4
+
+
+@pytest.mark.usefixtures("own_tasks")
+def test_the_receiver_that_tells_of_failures_is_told(caplog: pytest.LogCaptureFixture):
+    names = executed("production.md")
+    with eager():
+        handle = task(name="docs.fails", retries=1)(lambda: [][0]).push()
+    (told,) = [record for record in caplog.records if record.name == "shop.tasks"]
+    assert told.getMessage() == f"docs.fails failed as {handle.id}"
+    assert told.exc_info[0] is IndexError
+    task_failed.disconnect(names["tell"])
+
+
+@pytest.mark.usefixtures("own_tasks")
+def test_the_example_of_a_map_reduce_runs():
+    with eager():
+        names = executed("mapreduce.md", pages_of=lambda path: [f"{path} a", "b c d"])
+        assert names["handle"].result() == {"words": 5, "unread": 0}
+
+
+@pytest.mark.usefixtures("store", "own_tasks", "queueops")
+def test_the_examples_of_schedules_run():
+    reports = type("Report", (Chain,), {"init": lambda self: [], "__module__": __name__})
+    names = executed("schedules.md", Report=reports)
+    assert [each.id for each in names["schedules"].list()] == ["reports"]
+
+
+@pytest.mark.usefixtures("own_tasks")
+def test_the_examples_for_those_who_come_from_celery_do_what_they_say():
+    with eager():
+        executed("coming-from-celery.md")
+    assert len(SAID.findall("".join(examples("coming-from-celery.md")))) > 2
+
+
+@pytest.mark.parametrize("page", ["command-line.md", "workers.md"])
+def test_every_command_in_the_docs_can_be_given(page: str):
+    lines = COMMAND.findall((DOCS / page).read_text())
+    assert lines
+    for line in lines:
+        name, *words = shlex.split(line, comments=True)
+        parser = load_command_class(get_commands()[name], name).create_parser("manage.py", name)
+        parser.parse_args(words)  # it exits where the words are wrong
+
+
+def test_every_verb_of_queue_has_an_example():
+    lines = COMMAND.findall((DOCS / "command-line.md").read_text())
+    shown = {line.split()[1] for line in lines if line.startswith("queue ")}
+    assert shown == set(ALL)
+
+
+@pytest.mark.parametrize("page", ["README.md", *(f"docs/{path.name}" for path in sorted(DOCS.glob("*.md")))])
+def test_every_link_between_pages_leads_somewhere(page: str):
+    for target, part in LINK.findall((ROOT / page).read_text()):
+        found = (ROOT / page).parent / target
+        assert found.is_file(), f"{page} leads to {target}"
+        assert not part or part in anchors(found), f"{page} leads to {target}#{part}"
+
+
+def anchors(page: Path) -> set[str]:
+    """The headings of a page as links name them."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}

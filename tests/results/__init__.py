@@ -1,0 +1,1 @@
+"""Tests of handles, results and their signals."""

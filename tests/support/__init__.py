@@ -1,0 +1,1 @@
+"""What tests share: tasks, servers, processes, waiting, the machine."""

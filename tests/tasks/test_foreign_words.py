@@ -1,0 +1,222 @@
+"""Words of other task queues are recognised, and the errors say what to write instead."""
+
+from __future__ import annotations
+
+import functools
+import re
+import uuid
+
+import pytest
+
+from queueops import BadId, Chain, Iterator, MapReduce, TaskHandle, task
+from queueops.errors import BadArguments, BadOption, DuplicateName, UnknownOption
+from queueops.errors.tasks import BadTask
+from queueops.tasks.signature import ArgumentSpec
+from tests.support.tasks_for_tests import add
+
+
+class WordLengths(MapReduce):
+    """Counts the letters of words."""
+
+    def map(self, path):
+        yield path
+
+    def process(self, chunk):
+        return len(chunk)
+
+    def reduce(self, results):
+        return sum(results)
+
+
+class Numbers(Iterator):
+    """Emits nothing."""
+
+    def iterate(self, state, path):
+        return None
+
+
+class Words(Chain):
+    """Adds up."""
+
+    def init(self, path):
+        return [add.s(1)]
+
+
+def word_length(word): ...
+
+
+@pytest.mark.parametrize(
+    ("name", "instead"),
+    [
+        ("delay", "add.push(...)"),
+        ("apply_async", "add.push(...), add.postpone(delay, ...) or add.using(...).push(...)"),
+        ("send", "add.push(...)"),
+        ("signature", "add.s(...)"),
+    ],
+)
+def test_a_method_of_another_task_queue_is_answered_with_what_to_write(name, instead):
+    with pytest.raises(AttributeError, match=f"{re.escape(f'has no attribute {name!r}. Write {instead}')}$"):
+        getattr(add, name)
+    with pytest.raises(AttributeError, match=r"has no attribute 'nothing'$"):
+        _ = add.nothing
+    assert not hasattr(add, "__deepcopy__")
+
+
+@pytest.mark.parametrize(
+    ("thing", "name", "instead"),
+    [
+        (TaskHandle("x"), "get", "handle.result(timeout=...)"),
+        (TaskHandle("x"), "ready", "handle.status().is_over"),
+        (TaskHandle("x"), "revoke", "handle.cancel(reason)"),
+        (add.s(1), "delay", "part.push()"),
+        (add.s(1), "set", "part.using(...)"),
+        (WordLengths, "delay", "WordLengths.push(...)"),
+        (WordLengths, "apply_async", "WordLengths.push(...), WordLengths.postpone(delay, ...) or"),
+    ],
+)
+def test_handles_parts_and_classes_also_say_what_to_write(thing, name, instead):
+    with pytest.raises(AttributeError, match=re.escape(f"has no attribute {name!r}. Write {instead}")):
+        getattr(thing, name)
+    assert not hasattr(thing, "nothing")
+
+
+@pytest.mark.parametrize("number", [7, uuid.UUID(int=7)])
+def test_a_number_or_a_uuid_is_no_id_though_it_looks_like_one(number):
+    with pytest.raises(BadId, match=re.escape(f"{number!r} is not a valid id of a task: use a text of 1 to 200")):
+        add.using(id=number)
+
+
+FOREIGN_OPTIONS = [
+    ("bind", "A task function gets no self: current() is its context."),
+    ("max_retries", "Write retries=3."),
+    ("autoretry_for", "Write @task(retry_on=(OSError,))."),
+    ("retry_backoff", "Write retry=Retry(delay=60, backoff=2)."),
+    ("default_retry_delay", "Write retry=Retry(delay=60)."),
+    ("queue", 'Write pool="mail".'),
+    ("queue_name", 'Write pool="mail".'),
+    ("time_limit", "Write timeout=30."),
+    ("rate_limit", "Write lane=, and give the lane a rate in QUEUEOPS['POOLS']."),
+    ("acks_late", "It is always so"),
+    ("serializer", "Arguments and results are JSON."),
+    ("ignore_result", "Write keep="),
+    ("base", "Write a middleware"),
+]
+
+
+@pytest.mark.parametrize(("option", "instead"), FOREIGN_OPTIONS)
+def test_an_option_of_another_task_queue_is_answered_with_what_to_write(option, instead):
+    message = re.escape(f"A task has no option {option!r}. {instead}")
+    with pytest.raises(UnknownOption, match=message):
+        task(**{option: 1})(word_length)
+    with pytest.raises(UnknownOption, match=message):
+        add.using(**{option: 1})
+
+
+@pytest.mark.parametrize(
+    ("option", "of_a_task", "of_one_push"),
+    [
+        ("countdown", "Write postpone(60, ...) where it is pushed.", "Write delay=60."),
+        ("eta", "Write postpone(moment, ...) where it is pushed.", "Write delay=moment."),
+        ("task_id", 'Write using(id="x") where it is pushed, or unique=', 'Write id="x".'),
+        ("expires", "Pass the moment as an argument", "Pass the moment as an argument"),
+    ],
+)
+def test_an_option_of_one_push_is_answered_with_where_it_belongs(option, of_a_task, of_one_push):
+    with pytest.raises(UnknownOption, match=re.escape(f"A task has no option {option!r}. {of_a_task}")):
+        task(**{option: 1})(word_length)
+    with pytest.raises(UnknownOption, match=re.escape(f"A task has no option {option!r}. {of_one_push}")):
+        add.using(**{option: 1})
+
+
+def test_a_decorator_that_hides_the_name_of_its_function_is_refused():
+    """Two tasks below it had one name, so a push of the first one ran the second one."""
+
+    def bare(function):
+        def inner(*args, **kwargs):
+            return function(*args, **kwargs)
+
+        return inner
+
+    with pytest.raises(BadOption, match=r"give its decorator functools\.wraps, or the task a name="):
+        task(bare(lambda: 1))
+    assert task(name="tests.bare.named")(bare(lambda: 1))() == 1
+    assert task(functools.wraps(len)(bare(lambda: 1))).name == "builtins.len"
+
+    @task
+    def again(*args, **kwargs):
+        return again
+
+    assert again() is again
+
+
+def test_two_tasks_of_one_name_are_found_below_one_decorator():
+    def kept(function):
+        @functools.wraps(function)
+        def inner(*args, **kwargs):
+            return function(*args, **kwargs)
+
+        return inner
+
+    def first(): ...
+
+    def second(): ...
+
+    task(name="tests.kept")(kept(first))
+    task(name="tests.kept")(kept(first))  # as a module does that is loaded again
+    with pytest.raises(DuplicateName, match=r"Two tasks are named 'tests\.kept'"):
+        task(name="tests.kept")(kept(second))
+
+
+@pytest.mark.parametrize(
+    ("what", "message"),
+    [
+        (lambda: None, 'A lambda has no name that a worker finds. Write "def NAME(...):" below @task, or @task(name='),
+        ("send", "@task was given the text 'send'. Write @task(name=\"send\")."),
+        (5, "@task was given 5. Put it directly above a def or an async def."),
+        (functools.partial(len, "a"), "@task was given functools.partial"),
+        (dict, "dict is a class. Write a function, or subclass MapReduce, Iterator, Chain or Group."),
+        (classmethod(len), "@task was given a classmethod. Write a function outside of the class"),
+        (staticmethod(len), "@task was given a staticmethod. Write a function outside of the class"),
+    ],
+)
+def test_what_is_not_a_function_is_answered_with_what_to_write(what, message):
+    with pytest.raises(BadTask, match=re.escape(message)):
+        task(what)
+
+
+def test_a_method_is_answered_with_what_to_write():
+    message = "Shop.sell is a method: a push brings no instance. Move it out of the class, pass a primary key for self"
+    with pytest.raises(BadTask, match=message):
+
+        class Shop:
+            @task
+            def sell(self, number: int) -> int:
+                return number
+
+
+@pytest.mark.parametrize("made", [WordLengths, Numbers, Words])
+def test_a_class_that_is_called_with_arguments_says_how_it_is_pushed(made):
+    with pytest.raises(BadArguments, match=rf"it runs nothing\. Write {made.__name__}\.push\("):
+        made("a.html")
+    with pytest.raises(BadArguments, match="runs nothing"):
+        made(path="a.html")
+    assert made() is not None
+
+
+@pytest.mark.parametrize(
+    ("args", "reason"),
+    [
+        ((1, 2, 3), "it takes at most 2 positional arguments, but 3 were given."),
+        ((1, 2, 3, 4), "it takes at most 2 positional arguments, but 4 were given."),
+    ],
+)
+def test_how_many_arguments_there_are_is_grammatical(args, reason):
+    with pytest.raises(BadArguments, match=re.escape(reason)):
+        add.push(*args)
+
+
+def test_one_argument_is_singular():
+    with pytest.raises(BadArguments, match=r"it takes at most 1 positional argument, but 2 were given\."):
+        ArgumentSpec(word_length, "x").encode(("a", "b"), {})
+    with pytest.raises(BadArguments, match=r"it takes no positional arguments, but 1 was given\."):
+        ArgumentSpec(lambda: None, "x").encode(("a",), {})
