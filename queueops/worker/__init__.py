@@ -1,4 +1,4 @@
-"""The worker: processes under a supervisor, threads in each, one round trip to settle, renew and claim."""
+"""Worker: processes under a supervisor, with threads in each; one round trip settles, renews and claims."""
 
 from queueops.worker.options import WorkerOptions
 
@@ -6,7 +6,7 @@ __all__ = ["WorkerOptions", "run_worker"]
 
 
 def run_worker(options: WorkerOptions) -> int:
-    """Start a supervisor with its processes and work until told to stop; answers the exit status."""
+    """Start a supervisor with its processes, and work until told to stop; return the exit status."""
     from django.db import connections
 
     from queueops.redis.broker import get_broker
@@ -14,7 +14,7 @@ def run_worker(options: WorkerOptions) -> int:
     from queueops.worker.supervisor import autoreload
     from queueops.worker.supervisor.supervisor import Supervisor
 
-    connections.close_all()  # a connection must not be shared with a child
+    connections.close_all()  # a child must not share a connection
     changed = autoreload.ChangedFiles() if options.reload else (lambda: "")
     supervisor = Supervisor(options, child_main.main, get_broker, changed)
     status = supervisor.run()

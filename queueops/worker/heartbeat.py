@@ -1,4 +1,4 @@
-"""The heartbeat of a process: what it says of itself to the registry of workers."""
+"""Heartbeat: reports the state of a worker process to the registry of workers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from queueops.worker.options import WorkerOptions
 
 EVERY = 5.0
 AT_REST = 60.0
-"""The same for a process that has nothing to do and nothing new to say: its exchange shows that it is alive."""
+"""The same for an idle process with nothing new to report: its round trips already show that it is alive."""
 MAX_NAMES = 200
 MAX_RUNNING = 50
 _STATM = Path("/proc/self/statm")
@@ -39,7 +39,7 @@ def _at_once(pool: str, call: Callable[[], bool]) -> bool:
 
 
 class Heartbeat:
-    """Tells every pool of a process that it is alive; what never changes is made once."""
+    """Reports to every pool of a process that it is alive; fields that never change are made once."""
 
     def __init__(self, options: WorkerOptions, executor: ThreadExecutor) -> None:
         self.due_at = 0.0
@@ -62,10 +62,7 @@ class Heartbeat:
     def send(
         self, broker: Broker, worker: str, pools: Iterable[str], state: str, done: int, call: Call = _at_once
     ) -> int:
-        """Beat in each of ``pools`` and answer the memory of the process in bytes. An outage is not its business.
-
-        ``call`` makes the call for a pool, at once or in the pool's own thread.
-        """
+        """Send a heartbeat to each of ``pools``; return the process's memory in bytes. Outages are not handled here."""
         fields, pools, now = self._fields(state, done), list(pools), time.monotonic()
         self.due_at = now + EVERY
         tells = fields | {"rss": 0, "pools": ",".join(pools)}
@@ -77,10 +74,10 @@ class Heartbeat:
         return int(fields["rss"])
 
     def _beat(self, broker: Broker, worker: str, pool: str, fields: Fields) -> bool:
-        """Beat in one pool; False when the store does not answer, so that the others of its server are left alone."""
+        """Send a heartbeat to one pool; False if the store does not answer, so that its other pools are skipped."""
         try:
             broker.beat(pool, worker, fields)
-        except BrokenPool as error:  # the other pools hear it
+        except BrokenPool as error:  # the other pools still get theirs
             self._told = None
             logger.error("Pool %s did not take the heartbeat: %s", pool, error)
         except QueueOpsError as error:
@@ -90,11 +87,11 @@ class Heartbeat:
         return True
 
     def hurry(self) -> None:
-        """Beat with the next turn, whether there is news or not."""
+        """Send the next heartbeat with the next turn, even without news."""
         self.due_at, self._told = 0.0, None
 
     def leave(self, broker: Broker, worker: str, pool: str) -> None:
-        """Leave the registry of the pool; if the store does not answer, the entry ends by itself after a while."""
+        """Leave the registry of the pool. If the store does not answer, the entry expires by itself."""
         try:
             broker.leave(pool, worker)
         except QueueOpsError as error:
@@ -118,7 +115,7 @@ class Heartbeat:
 
 
 def memory_bytes() -> int:
-    """The resident memory of this process."""
+    """The resident set size of this process, in bytes."""
     try:
         return int(_STATM.read_text().split()[1]) * resource.getpagesize()
     except (OSError, ValueError, IndexError):

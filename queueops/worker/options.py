@@ -1,4 +1,4 @@
-"""What a worker is told at its start."""
+"""Worker options: processes, threads, limits and pools of a worker, set at its start."""
 
 from __future__ import annotations
 
@@ -11,18 +11,20 @@ from queueops import conf
 DEFAULT_POOL = "default"
 DEFAULT_THREADS = 8
 BATCH_ALONE, BATCH_AMONG_OTHERS = 64, 128
-"""Tasks in one call: of the only process, and of one of several. The only one sends its next call before the answer to
-the last has come, so that the store never waits for it. Several keep it busy without that: each sends twice as much
-instead. So other clients do not wait longer for the store, and together the processes do a tenth more.
+"""Tasks in one call: of a single process, and of each of several.
+
+A single process sends its next call before the reply to the last has arrived. The store never waits for it. Several
+processes keep the store busy without that. Each therefore sends twice as much instead. Other clients do not wait longer
+for the store, and the throughput of the processes together is a tenth higher.
 """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerOptions:
-    """One worker: its processes share these. Times are in seconds.
+    """The options of one worker, shared by its processes. Times are in seconds.
 
-    ``threads`` is how many tasks one process runs at a time, sync or async; ``batch`` how many it claims at most in one
-    round trip (0: as is best for so many processes); a process ends for a new one after ``max_tasks`` tasks or above
+    ``threads`` is how many tasks one process runs at a time, sync or async. ``batch`` is how many it claims at most in
+    one round trip (0: chosen by the number of processes). A process is replaced after ``max_tasks`` tasks, or above
     ``max_memory`` MB.
     """
 
@@ -40,17 +42,17 @@ class WorkerOptions:
 
     @property
     def is_alone(self) -> bool:
-        """Whether a process has no siblings."""
+        """Whether the process has no siblings."""
         return self.processes == 1
 
     @property
     def claims(self) -> int:
-        """How many tasks are claimed at most in one round trip."""
+        """How many tasks one round trip claims at most."""
         return self.batch or (BATCH_ALONE if self.is_alone else BATCH_AMONG_OTHERS)
 
     @classmethod
     def from_settings(cls, **given: Any) -> WorkerOptions:
-        """Options with the settings' lease, grace and pools; what is None keeps its default."""
+        """Make options from the settings' lease, grace and pools; arguments that are None keep their defaults."""
         settings = conf.current()
         declared = tuple(dict.fromkeys((DEFAULT_POOL, *settings.pools)))
         own: dict[str, Any] = {"lease": settings.lease, "grace": settings.grace, "hung_after": settings.hung_after}
@@ -58,6 +60,6 @@ class WorkerOptions:
 
 
 def worker_id(number: int) -> str:
-    """The name of one process: where it runs, and enough more that no two have ever the same."""
+    """Return the name of one process: its host and pid, and enough more to be unique at all times."""
     host = "".join(letter if letter.isalnum() or letter in "._-" else "-" for letter in os.uname().nodename)
     return f"{host[:60]}:{os.getpid()}:{number}:{os.urandom(3).hex()}"

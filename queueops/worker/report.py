@@ -1,7 +1,7 @@
-"""Task lines of the worker's log: one at the start of each task, and one at its end.
+"""Task log lines of a worker: one line at the start of each task, and one at its end.
 
-They are of level INFO, those of failures of level WARNING. The loggers are apart from each other: a project that runs
-very many small tasks turns the lines of level INFO off, and keeps what a worker says of failures and of itself.
+Their level is INFO, that of failures is WARNING. The two levels have separate loggers. A project with very many small
+tasks can turn off the INFO lines. It keeps the lines about failures and about the worker itself.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def started(lease: Lease) -> None:
 
 
 def ended(lease: Lease, settlement: Settlement, seconds: float) -> None:
-    """Log how the task ended, and after how many milliseconds."""
+    """Log how the task ended, and its run time in milliseconds."""
     if settlement.outcome in _FAILED:
         _failed(lease, settlement, round(seconds * 1000))
     elif logger.isEnabledFor(logging.INFO):
@@ -49,7 +49,7 @@ def ended(lease: Lease, settlement: Settlement, seconds: float) -> None:
 
 
 def refused(lease: Lease) -> Settlement:
-    """Log that the task was given back where it was about to start, and give it back."""
+    """Log that the task was given back just before its start, and give it back."""
     settlement = settlements.released(lease, settlements.TAKEN_OVER)
     ended(lease, settlement, 0.0)
     return settlement
@@ -63,7 +63,7 @@ def _failed(lease: Lease, settlement: Settlement, ms: int) -> None:
 
 
 def _log(to: logging.Logger, level: int, message: str, *args: object, told: dict[str, Any]) -> None:
-    """Log a line. Code of the project may fail in it, such as a filter: the task goes on."""
+    """Log a line. The project's code may fail in it, such as a filter: the task continues."""
     global _has_failed
     try:
         to.log(level, message, *args, extra={"told": told})

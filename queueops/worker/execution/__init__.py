@@ -1,1 +1,1 @@
-"""How a worker process runs a task: threads, time limits, connections."""
+"""Task execution in a worker process: threads, time limits, database connections."""

@@ -1,4 +1,4 @@
-"""Async tasks: one event loop in a thread of its own, started with the first of them."""
+"""Async executor: runs async tasks on one event loop in its own thread, started with the first task."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from queueops.worker.supervisor.shared_slot_table import SlotTable
 logger = logging.getLogger("queueops.worker")
 
 LEFT_BEHIND = 1.0
-"""Seconds that a slot waits for what its task has left in a thread, as after `wait_for(sync_to_async(f)(), 5)`."""
+"""Seconds that a slot waits for a call that its task left in a thread, as `wait_for(sync_to_async(f)(), 5)` may."""
 
 Ended = Callable[[Lease, Settlement, float], None]
 Refused = Callable[[Context], Settlement | None]
@@ -39,7 +39,7 @@ class AsyncExecutor:
         refused: Refused = lambda _: None,
         broke: Callable[[BaseException], None] = lambda _: None,
     ) -> None:
-        """``broke`` is called with an error that is not the task's: its slot does not come back."""
+        """``broke`` is called with an error that is not the task's: its slot is not used again."""
         self.slots: list[AsyncSlot] = []
         self._limit = limit
         self._table = table
@@ -54,32 +54,32 @@ class AsyncExecutor:
         self._surroundings = copy_context()
 
     def submit(self, contexts: list[Context]) -> None:
-        """Run these as soon as slots are free."""
+        """Run these tasks as soon as slots are free."""
         loop = self._loop or self._start()
         self._waiting.extend(contexts)
         loop.call_soon_threadsafe(self._pump)
 
     def queued(self) -> int:
-        """How many wait for a slot."""
+        """How many tasks wait for a slot."""
         return len(self._waiting)
 
     def take_back(self) -> list[Lease]:
-        """Those that wait; they will not be started."""
+        """Remove and return the waiting tasks."""
         taken = []
         while self._waiting:
             try:
                 taken.append(self._waiting.popleft().lease)
-            except IndexError:  # the loop took the last one between the two lines
+            except IndexError:  # the event loop took the last one between the two lines
                 break
         return taken
 
     def cancel(self, slot: Slot, lease: Lease) -> None:
-        """Cancel a coroutine at its next ``await``; does nothing for a thread."""
+        """Cancel a coroutine at its next ``await``; no effect on a thread."""
         if isinstance(slot, AsyncSlot):
             slot.stop(lease, Cancelled)
 
     def close(self, seconds: float) -> bool:
-        """End the loop; False when something still runs in it."""
+        """End the event loop; False if a task still runs in it."""
         if self._loop is None or self._thread is None:
             return True
         self._closed = True
@@ -104,7 +104,7 @@ class AsyncExecutor:
             while not self._closed:
                 try:
                     loop.run_forever()
-                except (SystemExit, KeyboardInterrupt):  # asyncio hands them on, and all other tasks would end with it
+                except (SystemExit, KeyboardInterrupt):  # asyncio passes them on, which would end all other tasks too
                     logger.exception("What a task had begun beside itself would have ended the event loop")
         finally:
             if (scope := process_scope.active(loop)) is not None:
@@ -123,7 +123,7 @@ class AsyncExecutor:
             self._begin(slot, self._run_one(slot, context))
 
     def _begin(self, slot: AsyncSlot, coroutine: Coroutine[Any, Any, None]) -> None:
-        """In a context of its own: what one task sets, such as the language, is not seen by the next one."""
+        """Start a slot's coroutine in a new context: a task's settings, such as the language, end with it."""
         slot.task = slot.loop.create_task(coroutine, context=self._surroundings.copy())
         slot.task.add_done_callback(self._look)
 
@@ -137,7 +137,7 @@ class AsyncExecutor:
         settlement = self._refused(context) or await aexecute(slot, context)
         self._ended(context.lease, settlement, (time.monotonic() - started) * 1000)
         if slot.annexe.is_used():
-            self._begin(slot, self._tidy(slot))  # not here: a task that was cancelled by itself could not wait
+            self._begin(slot, self._tidy(slot))  # not here: a task that cancelled itself could not wait
         else:
             self._set_free(slot)
 

@@ -1,7 +1,7 @@
-"""The thread beside a slot of the event loop: what its async tasks run through `sync_to_async`, as Django's ORM does.
+"""Sync thread of an async slot: runs what an async task calls through `sync_to_async`, such as Django's ORM.
 
-Without one of its own, all async tasks of the process would share a single thread, and wait for each other there.
-Django gives one to each request; here a slot keeps it, and database connections with it, as sync threads do.
+Without it, all async tasks of the process would share one thread, and wait for each other there. Django gives each
+request such a thread. Here each slot keeps one, with its database connections, as threads for sync tasks do.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ _threads = SyncToAsync.context_to_thread_executor
 
 
 class AsyncSlotThread:
-    """Made with the slot; its thread begins with the first that is run there."""
+    """The thread of one slot. It is started with the first call."""
 
     def __init__(self) -> None:
         self._context = ThreadSensitiveContext()
 
     def enter(self) -> None:
-        """Called by the coroutine that runs a task: what this one and those that it begins run goes there."""
+        """Called by the coroutine of a task: `sync_to_async` calls of it and its child coroutines run there."""
         SyncToAsync.thread_sensitive_context.set(self._context)
 
     def is_used(self) -> bool:
-        """Whether anything was run there, so that there may be connections."""
+        """Whether anything was run there, so that connections may exist."""
         return self._context in _threads
 
     async def clean(self, patience: float) -> bool:
-        """Clean its connections; False when what is still run there has not ended after so many seconds."""
+        """Clean the thread's connections; False if a call still runs there after this many seconds."""
         try:
             await asyncio.wait_for(asyncio.wrap_future(_threads[self._context].submit(db_connections.clean)), patience)
         except TimeoutError:
@@ -38,13 +38,13 @@ class AsyncSlotThread:
         return True
 
     def leave_behind(self) -> None:
-        """Called by the coroutine: what it was waiting for goes on there, and what it runs from now on elsewhere."""
+        """Called by the coroutine: pending calls continue in the old thread, later calls run in a new one."""
         if self.is_used():
             self.abandon()
             self.enter()
 
     def abandon(self, *, wait: bool = False) -> None:
-        """Leave the thread to what a task has begun there, and was not waited for; behind that it ends."""
+        """Leave the thread to the unfinished calls of a task; it ends after them."""
         executor = _threads.pop(self._context, None)
         self._context = ThreadSensitiveContext()
         if executor is not None:

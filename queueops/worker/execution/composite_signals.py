@@ -1,6 +1,6 @@
-"""Django signals of chains, groups and iterators: sent by the process whose call of the store ended them.
+"""Django signals of chains, groups and iterators, sent by the process whose store call ended them.
 
-A worker sends them in a thread of its own, so that a receiver that waits for a database holds nothing up.
+A worker sends them in a separate thread, so that a receiver that waits for a database delays nothing.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from queueops.tasks import registry
 from queueops.worker.execution import db_connections
 
 MOST_WAITING = 10_000
-"""Ends that wait for their receivers in a worker process; of more the signals are dropped, and logged."""
+"""Ended composites that wait for their receivers in a worker process. Signals beyond that are dropped, and logged."""
 
 logger = logging.getLogger("queueops.signals")
 
 
 def send(ended: Sequence[Ended]) -> None:
-    """Tell the receivers, in this thread. A receiver that raises is logged by Django and harms nothing."""
+    """Call the receivers in this thread. Django logs a receiver that raises; the others still run."""
     for each in ended:
         signal = signals.OF_COMPOSITES.get(each.state)
         if signal is not None and signal.receivers:
@@ -35,13 +35,13 @@ def send(ended: Sequence[Ended]) -> None:
 
 
 def _sender(ended: Ended) -> object:
-    """The task of its class; of a chain or a group without a class, or that is not known here, its kind."""
+    """The sender: the task of the composite's class; its kind if it has no class, or an unknown one."""
     handler = registry.handlers().get((ended.kind, ended.name))
     return getattr(handler, "task", ended.kind)
 
 
 class SignalThread:
-    """Sends signals one after the other beside the loop of a worker process. Its thread begins with the first."""
+    """Sends signals one after the other, beside a worker process's loop. Its thread starts with the first signal."""
 
     def __init__(self) -> None:
         self._waiting: queue.Queue[Sequence[Ended] | None] = queue.Queue(MOST_WAITING)
@@ -49,7 +49,7 @@ class SignalThread:
         self._lock = threading.Lock()
 
     def send(self, ended: Sequence[Ended]) -> None:
-        """Tell the receivers soon, if there are any."""
+        """Queue the signal for its receivers, if there are any."""
         if not any(signal.receivers for signal in signals.OF_COMPOSITES.values()):
             return
         with self._lock:
@@ -63,7 +63,7 @@ class SignalThread:
             logger.warning("The ends of %s are not signalled: receivers are behind by %d ends", ids, MOST_WAITING)
 
     def close(self, seconds: float) -> None:
-        """Send what waits, for so many seconds at most."""
+        """Send the queued signals, for this many seconds at most."""
         if self._thread is None:
             return
         deadline = time.monotonic() + seconds
@@ -78,7 +78,7 @@ class SignalThread:
             try:
                 db_connections.clean()
                 send(ended)
-            except BaseException:  # SystemExit of a receiver, too: the next ones are not its business
+            except BaseException:  # SystemExit of a receiver, too: later signals must still be sent
                 logger.exception("The ends of %s could not be signalled", ", ".join(each.id for each in ended))
             finally:
                 db_connections.clean()

@@ -1,7 +1,7 @@
-"""Database connections around each task, as Django treats them around each request.
+"""Database connection cleanup: treats connections around each task as Django does around each request.
 
-Asking Django for its connections costs more than a small task. So a thread's connections are looked at only when one
-was made there: a task that never touched a database pays for one look into a set.
+Iterating over Django's connections costs more than a small task. So only the connections of threads that made one are
+checked. A task that never used a database pays for one look into a set.
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ logger = logging.getLogger("queueops.worker")
 
 
 def clean() -> None:
-    """Close what is broken or too old of this thread's connections. Called before and after each task."""
+    """Close this thread's broken or expired connections. Called before and after each task."""
     ident = get_ident()
     if ident not in _threads:
         return
     reset_queries()
     try:
         close_old_connections()
-    except Exception:  # of the database's own code; the connection is given up; the task is not at fault
+    except Exception:  # an error of the database driver: the connection is dropped, the task is not at fault
         logger.warning("A database connection could not be closed in order", exc_info=True)
     if all(connection.connection is None for connection in connections.all(initialized_only=True)):
         _threads.discard(ident)
 
 
 def leave_alone() -> None:
-    """The connections that this thread has are not a worker's: the code that opened them closes them."""
+    """Exclude this thread's connections from the cleanup: the code that opened them closes them."""
     _threads.discard(get_ident())
 
 
 def close_all() -> None:
-    """At the end of a thread: it takes its connections with it."""
+    """Close all connections of this thread, which is about to end."""
     try:
         connections.close_all()
     except Exception:  # the same

@@ -1,6 +1,6 @@
-"""One execution of one task, step by step: start, run through the middlewares, settle, tell the receivers of signals.
+"""Task execution, step by step: start, middlewares, the task's code, settlement, Django signals.
 
-This is the one place where a task's code is called, so everything that it may raise is caught here, and only here.
+Only this module calls a task's code. Everything that the code may raise is caught here.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ logger = logging.getLogger("queueops.worker")
 
 
 def execute(slot: Slot, context: Context) -> Settlement:
-    """Run a task in this thread. Never raises, whatever the task does, but what the slot lets pass."""
+    """Run a task in this thread. Never raises, except what ``slot`` lets pass."""
     lease = context.lease
     value: Any = _NOTHING
     if tells := report.logger.isEnabledFor(_INFO):
-        report.started(lease)  # before an interrupt can come, which would leave the locks of logging taken
+        report.started(lease)  # before an interrupt can come, which would leave the locks of logging locked
     try:
         try:
             if not slot.open(lease, context, _monotonic()):
@@ -69,7 +69,7 @@ async def aexecute(slot: AsyncSlot, context: Context) -> Settlement:
     lease = context.lease
     value: Any = _NOTHING
     if tells := report.logger.isEnabledFor(_INFO):
-        report.started(lease)  # before an interrupt can come, which would leave the locks of logging taken
+        report.started(lease)  # before an interrupt can come, which would leave the locks of logging locked
     try:
         try:
             if not slot.open(lease, context, _monotonic()):
@@ -80,7 +80,7 @@ async def aexecute(slot: AsyncSlot, context: Context) -> Settlement:
         finally:
             slot.close()
             if slot.interrupt is not None:
-                slot.annexe.leave_behind()  # or receivers of signals would wait there
+                slot.annexe.leave_behind()  # the receivers of signals must not wait there
         settlement = settlements.returned(context, value)
     except slot.passes:
         slot.clear()
@@ -100,7 +100,7 @@ async def aexecute(slot: AsyncSlot, context: Context) -> Settlement:
 
 
 def _judged(context: Context, value: Any, error: BaseException) -> tuple[Settlement, BaseException]:
-    """The settlement and the error to report. An interrupt after the last line is late: the task has returned."""
+    """Return the settlement, and the error to report. A late interrupt is ignored, because the task has returned."""
     has_returned = value is not _NOTHING
     if has_returned and isinstance(error, Interrupt):
         try:
@@ -115,11 +115,11 @@ def _tell(slot: Slot, context: Context, settlement: Settlement, value: Any, erro
         found = _signal(context, settlement, value, error)
         if found is not None:
             signals.send(found[0], context, **found[1])
-        if (tell_end := getattr(context.handler, "tell_end", None)) is not None:  # a kind with signals of its own
+        if (tell_end := getattr(context.handler, "tell_end", None)) is not None:  # a kind with its own signals
             tell_end(context, settlement)
     except slot.passes:
         raise
-    except BaseException:  # SystemExit of a receiver, too: the outcome is known, and must not be lost
+    except BaseException:  # SystemExit of a receiver, too: the outcome is known and must not be lost
         logger.exception("What became of %s could not be told to the receivers of signals", context.id)
 
 
@@ -129,7 +129,7 @@ async def _atell(slot: Slot, context: Context, settlement: Settlement, value: An
         if found is not None:
             await signals.asend(found[0], context, **found[1])
         if (tell_end := getattr(context.handler, "tell_end", None)) is not None:
-            await sync_to_async(tell_end)(context, settlement)  # which passes on the exception, too
+            await sync_to_async(tell_end)(context, settlement)  # sync_to_async passes on the exception, too
     except slot.passes:
         raise
     except BaseException:  # the same
@@ -154,7 +154,7 @@ def _signal(
 
 
 def _log_cancelled(context: Context, error: BaseException | None) -> None:
-    """Log the error of a cancelled task, in the task's log and the worker's log: it is not a failure."""
+    """Log the error of a cancelled task, in the task's log and the worker's log. This is not a failure."""
     if error is None or isinstance(error, Interrupt | asyncio.CancelledError):
         return
     text = f"cancelled, and then raised {failure.describe(error).title}"

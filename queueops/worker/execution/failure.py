@@ -1,7 +1,7 @@
-"""What is kept of an error: type, message, bounded traceback, and a fingerprint that groups its like.
+"""Stored error: type, message, bounded traceback, and a fingerprint that groups equal errors.
 
-Errors are stored as text and never rebuilt. Two errors have one fingerprint when type, the innermost frames of the
-application and the message agree, once numbers, ids and quoted words are taken out of the message.
+Errors are stored as text and never rebuilt as exceptions. Two errors have the same fingerprint when their type, their
+innermost application frames and their messages agree. Numbers, ids and quoted words in messages are ignored.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ MAX_MESSAGE = 2_000
 MAX_TRACEBACK = 20_000
 MAX_TITLE = 200
 WIDE = 100_000
-"""Characters at each end that are masked before a cut: many more than are kept, so that no secret begins in between."""
+"""Characters at each end that are masked before a cut. Far more than are kept: no secret may begin between them."""
 _FRAMES = 3
 _ENGINE = str(Path(__file__).resolve().parent.parent) + "/"
 _FOREIGN = (
@@ -49,7 +49,7 @@ class Failure(msgspec.Struct, frozen=True):
 
     @property
     def title(self) -> str:
-        """The error in one line, for the log and for the list of errors: without secrets."""
+        """The error in one line, without secrets, for the log and the list of errors."""
         message = redactor().text(self.message).strip()
         first = message.splitlines()[0] if message else ""
         return f"{self.type}: {first}"[:MAX_TITLE] if first else self.type[:MAX_TITLE]
@@ -60,7 +60,7 @@ class Failure(msgspec.Struct, frozen=True):
 
 
 def describe(error: BaseException) -> Failure:
-    """Everything that is kept of an exception, bounded; never raises, whatever its ``__str__`` does."""
+    """Build the stored error of an exception. Bounded; never raises, whatever the exception's ``__str__`` does."""
     kind = type_name(error)
     message = middle_cut(_text_of(error), MAX_MESSAGE)
     frames = list(_application_frames(error.__traceback__))[-_FRAMES:]
@@ -68,21 +68,21 @@ def describe(error: BaseException) -> Failure:
 
 
 def plain(kind: str, message: str) -> Failure:
-    """An error that no Python exception stands for, such as a worker that died."""
+    """Build a stored error without a Python exception, such as for a worker that died."""
     return Failure(_fingerprint(kind, message, []), kind, middle_cut(message, MAX_MESSAGE), "")
 
 
 def type_name(error: BaseException) -> str:
-    """The class of an error, with its module unless that is a built-in."""
+    """The class of an error, with its module unless it is a built-in."""
     cls = type(error)
     name = cls.__qualname__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__qualname__}"
     return name[:MAX_NAME]
 
 
 def middle_cut(text: str, limit: int) -> str:
-    """Both ends of a text that is too long, in at most about ``limit`` bytes, valid UTF-8 in any case.
+    """Keep both ends of a text that is too long, in at most about ``limit`` bytes, as valid UTF-8.
 
-    What is cut is masked before: a cut may take away the name by which a secret is known as such.
+    The parts are masked before the cut, which may remove the name that marks a value as secret.
     """
     data = text.encode("utf-8", "backslashreplace")
     if len(data) <= limit:
@@ -108,7 +108,7 @@ def _formatted(error: BaseException) -> str:
 
 
 def _outside_engine(trace: TracebackType | None) -> TracebackType | None:
-    """The traceback without the engine's own frames at its start, unless there are no others."""
+    """The traceback without the engine's own frames at its start, unless it has no others."""
     inner = trace
     while inner is not None and inner.tb_frame.f_code.co_filename.startswith(_ENGINE):
         inner = inner.tb_next

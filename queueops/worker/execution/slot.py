@@ -1,8 +1,8 @@
-"""A place in which one task runs at a time: a thread of the pool, or a coroutine of the event loop.
+"""Execution slot: runs one task at a time, in a pool thread or in a coroutine of the event loop.
 
-Interrupting from outside is a race with the task's own end. The rule: an interrupt is sent at most once per task, under
-the slot's lock, and only while the slot is open; code that ends a task closes the slot under that lock first. So an
-interrupt can meet its own task late (after its last line, before the slot is closed), but never the next task.
+An interrupt from outside races with the task's own end. The rule: at most one interrupt per task, sent under the slot's
+lock, and only while the slot is open. Code that ends a task first closes the slot under that lock. So an interrupt can
+arrive late in its own task (after its last line, before the slot is closed). It never reaches the next task.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ MIN_MARGIN = 1.0
 
 
 class Slot(ABC):
-    """What it runs and until when. Times are seconds of the monotonic clock."""
+    """One slot: its task and the task's time limit. Times are seconds of the monotonic clock."""
 
     passes: tuple[type[BaseException], ...] = ()
-    """Exceptions that do not end the task but leave the slot: none in a worker; Ctrl-C in a test."""
+    """Exceptions that end the slot and not the task: none in a worker, KeyboardInterrupt in a test."""
 
     __slots__ = ("_table", "context", "deadline", "end_at", "interrupt", "lease", "lock", "number", "started")
 
@@ -44,10 +44,11 @@ class Slot(ABC):
         self._table = table
 
     def open(self, lease: Lease, context: Context, now: float) -> bool:
-        """A task starts here; False when the supervisor may have given it back since it was claimed.
+        """Start a task here; False if the supervisor may have given it back since it was claimed.
 
-        The record is written before the epoch is read, and the supervisor writes the epoch before it reads the
-        records: either it sees that the task has started, or the task sees that it must not.
+        The slot writes its record before it reads the epoch. The supervisor writes the epoch before it reads the
+        records. Therefore either the supervisor sees that the task has started, or the task sees that it must not
+        start.
         """
         timeout = lease.timeout_ms
         self.context = context
@@ -68,15 +69,15 @@ class Slot(ABC):
         return True
 
     def close(self) -> None:
-        """The task's own code has ended: from here on no interrupt is sent."""
+        """Mark the end of the task's own code: from here on no interrupt is sent."""
         with self.lock:
             self.lease = None
             self.deadline = NEVER
 
     def clear(self) -> None:
-        """The outcome is known; the task no longer counts as started here, though an interrupt met `close` itself."""
+        """Clear the record of a task whose outcome is known, even if an interrupt hit `close` itself."""
         if self.lease is not None:
-            with self.lock:  # or `end`, half-way through, would write a hard limit for a slot that is idle then
+            with self.lock:  # otherwise `end`, half done, would write a hard limit for a slot that is idle by then
                 self.lease = None
         self.context = None
         self._table.clear(self.number)
@@ -88,7 +89,7 @@ class Slot(ABC):
                 self._limit(lease, self.deadline + seconds)
 
     def set_deadline(self, lease: Lease, seconds: float) -> None:
-        """Set the time limit of the running task, from now on."""
+        """Set the time limit of the running task, counted from now."""
         with self.lock:
             if self.lease is lease:
                 self._limit(lease, time.monotonic() + seconds)
@@ -100,7 +101,7 @@ class Slot(ABC):
         self._tell(lease)
 
     def end(self, lease: Lease) -> None:
-        """Interrupt the task; when that does not end it soon, its process is killed."""
+        """Interrupt the task. If that does not end it soon, its process is killed."""
         self.stop(lease, Cancelled)
         with self.lock:
             if self.lease is lease and self.end_at == NEVER:
@@ -108,20 +109,20 @@ class Slot(ABC):
                 self._tell(lease)
 
     def _tell(self, lease: Lease) -> None:
-        """Let the supervisor know the hard limit, and whether a hard cancel has set it."""
+        """Write the hard limit for the supervisor, and whether a hard cancel has set it."""
         limit, started = self.hard_limit, self.started
         cancelled = limit == self.end_at != NEVER
         self._table.start(self.number, lease.id, lease.pool, lease.fence, started, limit, lease.attempt, cancelled)
 
     @property
     def hard_limit(self) -> float:
-        """When the supervisor kills the process, if the task still runs then."""
+        """When the supervisor kills the process, if the task still runs."""
         if self.deadline == NEVER:
             return self.end_at
         return min(self.end_at, self.deadline + max(MIN_MARGIN, (self.deadline - self.started) * MARGIN))
 
     def stop(self, lease: Lease, kind: type[Interrupt]) -> bool:
-        """Interrupt the task, once. False when it has ended or was interrupted before."""
+        """Interrupt the task, once. False if it has ended or was interrupted before."""
         with self.lock:
             if self.lease is not lease or self.interrupt is not None:
                 return False
@@ -130,22 +131,22 @@ class Slot(ABC):
             return True
 
     def seconds(self) -> float:
-        """How long the present task has been running."""
+        """How long the current task has been running."""
         return time.monotonic() - self.started
 
     @abstractmethod
     def _raise(self, kind: type[Interrupt]) -> None:
-        """Interrupt what runs here."""
+        """Interrupt the running code."""
 
 
 class ThreadSlot(Slot):
-    """A thread. The interrupt is raised in it between two byte codes; a system call is not interrupted."""
+    """A thread. The interrupt is raised between two byte codes; a system call is not interrupted."""
 
     __slots__ = ("asked", "thread", "thread_id")
 
     def __init__(self, number: int, table: SlotTable) -> None:
         super().__init__(number, table)
-        self.asked = 0  # how often it has asked for what comes next
+        self.asked = 0  # how many items the thread has requested so far
         self.thread: threading.Thread | None = None
         self.thread_id = 0
 
@@ -154,7 +155,7 @@ class ThreadSlot(Slot):
 
 
 class AsyncSlot(Slot):
-    """A coroutine. It is interrupted by being cancelled at its next ``await``."""
+    """A coroutine. It is interrupted by cancellation at its next ``await``."""
 
     __slots__ = ("annexe", "loop", "task")
 

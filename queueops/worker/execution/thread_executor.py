@@ -1,7 +1,7 @@
-"""The tasks that run in this process: a pool of threads for sync ones, an event loop for async ones.
+"""Thread executor: runs the tasks of this process in a thread pool, and async tasks on an event loop.
 
-The exchange loop hands leases over and takes back what has ended from ``done``; it is woken by the bell only when it
-waits and there is little left to do, so that a system call is not paid for each small task.
+The dispatcher submits leases and collects ended tasks from ``done``. The self-pipe wakes the main loop only when the
+loop waits and little is left to do. A small task then costs no system call.
 """
 
 from __future__ import annotations
@@ -27,16 +27,17 @@ from queueops.worker.loop.idle_listener import IdleListener
 from queueops.worker.supervisor.shared_slot_table import SlotTable
 
 Done = tuple[Lease, Settlement, float]
-"""A lease, how it ended, and for how many milliseconds it ran."""
+"""A lease, its settlement, and its run time in milliseconds."""
 
 logger = logging.getLogger("queueops.worker")
 _monotonic = time.monotonic
 
 
 class ThreadExecutor:
-    """Up to ``threads`` sync tasks, and as many async ones, at a time. Threads are started when they are needed.
+    """Runs up to ``threads`` sync tasks and as many async tasks at a time. Threads are started on demand.
 
-    The thread that makes the loop's turns holds ``awake``: the loop's own, or, while it sleeps, one that ``stand_in``.
+    The thread that makes the loop's turn holds ``awake``. While the loop sleeps, another thread may make it
+    (``stand_in``).
     """
 
     def __init__(
@@ -46,7 +47,7 @@ class ThreadExecutor:
         self.waiting = False
         self.awake = threading.Lock()
         self.low = 0
-        self.epoch = table.epoch  # tasks that are submitted in an earlier epoch are refused at their start
+        self.epoch = table.epoch  # tasks submitted in an earlier epoch are refused at their start
         self._limit = threads
         self._channel = channel
         self._ring = ring
@@ -54,14 +55,12 @@ class ThreadExecutor:
         self._keeps = False
         self._kept: Context | None = None
         self._queue: queue.SimpleQueue[Context | IdleListener | None] = queue.SimpleQueue()
-        self._given = 0  # how much has been put there, but for what was taken back
-        self._idle_listener: IdleListener | None = (
-            None  # where a thread of ours watches, or will as soon as it is there
-        )
-        self._posted = False  # whether that is in the queue yet
+        self._given = 0  # how many were put there, minus those taken back
+        self._idle_listener: IdleListener | None = None  # an idle thread watches it, or will soon
+        self._posted = False  # whether the idle listener is in the queue
         self._handlers: dict[tuple[str, str, str], Handler] = {}
         self._table = table
-        self.broken: BaseException | None = None  # what ended a slot; the loop ends the process with it
+        self.broken: BaseException | None = None  # the error that ended a slot; the loop then ends the process
         self._slots: list[ThreadSlot] = []
         self._async = AsyncExecutor(threads, table, self._ended, self._refused, self._broke)
         self._unwanted: dict[tuple[str, int], str] = {}
@@ -89,42 +88,43 @@ class ThreadExecutor:
             self._async.submit(asynchronous)
 
     def queued(self) -> int:
-        """How many tasks wait here for a slot."""
+        """How many tasks wait for a slot."""
         return self._queue.qsize() - self._posted + self._async.queued()
 
     @property
     def keeps_one(self) -> bool:
-        """Whether the thread that makes this turn has kept a task, which it begins behind it."""
+        """Whether the thread that makes this turn has kept a task, which it starts after the turn."""
         return self._kept is not None
 
     def has_rest(self) -> bool:
-        """Whether nothing waits here for a slot, a thread rests, and none is at an outpost."""
+        """Whether no task waits for a slot, a thread is idle, and no thread watches the idle listener."""
         return self._idle_listener is None and self._resting() > 0 and not self.queued()
 
     def post(self, outpost: IdleListener) -> None:
-        """Have a thread that rests watch there; what the first news hands over, it runs itself."""
+        """Let an idle thread watch the wake-up listeners. It runs the first task that it receives."""
         self._idle_listener, self._posted = outpost, True
         self._give(outpost)
 
     def running(self) -> Iterator[tuple[Slot, Lease]]:
-        """Every slot that runs something, and what."""
+        """Every slot that runs a task, with the lease."""
         for slot in (*self._slots, *self._async.slots):
             lease = slot.lease
             if lease is not None:
                 yield slot, lease
 
     def slot_of(self, lease: Lease) -> Slot | None:
-        """Where a task runs, or None when it does not (yet, or any more)."""
+        """The slot in which a task runs; None if it does not run yet, or no longer."""
         return next((slot for slot, running in self.running() if running is lease), None)
 
     def interrupt(self, lease: Lease, kind: type[Interrupt]) -> bool:
-        """Raise ``kind`` in the task, once; False when it does not run, or was interrupted before."""
+        """Raise ``kind`` in the task, once; False if it does not run, or was interrupted before."""
         slot = self.slot_of(lease)
         return slot is not None and slot.stop(lease, kind)
 
     def cancel(self, lease: Lease, reason: str, *, lost: bool = False) -> None:
-        """Tell the task that it is no longer wanted (``lost``: here): an async one is cancelled at its ``await``, and
-        one that was not started here is not started any more.
+        """Ask the task to stop (``lost``: it may run elsewhere). An async task is cancelled at its ``await``.
+
+        A task that was not started here is not started any more.
         """
         slot = self.slot_of(lease)
         if slot is None:
@@ -134,13 +134,13 @@ class ThreadExecutor:
             self._async.cancel(slot, lease)
 
     def end(self, lease: Lease) -> None:
-        """Interrupt the task, and have it killed with this process when it still runs a second later."""
+        """Interrupt the task. If it still runs a second later, it is killed together with this process."""
         slot = self.slot_of(lease)
         if slot is not None:
             slot.end(lease)
 
     def take_back(self) -> list[Lease]:
-        """The tasks that have not been started, in their order; they will not be."""
+        """Remove and return the tasks that were not started, in their order."""
         taken: list[Lease] = []
         others: list[IdleListener | None] = []
         while True:
@@ -158,7 +158,7 @@ class ThreadExecutor:
         return taken + self._async.take_back()
 
     def close(self, seconds: float) -> bool:
-        """End the threads and the loop; False when one still runs a task after so many seconds."""
+        """End the threads and the event loop; False if a task still runs after this many seconds."""
         for _ in self._slots:
             self._queue.put(None)
         if self._idle_listener is not None:
@@ -174,11 +174,11 @@ class ThreadExecutor:
         return [slot.thread for slot in self._slots if slot.thread is not None]
 
     def _find(self, lease: Lease) -> Handler | None:
-        """The handler of a task; one that has none is ended here."""
+        """Return the handler of a task; a task without a handler is ended here."""
         reason = ""
         try:
             handler = registry.find(lease.kind, lease.name, lease.phase)
-        except BaseException as error:  # SystemExit too: code that is loaded here must end its task, not the loop
+        except BaseException as error:  # SystemExit too: code that is imported here must end its task, not the loop
             handler, reason = None, f"the code of {lease.name!r} cannot be loaded: {type(error).__name__}: {error}"
             logger.warning("Task %s waits: %s", lease.id, reason)
         if handler is None:
@@ -217,14 +217,14 @@ class ThreadExecutor:
                     kept = self._tell()
             except Interrupt:
                 logger.warning("An interrupt came when its task had ended already")
-            except Exception as error:  # of the engine: a process with a dead thread would hold its leases for ever
+            except Exception as error:  # an engine error: a process with a dead thread would hold its leases for ever
                 self._broke(error)
                 return
 
     def _tell(self) -> Context | None:
-        """Something ended while the loop sleeps: wake it, or make its turn when nothing else is to be done here.
+        """Wake the sleeping loop because a task ended, or make its turn here if this thread has nothing else to do.
 
-        So the steps of a chain follow each other in one thread, without a wake-up. Answers what to run next.
+        The steps of a chain then follow each other in one thread, without a wake-up. Returns what to run next.
         """
         self.waiting = False
         if self._queue.qsize() or not self.awake.acquire(blocking=False):
@@ -236,7 +236,10 @@ class ThreadExecutor:
             self.awake.release()
 
     def _watch(self, outpost: IdleListener) -> Context | None:
-        """Wait there until there is something to run, which the loop is told of, or this thread is needed elsewhere."""
+        """Watch the wake-up listeners until there is a task to run, or this thread is needed elsewhere.
+
+        The loop is woken in both cases.
+        """
         self._posted = False
         while True:
             news = outpost.wait()
@@ -249,7 +252,7 @@ class ThreadExecutor:
         return kept
 
     def _first_of(self, turn: Callable[[], None]) -> Context | None:
-        """Make a turn in this thread, and answer the first task that it brought, for this thread to run."""
+        """Make a turn in this thread; return the first task of its reply, which this thread runs."""
         self._keeps = True
         try:
             turn()
@@ -262,14 +265,14 @@ class ThreadExecutor:
         self._queue.put(item)
 
     def _resting(self) -> int:
-        """How many threads wait for what has not come yet; less than none: so much waits for a thread.
+        """How many threads are idle; negative: how many items wait for a thread.
 
-        A thread that has been given something is not among them, though it may not have noticed yet.
+        A thread that was given an item is not idle, even if it has not noticed yet.
         """
         return sum(slot.asked for slot in self._slots) - self._given
 
     def _refused(self, context: Context) -> Settlement | None:
-        """The end of a task that was cancelled before it was started here: it goes back, and there it is cancelled."""
+        """Return the settlement of a task cancelled before its start: it goes back to the store, which cancels it."""
         lease = context.lease
         reason = self._unwanted.pop((lease.pool, lease.fence), None)
         return None if reason is None else settlements.released(lease, reason)

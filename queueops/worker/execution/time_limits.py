@@ -1,4 +1,4 @@
-"""A look at what runs, now and then: soft limits that have passed, and tasks that take longer than thought."""
+"""Time limits: a periodic check for passed soft limits and for tasks that run longer than expected."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from queueops.worker.loop.prefetch import Prefetch
 from queueops.worker.supervisor.shared_slot_table import NEVER
 
 PRECISION = 0.1
-"""A soft limit is kept to within this many seconds, or better when the limit was known at the last look."""
+"""Precision of a soft limit in seconds; better if the limit was known at the last check."""
 AT_MOST_EVERY = 0.01
 SPARE_MS = 10_000
-"""How long a lease lasts beyond its task's limit, so that the supervisor judges a late task."""
+"""How long a lease outlives its task's limit, so that the supervisor judges a late task."""
 
 
 class TimeLimits:
-    """``stuck`` is how many slots ran long at the last look, ``look_at`` when the next one is due."""
+    """``stuck`` is how many slots ran long at the last check, ``look_at`` is when the next one is due."""
 
     def __init__(self, executor: ThreadExecutor, prefetch: Prefetch) -> None:
         self.stuck = 0
@@ -25,7 +25,7 @@ class TimeLimits:
         self._prefetch = prefetch
 
     def look(self, now: float) -> None:
-        """Interrupt what is past its soft limit, and count what is stuck."""
+        """Interrupt tasks past their soft limit, and count slots that run long."""
         stuck, nearest = 0, now + PRECISION
         stuck_since = now - self._prefetch.stuck_after_ms() / 1000
         for slot, lease in self._executor.running():
@@ -40,7 +40,7 @@ class TimeLimits:
         self.look_at = max(nearest, now + AT_MOST_EVERY)
 
     def left_ms(self, lease: Lease) -> int:
-        """For how long a lease may be renewed: to the task's own limit, and a little more; -1 when it has none."""
+        """For how long a lease may be renewed: until shortly after the task's own limit; -1 if it has none."""
         slot = self._executor.slot_of(lease)
         if slot is None or slot.hard_limit == NEVER:
             return -1 if lease.timeout_ms is None else lease.timeout_ms + SPARE_MS
@@ -53,7 +53,7 @@ class TimeLimits:
             slot.extend(lease, seconds)
 
     def set_deadline(self, lease: Lease, seconds: float) -> None:
-        """Set the time limit of a running task, from now on."""
+        """Set the time limit of a running task, counted from now."""
         slot = self._executor.slot_of(lease)
         if slot is not None:
             slot.set_deadline(lease, seconds)

@@ -1,1 +1,1 @@
-"""The main loop of a worker process: it claims, renews and settles."""
+"""Main loop of a worker process: claims, renews and settles."""

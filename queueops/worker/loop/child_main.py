@@ -1,4 +1,4 @@
-"""What a worker process does between its fork and its end."""
+"""Child process entry point: what a worker process does between its fork and its exit."""
 
 from __future__ import annotations
 
@@ -20,24 +20,25 @@ from queueops.worker.supervisor.parent_watch import ParentWatch
 from queueops.worker.supervisor.shared_slot_table import Farewell, SlotTable
 
 SWITCH_INTERVAL = 0.0005
-"""How long a busy thread may keep the others waiting, in seconds: the exchange loop must not wait long for its turn."""
+"""Thread switch interval in seconds: how long a busy thread may keep the main loop waiting."""
 
 
 logger = logging.getLogger("queueops.worker")
 
 
 def main(options: WorkerOptions, worker: str, table: SlotTable, lifeline: ParentWatch) -> int:
-    """Work until the end; answers the exit status. SIGTERM: end in order; SIGQUIT, which a supervisor sends: at once.
+    """Work until the end; return the exit status. SIGTERM: end in order. SIGQUIT, sent by a supervisor: end at once.
 
-    Any number of SIGTERMs is one: what ends a service (systemd, Heroku, a process manager) often sends it to all of its
-    processes, and the supervisor passes on its own. Who is in a hurry tells the supervisor so, by a second one.
-    That the end was in order is said in the table: a task may end the process with any status.
+    Several SIGTERMs count as one. A service manager (systemd, Heroku) often sends SIGTERM to all processes of a
+    service. The supervisor passes on its own, too. To end at once, send a second SIGTERM to the supervisor.
+
+    An orderly end is recorded in the slot table, because a task may exit the process with any status.
     """
     sys.setswitchinterval(SWITCH_INTERVAL)
     work_in_the_background()
     bell = SelfPipe()
     term, interrupt = END
-    # Ctrl-C, and the end of a terminal, reach us through the supervisor
+    # the supervisor passes on Ctrl-C (SIGINT) and the end of a terminal (SIGHUP)
     signals = CaughtSignals(bell, term, AT_ONCE, ignore=(interrupt, HANG_UP), then=deadlines.run_out)
     signal.signal(PING, lambda number, frame: table.answer(time.monotonic()))
     release_signals()
@@ -57,14 +58,14 @@ def main(options: WorkerOptions, worker: str, table: SlotTable, lifeline: Parent
 
 
 def work_in_the_background() -> None:
-    """Use the policy SCHED_BATCH, if the kernel knows it: a thread that wakes up takes no processor from a running one.
+    """Use the policy SCHED_BATCH, if the kernel knows it: a waking thread then preempts no running one.
 
-    The store and web servers on the same machine go on, and so does a running task when its neighbour has news: that
-    is a tenth of a drain. The share of the processors stays as it is. A policy that the operator has chosen is kept.
+    The store, web servers and running tasks on the same machine continue undisturbed. That saves a tenth of the time of
+    a drain. The share of the processor stays the same. A policy that the operator has chosen is kept.
     """
     if not hasattr(os, "SCHED_BATCH") or os.sched_getscheduler(0) != os.SCHED_OTHER:
         return
     try:
         os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
-    except OSError as error:  # forbidden here, as some containers do: it is no more than a wish
+    except OSError as error:  # not permitted here, as in some containers: only an optimisation
         logger.debug("The processes run as any others do: %s", error)

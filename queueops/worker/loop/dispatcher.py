@@ -1,4 +1,4 @@
-"""Where leases come in and outcomes go out: between the executor of a process and its stations, one for each pool."""
+"""Dispatcher: moves leases and outcomes between the executor of a process and its pool clients, one per pool."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ NOT_OURS = "its lease is no longer this worker's"
 SHARES = 3
 CUT_OFF = "its lease ended while Redis could not be reached"
 BACK_OFF_S = 1.0
-"""Seconds after the end of its last task for which a process counts what is due then as left to do (`--burst`)."""
+"""Seconds after the end of the last task; what becomes due in them counts as left to do (`--burst`)."""
 FLUSH_LOOK = 0.005
-"""Seconds between two looks at the last round trips of several pools."""
+"""Seconds between two checks of the last round trips of several pools."""
 
 logger = logging.getLogger("queueops.worker")
 
 
 class Dispatcher:
-    """Decides when a round trip is worth it and how much to ask for; hands over what it brings."""
+    """Decides when to make a round trip and how many tasks to ask for; passes on what the reply contains."""
 
     def __init__(
         self, options: WorkerOptions, worker: str, broker: Broker, executor: ThreadExecutor, watch: TimeLimits,
         prefetch: Prefetch, channel: ProgressBuffer, outbox: Outbox, signal: Callable[[Sequence[Ended]], object],
         ring: Callable[[], None] = lambda: None,
     ) -> None:  # fmt: skip
-        """``ring`` is called, in any thread, when a pool's own thread has brought something."""
+        """``ring`` is called, in any thread, when the thread of a pool has received something."""
         self.finished = 0
         self.claimed = 0
         self.closed = False
@@ -65,7 +65,7 @@ class Dispatcher:
         return PoolClient(pool, worker, broker, self._options.lease, self._watch.left_ms, thread, pipelined=alone)
 
     def collect(self, now: float) -> None:
-        """Take what has ended from the executor to the stations."""
+        """Take what has ended from the executor to the pool clients."""
         done = self._executor.done
         total, count = 0.0, 0
         while done:
@@ -79,11 +79,11 @@ class Dispatcher:
             self._prefetch.ran(total, count)
 
     def arrived(self, pool: str) -> None:
-        """Commands came for tasks of this pool: some may be ready. Called by any thread."""
+        """Commands arrived for tasks of this pool: some tasks may be ready. Called in any thread."""
         self._arrived.append(pool)
 
     def exchange(self, now: float) -> None:
-        """Make the round trips that are worth it now."""
+        """Make the round trips that are due now."""
         while self._arrived:
             if (station := self._by_pool.get(self._arrived.popleft())) is not None:
                 station.ready, station.dry = True, False
@@ -103,7 +103,7 @@ class Dispatcher:
             self.stations.rotate(1)
 
     def take(self, station: PoolClient, lease: Lease) -> None:
-        """Take what was handed to this process, or give it back with the next round trip."""
+        """Accept a task that was handed to this process, or give it back with the next round trip."""
         now, room = time.monotonic(), self._room(self._prefetch.ahead(self._watch.stuck))
         self.claimed += 1
         station.hold(lease, now)
@@ -124,13 +124,13 @@ class Dispatcher:
                 station.settle(settlements.released(lease, reason), now)
 
     def distrust(self, unstarted: Iterable[Lease], now: float) -> None:
-        """Give back what was not started, and what the round trips under way bring: others may have it already."""
+        """Give back what was not started, and what the pending round trips bring: other workers may have it already."""
         self.release(unstarted, now, settlements.TAKEN_OVER)
         for station in self.stations:
             station.distrust()
 
     def send_notes(self, now: float, *, before_settling: bool = False) -> None:
-        """Send what tasks have told of themselves, when it is time, or before it is too late."""
+        """Send progress, log lines and extensions of tasks, when they are due or before a settlement."""
         if self._channel.waiting() and (before_settling or now >= self._notes_at):
             self._notes_at = now + NOTES_EVERY
             for station in self.stations if self._apart else ():
@@ -140,7 +140,7 @@ class Dispatcher:
             self._cancel([self._lost.popleft()], NOT_OURS, lost=True)
 
     def _send_notes(self, pool: str) -> None:
-        """Called in a pool's own thread, ahead of the settlements that are sent behind it."""
+        """Called in the pool's own thread, before the settlements that are sent after it."""
         self._lost.extend(self._channel.send(self._channel.take(pool)))
 
     def held(self) -> list[Lease]:
@@ -148,34 +148,34 @@ class Dispatcher:
         return [held.lease for station in self.stations for held in station.held.values()]
 
     def is_dry(self) -> bool:
-        """Whether nothing was left at the last look, and nothing is under way here."""
+        """Whether the last look found nothing, and nothing is pending here."""
         if self._outbox.busy or self._arrived:
             return False
         return self.is_empty() and all(station.dry and not station.to_settle for station in self.stations)
 
     def is_used_up(self, now: float) -> bool:
-        """Whether nothing is left, and nothing comes soon: a back-off of what has just failed here, as a rule."""
+        """Whether nothing is left or due soon, such as the back-off of a task that just failed here."""
         soon = self._last_end + BACK_OFF_S
         return self.is_dry() and (now > soon or all(station.next_at > soon for station in self.stations))
 
     def has_told_all(self) -> bool:
-        """Whether the store knows the outcome of all that has ended here."""
+        """Whether the store knows the outcome of every task that has ended here."""
         return not self._executor.done and not any(
             station.to_settle or station.transport.under_way for station in self.stations
         )
 
     def is_calm(self) -> bool:
-        """Whether this process would take more, and nothing was left at the last look."""
+        """Whether this process would accept more, and the last look found nothing."""
         return not (self.closed or self._options.burst) and all(
             station.dry and not station.cut_off for station in self.stations
         )
 
     def is_empty(self) -> bool:
-        """Whether this process holds no lease, nor may any be on its way."""
+        """Whether this process holds no lease, and no reply can bring one."""
         return not any(station.held or station.transport.under_way for station in self.stations)
 
     def next_moment(self, now: float) -> float:
-        """When ``exchange`` or ``send_notes`` may have something to do by time alone."""
+        """When ``exchange`` or ``send_notes`` may have something to do because of time alone."""
         room = self._room(self._prefetch.ahead(self._watch.stuck))
         hungry = self._executor.queued() <= self._executor.low
         if any(station.transport.has_answer() or station.due(now, room, hungry=hungry) for station in self.stations):
@@ -191,7 +191,7 @@ class Dispatcher:
         return min(moments)
 
     def flush(self, deadline: float) -> bool:
-        """Tell Redis the last outcomes; False when it could not be reached by then."""
+        """Send the last outcomes to Redis; False if it could not be reached before ``deadline``."""
         if self._apart:
             return self._flush_apart(deadline)
         for station in self.stations:
@@ -207,7 +207,7 @@ class Dispatcher:
         return True
 
     def _flush_apart(self, deadline: float) -> bool:
-        """The same for all pools at once: one that cannot be reached holds up no other."""
+        """The same for all pools in parallel: an unreachable pool delays no other."""
         for station in self.stations:
             station.tally.hurry()
         while left := [station for station in self.stations if not station.is_flushed(time.monotonic())]:
@@ -222,7 +222,7 @@ class Dispatcher:
         return True
 
     def _round(self, station: PoolClient, now: float, want: int) -> None:
-        """One round trip; while work flows to a process that is alone, what comes back is that of the one before."""
+        """Make one round trip. A process without siblings pipelines: it reads the reply of the previous one."""
         if not station.transport.accepts(flows=station.flows):
             return
         self.send_notes(now, before_settling=bool(station.to_settle))
@@ -258,9 +258,9 @@ class Dispatcher:
             self._executor.cancel(lease, reason, lost=lost)
 
     def _room(self, ahead: int) -> int:
-        """How many more tasks this process would take now.
+        """How many more tasks this process would accept now.
 
-        Of what it holds ahead it asks for a share at a time: one runs, one is under way, one is being read or sent.
+        It requests its prefetched tasks in shares: one share runs, one is on its way, one is being read or sent.
         """
         if self.closed:
             return 0

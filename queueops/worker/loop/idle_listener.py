@@ -1,6 +1,6 @@
 """Idle listener: an idle worker thread reads wake-up tokens while the main loop sleeps.
 
-So a task that is handed to this process starts in the thread that read the token, without another thread switch.
+A task that is handed to this process starts in the thread that read its token, without another thread switch.
 """
 
 from __future__ import annotations
@@ -13,10 +13,13 @@ from queueops.worker.loop.wakeup_listener import WakeupListener
 
 
 class IdleListener:
-    """The wake-up lines, while they are watched from here. All but ``wait`` and ``recall`` is for who makes turns."""
+    """Watches the wake-up listeners in an idle thread. The thread calls ``wait``, any thread ``recall``.
+
+    The thread that makes the loop's turn calls everything else.
+    """
 
     def __init__(self, home: selectors.BaseSelector, heed: Callable[[list[Callable[[], object]]], None]) -> None:
-        """``home`` is where the lines are watched otherwise; ``heed`` makes such calls, see `Loop`."""
+        """``home`` is the main loop's selector; ``heed`` handles what arrived, see `Loop`."""
         self.heed = heed
         self.manned = False
         self._home = home
@@ -26,7 +29,7 @@ class IdleListener:
         self._selector.register(self._self_pipe, selectors.EVENT_READ, self._recalled)
 
     def man(self, lines: Iterable[WakeupListener]) -> None:
-        """From now on these lines are watched here."""
+        """Watch these wake-up listeners here from now on."""
         self.manned = True
         self._self_pipe.answer()
         if not self._lines:
@@ -35,26 +38,26 @@ class IdleListener:
                 line.move(self._selector)
 
     def leave(self) -> None:
-        """The thread stops watching; the lines stay until `bring_home`, or until a thread watches here again."""
+        """The thread stops watching. The listeners stay until `bring_home`, or until a thread watches here again."""
         self.manned = False
 
     def bring_home(self) -> None:
-        """Let the main loop watch the lines again, if no thread watches them here."""
+        """Return the wake-up listeners to the main loop, if no thread watches them here."""
         if not self.manned:
             for line in self._lines:
                 line.move(self._home)
             self._lines = []
 
     def wait(self) -> list[Callable[[], object]]:
-        """Sleep until there is news, and answer what to call for it."""
+        """Sleep until something arrives; return the callbacks that handle it."""
         return [key.data for key, _ in self._selector.select()]
 
     def recall(self) -> None:
-        """Wake the thread that waits here: it is needed elsewhere. Called by any thread."""
+        """Wake the waiting thread, which is needed elsewhere. Called in any thread."""
         self._self_pipe.ring()
 
     def close(self) -> None:
-        """Free the descriptors, when no thread waits here any more."""
+        """Close the descriptors, when no thread waits here any more."""
         self._selector.close()
         self._self_pipe.close()
 

@@ -1,8 +1,8 @@
-"""Lease keeper: a short-lived process that speaks for a worker process which cannot run Python code.
+"""Lease keeper: a short-lived process renews the leases of a worker process that cannot run Python code.
 
-Something in that process holds the interpreter (a C extension, a regular expression), or the machine swaps. The keeper
-renews what has been started there, up to each task's hard limit, and gives back what was only fetched. It is a process
-of its own so that the supervisor never talks to Redis. It works while the supervisor vouches for the silent process.
+A C extension or a regular expression holds the interpreter of that process, or the machine swaps. The keeper renews
+each started task up to its hard limit, and gives back tasks that were only prefetched. It is a separate process, so
+that the supervisor never connects to Redis. It works only while the supervisor confirms that the silent process lives.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from queueops.worker.supervisor.shared_slot_table import NEVER, Condition, Runni
 LOOK_EVERY = 0.1
 BEAT_EVERY = 5.0
 ANSWER_WITHIN = 0.5
-"""Seconds that a round waits for the pools; those that need longer go on beside the next one."""
+"""Seconds that a round waits for its pools; a slower pool continues beside the next round."""
 VOUCHED_FOR = 1.0
-"""Seconds since the last look of the supervisor. A supervisor that is stopped as well keeps no leases."""
+"""Seconds since the supervisor's last look. A supervisor that is stopped as well must not keep leases."""
 
 logger = logging.getLogger("queueops.worker")
 
 
 class LeaseKeeper:
-    """The leases of one silent process, whose last sign of life was at ``sign`` of the monotonic clock."""
+    """The leases of one silent process. Its last sign of life was at ``sign`` of the monotonic clock."""
 
     def __init__(self, connect: Callable[[], Store], worker: str, table: SlotTable, sign: float) -> None:
         self._connect = connect
@@ -44,7 +44,7 @@ class LeaseKeeper:
         self._silent_since = round((time.time() - (time.monotonic() - sign)) * 1000)
 
     def run(self, pools: Sequence[str], lease: float, lifeline: ParentWatch) -> int:
-        """Speak for the process until it gives a sign of life, or its supervisor has ended; the exit status."""
+        """Renew until the process gives a sign of life, or its supervisor has ended; return the exit status."""
         every, due, told = min(lease / 3, BEAT_EVERY), 0.0, Condition.LIVE
         while self.is_needed():
             now, condition = time.monotonic(), self._table.condition
@@ -56,13 +56,13 @@ class LeaseKeeper:
         return 0
 
     def is_needed(self) -> bool:
-        """Whether the process has given no sign of life since."""
+        """Whether the process has given no sign of life since ``sign``."""
         return self._table.last_sign == self._sign and self._table.condition is not Condition.LIVE
 
     def speak(self, pools: Iterable[str]) -> None:
-        """Renew, give back and beat in each pool; what cannot be reached is tried again with the next round.
+        """Renew, give back and send a heartbeat in each pool; an unreachable pool is retried in the next round.
 
-        Each pool has a thread of its own: a server that does not answer holds up no other pool.
+        Each pool has its own thread: a server that does not answer delays no other pool.
         """
         for pool in pools:
             if (busy := self._threads.get(pool)) is None or not busy.is_alive():
@@ -82,14 +82,15 @@ class LeaseKeeper:
         except QueueOpsError as error:
             logger.warning("Pool %s: the leases of the silent process %s could not be renewed: %s",
                            pool, self._worker, error)  # fmt: skip
-        except Exception:  # the keeper lives through it: the other pools need it
+        except Exception:  # the keeper survives it: the other pools need it
             logger.exception("Pool %s: the leases of the silent process %s could not be renewed", pool, self._worker)
 
     def renew(self, store: Store, pool: str) -> None:
         """Renew what has been started, and give back what has not.
 
-        The leases are read before the look at the process: what a process claims after its first sign of life is not
-        among them. What it had claimed before belongs to an earlier epoch, so it does not start it any more.
+        The leases are read before the check of the process. So leases that the process claims after its first sign of
+        life are not among them. Tasks that it claimed before belong to an earlier epoch, so it does not start them any
+        more.
         """
         held = store.held(pool, self._worker)
         started = {task.fence: task for task in self._table.running() if task.pool == pool}
@@ -101,9 +102,9 @@ class LeaseKeeper:
         for id, fence, handed in held:
             if fence in started:
                 extend.append(Extend(id, fence, _left_ms(started[fence])))
-            elif fence <= newest:  # it has ended, and its outcome has not been told yet
+            elif fence <= newest:  # the task has ended, and its outcome has not been sent yet
                 extend.append(Extend(id, fence))
-            elif not handed:  # such a lease is short, and its end costs the task nothing
+            elif not handed:  # a handed-over lease is short, and its expiry is not charged to the task
                 settle.append(Settlement(id, fence, Outcome.RELEASE, settlements.TAKEN_OVER.encode()))
         while settle or extend:
             reply = store.exchange(pool, self._worker, settle=settle[:MAX_SETTLE], extend=extend)

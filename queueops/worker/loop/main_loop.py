@@ -1,8 +1,8 @@
-"""The main loop of a worker process: settle, renew and claim in one round trip, hand over, wait.
+"""Main loop of a worker process: settles, renews and claims in one round trip, submits tasks, waits.
 
-It owns the connection for the exchange and the wake-up lines, runs in one thread, and sleeps in one ``select`` on: the
-bell (a task ended, a signal came), the wake-up lines, and whatever else was given to it to watch. While it sleeps with
-nothing to do, a thread of the executor that rests watches the lines (`IdleListener`).
+The loop runs in one thread, and owns the connections for round trips and for wake-up tokens. It sleeps in one
+``select`` on the self-pipe (a task ended, a signal arrived), the wake-up listeners, and other registered sources. While
+it sleeps with nothing to do, an idle thread of the executor watches the wake-up listeners (`IdleListener`).
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ from queueops.worker.supervisor.shared_slot_table import SlotTable
 
 LONGEST_PAUSE = 5.0
 CLOSE_WITHIN = 0.5
-"""Seconds for idle threads to end, so that they close their database connections, and for commands under way."""
+"""Seconds for idle threads to end, so that they close their database connections, and for commands in progress."""
 
 logger = logging.getLogger("queueops.worker")
 _monotonic = time.monotonic
 
 
 class Loop:
-    """One process's work, until it is told to stop, has nothing left (burst), or has done enough (retired)."""
+    """The work of one process until it is told to stop, has nothing left (burst), or is retired (its limits)."""
 
     def __init__(self, options: WorkerOptions, worker: str, broker: Any, table: SlotTable, bell: SelfPipe) -> None:
         self._options = options
@@ -83,20 +83,22 @@ class Loop:
         self._lines = [self._line(station) for station in self._dispatcher.stations]
 
     def watch_also(self, source: Any, call: Callable[[], object]) -> None:
-        """Call this whenever ``source`` (something with a ``fileno``) can be read."""
+        """Call ``call`` whenever ``source`` (an object with ``fileno``) is readable."""
         self._selector.register(source, selectors.EVENT_READ, call)
 
     def forget(self, source: Any) -> None:
-        """No longer watch ``source``."""
+        """Stop watching ``source``."""
         self._selector.unregister(source)
 
     def run(self, asked: Callable[[], int] = lambda: 0) -> Ending:
-        """Work. ``asked`` answers how often the process was told to stop: twice is at once.
+        """Work until the end. ``asked`` returns how often the process was told to stop; twice means at once.
 
-        Any process may send a signal, so this one counts as retired: a supervisor that did not send it replaces it.
+        Any process may send a signal. A process stopped by a signal therefore counts as retired: a supervisor that did
+        not send the signal replaces it.
         """
         self._worker_signals.start()
-        self._table.expect(_monotonic())  # judged from here on: the first turn may begin what holds the interpreter
+        # liveness counts from here: the first turn may start a task that holds the interpreter
+        self._table.expect(_monotonic())
         with self._executor.awake:
             while not self._is_over():
                 times = asked()
@@ -111,14 +113,14 @@ class Loop:
         return ending
 
     def stop(self, reason: str, *, grace: float | None = None, retired: bool = False) -> None:
-        """Claim nothing more, and end when what runs has ended, or after the grace time (seconds)."""
+        """Claim nothing more; end when the running tasks have ended, or after the grace time (seconds)."""
         grace = self._options.grace if grace is None else grace
         self._dispatcher.closed = True
         self._shutdown.begin(Ending(reason, retired), _monotonic() + grace)
         self._worker_signals.stop()
 
     def retire(self, reason: str) -> None:
-        """Claim nothing more, and end when all that was claimed has ended; the supervisor starts the next one now."""
+        """Claim nothing more; end when every claimed task has ended. The supervisor starts the successor now."""
         self._dispatcher.closed = self._table.retiring = True
         self._shutdown.begin(Ending(reason, retired=True), NEVER)
         self._worker_signals.stop()
@@ -149,9 +151,9 @@ class Loop:
         self._stop_if_done(now)
 
     def _start_epoch(self, now: float) -> None:
-        """The supervisor spoke for this process: what was not started here may have been given back meanwhile.
+        """Give back every task that was not started: a lease keeper acted for this process, and may have given it back.
 
-        The sign of life came before the turn. What is claimed after it is never given back by the lease keeper.
+        The process gave its sign of life before this turn. The lease keeper never gives back what is claimed after it.
         """
         epoch = self._table.epoch
         self._dispatcher.distrust(self._executor.take_back(), now)
@@ -179,7 +181,7 @@ class Loop:
             self.retire(f"it takes {rss // (1024 * 1024)} MB of memory")
 
     def _pause(self) -> None:
-        """Sleep until something happens. A task that ends from here on rings, when there is little left to do."""
+        """Sleep until something happens. A task that ends meanwhile wakes the loop if there is little left to do."""
         executor = self._executor
         executor.waiting = True
         now = _monotonic()
@@ -209,7 +211,10 @@ class Loop:
         return min(moments)
 
     def _stand_in(self) -> None:
-        """One turn in the thread of a task that ended while the loop sleeps; it is woken where it would oversleep."""
+        """Make one turn in the thread of a task that ended while the loop sleeps.
+
+        Wakes the loop if it would oversleep.
+        """
         try:
             now = _monotonic()
             self._table.expect(now)
@@ -219,14 +224,14 @@ class Loop:
             self._table.expect(min(due, self._until))
             if due < self._until:
                 self._self_pipe.ring()
-        except Exception as error:  # it is the loop's, and ends the process there
+        except Exception as error:  # the loop raises it, and the process ends
             self._broken = error
             self._self_pipe.ring()
 
     def _heed(self, news: list[Callable[[], object]]) -> None:
-        """What a thread at the outpost does with news: it keeps what was handed over, or makes the turn.
+        """Handle what an idle listener's thread received: keep the task that was handed over, or make a turn.
 
-        An outage is for the loop, whose calls end with the process.
+        An outage is left to the loop, whose calls end with the process.
         """
         outpost, executor = self._idle_listener, self._executor
         stays = False
@@ -239,7 +244,7 @@ class Loop:
                 executor.waiting = False
                 self._stand_in()
                 stays = not (executor.keeps_one or self._broken or self._is_over())
-        except Exception as error:  # it is the loop's, and ends the process there
+        except Exception as error:  # the loop raises it, and the process ends
             self._broken = error
         if outpost.manned and not stays:
             outpost.leave()
@@ -250,7 +255,7 @@ class Loop:
         return WakeupListener(connect, self._selector, station.pool, partial(self._token, station), call), station
 
     def _is_reachable(self, station: PoolClient) -> bool:
-        """Whether it is worth it to make a wake-up line: a thread that waits for one cannot make round trips."""
+        """Whether to connect a wake-up listener: a thread that waits for one cannot make round trips."""
         return station.transport.thread is None or station.transport.works
 
     def _arrived(self, pool: str) -> None:
@@ -279,7 +284,7 @@ class Loop:
         return self._shutdown.ending is not None and (self._shutdown.released_all or self._dispatcher.is_empty())
 
     def _finish(self) -> Ending:
-        """Tell Redis the last outcomes, and leave the registry. ``clean`` is False when that could not be done."""
+        """Send the last outcomes to Redis, and leave the registry. ``clean`` is False if that failed."""
         ending = self._shutdown.ending or Ending("?")
         clean = self._dispatcher.flush(_monotonic() + FLUSH)
         for line, _ in self._lines:

@@ -1,7 +1,8 @@
-"""What a process counts, between two times of sending it: outcomes and latencies by task name.
+"""Metrics buffer: counts outcomes and latencies by task name between two sends.
 
-Only the exchange loop's thread counts, so there is no lock. Sent as fields ``ok|name``, ``err|name``,
-``run|name|bucket`` and ``wait|name|bucket`` (buckets of ``queueops.model.histogram``), at most once a second.
+Only the thread that makes the loop's turn counts, so there is no lock. Counts are sent as fields ``ok|name``,
+``err|name``, ``run|name|bucket`` and ``wait|name|bucket``, at most once a second. Buckets are those of
+``queueops.model.histogram``.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ class Counts:
         self.waited = [0] * BUCKETS
 
     def fields(self, name: str) -> Iterator[tuple[str, int]]:
-        """The fields to send, for what was counted."""
+        """The fields to send for these counts."""
         yield f"ok|{name}", self.succeeded
         yield f"err|{name}", self.failed
         for word, histogram in (("run", self.ran), ("wait", self.waited)):
@@ -57,11 +58,11 @@ class MetricsBuffer:
         elif outcome in _FAILED:
             counts.failed += 1
         counts.ran[bucket(run_ms)] += 1
-        if lease.kind != "chunk":  # chunks wait for each other: what they wait says nothing of what a task waits
+        if lease.kind != "chunk":  # chunks wait for each other: their wait is not a measure of a task's wait
             counts.waited[bucket(lease.wait_ms)] += 1
 
     def due(self, now: float) -> dict[str, int] | None:
-        """What is to be sent now, or None when there is nothing or it is too early. The caller must send it."""
+        """Take what is to be sent now; None if there is nothing or it is too early. The caller must send it."""
         if now - self._sent_at < FLUSH_EVERY or not self.waiting():
             return None
         taken, self._returned = self._returned, {}
@@ -73,14 +74,14 @@ class MetricsBuffer:
         return taken
 
     def waiting(self) -> bool:
-        """Whether there is something to send."""
+        """Whether anything waits to be sent."""
         return bool(self._counts or self._returned)
 
     def hurry(self) -> None:
-        """Do not wait for the time to send."""
+        """Send with the next round trip, without waiting for the interval."""
         self._sent_at = 0.0
 
     def give_back(self, taken: dict[str, int] | None) -> None:
-        """Take counts again that could not be sent."""
+        """Put back counts that could not be sent."""
         for field, count in (taken or {}).items():
             self._returned[field] = self._returned.get(field, 0) + count

@@ -1,4 +1,4 @@
-"""One pool as a worker process sees it: the leases that it holds there, and its round trips with the broker."""
+"""Pool client: the leases that a worker process holds in one pool, and its round trips with the broker."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from queueops.worker.loop.pool_thread import PoolThread
 from queueops.worker.loop.transport import RoundTrip, Transport
 
 LINGER = 0.005
-"""Seconds that a settlement may wait for company while there is other work to do."""
+"""Seconds that a settlement may wait for others while there is other work to do."""
 TRUSTED_S = 1.0
-"""Seconds for which a lease that was handed to us surely is ours; the store ends it after twice as many."""
+"""Seconds for which a handed-over lease is surely valid; the store ends it after twice as many."""
 LOOK_AGAIN = 0.002
-"""Seconds after which a worker that got less than it wanted looks again: only one that found nothing is woken."""
+"""Seconds until a worker that received less than it wanted looks again: only one that received nothing is woken."""
 MAX_SETTLE = 128
-"""Settlements in one round trip; a script that takes more would hold up the other clients."""
+"""Settlements in one round trip; a script with more would delay the other clients."""
 MAX_PARTS = 64
-"""The same where some are of parts of a composite: each of those counts for its parent, too, and begins another."""
+"""The same when parts of a composite are among them: each also counts in its parent, and starts another part."""
 TAKEN_OVER = settlements.TAKEN_OVER.encode()
 
 logger = logging.getLogger("queueops.worker")
 
 
 class Held:
-    """A lease in this process. ``until`` is the moment of the monotonic clock at which it surely has ended."""
+    """A lease in this process. ``until`` is the moment of the monotonic clock at which it has certainly expired."""
 
     __slots__ = ("lease", "until")
 
@@ -39,7 +39,7 @@ class Held:
 
 
 class PoolClient:
-    """Leases, settlements and timing of one pool. Lives through every outage: what could not be sent is kept."""
+    """Leases, settlements and timing of one pool. In an outage, everything unsent is kept."""
 
     def __init__(
         self,
@@ -52,7 +52,7 @@ class PoolClient:
         *,
         pipelined: bool = False,
     ) -> None:
-        """``thread`` makes the calls, where a server that does not answer must not hold up other pools."""
+        """``thread`` makes the calls, for pools whose unresponsive server must not delay other pools."""
         self.pool = pool
         self.held: dict[str, Held] = {}
         self.tally = MetricsBuffer()
@@ -74,7 +74,7 @@ class PoolClient:
         self._distrusted = 0
 
     def ended(self, lease: Lease, settlement: Settlement, run_ms: float, now: float) -> None:
-        """A task of this pool ended; its settlement goes with the next round trip."""
+        """Record the end of a task of this pool; its settlement goes with the next round trip."""
         self.forget(lease)
         self.settle(settlement, now)
         if lease.parent_id and lease.kind != "chunk":
@@ -82,16 +82,19 @@ class PoolClient:
         self.tally.add(lease, settlement, run_ms)
 
     def hold(self, lease: Lease, now: float) -> None:
-        """Hold a lease that was not renewed yet."""
+        """Hold a lease that has not been renewed yet."""
         self.held[lease.id] = Held(lease, now + TRUSTED_S)
 
     def trusts(self, lease: Lease, now: float) -> bool:
-        """Whether a lease is fresh enough to begin: it may have been frozen with us, or been given back."""
+        """Whether a lease is fresh enough to start.
+
+        It may have aged while this process was stopped, or been revoked.
+        """
         at = lease.handed_ms / 1000 - self._clock_ahead
         return at > self._given_back_at and now - at < TRUSTED_S and not self.cut_off
 
     def forget(self, lease: Lease) -> bool:
-        """Hold this lease no longer; False when it is not held, or the task's next lease is."""
+        """Stop holding this lease; False if it is not held, or if the task's next lease is held."""
         held = self.held.get(lease.id)
         if held is None or held.lease is not lease:
             return False
@@ -110,13 +113,14 @@ class PoolClient:
         return [] if held is None else [held.lease]
 
     def ask_about(self, task_id: str) -> None:
-        """Renew one lease with the next round trip, to hear whether and why it is cancelled; with the one after it when
-        the lease itself is still on its way.
+        """Renew one lease with the next round trip, to learn whether and why it is cancelled.
+
+        The round trip after that asks again if the lease itself is still on its way.
         """
         self._asked[task_id] = 2
 
     def distrust(self) -> None:
-        """Give back the leases that the round trips under way bring."""
+        """Give back the leases that the pending round trips bring."""
         self._distrusted = len(self.transport.under_way)
 
     @property
@@ -126,24 +130,24 @@ class PoolClient:
 
     @property
     def wanted(self) -> int:
-        """How many leases the round trips under way may bring."""
+        """How many leases the pending round trips may bring."""
         return sum(flight.want for flight in self.transport.under_way)
 
     @property
     def flows(self) -> bool:
-        """Whether the next round trip may be sent before the last one has come back: all is well, work keeps coming.
+        """Whether the next round trip may be sent before the previous reply: no failure, and more work is available.
 
-        A worker that was idle takes what it was woken for first, without asking twice.
+        A worker that was idle first takes the task it was woken for, without asking twice.
         """
         return self.ready and not self.dry and self._at_once > 1 and not self.cut_off
 
     def is_flushed(self, now: float) -> bool:
-        """Whether all that there was to say has arrived; counters that meet an outage are given up."""
+        """Whether everything was sent; metrics are dropped in an outage."""
         unsaid = self.to_settle or (self.tally.waiting() and not (self.cut_off or self.transport.is_slow(now)))
         return not (unsaid or any(flight.settle for flight in self.transport.under_way))
 
     def due(self, now: float, want: int, *, hungry: bool) -> bool:
-        """Whether a round trip is worth it now; ``hungry``: little is left to do, so nothing lingers."""
+        """Whether to make a round trip now. ``hungry``: little is left to do, so no settlement waits for others."""
         if now < self.transport.retry_at or not self.transport.accepts(flows=self.flows):
             return False
         if self._asked or self.has_commands or now >= self._extend_at:
@@ -153,7 +157,7 @@ class PoolClient:
         return want > 0 and ((self.ready and hungry) or now >= self.next_at)
 
     def due_at(self, want: int) -> float:
-        """When ``due`` may become true by time alone."""
+        """When ``due`` may become true because of time alone."""
         if not self.transport.accepts(flows=self.flows):
             return float("inf")
         moments = [self._extend_at]
@@ -164,7 +168,7 @@ class PoolClient:
         return max(self.transport.retry_at, min(moments))
 
     def send(self, now: float, want: int, *, idle: bool, take: int = -1) -> bool:
-        """Send one round trip. False when it failed: everything is kept, and ``retry_at`` says when to try again."""
+        """Send one round trip. False if it failed: everything is kept, and ``retry_at`` says when to try again."""
         self.has_commands = False
         most = min(self._at_once, MAX_PARTS) if self._of_parts else self._at_once
         settle, self.to_settle = self.to_settle[:most], self.to_settle[most:]
@@ -177,7 +181,7 @@ class PoolClient:
         return error is None
 
     def receive(self) -> Exchange | None:
-        """The reply of the oldest round trip under way, or None when it failed."""
+        """Return the reply of the oldest pending round trip, or None if it failed."""
         answer = self.transport.receive()
         if isinstance(answer, Exception):
             self._take_back(answer)
@@ -186,7 +190,7 @@ class PoolClient:
         return answer[1]
 
     def overstayed(self, now: float) -> Iterable[Lease]:
-        """Leases that ran out while we were cut off: others may run these tasks now."""
+        """Leases that expired during an outage: other workers may run these tasks now."""
         return [held.lease for held in self.held.values() if held.until < now]
 
     def _extensions(self, now: float) -> list[Extend]:
@@ -218,7 +222,7 @@ class PoolClient:
             self.held[lease.id] = Held(lease, until)
         if flight.want > 0:
             self._plan(reply, flight.want)
-        elif self.dry:  # a worker that asks for nothing is not in the list of waiting ones any more
+        elif self.dry:  # a worker that asks for nothing leaves the list of waiting workers
             self.next_at = min(self.next_at, time.monotonic() + LOOK_AGAIN)
         if not self.to_settle:
             self._at_once = MAX_SETTLE
@@ -233,7 +237,7 @@ class PoolClient:
         reply.leases = []
 
     def _plan(self, reply: Exchange, want: int) -> None:
-        """When to look for more."""
+        """Decide when to look for more."""
         self.ready = len(reply.leases) == want or (reply.ready and bool(reply.leases))
         self.dry = not (reply.ready or reply.leases)
         pause = reply.sleep_ms / 1000 if self.dry or self.ready else LOOK_AGAIN
@@ -245,7 +249,7 @@ class PoolClient:
         return known
 
     def _take_back(self, error: Exception) -> None:
-        """Keep all that could not be sent; but a single settlement that breaks the script itself is given up."""
+        """Keep everything unsent. Exception: a single settlement that makes the script fail is dropped."""
         flights = self.transport.take_back()
         settle = [settlement for flight in flights for settlement in flight.settle]
         for flight in flights:
@@ -256,4 +260,4 @@ class PoolClient:
                 logger.error("The outcome of %s can't be stored; its lease will end by itself", settle.pop().id)
         self.to_settle = settle + self.to_settle
         self._distrusted = 0
-        self._extend_at = 0.0  # the first thing to do once it works again
+        self._extend_at = 0.0  # renew first when the store works again

@@ -1,6 +1,6 @@
-"""Pool thread: makes the calls of one pool where pools may be on several servers.
+"""Pool thread: makes the calls of one pool, where pools may be on several servers.
 
-A server that does not answer then holds up its own pools, and no others.
+A server that does not answer then delays only its own pools.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ logger = logging.getLogger("queueops.worker")
 
 
 class PoolThread:
-    """Makes calls in their order, and rings after each. What a call found is its own to keep; an error is logged."""
+    """Makes calls in order, and wakes the loop after each. A call keeps its own result; an error is logged."""
 
     def __init__(self, pool: str, ring: Callable[[], None]) -> None:
         self._pool = pool
@@ -23,14 +23,17 @@ class PoolThread:
         self._thread: threading.Thread | None = None
 
     def call(self, call: Callable[[], object]) -> None:
-        """Make this call behind those that wait already."""
+        """Queue this call behind those that wait already."""
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name=f"queueops-pool-{self._pool}", daemon=True)
             self._thread.start()
         self._calls.put(call)
 
     def close(self, seconds: float) -> None:
-        """End it behind what waits; one that waits for its server is left alone after so many seconds."""
+        """End the thread after the queued calls.
+
+        It is abandoned if its server does not answer for this many seconds.
+        """
         if self._thread is not None:
             self._calls.put(None)
             self._thread.join(seconds)
@@ -43,5 +46,5 @@ class PoolThread:
     def _make(self, call: Callable[[], object]) -> None:
         try:
             call()
-        except Exception:  # the thread lives through it: other calls wait behind this one
+        except Exception:  # the thread survives it: other calls wait behind this one
             logger.exception("Pool %s: a call in its thread failed", self._pool)

@@ -1,7 +1,7 @@
-"""How much work a process fetches ahead: by time, never by count.
+"""Prefetch control: how much work a process fetches ahead, limited by time and not by count.
 
-A process holds about HOLD_MS of work beyond its free slots, so that slots never wait for a round trip, and never so
-much that work waits here while another worker is free. Tasks that are longer than that are not fetched ahead at all.
+A process holds about HOLD_MS of work beyond its free slots. Slots then never wait for a round trip, and work does not
+wait here while another worker is free. Longer tasks are not fetched ahead at all.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ _RISE, _FALL = 0.5, 0.05
 
 
 class Prefetch:
-    """A moving average of run times, and the number of unstarted tasks that follows from it.
+    """A moving average of run times, and the number of unstarted tasks derived from it.
 
-    The average rises fast and falls slowly: one long task after many short ones stops the fetching ahead at once.
+    The average rises fast and falls slowly: one long task after many short ones stops the prefetch at once.
     """
 
     __slots__ = ("average_ms", "ceiling", "slots")
@@ -25,7 +25,7 @@ class Prefetch:
         self.average_ms: float | None = None
 
     def ran(self, total_ms: float, count: int) -> None:
-        """Take in ``count`` finished tasks that ran for ``total_ms`` together."""
+        """Include ``count`` finished tasks that ran for ``total_ms`` together."""
         mean = total_ms / count
         if self.average_ms is None:
             self.average_ms = mean
@@ -34,12 +34,12 @@ class Prefetch:
         self.average_ms += (mean - self.average_ms) * weight
 
     def ahead(self, stuck: int = 0) -> int:
-        """How many unstarted tasks to hold, when ``stuck`` slots run something that takes longer than thought."""
+        """How many unstarted tasks to hold, when ``stuck`` slots run longer than expected."""
         if self.average_ms is None or self.average_ms >= HOLD_MS:
             return 0
         free_ms = HOLD_MS * max(0, self.slots - stuck)
         return min(self.ceiling, int(free_ms / max(self.average_ms, 0.01)))
 
     def stuck_after_ms(self) -> float:
-        """From which run time on a task counts as taking longer than thought."""
+        """The run time from which a task counts as running longer than expected."""
         return max(STUCK_MS, 10 * (self.average_ms or 0.0))

@@ -1,7 +1,7 @@
-"""What running tasks tell about themselves (progress, log lines, more time), on its way to the broker.
+"""Progress buffer: collects progress, log lines and time extensions of running tasks, and sends them to the broker.
 
-Tasks only leave a note here; the exchange loop sends the notes before it settles tasks: a settled task takes none.
-Of many notes of progress in a short time only the last one is sent, and of too many lines the first ones.
+Tasks only add to the buffer. The dispatcher sends it before it settles tasks, because a settled task accepts nothing.
+Of several progress reports in a short time only the last is sent, of too many log lines only the first.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from queueops.model.contracts import Broker, Lease
 from queueops.model.weights import counts_in_parent
 
 EVERY = 0.1
-"""Seconds between two times of sending while tasks run."""
+"""Seconds between two sends while tasks run."""
 MAX_LINES = 100
-"""Lines kept for one task between two times of sending: as many as its log keeps."""
+"""Log lines kept per task between two sends: as many as its log keeps."""
 MAX_LINE = 2_000
 
 logger = logging.getLogger("queueops.worker")
 
 
 class Notes:
-    """What one task has told since the last time."""
+    """What one task has reported since the last send."""
 
     __slots__ = ("lease", "lines", "progress")
 
@@ -36,7 +36,7 @@ class Notes:
 
 
 class ProgressBuffer:
-    """The channel of all tasks of this process."""
+    """The buffer of all tasks of this process."""
 
     def __init__(
         self,
@@ -52,7 +52,7 @@ class ProgressBuffer:
         self._notes: dict[tuple[str, str, int], Notes] = {}
 
     def progress(self, lease: Lease, done: float, total: float | None) -> None:
-        """Show this progress soon."""
+        """Report this progress with the next send."""
         with self._lock:
             notes = self._of(lease)
             before = notes.progress[1] if notes.progress else None
@@ -66,19 +66,19 @@ class ProgressBuffer:
                 lines.append(text[:MAX_LINE])
 
     def extend(self, lease: Lease, seconds: float) -> None:
-        """Move the task's time limit by that much."""
+        """Move the task's time limit by this much."""
         self._extend(lease, seconds)
 
     def set_deadline(self, lease: Lease, seconds: float) -> None:
-        """End the task's time that many seconds from now."""
+        """Set the task's time limit to this many seconds from now."""
         self._set_deadline(lease, seconds)
 
     def waiting(self) -> bool:
-        """Whether there is something to send."""
+        """Whether anything waits to be sent."""
         return bool(self._notes)
 
     def take(self, pool: str = "") -> list[Notes]:
-        """What is to be sent now, of one pool or of all."""
+        """Take what is to be sent now, of one pool or of all."""
         if not self._notes:
             return []
         with self._lock:
@@ -87,9 +87,9 @@ class ProgressBuffer:
         return list(taken.values())
 
     def send(self, notes: Iterable[Notes] | None = None) -> list[Lease]:
-        """Send these, or everything; answers the leases that turned out to be no longer ours.
+        """Send these notes, or everything; return the leases that this process no longer holds.
 
-        In an outage those that are left are dropped; another error drops its own notes alone.
+        In an outage the remaining notes are dropped; any other error drops only its own notes.
         """
         lost = []
         for note in self.take() if notes is None else notes:
@@ -119,7 +119,7 @@ class ProgressBuffer:
         return word == "OK"
 
     def _send_progress(self, lease: Lease, done: float, total: float | None) -> str:
-        """Progress of a part counts in its parent, unless its kind counts parts of its own."""
+        """Send progress. That of a part counts in its parent, unless the parent's kind counts its parts itself."""
         if counts_in_parent(lease.parent_id, lease.kind):
             return self._broker.advance(lease.pool, lease.id, lease.fence, done, total)
         return self._broker.note(lease.pool, lease.id, lease.fence, done=done, total=total)

@@ -1,4 +1,4 @@
-"""A pipe that wakes a thread that selects: rung by other threads and by signals, from anywhere, any number of times."""
+"""Self-pipe: wakes the loop's select from threads and signal handlers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import select
 
 
 class SelfPipe:
-    """Ring it to end the other side's ``select``; ringing twice before it is answered is one ring."""
+    """A pipe whose ``ring`` ends the other side's ``select``; several calls before ``answer`` count as one."""
 
     def __init__(self) -> None:
         self._reader, self.writer = os.pipe()
@@ -19,25 +19,25 @@ class SelfPipe:
         return self._reader
 
     def ring(self) -> None:
-        """Wake the waiting thread. Safe in signal handlers and in any thread."""
+        """Wake the waiting thread. Safe in signal handlers and in every thread."""
         try:
             os.write(self.writer, b"\0")
         except BlockingIOError:
-            return  # full: it rings already
+            return  # full: the wake-up is already pending
 
     def answer(self) -> None:
-        """Take all rings that have come."""
+        """Read all pending wake-ups."""
         try:
             os.read(self._reader, 65536)
         except BlockingIOError:
             return
 
     def wait(self, seconds: float) -> None:
-        """Sleep until it rings, at most so long."""
+        """Sleep until a wake-up, at most this many seconds."""
         if select.select([self._reader], [], [], max(0.0, seconds))[0]:
             self.answer()
 
     def close(self) -> None:
-        """Give the descriptors back."""
+        """Close the descriptors."""
         os.close(self._reader)
         os.close(self.writer)

@@ -1,4 +1,4 @@
-"""From what a task returned or raised to the settlement of its lease. Pure: nothing is sent from here."""
+"""Settlement rules: turn what a task returned or raised into the settlement of its lease. Pure; sends nothing."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def returned(context: Context, value: Any) -> Settlement:
 
 
 def raised(context: Context, error: BaseException, *, has_returned: bool = False) -> Settlement:
-    """The task ended with an exception, or with one of our interrupts; ``has_returned``: its result is unfit."""
+    """The task ended with an exception, or with an interrupt of the engine; ``has_returned``: its result is invalid."""
     lease = context.lease
     if context.cancel_requested:
         return cancelled(context, error)
@@ -48,7 +48,7 @@ def raised(context: Context, error: BaseException, *, has_returned: bool = False
         case Restart():
             delay = round(error.seconds * 1000)
             return Settlement(lease.id, lease.fence, Outcome.RESTART, b"", delay, counted=error.counted)
-        case Cancelled() if context.lost:  # if its lease still stands after all, it runs again
+        case Cancelled() if context.lost:  # if its lease is valid after all, the task runs again
             return released(lease, context.cancel_reason)
         case Cancelled():
             return Settlement(lease.id, lease.fence, Outcome.CANCEL, kept(getattr(error, "reason", "")).encode())
@@ -59,7 +59,7 @@ def raised(context: Context, error: BaseException, *, has_returned: bool = False
         case NotDecodable() if error.what == "arguments" and error.name == lease.name:
             return Settlement(lease.id, lease.fence, Outcome.QUARANTINE, str(error).encode("utf-8", "replace"))
         case NotEncodable() | PayloadTooLarge() | BadChunks() | TooManyChunks() if error.name == lease.name:
-            return _error(lease, Outcome.ERROR, error, NO_RETRY)  # what it gave can't be stored, as with a result
+            return _error(lease, Outcome.ERROR, error, NO_RETRY)  # its value can't be stored, as with a result
         case UnfitParts() if getattr(context.handler, "answers_parts", False):
             return _error(lease, Outcome.ERROR, error, NO_RETRY)  # the same
     retried = not has_returned and isinstance(error, _retried_errors(context.handler))
@@ -67,9 +67,9 @@ def raised(context: Context, error: BaseException, *, has_returned: bool = False
 
 
 def cancelled(context: Context, error: BaseException) -> Settlement:
-    """A task that was told to stop and did not return: cancelled, whatever it raised.
+    """The task was told to stop and did not return: it is cancelled, whatever it raised.
 
-    A chunk goes back. Its task was over when the chunk was told to stop, and may have been retried since.
+    A chunk goes back. Its task had ended when the chunk was told to stop, and may have been retried since.
     """
     lease = context.lease
     own_reason = getattr(error, "reason", "") if isinstance(error, Cancelled) else ""
@@ -80,18 +80,18 @@ def cancelled(context: Context, error: BaseException) -> Settlement:
 
 
 def released(lease: Lease, reason: str) -> Settlement:
-    """The task goes back to its lane; that costs it nothing."""
+    """The task goes back to its lane without a charge."""
     return Settlement(lease.id, lease.fence, Outcome.RELEASE, reason.encode())
 
 
 def unknown(lease: Lease, reason: str = "") -> Settlement:
-    """The worker does not know the name, or cannot load its code: the task waits for a worker that can run it."""
+    """The worker does not know the name, or cannot load its code: the task waits for another worker that can."""
     said = kept(reason or f"no task of this worker is named {lease.name!r} (kind {lease.kind!r}){_IMPORTS}")
     return Settlement(lease.id, lease.fence, Outcome.UNKNOWN, said.encode("utf-8", "replace"), UNKNOWN_DELAY_MS)
 
 
 def will_be_retried(lease: Lease, settlement: Settlement) -> bool:
-    """Whether the broker will give an attempt that failed another one."""
+    """Whether the broker will retry a failed attempt."""
     return settlement.delay_ms >= 0 and lease.attempt <= lease.retries
 
 
@@ -105,7 +105,7 @@ def _delay(lease: Lease) -> int:
 
 
 def _timeout(context: Context, error: SoftTimeout) -> SoftTimeout:
-    """An interrupt that was raised from outside has no fields yet: say how long the task had."""
+    """Add the task's time limit to an interrupt that was raised from outside, and has no fields yet."""
     if not error.fields and context.limit_s is not None:
         return SoftTimeout(seconds=round(context.limit_s, 3)).with_traceback(error.__traceback__)
     return error

@@ -1,4 +1,4 @@
-"""The end of a process: nothing more is claimed, what was not started goes back, what runs has the grace time."""
+"""Shutdown sequence: claims nothing more, gives unstarted tasks back, and grants running tasks the grace time."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from queueops.worker.execution.thread_executor import ThreadExecutor
 
 NEVER = float("inf")
 LAST_WORD = 0.5
-"""Seconds that an interrupted task has for its ``finally``, before it is released whether it ended or not."""
+"""Seconds that an interrupted task has for its ``finally`` before it is released, even if it still runs."""
 FLUSH = 5.0
-"""Seconds for telling Redis the last outcomes, when it can't be reached at once."""
+"""Seconds for sending the last outcomes to Redis, if it can't be reached at once."""
 
 logger = logging.getLogger("queueops.worker")
 
 
 class Ending(NamedTuple):
-    """Why the process ends; ``retired`` when it is to be replaced, not ``clean`` when it left leases behind."""
+    """Why the process ends. ``retired``: it is to be replaced. Not ``clean``: it left leases behind."""
 
     reason: str
     retired: bool = False
@@ -28,7 +28,7 @@ class Ending(NamedTuple):
 
 
 class ShutdownSequence:
-    """Begins with ``begin``; ``step`` is called in each turn and answers what is released in it."""
+    """Starts with ``begin``; each turn calls ``step``, which returns what to release in it."""
 
     def __init__(self, executor: ThreadExecutor) -> None:
         self.ending: Ending | None = None
@@ -38,9 +38,9 @@ class ShutdownSequence:
         self.released_all = False
 
     def begin(self, ending: Ending, at: float) -> None:
-        """End by the moment ``at`` of the monotonic clock; a second call can only bring that forward.
+        """End by the moment ``at`` of the monotonic clock; a second call can only make it earlier.
 
-        NEVER: what runs here has all the time it takes, and what was claimed is begun here.
+        With NEVER, running tasks have unlimited time, and claimed tasks are still started.
         """
         if self.ending is None:
             self.ending = ending
@@ -48,7 +48,7 @@ class ShutdownSequence:
         self.at = min(self.at, at)
 
     def step(self, now: float, held: Iterable[Lease]) -> list[Lease]:
-        """What goes back in this turn."""
+        """Return what to give back in this turn."""
         if self.ending is None or self.at == NEVER:
             return []
         back = self._executor.take_back()

@@ -1,6 +1,6 @@
-"""The way between a worker process and one pool: round trips that are under way, and what becomes of them in an outage.
+"""Transport: round trips between a worker process and one pool, with a back-off and resending in an outage.
 
-Nothing that was to be sent is lost: a flight that failed goes back to its sender.
+No outcome is lost: a failed round trip goes back to its sender.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from queueops.worker.loop.pool_thread import PoolThread
 
 MIN_BACKOFF, MAX_BACKOFF = 0.1, 5.0
 SLOW_AFTER = 0.05
-"""Seconds after which a reply is overdue, where others could use the room that is kept for what it may bring."""
+"""Seconds after which a reply is overdue; its reserved room may then be used by other pools."""
 
 logger = logging.getLogger("queueops.worker")
 
 
 class RoundTrip(NamedTuple):
-    """What one round trip carries. ``at`` is the moment of the monotonic clock at which it was sent.
+    """The content of one round trip. ``at`` is the moment of the monotonic clock at which it was sent.
 
-    One that ``recovers`` gives back what the store thinks this process holds, and it does not.
+    One that ``recovers`` first gives back leases that the store lists for this process, and that it does not hold.
     """
 
     at: float
@@ -41,10 +41,10 @@ class RoundTrip(NamedTuple):
 
 
 class Transport:
-    """Sends flights and brings their replies, in order. After a failure it waits a little longer each time.
+    """Sends round trips and receives their replies, in order. The back-off grows with each failure.
 
-    With a ``thread`` the calls are made there: `send` returns at once, and `receive` has something to bring when
-    `has_answer` says so.
+    With a ``thread``, the calls are made there. `send` then returns at once, and `has_answer` says when to call
+    `receive`.
     """
 
     def __init__(
@@ -61,14 +61,14 @@ class Transport:
         self._pipelined = pipelined
         self._line: Exchanges | None = None
         self._answers: deque[Exchange | Exception] = deque()
-        self._skips = False  # of the thread: a flight has failed, and those behind it are taken back
+        self._skips = False  # set by the thread: a round trip failed, and those behind it are taken back
         self._chores: set[str] = set()
 
     def send(self, flight: RoundTrip, known: Collection[tuple[str, int]]) -> Exception | None:
-        """Send; the error when that failed.
+        """Send; return the error if that failed.
 
-        ``known`` are the (id, fence) that we hold: after a failure, what Redis thinks we hold besides came with a reply
-        that was lost, and is given back.
+        ``known`` holds each (id, fence) of this process. After a failure, Redis may list more leases for it. Their
+        reply was lost, so they are given back.
         """
         self.under_way.append(flight)
         if self.thread is not None:
@@ -76,12 +76,12 @@ class Transport:
             return None
         try:
             self._send(flight, known)
-        except Exception as error:  # the loop lives through everything that a round trip may meet
+        except Exception as error:  # the loop survives every error of a round trip
             return self._failed(error)
         return None
 
     def receive(self) -> tuple[RoundTrip, Exchange] | Exception:
-        """The oldest flight that is under way and its reply, or the error when it failed."""
+        """Return the oldest pending round trip and its reply, or the error if it failed."""
         try:
             reply = self._open().receive() if self.thread is None else self._answers.popleft()
         except Exception as error:  # the same
@@ -95,27 +95,27 @@ class Transport:
         return self.under_way.popleft(), reply
 
     def has_answer(self, leave: int = 0) -> bool:
-        """Whether ``receive`` is to be called; without a thread it waits for the reply of all but so many flights."""
+        """Whether to call ``receive``. Without a thread, it waits for all replies but the last ``leave``."""
         return len(self.under_way) > leave if self.thread is None else bool(self._answers)
 
     def accepts(self, *, flows: bool) -> bool:
-        """Whether a flight may be sent now; with ``flows`` a process that is alone need not wait for the last one."""
+        """Whether a round trip may be sent now. With ``flows``, a process without siblings may have two pending."""
         return self.thread is None or len(self.under_way) < (2 if flows and self._pipelined else 1)
 
     def is_slow(self, now: float) -> bool:
-        """Whether a reply is overdue: others need not wait for what it may bring."""
+        """Whether a reply is overdue: other pools need not wait for its tasks."""
         waits = self.thread is not None and bool(self.under_way)
         return waits and (self.failures > 0 or now >= self.slow_at)
 
     @property
     def slow_at(self) -> float:
-        """When the reply that is waited for becomes overdue; infinite without one."""
+        """When the pending reply becomes overdue; infinite if none is pending."""
         return self.under_way[0].at + SLOW_AFTER if self.thread is not None and self.under_way else float("inf")
 
     def call(self, name: str, call: Callable[[], object]) -> bool:
-        """Make a call other than a round trip; whether to go on. The thread makes it once, however often asked.
+        """Make another call than a round trip; return whether to continue. A pending call is not queued twice.
 
-        Without a thread, the answer is the call's own, unless it has none.
+        Without a thread, the result is that of the call; None counts as True.
         """
         if self.thread is None:
             return call() is not False
@@ -125,13 +125,13 @@ class Transport:
         return True
 
     def take_back(self) -> list[RoundTrip]:
-        """The flights that failed."""
+        """Remove and return the failed round trips."""
         flights = list(self.under_way)
         self.under_way.clear()
         return flights
 
     def close(self, seconds: float = 0.0) -> None:
-        """Hang up; what the thread does still has so many seconds."""
+        """Close the connection; the thread has this many seconds for its current call."""
         if self.thread is not None:
             self.thread.close(seconds)
         self._hang_up()
@@ -175,7 +175,7 @@ class Transport:
     # In the thread
 
     def _fly(self, flight: RoundTrip, known: Collection[tuple[str, int]]) -> None:
-        """A whole round trip. One behind a flight that failed is not made: it was taken back with that."""
+        """Make a whole round trip, unless one before it failed: it was then taken back with that one."""
         if self._skips and not flight.recovers:
             return
         self._skips = False

@@ -1,4 +1,7 @@
-"""A pool's wake-up line to this process: made again when it is lost, and never a reason to stop."""
+"""Wake-up listener: receives a pool's wake-up tokens, and connects again after each disconnection.
+
+A lost connection never stops the worker: it then finds work by polling.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ logger = logging.getLogger("queueops.worker")
 
 
 class WakeupListener:
-    """Registers a pool's waker with the selector. Without one, the loop comes by itself, only later."""
+    """Registers a pool's waker with the selector. Without a waker, the loop polls, with more delay."""
 
     def __init__(
         self,
@@ -26,7 +29,7 @@ class WakeupListener:
         take: Callable[[str | Lease], None],
         call: Callable[[str, Callable[[], object]], bool] | None = None,
     ) -> None:
-        """``call`` makes a call in another thread, where a server that does not answer must not hold up the loop."""
+        """``call`` runs a call in another thread, for pools whose unresponsive server must not delay the loop."""
         self._connect = connect
         self._call = call
         self._made: deque[Waker] = deque()
@@ -41,16 +44,16 @@ class WakeupListener:
 
     @property
     def stands(self) -> bool:
-        """Whether tokens can come."""
+        """Whether tokens can arrive."""
         return self._waker is not None
 
     @property
     def retry_at(self) -> float:
-        """When ``check`` has something to do; infinite while the line stands."""
+        """When ``check`` has something to do; infinite while connected."""
         return float("inf") if self._waker is not None else self._retry_at
 
     def check(self, now: float) -> bool:
-        """Make the line if there is none and it is time to; True when it was made now, so that work may be waiting."""
+        """Connect if not connected and the back-off has passed; True if connected now: work may be waiting."""
         if self._waker is not None or (now < self._retry_at and not self._made):
             return False
         if not self._made:
@@ -70,11 +73,11 @@ class WakeupListener:
     def _make(self) -> None:
         try:
             self._made.append(self._connect())
-        except Exception as error:  # any error of the connection: the exchange tells of outages
+        except Exception as error:  # any error of the connection; the round trips report outages
             logger.debug("No wake-up line to pool %s: %s", self._pool, error)
 
     def arm(self) -> None:
-        """Wait for the next token, after the last one was acted on: that work must not be delayed."""
+        """Wait for the next token. Called after the previous one was handled, whose work must not be delayed."""
         if self._waker is None or self._armed:
             return
         try:
@@ -84,14 +87,14 @@ class WakeupListener:
             self._cut(error)
 
     def move(self, selector: selectors.BaseSelector) -> None:
-        """From now on this selector watches the line."""
+        """Move the connection to this selector, which watches it from now on."""
         if self._waker is not None:
             self._selector.unregister(self._descriptor)
             selector.register(self._descriptor, selectors.EVENT_READ, self._reader)
         self._selector = selector
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         while self._made:
             self._made.popleft().close()
         if self._waker is None:
@@ -101,8 +104,11 @@ class WakeupListener:
         waker.close()
 
     def _read(self, waker: Waker) -> None:
-        """Hand over the tokens that have come; a line that was cut gives ``work``, for some may have been lost."""
-        if self._waker is not waker:  # it was cut since, and made again: nothing has come on the new one
+        """Pass on the tokens that have arrived.
+
+        A lost connection gives ``work``, because tokens may be lost with it.
+        """
+        if self._waker is not waker:  # replaced after a disconnection: this event belongs to the old connection
             return
         try:
             tokens = list(waker.read())

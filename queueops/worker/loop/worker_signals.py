@@ -1,4 +1,4 @@
-"""Signals about a worker process: `worker_started`, `worker_idle` and `worker_stopping`."""
+"""Django signals of a worker process: sends `worker_started`, `worker_idle` and `worker_stopping`."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from queueops.worker.execution import db_connections
 
 
 class WorkerSignals:
-    """Sends the signals. Receivers run in a thread beside the loop, which goes on to renew leases.
+    """Sends the signals. Receivers run in a thread beside the loop, which continues to renew leases.
 
-    Those of `worker_started` are the exception: the process takes no task before they have ended.
+    Exception: the process takes no task before the receivers of `worker_started` have returned.
     """
 
     def __init__(self, worker: str, pools: Sequence[str]) -> None:
@@ -30,7 +30,7 @@ class WorkerSignals:
             self._send(signals.worker_started)
 
     def look(self, finished: int, is_dry: Callable[[], bool]) -> None:
-        """Send `worker_idle` when tasks have ended since the last time, and nothing is left."""
+        """Send `worker_idle` if tasks have ended since the previous one, and nothing is left."""
         if finished == self._finished or not signals.worker_idle.receivers or not is_dry():
             return
         if self._idle is not None and self._idle.is_alive():
@@ -44,7 +44,7 @@ class WorkerSignals:
             self._stopping = self._beside(signals.worker_stopping, "queueops-stopping")
 
     def close(self, idle_s: float, stopping_s: float) -> None:
-        """Give the receivers of the two so many seconds to come to their end."""
+        """Give the receivers of `worker_started` and `worker_stopping` this many seconds each to return."""
         for thread, seconds in ((self._idle, idle_s), (self._stopping, stopping_s)):
             if thread is not None:
                 thread.join(seconds)
