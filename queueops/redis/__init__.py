@@ -1,1 +1,1 @@
-"""The only place that knows Redis: keys, scripts, replies, connections, the embedded server and the broker."""
+"""Redis layer: keys, scripts, replies, connections, the embedded server and the broker. No other package uses Redis."""

@@ -1,4 +1,4 @@
-"""What every role of the broker stands on: the settings, the connection, the scripts and the keys."""
+"""Store client: settings, connection, scripts and keys, on which every role of the broker is built."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ from queueops.redis.replies import repeat
 from queueops.redis.scripts import Scripts
 
 BATCH = 500
-"""Tasks in one call of a script; more would hold up the other clients."""
+"""Tasks in one script call; more would delay the other clients."""
 LONGEST_SLEEP_MS = 10_000
-"""An idle worker looks at its pool at least this often, whatever the agenda says."""
+"""An idle worker looks at its pool at least this often, in ms, whatever the agenda says."""
 HASTE_S = 2.5
-"""What a page waits for an answer."""
+"""How long a page waits for a reply."""
 FORGET_WORKER_MS = 120_000
-"""A worker that has not beaten for so long is taken out of the registry."""
+"""A worker without a heartbeat for this long is removed from the registry."""
 
 ONCE = conf.BrokerRetry(attempts=1)
 T = TypeVar("T")
 
 
 class StoreClient:
-    """All pools of one namespace on one server or cluster. Safe for threads; after a fork a new one is made."""
+    """All pools of one namespace on one server or cluster. Thread-safe; a forked process makes a new one."""
 
     def __init__(self, settings: conf.Settings) -> None:
         """Bind the settings; the first call connects. Raises BadUrl."""
@@ -54,7 +54,7 @@ class StoreClient:
 
     @cached_property
     def client(self) -> Any:
-        """redis-py's client of the whole store, for commands that concern all servers of a cluster."""
+        """The redis-py client of the whole store, for commands that concern all servers of a cluster."""
         if not self.servers.is_cluster:
             return self.servers.client("")
         return self._repeat(lambda: connect(self.settings.url, **self.settings.connect))
@@ -65,15 +65,18 @@ class StoreClient:
         return self.servers.is_cluster
 
     def at(self, pool: str) -> redis.Redis:
-        """redis-py's client of the server that holds a pool. Raises redis' errors."""
+        """The redis-py client of the server that holds a pool. Raises redis-py's errors."""
         return self.servers.client(self.keys(pool).prefix)
 
     def server(self, pool: str) -> str:
-        """The name of the server that holds a pool; empty where there is only one. Raises BrokerUnavailable."""
+        """The name of the server that holds a pool; empty if there is only one. Raises BrokerUnavailable."""
         return self._repeat(lambda: self.servers.name(self.keys(pool).prefix), pool)
 
     def ask(self, pool: str, call: Callable[[redis.Redis], Any]) -> Any:
-        """Make a call of redis-py on the server that holds a pool; it is whole and idempotent, so it is repeated."""
+        """Make a redis-py call on the server that holds a pool.
+
+        The call is atomic and idempotent, so it is repeated.
+        """
         return self._repeat(lambda: call(self.at(pool)), pool)
 
     def hasty(self) -> Self:
@@ -87,7 +90,7 @@ class StoreClient:
         return self._hasty
 
     def close(self) -> None:
-        """Hang up this thread's connection and those of the pool; the next call connects again."""
+        """Close this thread's connection and the pool's connections; the next call connects again."""
         if self._hasty is not None:
             self._hasty.close()
         self.scripts.close()
@@ -96,39 +99,39 @@ class StoreClient:
             self.client.close()
 
     def keys(self, pool: str) -> Keys:
-        """The keys of a pool; asking for them does not make it known."""
+        """The keys of a pool. Asking for them does not register the pool."""
         keys = self._keys.get(pool)
         if keys is None:
             keys = self._keys[pool] = Keys(self.settings.namespace, pool)
         return keys
 
     def announce(self, pool: str) -> None:
-        """Make a pool known to the namespace: each producer that pushes to it and each worker of it does this."""
+        """Register a pool in the namespace. Each producer that pushes to it and each worker of it calls this."""
         self.registry.announce(pool)
 
     def declare_lane(self, pool: str, lane: str, wanted: conf.LaneSettings) -> None:
-        """Give a lane the limit, rate and weight of the settings, as far as these say it for the first time."""
+        """Apply the settings' limit, rate and weight to a lane, if these settings are new to the store."""
         values = (("limit", wanted.limit), ("rate", wanted.rate), ("weight", wanted.weight))
         flat = [part for field, value in values for part in (field, "" if value is None else value)]
         self._call("lane", pool, lane, "1", *flat)
 
     def pools(self) -> list[str]:
-        """Every pool that was ever used or is declared, by name."""
+        """Every pool that was ever used or is declared, sorted by name."""
         return self.registry.names()
 
     def ask_key(self, key: str, call: Callable[[redis.Redis, str], Any]) -> Any:
-        """Make a call of redis-py about a key on its server, as `ask` does."""
+        """Make a redis-py call about a key on the key's server, as `ask` does."""
         return self._noticing(key, lambda: call(self.servers.client(key), key), self.settings.retry)
 
     def _repeat(self, call: Callable[[], T], pool: str = "default") -> T:
         return self._noticing(self.keys(pool).prefix, call, self.settings.retry)
 
     def once(self, call: Callable[[], T], pool: str) -> T:
-        """Make a call for a pool that must not be repeated by itself. Raises BrokerUnavailable or StoreFull."""
+        """Make a call for a pool that must not be repeated automatically. Raises BrokerUnavailable or StoreFull."""
         return self._noticing(self.keys(pool).prefix, call, ONCE)
 
     def _noticing(self, key: str, call: Callable[[], T], retry: conf.BrokerRetry) -> T:
-        """Make a call for a key; when it fails, the key may be on another server at the next attempt."""
+        """Make a call for a key. If it fails, the key may be on another server at the next attempt."""
 
         def attempt() -> T:
             try:
@@ -149,8 +152,9 @@ class StoreClient:
     def explained(
         self, pool: str, error: ResponseError, lanes: Iterable[str] = (), about: Iterable[object] = ()
     ) -> Exception:
-        """The error of a script, or BrokenPool when a key of the pool is to blame; `lanes` are those it was about, and
-        `about` has names of tasks, workers and schedules.
+        """Return the error of a script, or BrokenPool if a key of the pool caused it.
+
+        ``lanes`` are the lanes of the call; ``about`` has names of tasks, workers and schedules.
         """
         if not any(sign in str(error) for sign in SIGNS):
             return error

@@ -1,4 +1,4 @@
-"""The chunks of one map-reduce task as the store has them: read-only, and bounded however many there are."""
+"""Chunk reader: read-only queries about the chunks of one map-reduce task, bounded however many chunks exist."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from queueops.redis.wrong_types import replies
 MOST_READ = 2000
 """Members of one set that are read for a picture; a larger set is sampled."""
 BUDGET = 800
-"""Chunks that a page looks at, at most."""
+"""Maximum number of chunks that a page examines."""
 STRAGGLERS, RUNS, LOOKS, KINDS, STEPS = 8, 100, 200, 20, 60
 ROW_FIELDS = ("s", "at", "cr", "b", "e", "d", "c", "w", "ef", "y", "dr")
-"""What `chunkpage` tells of each chunk: the order of FIELDS in `lua/chunkpage.lua`."""
+"""What `chunkpage` returns of each chunk, in the order of FIELDS in `lua/chunkpage.lua`."""
 
 
 class Row(msgspec.Struct, kw_only=True):
-    """One chunk of a list. Its data is there when it is short, its error is cut."""
+    """One chunk of a list. Its data is present if it is short; its error is cut."""
 
     number: int
     score: int
@@ -38,7 +38,7 @@ class Row(msgspec.Struct, kw_only=True):
 
 
 class Rows(msgspec.Struct, kw_only=True):
-    """A walk over one set, or over all chunks: where it stands, and what it found."""
+    """A scan of one set, or of all chunks: its position, and what it found."""
 
     size: int
     ended: bool
@@ -48,7 +48,7 @@ class Rows(msgspec.Struct, kw_only=True):
 
 
 class Running(msgspec.Struct, kw_only=True):
-    """A chunk that a worker holds."""
+    """A chunk that a worker currently runs."""
 
     number: int
     begun: int
@@ -58,7 +58,7 @@ class Running(msgspec.Struct, kw_only=True):
 
 
 class Kind(msgspec.Struct, kw_only=True):
-    """Chunks that failed with one kind of error, among those that were looked at."""
+    """The examined chunks that failed with one kind of error."""
 
     fingerprint: str
     failed: int
@@ -69,7 +69,7 @@ class Kind(msgspec.Struct, kw_only=True):
 
 
 class Summary(msgspec.Struct, kw_only=True):
-    """The figures of a task's chunks. ``runs``: number, begun, ended of some that are done."""
+    """The figures of a task's chunks. ``runs``: number, start and end of some chunks that are done."""
 
     now: int
     record: dict[str, str]
@@ -88,7 +88,10 @@ class Summary(msgspec.Struct, kw_only=True):
 
 
 class Single(msgspec.Struct, kw_only=True):
-    """One chunk with its log, and its task's counts of all chunks; ``lost``: it failed because its record is gone."""
+    """One chunk with its log, and its task's counts of all chunks.
+
+    ``lost``: it failed because its record is missing.
+    """
 
     record: dict[bytes, bytes]
     lost: bool
@@ -99,10 +102,10 @@ class Single(msgspec.Struct, kw_only=True):
 
 
 class Columns(msgspec.Struct, kw_only=True):
-    """Chunks by number, ``width`` to a column; ``members`` are (size, numbers) of a state, no numbers if too many.
+    """Chunks by number, ``width`` per column; ``members`` are (size, numbers) of a state, no numbers if too many.
 
-    Then ``samples`` has the state of one chunk of each column. Of single chunks ``single`` has the state and the
-    attempts, and there is nothing else.
+    Then ``samples`` has the state of one chunk of each column. For single chunks, only ``single`` is filled: the state
+    and the attempts.
     """
 
     single: list[tuple[str, int]]
@@ -112,13 +115,13 @@ class Columns(msgspec.Struct, kw_only=True):
 
 
 class ChunkReader:
-    """Questions about one task's chunks."""
+    """Queries about one task's chunks."""
 
     def __init__(self, broker: RedisBroker, pool: str, task_id: str) -> None:
         """Bind a broker's connection and the task."""
         self._broker, self._keys, self._id = broker, Keys(broker.settings.namespace, pool), task_id
         self.broken: dict[str, None] = {}
-        """Keys that hold something else than they should; they count as empty."""
+        """Keys of a wrong type (WRONGTYPE); they count as empty."""
 
     def summary(self) -> Summary:
         """All figures at once."""
@@ -126,7 +129,7 @@ class ChunkReader:
         return _summary({text(reply[i]): reply[i + 1] for i in range(0, len(reply), 2)})
 
     def columns(self, first: int, width: int, count: int) -> Columns:
-        """What is in ``count`` columns of ``width`` chunks each, from chunk ``first`` on."""
+        """The contents of ``count`` columns of ``width`` chunks each, from chunk ``first`` on."""
         reply = self._call("chunkstrip", first, width, count, MOST_READ)
         if width == 1:
             single = [(text(reply[i]), whole(reply[i + 1])) for i in range(0, len(reply), 2)]
@@ -141,7 +144,7 @@ class ChunkReader:
     def page(
         self, state: str, rows: int, *, after: tuple[str, str] = ("", ""), latest: bool = False, fingerprint: str = ""
     ) -> Rows:
-        """The next chunks of a state ('' = all, by number) behind (score, number)."""
+        """The next chunks of a state ('' = all, by number) after (score, number)."""
         return _rows(self._call("chunkpage", state, int(latest), rows, BUDGET, *after, fingerprint))
 
     def named(self, numbers: Sequence[int]) -> list[Row]:
@@ -149,7 +152,7 @@ class ChunkReader:
         return _rows(self._call("chunkpage", "#", 0, 0, 0, "", "", "", *numbers)).rows
 
     def single(self, number: int) -> Single:
-        """One chunk in full."""
+        """One chunk with all its details."""
         keys, ref = self._keys, f"{self._id}#{number}"
 
         def fill(pipe: Any) -> None:
@@ -168,7 +171,7 @@ class ChunkReader:
         )
 
     def _call(self, script: str, *values: str | int) -> Any:
-        """What a script answers; the keys that it found wrong are remembered."""
+        """Return the reply of a script, and remember the keys that it found wrong."""
         call = partial(self._broker.scripts.call, script, self._keys.prefix, self._id, *values)
         wrong, reply = self._repeat(call)
         self.broken |= dict.fromkeys(map(text, wrong))

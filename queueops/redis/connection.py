@@ -1,7 +1,7 @@
-"""From the URL of the settings to a client of redis-py.
+"""Connection factory: makes a redis-py client from the URL in the settings.
 
-The client never repeats a command by itself: it cannot know whether a lost call was executed. The broker repeats whole,
-idempotent calls instead.
+The client never repeats a command automatically, because it cannot know whether a lost call was executed. The broker
+repeats atomic, idempotent calls instead.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from queueops.redis.servers import Cluster, OneServer
 
 OPTIONS: dict[str, Any] = {
     "decode_responses": False,
-    "protocol": 2,  # one hand-shake less a connection, and the fastest replies of hiredis
+    "protocol": 2,  # one handshake less per connection, and the fastest replies of hiredis
     "socket_connect_timeout": 3.0,
     "socket_timeout": 10.0,  # longer than the longest batch of a script; a blocking call passes its own
     "socket_keepalive": True,
@@ -37,10 +37,10 @@ PORT, SENTINEL_PORT = 6379, 26379
 
 
 def connect(url: str, **options: Any) -> redis.Redis:
-    """A client for the URL, with a connection pool of its own; `options` are redis-py's and win over ours.
+    """Make a client for the URL, with its own connection pool; ``options`` are redis-py's and override ours.
 
-    Nothing is asked of the server yet, but for a cluster, whose map of slots is read at once. An `embedded:` server is
-    started by the first command that finds none. Raises BadUrl.
+    It does not contact the server, except for a cluster, whose slot map is read at once. The first command starts an
+    `embedded:` server that is not running. Raises BadUrl.
 
     A caller that blocks longer than 10 s in one command passes `socket_timeout`.
     """
@@ -65,7 +65,7 @@ def connect(url: str, **options: Any) -> redis.Redis:
 
 
 def servers(url: str, **options: Any) -> OneServer | Cluster:
-    """The servers of a URL, each with a client of its own as `connect` makes it. Does not connect. Raises BadUrl."""
+    """The servers of a URL, each with its own client as `connect` makes it. Does not connect. Raises BadUrl."""
     known = _as_redis(url)
     if not known.partition(":")[0].endswith("+cluster"):
         return OneServer(connect(url, **options))
@@ -77,12 +77,12 @@ def servers(url: str, **options: Any) -> OneServer | Cluster:
 
 
 def _as_redis(url: str) -> str:
-    """A ``valkey:`` URL as redis-py knows it; both servers speak one protocol."""
+    """Rewrite a ``valkey:`` URL for redis-py; both servers use the same protocol."""
     return f"redis{url.removeprefix('valkey')}" if url.startswith("valkey") else url
 
 
 def check(url: str, **options: Any) -> None:
-    """Read the URL and the options as `connect` does, without a connection. Raises BadUrl and BadSetting."""
+    """Validate the URL and the options as `connect` does, without a connection. Raises BadUrl and BadSetting."""
     _check_files(options)
     known = _as_redis(url)
     try:
@@ -116,7 +116,7 @@ def _check_files(options: Mapping[str, Any]) -> None:
 
 
 class EmbeddedConnection(TrustedConnection):
-    """A connection that starts its server when there is none, so that no process must be started before another."""
+    """A connection that starts its server when it is not running, so that processes may start in any order."""
 
     def __init__(self, directory: Path, **options: Any) -> None:
         home = directory.absolute()
@@ -136,7 +136,7 @@ def _embedded(directory: Path, options: dict[str, Any]) -> redis.Redis:
 
 
 def _for_socket(options: dict[str, Any]) -> dict[str, Any]:
-    """Without what only TCP has."""
+    """Remove the options that only TCP supports."""
     return {name: value for name, value in options.items() if not name.startswith("ssl") and name != "socket_keepalive"}
 
 
@@ -156,12 +156,12 @@ def _sentinel(parts: SplitResult, options: dict[str, Any]) -> redis.Redis:
 
 
 def _cluster(parts: SplitResult, options: dict[str, Any]) -> redis.Redis:
-    """`redis+cluster://[user:password@]host[:port],host...`; a cluster has the database 0 only."""
+    """`redis+cluster://[user:password@]host[:port],host...`; a cluster only has database 0."""
     hosts, own = _read_cluster(parts)
     nodes = [ClusterNode(host, port) for host, port in hosts]
     try:
         client: Any = RedisCluster(startup_nodes=nodes, **(options | own))
-    except redis.exceptions.RedisClusterException as error:  # the one error of redis-py that is no RedisError
+    except redis.exceptions.RedisClusterException as error:  # the one error of redis-py that is not a RedisError
         raise redis.exceptions.ConnectionError(str(error)) from error
     return client  # type: ignore[no-any-return]  # it has the same commands, and the broker uses no others
 
@@ -174,7 +174,7 @@ def _read_cluster(parts: SplitResult) -> tuple[list[tuple[str, int]], dict[str, 
 
 
 def _database(path: str) -> int:
-    """The number of the database; redis-py takes any other text for 0."""
+    """The number of the database; redis-py treats any other text as 0."""
     text = path.strip("/")
     if text and not (text.isascii() and text.isdigit()):
         raise ValueError(f"the database is {text!r}, but it must be a number, such as /0")

@@ -1,4 +1,4 @@
-"""Connections that one caller owns, and what differs between the versions of redis-py."""
+"""Dedicated connections for one caller, and the differences between versions of redis-py."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ import redis
 from queueops.errors import QueueOpsError
 
 TAKES_TIMEOUT = "timeout" in inspect.signature(redis.Connection.read_response).parameters
-"""Whether one reply can be waited for with a timeout of its own: redis-py 8 can, older versions cannot."""
+"""Whether reading one reply can have its own timeout: redis-py 8 supports this, older versions do not."""
 
 
 def own_connection(client: Any, **options: Any) -> Any:
-    """A connection of its own to the server of a client; not connected yet. ``options`` win over the client's."""
+    """Make a dedicated connection to a client's server; not connected yet. ``options`` override the client's."""
     pool = client.connection_pool
     return pool.connection_class(**pool.connection_kwargs | options)
 
 
 def expect_private(owner: type, name: str) -> None:
-    """Raise QueueOpsError where this version of redis-py has no such private part."""
+    """Raise QueueOpsError if this version of redis-py does not have this private attribute."""
     if not hasattr(owner, name):
         raise QueueOpsError(
             f"redis-py {redis.__version__} has no {owner.__name__}.{name}, which QueueOps needs. "
@@ -30,7 +30,7 @@ def expect_private(owner: type, name: str) -> None:
 
 
 def socket_of(connection: Any) -> socket.socket:
-    """The socket of a connection that is connected."""
+    """The socket of an open connection."""
     found = getattr(connection, "_sock", None)
     if found is None:
         raise QueueOpsError(
@@ -41,7 +41,7 @@ def socket_of(connection: Any) -> socket.socket:
 
 
 def read_reply(connection: Any, seconds: float | None = None) -> Any:
-    """The next reply, waited for at most so many seconds (None: as long as the connection's own timeout says)."""
+    """Read the next reply; wait at most this many seconds (None: the connection's own timeout)."""
     if seconds is None:
         return connection.read_response()
     if TAKES_TIMEOUT:

@@ -1,4 +1,4 @@
-"""Bounds on the time that a call waits for the store's answer.
+"""Call deadlines: limits on the time that a call waits for the store's reply.
 
 A process that was told to end does not wait for a silent store. A caller with a timeout does not wait longer.
 """
@@ -15,16 +15,16 @@ from types import FrameType
 from redis.exceptions import TimeoutError
 
 CUT_AFTER_S = 1.0
-"""So long a call of the main thread may still take once the process was told to end."""
+"""Seconds that a call of the main thread may still take after the process was told to end."""
 
 LEAST_S = 2.0
-"""So long any call has for its answer, however little its caller would wait: a busy machine needs some."""
+"""Minimum seconds that every call has for its reply, whatever its caller's timeout: a busy machine needs some."""
 
 _mine = threading.local()
 
 
 class Waiting:
-    """Around what waits for Redis: here, and nowhere else, the main thread may be interrupted by `run_out`."""
+    """Marks code that waits for Redis. Only here may `run_out` interrupt the main thread."""
 
     __slots__ = ()
 
@@ -37,7 +37,7 @@ class Waiting:
 
 @contextmanager
 def at_most(seconds: float) -> Iterator[None]:
-    """Calls of scripts that this thread makes in here end within so many seconds, and those of LEAST_S."""
+    """Limit the script calls of this thread to this many seconds, but not below LEAST_S."""
     _mine.until = time.monotonic() + max(LEAST_S, seconds)
     try:
         yield
@@ -52,19 +52,19 @@ def left() -> float | None:
 
 
 def run_out() -> None:
-    """The process is to end: calls of the main thread that get no answer are cut. Safe in a signal handler there."""
+    """End pending calls of the main thread, because the process is to end. Safe in its signal handlers."""
     _mine.ending = True
     signal.signal(signal.SIGALRM, _cut)
     signal.setitimer(signal.ITIMER_REAL, CUT_AFTER_S, CUT_AFTER_S / 4)
 
 
 def end() -> None:
-    """No call is made any more: an alarm that came while the process goes down would kill it."""
+    """Disable the alarm: no call is made any more, and a late alarm would kill the ending process."""
     signal.setitimer(signal.ITIMER_REAL, 0)
 
 
 def has_run_out() -> bool:
-    """Whether a call of this thread that failed is not to be made again."""
+    """Whether a failed call of this thread must not be repeated."""
     return getattr(_mine, "ending", False)
 
 

@@ -1,4 +1,4 @@
-"""What is wrong with a pool whose script met a key of another type than it should be, or one that holds no number."""
+"""Broken-key diagnosis: finds the keys of a pool that made a script fail with a wrong type or a bad number."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ from queueops.redis.keys import KINDS, Keys
 
 _PLACEHOLDER = re.compile("<[a-z]+>")
 MOST = 200
-"""So many lanes and workers are looked at, those used last."""
+"""How many lanes and workers are examined: the most recently used."""
 SIGNS = ("WRONGTYPE", "not an integer", "not a valid float")
-"""What the error of a script says when a key of the pool is to blame."""
+"""What a script's error says when a key of the pool caused it."""
 
 
 def foreign_keys(client: Any, keys: Keys, lanes: Iterable[str] = (), about: Iterable[object] = ()) -> list[str]:
-    """The pool's own keys that hold something else than they should, each with what it holds; those of `lanes`, and of
-    whatever has one of the names in `about`: a task, a worker, a schedule.
+    """The pool's own keys of a wrong type, each with its actual type.
+
+    Includes the keys of `lanes`, and of every task, worker and schedule named in `about`.
     """
     expected = {f"{keys.prefix}:{name}": kind for name, kind in KINDS.items() if "<" not in name}
     expected |= {keys.state(state): "zset" for state in (*State, ChunkState.ACTIVE)}

@@ -1,4 +1,4 @@
-"""Durable pushes: WAITAOF on a connection of its own confirms that the append-only file holds what was pushed."""
+"""Durable pushes: WAITAOF on a dedicated connection confirms that the append-only file holds what was pushed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WANTED = "the append-only file"
 
 
 class Confirmation:
-    """Of one pool. Made before the push: raises DurabilityUnsupported where the server cannot confirm anything."""
+    """Confirms pushes to one pool. Made before the push: raises DurabilityUnsupported if the server cannot confirm."""
 
     def __init__(self, link: StoreClient, pool: str) -> None:
         self._link = link
@@ -29,7 +29,7 @@ class Confirmation:
         self._line: Any = link._repeat(self._connect, pool)
 
     def wait(self) -> None:
-        """After the push: return when it is on disk. A write of ours comes after it. Raises NotDurable."""
+        """Called after the push: return when it is on disk, following a write of this connection. Raises NotDurable."""
         what, key = f"a task to pool {self._pool}", self._link.keys(self._pool).seq
         try:
             self._ask("INCRBY", key, 1)
@@ -40,11 +40,11 @@ class Confirmation:
             raise NotDurable(what=what, wanted=WANTED, seconds=DURABLE_S)
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         self._line.disconnect()
 
     def _connect(self) -> Any:
-        """A connection to a server that can confirm: WAITAOF answers at once where nothing was written before it."""
+        """Connect to a server that can confirm: WAITAOF returns at once if nothing was written before it."""
         self._line = own_connection(self._link.at(self._pool))
         try:
             self._line.connect()
@@ -63,7 +63,7 @@ class Confirmation:
 
 @contextmanager
 def confirmed(link: StoreClient, pools: Iterable[str]) -> Iterator[None]:
-    """Around a push to these pools: nothing is written where a server cannot confirm, and all is on disk at the end.
+    """Wrap a push to these pools. Nothing is written if a server cannot confirm; all is on disk at the end.
 
     Raises DurabilityUnsupported before the push, and NotDurable after it.
     """

@@ -1,4 +1,4 @@
-"""Live events, while a stream follows them: the scripts publish them only as long as `P:tail` is kept alive."""
+"""Live event stream: pub/sub events of tasks, which scripts publish only while a follower keeps `P:tail` alive."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from queueops.redis.replies import translate
 LISTENING_S = 30
 RENEW_S = 10.0
 PATIENCE_S = 0.5
-"""How long one wait for a message lasts: the follower looks at the time, and at signals, in between."""
+"""How long one wait for a message lasts; between waits the follower checks the time and signals."""
 AGAIN_AFTER_S = 2.0
-"""Seconds after which a server of several is followed again that did not answer."""
+"""Seconds until a server of a cluster that did not answer is followed again."""
 MOST_WAITING = 10_000
-"""Events that wait to be taken; a follower of more waits itself."""
+"""Events that wait for the follower; a reader thread with more waits itself."""
 
 
 def keep_published(broker: RedisBroker, pools: Iterable[str]) -> set[str]:
-    """Have the store publish the events of pools for some seconds more; those of which it did not publish before."""
+    """Make the store publish the events of pools for some more seconds. Returns the pools that it had not published."""
     new = set()
     for pool in pools:
         key = broker.keys(pool).tail
@@ -48,7 +48,7 @@ class Tail:
     """Follows the events of pools; for one thread. Close it when done."""
 
     def __init__(self, broker: RedisBroker, pools: Sequence[str]) -> None:
-        """Bind; the first event comes after `follow` has begun. Raises BrokerUnavailable."""
+        """Bind; events are received after `follow` has begun. Raises BrokerUnavailable."""
         by_server: dict[str, list[str]] = {}
         for pool in pools:
             by_server.setdefault(broker.server(pool), []).append(pool)
@@ -57,9 +57,10 @@ class Tail:
         self._threads: list[threading.Thread] = []
 
     def follow(self, seconds: float | None = None) -> Iterator[Found]:
-        """Each event as (pool, JSON), for so many seconds or for ever.
+        """Yield each event as (pool, JSON), for this many seconds or for ever.
 
-        Raises BrokerUnavailable; of several servers those that do not answer are logged, and followed again later.
+        Raises BrokerUnavailable. If only some servers of a cluster do not answer, this is logged, and they are followed
+        later.
         """
         end = None if seconds is None else time.monotonic() + seconds
         if len(self._servers) == 1:
@@ -77,7 +78,7 @@ class Tail:
                 continue
 
     def close(self) -> None:
-        """Hang up. A thread that waits for a server which does not answer is left alone."""
+        """Close the connections. A thread that waits for a server which does not answer is abandoned."""
         self._closed.set()
         for thread in self._threads:
             thread.join(2 * PATIENCE_S)
@@ -90,7 +91,7 @@ class Tail:
             try:
                 for found in server.follow(end, self._closed):
                     self._put(found, arrived)
-            except Exception as error:  # its connection may have been closed, which redis-py meets in many ways
+            except Exception as error:  # its connection may have been closed, which redis-py reports in many ways
                 if self._closed.is_set():
                     return
                 logger.warning("The events of %s are not shown now: %s", ", ".join(server.pools), error)
@@ -98,7 +99,7 @@ class Tail:
         server.close()
 
     def _put(self, found: Found, arrived: queue.Queue[Found]) -> None:
-        """Hand an event over; where the follower is slow, wait until it takes one, or until the tail is closed."""
+        """Queue an event. If the follower is slow, wait until it takes one, or until the tail is closed."""
         while not self._closed.is_set():
             try:
                 return arrived.put(found, timeout=PATIENCE_S)
@@ -107,7 +108,7 @@ class Tail:
 
 
 class _Server:
-    """The events of the pools of one server."""
+    """The events of the pools on one server."""
 
     def __init__(self, broker: RedisBroker, pools: Sequence[str]) -> None:
         self.pools = pools
@@ -117,7 +118,7 @@ class _Server:
         self._renew_at = 0.0
 
     def follow(self, end: float | None, closed: threading.Event) -> Iterator[Found]:
-        """Each event, until the moment `end` of the monotonic clock, or until it is closed."""
+        """Yield each event until the moment `end` of the monotonic clock, or until it is closed."""
         try:
             self.close()
             self._pubsub = self._broker.at(self.pools[0]).pubsub(ignore_subscribe_messages=True)
@@ -131,7 +132,7 @@ class _Server:
             raise translate(error, self._broker.settings.url) or error from error
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         pubsub, self._pubsub, self._renew_at = self._pubsub, None, 0.0
         if pubsub is not None:
             pubsub.close()

@@ -1,4 +1,4 @@
-"""What the read-only scripts tell: bytes turned into text and numbers, nothing more. Garbage never raises here."""
+"""Query replies: parse what the read-only scripts return into text and numbers. Garbage never raises here."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import msgspec
 from queueops.model.records import pairs
 
 LATE_MS = 15_000
-"""A worker beats every 5 s; after three beats that did not come it is late."""
+"""A worker sends a heartbeat every 5 s; after three missing heartbeats it is late."""
 _MOST = 2**53
-"""No number that the engine writes is greater; a greater one is garbage."""
+"""The engine writes no greater number; a greater one is garbage."""
 
 
 class PageRow(msgspec.Struct):
@@ -29,7 +29,7 @@ class PageRow(msgspec.Struct):
 
 
 class Page(msgspec.Struct):
-    """A walk over one index of one pool: where it stands, and what it found."""
+    """A scan of one index of one pool: its position, and what it found."""
 
     index: str
     size: int
@@ -41,7 +41,7 @@ class Page(msgspec.Struct):
 
 
 class PartFacts(msgspec.Struct):
-    """One part of a composite. `pool` is empty for its parent's own; `row` is None where nothing is known of it."""
+    """One part of a composite. `pool` is empty if it is its parent's; `row` is None if nothing is known."""
 
     id: str
     pool: str
@@ -53,7 +53,7 @@ class PartFacts(msgspec.Struct):
 
 
 class BranchFacts(msgspec.Struct):
-    """Some parts of a composite, in their order; `total` is None where it is not known."""
+    """Some parts of a composite, in order; `total` is None if unknown."""
 
     total: int | None
     open: int
@@ -64,7 +64,7 @@ class BranchFacts(msgspec.Struct):
 
 
 class AboveFacts(msgspec.Struct):
-    """What a task is part of; `pool` is empty for its own."""
+    """The parents of a task; `pool` is empty if it is the task's own."""
 
     id: str
     pool: str
@@ -74,7 +74,7 @@ class AboveFacts(msgspec.Struct):
 
 
 class CommandRow(msgspec.Struct):
-    """One command, and when it is due, its lock ends, or it was given up; times in ms."""
+    """One command, and when it is due, its lock ends, or it was dropped; times in ms."""
 
     id: str
     score: str
@@ -92,7 +92,7 @@ class CommandRow(msgspec.Struct):
 
 
 class CommandPage(msgspec.Struct):
-    """Some commands of a pool, and how many it has."""
+    """Some commands of a pool, and the number of all."""
 
     now: int
     due: int
@@ -103,7 +103,7 @@ class CommandPage(msgspec.Struct):
 
 
 class Beat(msgspec.Struct):
-    """A worker's last word."""
+    """A worker's latest heartbeat."""
 
     id: str
     beat_ms: int
@@ -120,7 +120,7 @@ class ErrorFacts(msgspec.Struct):
 
 
 class Detail(msgspec.Struct, kw_only=True):
-    """One task with all that decides whether it runs. `states`: which indexes name it, and since when."""
+    """One task with all that decides whether it runs. `states`: which indexes list it, and since when."""
 
     id: str
     pool: str
@@ -155,32 +155,32 @@ class Detail(msgspec.Struct, kw_only=True):
     before: tuple[str, str, str] | None = None
     behind: tuple[str, str, str] | None = None
     broken: tuple[str, ...] = ()
-    """Keys that hold something else than they should; they count as empty."""
+    """Keys of a wrong type (WRONGTYPE); they count as empty."""
 
     @property
     def known(self) -> bool:
-        """Whether the pool has anything of this id."""
+        """Whether the pool has anything under this id."""
         return bool(self.record or self.states or self.trashed)
 
 
 def may_be_id(task_id: object) -> bool:
-    """Whether a key made from it is that of a record: `#` begins the name of something else that a task has."""
+    """Whether a key made from it would be a record; after `#` comes the name of another key of a task."""
     return isinstance(task_id, str) and 0 < len(task_id) <= 200 and "#" not in task_id
 
 
 def text(value: bytes | None) -> str:
-    """Any bytes as text."""
+    """Decode any bytes as text."""
     return (value or b"").decode("utf-8", "replace")
 
 
 def whole(value: bytes | str | int | None, default: int = 0) -> int:
-    """A number, or the default where there is none."""
+    """Parse an integer; the default if there is none."""
     found = maybe_whole(value)
     return default if found is None else found
 
 
 def maybe_whole(value: bytes | str | int | None) -> int | None:
-    """A number, or None where there is none."""
+    """Parse an integer; None if there is none."""
     try:
         found = None if value is None else int(float(value)) if not isinstance(value, int) else value
     except (ValueError, OverflowError):
@@ -189,7 +189,7 @@ def maybe_whole(value: bytes | str | int | None) -> int | None:
 
 
 def maybe_real(value: bytes | str | None) -> float | None:
-    """A finite number, or None where there is none."""
+    """Parse a finite number; None if there is none."""
     try:
         found = None if value is None else float(value)
     except ValueError:
@@ -198,12 +198,12 @@ def maybe_real(value: bytes | str | None) -> float | None:
 
 
 def texts(flat: Iterable[bytes]) -> dict[str, str]:
-    """A flat reply as texts."""
+    """Decode a flat reply as texts."""
     return {text(key): text(value) for key, value in pairs(flat).items()}
 
 
 def read_page(fields: Sequence[str], reply: Sequence[Any]) -> Page:
-    """The reply of `page`; `fields` are those that it gives of each row."""
+    """Parse the reply of `page`; `fields` are those that it returns for each row."""
     index, size, ended, seen, score, last, rows = reply
     return Page(text(index), size, bool(ended), seen, text(score), text(last), [_row(fields, row) for row in rows])
 
@@ -215,12 +215,12 @@ def _row(fields: Sequence[str], row: Sequence[Any]) -> PageRow:
 
 
 def read_row(fields: Sequence[str], task_id: str, row: Sequence[Any]) -> PageRow:
-    """A row of the reply of `rows`."""
+    """Parse a row of the reply of `rows`."""
     return _row(fields, [task_id.encode(), b"", *row])
 
 
 def read_tree(fields: Sequence[str], reply: Sequence[Any]) -> tuple[BranchFacts | None, list[AboveFacts]]:
-    """The reply of `tree`."""
+    """Parse the reply of `tree`."""
     root, above = reply
     return _branch(fields, root), [AboveFacts(*map(text, row)) for row in above]
 
@@ -241,7 +241,7 @@ def _part(fields: Sequence[str], row: Sequence[Any]) -> PartFacts:
 
 
 def read_commands(reply: Sequence[Any]) -> CommandPage:
-    """The reply of `commands`."""
+    """Parse the reply of `commands`."""
     now, due, locked, dead, more, rows = reply
     return CommandPage(int(now), due, locked, dead, bool(more), [_command(row) for row in rows])
 
@@ -255,17 +255,17 @@ def _command(row: Sequence[Any]) -> CommandRow:
 
 
 def read_beats(rows: Iterable[Sequence[Any]]) -> list[Beat]:
-    """Workers, as `workers` and `detail` tell them."""
+    """Parse workers, as `workers` and `detail` return them."""
     return [Beat(text(worker), whole(beat), texts(flat)) for worker, beat, flat in rows]
 
 
 def read_errors(rows: Iterable[Sequence[Any]]) -> list[ErrorFacts]:
-    """The reply of `errors`."""
+    """Parse the reply of `errors`."""
     return [ErrorFacts(text(name), whole(last), texts(flat), failed) for name, last, flat, failed in rows]
 
 
 def read_detail(pool: str, task_id: str, reply: Sequence[Any]) -> Detail:
-    """The reply of `detail`."""
+    """Parse the reply of `detail`."""
     found: dict[str, Any] = {text(reply[i]): reply[i + 1] for i in range(0, len(reply), 2)}
     return Detail(
         id=task_id,

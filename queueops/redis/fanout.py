@@ -1,4 +1,4 @@
-"""Questions to all servers of a store at the same time: silent servers are named, and the rest is shown."""
+"""Fan-out queries: ask all servers of a store in parallel, and report those that do not answer with the rest."""
 
 from __future__ import annotations
 
@@ -18,36 +18,36 @@ if TYPE_CHECKING:
     from queueops.redis.base import StoreClient
 
 COPIES_WITHIN_S = 0.2
-"""Seconds that other copies may take after the first one has answered."""
+"""Seconds that other copies may take after the first reply."""
 SKIPPED_S = 5.0
-"""Seconds for which a server that did not answer is not asked again: each page would wait for it anew."""
+"""Seconds for which a server that did not answer is skipped; otherwise every page would wait for it again."""
 
 T = TypeVar("T")
 Group = TypeVar("Group")
 
 
 class Silence:
-    """The servers that did not answer of late, and why. Safe for threads."""
+    """The servers that did not answer recently, and why. Thread-safe."""
 
     def __init__(self) -> None:
         self._until: dict[str, tuple[float, str]] = {}
 
     def reason(self, server: str) -> str:
-        """Why a server is not asked now; empty when it is asked."""
+        """Why a server is skipped now; empty if it is asked."""
         until, reason = self._until.get(server, (0.0, ""))
         return reason if time.monotonic() < until else ""
 
     def begin(self, server: str, reason: str) -> None:
-        """The server did not answer."""
+        """Record that the server did not answer."""
         self._until[server] = (time.monotonic() + SKIPPED_S, reason)
 
     def end(self, server: str) -> None:
-        """The server answered."""
+        """Record that the server answered."""
         self._until.pop(server, None)
 
 
 class FanOut:
-    """Asks the servers of one store."""
+    """Queries the servers of one store."""
 
     def __init__(self, link: StoreClient) -> None:
         self._link = link
@@ -56,9 +56,9 @@ class FanOut:
     def pools(
         self, names: Iterable[str], call: Callable[[list[str]], Mapping[str, T]]
     ) -> tuple[dict[str, T], dict[str, str]]:
-        """What the servers say of pools, each asked once about its own; and by pool why others were not answered.
+        """Ask each server about its own pools. Returns the replies, and the reason for each pool without one.
 
-        Raises BrokerUnavailable when no server answers.
+        Raises BrokerUnavailable if no server answers.
         """
         names = list(names)
         if not names or not self._link.servers.is_cluster:
@@ -71,9 +71,9 @@ class FanOut:
         return {pool: found[pool] for pool in names if pool in found}, silent
 
     def copies(self, keys: Sequence[str], call: Callable[[Any, str], T]) -> dict[str, T]:
-        """What is said of keys that are copies of one another: the first answer, and those that come right after it.
+        """Ask for keys that are copies of one another. Returns the first reply, and those right after it.
 
-        Raises BrokerUnavailable when no server answers.
+        Raises BrokerUnavailable if no server answers.
         """
         calls = {key: _begin(self._copy, key, call) for key in keys}
         left: set[Future[T]] = set(calls.values())
@@ -93,7 +93,7 @@ class FanOut:
         return answer
 
     def find(self, names: Iterable[str], call: Callable[[list[str]], Mapping[str, T]]) -> dict[str, T]:
-        """What is found in pools. Raises BrokerUnavailable when nothing is found, and a server did not answer."""
+        """Search pools. Raises BrokerUnavailable if nothing is found, and a server did not answer."""
         found, silent = self.pools(names, call)
         if silent and not found:
             raise self.unavailable(next(iter(silent.values())))
@@ -104,14 +104,17 @@ class FanOut:
         return BrokerUnavailable(url=redactor().text(self._link.settings.url), attempts=0, reason=reason)
 
     def servers(self, call: Callable[[Any], T]) -> tuple[dict[str, T], dict[str, str]]:
-        """What each server says, called with its client, by its name; and why others did not answer."""
+        """Call each server with its client.
+
+        Returns replies by server name, and why the other servers did not answer.
+        """
         clients = self._link._repeat(self._link.servers.clients)
         if not self._link.servers.is_cluster:
             return {name: call(client) for name, client in clients.items()}, {}
         return self._ask(clients, call)
 
     def homes(self, names: Iterable[str]) -> tuple[dict[str, list[str]], dict[str, str]]:
-        """The pools of each server, and by pool why it has none. Raises BrokerUnavailable."""
+        """The pools of each server, and the reason for each pool without a server. Raises BrokerUnavailable."""
         link = self._link
         link._repeat(link.servers.clients)
         groups: dict[str, list[str]] = {}
@@ -124,7 +127,7 @@ class FanOut:
         return groups, homeless
 
     def _home(self, pool: str) -> str:
-        """The server of a pool. Where none has its slot, the map is read again: a server may have it by now."""
+        """The server of a pool. If no server has its slot, the slot map is read again: it may have moved."""
         prefix, servers = self._link.keys(pool).prefix, self._link.servers
         try:
             return servers.name(prefix)
@@ -133,7 +136,7 @@ class FanOut:
             return servers.name(prefix)
 
     def _ask(self, groups: Mapping[str, Group], call: Callable[[Group], T]) -> tuple[dict[str, T], dict[str, str]]:
-        """The answers, and the reasons of the servers that gave none. When all were silent of late, all are asked."""
+        """The replies, and the reasons of servers without one. If all were silent recently, all are asked."""
         reasons = {server: reason for server in groups if (reason := self._silence.reason(server))}
         asked = {server: group for server, group in groups.items() if server not in reasons} or groups
         answers: dict[str, T] = {}
@@ -162,13 +165,13 @@ class FanOut:
 
 
 def _begin(call: Callable[..., T], *arguments: Any) -> Future[T]:
-    """Make a call in a thread of its own, which keeps no process from ending."""
+    """Make a call in a daemon thread, which does not keep the process alive."""
     future: Future[T] = Future()
 
     def run() -> None:
         try:
             future.set_result(call(*arguments))
-        except BaseException as error:  # the caller that waits gets it
+        except BaseException as error:  # the waiting caller gets it
             future.set_exception(error)
 
     threading.Thread(target=run, name="queueops-ask", daemon=True).start()

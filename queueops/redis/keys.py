@@ -1,7 +1,7 @@
-"""The one place that builds the names of Redis keys (redis.md).
+"""Key names: the only module that builds the names of Redis keys.
 
-Sub-keys of a record or a lane are joined by ``#``, which no id may hold: an id that ends in ``:log`` can't meet
-another task's log.
+Sub-keys of a record or a lane are joined by ``#``, which ids may not contain. So an id that ends in ``:log`` cannot
+collide with another task's log.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ KINDS: dict[str, str] = {
     "task:<id>#<number>~": "hash",
     "task:<id>#<number>#log": "list",
 }
-"""Every kind of key behind the prefix of a pool, and its Redis type."""
+"""Every kind of key after the prefix of a pool, and its Redis type."""
 
 _PLACEHOLDER = re.compile(r"<(\w+)>")
 _SHAPES = {
@@ -71,15 +71,15 @@ _SHAPES = {
 
 
 def kind_of(name: str) -> str | None:
-    """The kind of a key, by its name behind the pool's prefix; None for a name that QueueOps does not give."""
+    """The kind of a key, by its name after the pool's prefix; None for a name that QueueOps does not use."""
     return next((kind for kind, shape in _SHAPES.items() if shape.fullmatch(name)), None)
 
 
 @cache
 def pools(namespace: str, copies: int = 1) -> tuple[str, ...]:
-    """The set of all pools of a namespace, and its copies: far from each other among the slots, so on several servers.
+    """The set of all pools of a namespace, and its copies, spread over the slots and so over several servers.
 
-    No namespace has a # in its name.
+    A namespace's name cannot contain a #.
     """
     found = [f"{{{namespace}}}:pools"]
     names = (f"{{{namespace}#{number}}}:pools" for number in count(1))
@@ -90,12 +90,12 @@ def pools(namespace: str, copies: int = 1) -> tuple[str, ...]:
 
 
 def flushed(namespace: str, pool: str) -> str:
-    """The mark of a pool that was flushed; beside the pool, for nothing stays in it."""
+    """The mark of a flushed pool. It is outside the pool's keys, because a flush deletes all of them."""
     return f"{{{namespace}}}:flushed:{pool}"
 
 
 def _part(key: str, parts: int) -> int:
-    """In which part of all slots a key is."""
+    """The part of the slot range that holds a key."""
     return int(key_slot(key.encode())) * parts // REDIS_CLUSTER_HASH_SLOTS
 
 
@@ -124,11 +124,11 @@ class Keys:
         return f"{self.prefix}:task:{task_id}#log"
 
     def last(self, task_id: str) -> str:
-        """The generation before, kept for a minute for those who waited for its end."""
+        """The previous generation, kept for a minute for callers that waited for its end."""
         return f"{self.prefix}:task:{task_id}#last"
 
     def done(self, task_id: str) -> str:
-        """The channel on which a task's waiters are told of its end."""
+        """The channel on which callers that wait for a task receive its end."""
         return f"{self.prefix}:task:{task_id}#done"
 
     def chunks(self, task_id: str, state: str) -> str:
@@ -156,7 +156,7 @@ class Keys:
         return f"{self.prefix}:lane:{lane}#conf"
 
     def lane_active(self, lane: str) -> str:
-        """Who holds the slots of a lane with a limit."""
+        """The tasks that hold the slots of a lane with a limit."""
         return f"{self.prefix}:lane:{lane}#active"
 
     def name(self, name: str) -> str:
@@ -168,7 +168,7 @@ class Keys:
         return f"{self.prefix}:tag:{tag}"
 
     def error(self, fingerprint: str) -> str:
-        """What is known of one kind of error."""
+        """One kind of error."""
         return f"{self.prefix}:error:{fingerprint}"
 
     def error_tasks(self, fingerprint: str) -> str:
@@ -180,19 +180,19 @@ class Keys:
         return f"{self.prefix}:metrics:{minute}"
 
     def schedule(self, schedule: str) -> str:
-        """What is known of a schedule."""
+        """One schedule."""
         return f"{self.prefix}:schedule:{schedule}"
 
     def schedule_log(self, schedule: str) -> str:
-        """What a schedule did, the last 100 lines."""
+        """The log of a schedule: its last 100 lines."""
         return f"{self.prefix}:schedule:{schedule}#log"
 
     def command(self, command: str) -> str:
-        """What is known of a command to another pool."""
+        """A command to another pool."""
         return f"{self.prefix}:command:{command}"
 
     def worker(self, worker: str) -> str:
-        """What a worker says of itself."""
+        """A worker's latest heartbeat."""
         return f"{self.prefix}:worker:{worker}"
 
     def wake(self, worker: str) -> str:

@@ -1,4 +1,4 @@
-"""Lanes by pattern: a lane gets the limits of the settings' pattern before the first task is put there."""
+"""Lane patterns: a lane gets the limits of the settings' pattern before its first task is pushed."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from queueops import conf
 from queueops.model.contracts import Push
 
 AGAIN_AFTER = 60.0
-"""Seconds after which a lane is given its limits again: the store may have lost them meanwhile."""
+"""Seconds until a lane gets its limits again: the store may have lost them meanwhile."""
 MOST = 10_000
-"""So many lanes are remembered."""
+"""How many lanes are remembered."""
 
 Declare = Callable[[str, str, conf.LaneSettings], None]
 
 
 class LanePatterns:
-    """What this process has given to lanes. Pools without patterns cost one look into a dict."""
+    """The limits that this process has given to lanes. A pool without patterns costs one dict lookup."""
 
     def __init__(self, settings: conf.Settings, declare: Declare) -> None:
         self._pools = {name: pool for name, pool in settings.pools.items() if pool.lane_patterns}
@@ -25,12 +25,12 @@ class LanePatterns:
         self._declared: dict[tuple[str, str], float] = {}
 
     def prepare_for(self, pool: str, pushes: Iterable[Push]) -> None:
-        """Before these tasks are put into their lanes. Raises what a call of the store raises."""
+        """Called before these tasks are put into their lanes. Raises what a store call raises."""
         if pool in self._pools:
             self.prepare(pool, {push.lane for push in pushes})
 
     def prepare(self, pool: str, lanes: Iterable[str]) -> None:
-        """Before tasks are put into these lanes."""
+        """Called before tasks are put into these lanes."""
         settings, now = self._pools.get(pool), time.monotonic()
         for lane in lanes if settings is not None else ():
             wanted = settings.pattern_of(lane) if settings is not None else None

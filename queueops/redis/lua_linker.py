@@ -1,15 +1,14 @@
-"""Functions of the scripts are made when they are called first, not in every run.
+"""Lua linker: joins includes into one script, whose functions are created at their first call.
 
-A script is a chunk of Lua that is run from its top each time: two hundred functions, of which a run needs fifty, are
-two hundred closures, and each looks up the locals that it uses in the list of all that were used before. For
-``exchange`` that took 110 microseconds, and 400 where an idle server's caches were cold: ten times what its commands
-take.
+A script is a Lua chunk that runs from its top each time. Two hundred functions are two hundred closures, although one
+run needs fifty. Each also looks up the locals that it uses in the list of all locals used before. For ``exchange`` that
+took 110 microseconds, and 400 with an idle server's cold caches: ten times as long as its commands.
 
-So the functions of includes become fields of one table, ``F``, each made when it is first missed. Those of an include
-stand in one maker, and makers in groups, so that few closures are made and few locals are looked up for them. What is
-no function (an include's variables) stays in front of them all. The base (``clock``, ``alone``, ``calls``), which comes
-first, is made at once, and all else stands in a function of its own, for which the base's names are cheap to reach.
-What is done between two includes of the base is done before the rest is made.
+So the functions of includes become fields of one table, ``F``, each created on the first access. The functions of an
+include share one maker, and makers are grouped. Few closures are then created, and few locals are looked up. Everything
+that is not a function (an include's variables) stays before them. The base (``clock``, ``alone``, ``calls``) comes
+first and is created at once. The rest stands in one function, from which the base's names are cheap to reach. Code
+between two includes of the base runs before the rest is created.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from typing import NamedTuple
 BASE = ("clock", "alone", "calls")
 PART = re.compile(r"^--@part (\w+)\n(.*?)^--@end\n", re.MULTILINE | re.DOTALL)
 MOST_LOCALS = 45
-"""Locals that one group of makers uses; Lua allows a function sixty from outside."""
+"""Locals that one group of makers uses; Lua allows a function sixty upvalues."""
 _END = r"(?:[^\n]*\bend\n|[^\n]*\n(?:(?!end\n)[^\n]*\n)*end\n)"
 _LOCAL = re.compile(rf"^(?:local )?function (\w+)\({_END}", re.MULTILINE)
 _NAMESPACE = re.compile(r"^local (\w+) = \{\}\n", re.MULTILINE)
@@ -41,7 +40,7 @@ return (function()
 
 
 class _Part(NamedTuple):
-    """An include: its letter (the first of its fields' names), its functions by field, and all else that it says."""
+    """An include: its letter (the first of its field names), its functions by field, and its other code."""
 
     letter: str
     functions: dict[str, str]
@@ -54,7 +53,7 @@ def marked(name: str, text: str) -> str:
 
 
 def flattened(body: str) -> str:
-    """The body with each namespace (a table of functions that are only called, by name) replaced by plain functions."""
+    """The body with each namespace (a table whose functions are only called by name) replaced by plain functions."""
     for name in _NAMESPACE.findall(body):
         said = len(re.findall(rf"(?<![\w.'\"]){name}\b", body))
         called = rf"(?<![\w.'\"]){name}\.(\w+)(?=\()"
@@ -66,7 +65,7 @@ def flattened(body: str) -> str:
 
 
 def made_late(body: str) -> str:
-    """The body of a script whose includes are marked, with their functions made late."""
+    """The body of a script whose includes are marked, with functions that are created at their first call."""
     ends = [match.end() for match in PART.finditer(body) if match[1] in BASE]
     base, rest = body[: max(ends, default=0)], body[max(ends, default=0) :]
     base = PART.sub(lambda match: match[2], base)
@@ -86,13 +85,13 @@ def _part(letter: str, text: str) -> _Part:
     names = _LOCAL.findall(text)
     functions = [match[0].removeprefix("local ") for match in _LOCAL.finditer(text)]
     rest = _LOCAL.sub("", text)
-    for name in names:  # a field needs no declaration ahead
+    for name in names:  # a field needs no forward declaration
         rest = re.sub(rf"^local {name}\n", "", rest, flags=re.MULTILINE)
     return _Part(letter, {f"{letter}_{name}": text for name, text in zip(names, functions, strict=True)}, rest)
 
 
 def _groups(parts: list[_Part], base: str) -> Iterator[str]:
-    """Functions that give their includes' makers."""
+    """Functions that return their includes' makers."""
     variables = {name for text in (base, *(part.rest for part in parts)) for name in _variables(text)}
     used: set[str] = set()
     makers = ""
@@ -120,7 +119,7 @@ def _maker(part: _Part) -> str:
 
 
 def _tables(text: str) -> tuple[str, str]:
-    """What has functions as fields (``local verbs = {}``, ``function verbs.retry(...)``) is filled late, too."""
+    """Fill tables of functions (``local verbs = {}``, ``function verbs.retry(...)``) on access, too."""
     filled = ""
     for name in re.findall(r"^local (\w+) = \{\}\n", text, re.MULTILINE):
         field = re.compile(rf"^(?:function {name}\.\w+\({_END}|{name}\.\w+ = {name}\.\w+\n)", re.MULTILINE)
@@ -136,5 +135,5 @@ def _tables(text: str) -> tuple[str, str]:
 
 
 def _inside(text: str) -> str:
-    """A function that stands in another one: only that one's end begins a line."""
+    """A function inside another one; only the outer function's end begins a line."""
     return re.sub(r"^end\n", " end\n", text, flags=re.MULTILINE)

@@ -1,4 +1,4 @@
-"""Many pushes to one pool, batch by batch: the next batch may be sent while Redis still works on the last."""
+"""Pipelined pushes: many batches to one pool, of which the next may be sent while Redis executes the last."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ from queueops.redis.scriptline import ScriptLine
 
 
 class RedisPushes:
-    """Batches under way, on a connection of their own. One that got no answer there is pushed in the usual way, which
-    knows again what has arrived. Not for several threads.
+    """Pending batches on a dedicated connection. Not thread-safe.
+
+    A batch without a reply there is pushed in the usual way, which recognises what has already arrived.
     """
 
     def __init__(
@@ -32,8 +33,9 @@ class RedisPushes:
         *,
         ahead: bool = True,
     ) -> None:
-        """``push`` is the usual way, ``read`` turns the reply of ``enqueue`` into answers; ``confirmation`` is closed
-        with the line. Without ``ahead`` each batch goes the usual way when it is received.
+        """``push`` is the usual way; ``read`` parses the reply of ``enqueue``; ``confirmation`` is closed at the end.
+
+        Without ``ahead``, each batch is pushed in the usual way when it is received.
         """
         self._confirmation = confirmation
         self._push = push
@@ -51,7 +53,7 @@ class RedisPushes:
         self._under_way: deque[Sequence[Push]] = deque()
 
     def send(self, pushes: Sequence[Push]) -> None:
-        """Send a batch, when it is worth a connection; a small one alone waits until it is received."""
+        """Send a batch if it is worth a connection; a small single batch waits until it is received."""
         self._prepare(pushes)
         self._under_way.append(pushes)
         try:
@@ -63,7 +65,7 @@ class RedisPushes:
             self._give_up()
 
     def receive(self) -> list[Pushed]:
-        """What became of the oldest batch under way. Raises BrokerUnavailable and StoreFull."""
+        """Return the replies for the oldest pending batch. Raises BrokerUnavailable and StoreFull."""
         pushes = self._under_way.popleft()
         try:
             reply = None if self._line is None else self._line.receive()
@@ -73,7 +75,7 @@ class RedisPushes:
         return self._push(pushes) if reply is None else self._read(pushes, reply)
 
     def close(self) -> None:
-        """Hang up; what is under way may still arrive."""
+        """Close the connection; pending batches may still arrive."""
         if self._confirmation is not None:
             self._confirmation.close()
         self._hang_up()
@@ -84,6 +86,6 @@ class RedisPushes:
             line.close()
 
     def _give_up(self) -> None:
-        """What went wrong, the usual way meets again if it lasts, and tells."""
+        """Ignore the error: if it lasts, the usual way meets and reports it."""
         self._open = None
         self._hang_up()

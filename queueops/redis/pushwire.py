@@ -1,4 +1,4 @@
-"""How pushes travel: the arguments and replies of the scripts that create tasks."""
+"""Push encoding: arguments and replies of the scripts that create tasks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Argument = str | int | float | bytes
 
 
 def enqueue_arguments(pushes: Sequence[Push]) -> list[Argument]:
-    """The arguments of ``enqueue``: what tasks in a row share is said once, and a task alone shares all that it has."""
+    """The arguments of ``enqueue``. What consecutive tasks share is sent once; a single task shares all that it has."""
     if len(pushes) == 1:
         fields = record_fields(pushes[0])
         return [1, 1, _due(pushes[0]), len(fields), *fields, 0, pushes[0].id]
@@ -32,7 +32,7 @@ def enqueue_arguments(pushes: Sequence[Push]) -> list[Argument]:
 
 
 def read_enqueued(pushes: Sequence[Push], reply: Sequence[int]) -> list[Pushed]:
-    """The reply of ``enqueue``: OK, or TAKEN for an id that is in use."""
+    """Parse the reply of ``enqueue``: OK, or TAKEN for an id that is in use."""
     uid, now_ms, *taken = reply
     if not taken:
         return [Pushed(push.id, number, "OK", now_ms) for number, push in enumerate(pushes, uid)]
@@ -54,7 +54,7 @@ def displace_arguments(pushes: Sequence[Push]) -> list[Argument]:
 
 
 def record_fields(push: Push) -> list[Argument]:
-    """The fields of the record that a push says; the name is the first."""
+    """The record's fields that a push sets; the name is the first."""
     fields = _shared(push)
     if push.args:
         fields += ("a", push.args)
@@ -64,13 +64,13 @@ def record_fields(push: Push) -> list[Argument]:
 
 
 def read_displaced(pushes: Sequence[Push], reply: Sequence[Any]) -> list[Pushed]:
-    """The reply of ``displace``."""
+    """Parse the reply of ``displace``."""
     parts = iter(reply)
     return [Pushed(push.id, int(uid), word.decode()) for push, word, uid in zip(pushes, parts, parts, strict=True)]
 
 
 def entry_arguments(entries: Sequence[Entry]) -> list[Argument]:
-    """Some tasks of a tree, as ``plant`` takes them."""
+    """Some tasks of a tree, as ``plant`` reads them."""
     arguments: list[Argument] = [len(entries)]
     for entry in entries:
         fields = [] if entry.push is None else _node_fields(entry.push)
@@ -91,7 +91,7 @@ def _node_fields(push: Push) -> list[Argument]:
 
 
 def _head(push: Push) -> list[Argument]:
-    """What stands before the tasks of a group, but for their number."""
+    """What precedes the tasks of a group, except their number."""
     shared = _shared(push)
     own = (2, "a", "tk") if push.token else (1, "a")
     return [_due(push), len(shared), *shared, *own]
@@ -102,7 +102,7 @@ def _due(push: Push) -> Argument:
 
 
 def _shared(push: Push) -> list[Argument]:
-    """The fields of the record, but for those that no two tasks have in common."""
+    """The record's fields, except those that are never equal in two tasks."""
     fields: list[Argument] = ["n", push.name]
     if push.retries:
         fields += ("r", push.retries)

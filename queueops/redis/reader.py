@@ -1,6 +1,6 @@
-"""The reading side of the store: read-only scripts, each one round trip for all pools asked.
+"""Store queries: read-only scripts, each one round trip for all requested pools.
 
-No call here walks a whole key: lists are read by key set within a budget, counts from the sizes of indexes.
+No call scans a whole key: lists are read by key set within a budget, counts from the sizes of indexes.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from queueops.redis.wrong_types import right
 
 _FIRST_FIELDS = ("s", "n", "k", "l", "p", "c", "b", "e", "d")
 ROW_FIELDS = (*_FIRST_FIELDS, "at", "r", "cr", "w", "pr", "to", "tg", "y", "ef", "pi")
-"""What `page` tells of each row: the order of ROW_FIELDS in `lua/include/rows.lua`."""
+"""What `page` returns of each row, in the order of ROW_FIELDS in `lua/include/rows.lua`."""
 
 T = TypeVar("T")
 Argument = str | int | bytes
@@ -30,7 +30,7 @@ Facets = dict[str, list[tuple[str, int]]]
 
 
 class Reader:
-    """Questions to one namespace. It asks only about pools that exist, and never makes one known."""
+    """Queries about one namespace. It reads only existing pools, and never registers one."""
 
     def __init__(self, broker: RedisBroker) -> None:
         """Use a broker's connection and settings."""
@@ -38,17 +38,17 @@ class Reader:
         self._fan_out = self._broker.fan_out
         self.settings = self._broker.settings
         self.silent: dict[str, str] = {}
-        """Of what was asked so far: why a pool's server did not answer, by pool. Answers leave these pools out."""
+        """Pools whose server did not answer a query so far, with the reason. Results omit these pools."""
         self.broken: dict[str, tuple[str, ...]] = {}
-        """Of what was asked so far: keys that hold something else than they should, by pool. They count as empty."""
+        """Keys of a wrong type (WRONGTYPE) that queries met so far, by pool. They count as empty."""
 
     @property
     def broker(self) -> RedisBroker:
-        """The broker that asks, which does not wait long."""
+        """The broker that makes the queries, with short timeouts."""
         return self._broker
 
     def pools(self) -> list[str]:
-        """The pools that were ever used or are declared, by name."""
+        """The pools that were ever used or are declared, sorted by name."""
         names, reason = self._broker.registry.seen()
         if reason:
             self.silent["*"] = reason
@@ -57,43 +57,44 @@ class Reader:
         return names
 
     def knows(self, pool: str) -> bool:
-        """Whether a pool exists, as far as the list of pools can be read."""
+        """Whether a pool exists, as far as the list of pools is readable."""
         return pool in self.pools() or "*" in self.silent or "*" in self.broken
 
     def ensure_all(self) -> None:
-        """Raise BrokerUnavailable when a server did not answer so far: what was not found may be there."""
+        """Raise BrokerUnavailable if a server did not answer so far: what was not found may be there."""
         for reason in self.silent.values():
             raise self._fan_out.unavailable(reason)
 
     def has_lane(self, pool: str, lane: str) -> bool:
-        """Whether a task was ever pushed to the lane, or it was set or declared. Of very many only the last are known,
-        and those that hold something.
+        """Whether a task was ever pushed to the lane, or the lane was configured or declared.
+
+        Of very many lanes, only the most recent and those with tasks are known.
         """
         key = Keys(self.settings.namespace, pool)
         known = self._explained(pool, lambda client: client.zscore(key.lanes, lane)) is not None
         return known or bool(self._broker.ask(pool, lambda client: client.exists(key.lane_conf(lane), key.lane(lane))))
 
     def lanes(self, pool: str, most: int) -> list[str]:
-        """The lanes of a pool that were used last."""
+        """The most recently used lanes of a pool."""
         key = Keys(self.settings.namespace, pool)
         found = self._explained(pool, lambda client: client.zrevrange(key.lanes, 0, most - 1))
         return [facts.text(lane) for lane in found]
 
     def pages(self, arguments: Mapping[str, Sequence[Argument]]) -> dict[str, facts.Page]:
-        """One page of each pool's list: see `lua/page.lua`."""
+        """One page of each pool's list; see `lua/page.lua`."""
         return {pool: facts.read_page(ROW_FIELDS, reply) for pool, reply in self._ask("page", arguments).items()}
 
     def tree(
         self, pool: str, task_id: str, position: str, show: str, rows: tuple[int, int], opened: Sequence[str]
     ) -> tuple[facts.BranchFacts | None, list[facts.AboveFacts]]:
-        """Parts of a composite, and what it is part of: see `lua/tree.lua`."""
+        """Parts of a composite, and its parents; see `lua/tree.lua`."""
         replies = self._ask("tree", {pool: (task_id, position, show, *rows, *opened)})
         return facts.read_tree(ROW_FIELDS, replies[pool])
 
     def rows(self, wanted: Mapping[str, Sequence[tuple[str, str]]]) -> dict[tuple[str, str], facts.PageRow]:
-        """Tasks of several pools, by pool and id, each with what it is to be part of.
+        """Tasks of several pools, by pool and id, each with the parents that its record names.
 
-        What is gone is left out, and so are pools that do not answer.
+        Tasks that are gone are omitted, and so are pools that do not answer.
         """
         asked = {pool: [part for pair in pairs for part in pair] for pool, pairs in wanted.items()}
         try:
@@ -112,11 +113,11 @@ class Reader:
         }
 
     def commands(self, arguments: Mapping[str, Sequence[Argument]]) -> dict[str, facts.CommandPage]:
-        """For each pool one page of its outbox: see `lua/commands.lua`."""
+        """For each pool one page of its outbox; see `lua/commands.lua`."""
         return {pool: facts.read_commands(reply) for pool, reply in self._ask("commands", arguments).items()}
 
     def details(self, names: Iterable[str], task_id: str, late_ms: int) -> list[facts.Detail]:
-        """What each of these pools knows of an id; usually all but one know nothing."""
+        """What each of these pools has under an id; usually all but one have nothing."""
         asked = dict.fromkeys(names, (task_id, late_ms))
         found = [facts.read_detail(pool, task_id, reply) for pool, reply in self._ask("detail", asked).items()]
         for detail in found:
@@ -124,12 +125,12 @@ class Reader:
         return found
 
     def facets(self, names: Iterable[str], arguments: Sequence[Argument]) -> dict[str, Facets]:
-        """For each pool: facet to values with their counts: see `lua/facets.lua`."""
+        """For each pool: facet to values with their counts; see `lua/facets.lua`."""
         replies = self._ask("facets", dict.fromkeys(names, arguments))
         return {pool: _facets(reply) for pool, reply in replies.items()}
 
     def workers(self, names: Iterable[str], limit: int) -> tuple[int, list[tuple[str, facts.Beat]]]:
-        """Redis' time in ms, and the workers with the pool that each serves (one that serves two comes twice)."""
+        """Redis' time in ms, and the workers, once for each pool that they serve."""
         now, rows = 0, []
         for pool, (time, beats) in self._ask("workers", dict.fromkeys(names, (limit,))).items():
             now = max(now, int(time))
@@ -137,16 +138,16 @@ class Reader:
         return now, rows
 
     def errors(self, names: Iterable[str], limit: int) -> list[tuple[str, facts.ErrorFacts]]:
-        """The kinds of error seen last, with their pool."""
+        """The most recent kinds of error, with their pool."""
         replies = self._ask("errors", dict.fromkeys(names, (limit,)))
         return [(pool, row) for pool, reply in replies.items() for row in facts.read_errors(reply)]
 
     def samples(self, names: Iterable[str], lanes: int) -> dict[str, bytes]:
-        """The figures of each pool, counted at this moment: see `lua/sample.lua`."""
+        """The figures of each pool, counted now; see `lua/sample.lua`."""
         return self._answers("sample", dict.fromkeys(names, (lanes, "", 0)))
 
     def locate(self, names: Sequence[str], ids: Sequence[str]) -> dict[str, str]:
-        """Which pool holds each id: its record, a place in quarantine, or the trash; unknown ids are left out."""
+        """The pool of each id, by its record, quarantine entry or trash entry; unknown ids are omitted."""
 
         def ask(pool: str) -> Iterator[tuple[Any, ...]]:
             key = Keys(self.settings.namespace, pool)
@@ -163,7 +164,7 @@ class Reader:
         return found
 
     def marks(self, pool: str, ids: Sequence[str]) -> list[tuple[str, str] | None]:
-        """For each id its state ('' in the trash) and the token of the last action on it; None where it is gone."""
+        """For each id its state ('' in the trash) and its last action's token; None if the task is gone."""
         key = Keys(self.settings.namespace, pool)
 
         commands = [("HMGET", place(task_id), "s", "ot") for task_id in ids for place in (key.task, key.trash)]
@@ -171,17 +172,17 @@ class Reader:
         return [_mark(next(answers), next(answers)) for _ in ids]
 
     def now_ms(self) -> int:
-        """The time of the store: of a cluster, that of a server which answers."""
+        """The time of the store; of a cluster, the time of a server that answers."""
         found, _ = self._fan_out.servers(lambda client: self._repeat(client.time))
         seconds, microseconds = next(iter(found.values()))
         return int(seconds) * 1000 + int(microseconds) // 1000
 
     def infos(self) -> dict[str, dict[str, Any]]:
-        """What each server that answers says of itself, by its name; empty where we may not ask."""
+        """The INFO reply of each server that answers, by its name; empty where INFO is not permitted."""
         return self._fan_out.servers(self._info)[0]
 
     def snapshots(self, names: Iterable[str]) -> dict[str, bytes | None]:
-        """The snapshots of pools, in one round trip to each server; None where there is none to be read."""
+        """The snapshots of pools, in one round trip to each server; None if none is readable."""
         wanted = {pool: [("GET", Keys(self.settings.namespace, pool).snapshot)] for pool in names}
         return {pool: _if_text(right(reply)) for pool, (reply,) in self._read(wanted).items()}
 
@@ -192,7 +193,10 @@ class Reader:
             return {}
 
     def _read(self, wanted: Mapping[str, Sequence[tuple[Any, ...]]]) -> dict[str, list[Any]]:
-        """What plain commands answer for each pool, in one round trip to each server. Errors are among the replies."""
+        """The replies to plain commands for each pool, in one round trip to each server.
+
+        Errors are among the replies.
+        """
 
         def ask(names: list[str]) -> dict[str, list[Any]]:
             def read(client: redis.Redis) -> Iterator[Any]:
@@ -208,7 +212,7 @@ class Reader:
         return self.everywhere(wanted, ask)
 
     def in_each_pool(self, names: Iterable[str], call: Callable[[str], T]) -> dict[str, T | BrokenPool]:
-        """What a call answers for each pool, or the error of one that is broken."""
+        """The result of a call for each pool, or the error of a broken pool."""
 
         def one(pool: str) -> T | BrokenPool:
             try:
@@ -219,7 +223,7 @@ class Reader:
         return self.everywhere(names, lambda names: {pool: one(pool) for pool in names})
 
     def everywhere(self, names: Iterable[str], call: Callable[[list[str]], Mapping[str, T]]) -> dict[str, T]:
-        """What the servers say of pools; those of a server that does not answer are noted as silent."""
+        """The servers' replies about pools; a server that does not answer is recorded as silent."""
         wanted = list(names)
         names = [pool for pool in wanted if pool not in self.silent]
         if wanted and not names:
@@ -229,7 +233,7 @@ class Reader:
         return answers
 
     def _ask(self, script: str, arguments: Mapping[str, Sequence[Argument]]) -> dict[str, Any]:
-        """What a script answers for each pool; the keys that it found wrong are remembered."""
+        """The reply of a script for each pool; the keys that it found wrong are remembered."""
         replies = self._answers(script, arguments)
         for pool, (wrong, _) in replies.items():
             if wrong:
@@ -238,7 +242,7 @@ class Reader:
         return {pool: reply for pool, (_, reply) in replies.items()}
 
     def _answers(self, script: str, arguments: Mapping[str, Sequence[Argument]]) -> dict[str, Any]:
-        """Run a script once for each pool: in one round trip to each server, unless it forgot the script."""
+        """Run a script once for each pool, in one round trip to each server, unless the server forgot the script."""
 
         def ask(names: list[str]) -> dict[str, Any]:
             calls = [(Keys(self.settings.namespace, pool).prefix, arguments[pool]) for pool in names]
@@ -247,9 +251,9 @@ class Reader:
         return self.everywhere(arguments, ask)
 
     def _run(self, script: str, calls: list[tuple[str, Sequence[Argument]]]) -> list[Any]:
-        """Calls to one server."""
+        """Make calls to one server."""
         scripts, servers = self._broker.scripts, self._broker.servers
-        if len(calls) > 1 or servers.is_cluster:  # the threads that ask a cluster have no connection of their own
+        if len(calls) > 1 or servers.is_cluster:  # the threads that query a cluster do not have dedicated connections
             digest, _ = scripts.script(script)
             try:
                 with servers.client(calls[0][0]).pipeline(transaction=False) as pipe:
@@ -257,7 +261,7 @@ class Reader:
                         pipe.execute_command("EVALSHA", digest, 1, prefix, *values)
                     return list(pipe.execute())
             except NoScriptError:
-                pass  # the calls one by one load it
+                pass  # the single calls load it
         return [scripts.call(script, prefix, *values) for prefix, values in calls]
 
     def _repeat(self, call: Callable[[], Any], pool: str = "default") -> Any:

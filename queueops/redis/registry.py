@@ -1,4 +1,4 @@
-"""Registry of pools: the set of their names. On a cluster it has copies, because a server may not answer."""
+"""Registry of pools: the set of their names. A cluster has several copies, because a server may not answer."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
 
 COPIES = 3
 ANNOUNCED_S = 60.0
-"""Seconds for which a pool counts as listed: a list that was deleted by hand is whole again after that time."""
+"""Seconds for which a pool counts as listed. A list that was deleted by hand is complete again after that time."""
 MOST_POOLS = 256
-"""Pools that a page, or a search for an id, looks into."""
+"""Maximum number of pools that a page, or a search for an id, examines."""
 
 logger = logging.getLogger("queueops.redis")
 
 
 class Registry:
-    """The pools of one namespace. Safe for threads.
+    """The pools of one namespace. Thread-safe.
 
-    A list of another type counts as empty: the pools of the settings, and those that this process knows, are left.
+    A list of a wrong type counts as empty. The pools of the settings and those known to this process remain.
     """
 
     def __init__(self, link: StoreClient) -> None:
@@ -42,27 +42,27 @@ class Registry:
 
     @property
     def broken(self) -> tuple[str, ...]:
-        """The lists that were of another type when they were last used, each with what it is."""
+        """The lists of a wrong type at their last use, each with its actual type."""
         return tuple(self._broken.values())
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """Where the names stand."""
+        """The keys of the lists."""
         return pools(self._link.settings.namespace, COPIES if self._link.servers.is_cluster else 1)
 
     def share(self, other: Registry) -> None:
-        """Know the same broken lists as another link of this process: each is logged once."""
+        """Share the known broken lists with another client of this process, so that each is logged once."""
         self._broken = other._broken
 
     def announce(self, pool: str, *, again: bool = False) -> None:
-        """List a pool, once a minute at most. Work goes on where that fails now: the next call tries it again."""
+        """List a pool, at most once a minute. A failure does not stop the work: the next call tries again."""
         now = time.monotonic()
         if not again and self._announced.get(pool, 0.0) > now:
             return
         self._known.add(pool.encode())
         try:
             listed = self._in_copies(lambda client, key: client.sadd(key, pool))
-        except StoreFull:  # it need not be known for being drained
+        except StoreFull:  # draining works without the listing
             return
         except BrokerUnavailable as error:
             if not self._link.servers.is_cluster:
@@ -73,11 +73,14 @@ class Registry:
             self._announced[pool] = now + ANNOUNCED_S
 
     def names(self) -> list[str]:
-        """Every pool that was ever used or is declared, by name. Raises BrokerUnavailable when no copy can be read."""
+        """Every pool that was ever used or is declared, sorted by name.
+
+        Raises BrokerUnavailable if no copy is readable.
+        """
         return pool_names(self._read(lambda client, key: client.smembers(key)), self._link.settings)
 
     def seen(self) -> tuple[list[str], str]:
-        """At most MOST_POOLS pools; and why the list could not be read: then those that were in it before."""
+        """At most MOST_POOLS pools, and why the list is not readable; then the pools known from before."""
         reason, found = "", self._known
         try:
             found = self._read(lambda client, key: client.srandmember(key, MOST_POOLS))
@@ -90,13 +93,13 @@ class Registry:
     def _read(self, call: Any) -> set[bytes]:
         found: set[bytes] = set().union(*(names or () for names in self._in_copies(call).values()))
         if self._broken:
-            self._announced.clear()  # they are listed again once that can be done
+            self._announced.clear()  # they are listed again once that works
             return found | self._known
         self._known = found
         return set(found)
 
     def _in_copies(self, call: Any) -> dict[str, Any]:
-        """Make a call for each copy; of a cluster for those whose server answers soon. None for one of another type."""
+        """Make a call for each copy, in a cluster for those whose server answers soon. None for one of a wrong type."""
 
         def one(client: Any, key: str) -> Any:
             try:
@@ -121,6 +124,6 @@ class Registry:
 
 
 def pool_names(found: Iterable[bytes], settings: Settings) -> list[str]:
-    """The pools of a namespace, by name: those used, but for names that can be none, and those declared."""
+    """The pools of a namespace, sorted by name: those used, except invalid names, and those declared."""
     used = {name for raw in found if (name := lane_or_none(raw)) is not None}
     return sorted(used | set(settings.pools) | {"default"})

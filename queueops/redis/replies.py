@@ -1,4 +1,4 @@
-"""What Redis answers when it can't, in our words: the one place that turns replies into exceptions."""
+"""Error translation: turns Redis' errors into QueueOps' exceptions, and repeats calls that may succeed later."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LATER = (
     "NOREPLICAS",
     "MISCONF",
 )
-"""Error replies that mean "later": the call did nothing, and may be made again."""
+"""Error replies that mean "later": the call did nothing, and may be repeated."""
 
 T = TypeVar("T")
 _WRAPPED = re.compile(r"^Error running script .*@user_script: ?\d+: (?=-?[A-Z]{3,} )", re.DOTALL)
@@ -33,16 +33,16 @@ _WRAPPED = re.compile(r"^Error running script .*@user_script: ?\d+: (?=-?[A-Z]{3
 PASSING = (
     exceptions.BusyLoadingError,
     exceptions.ReadOnlyError,
-    exceptions.ClusterError,  # ClusterDownError, TryAgainError, and more of the sort
+    exceptions.ClusterError,  # ClusterDownError, TryAgainError, and similar
     exceptions.MovedError,
     exceptions.AskError,
-    exceptions.RedisClusterException,  # no RedisError: no slot map can be had, or the slot is not covered
+    exceptions.RedisClusterException,  # not a RedisError: no slot map is available, or the slot is not covered
 )
 UNREACHABLE = (exceptions.ConnectionError, exceptions.TimeoutError, OSError)
 
 
 def said(error: BaseException) -> str:
-    """What the store said; a server older than 7 wraps what a command answered to a script."""
+    """The text of an error; a server before version 7 wraps an error that a command returned to a script."""
     return _WRAPPED.sub("", str(error)).lstrip("-")
 
 
@@ -52,7 +52,7 @@ def is_full(error: BaseException) -> bool:
 
 
 def is_later(error: BaseException) -> bool:
-    """Whether the same call may succeed a little later."""
+    """Whether the same call may succeed shortly after."""
     if isinstance(error, UNREACHABLE):
         return not isinstance(error, exceptions.AuthenticationError)
     if isinstance(error, PASSING):
@@ -61,7 +61,7 @@ def is_later(error: BaseException) -> bool:
 
 
 def _is_fault(error: BaseException) -> bool:
-    """Whether a script, a key of another type than it should be, or a call of ours is at fault, and not the store."""
+    """Whether a script, a key of a wrong type, or a call of QueueOps is at fault, and not the store."""
     if isinstance(error, exceptions.DataError):
         return True
     text = said(error)
@@ -70,7 +70,7 @@ def _is_fault(error: BaseException) -> bool:
 
 
 def translate(error: Exception, url: str, attempts: int = 1) -> QueueOpsError | None:
-    """Our error for one of Redis, or None when it is a fault of the engine itself, which must be seen as it is."""
+    """The QueueOps error for a redis-py error; None for a fault of the engine, which must be raised unchanged."""
     if is_full(error):
         return StoreFull(reason=said(error)[:200].rstrip(". \n"))
     if not _is_fault(error):
@@ -79,7 +79,7 @@ def translate(error: Exception, url: str, attempts: int = 1) -> QueueOpsError | 
 
 
 def unavailable(error: Exception, url: str, attempts: int = 1) -> BrokerUnavailable:
-    """That the store did not answer, or that it refuses us."""
+    """The error for a store that did not answer, or that refuses this user."""
     reason = f"{type(error).__name__}: {_reason(error)}".rstrip(". \n")
     if advice := advice_about(str(error)):
         return StoreRefuses(url=redactor().text(url), attempts=attempts, reason=reason, advice=advice)
@@ -97,10 +97,11 @@ def _reason(error: Exception) -> str:
 
 
 def repeat(call: Callable[[], T], url: str, retry: BrokerRetry) -> T:
-    """Make a whole, idempotent call until it is answered, at most ``retry.attempts`` times.
+    """Repeat an atomic, idempotent call until it is answered, at most ``retry.attempts`` times.
 
-    Raises BrokerUnavailable when none was, StoreFull at once when Redis takes nothing new. No attempt begins later than
-    ``retry.budget`` seconds after the first, nor when the process is to end or the caller's own time is over.
+    Raises BrokerUnavailable if no attempt was answered, StoreFull at once if Redis is out of memory. No attempt begins
+    later than ``retry.budget`` seconds after the first. None begins after the process was told to end, or after the
+    caller's timeout.
     """
     left = deadlines.left()
     last = time.monotonic() + (retry.budget if left is None else min(left, retry.budget))

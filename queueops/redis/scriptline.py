@@ -1,6 +1,6 @@
-"""Calls of one script on a connection of its own: the next one may be sent while Redis still works on the last.
+"""Pipelined script calls on a dedicated connection: the next call may be sent while Redis executes the last.
 
-Replies come in the order of the calls. Not for several threads.
+Replies arrive in the order of the calls. Not thread-safe.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ Argument = str | int | float | bytes
 
 
 class ScriptLine:
-    """Send, then receive, each as often as the other. After any error it must be closed: replies may be missing."""
+    """Each ``send`` is followed by one ``receive``. After any error it must be closed: replies may be missing."""
 
     def __init__(self, connect: Callable[[], Any], scripts: Scripts, name: str) -> None:
-        """``connect`` gives a connection to the node that has the keys; ``name`` is that of the script."""
+        """``connect`` returns a connection to the node that has the keys; ``name`` is the script's."""
         self._scripts = scripts
         self._name = name
         self._calls: deque[tuple[Argument, ...]] = deque()
@@ -31,13 +31,13 @@ class ScriptLine:
         self._connection.connect()
 
     def send(self, prefix: str, *arguments: Argument) -> None:
-        """Send one call. Raises redis' errors."""
+        """Send one call. Raises redis-py's errors."""
         call = (prefix, *arguments)
         self._write("EVALSHA", self._scripts.script(self._name)[0], call)
         self._calls.append(call)
 
     def receive(self) -> Any:
-        """The reply of the oldest call that was not received yet. Raises redis' errors."""
+        """Return the reply of the oldest pending call. Raises redis-py's errors."""
         if not self._early:
             try:
                 reply = self._connection.read_response()
@@ -50,11 +50,11 @@ class ScriptLine:
         return self._early.popleft()
 
     def close(self) -> None:
-        """Hang up. What is under way is carried out, and its replies are lost."""
+        """Close the connection. Pending calls are executed, and their replies are lost."""
         self._connection.disconnect()
 
     def _call_again(self) -> None:
-        """The server forgot the script: of all calls under way, make those again that met its absence."""
+        """Repeat the pending calls that failed with NOSCRIPT, because the server forgot the script."""
         replies = [NoScriptError(), *(self._read() for _ in range(len(self._calls) - 1))]
         for call, reply in zip(self._calls, replies, strict=True):
             missing = isinstance(reply, NoScriptError)

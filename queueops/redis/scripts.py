@@ -1,7 +1,7 @@
-"""The Lua scripts: one file per transition, in front of each the includes that it names.
+"""Script loader: one Lua file per transition, preceded by the includes that it names.
 
-``--@include NAME`` stands for ``lua/include/NAME.lua``. The tables of states that the scripts need are generated from
-``queueops.model.states``, so that the words are written once.
+``--@include NAME`` stands for ``lua/include/NAME.lua``. The state tables of the scripts are generated from
+``queueops.model.states``, so that the state names are written once.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ _COMMENT = re.compile(r"^\s*--(?!@).*\n", re.MULTILINE)
 _FUNCTION = re.compile(r"^local function (\w+)\((?:[^\n]*\bend\n|[^\n]*\n(?:(?!end\n)[^\n]*\n)*end\n)", re.MULTILINE)
 _WORD = re.compile(r"(?<![\w.])\w+")
 _NO_USE = re.compile(r"^--@.*\n|'[^'\n]*'| --.*|\b\w+ =(?!=)", re.MULTILINE)
-"""Where a function's name is not a use of it: the mark of an include, a text, a comment, the left of an assignment."""
+"""Where a function's name is not a use of it: an include's mark, a string, a comment, an assignment's left side."""
 _OLDER = "unexpected symbol near '#'"
-"""What a server older than 7 says of the first line with flags."""
+"""What a server before version 7 replies to the first line with flags."""
 PROMPT = frozenset({"enqueue"})
-"""Scripts with a prompt reply, for which the calling thread waits without other work."""
+"""Scripts with a fast reply, for which the calling thread waits without other work."""
 T = TypeVar("T")
 ALLOW_OOM = "redis.call('DEL', KEYS[1] .. ':none')\n"
-"""What stands for the flag on older servers: behind a write that needs no memory they let a script's others pass."""
+"""Replaces the flag on older servers, which permit writes after a write that needs no memory."""
 NAMES = (
     "advance",
     "beat",
@@ -83,7 +83,7 @@ NAMES = (
 def _read(path: str) -> str:
     try:
         return resources.files("queueops.redis").joinpath("lua", path).read_text(encoding="utf-8")
-    except FileNotFoundError as error:  # an OSError, which elsewhere means that Redis can't be reached
+    except FileNotFoundError as error:  # an OSError, which elsewhere means that Redis is unreachable
         raise LookupError(f"the script {path} is missing from this installation of queueops") from error
 
 
@@ -104,7 +104,7 @@ def _chunk_verbs() -> str:
 
 
 def state_tables(body: str) -> str:
-    """The Lua tables that say what the states are, from ``queueops.model.states``: those that ``body`` mentions."""
+    """The Lua tables of the states, from ``queueops.model.states``: those that ``body`` mentions."""
     classes = ", ".join(f"{state} = '{kind}'" for state, kind in states.CLASSES.items())
     replaceable = tuple(dict.fromkeys(t.source for t in states.TRANSITIONS if t.verb == "push" and t.source))
     tables = {
@@ -121,7 +121,7 @@ def state_tables(body: str) -> str:
 
 
 def drop_unused(body: str) -> str:
-    """Leave out top-level functions that nothing calls: each costs time in every run of the script."""
+    """Remove top-level functions without a call: each costs time in every run of the script."""
     while True:
         said = _uses(body)
         unused = [match for match in _FUNCTION.finditer(body) if said[match[1]] == _uses(match[0])[match[1]]]
@@ -137,7 +137,7 @@ def _uses(text: str) -> Counter[str]:
 
 @functools.cache
 def source(name: str, *, shebang: bool = True) -> str:
-    """The whole text of a script. Without ``shebang`` for servers older than 7, which don't know that line."""
+    """The whole text of a script. Without ``shebang`` for servers before version 7, which do not know that line."""
     text = _read(f"{name}.lua")
     first, _, body = text.partition("\n")
     body = _INCLUDE.sub(lambda match: lua_linker.marked(match[1], _read(f"include/{match[1]}.lua")), body)
@@ -156,10 +156,10 @@ class Line(NamedTuple):
 
 
 class Scripts:
-    """The scripts on the servers of a store: called by digest, loaded again whenever the server has forgotten them."""
+    """The scripts on the servers of a store: called by digest, and loaded again after NOSCRIPT."""
 
     def __init__(self, servers: OneServer | Cluster) -> None:
-        """Bind the servers. That one is older than 7 is found out when it is given its first script."""
+        """Bind the servers. An old server (before version 7) is detected when it is given its first script."""
         self._servers = servers
         self._shebang = True
         self._mine = threading.local()
@@ -182,7 +182,7 @@ class Scripts:
             return self.load(name, lambda text: self._execute("EVAL", text, 1, prefix, *arguments))
 
     def load(self, name: str, call: Callable[[str], T]) -> T:
-        """What ``call`` answers for the text of a script, as this server understands it."""
+        """Return the reply of ``call`` for a script's text, in the form that this server understands."""
         _, text = self.script(name)
         try:
             return call(text)
@@ -194,9 +194,9 @@ class Scripts:
         return call(self.script(name)[1])
 
     def _execute(self, *command: Any, soon: bool = False) -> Any:
-        """Send one command on this thread's own connection: a pool's bookkeeping costs as much as the call itself.
+        """Send one command on this thread's own connection: redis-py's pool costs as much as the call itself.
 
-        ``soon`` says that it is worth staying awake for the reply.
+        ``soon`` says that the reply is fast enough to poll for it.
         """
         server = self._servers.name(command[3])
         left = deadlines.left()
@@ -209,11 +209,11 @@ class Scripts:
             return read_reply(line.connection, left)
         except BaseException as error:
             if not isinstance(error, ResponseError) or isinstance(error, ReadOnlyError):
-                self._lines.pop(server).connection.disconnect()  # a late reply must not answer the next call
+                self._lines.pop(server).connection.disconnect()  # a late reply must not be taken for the next call's
             raise
 
     def close(self) -> None:
-        """Hang up this thread's own connections; the next call makes another one."""
+        """Close this thread's own connections; the next call opens a new one."""
         while self._lines:
             self._lines.popitem()[1].connection.disconnect()
 
@@ -223,7 +223,7 @@ class Scripts:
         return self._mine.__dict__
 
     def _open(self, server: str, key: str, left: float | None) -> Line:
-        """Connect. Where the caller has little time, a connection with that timeout shows whether the server lives."""
+        """Connect. If the caller's time is short, a connection with that timeout shows whether the server is alive."""
         client = self._servers.client(key)
         if left is not None:
             probe = own_connection(client, socket_timeout=left, socket_connect_timeout=left)

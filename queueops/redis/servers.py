@@ -1,7 +1,7 @@
-"""Servers of a store: which server holds a pool, and a client of redis-py for each of them.
+"""Server map: which server of a store holds a pool, and a redis-py client for each server.
 
-Each pool is one slot of a cluster, so each call goes to one server. A call never waits for a server that it does not go
-to: this is why redis-py's own cluster client is not used, which asks all servers in turn when one does not answer.
+Each pool is one slot of a cluster, so each call goes to one server. A call never waits for another server. Redis-py's
+own cluster client is therefore not used: it asks all servers in turn when one does not answer.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from redis.crc import REDIS_CLUSTER_HASH_SLOTS, key_slot
 from redis.exceptions import AuthenticationError, ClusterDownError, MovedError, RedisError
 
 ASK_S = 2.0
-"""Seconds that a server has to tell the slots."""
+"""Seconds that a server has to return the slot map."""
 ASKED_AT_ONCE = 5
 FRESH_S = 0.25
-"""A map that is not older than this is not read again."""
+"""Seconds for which a slot map is not read again."""
 
 logger = logging.getLogger("queueops.redis")
 
 
 class Address(NamedTuple):
-    """Where a server listens."""
+    """The address on which a server listens."""
 
     host: str
     port: int
@@ -38,7 +38,7 @@ class Address(NamedTuple):
 
 
 class OneServer:
-    """One server, or the primary that sentinels name: it holds every pool."""
+    """One server, or the primary that Sentinel names: it holds every pool."""
 
     is_cluster = False
 
@@ -50,7 +50,7 @@ class OneServer:
         return self._client
 
     def name(self, key: str) -> str:
-        """The name of the server that holds a key; here it is empty."""
+        """The name of the server that holds a key; empty here."""
         return ""
 
     def clients(self) -> dict[str, redis.Redis]:
@@ -58,24 +58,24 @@ class OneServer:
         return {"": self._client}
 
     def failed(self, key: str, error: Exception) -> None:
-        """A call for a key failed: nothing is known to have moved."""
+        """Record that a call for a key failed; no slot can have moved here."""
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connections."""
         self._client.close()
 
 
 class Cluster:
-    """The primaries of a cluster. Safe for threads.
+    """The primaries of a cluster. Thread-safe.
 
-    The map of slots is read at the first call. It is read again when a server does not answer or is down, and a slot
-    that has moved is noted.
+    The slot map is read at the first call, and again when a server does not answer or is down. A slot that has moved is
+    recorded.
     """
 
     is_cluster = True
 
     def __init__(self, hosts: Sequence[tuple[str, int]], options: Mapping[str, Any]) -> None:
-        """``hosts`` are asked for the map of slots; ``options`` are those of redis-py's clients."""
+        """``hosts`` are asked for the slot map; ``options`` are those of redis-py's clients."""
         self._hosts = [Address(*host) for host in hosts]
         self._options = options
         self._clients: dict[Address, redis.Redis] = {}
@@ -84,7 +84,7 @@ class Cluster:
         self._lock = threading.Lock()
 
     def client(self, key: str) -> redis.Redis:
-        """The client for a key. Raises redis' errors when no server tells the slots, or none has this one."""
+        """The client for a key. Raises redis-py's errors if no server returns the slot map, or none has this slot."""
         return self._client(self._address(key))
 
     def name(self, key: str) -> str:
@@ -97,14 +97,14 @@ class Cluster:
         return {str(address): self._client(address) for address in dict.fromkeys(self._slots) if address is not None}
 
     def failed(self, key: str, error: Exception) -> None:
-        """A call for a key failed: another server may have its slot now."""
+        """Record that a call for a key failed: another server may have its slot now."""
         if isinstance(error, MovedError):
             self._move(key, error)
         elif isinstance(error, ClusterDownError) or not isinstance(error, redis.ResponseError):
             self._read(again=True)
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connections."""
         for client in list(self._clients.values()):
             client.close()
 
@@ -129,7 +129,7 @@ class Cluster:
             self._slots[error.slot_id] = Address(host, error.port)
 
     def _read(self, *, again: bool = False) -> None:
-        """Read the map of slots where there is none, or again; those who fail at the same time read it once."""
+        """Read the slot map, for the first time or again; threads that fail at the same time read it once."""
         if self._slots and not again:
             return
         with self._lock:
@@ -145,12 +145,12 @@ class Cluster:
             self._read_at = time.monotonic()
 
     def _forget_clients(self) -> None:
-        """Drop the clients of servers that have left the map; a call that is under way keeps its own."""
+        """Drop the clients of servers that have left the slot map; a call in progress keeps its own."""
         for address in self._clients.keys() - set(self._slots):
             self._clients.pop(address, None)
 
     def _first_map(self) -> list[Address | None]:
-        """The map of the server that tells it first: several are asked at once, for one may not answer."""
+        """The slot map of the server that replies first. Several are asked in parallel, because one may not answer."""
         addresses = list(dict.fromkeys([*filter(None, self._slots), *self._hosts]))
         random.shuffle(addresses)
         errors: list[Exception] = []
@@ -178,7 +178,7 @@ class Cluster:
 
 
 def _slots_of(rows: Sequence[Any], asked: Address) -> list[Address | None]:
-    """The address of each slot's primary; a server that does not tell its own address is where it was asked."""
+    """The address of each slot's primary. A server that does not report its own address has the one we asked."""
     found: list[Address | None] = [None] * REDIS_CLUSTER_HASH_SLOTS
     for first, last, primary, *_ in rows:
         host = (primary[0] or b"").decode()
@@ -189,7 +189,7 @@ def _slots_of(rows: Sequence[Any], asked: Address) -> list[Address | None]:
 
 
 def _most_telling(errors: Sequence[Exception]) -> Exception:
-    """What to say when no server told its slots: a refusal rather than a server that is away."""
+    """The error if no server returned its slots: a refusal rather than an unreachable server."""
     refusals = [error for error in errors if isinstance(error, redis.ResponseError | AuthenticationError)]
     if refusals and "cluster support disabled" in str(refusals[0]):
         return redis.ConnectionError("the server is not part of a cluster; its URL begins with redis: or rediss:")

@@ -1,8 +1,8 @@
-"""Staying awake for a reply that is about to come.
+"""Spin-wait: polls for a reply that is about to arrive, before the thread sleeps.
 
-A thread that sleeps until its reply comes is woken late: waking a processor that has fallen asleep meanwhile takes
-longer than the server took to answer. So a producer polls for the reply for a moment before it sleeps. It polls seldom
-where that was in vain, as with a server far away.
+A thread that sleeps until its reply arrives is woken late. Waking an idle processor takes longer than the server's
+work. So a producer polls for the reply for a moment before it sleeps. It polls rarely if that was in vain, as with a
+remote server.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ import select
 import time
 
 AWAKE = 150e-6
-"""Seconds of looking at most; a server on the same machine has answered by then."""
+"""Maximum seconds of polling; a server on the same machine has answered by then."""
 RARELY = 64
-"""How many replies in a row are slept for, at most, before one is looked for again."""
+"""Maximum number of replies in a row that are awaited asleep before polling is tried again."""
 
 
 class SpinWait:
@@ -23,8 +23,9 @@ class SpinWait:
     __slots__ = ("_missed", "_poll", "_resting")
 
     def __init__(self, descriptor: int) -> None:
-        """Where the replies come. With one processor, looking would only keep the server from answering; and where
-        threads are green, or under Windows, there is nothing to look with.
+        """``connection`` receives the replies. With one processor, polling would only delay the server.
+
+        With green threads, or under Windows, polling is not possible.
         """
         self._resting = 0
         self._missed = 0
@@ -33,7 +34,7 @@ class SpinWait:
             self._poll.register(descriptor, select.POLLIN)
 
     def keep(self) -> None:
-        """Return when a reply has come, or when it is better to sleep until it comes."""
+        """Return when a reply has arrived, or when it is better to sleep until it arrives."""
         if self._poll is None:
             return
         if self._resting:
@@ -49,5 +50,5 @@ class SpinWait:
 
 
 def _processors() -> int:
-    """How many this process may use."""
+    """How many processors this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,7 +1,7 @@
-"""A composite whose parts are in several pools, taken apart: what is written in which pool, and in which order.
+"""Split of a composite by pool: what is written in which pool, and in which order.
 
-A fragment is what hangs together within one pool. Its top knows its parent in another pool; that parent knows the top
-as ``<id>#<pool>``, and is written first. So a producer that dies half-way leaves no part without a parent.
+A fragment is a connected part of the tree within one pool. Its top knows its parent in another pool. That parent knows
+the top as ``<id>#<pool>``, and is written first. So a producer that dies half-way leaves no part without a parent.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from queueops.model.weights import shown, weights_below
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One line of what a pool is told: a task, or (``push`` is None) that a parent has a child in another pool."""
+    """One item for a pool: a task, or (``push`` is None) a parent's reference to a child in another pool."""
 
     parent: str
     order: int
@@ -26,7 +26,7 @@ class Entry:
 
 @dataclass(slots=True)
 class Stage:
-    """What is written in one pool before anything of the next level; ``parents`` are the tops with their parents."""
+    """What is written in one pool before the next level; ``parents`` are the tops with their parents."""
 
     pool: str
     level: int
@@ -41,14 +41,14 @@ def is_mixed(nodes: Sequence[Node]) -> bool:
 
 
 def entries_of(nodes: Sequence[Node]) -> list[Entry]:
-    """What is written of a tree that is in one pool."""
+    """What is written of a tree within one pool."""
     return [Entry(_parent(node, nodes), node.order, node.push.id, node.push) for node in nodes]
 
 
 def stages_of(nodes: Sequence[Node], *, iterator: bool = False, round: int = 0) -> list[Stage]:
-    """What is written of a tree, in this order. The tasks are told where they belong.
+    """What is written of a tree, in this order. Sets the tasks' parents.
 
-    An ``iterator`` neither keeps its tasks nor counts the leaves below them; they are of its round of retries.
+    An ``iterator`` neither keeps its tasks nor counts the leaves below them; they belong to its round of retries.
     """
     levels, tops = _places(nodes)
     below = weights_below(nodes)
@@ -77,7 +77,7 @@ def stages_of(nodes: Sequence[Node], *, iterator: bool = False, round: int = 0) 
 
 
 def pools_of(nodes: Sequence[Node]) -> Iterator[str]:
-    """The pools of a tree, each once."""
+    """The pools of a tree, without duplicates."""
     return iter(dict.fromkeys(node.push.pool for node in nodes))
 
 
@@ -90,7 +90,7 @@ def _stage(stages: dict[tuple[int, str], Stage], level: int, pool: str) -> Stage
 
 
 def _places(nodes: Sequence[Node]) -> tuple[list[int], list[int]]:
-    """For each node how many times the pool changes above it, and the top of its fragment."""
+    """For each node, how many times the pool changes above it, and the top of its fragment."""
     levels, tops = [0] * len(nodes), [0] * len(nodes)
     for number, node in enumerate(nodes):
         if node.parent < 0:

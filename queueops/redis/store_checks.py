@@ -1,4 +1,7 @@
-"""Whether a store keeps what it is given: asked with INFO alone, which managed servers allow too, and for channels."""
+"""Store checks: whether a server's configuration can lose tasks; uses only INFO and PUBLISH.
+
+Managed servers permit these commands too.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ OLDEST_REDIS, OLDEST_VALKEY = (6, 2), (7, 2)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """Something about the store; `loses` when tasks can be lost by it. `number` is the check's."""
+    """A fault of the store's configuration; `loses` if it can lose tasks. `number` is the check's."""
 
     number: int
     text: str
@@ -26,7 +29,7 @@ class Fault:
 
 
 def examine(url: str, channel: str, **options: Any) -> list[Fault]:
-    """Ask the store of a URL, and say what is wrong with it; empty when it is sound. `channel` is one of ours."""
+    """Query the store of a URL, and return its faults; empty if there are none. `channel` is one of QueueOps."""
     try:
         with connect(url, **options) as client:
             return [*_of_channels(client, channel), *_of_info(client)]
@@ -36,7 +39,7 @@ def examine(url: str, channel: str, **options: Any) -> list[Fault]:
 
 
 def _of_channels(client: redis.Redis, channel: str) -> Iterator[Fault]:
-    """A user of Redis 7 has no channel that it is not given."""
+    """Check the permission for channels: a Redis 7 user has none by default."""
     try:
         client.publish(channel, "")
     except redis.exceptions.NoPermissionError:
@@ -58,7 +61,7 @@ def _of_info(client: redis.Redis) -> Iterator[Fault]:
 
 
 def faults(info: Mapping[str, Any]) -> Iterator[Fault]:
-    """What the answer to INFO says; also for the console, which has it at hand."""
+    """The faults that an INFO reply shows; also for the console, which already has the reply."""
     policy = str(info.get("maxmemory_policy", "noeviction"))
     if policy != "noeviction":
         text = f"The store may drop tasks when its memory is full: its eviction policy is {policy!r}."
@@ -84,6 +87,6 @@ def _too_old(info: Mapping[str, Any]) -> Iterator[Fault]:
 
 
 def _of_one_server(info: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A cluster answers per node: the first is taken for all."""
+    """A cluster replies per node: the first reply stands for all."""
     first = next(iter(info.values()), None)
     return first if isinstance(first, Mapping) and "redis_version" in first else info

@@ -1,4 +1,4 @@
-"""One pub/sub connection, for one thread that selects on it together with its own events."""
+"""Pub/sub listener: one connection for one thread, which selects on it together with its own events."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from queueops.redis.connections import own_connection, socket_of
 from queueops.redis.replies import unavailable
 
 MOST_AT_ONCE = 1_000
-"""Messages in one go: there may be more before these were read."""
+"""Messages in one read: more may arrive before these were handled."""
 
 
 class Heard(NamedTuple):
-    """One message of a connection: `subscribe`, `unsubscribe` or `message`, its channel, and of a message the data."""
+    """One message: `subscribe`, `unsubscribe` or `message`, its channel, and the data of a `message`."""
 
     word: str
     channel: str
@@ -25,13 +25,13 @@ class Heard(NamedTuple):
 
 
 class RedisListener:
-    """Hears the messages of the channels that it subscribes to. Not for several threads.
+    """Receives the messages of its channels. Not thread-safe.
 
-    Every method raises BrokerUnavailable when the connection is lost: close it and make another one.
+    Every method raises BrokerUnavailable if the connection is lost: close it and make another one.
     """
 
     def __init__(self, broker: RedisBroker, pool: str = "default") -> None:
-        """Connect to the server that holds a pool: its messages come from there, whatever else of a cluster is down."""
+        """Connect to the server that holds a pool: messages come from there, even if the rest of a cluster is down."""
         self._broker = broker
         try:
             self._connection = own_connection(broker.at(pool))
@@ -44,15 +44,15 @@ class RedisListener:
         return socket_of(self._connection).fileno()
 
     def subscribe(self, channels: Sequence[str]) -> None:
-        """Ask for channels; `read` answers each with a confirmation."""
+        """Subscribe to channels; `read` returns a confirmation of each."""
         self._send("SUBSCRIBE", channels)
 
     def unsubscribe(self, channels: Sequence[str]) -> None:
-        """Ask for no more of them."""
+        """Unsubscribe from channels."""
         self._send("UNSUBSCRIBE", channels)
 
     def read(self) -> list[Heard]:
-        """What has come, at most so much at once. Call it when the descriptor can be read."""
+        """The messages that have arrived, up to a limit. Call it when the descriptor is readable."""
         heard: list[Heard] = []
         try:
             while len(heard) < MOST_AT_ONCE and self._connection.can_read(0):
@@ -63,7 +63,7 @@ class RedisListener:
         return heard
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         self._connection.disconnect()
 
     def _send(self, command: str, channels: Sequence[str]) -> None:

@@ -1,8 +1,8 @@
-"""A worker's blocking wait for wake-up tokens, on a connection of its own.
+"""Wake-up token receiver: a worker's blocking BLPOP, on a dedicated connection.
 
-The wait is one outstanding ``BLPOP``; the worker selects on its socket together with its own events, so that one
-thread serves both. Redis can't tell a waiting client that its connection was cut, so the wait ends by itself after
-``PATIENCE_S`` and is made again.
+One ``BLPOP`` is pending at a time. The worker selects on its socket together with its own events, so that one thread
+serves both. Redis cannot tell a waiting client that its connection was cut. So the wait ends by itself after
+``PATIENCE_S``, and is repeated.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ PATIENCE_S = 20
 
 
 class RedisWaker:
-    """One outstanding wait. Not for several threads."""
+    """One pending BLPOP. Not thread-safe."""
 
     def __init__(self, client: Any, pool: str, key: str) -> None:
-        """Open a connection to the server of ``client``, which holds ``key``, and begin to wait."""
+        """Open a connection to the server of ``client``, which holds ``key``, and start to wait."""
         self._pool = pool
         self._key = key
         self._connection = own_connection(client)
@@ -33,14 +33,14 @@ class RedisWaker:
         return socket_of(self._connection).fileno()
 
     def read(self) -> list[str | Lease]:
-        """The token that has come. For a readable descriptor; raises on a lost connection."""
+        """The token that has arrived. For a readable descriptor; raises on a lost connection."""
         reply = self._connection.read_response()
         return [] if reply is None else [wire.read_token(self._pool, reply[1])]
 
     def arm(self) -> None:
-        """Wait again, after a ``read``: what has come in between is in the list. Raises on a lost connection."""
+        """Wait again after a ``read``; tokens that came in between are in the list. Raises on a lost connection."""
         self._connection.send_command("BLPOP", self._key, PATIENCE_S)
 
     def close(self) -> None:
-        """Hang up; a token on its way stays in the list for the next wait."""
+        """Close the connection; a token on its way stays in the list for the next wait."""
         self._connection.disconnect()

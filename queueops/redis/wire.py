@@ -1,4 +1,4 @@
-"""How settlements and leases travel: the arguments and replies of the scripts."""
+"""Worker wire format: arguments and replies of the scripts for settlements and leases."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SUCCESS = Outcome.SUCCESS
 
 
 class Claim(NamedTuple):
-    """What the leases of one reply have in common: ``now_ms`` by Redis' clock, ``received`` by the monotonic one."""
+    """What the leases of one reply share: ``now_ms`` by Redis' clock, ``received`` by the monotonic clock."""
 
     pool: str
     worker: str
@@ -27,7 +27,7 @@ class Claim(NamedTuple):
 
 
 def rules(settings: Settings) -> str:
-    """The numbers by which the scripts judge leases: see ``lua/include/rules.lua``."""
+    """The numbers by which the scripts judge leases; see ``lua/include/rules.lua``."""
     kept = [settings.retention[state] for state in ("succeeded", "failed", "cancelled")]
     times = [settings.lease, *kept]
     milliseconds = [round(seconds * 1000) for seconds in times]
@@ -72,12 +72,12 @@ def exchange_arguments(
 
 
 def settlement_arguments(end: Settlement) -> tuple[Argument, ...]:
-    """One settlement, as ``exchange`` and ``recover`` take it."""
+    """One settlement, as ``exchange`` and ``recover`` read it."""
     return (end.id, end.fence, end.outcome, end.value, end.delay_ms, end.fingerprint, end.title)
 
 
 def read_exchange(pool: str, worker: str, reply: Sequence[Any]) -> Exchange:
-    """The reply of ``exchange`` to this worker."""
+    """Parse the reply of ``exchange`` to this worker."""
     leases, words, lost, cancels, sleep_ms, ready, commands, now_ms, hard, ended = reply
     reasons, now = iter(_texts(cancels)), int(now_ms)
     claim = Claim(pool, worker, now, monotonic())
@@ -106,7 +106,7 @@ def command_arguments(rule_text: str, told: Sequence[Told], apply: Sequence[Comm
 
 
 def read_posted(pool: str, reply: Sequence[Any]) -> Posted:
-    """The reply of ``command``."""
+    """Parse the reply of ``command``."""
     words, taken, more, ended = reply
     parts = iter(words)
     answers = [(word.decode("utf-8", "replace"), detail) for word, detail in zip(parts, parts, strict=True)]
@@ -114,7 +114,7 @@ def read_posted(pool: str, reply: Sequence[Any]) -> Posted:
 
 
 def read_commands(pool: str, rows: Sequence[Any]) -> list[Command]:
-    """Commands that were taken from the outbox of a pool."""
+    """Parse commands taken from the outbox of a pool."""
     found = []
     for command_id, flat in rows:
         fields = dict(zip(flat[::2], flat[1::2], strict=True))
@@ -124,7 +124,7 @@ def read_commands(pool: str, rows: Sequence[Any]) -> list[Command]:
 
 
 def read_token(pool: str, token: bytes) -> str | Lease:
-    """A wake-up token: a word, or ``task`` and a lease, written as Redis writes a reply."""
+    """Parse a wake-up token: a word, or ``task`` and a lease, encoded as Redis encodes a reply."""
     if not token.startswith(_TASK):
         return token.decode("utf-8", "replace")
     reader = hiredis.Reader()
@@ -137,7 +137,7 @@ def read_token(pool: str, token: bytes) -> str | Lease:
 
 
 def _worker_of(fields: Sequence[bytes]) -> str:
-    """The worker that a task was handed to. Of a claimed task the record still names the worker before."""
+    """The worker to which a task was handed. The record of a claimed task still names the previous worker."""
     pairs = dict(zip(fields[::2], fields[1::2], strict=True))
     return pairs.get(b"w", b"").decode("utf-8", "replace")
 
@@ -147,7 +147,7 @@ def _texts(values: Iterable[bytes]) -> list[str]:
 
 
 def read_lease(claim: Claim, task_id: bytes, fence: int, wait_ms: int, flat: Sequence[bytes]) -> Lease:
-    """One claimed task. A number that can't be read is left out: the record is judged when the task is run."""
+    """Parse one claimed task. An unreadable number is omitted: the record is judged when the task runs."""
     pool, worker, now_ms, received = claim
     lease = Lease(
         id=task_id.decode("utf-8", "replace"),
@@ -168,7 +168,7 @@ def read_lease(claim: Claim, task_id: bytes, fence: int, wait_ms: int, flat: Seq
 
 
 def with_first(args: bytes, first: bytes) -> bytes:
-    """Encoded arguments with one more in front, which is encoded, too; empty bytes are none."""
+    """Prepend an encoded argument to encoded arguments; an empty ``args`` holds none, an empty ``first`` is null."""
     value = first or b"null"
     if not args:
         return b"[[" + value + b"],{}]"

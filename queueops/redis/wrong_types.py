@@ -1,4 +1,4 @@
-"""Wrong types: replies of a pipeline in which a key of another type than it should be counts as empty."""
+"""WRONGTYPE handling: in replies of a pipeline, a key of a wrong type counts as empty."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ WRONGTYPE = "WRONGTYPE"
 
 
 def right(reply: Any) -> Any:
-    """A reply of a pipeline; None where its key is of another type. Raises any other error."""
+    """A reply of a pipeline; None if its key is of a wrong type. Raises any other error."""
     if not isinstance(reply, Exception):
         return reply
     if WRONGTYPE in str(reply):
@@ -18,7 +18,7 @@ def right(reply: Any) -> Any:
 
 
 def replies(client: Any, fill: Callable[[Any], object], *, transaction: bool = False) -> list[Any]:
-    """The replies to the commands that ``fill`` puts into a pipeline; None for those of a key of another type."""
+    """The replies to the commands that ``fill`` puts into a pipeline; None for each key of a wrong type."""
     with client.pipeline(transaction=transaction) as pipe:
         fill(pipe)
         return [right(reply) for reply in pipe.execute(raise_on_error=False)]
