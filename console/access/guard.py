@@ -35,7 +35,7 @@ METHODS = {"login": ("GET", "HEAD", "POST"), "logout": ("POST",), "settings-save
 
 
 def guarded(name: str, view: View) -> View:
-    """The view of the URL `name`, closed to all users but those whom `console.permissions` lets in.
+    """The view of the URL `name`, closed to all users but those whom `console.access.permissions` lets in.
 
     Requests are never atomic: an audit entry must stay when the action fails.
     """

@@ -1,7 +1,7 @@
 """Who may do what: one table from the name of a URL to the verb that it needs.
 
-A URL that is not in the table cannot be built (`console.guard` looks it up at import), so a new page is closed until
-the table says which users may see it.
+A URL that is not in the table cannot be built (`console.access.guard` looks it up at import), so a new page is closed
+until the table says which users may see it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The record of a task: short field names in Redis, full names here (redis.md)."""
+"""The record of a task: short field names in Redis, full names here (docs/kernel.md)."""
 
 from __future__ import annotations
 

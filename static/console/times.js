@@ -1,4 +1,4 @@
-// Relative times, written anew as they grow old; the same words as `console/spelling.py`. The exact time is the title.
+// Relative times, written anew as they grow old; the same words as `console/ui/formatting.py`. The exact time is the title.
 (() => {
   const space = "\u202f";
   const units = [[86_400_000, "d"], [3_600_000, "h"], [60_000, "min"], [1000, "s"]];

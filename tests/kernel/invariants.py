@@ -1,4 +1,4 @@
-"""What is true of a pool between any two calls: the consistency checker of the tests (architecture.md, section 4)."""
+"""What is true of a pool between any two calls: the consistency checker of the tests."""
 
 from __future__ import annotations
 
