@@ -1,1 +1,1 @@
-"""Outbox: messages about tasks of other pools, and who brings them."""
+"""Outbox: commands about tasks of other pools, and their delivery."""

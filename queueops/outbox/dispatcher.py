@@ -1,7 +1,7 @@
-"""Commands on their way: what a transition in one pool means for a task of another is brought there, and told back.
+"""Outbox dispatcher: delivers commands from one pool's transitions to tasks in other pools, and reports back.
 
-A process that takes commands from a pool's outbox gives them to an ``Outbox``. A pool that can't be reached holds up
-only itself: each has a line of its own.
+A process that takes commands from a pool's outbox passes them to an ``Outbox``. An unreachable pool delays only itself,
+because each pool has its own queue.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ from queueops.model.contracts import Broker, Command, Posted, Told
 from queueops.model.endings import Ended
 
 ROOM = 50
-"""Commands that a process has taken at once: more would only wait here, where no other process may take them."""
+"""Commands that a process takes at once; more would only wait here, where no other process may take them."""
 BATCH = 25
-"""Commands in one call: it takes less than a millisecond."""
+"""Commands in one call, which then takes less than a millisecond."""
 REST = 0.05
-"""Seconds between two looks into an outbox where most had no target any more: others need the server, too."""
+"""Seconds between two reads of an outbox whose commands mostly had no target any more; this protects the server."""
 USELESS = ("GONE", "OLD", "FAILED", "LATER")
 LINES, LINES_APART = 8, 256
-"""Pools that are called at the same time: of one server, and where one server may not answer while others do."""
+"""Pools that are called at the same time: of one server, and of several, where one may not answer."""
 STUCK_AFTER = 0.5
-"""Seconds after which a call counts as unanswered: nothing more is taken for that pool meanwhile."""
+"""Seconds after which a call counts as unanswered; meanwhile nothing more is taken for that pool."""
 LOOKED_AFTER = 120.0
-"""Seconds in which an outbox is looked into after one of its commands was put off: twice the longest back-off."""
+"""Seconds for which an outbox is read after one of its commands was deferred: twice the longest back-off."""
 
 logger = logging.getLogger("queueops.outbox")
 
 
 class PoolQueue:
-    """What is to be said to one pool: how its own commands went, and those for its tasks."""
+    """The queue of one pool: the outcomes of its own commands, and the commands for its tasks."""
 
     def __init__(self, pool: str) -> None:
         self.pool = pool
@@ -51,18 +51,18 @@ class PoolQueue:
         self.called_with = 0
 
     def next(self) -> tuple[list[Told], list[Command]]:
-        """The next batch. After one that broke the script its commands come one by one."""
+        """The next batch. After a batch that made the script fail, its commands are sent one by one."""
         size = 1 if self.one_by_one > 0 else BATCH
         self.one_by_one -= min(self.one_by_one, size)
         told = [self.told.popleft() for _ in range(min(BATCH, len(self.told)))]
         return told, self._some(size)
 
     def is_waiting(self) -> bool:
-        """Whether there is something to say now."""
+        """Whether there is something to send now."""
         return bool(self.told or self.apply or self.looks)
 
     def held(self, now: float) -> int:
-        """How many commands wait for an answer of this pool that is overdue."""
+        """How many commands wait for an overdue reply of this pool."""
         return self.called_with + len(self.apply) + len(self.told) if self.is_stuck(now) else 0
 
     def is_stuck(self, now: float) -> bool:
@@ -70,7 +70,7 @@ class PoolQueue:
         return now - self.called_at > STUCK_AFTER
 
     def _some(self, size: int) -> list[Command]:
-        """All, or those that wait longest and, as many, those that came last: none waits behind a crowd."""
+        """All commands, or the oldest and equally many of the newest, so that none waits behind a backlog."""
         apply = self.apply
         if len(apply) <= size:
             found = list(apply)
@@ -81,7 +81,7 @@ class PoolQueue:
 
 
 class Outbox:
-    """Applies commands, in threads that exist as long as there is something to do. Safe for threads."""
+    """Applies commands, in threads that exist while there is something to do. Thread-safe."""
 
     def __init__(
         self,
@@ -105,9 +105,9 @@ class Outbox:
 
     @property
     def room(self) -> int:
-        """How many commands may be taken now, beside those that are brought about now; none while a line rests.
+        """How many commands may be taken now, beside those in progress; none while a pool's queue rests.
 
-        Those that wait for a pool which does not answer take no room: others are brought as before.
+        Commands for a pool that does not answer take no room: the others are delivered as before.
         """
         now, lines = time.monotonic(), list(self._lines.values())
         if self._closed or any(line.look_at > now for line in lines):
@@ -116,12 +116,12 @@ class Outbox:
 
     @property
     def busy(self) -> bool:
-        """Whether something is under way."""
+        """Whether any command is in progress."""
         with self._lock:
             return any(line.busy for line in self._lines.values())
 
     def take(self, commands: Iterable[Command]) -> None:
-        """Bring these where they belong."""
+        """Deliver these commands."""
         now = time.monotonic()
         with self._lock:
             for command in commands:
@@ -134,12 +134,12 @@ class Outbox:
                     line.apply.append(command)
 
     def look(self, pool: str) -> None:
-        """Take what is due in the outbox of a pool."""
+        """Take the due commands from the outbox of a pool."""
         with self._lock:
             self._line(pool).looks = True
 
     def look_again(self) -> None:
-        """Take what is due where commands were put off lately: those pools may have no worker and no watchdog."""
+        """Take due commands where some were deferred recently: those pools may have neither worker nor watchdog."""
         now = time.monotonic()
         with self._lock:
             self._put_off = {pool: until for pool, until in self._put_off.items() if until > now}
@@ -147,7 +147,7 @@ class Outbox:
                 self._line(pool).looks = True
 
     def close(self, within: float = 0.0) -> None:
-        """End, after so many seconds at most. Another process takes what was not brought, a few seconds later."""
+        """Stop, after this many seconds at most. Another process takes the undelivered commands a few seconds later."""
         deadline = time.monotonic() + within
         while self.busy and time.monotonic() < deadline:
             time.sleep(0.005)
@@ -159,7 +159,7 @@ class Outbox:
             threads.shutdown(wait=False, cancel_futures=True)
 
     def _line(self, pool: str) -> PoolQueue:
-        """The line of a pool, which has something to do now."""
+        """The queue of a pool, which has something to do now."""
         line = self._lines.get(pool)
         if line is None:
             line = self._lines[pool] = PoolQueue(pool)
@@ -176,13 +176,13 @@ class Outbox:
         try:
             while self._step(line):
                 pass
-        except Exception:  # the line must not stand still for ever
+        except Exception:  # the pool's queue must not stop for ever
             logger.exception("Commands for pool %s were given up for now", line.pool)
             with self._lock:
                 line.busy = False
 
     def _step(self, line: PoolQueue) -> bool:
-        """One call; False when there was nothing to say."""
+        """Make one call; False if there was nothing to send."""
         with self._lock:
             rest = line.look_at - time.monotonic()
             if rest > 0 and not line.is_waiting():
@@ -197,7 +197,7 @@ class Outbox:
             room = self.room
         try:
             posted = self._post(line, told, apply, room)
-        except Exception as error:  # whatever a call may meet: the commands are tried again later
+        except Exception as error:  # any error of a call: the commands are tried again later
             self._failed(line, apply, error)
             return True
         self._tell(apply, [command.went(*answer) for command, answer in zip(apply, posted.answers, strict=True)])
@@ -222,7 +222,7 @@ class Outbox:
         unreachable = isinstance(error, (BrokerUnavailable, StoreFull))
         logger.log(logging.DEBUG if unreachable else logging.ERROR, "Pool %s took no commands: %s", line.pool, error)
         with self._lock:
-            if unreachable:  # the others would wait as long for the same answer
+            if unreachable:  # the others would wait as long for the same reply
                 apply += line.apply
                 line.apply.clear()
                 self._taken -= len(line.told)

@@ -1,1 +1,1 @@
-"""Results: handles, how a caller waits for them, and how the end of a task is told."""
+"""Results: task handles, waiting for results, and messages about the end of tasks."""

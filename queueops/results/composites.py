@@ -1,4 +1,4 @@
-"""Results of chains and groups: each part of the stored value is converted as its own task says."""
+"""Composite results: convert each part of a chain's or group's stored value by that part's return annotation."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ _pieces = msgspec.json.Decoder(list[msgspec.Raw]).decode
 _outcomes = msgspec.json.Decoder(list[dict[str, msgspec.Raw]]).decode
 
 Place = tuple[PartRef, bytes, Any, Any]
-"""A part, its stored result, and the container and the key there that its value is put into."""
+"""A part, its stored result, and the container and the key for its value."""
 
 
 class Parts(Protocol):
-    """The store, as far as it is asked here."""
+    """The store's method that is used here."""
 
     def parts(self, pool: str, task_id: str, *, last: bool = False) -> list[PartRef]:
-        """The parts of a composite, or the last one alone."""
+        """The parts of a composite, or only the last one."""
 
 
 def type_of(kind: str, name: str) -> ResultType:
-    """The type of the results of one task; plain JSON where this process does not know the task."""
+    """The result type of one task; plain JSON if this process does not know the task."""
     handler = registry.find(kind, name)
     found = getattr(handler, "result_type", None)
     return found if isinstance(found, ResultType) else ResultType(name)
@@ -39,7 +39,7 @@ def composite_value(broker: Parts, composite: PartRef, data: bytes) -> Any:
     """The result of a chain or a group. Raises BadResult and NotDecodable."""
     found: dict[str, Any] = {}
     waiting: list[Place] = [(composite, data, found, "value")]
-    while waiting:  # a recursion would end at a thousand levels
+    while waiting:  # recursion would end at a thousand levels
         part, data, container, key = waiting.pop()
         if part.kind not in CONTAINERS:
             container[key] = type_of(part.kind, part.name).decode(data)
@@ -60,7 +60,7 @@ def _plain_list(name: str, data: bytes) -> list[Any]:
 
 
 def _members(broker: Parts, group: PartRef, data: bytes, values: list[Any]) -> Iterator[Place]:
-    """The members of a group; what is no longer known by its order stays plain."""
+    """The members of a group; members of unknown order stay plain."""
     parts = [part for part in broker.parts(group.pool, group.id) if part.order < len(values) and part.name]
     if group.on_failure != "outcomes":
         pieces = _pieces(data or b"[]")

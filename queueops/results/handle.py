@@ -1,4 +1,4 @@
-"""A pushed task, seen from outside: its state, its result, and what can be done to it."""
+"""Task handle: a pushed task as seen by its producer: its state, its result, and actions on it."""
 
 from __future__ import annotations
 
@@ -30,16 +30,17 @@ MAPREDUCE, AFTER = "mapreduce", "AFTER"
 
 
 class TaskHandle(Generic[Result]):
-    """The reference to a task. `word` says what the push did: OK, EXISTS (there was one of this id), REPLACED, AFTER.
+    """The reference to a task. `word` is the result of the push: OK, EXISTS (a task had this id), REPLACED, AFTER.
 
-    Handles are equal when they mean the same id. A handle may be made from a stored id and pool; with a text that
-    cannot be an id, every use raises BadId.
-    `uid` is the generation of that push (with AFTER, of the one before it). `result` waits for this push, also when
-    it is run again, and for no later one. Without `uid`, and in all other methods, the handle means any task of the id.
+    Handles are equal if they have the same id. A handle may be made from a stored id and pool. With a text that cannot
+    be an id, every use raises BadId.
+
+    `uid` is the generation of that push (with AFTER, the one before it). `result` waits for this push, even if it is
+    run again, and for no later one. Without `uid`, and in all other methods, the handle means any task of the id.
     """
 
     in_memory: ClassVar[Any] = None
-    """The store in memory of a test, for the handles that are made while it stands for the real one."""
+    """The in-memory store of a test, for the handles that are made while it replaces the real one."""
 
     __slots__ = ("_memory", "id", "pool", "uid", "word")
 
@@ -59,7 +60,7 @@ class TaskHandle(Generic[Result]):
     if not TYPE_CHECKING:
 
         def __getattr__(self, name):
-            """Say what to write in place of a method of another task queue."""
+            """Raise an error that names the replacement for another task queue's method."""
             raise missing_attribute(self, name, "handle", HANDLE_METHODS)
 
     def __eq__(self, other: object) -> bool:
@@ -73,7 +74,7 @@ class TaskHandle(Generic[Result]):
     # Seeing
 
     def status(self) -> TaskStatus | None:
-        """The task now, or None when it is gone."""
+        """The task now, or None if it is gone."""
         record = self._record()
         if record is None:
             return None
@@ -86,13 +87,13 @@ class TaskHandle(Generic[Result]):
 
     @property
     def state(self) -> State | None:
-        """The state now, or None when the task is gone."""
+        """The current state, or None if the task is gone."""
         record = self._record()
         return None if record is None else State(record.state)
 
     @property
     def progress(self) -> Progress | None:
-        """What the task said of its progress, or None when it said nothing."""
+        """The progress that the task has reported, or None."""
         record = self._record()
         return None if record is None else progress_of(record)
 
@@ -102,9 +103,10 @@ class TaskHandle(Generic[Result]):
         """Wait for the end, at most `timeout` seconds (None: for ever), and return what the task returned.
 
         The value is converted by the return annotation, as arguments are by theirs; without one it is plain JSON.
-        Raises TaskFailed, TaskCancelled, ResultTimeout, BadResult for a value that does not fit the annotation,
-        TaskGone when there is no such task any more, or TaskSuperseded when a later push has its place; and
-        BrokerUnavailable when the store does not answer within that time, or within 2 s. Raises WaitOnEventLoop (a
+
+        Raises TaskFailed, TaskCancelled, ResultTimeout, and BadResult for a value that does not fit the annotation.
+        Raises TaskGone if the task no longer exists, and TaskSuperseded if a later push replaced it. Raises
+        BrokerUnavailable if the store does not answer within that time, or within 2 s. Raises WaitOnEventLoop (a
         SynchronousOnlyOperation of Django) in a thread that runs an event loop: async code waits with `aresult`.
         """
         _refuse_event_loop()
@@ -122,17 +124,17 @@ class TaskHandle(Generic[Result]):
         while True:
             await waiting.await_end(self._broker, self.pool, self.id, patience, self._generation)
             if (record := await waiting.in_thread(self._ended)) is not None:
-                if record.kind in CONTAINERS:  # it asks the store for the names of the parts
+                if record.kind in CONTAINERS:  # it reads the names of the parts from the store
                     return cast(Result, await waiting.in_thread(partial(self._outcome, record)))
                 return cast(Result, self._outcome(record))
 
     # Acting
 
     def cancel(self, reason: str = "", *, hard: bool = False) -> bool:
-        """Cancel the task; a running one is asked to stop. False when there was nothing to cancel any more.
+        """Cancel the task; a running one is asked to stop. False if it had already ended.
 
-        With `hard` it is interrupted, and killed with its worker process when it still runs a second later. Of the
-        reason 500 characters are kept.
+        With `hard` it is interrupted, and killed with its worker process if it still runs a second later. The first 500
+        characters of the reason are kept.
         """
         return self._control("cancel", kept(reason), hard=hard)
 
@@ -141,10 +143,10 @@ class TaskHandle(Generic[Result]):
         return await waiting.in_thread(partial(self.cancel, reason, hard=hard))
 
     def retry(self, everything: bool = False) -> bool:
-        """Run an ended task again, or one that waits for its next attempt at once. False when its state forbids it.
+        """Run an ended task again, or start its next attempt now. False if its state does not permit it.
 
-        A map-reduce task goes on where it ended: at its failed chunks, or at its reduce; a chain or group at what
-        failed, and with what follows from it. With `everything` they begin anew.
+        A map-reduce task continues where it ended: at its failed chunks, or at its reduce. A chain or group continues
+        with the failed parts, and with what follows them. With `everything` they start anew.
         """
         return self._control("retry", "all" if everything else "")
 
@@ -153,7 +155,7 @@ class TaskHandle(Generic[Result]):
         return await waiting.in_thread(partial(self.retry, everything))
 
     def run_now(self) -> bool:
-        """Start a postponed task at once. False when its state forbids it."""
+        """Start a postponed task now. False if its state does not permit it."""
         return self._control("run_now")
 
     async def arun_now(self) -> bool:
@@ -161,7 +163,10 @@ class TaskHandle(Generic[Result]):
         return await waiting.in_thread(self.run_now)
 
     def postpone(self, delay: Delay) -> bool:
-        """Let a task that has not begun wait so many seconds, or until a moment. False when its state forbids it."""
+        """Delay a task that has not started by this many seconds, or until a moment.
+
+        False if its state does not permit it.
+        """
         moment = when("delay", delay)
         return self._control("postpone", f"+{moment.delay_ms or 0}" if moment.due_ms is None else moment.due_ms)
 
@@ -177,7 +182,7 @@ class TaskHandle(Generic[Result]):
         return row.word in ("OK", "REPEAT")
 
     def _check(self) -> None:
-        """Raise BadId unless id and pool are valid; a push has checked both."""
+        """Raise BadId unless id and pool are valid; a push has already checked both."""
         check_id(self.id)
         check_lane(self.pool, "name of a pool")
 
@@ -195,7 +200,7 @@ class TaskHandle(Generic[Result]):
         return waiting.Generation(self.uid, self.word == AFTER)
 
     def _ended(self) -> Record | None:
-        """The record of the ended task; None when it runs again meanwhile."""
+        """The record of the ended task; None if it runs again meanwhile."""
         record = self._record()
         if record is None:
             raise TaskGone(id=self.id, pool=self.pool)
@@ -216,7 +221,7 @@ class TaskHandle(Generic[Result]):
 
 
 def get(id: str) -> TaskHandle[Any] | None:
-    """The handle of a task in any pool, or None when there is none of this id. Raises BadId for a bad id."""
+    """The handle of a task in any pool, or None if the id does not exist. Raises BadId for an invalid id."""
     found = brokers.get_broker().find(check_id(id))
     return None if found is None else TaskHandle(id, found[0])
 
@@ -227,7 +232,7 @@ async def aget(id: str) -> TaskHandle[Any] | None:
 
 
 def _refuse_event_loop() -> None:
-    """Raise WaitOnEventLoop where waiting would hold up an event loop; DJANGO_ALLOW_ASYNC_UNSAFE permits it."""
+    """Raise WaitOnEventLoop if waiting would block an event loop; DJANGO_ALLOW_ASYNC_UNSAFE permits it."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:

@@ -1,4 +1,4 @@
-"""The thread that hears for all waits of a process at one server."""
+"""Result listener: one thread per server receives the pub/sub messages for all waits of a process."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from queueops.redis.broker import RedisBroker
 from queueops.redis.subscription import Heard, RedisListener
 
 IDLE = 5.0
-"""Seconds without any wait after which the thread ends and the connection is closed."""
+"""Seconds without a wait until the thread ends and its connection is closed."""
 PAUSES = (0.02, 0.1, 0.25, 0.5, 1.0)
 """Seconds between attempts to connect again."""
 
@@ -24,10 +24,10 @@ logger = logging.getLogger("queueops.waiting")
 
 
 class Ear:
-    """One wait for news on one channel: `subscribed` when nothing can be missed any more, then `news` once.
+    """One wait for a message on one channel: `subscribed` when no message can be missed any more, then `news` once.
 
-    `subscribed` is False when the store refuses the subscription, and `news` is False when a message may have been
-    missed: then the waiting caller reads the state itself.
+    `subscribed` is False if the store refuses the subscription. `news` is False if a message may have been missed: the
+    waiting caller then reads the state.
     """
 
     __slots__ = ("_hub", "channel", "news", "subscribed")
@@ -39,15 +39,15 @@ class Ear:
         self._hub = hub
 
     def close(self) -> None:
-        """Hear no more."""
+        """Stop waiting."""
         self._hub.forget(self)
 
 
 class Hub:
-    """All ears of a process for one server. Its thread runs while there are any, and a little longer."""
+    """All waits of a process for one server. Its thread runs while there are waits, and a little longer."""
 
     def __init__(self, broker: RedisBroker, pool: str = "default") -> None:
-        """``pool`` is one that the server holds."""
+        """``pool`` is a pool on the server."""
         self.broker = broker
         self._pool = pool
         self._lock = threading.Lock()
@@ -61,7 +61,7 @@ class Hub:
         self._bell: socket.socket | None = None
 
     def listen(self, channel: str) -> Ear:
-        """A new ear for a channel."""
+        """Register a new wait on a channel."""
         ear = Ear(self, channel)
         with self._lock:
             self._ears.setdefault(channel, []).append(ear)
@@ -73,7 +73,7 @@ class Hub:
         return ear
 
     def forget(self, ear: Ear) -> None:
-        """Drop an ear, and its channel when it was the last one there."""
+        """Remove a wait, and unsubscribe from its channel if it was the last one there."""
         with self._lock:
             ears = self._ears.get(ear.channel, [])
             if ear in ears:
@@ -103,7 +103,7 @@ class Hub:
 
     def _ring(self) -> None:
         if self._bell is not None:
-            with contextlib.suppress(BlockingIOError):  # it rings already
+            with contextlib.suppress(BlockingIOError):  # a wake-up is already pending
                 self._bell.send(b"!")
 
     def _run(self, bell: socket.socket, inside: socket.socket) -> None:
@@ -137,7 +137,7 @@ class Hub:
                     inside.recv(4096)
                 if listener in ready:
                     self._hear(listener.read())
-                    self._failures = 0  # not before: one that is refused can connect each time
+                    self._failures = 0  # not before: a refused connection can also be established each time
                 if self._ears:
                     idle_since = time.monotonic()
 
@@ -161,13 +161,13 @@ class Hub:
                     _set(ear.news)
 
     def _again(self) -> None:
-        """A new connection has no subscriptions."""
+        """Subscribe again: a new connection has no subscriptions."""
         with self._lock:
             self._wanted = set(self._ears)
             self._unwanted = set()
 
     def _refused(self, error: StoreRefuses) -> None:
-        """The store refuses the subscription: waiting callers poll, as often as this thread tries again."""
+        """The store refuses the subscription: callers poll, at the interval at which this thread tries again."""
         if not self._told:
             logger.warning("The store refuses pub/sub; polling for results once a second: %s", error)
         self._told = True
@@ -177,14 +177,14 @@ class Hub:
             _set(ear.subscribed, heard=False)
 
     def _news_for_all(self) -> None:
-        """Let all waiting callers read the state themselves: messages of an outage are lost."""
+        """Let all waiting callers read the state: messages sent during an outage are lost."""
         with self._lock:
             ears = [ear for ears in self._ears.values() for ear in ears if ear.subscribed.done()]
         for ear in ears:
             _set(ear.news, heard=False)
 
     def _ended(self, idle: bool = False) -> bool:
-        """Whether the thread is to end; if so, the next ear starts another one."""
+        """Whether the thread is to end; if so, the next wait starts another one."""
         with self._lock:
             if self._closing or (idle and not self._ears):
                 self._thread = None
@@ -194,5 +194,5 @@ class Hub:
 
 
 def _set(future: Future[bool], *, heard: bool = True) -> None:
-    with contextlib.suppress(InvalidStateError):  # it was set before, or its waiter has gone
+    with contextlib.suppress(InvalidStateError):  # it was set before, or its caller no longer waits
         future.set_result(heard)

@@ -1,4 +1,4 @@
-"""Task status: what the record of a task says at one moment, in public words."""
+"""Task status: the contents of a task's record at one moment, in public terms."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _NO_ERROR = StoredError(type="")
 
 
 class Progress(msgspec.Struct, frozen=True):
-    """How far a task is; `total` is None when it did not say of how much."""
+    """How far a task has come; `total` is None if the task did not report one."""
 
     done: float
     total: float | None = None
 
     @property
     def share(self) -> float | None:
-        """From 0 to 1, or None when the total is unknown."""
+        """From 0 to 1, or None if the total is unknown."""
         return min(1.0, self.done / self.total) if self.total else None
 
     def as_dict(self) -> dict[str, Any]:
@@ -33,10 +33,11 @@ class Progress(msgspec.Struct, frozen=True):
 
 
 class TaskStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """A task as it was at one moment. Times are milliseconds of the epoch; `attempt` counts those that failed.
+    """A task at one moment. Times are milliseconds of the epoch; `attempt` counts failed attempts.
 
-    `args` and `kwargs` are plain JSON, as they are stored; None when they cannot be read. `error`, `error_type` and
-    `traceback` are those of the last attempt that failed. Nothing is redacted.
+    `args` and `kwargs` are plain JSON, as they are stored; None if they are unreadable. `error`, `error_type` and
+    `traceback` are those of the last failed attempt. Nothing is redacted.
+
     `chunks` counts the chunks of a map-reduce task by their state (pending, active, errored, done, failed).
     """
 
@@ -80,7 +81,7 @@ class TaskStatus(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def status_of(record: Record, chunks: dict[str, int] | None = None) -> TaskStatus:
-    """What a record says, in public words."""
+    """The status that a record describes."""
     args, kwargs = _arguments(record)
     error = error_of(record) if record.error else _NO_ERROR
     return TaskStatus(
@@ -114,7 +115,7 @@ def status_of(record: Record, chunks: dict[str, int] | None = None) -> TaskStatu
 
 
 def progress_of(record: Record) -> Progress | None:
-    """What the task said of its progress, or None when it said nothing."""
+    """The progress that the task has reported, or None."""
     return None if record.progress is None else Progress(record.progress, record.total)
 
 

@@ -1,4 +1,4 @@
-"""Return annotations: what a stored result is converted to when a handle is asked for it."""
+"""Result types: convert a stored result to the return annotation of its task."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from queueops.model.text_types import either_version
 from queueops.tasks.annotations import decoder, hints, is_supported
 
 _GENERATORS = (abc.Generator, abc.AsyncGenerator, abc.Iterator, abc.AsyncIterator, abc.Iterable, abc.AsyncIterable)
-_RETURNED = 2  # the place of the returned type in Generator[yielded, sent, returned]
+_RETURNED = 2  # the place of the return type in Generator[yielded, sent, returned]
 
 
 class ResultType:
@@ -27,7 +27,7 @@ class ResultType:
     __slots__ = ("_annotation", "_decoders", "_name")
 
     def __init__(self, name: str, annotation: Any = Any, wanted: Sequence[Any] = ()) -> None:
-        """Of several wanted types, the first one that fits. None of them: plain JSON."""
+        """Of several types, the first that fits. Without types: plain JSON."""
         self._name = name
         self._annotation = annotation
         self._decoders = [decoder(each) for each in wanted]
@@ -40,12 +40,12 @@ class ResultType:
 
     @classmethod
     def of_generator(cls, function: Callable[..., Any], name: str) -> ResultType:
-        """The type that a generator returns, or the list of those that it yields."""
+        """The type that a generator returns, or the list of the types that it yields."""
         annotation = hints(function).get("return", Any)
         return cls(name, annotation, _supported(_of_generator(annotation)))
 
     def decode(self, data: bytes) -> Any:
-        """A stored result as a value of this type. Raises BadResult, and NotDecodable for what is not JSON."""
+        """Convert a stored result to this type. Raises BadResult, and NotDecodable for text that is not JSON."""
         if not self._decoders:
             return decode_result(self._name, data)
         for one in self._decoders:
@@ -64,7 +64,7 @@ class ResultType:
 
 
 def _of_generator(annotation: Any) -> list[Any]:
-    """The returned type comes first: of a generator that returns something, the yields are not stored."""
+    """The return type has precedence: if a generator returns a value, its yields are not stored."""
     arguments = typing.get_args(annotation)
     if typing.get_origin(annotation) not in _GENERATORS or not arguments:
         return []
@@ -74,5 +74,5 @@ def _of_generator(annotation: Any) -> list[Any]:
 
 
 def _supported(wanted: Sequence[Any]) -> Sequence[Any]:
-    """All of the types, or none: a value of a type that cannot be recognised must not be taken for another one."""
+    """All of the types, or none: a value of an unrecognisable type must not be taken for another type."""
     return wanted if all(each is not Any and is_supported(each) for each in wanted) else ()

@@ -1,8 +1,8 @@
-"""Waiting for the end of tasks: all waits of a process at one server share one thread and one pub/sub connection.
+"""Result waiting: all waits of a process at one server share one thread and one pub/sub connection.
 
-A wait first subscribes to the task's channel, then asks the store to announce the end and for the state now; so an end
-between the two is never missed. Announcements may be lost with the connection: after an outage, and every RECHECK
-seconds, a wait looks for itself.
+A wait first subscribes to the task's channel. Then it asks the store to publish the end, and reads the state. So an end
+between the two is never missed. Messages may be lost with the connection. After an outage, and every RECHECK seconds, a
+wait reads the state again.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from queueops.redis import deadlines as time_left
 from queueops.results.hub import Ear, Hub
 
 RECHECK = 10.0
-"""Seconds after which a wait looks for itself, however quiet it is."""
+"""Seconds after which a wait reads the state again, even without a message."""
 OUTAGE_PAUSE = 0.25
 SUPERSEDED = "superseded"
-"""What the store answers instead of a state when another generation has the id."""
+"""The store's reply in place of a state if another generation has the id."""
 
 GOES_ON = "It goes on; ask again later."
 
@@ -38,29 +38,32 @@ Step = Call | tuple[Future[bool], float]
 Steps = Generator[Step, Any, None]
 
 explain: Callable[[str, str], tuple[str, str]] | None = None
-"""The state of a task and what holds it up, in a sentence, by pool and id; empty what is not known. The app sets it."""
+"""A function that returns the state of a task and what delays it, as a sentence, by pool and id. The app sets it.
+
+The result is empty if this is unknown.
+"""
 
 _hubs: dict[str, Hub] = {}
-"""By server: one that does not answer tells nothing of the tasks of others."""
+"""By server: a server that does not answer does not delay the reasons of others."""
 _lock = threading.Lock()
 logger = logging.getLogger("queueops.waiting")
 
 
 class Patience(NamedTuple):
-    """How long a caller waits: so many seconds (None: for ever), until this moment of the monotonic clock."""
+    """How long a caller waits: this many seconds (None: for ever), until this moment of the monotonic clock."""
 
     seconds: float | None
     end: float
 
     @classmethod
     def of(cls, seconds: float | None) -> Patience:
-        """It begins now. Raises BadOption for a bad duration."""
+        """Starts now. Raises BadOption for an invalid duration."""
         if seconds is None:
             return cls(None, float("inf"))
         return cls(seconds, time.monotonic() + to_ms("timeout", seconds) / 1000)
 
     def left(self) -> float:
-        """The seconds that are left, never negative."""
+        """The remaining seconds, never negative."""
         return max(0.0, self.end - time.monotonic())
 
 
@@ -76,9 +79,9 @@ class Generation(NamedTuple):
 
 
 def wait(broker: Any, pool: str, task_id: str, patience: Patience, generation: Generation) -> None:
-    """Return when the generation has ended, or another one has its place: the record shows which.
+    """Return when the generation has ended, or was superseded: the record shows which.
 
-    Raises ResultTimeout, TaskGone, or BrokerUnavailable at the first look.
+    Raises ResultTimeout, TaskGone, or BrokerUnavailable at the first read.
     """
     steps = _steps(broker, pool, task_id, patience, generation)
     answer: Any = None
@@ -93,7 +96,7 @@ def wait(broker: Any, pool: str, task_id: str, patience: Patience, generation: G
 
 
 async def await_end(broker: Any, pool: str, task_id: str, patience: Patience, generation: Generation) -> None:
-    """The same for async code: the calls run in a thread, the waiting in none."""
+    """The same for async code: calls run in a thread, waiting uses no thread."""
     steps = _steps(broker, pool, task_id, patience, generation)
     answer: Any = None
     try:
@@ -110,18 +113,21 @@ async def await_end(broker: Any, pool: str, task_id: str, patience: Patience, ge
 
 
 async def in_thread(call: Callable[[], Answer]) -> Answer:
-    """Run something that blocks beside the event loop."""
+    """Run a blocking call beside the event loop."""
     return await asyncio.to_thread(call)
 
 
 def close() -> None:
-    """End the thread and the connection, as at the end of a test; the next wait makes new ones."""
+    """End the thread and close the connection, as at the end of a test; the next wait makes new ones."""
     while _hubs:
         _hubs.popitem()[1].close()
 
 
 def _steps(broker: Any, pool: str, task_id: str, patience: Patience, generation: Generation) -> Steps:
-    """The wait, step by step: something to call, or a future and the seconds to wait for it (answer: did it come)."""
+    """The wait, step by step: yields a call, or a future and the seconds to wait for it.
+
+    Receives the call's result, or whether the future is done.
+    """
     channel = broker.keys(pool).done(task_id)
     ask = partial(broker.wait, pool, task_id, generation.uid, after=generation.after)
     state = yield ask
@@ -134,7 +140,8 @@ def _steps(broker: Any, pool: str, task_id: str, patience: Patience, generation:
             heard = (yield ear.subscribed, min(RECHECK, patience.left())) and ear.subscribed.result()
             state = yield from _look(ask, patience, state)
             if heard and not _is_over(pool, task_id, state) and (yield ear.news, min(RECHECK, patience.left())):
-                if ear.news.result() and not generation.after:  # of that one's predecessor it may have been the end
+                # the message may be about the end of the previous generation
+                if ear.news.result() and not generation.after:
                     return
                 state = yield from _look(ask, patience, state)
         finally:
@@ -142,7 +149,7 @@ def _steps(broker: Any, pool: str, task_id: str, patience: Patience, generation:
 
 
 def _reason(pool: str, task_id: str) -> tuple[str, str]:
-    """The state now, and what holds the task up. Errors are dropped: the caller gets the timeout and no other error."""
+    """The current state, and what delays the task. Errors are dropped: the caller only gets the timeout."""
     try:
         return explain(pool, task_id) if explain is not None else ("", "")
     except Exception:
@@ -151,12 +158,12 @@ def _reason(pool: str, task_id: str) -> tuple[str, str]:
 
 
 def _no_reason() -> tuple[str, str]:
-    """For a single look (a timeout of 0): it costs no more than the look."""
+    """Return no reason for a single read (a timeout of 0), which must not cost more."""
     return "", ""
 
 
 def _look(ask: Call, patience: Patience, before: str) -> Generator[Step, Any, str]:
-    """The state now; during an outage the state before, as long as there is time."""
+    """The current state; during an outage the previous state, until the timeout."""
     try:
         state: str = yield ask
     except BrokerUnavailable:
@@ -174,7 +181,7 @@ def _is_over(pool: str, task_id: str, state: str) -> bool:
 
 
 def _called(call: Call, patience: Patience) -> Any:
-    """The answer, or the error as a value: it is thrown into the steps, whose business it is."""
+    """The result, or the error as a value: the steps receive and handle it."""
     try:
         if patience.seconds is None:
             return call()
@@ -202,7 +209,7 @@ def _listen(broker: Any, pool: str, channel: str) -> Ear:
 
 
 def _forget() -> None:
-    """A child process has neither the thread nor a right to the connection."""
+    """Drop the thread and the connection in a child process, which has neither."""
     global _lock
     _hubs.clear()
     _lock = threading.Lock()

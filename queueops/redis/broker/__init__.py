@@ -1,4 +1,4 @@
-"""The broker and the storage on Redis: what the contracts promise, by role, one script call each."""
+"""Redis broker and storage: implement the contracts, grouped by role, with one script call each."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from queueops.redis.broker.schedule_store import Scheduling
 
 
 class RedisBroker(Planting, Working, Watching, Controlling, Chunking, Mending, Scheduling, Checking, Flushing):
-    """Every role on one link."""
+    """All roles on one store client."""
 
 
 _brokers: dict[tuple[str, str], RedisBroker] = {}
@@ -34,13 +34,13 @@ def get_broker() -> RedisBroker:
 
 
 def close_brokers() -> None:
-    """Hang up, as at the end of a test; the next call connects anew."""
+    """Close the connections, as at the end of a test; the next call connects again."""
     while _brokers:
         _brokers.popitem()[1].close()
 
 
 def forget_brokers() -> None:
-    """Drop all connections, as a child process must after a fork."""
+    """Drop all connections, as a child process must do after a fork."""
     _brokers.clear()
 
 

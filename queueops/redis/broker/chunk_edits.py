@@ -1,4 +1,4 @@
-"""What an operator does to the chunks of a map-reduce task, and to the task because of them."""
+"""Chunk actions: an operator's changes to the chunks of a map-reduce task, and to the task as a consequence."""
 
 from __future__ import annotations
 
@@ -12,20 +12,23 @@ from queueops.model.ids import new_id
 from queueops.redis.base import StoreClient
 
 STEPS = 150
-"""Calls that one action makes at most, each for up to 200 chunks. The next action or the agenda does the rest."""
+"""Maximum calls of one action, each for up to 200 chunks. The next action or the agenda does the rest."""
 
 
 STEPWISE = ("retry", "drop", "skip", "redo", "set")
-"""What is done to all of a state goes on by itself."""
+"""Verbs that continue by themselves when applied to a whole state."""
 CHANGES = ("edit", "redo", "set")
-"""These write other data."""
+"""Verbs that write other data."""
 ROOM, CHANGED, PIECE = 100, 4, 1024
-"""What one call does to chunks by number: so many, of which one that gets other data counts for four, and for one more
-with each KiB of its data. So much takes one to five milliseconds."""
+"""Limits of one call for chunks by number: how many, the cost of a chunk with new data, and bytes per extra unit.
+
+A chunk that gets other data counts as four, and as one more for each KiB of its data. A call takes one to five
+milliseconds.
+"""
 
 
 class Mending(StoreClient):
-    """Compare and set: what is no longer in a state that allows the verb is left alone."""
+    """Compare and set: a chunk that is no longer in a state that permits the verb is left unchanged."""
 
     def mend_chunks(
         self,
@@ -38,12 +41,12 @@ class Mending(StoreClient):
         value: bytes = b"",
         who: str = "",
     ) -> ChunkAnswer:
-        """The verbs of ``states.CHUNK_ACTIONS``: chunks by number, or the first of a ``whole`` state.
+        """Apply the verbs of ``states.CHUNK_ACTIONS`` to chunks by number, or to the first of a ``whole`` state.
 
-        At most 500, and better few, because it is one call; ``left`` says how many of the state there are after it.
-        ``value`` is the data for edit and redo; for set the most bytes of data, a colon and the fields; for postpone
-        epoch ms, or "+ms" from now. All but a release and a postpone of a whole state closes the task's chunks to
-        workers until all of it was met: `restage` with ``step`` goes on, and so does the agenda.
+        At most 500, preferably few, because it is one call. ``left`` says how many of the state remain after it.
+        ``value`` is the data for edit and redo. For set it is the maximum bytes of data, a colon and the fields. For
+        postpone it is epoch ms, or "+ms" from now. All but a release and a postpone of a whole state close the task's
+        chunks to workers until all were handled. `restage` with ``step`` continues the action, and so does the agenda.
         """
         return self._mend(pool, task_id, verb, numbers, whole, value, who, new_id())
 
@@ -52,7 +55,7 @@ class Mending(StoreClient):
     ) -> ChunkAnswer:
         """The same for chunks by number, so few in a call that it stays short, however long their data is.
 
-        Until all were met none is claimed, and the task does not go on. Its log tells of them in one line.
+        Until all are handled, none is claimed, and the task does not continue. The task's log has one line about them.
         """
         sizes = self._sizes(pool, task_id, numbers) if verb in CHANGES else [0] * len(numbers)
         costs = [CHANGED + max(size, len(value)) // PIECE if verb in CHANGES else 1 for size in sizes]
@@ -67,7 +70,7 @@ class Mending(StoreClient):
         return ChunkAnswer(changed=changed, left=0, state=answer.state, refused=refused)
 
     def _sizes(self, pool: str, task_id: str, numbers: Sequence[int]) -> list[int]:
-        """How long the data of each is, in bytes."""
+        """The length of each chunk's data, in bytes."""
         keys = self.keys(pool)
 
         def read(client: redis.Redis) -> list[int]:
@@ -92,7 +95,7 @@ class Mending(StoreClient):
     def mend_all(
         self, pool: str, task_id: str, verb: str, state: str, *, value: bytes = b"", who: str = ""
     ) -> ChunkAnswer:
-        """The same for all that are in a state now, in bounded steps; ``left`` are those that were not reached."""
+        """The same for all that are in a state now, in bounded steps; ``left`` counts those that were not reached."""
         answer = self.mend_chunks(pool, task_id, verb, whole=state, value=value, who=who)
         changed, left, unfit = answer.changed, answer.left, answer.unfit
         wanted = changed + left + unfit
@@ -112,9 +115,9 @@ class Mending(StoreClient):
     def restart_from(
         self, pool: str, task_id: str, stage: str, *, states: Sequence[str] = ("failed", "errored"), who: str = ""
     ) -> Row:
-        """Begin again at a stage: ``map``, ``process`` (the chunks in these states are run again) or ``reduce``.
+        """Restart at a stage: ``map``, ``process`` (the chunks in these states are run again) or ``reduce``.
 
-        In bounded steps; what is not moved when they are used up is moved by the next action or the agenda.
+        The steps are bounded. The next action or the agenda moves the rest.
         """
         word, state, detail, left, _unfit = self._restage(pool, task_id, stage, ",".join(states), who)
         for _ in range(STEPS):
@@ -124,7 +127,7 @@ class Mending(StoreClient):
         return Row(task_id, word, state, detail)
 
     def _step(self, pool: str, task_id: str) -> tuple[int, int]:
-        """How many are left, and how many of those that were met kept their data."""
+        """How many remain, and how many of the handled ones kept their data."""
         return self._restage(pool, task_id, "step", "", "")[3:]
 
     def _restage(self, pool: str, task_id: str, stage: str, states: str, who: str) -> tuple[str, str, str, int, int]:
@@ -134,7 +137,10 @@ class Mending(StoreClient):
 
 
 def _parts(numbers: Sequence[int], costs: Sequence[int]) -> Iterator[list[int]]:
-    """So many at once as there is room for, and at least one; of none one part of none, which is refused."""
+    """Split into portions that fit a call, with at least one chunk each.
+
+    No chunks make one empty portion, which is refused.
+    """
     part: list[int] = []
     room = ROOM
     for number, cost in zip(numbers, costs, strict=True):

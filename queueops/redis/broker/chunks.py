@@ -1,4 +1,4 @@
-"""The chunks of map-reduce tasks: written by a running map, read by the reduce, counted by workers and readers."""
+"""Chunk storage: written by a running map, read by the reduce, counted by workers and readers."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from queueops.redis.base import BATCH, StoreClient
 from queueops.redis.wrong_types import replies
 
 PAGE, PAGE_BYTES = 250, 256 * 1024
-"""Results in one round trip of the reduce: at most so many, and little more than so many bytes."""
+"""Results in one round trip of the reduce: a maximum count, and an approximate maximum of bytes."""
 CHUNK_STATES = tuple(str(state) for state in ChunkState)
 
 
 def digest(data: Sequence[bytes]) -> str:
-    """What stands for a stage of chunks, so that the same chunks in the same order are known again."""
+    """A digest of a stage of chunks, which recognises the same chunks in the same order."""
     found = blake2b(digest_size=16)
     for each in data:
         found.update(b"%d:" % len(each))
@@ -30,25 +30,25 @@ def digest(data: Sequence[bytes]) -> str:
 
 
 class Chunking(StoreClient):
-    """What a map, a reduce and a status ask of chunks."""
+    """The chunk operations of a map, a reduce and a status."""
 
     def split(self, pool: str, task_id: str, fence: int, first: int, data: Sequence[bytes]) -> None:
-        """Write the next stage of a running map, numbered from ``first``. Raises StaleLease when it is not ours."""
+        """Write the next stage of a running map, numbered from ``first``. Raises StaleLease if the lease is lost."""
         self._split(pool, task_id, fence, "add", first, digest(data), *data)
 
     def begin_map(self, pool: str, task_id: str, fence: int) -> int:
-        """How many chunks stand that an earlier attempt of this map wrote; whatever else stood there is deleted.
+        """How many chunks of an earlier attempt of this map exist; all other chunks are deleted.
 
-        A part at a time; if the worker dies meanwhile, the next attempt does the rest. Raises StaleLease.
+        Works in portions. If the worker dies meanwhile, the next attempt does the rest. Raises StaleLease.
         """
         return self._delete(pool, task_id, fence, "begin", 0)
 
     def make_room(self, pool: str, task_id: str, fence: int, first: int = 0) -> None:
-        """Delete the chunks from number ``first`` on, where a stage begins, a part at a time. Raises StaleLease."""
+        """Delete the chunks from number ``first`` on, where a stage begins, in portions. Raises StaleLease."""
         self._delete(pool, task_id, fence, "cut", first)
 
     def written_stages(self, pool: str, task_id: str) -> Iterator[tuple[int, str]]:
-        """The stages that a map wrote which has not ended: the number behind each one's last chunk, and its digest."""
+        """The stages written by a map that has not ended: the number after each one's last chunk, and its digest."""
         key, start = self.keys(pool).chunks(task_id, "stages"), 0
         while page := self.ask(pool, partial(_slice, key, start, BATCH)):
             for found in page:
@@ -69,14 +69,14 @@ class Chunking(StoreClient):
         return word
 
     def chunk_counts(self, pool: str, task_id: str) -> dict[str, int]:
-        """How many chunks a task has, by state."""
+        """How many chunks a task has in each state."""
         keys = self.keys(pool)
 
         def fill(pipe: Any) -> None:
             for state in CHUNK_STATES:
                 pipe.zcard(keys.chunks(task_id, state))
 
-        # of one moment, so that no chunk is counted twice
+        # read at one moment, so that no chunk is counted twice
         found = self.ask(pool, lambda client: replies(client, fill, transaction=True))
         return {state: count or 0 for state, count in zip(CHUNK_STATES, found, strict=True)}
 
@@ -101,9 +101,9 @@ class Chunking(StoreClient):
         ]
 
     def chunk_results(self, pool: str, task_id: str, count: int) -> Iterator[bytes]:
-        """The encoded result of each chunk that is done, in the order of the map, a page in memory at a time.
+        """Yield the encoded result of each chunk that is done, in the order of the map, with one page in memory.
 
-        ``count`` is the number of all chunks. Raises ChunksLost for those whose record is gone, unless they failed.
+        ``count`` is the number of all chunks. Raises ChunksLost for missing records, unless these chunks failed.
         """
         for page in self.chunk_result_pages(pool, task_id, count):
             yield from page

@@ -1,4 +1,4 @@
-"""Creating composites: a tree of tasks, all of it or nothing."""
+"""Composite push: creates a tree of tasks atomically."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from queueops.redis.pushwire import Argument
 from queueops.redis.split_by_pool import Entry, Stage, entries_of, is_mixed, pools_of, stages_of
 
 Write = Callable[[Sequence[Entry]], Sequence[bytes]]
-"""Writes some entries, and answers the generation of each."""
+"""Writes some entries, and returns the generation of each."""
 FENCED = ("whole", "begin", "start")
-"""Steps that are refused without the lease of the task that pushes: nothing of a tree runs before one of them."""
+"""Steps that are refused without the lease of the pushing task. No task of a tree starts before one of these steps."""
 NODES = 200
-"""Nodes in one call: each takes the store about 20 us, and the store serves no other client meanwhile."""
+"""Nodes in one call: each takes the store about 20 us, during which it serves no other client."""
 
 
 class Planting(Producing, Storing, Posting):
-    """What creates composites."""
+    """The composite role of the broker."""
 
     def plant(self, nodes: Sequence[Node], *, durable: bool = False, under: LeaseRef | None = None) -> Pushed:
-        """Create the tree of a composite, given from the root down, and start it. In one call if it is small.
+        """Create the tree of a composite, given from the root down, and start it. One call if it is small.
 
         Raises BrokerUnavailable, StoreFull, DurabilityUnsupported, NotDurable, PartInUse, LeaseLost, and PlantingLost;
-        then all that was written is erased.
+        then everything written is erased.
         """
         if durable:
             with confirmed(self, pools_of(nodes)):
@@ -49,7 +49,9 @@ class Planting(Producing, Storing, Posting):
         return answer
 
     def emit(self, lease: Lease, nodes: Sequence[Node], answer: str, state: bytes) -> None:
-        """Write what a running iterator or template answered, the first node being itself. It begins when it settles.
+        """Write what a running iterator or template returned; the first node is the task itself.
+
+        It starts at its settlement.
 
         Raises StaleLease and PartInUse.
         """
@@ -86,7 +88,7 @@ class Planting(Producing, Storing, Posting):
             uids |= self._write_stage(lease.id, stage, token, uids)
 
     def _write_stage(self, root: str, stage: Stage, token: str, uids: dict[str, int]) -> dict[str, int]:
-        """Write a part of a tree whose root is in another pool; the generations of what was written."""
+        """Write a part of a tree whose root is in another pool; return the generations of what was written."""
         for push, parent in stage.parents:
             push.parent_uid = uids[parent.id]
 
@@ -147,7 +149,7 @@ class _Planter:
         return self._step("more", entries)[1]
 
     def _stay_alive(self) -> None:
-        """Writing in other pools takes time, too: what stands in the root's is not erased meanwhile."""
+        """Renew the root's unfinished tree, so that it is not erased while other pools are written."""
         if time.monotonic() - self._alive > self.broker.settings.lease / 4:
             self._step("more", ())
 

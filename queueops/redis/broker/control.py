@@ -1,4 +1,4 @@
-"""An operator's actions: on tasks, each row answered, and on lanes."""
+"""Operator actions on tasks, with a result for each row, and on lanes."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from queueops.redis.broker.outbox import Posting
 MOST_AT_ONCE = 500
 """Rows in one call."""
 MOST_LANES = 500
-"""Of more lanes than this that fit patterns, those used last get their limits when a worker starts."""
+"""Above this number of lanes that match patterns, only the most recent get their limits at a worker's start."""
 TRASH_MS = 86_400_000
-"""How long a deleted task can be brought back."""
+"""How long a deleted task can be restored."""
 
 
 class Controlling(Posting):
-    """Compare and set: a task that is no longer in a state that allows the verb is left alone."""
+    """Compare and set: a task that is no longer in a state that permits the verb is left unchanged."""
 
     def control(
         self,
@@ -32,10 +32,10 @@ class Controlling(Posting):
         who: str = "",
         token: str = "",
     ) -> list[Row]:
-        """An operator's action on at most 500 tasks; each row is answered. ``value`` is what the verb takes:
+        """Apply an operator's action to at most 500 tasks; returns a result for each. ``value`` depends on the verb.
 
-        postpone: due in epoch ms, or "+ms" from now; cancel: the reason (``hard``: what runs is interrupted);
-        retry and edit: new arguments as JSON ('-' = none); priority: the number; move: the lane; keep: ms.
+        Postpone: due in epoch ms, or "+ms" from now. Cancel: the reason (``hard``: a running task is interrupted).
+        Retry and edit: new arguments as JSON ('-' = none). Priority: the number. Move: the lane. Keep: ms.
         """
         if verb == "move":
             self.lane_patterns.prepare(pool, [str(value)])
@@ -53,9 +53,9 @@ class Controlling(Posting):
         return [Row(task_id, *texts[3 * i : 3 * i + 3]) for i, task_id in enumerate(ids)]
 
     def redeliver(self, pool: str, verb: str, ids: Sequence[str], *, dead: int = 0) -> tuple[list[Row], int]:
-        """Try commands of a pool again at once (requeue), or drop them, at most 500; without ids so many of the dead.
+        """Retry commands of a pool at once (requeue), or drop them; at most 500. Without ids, that many of the dead.
 
-        Answers each row, its state being where it was (due, locked, dead), and how many dead are left.
+        Returns for each row where it was (due, locked, dead), and how many dead commands remain.
         """
         left, *parts = self._call("redeliver", pool, verb, dead, *ids)
         texts = [part.decode("utf-8", "replace") for part in parts]
@@ -67,9 +67,9 @@ class Controlling(Posting):
         return {field.decode(): value.decode() for field, value in zip(before, before, strict=True)}
 
     def declare_lanes(self, pool: str) -> None:
-        """Give a pool's lanes the limit, rate and weight of the settings, as far as these say it for the first time.
+        """Apply the settings' limit, rate and weight to a pool's lanes, if these settings are new to the store.
 
-        What an operator changed since stays until the settings say something else.
+        An operator's change is kept until the settings change.
         """
         for lane, wanted in self.settings.pool(pool).lanes.items():
             self.declare_lane(pool, lane, wanted)

@@ -1,4 +1,4 @@
-"""Handing tasks to workers and taking their outcomes."""
+"""Exchange: a worker's round trip, which settles, renews and claims tasks of one pool."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ class RedisExchanges:
         self._once(lambda: self._line.send(self._prefix, *arguments))
 
     def receive(self) -> Exchange:
-        """The reply of the oldest one that is under way."""
+        """The reply of the oldest pending exchange."""
         return wire.read_exchange(self._pool, self._worker, self._once(self._line.receive))
 
     def close(self) -> None:
-        """Hang up; leases that were under way are not known to the worker, until it calls ``recover``."""
+        """Close the connection. The worker does not know leases of pending replies until it calls ``recover``."""
         self._line.close()
 
     def _once(self, call: Callable[[], T]) -> T:
@@ -62,7 +62,7 @@ class RedisExchanges:
 
 
 class Working(StoreClient):
-    """What workers and their supervisors call. It executes nothing."""
+    """The role of the broker for workers and their supervisors. It executes nothing."""
 
     def exchange(
         self,
@@ -76,7 +76,7 @@ class Working(StoreClient):
         metrics: Mapping[str, int] | None = None,
         take: int = -1,
     ) -> Exchange:
-        """One round trip of a worker. Not repeated by itself: after a lost reply the worker calls ``recover``."""
+        """One round trip of a worker. Not repeated automatically: after a lost reply the worker calls ``recover``."""
         arguments = wire.exchange_arguments(
             worker, want, idle, self.longest_ms, self.rules, settle, extend, metrics or {}, take
         )
@@ -88,7 +88,7 @@ class Working(StoreClient):
         return wire.read_exchange(pool, worker, reply)
 
     def exchanges(self, pool: str, worker: str) -> RedisExchanges:
-        """The same, for a worker that sends one while another is under way."""
+        """The same, for a worker that sends the next exchange while one is pending."""
         return RedisExchanges(self, pool, worker, lambda: own_connection(self.at(pool)))
 
     def note(
@@ -102,16 +102,16 @@ class Working(StoreClient):
         line: bytes = b"",
         number: int = 0,
     ) -> str:
-        """Record progress or a log line under the fence; answers OK, STALE or GONE.
+        """Record progress or a log line under the fence; returns OK, STALE or GONE.
 
-        ``number`` is another one for each line of a lease: a call that got no answer is repeated, its line is not.
+        ``number`` differs for each line of a lease: a repeated call adds no second line.
         """
         shown = ["" if number is None else repr(number) for number in (done, total)]
         word: bytes = self._call("note", pool, task_id, fence, *shown, line, number)
         return word.decode()
 
     def advance(self, pool: str, task_id: str, fence: int, done: float, total: float | None = None) -> str:
-        """Record the progress of a part of a composite, which counts it; answers OK, STALE or GONE."""
+        """Record the progress of a part of a composite, which counts it; returns OK, STALE or GONE."""
         shown = "" if total is None else repr(total)
         word: bytes = self._call("advance", pool, task_id, fence, repr(done), shown, self.rules)
         return word.decode()
@@ -119,10 +119,10 @@ class Working(StoreClient):
     def recover(
         self, pool: str, worker: str, running: Mapping[str, Settlement], keep: Collection[tuple[str, int]] = ()
     ) -> int:
-        """Take back the leases of a worker: those in ``running`` as judged, the others free of charge.
+        """Take back the leases of a worker: those in ``running`` as judged, the others without a charge.
 
-        ``keep`` are (id, fence) that the worker still holds: a worker whose exchange got no answer calls this to give
-        back what it was given without knowing. Answers how many were taken back.
+        ``keep`` are (id, fence) that the worker still holds. A worker whose exchange got no reply calls this to give
+        back leases that it does not know of. Returns how many were taken back.
         """
         judged: list[wire.Argument] = []
         for end in running.values():
@@ -139,7 +139,7 @@ class Working(StoreClient):
         return taken
 
     def held(self, pool: str, worker: str) -> list[tuple[str, int, bool]]:
-        """The leases of a worker: id, fence, and whether it was handed over and the worker has not renewed it yet."""
+        """The leases of a worker: id, fence, and whether it was handed over and not renewed since."""
         rows: set[tuple[str, int, bool]] = set()
         for state in (*states.LEASED, states.ChunkState.ACTIVE):
             start: bytes = b"-inf"
@@ -150,7 +150,7 @@ class Working(StoreClient):
         return sorted(rows, key=lambda row: row[1])
 
     def beat(self, pool: str, worker: str, fields: Mapping[str, str | int | bytes]) -> None:
-        """Say that the worker is alive, and what it is doing."""
+        """Record a heartbeat: the worker is alive, and what it is doing."""
         self.announce(pool)
         flat = [part for pair in fields.items() for part in pair]
         self._call("beat", pool, worker, FORGET_WORKER_MS, *flat)
@@ -167,9 +167,9 @@ class Working(StoreClient):
         self.ask(pool, lambda client: replies(client, fill))
 
     def waker(self, pool: str, worker: str) -> RedisWaker:
-        """A blocking wait for the worker's wake-up tokens. Raises redis' own errors: the worker's loop handles them."""
+        """A blocking wait for the worker's wake-up tokens. Raises redis-py's errors: the worker's loop handles them."""
         return RedisWaker(self.at(pool), pool, self.keys(pool).wake(worker))
 
     def tell(self, pool: str, worker: str, token: str) -> None:
-        """Send a token to a worker: ``quiet``, ``stop``."""
+        """Send a wake-up token to a worker: ``quiet``, ``stop``."""
         self._call("tell", pool, worker, token)

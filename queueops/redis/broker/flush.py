@@ -1,4 +1,4 @@
-"""Emptying a pool: all its keys are deleted, in steps."""
+"""Pool flush: deletes all keys of a pool, in steps."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from queueops.redis.base import StoreClient
 from queueops.redis.keys import flushed
 
 KNOWN_S = 600
-"""Seconds for which it is known that a pool was flushed; a watchdog looks at it each second."""
+"""Seconds for which a flush is remembered; a watchdog checks this each second."""
 STEP = 1_000
-"""About so many keys are looked at in one call; workers and producers go on in between."""
+"""About how many keys one call examines; workers and producers continue in between."""
 
 
 class Flushing(StoreClient):
-    """What deletes all that a pool holds. The name of the pool stays in the list of pools."""
+    """Deletes everything that a pool holds. The pool's name stays in the list of pools."""
 
     def flush_pool(self, pool: str) -> Iterator[int]:
-        """Delete every key of the pool; after each step, how many keys it deleted.
+        """Delete every key of the pool; yield after each step how many keys it deleted.
 
-        It scans the keys of the server that holds the pool. What is written meanwhile may stay.
+        It scans the keys of the pool's server. What is written meanwhile may remain.
         """
         pattern, cursor = f"{self.keys(pool).prefix}*", 0
         while True:
@@ -34,7 +34,7 @@ class Flushing(StoreClient):
         self.ask_key(self._mark(pool), lambda client, key: client.set(key, 1, ex=KNOWN_S))
 
     def was_flushed(self, pool: str) -> bool:
-        """Whether the pool was flushed of late: then what is missing was not lost."""
+        """Whether the pool was flushed recently: what is missing then was not lost."""
         return bool(self.ask_key(self._mark(pool), lambda client, key: client.exists(key)))
 
     def _mark(self, pool: str) -> str:

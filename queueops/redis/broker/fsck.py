@@ -1,4 +1,4 @@
-"""The consistency check: all that names a task or a chunk is walked, a part at a time; a script looks at each."""
+"""Consistency check (fsck): walks everything that names a task or a chunk, in parts; a script examines each."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from queueops.redis.keys import KINDS, kind_of
 from queueops.redis.wrong_types import WRONGTYPE, replies
 
 STEP = 100
-"""About so many tasks are looked at in one call."""
+"""About how many tasks one call examines."""
 MOST_LANES = 10_000
 RECORDS, HELD = "records", "held"
 NAMES, RUNNING = "names", "running"
-"""What is counted anew once all else is where it should be."""
+"""What is counted again at the end, when everything else is in its place."""
 MOST_COUNTED, NAMES_AT_ONCE = 5_000, 5
-"""Of an index with more members the counters are left as they are, where only a walk could tell."""
+"""Above this size of an index, counters that only a walk could verify are left unchanged."""
 CHUNK = re.compile(r"[^#]+#[0-9]+")
 RECORD_KINDS = ("task:<id>", "task:<id>#<number>", "command:<id>")
-"""Of these the script says that they cannot be read: they are quarantined."""
+"""Faults for which the script reports an unreadable task: these tasks are quarantined."""
 KEY, ADVICE = "~key:", "Delete it, or restore it."
 Faults = list[tuple[str, str]]
 _WHOLE = " ".join(f"{short}:{name}" for short, name in FIELDS.items() if name in WHOLE)
 
 
 class Checked(NamedTuple):
-    """One step: how many tasks and chunks it looked at, what is wrong (id, why), where the next begins ('' = end)."""
+    """One step: how many tasks and chunks were examined, the faults (id, why), and where the next begins ('' = end)."""
 
     looked: int
     faults: list[tuple[str, str]]
@@ -42,7 +42,7 @@ class Checked(NamedTuple):
 
 
 class Places:
-    """Places that name tasks, in the order of the check; and the tasks found so far, as several places name one."""
+    """Places that name tasks, in the order of the check, and the tasks found so far; several places may name one."""
 
     def __init__(self, names: list[str]) -> None:
         self.names = names
@@ -50,13 +50,13 @@ class Places:
         self._found: set[int] = set()
 
     def new(self, faults: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
-        """Those that this walk has not found before, where a task has another of its names."""
+        """The tasks that this walk has not found before under another of their names."""
         fresh = [fault for fault in dict.fromkeys(faults) if hash(fault) not in self._found]
         self._found.update(map(hash, fresh))
         return fresh
 
     def next(self, place: str, cursor: str) -> str:
-        """Where the step behind this one begins; empty at the end."""
+        """Where the next step begins; empty at the end."""
         if cursor != "0":
             return f"{place} {cursor}"
         number = self.number[place] + 1
@@ -64,17 +64,17 @@ class Places:
 
 
 class Checking(StoreClient):
-    """Steps of a check. Workers may go on meanwhile: a task is looked at, and put right, in one call."""
+    """Steps of a check. Workers may continue meanwhile: a task is examined and repaired in one call."""
 
     def __init__(self, settings: Settings) -> None:
-        """Bind the settings. What is walked is read once for a walk: with very many lanes that takes its time."""
+        """Bind the settings. The list of places is read once per walk: with very many lanes, that takes time."""
         super().__init__(settings)
         self._walked: dict[tuple[str, bool], Places] = {}
 
     def check(self, pool: str, after: str = "", *, repair: bool = False, counters: bool = True) -> Checked:
-        """The step that begins at `after`. Raises BrokenPool where nothing can be checked without a broken key.
+        """The step that begins at `after`. Raises BrokenPool if nothing can be checked because of a broken key.
 
-        A repair puts the display counters right, too, unless ``counters`` is false.
+        A repair corrects the display counters, too, unless ``counters`` is false.
         """
         try:
             return self._check(pool, after, repair=repair, counters=counters)
@@ -84,7 +84,7 @@ class Checking(StoreClient):
     def _check(self, pool: str, after: str, *, repair: bool, counters: bool) -> Checked:
         places = self._places_of(pool, after, counters=repair and counters)
         place, _, cursor = after.rpartition(" ") if after else (places.names[0], "", "0")
-        if place not in places.number:  # a lane that is gone meanwhile
+        if place not in places.number:  # a lane that was deleted meanwhile
             place, cursor = next((each for each in places.names if each > place), RECORDS), "0"
         if place in (NAMES, RUNNING):
             return self._recount(pool, places, place, cursor)
@@ -95,7 +95,7 @@ class Checking(StoreClient):
         return Checked(len(ids), places.new(faults), places.next(place, cursor))
 
     def _recount(self, pool: str, places: Places, place: str, cursor: str) -> Checked:
-        """Put the display counters right; of the names some at a time."""
+        """Correct the display counters, those of names in portions."""
         if place == RUNNING:
             return Checked(0, _pairs(self._call("recount", pool, MOST_COUNTED)), places.next(place, cursor))
         key, found = self.keys(pool).names, []
@@ -107,7 +107,7 @@ class Checking(StoreClient):
         return Checked(0, _pairs(found), places.next(place, str(following)))
 
     def _places_of(self, pool: str, after: str, *, counters: bool) -> Places:
-        """Those of a walk; what another process began, or is forgotten, is read anew."""
+        """The places of a walk; a walk of another process, or a forgotten one, is read again."""
         found = self._walked.get((pool, counters)) if after else None
         if found is None:
             found = Places(self._places(pool) + ([NAMES, RUNNING] if counters else []))
@@ -146,14 +146,14 @@ class Checking(StoreClient):
         except ResponseError as error:
             if WRONGTYPE not in str(error):
                 raise
-            return [], "0", []  # the walk over all keys names it
+            return [], "0", []  # the scan of all keys names it
         members = (text(row) if kind == "slots" else text(row[0]) for row in found)
         return list(dict.fromkeys(_tasks(members))), str(following), []
 
     def _records(self, pool: str, cursor: str) -> tuple[list[str], str, Faults]:
-        """Records and commands, whether any index names them or not; and keys of another type than they should be.
+        """Records and commands, whether an index names them or not; and keys of a wrong type.
 
-        For this alone the keys are scanned, of the pool's node.
+        Only this scans the keys, on the pool's node.
         """
         prefix = f"{self.keys(pool).prefix}:"
         following, found = self.ask(pool, lambda client: client.scan(int(cursor), match=f"{prefix}*", count=STEP))
@@ -176,12 +176,12 @@ def _pairs(found: list[bytes]) -> list[tuple[str, str]]:
 
 
 def _rank(place: str) -> tuple[int, str]:
-    """Records come last, those of chunks too: what no index names is put into one there."""
+    """Rank: records come last, those of chunks too. A record that no index names is put into one there."""
     return (place == RECORDS, place)
 
 
 def _tasks(members: Iterator[str]) -> Iterator[str]:
-    """Without what is neither task nor chunk: lanes and chores on the agenda, second runs, what belongs to a record."""
+    """Remove what is neither a task nor a chunk: lanes and jobs on the agenda, second runs, sub-keys of records."""
     return (
         member for member in members if not member.startswith("~") and ("#" not in member or CHUNK.fullmatch(member))
     )

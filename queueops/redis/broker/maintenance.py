@@ -1,4 +1,4 @@
-"""What the watchdog calls, and the snapshots that it leaves for the console."""
+"""Maintenance calls of the watchdog, and the snapshots that it writes for the console."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LANES_SHOWN = 50
 
 
 class Replication(NamedTuple):
-    """The replication stream of a server: its id and length, and of which stream it was taken over at which byte."""
+    """A server's replication stream: its id and length, and from which stream and offset it was promoted."""
 
     run_id: str
     is_primary: bool
@@ -25,11 +25,11 @@ class Replication(NamedTuple):
     taken_over_at: int
 
     def lacks(self, before: Replication) -> int:
-        """How many bytes of an earlier primary's stream this one did not get, as far as that was seen."""
+        """How many bytes of an earlier primary's stream this one did not receive, as far as that was observed."""
         return max(0, before.offset - (self.taken_over_at - 1)) if self.succeeds(before) else 0
 
     def succeeds(self, before: Replication) -> bool:
-        """Whether this primary was a replica of the earlier one, and took its place."""
+        """Whether this primary was a replica of the earlier one, and replaced it."""
         return self.stream != before.stream and self.taken_over == before.stream
 
 
@@ -46,17 +46,17 @@ class Watching(StoreClient):
         return TickReport({word.decode(): count for word, count in zip(words, words, strict=True)}, int(reply[0]))
 
     def sample(self, pool: str) -> bytes:
-        """The figures of a pool at this moment, as JSON (see ``lua/sample.lua``)."""
+        """The figures of a pool now, as JSON (see ``lua/sample.lua``)."""
         sampled: bytes = self._call("sample", pool, LANES_SHOWN, "", 0)
         return sampled
 
     def draw(self, pool: str, holder: str, ms: int) -> bytes:
-        """Leave a sample as the snapshot that every page reads; empty when another watchdog did, within ``ms``."""
+        """Store a sample as the snapshot that every page reads; empty if another watchdog did so within ``ms``."""
         sampled: bytes = self._call("sample", pool, LANES_SHOWN, holder, max(1, ms))
         return sampled
 
     def replication(self, pool: str) -> Replication | None:
-        """How far the server of a pool has written its replication stream; None where we may not ask."""
+        """The replication offset of a pool's server; None where INFO is not permitted."""
         try:
             info = self.ask(pool, lambda client: client.info())
         except StoreRefuses:  # INFO is among the commands that -@dangerous forbids
@@ -71,11 +71,11 @@ class Watching(StoreClient):
         )
 
     def leave_loss(self, pool: str, data: bytes) -> None:
-        """Leave in a pool what is known of lost data; samples show it."""
+        """Store in a pool what is known of lost data; samples show it."""
         self.ask(pool, lambda client: client.hset(self.keys(pool).clock, "loss", data))
 
     def leave_broken(self, pool: str, name: str) -> None:
-        """Leave in a pool the name, behind its prefix, of a key of another type than it should be; samples show it."""
+        """Store in a pool the name (after its prefix) of a key of a wrong type; samples show it."""
         keys = self.keys(pool)
         key = f"{keys.prefix}:{name}"
 

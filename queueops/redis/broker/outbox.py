@@ -1,4 +1,4 @@
-"""Commands between pools: one call about them, and bringing them where no worker does."""
+"""Outbox calls: commands between pools, and their delivery where no worker delivers them."""
 
 from __future__ import annotations
 
@@ -15,18 +15,21 @@ from queueops.redis import wire
 from queueops.redis.base import HASTE_S, StoreClient
 
 BATCH = 25
-"""Commands in one call: it takes less than a millisecond."""
+"""Commands in one call, which then takes less than a millisecond."""
 MOST = 500
-"""Commands that a process brings after its push or action, where no worker does; the watchdog brings the rest."""
+"""Commands that a process delivers after its push or action if no worker does; the watchdog delivers the rest."""
 
 logger = logging.getLogger("queueops.outbox")
 
 
 class Posting(StoreClient):
-    """What is said between pools."""
+    """The outbox role of the broker."""
 
     def post(self, pool: str, *, told: Sequence[Told] = (), apply: Sequence[Command] = (), take: int = -1) -> Posted:
-        """Say how commands of this pool went, apply those for its tasks, take others. Not repeated by itself."""
+        """Report the outcome of this pool's commands, apply commands for its tasks, take others.
+
+        Not repeated automatically.
+        """
         arguments = wire.command_arguments(self.rules, told, apply, take)
         prefix = self.keys(pool).prefix
         try:
@@ -36,10 +39,10 @@ class Posting(StoreClient):
         return wire.read_posted(pool, reply)
 
     def bring(self, pool: str) -> None:
-        """Bring what waits in the outbox of a pool that no worker serves, and what comes of it; at most 500 commands.
+        """Deliver the outbox of a pool that no worker serves, and the commands that result; at most 500 commands.
 
-        What was to be done is done already, so no error is raised: what could not be brought is left to the watchdog.
-        Where another server may not answer, it is not waited for long.
+        The action itself is already done, so no error is raised. The watchdog delivers the rest. A server that may not
+        answer is not waited for long.
         """
         if not self.spread:
             self._try_to_bring(pool)

@@ -1,4 +1,4 @@
-"""Creating tasks."""
+"""Task push: creates tasks in the store."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from queueops.redis.pushline import RedisPushes
 
 
 class Producing(Fencing):
-    """What creates tasks."""
+    """The producer's role of the broker."""
 
     def push(self, pushes: Sequence[Push], *, durable: bool = False, under: LeaseRef | None = None) -> list[Pushed]:
         """Create tasks, pool by pool, in batches.
 
         Raises BrokerUnavailable, StoreFull, DurabilityUnsupported, NotDurable or LeaseLost.
 
-        A call that got no answer is repeated: it is known again by its ids, so nothing is created twice.
+        A call without a reply is repeated. The store recognises it by its ids, so nothing is created twice.
         """
         if durable:
             with confirmed(self, {push.pool for push in pushes}):
@@ -35,7 +35,7 @@ class Producing(Fencing):
     def pushes(self, pool: str, *, durable: bool = False, under: LeaseRef | None = None) -> RedisPushes:
         """The same for many batches to one pool, of which the next may be sent before the last is answered.
 
-        What a running task pushes is sent batch by batch: each has to know first that the one before was not refused.
+        A running task's push is sent batch by batch: each batch needs to know that the one before was not refused.
         """
         confirmation = Confirmation(self, pool) if durable else None
 
@@ -74,7 +74,7 @@ class Producing(Fencing):
     def _displaced(
         self, pool: str, batch: Sequence[Push], reply: Sequence[int], under: LeaseRef | None
     ) -> list[Pushed]:
-        """The answers of ``enqueue``, where an id was in use those of ``displace``."""
+        """The replies of ``enqueue``; where an id was in use, those of ``displace``."""
         pushed = pushwire.read_enqueued(batch, reply)
         if taken := reply[2:]:
             those = [batch[index] for index in taken]

@@ -1,4 +1,4 @@
-"""Schedules: kept beside the tasks that they create, so that a tick is one script call."""
+"""Schedule storage: schedules are kept beside the tasks that they create, so that a tick is one script call."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from queueops.redis import facts, pushwire
 from queueops.redis.base import StoreClient
 
 MOST_SCHEDULES = 500
-"""Schedules of one pool: lists show all of them."""
+"""Maximum schedules of one pool: lists show all of them."""
 RIPE = 50
-"""Schedules that are looked after in one call."""
+"""Schedules that one call handles."""
 NEW, ANY = "new", ""
 
 
 class Schedules(NamedTuple):
-    """Schedules at a moment of Redis' clock; `next_ms` is the first tick of any that is still to come.
+    """Schedules at a moment of Redis' clock; `next_ms` is the next tick of any of them.
 
-    `put_off`: of those that are ripe, how many have runs that wait for the end of another.
+    `put_off`: how many of the due ones have runs that wait for the end of another run.
     """
 
     now_ms: int
@@ -34,7 +34,7 @@ class Schedules(NamedTuple):
 
 
 class Firing(NamedTuple):
-    """What is to be done about a schedule whose tick has come: runs as ticks, ticks not made up for, and the next."""
+    """What to do about a due schedule: runs as ticks, ticks that are not made up for, and the next tick."""
 
     runs: Sequence[int]
     missed: int
@@ -42,7 +42,7 @@ class Firing(NamedTuple):
 
 
 class Scheduling(StoreClient):
-    """Compare and set: a caller that computed from an older version, or a tick that has fired, changes nothing."""
+    """Compare and set: a caller with an older version, or a tick that has already fired, changes nothing."""
 
     def schedules(self, pool: str) -> Schedules:
         """All schedules of a pool."""
@@ -53,15 +53,15 @@ class Scheduling(StoreClient):
         return next(iter(self._read(pool, "one", 1, id).rows), None)
 
     def ripe_schedules(self, pool: str) -> Schedules:
-        """Those whose tick has come, or whose put-off run can begin."""
+        """The schedules whose tick is due, or whose deferred run can start."""
         return self._read(pool, "ripe", RIPE)
 
     def put_schedule(
         self, pool: str, definition: ScheduleDefinition, due_ms: int | None, *, seen: str = ANY, who: str = ""
     ) -> str:
-        """Define a schedule anew; OK, REPEAT, STALE, TAKEN or GONE. ``seen`` is the version looked at, or NEW.
+        """Define a schedule; returns OK, REPEAT, STALE, TAKEN or GONE. ``seen`` is the version that was read, or NEW.
 
-        Raises TooMany. A paused one stays paused.
+        Raises TooMany. A paused schedule stays paused.
         """
         self.announce(pool)
         word = self.change_schedule(pool, definition.id, "put", definition.encode(), due_ms, seen=seen, who=who)
@@ -80,24 +80,24 @@ class Scheduling(StoreClient):
         seen: str = ANY,
         who: str = "",
     ) -> str:
-        """put, align, pause, resume, orphan, rest or delete; OK, REPEAT, STALE or GONE."""
+        """Put, align, pause, resume, orphan, rest or delete; returns OK, REPEAT, STALE or GONE."""
         due = "" if due_ms is None else due_ms
         word: bytes = self._call("schedule", pool, verb, id, seen, due, who[:100], data, MOST_SCHEDULES)
         return word.decode()
 
     def fire(self, row: ScheduleState, definition: ScheduleDefinition, firing: Firing) -> list[str]:
-        """Create the tasks of a tick: a word of the whole (OK, REPEAT, STALE, GONE), then one of each run."""
+        """Create the tasks of a tick; returns a word for all (OK, REPEAT, STALE, GONE), then one for each run."""
         runs = [(tick, definition.run_id(tick), definition.start_ms(tick)) for tick in firing.runs]
         next_ms = "" if firing.next_ms is None else firing.next_ms
         seen = (row.version, row.score, next_ms, definition.overlap, firing.missed, "")
         return self._fire(definition, seen, runs)
 
     def fire_by_hand(self, definition: ScheduleDefinition, run: str, at_ms: int, who: str) -> list[str]:
-        """Create one task now, whatever runs, under an id of its own; a repeated call is answered EXISTS."""
+        """Create one task now, whatever is running, under its own id; a repeated call returns EXISTS."""
         return self._fire(definition, ("", "", "", "allow", 0, who[:100]), [(at_ms, run, "")])
 
     def schedule_log(self, pool: str, id: str) -> list[bytes]:
-        """What a schedule did, the oldest first."""
+        """The log of a schedule, oldest line first."""
         try:
             found: list[bytes] = self.ask(
                 pool, lambda client: client.lrange(self.keys(pool).schedule_log(id), -100, -1)
@@ -109,7 +109,7 @@ class Scheduling(StoreClient):
         return found
 
     def states_of(self, pool: str, ids: Sequence[str]) -> list[str]:
-        """The states of tasks; '' where there is none."""
+        """The states of tasks; '' for a task that does not exist."""
 
         def read(client: redis.Redis) -> list[bytes | None]:
             with client.pipeline(transaction=False) as pipe:

@@ -1,4 +1,4 @@
-"""Remembering tasks."""
+"""Task storage: reads task records, logs and parts, and locates tasks by id."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from queueops.redis.wrong_types import replies
 
 T = TypeVar("T")
 MOST_PARTS = 10_000
-"""No composite has more parts."""
+"""Maximum number of parts of a composite."""
 
 
 class Storing(StoreClient):
-    """The storage: it knows no execution logic."""
+    """The storage role of the broker. It contains no execution logic."""
 
     def record(self, pool: str, task_id: str) -> Record | None:
-        """The record of a task, or None. Raises records.Undecodable for one that can't be read."""
+        """The record of a task, or None. Raises records.Undecodable for an unreadable one."""
         keys = self.keys(pool)
         try:
             raw = self.ask(pool, lambda client: client.hgetall(keys.task(task_id)))
@@ -35,7 +35,7 @@ class Storing(StoreClient):
         if not raw:
             return None
         record = decode(task_id, pool, raw)
-        if not record.created:  # never claimed: it has been where it is since it was created
+        if not record.created:  # never claimed: it has been in this state since it was created
             state = keys.state(record.state)
             fill = partial(_score, state, task_id)
             (entered,) = self.ask(pool, lambda client: replies(client, fill))
@@ -43,7 +43,7 @@ class Storing(StoreClient):
         return record
 
     def retry_policy(self, pool: str, task_id: str) -> tuple[str, int]:
-        """How a task, or a chunk, is retried, and how many of its attempts have failed."""
+        """The retry policy of a task or a chunk, and how many of its attempts have failed."""
         parent, _, chunk = task_id.partition("#")
         keys = self.keys(pool)
 
@@ -55,7 +55,7 @@ class Storing(StoreClient):
         return text(policy), whole(attempts)
 
     def log(self, pool: str, task_id: str) -> list[bytes]:
-        """The lines of a task's log, oldest first; none where the key holds something else."""
+        """The lines of a task's log, oldest first; none if the key is of a wrong type."""
         try:
             lines: list[bytes] = self.ask(pool, lambda client: client.lrange(self.keys(pool).log(task_id), 0, -1))
         except ResponseError as error:
@@ -65,9 +65,9 @@ class Storing(StoreClient):
         return lines
 
     def find(self, task_id: str) -> tuple[str, Record] | None:
-        """The pool that holds this id, and its record.
+        """The pool that holds this id, and the task's record.
 
-        Raises BrokerUnavailable when the task may be in a pool that does not answer.
+        Raises BrokerUnavailable if the task may be in a pool that does not answer.
         """
 
         def look(link: Self, names: list[str]) -> dict[str, Record]:
@@ -76,7 +76,7 @@ class Storing(StoreClient):
         return next(iter(self._found(look).items()), None)
 
     def _found(self, look: Callable[[Self, list[str]], dict[str, T]]) -> dict[str, T]:
-        """What is found in pools; of a cluster all servers are asked at the same time, and none is waited for long."""
+        """Search pools. All servers of a cluster are asked in parallel, with short timeouts."""
         if not self.servers.is_cluster:
             return next(filter(None, (look(self, [pool]) for pool in self.pools())), {})
         link = self.hasty()
@@ -87,20 +87,20 @@ class Storing(StoreClient):
         return found
 
     def _readable(self, pool: str, task_id: str) -> Record | None:
-        """The record, or None when there is none that can be read."""
+        """The record, or None if there is no readable one."""
         try:
             return self.record(pool, task_id)
         except Undecodable:
             return None
 
     def last(self, pool: str, task_id: str) -> Record | None:
-        """The generation before the present one, or None: kept for a minute when a caller waited for its end."""
+        """The previous generation, or None; kept for a minute if a caller waited for its end."""
         key = self.keys(pool).last(task_id)
         (raw,) = self.ask(pool, lambda client: replies(client, lambda pipe: pipe.hgetall(key)))
         return decode(task_id, pool, raw) if raw else None
 
     def parts(self, pool: str, task_id: str, *, last: bool = False) -> list[PartRef]:
-        """The parts of a chain or a group in their order, or the last one alone. Raises BrokenPool."""
+        """The parts of a chain or a group in order, or only the last one. Raises BrokenPool."""
         key = f"{self.keys(pool).task(task_id)}#children"
         found: list[tuple[str, str, int]] = []
         try:
@@ -137,17 +137,17 @@ class Storing(StoreClient):
         return zip(ids, self.ask(pool, read), strict=True)
 
     def wait(self, pool: str, task_id: str, uid: int = 0, *, after: bool = False) -> str:
-        """Ask to be told of the end on the channel ``keys.done``; the state now, or '' when there is no such task.
+        """Request a message at the end on the channel ``keys.done``; return the current state, '' if there is none.
 
-        With the generation ``uid``: `superseded` when another one has the id. With ``after`` the one after it is meant:
-        `waiting` as long as that has not got its turn.
+        With the generation ``uid``: `superseded` if another generation has the id. With ``after``, the next generation
+        is meant: `waiting` until its turn comes.
         """
         state: bytes = self._call("wait", pool, task_id, uid, int(after))
         return state.decode()
 
 
 def _reference(member: bytes, pool: str) -> tuple[str, str]:
-    """The id and the pool of a part; one of another pool than its parent's names it."""
+    """The id and the pool of a part; a part in another pool than its parent's names the pool."""
     task_id, _, other = text(member).partition("#")
     return task_id, other or pool
 

