@@ -6,7 +6,7 @@ took 110 microseconds, and 400 with an idle server's cold caches: ten times as l
 
 So the functions of includes become fields of one table, ``F``, each created on the first access. The functions of an
 include share one maker, and makers are grouped. Few closures are then created, and few locals are looked up. Everything
-that is not a function (an include's variables) stays before them. The base (``clock``, ``alone``, ``calls``) comes
+that is not a function (an include's variables) stays before them. The base (`BASE`) comes
 first and is created at once. The rest stands in one function, from which the base's names are cheap to reach. Code
 between two includes of the base runs before the rest is created.
 """
@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from string import ascii_letters
 from typing import NamedTuple
 
-BASE = ("clock", "alone", "calls")
+BASE = ("context", "fast_push", "store_helpers")
 PART = re.compile(r"^--@part (\w+)\n(.*?)^--@end\n", re.MULTILINE | re.DOTALL)
 MOST_LOCALS = 45
 """Locals that one group of makers uses; Lua allows a function sixty upvalues."""

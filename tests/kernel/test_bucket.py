@@ -1,4 +1,4 @@
-"""The token bucket of `include/rates.lua`, alone and on a clock of the test's own."""
+"""The token bucket of `include/rate_limit.lua`, alone and on a clock of the test's own."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 import queueops.redis
 from queueops.redis.connection import connect
 
-RATES = (Path(queueops.redis.__file__).parent / "lua" / "include" / "rates.lua").read_text()
+RATES = (Path(queueops.redis.__file__).parent / "lua" / "include" / "rate_limit.lua").read_text()
 BEFORE = """
 local floor, min, max, number_of, TIME = math.floor, math.min, math.max, tonumber
 local function text(number) return string.format('%.0f', number) end

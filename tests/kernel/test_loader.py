@@ -118,4 +118,4 @@ def test_a_script_has_the_functions_that_it_calls_and_no_others(name: str) -> No
 
 @pytest.mark.parametrize("name", [name for name in FILES if "--@include lanes\n" in (LUA / f"{name}.lua").read_text()])
 def test_whatever_knows_lanes_knows_their_rates(name: str) -> None:
-    assert "--@include rates\n--@include lanes\n" in (LUA / f"{name}.lua").read_text()
+    assert "--@include rate_limit\n--@include lanes\n" in (LUA / f"{name}.lua").read_text()

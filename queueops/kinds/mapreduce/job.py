@@ -1,6 +1,6 @@
 """Map-reduce: a task that splits itself into chunks, which workers process side by side, and reduces their results.
 
-Source of the rules: seed 0. The kernel does the bookkeeping (``redis/lua/include/chunks.lua``); here is what runs.
+Source of the rules: seed 0. The kernel does the bookkeeping (``redis/lua/include/chunk_sets.lua``); here is what runs.
 """
 
 from __future__ import annotations

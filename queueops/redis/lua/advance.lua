@@ -4,23 +4,23 @@
 -- ARGV: 1 id, 2 fence, 3 done, 4 total ('' = unchanged), 5 rules
 -- Reply: OK STALE GONE
 -- Transitions: none.
---@include clock
---@include calls
---@include core
---@include rules
+--@include context
+--@include store_helpers
+--@include transitions
+--@include limits
 --@include numbers
---@include rates
+--@include rate_limit
 --@include lanes
---@include wake
+--@include wakeup
 --@include outbox
---@include dispatch
---@include orphans
+--@include outbox_dispatch
+--@include abandon
 --@include records
 --@include generations
---@include ending
---@include composite
+--@include end_effects
+--@include parent
 --@include progress
---@include distance
+--@include remote_parent
 
 local id, fence, done, total = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local names = { 's', 'f', 'to', 'k', 'pi', 'it', 'uc', 'pc', 'pw', 'pl', 'pp', 'tp', 'ro', 'pu', 'po' }

@@ -4,9 +4,9 @@
 -- ARGV: 1 worker, 2 ms after which its hash may go; then pairs of fields
 -- Reply: Redis' time in ms.
 -- Transitions: none.
---@include clock
---@include calls
---@include core
+--@include context
+--@include store_helpers
+--@include transitions
 
 local key = P .. ':worker:' .. ARGV[1]
 safe_call('ZADD', P .. ':workers', now, ARGV[1])

@@ -7,9 +7,9 @@
 --        row: number, score, length of its data and of its result, its fields (the order of FIELDS), its data (if
 --        short), its error cut.
 -- Transitions: none.
---@include clock
---@include calls
---@include looking
+--@include context
+--@include store_helpers
+--@include tolerant_reads
 
 local task, state, latest, wanted, budget = ARGV[1], ARGV[2], ARGV[3] == '1', tonumber(ARGV[4]), tonumber(ARGV[5])
 local score, number, wanted_kind = ARGV[6], ARGV[7], ARGV[8]

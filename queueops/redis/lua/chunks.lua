@@ -9,40 +9,40 @@
 --        set kept their data, composites that ended (id, kind, name, state, root); then for each refused one its number and
 --        its state ('' = gone).
 -- Transitions: retry, drop, skip, release of chunks; reprocess, gather of the task.
---@include clock
---@include calls
---@include core
---@include rules
+--@include context
+--@include store_helpers
+--@include transitions
+--@include limits
 --@include numbers
---@include rates
+--@include rate_limit
 --@include lanes
---@include wake
+--@include wakeup
 --@include outbox
---@include dispatch
---@include orphans
+--@include outbox_dispatch
+--@include abandon
 --@include records
 --@include generations
---@include ending
---@include composite
+--@include end_effects
+--@include parent
 --@include progress
---@include atonce
---@include results
---@include resume
---@include subtree
---@include runs
+--@include claim_on_settle
+--@include group_results
+--@include retry_tree
+--@include activate_and_cancel
+--@include run_time_stats
 --@include iterator
---@include again
---@include expansion
---@include distance
---@include ahead
---@include guarding
---@include chunks
---@include twins
---@include chunkends
---@include members
+--@include iterator_retry
+--@include expand_template
+--@include remote_parent
+--@include chain_hop
+--@include parent_liveness
+--@include chunk_sets
+--@include speculative_copy
+--@include chunk_outcomes
+--@include json_fields
 --@include redo
 --@include reopen
---@include mending
+--@include chunk_verbs
 
 need_agenda()
 

@@ -8,9 +8,9 @@
 --        the numbers in it (none when there are too many); then, if one had too many, the state of one chunk of each
 --        column. What is in no set is done.
 -- Transitions: none.
---@include clock
---@include calls
---@include looking
+--@include context
+--@include store_helpers
+--@include tolerant_reads
 
 local task, first, width, columns, most = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local SETS = TASK .. task .. '#chunks:'

@@ -9,9 +9,9 @@
 --        attempts, crashes flat); runs (number, begun, ended flat); looked (errors that were looked at); errors
 --        (fingerprint, how many failed, how many errored, number of one, its error cut); paused (1: the task's lane is).
 -- Transitions: none.
---@include clock
---@include calls
---@include looking
+--@include context
+--@include store_helpers
+--@include tolerant_reads
 
 local task, stragglers, samples, looks, kinds, steps = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]),
   tonumber(ARGV[5]), tonumber(ARGV[6])

@@ -8,39 +8,39 @@
 -- Reply: for each that was applied its word (OK GONE OLD OPEN DONE KEPT WAITS UNKNOWN) and a detail; those that were taken (id,
 --        fields); '1' when more are due; composites that ended (id, kind, name, state, root).
 -- Transitions: activate, gather, cancel, retry, discard.
---@include clock
---@include calls
---@include core
---@include rules
+--@include context
+--@include store_helpers
+--@include transitions
+--@include limits
 --@include numbers
---@include rates
+--@include rate_limit
 --@include lanes
---@include wake
+--@include wakeup
 --@include outbox
---@include dispatch
---@include orphans
+--@include outbox_dispatch
+--@include abandon
 --@include records
 --@include generations
---@include ending
---@include composite
+--@include end_effects
+--@include parent
 --@include progress
---@include atonce
---@include results
---@include resume
---@include subtree
---@include runs
+--@include claim_on_settle
+--@include group_results
+--@include retry_tree
+--@include activate_and_cancel
+--@include run_time_stats
 --@include iterator
---@include again
---@include expansion
---@include distance
---@include ahead
---@include guarding
---@include chunks
---@include twins
---@include chunkends
+--@include iterator_retry
+--@include expand_template
+--@include remote_parent
+--@include chain_hop
+--@include parent_liveness
+--@include chunk_sets
+--@include speculative_copy
+--@include chunk_outcomes
 --@include unable
 --@include settle
---@include hearing
+--@include remote_effects
 
 need_agenda()
 

@@ -5,10 +5,10 @@
 -- Reply: time; how many are due, locked, dead; '1' when there are more; rows: id, score, verb, pool of its target, target,
 --        sender, generation, round, tries, time of its creation, last error, bytes of what it carries.
 -- Transitions: none.
---@include clock
---@include calls
---@include looking
---@include core
+--@include context
+--@include store_helpers
+--@include tolerant_reads
+--@include transitions
 
 local PLACES = { due = P .. ':commands', locked = P .. ':commands_locked', dead = P .. ':commands:dead' }
 local FIELDS = { 'v', 'to', 'i', 'me', 'u', 'rn', 'n', 't', 'le' }

@@ -11,11 +11,11 @@
 --        parent_name, parent_state, parent_kind, parent_parts (of the same pool, while it is there); order (its own there),
 --        before and behind (in a chain: id, name, state).
 -- Transitions: none.
---@include clock
---@include calls
---@include looking
---@include core
---@include rates
+--@include context
+--@include store_helpers
+--@include tolerant_reads
+--@include transitions
+--@include rate_limit
 
 local id, late = ARGV[1], tonumber(ARGV[2])
 local reply = { 'now', now }

@@ -6,15 +6,15 @@
 --       field values, the fields of the record; at the end the lease of that running task: see `may_push`
 -- Reply: for each task its word (OK REPEAT EXISTS REJECTED REPLACED AFTER) and its uid; or STALE: the lease is not current.
 -- Transitions: push, postpone.
---@include clock
+--@include context
 --@include fence
---@include calls
---@include core
+--@include store_helpers
+--@include transitions
 --@include numbers
---@include rates
+--@include rate_limit
 --@include lanes
---@include wake
---@include orphans
+--@include wakeup
+--@include abandon
 --@include records
 --@include generations
 

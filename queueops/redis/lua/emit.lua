@@ -7,32 +7,32 @@
 -- Reply: word (OK STALE GONE TAKEN, MORE: to be called again, there was much to erase), the id that is in use,
 --        the uids of the nodes.
 -- Transitions: push, discard.
---@include clock
---@include calls
---@include core
---@include rules
+--@include context
+--@include store_helpers
+--@include transitions
+--@include limits
 --@include numbers
---@include rates
+--@include rate_limit
 --@include lanes
---@include wake
+--@include wakeup
 --@include outbox
---@include dispatch
---@include orphans
+--@include outbox_dispatch
+--@include abandon
 --@include records
 --@include generations
---@include ending
---@include composite
+--@include end_effects
+--@include parent
 --@include progress
---@include atonce
---@include results
---@include resume
---@include subtree
+--@include claim_on_settle
+--@include group_results
+--@include retry_tree
+--@include activate_and_cancel
 --@include iterator
---@include again
---@include expansion
---@include distance
---@include ahead
---@include guarding
+--@include iterator_retry
+--@include expand_template
+--@include remote_parent
+--@include chain_hop
+--@include parent_liveness
 --@include nodes
 
 need_agenda()

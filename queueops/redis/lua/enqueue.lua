@@ -7,7 +7,7 @@
 --       at the end the lease of the running task that pushes (see `may_push`).
 -- Reply: uid of the first task that was created (each next one's is one more), Redis' time in ms, numbers from 0 of those TAKEN; or STALE.
 -- Transitions: push, postpone.
---@include clock
+--@include context
 
 local total = tonumber(ARGV[1])
 if total < 0 then
@@ -16,18 +16,18 @@ if total < 0 then
   total = -total
 end
 
---@include alone
---@include calls
+--@include fast_push
+--@include store_helpers
 --@include numbers
---@include handover
+--@include handoff
 
 local waiting = (try('ZRANGE', P .. ':idle', -1, -1) or {})[1] -- the worker that began to wait last
 local handed = waiting and hand_over(waiting)
 if handed then return { handed, now } end
 
---@include rates
+--@include rate_limit
 --@include lanes
---@include wake
+--@include wakeup
 
 local aside = call('EXISTS', P .. ':state:quarantined') == 1 and P .. ':state:quarantined' -- a lost record's id is in use
 local number = next_number(total) - total

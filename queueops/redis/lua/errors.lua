@@ -4,10 +4,10 @@
 -- ARGV: 1 how many at most
 -- Reply: for each: fingerprint, ms of its last occurrence, its fields (flat), how many failed tasks it has now.
 -- Transitions: none.
---@include clock
---@include calls
---@include looking
---@include core
+--@include context
+--@include store_helpers
+--@include tolerant_reads
+--@include transitions
 
 local reply = {}
 local found = call('ZREVRANGE', P .. ':errors', 0, tonumber(ARGV[1]) - 1, 'WITHSCORES')

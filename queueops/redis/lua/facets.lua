@@ -4,10 +4,10 @@
 -- ARGV: 1 how many values of a facet at most (the latest used), 2 state, 3 name ('' = any), 4.. the kinds there are
 -- Reply: flat pairs: facet, list of value, count, ...
 -- Transitions: none.
---@include clock
---@include calls
---@include looking
---@include core
+--@include context
+--@include store_helpers
+--@include tolerant_reads
+--@include transitions
 
 local most, state, name = tonumber(ARGV[1]) - 1, ARGV[2], ARGV[3]
 

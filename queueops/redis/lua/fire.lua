@@ -7,14 +7,14 @@
 --       then the fields of the tasks' records, the name first.
 -- Reply: word (OK REPEAT STALE GONE), then for each run its word (FIRED SKIPPED QUEUED FULL EXISTS).
 -- Transitions: push, postpone.
---@include clock
---@include calls
---@include core
+--@include context
+--@include store_helpers
+--@include transitions
 --@include numbers
---@include rates
+--@include rate_limit
 --@include lanes
---@include wake
---@include orphans
+--@include wakeup
+--@include abandon
 --@include records
 --@include schedules
 

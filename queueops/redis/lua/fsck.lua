@@ -6,39 +6,39 @@
 --       '~command:') commands
 -- Reply: flat pairs: id (of a lane '~lane:' and its name), what is wrong with it.
 -- Transitions: quarantine; gather of map-reduce tasks; lose of chunks.
---@include clock
---@include calls
---@include core
---@include rules
+--@include context
+--@include store_helpers
+--@include transitions
+--@include limits
 --@include numbers
---@include rates
+--@include rate_limit
 --@include lanes
---@include wake
+--@include wakeup
 --@include outbox
---@include dispatch
---@include orphans
+--@include outbox_dispatch
+--@include abandon
 --@include records
 --@include generations
---@include ending
---@include composite
+--@include end_effects
+--@include parent
 --@include progress
---@include atonce
---@include results
---@include resume
---@include subtree
---@include runs
+--@include claim_on_settle
+--@include group_results
+--@include retry_tree
+--@include activate_and_cancel
+--@include run_time_stats
 --@include iterator
---@include again
---@include expansion
---@include distance
---@include ahead
---@include guarding
---@include chunks
---@include twins
+--@include iterator_retry
+--@include expand_template
+--@include remote_parent
+--@include chain_hop
+--@include parent_liveness
+--@include chunk_sets
+--@include speculative_copy
 --@include purge
---@include faults
+--@include fsck_finding
 --@include fieldcheck
---@include chunkcheck
+--@include chunk_fsck
 
 need_agenda()
 local named_by = ARGV[2]

@@ -5,9 +5,9 @@
 -- Reply: for each lease: id, fence, '1' when the worker was handed it and has not renewed it yet (flat);
 --        from which time to go on ('' = that was all).
 -- Transitions: none.
---@include clock
---@include calls
---@include core
+--@include context
+--@include store_helpers
+--@include transitions
 
 local worker, state, from = ARGV[1], ARGV[2], ARGV[3]
 local index = P .. ':state:' .. state

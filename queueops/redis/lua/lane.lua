@@ -5,13 +5,13 @@
 -- ARGV: 1 lane; 2 '1' if the settings say so; then pairs: field (paused, limit, rate, weight), value
 -- Reply: the fields as they were before (field, value, ...).
 -- Transitions: none.
---@include clock
---@include calls
---@include core
+--@include context
+--@include store_helpers
+--@include transitions
 --@include numbers
---@include rates
+--@include rate_limit
 --@include lanes
---@include wake
+--@include wakeup
 
 local lane = ARGV[1]
 local key = lane_key(lane) .. '#conf'

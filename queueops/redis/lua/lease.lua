@@ -4,7 +4,7 @@
 -- ARGV: 1 id of the task or chunk, 2 fence
 -- Reply: ms that are left (0: the lease is no longer current), Redis' time in ms.
 -- Transitions: none.
---@include clock
+--@include context
 --@include fence
 
 local left = holds_lease(ARGV[1], ARGV[2]) and tonumber(call('ZSCORE', P .. ':agenda', ARGV[1]) or 0) - now or 0

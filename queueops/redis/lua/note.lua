@@ -4,9 +4,9 @@
 -- ARGV: 1 id, 2 fence, 3 done ('' = unchanged), 4 total ('' = unchanged), 5 log line ('' = none), 6 the line's number (0: none)
 -- Reply: OK STALE GONE
 -- Transitions: none.
---@include clock
---@include calls
---@include core
+--@include context
+--@include store_helpers
+--@include transitions
 
 local id, fence = ARGV[1], ARGV[2]
 local row = fields_of(task_key(id), 's', 'f', 'ln')

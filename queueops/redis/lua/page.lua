@@ -7,10 +7,10 @@
 -- Reply: suffix of the index walked, its size, '1' when the walk came to the end, candidates seen, score and id of
 --        the last one seen, and for each row: id, score, time of its state, length of its arguments, its fields.
 -- Transitions: none.
---@include clock
---@include calls
---@include looking
---@include core
+--@include context
+--@include store_helpers
+--@include tolerant_reads
+--@include transitions
 --@include rows
 
 local wanted, budget, cursor_score, cursor_id = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[4], ARGV[5]

@@ -10,33 +10,33 @@
 --        in use, the uids of the nodes, '1' when commands were written and no live worker can bring them, and, where it was
 --        begun, composites that ended (id, kind, name, state, root).
 -- Transitions: push, activate.
---@include clock
+--@include context
 --@include fence
---@include calls
---@include core
---@include rules
+--@include store_helpers
+--@include transitions
+--@include limits
 --@include numbers
---@include rates
+--@include rate_limit
 --@include lanes
---@include wake
+--@include wakeup
 --@include outbox
---@include dispatch
---@include orphans
+--@include outbox_dispatch
+--@include abandon
 --@include records
 --@include generations
---@include ending
---@include composite
+--@include end_effects
+--@include parent
 --@include progress
---@include atonce
---@include results
---@include resume
---@include subtree
+--@include claim_on_settle
+--@include group_results
+--@include retry_tree
+--@include activate_and_cancel
 --@include iterator
---@include again
---@include expansion
---@include distance
---@include ahead
---@include guarding
+--@include iterator_retry
+--@include expand_template
+--@include remote_parent
+--@include chain_hop
+--@include parent_liveness
 --@include nodes
 
 need_agenda()

@@ -4,9 +4,9 @@
 -- ARGV: 1 how many members of an index are walked at most, 2.. names; without any the lanes
 -- Reply: flat pairs: '~name:' and the name, or '~lane:' and the lane; what was counted.
 -- Transitions: none.
---@include clock
---@include calls
---@include core
+--@include context
+--@include store_helpers
+--@include transitions
 
 local most, COUNTS, found = tonumber(ARGV[1]), P .. ':counts', {}
 

@@ -5,15 +5,15 @@
 -- ARGV: 1 verb (requeue, drop), 2 how many of the dead, when no ids follow, 3.. ids
 -- Reply: how many dead are left; for each: id, word (OK REFUSED GONE), where it was (due, locked, dead).
 -- Transitions: none.
---@include clock
---@include calls
---@include core
+--@include context
+--@include store_helpers
+--@include transitions
 --@include numbers
---@include rates
+--@include rate_limit
 --@include lanes
---@include wake
+--@include wakeup
 --@include outbox
---@include dispatch
+--@include outbox_dispatch
 
 for _, key in ipairs({ COMMANDS, COMMANDS_LOCKED, COMMANDS_DEAD }) do call('ZCARD', key) end -- or nothing is written
 local verb, ids, reply = ARGV[1], {}, { 0 }

@@ -5,9 +5,9 @@
 -- Reply: the number to go on with; numbers of chunks whose record is lost, though they did not fail; results of those
 --        that are done.
 -- Transitions: none.
---@include clock
---@include calls
---@include looking
+--@include context
+--@include store_helpers
+--@include tolerant_reads
 
 local task, number, last, room, bytes = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local results, lost = {}, {}

@@ -5,10 +5,10 @@
 -- Reply: for each: '1' where it is gone (or part of something else), time of its state, length of its arguments, its
 --        fields, the start of its arguments and of its error.
 -- Transitions: none.
---@include clock
---@include calls
---@include looking
---@include core
+--@include context
+--@include store_helpers
+--@include tolerant_reads
+--@include transitions
 --@include rows
 
 local rows = {}

@@ -9,14 +9,14 @@
 --        overdue, given_up (commands), clock, seq, loss (JSON, what was lost last), minute, before, broken (the
 --        keys that are of another type than they should be).
 -- Transitions: none.
---@include clock
---@include calls
---@include looking
---@include core
+--@include context
+--@include store_helpers
+--@include tolerant_reads
+--@include transitions
 --@include numbers
---@include rates
+--@include rate_limit
 --@include lanes
---@include wake
+--@include wakeup
 
 if ARGV[2] ~= '' and not call('SET', P .. ':sampler', ARGV[2], 'NX', 'PX', ARGV[3]) then
   if call('PTTL', P .. ':sampler') >= 0 then return '' end

@@ -5,8 +5,8 @@
 --       4 next tick ('' none), 5 who, 6 definition, 7 how many schedules a pool may have
 -- Reply: word (OK REPEAT STALE TAKEN FULL GONE).
 -- Transitions: none.
---@include clock
---@include calls
+--@include context
+--@include store_helpers
 --@include numbers
 --@include schedules
 

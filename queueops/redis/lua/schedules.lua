@@ -6,8 +6,8 @@
 -- Reply: time, time of the first tick to come ('' none), how many schedules have runs put off, rows: id, time of its next
 --        tick, runs put off, state of the task that it created last, fields.
 -- Transitions: none.
---@include clock
---@include calls
+--@include context
+--@include store_helpers
 --@include schedules
 
 local most, rows, put_off = tonumber(ARGV[2]), {}, 0

@@ -6,20 +6,20 @@
 --       number on; add), 4 number of the first chunk, 5 digest of the data (add), 6.. data of each
 -- Reply: how many chunks stand; -1: call again, there is more to delete; or STALE, GONE
 -- Transitions: none of the task; chunks become pending.
---@include clock
---@include calls
---@include core
+--@include context
+--@include store_helpers
+--@include transitions
 --@include numbers
---@include rates
+--@include rate_limit
 --@include lanes
---@include wake
---@include orphans
+--@include wakeup
+--@include abandon
 --@include records
 --@include generations
---@include ending
---@include runs
---@include chunks
---@include twins
+--@include end_effects
+--@include run_time_stats
+--@include chunk_sets
+--@include speculative_copy
 --@include purge
 
 local task, fence, step, first = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])

@@ -8,45 +8,45 @@
 --        often (word, count, ...); `broken key <key>` tells of one that a script could not write to, `mended key <key>` of
 --        one that was set anew.
 -- Transitions: promote, recover, expire, quarantine.
---@include clock
---@include calls
---@include core
---@include rules
+--@include context
+--@include store_helpers
+--@include transitions
+--@include limits
 --@include numbers
---@include rates
+--@include rate_limit
 --@include lanes
---@include wake
+--@include wakeup
 --@include outbox
---@include dispatch
---@include orphans
+--@include outbox_dispatch
+--@include abandon
 --@include records
 --@include generations
---@include ending
---@include composite
+--@include end_effects
+--@include parent
 --@include progress
---@include atonce
---@include results
---@include resume
---@include subtree
---@include runs
+--@include claim_on_settle
+--@include group_results
+--@include retry_tree
+--@include activate_and_cancel
+--@include run_time_stats
 --@include iterator
---@include again
---@include expansion
---@include distance
---@include ahead
---@include guarding
---@include chunks
---@include twins
---@include chunkends
+--@include iterator_retry
+--@include expand_template
+--@include remote_parent
+--@include chain_hop
+--@include parent_liveness
+--@include chunk_sets
+--@include speculative_copy
+--@include chunk_outcomes
 --@include purge
---@include members
+--@include json_fields
 --@include redo
 --@include unable
 --@include settle
---@include outage
---@include due
---@include lost
---@include telling
+--@include clock_guard
+--@include agenda
+--@include lost_records
+--@include broken_keys
 
 local limit, cap, forget_after, longest = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 

@@ -9,13 +9,13 @@
 --        order ('' of an iterator's), '1' where it is gone, time of its state, length of its arguments, its fields, the
 --        start of its arguments and of its error, its own branch (or nothing).
 -- Transitions: none.
---@include clock
---@include calls
---@include looking
---@include core
+--@include context
+--@include store_helpers
+--@include tolerant_reads
+--@include transitions
 --@include rows
---@include positions
---@include branches
+--@include tree_order
+--@include tree_page
 
 local SHOW, PAGE, room = ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 local DEEPEST, UNASKED = 8, 3 -- levels that can be opened, and those that are open without being asked for

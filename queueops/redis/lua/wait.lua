@@ -5,9 +5,9 @@
 -- Reply: the state now; '' when there is no such task, `superseded` when another generation has the id, `waiting` when
 --        the generation before has not ended.
 -- Transitions: none.
---@include clock
---@include calls
---@include core
+--@include context
+--@include store_helpers
+--@include transitions
 
 local wanted, after = tonumber(ARGV[2]), ARGV[3] == '1'
 local row = fields_of(task_key(ARGV[1]), 's', 'u', 'uo')

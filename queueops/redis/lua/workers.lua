@@ -4,10 +4,10 @@
 -- ARGV: 1 how many at most
 -- Reply: Redis' time in ms; for each worker: id, ms of its last beat, its fields (flat).
 -- Transitions: none.
---@include clock
---@include calls
---@include looking
---@include core
+--@include context
+--@include store_helpers
+--@include tolerant_reads
+--@include transitions
 
 local rows = {}
 local found = call('ZREVRANGE', P .. ':workers', 0, tonumber(ARGV[1]) - 1, 'WITHSCORES')
