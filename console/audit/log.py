@@ -16,7 +16,7 @@ from console.models import AuditedTask, AuditEntry, Outcome
 from queueops import conf
 from queueops.errors import BrokerUnavailable, EmbeddedFailed, QueueOpsError, StoreFull
 
-logger = logging.getLogger(__name__)
+logger = logging.getLogger("console.audit")
 
 OUTAGES = (BrokerUnavailable, EmbeddedFailed, StoreFull)
 DETAIL_LENGTH = 1000

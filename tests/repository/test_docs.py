@@ -25,6 +25,7 @@ DOCS = ROOT / "docs"
 PYTHON = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 SAID = re.compile(r"^(?P<code>[^#\n]+?)  # -> (?P<value>.+)$", re.MULTILINE)
 LINK = re.compile(r"\]\(([^)#:]+\.md)(?:#([^)]+))?\)")
+FILE = re.compile(r"`((?:queueops|console|static|templates|tests|docs|\.ci)/[\w./-]+)`")
 COMMAND = re.compile(r"^manage\.py (.+)$", re.MULTILINE)
 
 
@@ -154,6 +155,13 @@ def test_every_link_between_pages_leads_somewhere(page: str):
         found = (ROOT / page).parent / target
         assert found.is_file(), f"{page} leads to {target}"
         assert not part or part in anchors(found), f"{page} leads to {target}#{part}"
+
+
+def test_every_file_that_a_page_names_is_there():
+    pages = [*DOCS.glob("*.md"), *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "tests/README.md"))]
+    named = {(page.name, path) for page in pages for path in FILE.findall(page.read_text())}
+    assert len(named) > 50
+    assert sorted(pair for pair in named if not (ROOT / pair[1]).exists()) == []
 
 
 def anchors(page: Path) -> set[str]:
