@@ -112,7 +112,7 @@ DAMAGES: dict[str, tuple[Damage, set[str]]] = {
     ),
     "a lane that nobody claims from": (
         lambda desk: desk.client.zrem(key(desk, "lanes:ready"), "default"),
-        {"~lane:default: tasks wait in it, and nobody claims from it"},
+        {"~lane:default: tasks wait in it, and no worker claims from it"},
     ),
     "a ghost in a lane": (
         lambda desk: desk.client.zadd(key(desk, "lane:default"), {"ghost": 5}),

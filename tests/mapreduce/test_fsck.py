@@ -90,7 +90,7 @@ DAMAGES: dict[str, tuple[Damage, set[str]]] = {
     ),
     "a lane that nobody claims from": (
         lambda desk: desk.client.zrem(desk.keys.lanes_ready, "#n"),
-        {"~lane:#n: tasks wait in it, and nobody claims from it"},
+        {"~lane:#n: tasks wait in it, and no worker claims from it"},
     ),
 }
 

@@ -131,7 +131,7 @@ def test_a_reduce_does_not_begin_while_chunks_are_open(desk: ChunkDesk) -> None:
 
 def test_a_plain_task_has_no_stages(desk: ChunkDesk) -> None:
     desk.push("t")
-    assert desk.broker.restart_from(POOL, "t", "map").detail == "it is no map-reduce task"
+    assert desk.broker.restart_from(POOL, "t", "map").detail == "it is not a map-reduce task"
     assert desk.broker.restart_from(POOL, "nobody", "map").word == "GONE"
 
 

@@ -123,7 +123,7 @@ local function check_round(lane)
   local free = not conf.limit or safe_call(is_chunk_lane(lane) and 'ZCARD' or 'SCARD', active_key(lane)) < conf.limit
   local ready = not conf.paused and free and safe_call('EXISTS', lane_key(lane)) == 1
   local waits = conf.rate and (tokens_of(conf) == 0 or safe_call('ZSCORE', P .. ':agenda', '~lane:' .. lane))
-  if ready and not here and not waits and wrong('~lane:' .. lane, 'tasks wait in it, and nobody claims from it') then
+  if ready and not here and not waits and wrong('~lane:' .. lane, 'tasks wait in it, and no worker claims from it') then
     touched[lane] = true
   elseif here and not ready and wrong('~lane:' .. lane, 'it is claimed from, and may not be') then
     touched[lane] = true

@@ -37,7 +37,7 @@ local function list_holders()
   for state in pairs(LEASED) do
     -- Chunks hold no slot of their task's lane.
     for _, id in ipairs(safe_call('ZRANGE', P .. ':state:' .. state, 0, 9999)) do
-      local row = fields_of(task_key(id), 's', 'l') -- of a lost record nobody knows the lane
+      local row = fields_of(task_key(id), 's', 'l') -- the lane of a lost record is not known
       local holds = state ~= 'active' and row and row[1] and (row[2] or 'default') == lane
       if holds then call('SADD', lane_key(lane) .. '#active', id) end
     end

@@ -95,7 +95,7 @@ function stages.reduce()
 end
 
 if parent.ot == token then return { 'REPEAT', parent.s, '', 0, 0 } end
-if parent.k ~= 'mapreduce' then return { 'REFUSED', parent.s, 'it is no map-reduce task', 0, 0 } end
+if parent.k ~= 'mapreduce' then return { 'REFUSED', parent.s, 'it is not a map-reduce task', 0, 0 } end
 local refused = refusal_of_part(parent) or stages[stage]()
 if not refused then
   call('HSET', task_key(task), 'ot', token)

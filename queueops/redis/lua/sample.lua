@@ -20,7 +20,7 @@
 
 if ARGV[2] ~= '' and not call('SET', P .. ':sampler', ARGV[2], 'NX', 'PX', ARGV[3]) then
   if call('PTTL', P .. ':sampler') >= 0 then return '' end
-  call('SET', P .. ':sampler', ARGV[2], 'PX', ARGV[3]) -- what has no end is nobody's turn
+  call('SET', P .. ':sampler', ARGV[2], 'PX', ARGV[3]) -- a key without an expiry is no turn
 end
 
 local states, oldest = {}, {}

@@ -70,6 +70,6 @@ if last == first or last == size then
   call('ZADD', stages, size, text(size) .. ':' .. ARGV[5])
   call('HSET', task_key(task), 'mw', size)
 else
-  call('HDEL', task_key(task), 'mw') -- nobody knows what was before: the next attempt starts over
+  call('HDEL', task_key(task), 'mw') -- what was written before is not known: the next attempt starts over
 end
 return size

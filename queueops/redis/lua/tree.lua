@@ -19,7 +19,7 @@
 
 local SHOW, PAGE, room = ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 local DEEPEST, UNASKED = 8, 3 -- levels that can be opened, and those that are open without being asked for
-local LEAST, MOST, SPARE = 4, 20, 2 -- rows of a branch that nobody asked for; so few more are not left out
+local LEAST, MOST, SPARE = 4, 20, 2 -- rows of a branch that was not asked for; so few more are not left out
 local FAR = 8 -- what it is part of is told so far up
 local opened = {}
 for i = 6, #ARGV do opened[ARGV[i]] = true end

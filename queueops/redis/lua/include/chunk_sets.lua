@@ -141,7 +141,7 @@ local function lose_chunk(ref)
   if not task or twin then return end
   for _, state in ipairs(CHUNK_STATES) do
     if state ~= 'failed' and safe_call('ZSCORE', chunk_set(task, state), number) then
-      if state == 'active' then safe_call('DEL', chunk_set(task, 'by')) end -- nobody knows whose it was
+      if state == 'active' then safe_call('DEL', chunk_set(task, 'by')) end -- its worker is not known
       move_chunk(task, number, { s = state }, 'failed', 0)
       gathering[task] = number
     end

@@ -5,7 +5,7 @@ local UNHEARD = max(RULES.lease / 2, 3000) -- ms; a watchdog alone comes once a 
 -- not look like a dead worker. The pool's own beat shows both: every exchange and tick refreshes it.
 local function watch_clock()
   local key = P .. ':clock'
-  local row = try('HMGET', key, 'beat', 'grace', 'seq') or {} -- without a clock nobody knows of an outage
+  local row = try('HMGET', key, 'beat', 'grace', 'seq') or {} -- without a clock no outage is known
   local beat, grace = number_of(row[1]), number_of(row[2]) or 0
   least_number = number_of(row[3]) or 0
   if beat and (now - beat > UNHEARD or now < beat - 500) then

@@ -37,7 +37,7 @@ end
 -- The end of a child, with all that its parent needs.
 function family.tell_parent(child)
   if child.ahead then return end
-  if child.successor and child.state == 'succeeded' then family.lead_on(child) end -- first: somebody may wait for that
+  if child.successor and child.state == 'succeeded' then family.lead_on(child) end -- first: a caller may wait for that
   local more = {}
   local weight, growth = family.weight_of(child.counts), family.growth_of(child.counts)
   local fields = { er = child.er, ef = child.ef, y = child.y, pr = child.done, k = child.kind,

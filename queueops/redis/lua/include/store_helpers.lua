@@ -1,5 +1,5 @@
 -- What scripts read and write with: what bears garbage, what goes in slices, what is collected.
-local listened -- whether anybody follows the live events; asked for once, by the first that has something to tell
+local listened -- whether a reader follows the live events; asked for once, at the first event
 local function is_listened()
   if listened == nil then listened = call('EXISTS', P .. ':tail') == 1 end
   return listened
