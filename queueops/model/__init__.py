@@ -1,1 +1,1 @@
-"""Plain data that all parts share: states, records, ids, durations, encoding. It needs neither Redis nor models."""
+"""Shared data model: states, records, ids, durations, encoding. Plain data, without Redis and without Django models."""

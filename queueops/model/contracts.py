@@ -1,7 +1,7 @@
-"""The contracts between the engine's parts, and the plain data that crosses them.
+"""Contracts between the engine's components, and the plain data that they exchange.
 
-A task is data at every stage, never an executable object. The broker executes nothing, the worker stores
-nothing, the storage knows no execution logic; they meet only through what is declared here.
+A task is data at every stage, never an executable object. The broker executes nothing, the worker stores nothing, the
+storage knows no execution logic. They only interact through these declarations.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 
 class Conflict(StrEnum):
-    """What a push does when its id belongs to a task that has not ended yet (an ended one is always run again).
+    """What a push does if its id belongs to a task that has not ended. An ended task is always run again.
 
-    NEW says that the id was made for this push alone: a task that has it is this very push, come before.
+    NEW: the id was made for this push alone. A task that has it comes from this very push, sent before.
     """
 
     NEW = "new"
@@ -38,7 +38,7 @@ class Conflict(StrEnum):
 
 
 class Push(msgspec.Struct, kw_only=True):
-    """A task to be created. Times are in milliseconds; ``args`` is encoded JSON, empty when there are none.
+    """A task to be created. Times are in milliseconds; ``args`` is encoded JSON, empty without arguments.
 
     ``own`` are fields of the record that only the task's kind knows.
     """
@@ -69,7 +69,7 @@ class Push(msgspec.Struct, kw_only=True):
 
 
 class LeaseRef(msgspec.Struct, frozen=True):
-    """The lease of a running task. What is pushed under it is refused once it is no longer current."""
+    """The lease of a running task. A push under it is refused once it is no longer current."""
 
     pool: str
     id: str
@@ -79,7 +79,7 @@ class LeaseRef(msgspec.Struct, frozen=True):
 class Pushed(msgspec.Struct, frozen=True):
     """The answer to one push: OK (created), REPEAT (this very push came before), EXISTS, REPLACED or AFTER.
 
-    ``created_ms`` is the broker's time of an OK, 0 with the other words.
+    ``created_ms`` is the broker's time of an OK; 0 with the other words.
     """
 
     id: str
@@ -91,7 +91,7 @@ class Pushed(msgspec.Struct, frozen=True):
 class Node(msgspec.Struct):
     """One task of a composite's tree, which is given from the root down.
 
-    ``parent`` is the place of its parent in that list, -1 for the root; ``order`` its place among its siblings.
+    ``parent`` is the index of its parent in that list, -1 for the root; ``order`` is its index among its siblings.
     """
 
     push: Push
@@ -100,7 +100,7 @@ class Node(msgspec.Struct):
 
 
 class Outcome(StrEnum):
-    """How a lease ends. RELEASE and UNKNOWN cost the task nothing; CRASH counts apart from attempts."""
+    """How a lease ends. RELEASE and UNKNOWN are not charged to the task; CRASH is counted apart from attempts."""
 
     SUCCESS = "success"
     ERROR = "error"
@@ -117,8 +117,8 @@ class Settlement(msgspec.Struct):
     """The end of one lease.
 
     ``value`` is the encoded result (SUCCESS), the encoded error (ERROR, TIMEOUT, CRASH) or a reason in words.
-    ``delay_ms`` is the back-off before the next attempt; -1 says that there is to be none. Of a CRASH that does not
-    count against the task it is -n, where n is how often that was so. ``counted`` makes a RESTART cost an attempt.
+    ``delay_ms`` is the back-off before the next attempt; -1 means that there is none. For a CRASH that is not charged
+    to the task it is -n, where n is how often that happened. ``counted`` makes a RESTART count as an attempt.
     """
 
     id: str
@@ -132,12 +132,12 @@ class Settlement(msgspec.Struct):
 
 
 class Exchange(msgspec.Struct):
-    """What one round trip brought: new leases, a word for each settlement, and when to come again.
+    """The reply of one round trip: new leases, a word for each settlement, and when to come again.
 
-    ``lost`` are the extended leases that are no longer ours, ``cancels`` those whose cancellation was asked for,
-    ``hard`` those of them that are to be interrupted, ``ended`` the composites that this round trip ended,
-    ``sleep_ms`` the time until the agenda has something for this pool, ``ready`` whether more could be claimed now;
-    ``commands`` were taken; ``now_ms`` is the broker's own time.
+    ``lost`` are the extended leases that this worker no longer holds. ``cancels`` are those with a requested cancel,
+    ``hard`` those of them to be interrupted. ``ended`` are the composites that this round trip ended. ``sleep_ms`` is
+    the time until the agenda has something for this pool, ``ready`` whether more could be claimed now. ``commands``
+    were taken. ``now_ms`` is the broker's own time.
     """
 
     leases: list[Lease]
@@ -153,7 +153,7 @@ class Exchange(msgspec.Struct):
 
 
 class Extend(msgspec.Struct):
-    """Keep a lease. ``left_ms`` caps it at the task's own time limit; -1 means that there is none."""
+    """Renew a lease. ``left_ms`` limits it to the task's own time limit; -1 means that there is none."""
 
     id: str
     fence: int
@@ -161,16 +161,16 @@ class Extend(msgspec.Struct):
 
 
 class TickReport(msgspec.Struct):
-    """What one tick did: entries of the agenda acted on, by what became of them, and the time to the next one."""
+    """The result of one tick: the handled entries of the agenda, by outcome, and the time to the next entry."""
 
     acted: dict[str, int]
     sleep_ms: int
 
 
 class Row(msgspec.Struct, frozen=True):
-    """The answer to an operator's action on one task: OK, REPEAT, REFUSED, GONE or STALE, and its state now.
+    """The result of an operator's action on one task: OK, REPEAT, REFUSED, GONE or STALE, and its state now.
 
-    A REPEAT without a detail was done by this action before, whose answer was lost; others say how it was so already.
+    A REPEAT without a detail was done by this action before, and the reply was lost. A detail says why nothing changed.
     """
 
     id: str
@@ -180,7 +180,7 @@ class Row(msgspec.Struct, frozen=True):
 
 
 class ChunkRow(msgspec.Struct, frozen=True):
-    """One chunk of a map-reduce task: its number, its state ('' = gone) and the fields that were asked for."""
+    """One chunk of a map-reduce task: its number, its state ('' = gone) and the requested fields."""
 
     number: int
     state: str
@@ -188,9 +188,10 @@ class ChunkRow(msgspec.Struct, frozen=True):
 
 
 class ChunkAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """What mending chunks did: how many changed, how many of a whole state are left, the task's state ('' = gone), the
-    state of each refused one by its number ('' = gone), and how many of a whole state kept their data, because it has
-    no fields or would be too long.
+    """The result of an action on chunks: how many changed, how many remain of a whole state, and the states.
+
+    ``state`` is the task's, ``refused`` those of refused chunks by number ('' = gone). ``unfit`` counts chunks of a
+    whole state that kept their data, because it has no fields or would be too long.
     """
 
     changed: int
@@ -201,27 +202,27 @@ class ChunkAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Pushes(Protocol):
-    """Batches of tasks for one pool, of which more than one may be under way."""
+    """Batches of tasks for one pool, of which several may be pending."""
 
     def send(self, pushes: Sequence[Push]) -> None:
         """Send one batch."""
 
     def receive(self) -> list[Pushed]:
-        """What became of the oldest one under way; raises BrokerUnavailable, StoreFull or NotDurable."""
+        """The results of the oldest pending batch; raises BrokerUnavailable, StoreFull or NotDurable."""
 
     def close(self) -> None:
-        """Hang up; what is under way may still arrive."""
+        """Close the connection; pending batches may still arrive."""
 
 
 class Producer(Protocol):
-    """What creates tasks."""
+    """Component that creates tasks."""
 
     def push(self, pushes: Sequence[Push], *, durable: bool = False, under: LeaseRef | None = None) -> list[Pushed]:
-        """Create tasks, all of one call in the order given; raises BrokerUnavailable, StoreFull or NotDurable.
+        """Create tasks, all of one call in the given order; raises BrokerUnavailable, StoreFull or NotDurable.
 
         DurabilityUnsupported is raised before anything is written.
 
-        ``under`` is the lease of the task that pushes. Raises LeaseLost, and creates nothing, when it has ended.
+        ``under`` is the lease of the pushing task. Raises LeaseLost, and creates nothing, if it has ended.
         """
 
     def pushes(self, pool: str, *, durable: bool = False, under: LeaseRef | None = None) -> Pushes:
@@ -232,7 +233,7 @@ class Producer(Protocol):
 
 
 class Exchanges(Protocol):
-    """A worker's round trips with one pool, of which more than one may be under way. After an error it is closed."""
+    """A worker's round trips with one pool, of which several may be pending. After an error it is closed."""
 
     def send(
         self,
@@ -247,16 +248,16 @@ class Exchanges(Protocol):
         """Send one exchange; raises BrokerUnavailable or StoreFull."""
 
     def receive(self) -> Exchange:
-        """The reply of the oldest one that is under way; raises BrokerUnavailable or StoreFull."""
+        """The reply of the oldest pending exchange; raises BrokerUnavailable or StoreFull."""
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
 
 
 class Broker(Producer, Protocol):
-    """What hands tasks to workers and takes their outcomes. It executes nothing.
+    """Component that hands tasks to workers and takes their outcomes. It executes nothing.
 
-    It is ``spread`` when pools may be on several servers, of which one may not answer while others do.
+    It is ``spread`` if pools may be on several servers, of which one may not answer while others do.
     """
 
     @property
@@ -277,17 +278,17 @@ class Broker(Producer, Protocol):
     ) -> Exchange:
         """Settle, renew, promote what is due and claim up to ``want`` tasks in one round trip.
 
-        Takes the commands that this means for other pools, and ``take`` others; with -1 none at all.
+        Takes the commands that result for other pools, and ``take`` others; with -1 it takes none.
         """
 
     def post(self, pool: str, *, told: Sequence[Told] = (), apply: Sequence[Command] = (), take: int = -1) -> Posted:
-        """Say how commands of this pool went, apply those for its tasks, take others as `exchange` does."""
+        """Report the outcome of this pool's commands, apply commands for its tasks, take others as `exchange` does."""
 
     def declare_lanes(self, pool: str) -> None:
-        """Before the first claim: give the lanes of the settings their limits, unless an operator has set some."""
+        """Before the first claim: apply the settings' limits to lanes, unless an operator has set some."""
 
     def exchanges(self, pool: str, worker: str) -> Exchanges:
-        """The same, for a worker that sends one while another is under way."""
+        """The same, for a worker that sends the next exchange while one is pending."""
 
     def note(
         self,
@@ -300,37 +301,37 @@ class Broker(Producer, Protocol):
         line: bytes = b"",
         number: int = 0,
     ) -> str:
-        """Record progress or a log line under the fence; answers OK, STALE or GONE.
+        """Record progress or a log line under the fence; returns OK, STALE or GONE.
 
-        A line of a lease that comes again with its ``number`` is not written twice.
+        A repeated line of a lease, with the same ``number``, is not written twice.
         """
 
     def advance(self, pool: str, task_id: str, fence: int, done: float, total: float | None = None) -> str:
-        """Record the progress of a part of a composite, which counts it; answers OK, STALE or GONE."""
+        """Record the progress of a part of a composite, which counts it; returns OK, STALE or GONE."""
 
     def recover(
         self, pool: str, worker: str, running: Mapping[str, Settlement], keep: Collection[tuple[str, int]] = ()
     ) -> int:
-        """Take back the leases of a worker: those in ``running`` as judged, the others free of charge.
+        """Take back the leases of a worker: those in ``running`` as judged, the others without a charge.
 
-        ``keep`` are (id, fence) that a living worker does hold: it lost a reply, and with it leases it doesn't know.
+        ``keep`` are (id, fence) that a live worker holds. It lost a reply, and with it leases that it does not know of.
         """
 
     def beat(self, pool: str, worker: str, fields: Mapping[str, str | int | bytes]) -> None:
-        """Say that the worker is alive, and what it is doing."""
+        """Record a heartbeat: the worker is alive, and what it is doing."""
 
     def leave(self, pool: str, worker: str) -> None:
         """Remove the worker from the registry at its orderly end."""
 
 
 class Storage(Protocol):
-    """What remembers tasks. It knows no execution logic."""
+    """Component that stores tasks. It contains no execution logic."""
 
     def record(self, pool: str, task_id: str) -> Record | None:
-        """The record of a task, or None when there is none."""
+        """The record of a task, or None if there is none."""
 
     def retry_policy(self, pool: str, task_id: str) -> tuple[str, int]:
-        """How a task, or a chunk, is retried, and how many of its attempts have failed."""
+        """The retry policy of a task or a chunk, and how many of its attempts have failed."""
 
     def log(self, pool: str, task_id: str) -> list[bytes]:
         """The lines of a task's log, at most the last 100, oldest first: JSON documents."""
@@ -339,17 +340,17 @@ class Storage(Protocol):
         """The pool that holds this id, and its record."""
 
     def last(self, pool: str, task_id: str) -> Record | None:
-        """The generation before the present one, kept for a while when a caller waited for its end."""
+        """The previous generation; kept for a while if a caller waited for its end."""
 
     def wait(self, pool: str, task_id: str, uid: int = 0, *, after: bool = False) -> str:
-        """Ask to be told of the end of a generation (0: any), or of the one after it.
+        """Request a message at the end of a generation (0: any), or of the one after it.
 
-        Answers the state now, an empty string when there is no such task, or `superseded`.
+        Returns the current state, an empty string if there is no such task, or `superseded`.
         """
 
 
 class Handler(Protocol):
-    """What runs a task of one name; kinds register their own."""
+    """Runs the tasks of one name; kinds register their own handlers."""
 
     name: str
     kind: str
@@ -360,23 +361,23 @@ class Handler(Protocol):
 
 
 class TaskExecutor(Protocol):
-    """What runs a lease through middlewares and its handler, and says how it ended. It stores nothing."""
+    """Runs a lease through middlewares and its handler, and returns how it ended. It stores nothing."""
 
     def execute(self, lease: Lease) -> Settlement:
-        """Run the task and return its settlement; never raises for what the task did."""
+        """Run the task and return its settlement; never raises what the task raised."""
 
 
 class Waker(Protocol):
-    """A blocking wait for wake-up tokens, on a connection of its own."""
+    """A blocking wait for wake-up tokens, on a dedicated connection."""
 
     def fileno(self) -> int:
         """The descriptor to select on."""
 
     def read(self) -> Iterable[str | Lease]:
-        """The tokens that came: ``work``, ``commands``, ``cancel <id>``, ``quiet``, ``stop``, or the work itself."""
+        """The tokens that arrived: ``work``, ``commands``, ``cancel <id>``, ``quiet``, ``stop``, or a task's lease."""
 
     def arm(self) -> None:
-        """Wait for the next ones, after a ``read``: nothing that came in between is lost."""
+        """Wait for the next tokens, after a ``read``: tokens that came in between are not lost."""
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""

@@ -1,7 +1,7 @@
-"""When a schedule fires: a cron line of five or six fields, or `@every 10s`, in a time zone. Pure.
+"""Cron expression: when a schedule fires, by five or six fields, or `@every 10s`, in a time zone. Pure.
 
-A time that the clock skips in spring is moved to the moment after the gap, one that comes twice in autumn counts once;
-where minute or hour begin with `*`, every real minute counts. `@every` is real time, in multiples since 1970.
+A time that the clock skips in spring is moved to the moment after the gap. A time that comes twice in autumn counts
+once. If minute or hour begin with `*`, every real minute counts. `@every` is real time, in multiples since 1970.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ FORMS = 'Write five fields ("0 3 * * *"), six with seconds first ("30 0 3 * * *"
 
 
 class Timetable:
-    """The ticks of a line in a zone, in milliseconds of the epoch."""
+    """The ticks of an expression in a time zone, in milliseconds of the epoch."""
 
     __slots__ = ("_cron", "_every_ms", "_is_fixed", "_zone", "line", "zone")
 
     def __init__(self, line: str, zone: str) -> None:
-        """Read a line. Raises BadSchedule and BadZone."""
+        """Parse an expression. Raises BadSchedule and BadZone."""
         self.line = _tidy(line)
         self.zone = zone
         self._zone = _read_zone(zone)
@@ -57,7 +57,7 @@ class Timetable:
             raise BadSchedule(line=self.line, reason="no such date ever comes.")
 
     def after(self, ms: int) -> int | None:
-        """The first tick after a moment; None when there is none."""
+        """The first tick after a moment; None if there is none."""
         return next(self.ticks(ms), None)
 
     def ticks(self, after_ms: int) -> Iterator[int]:
@@ -74,11 +74,11 @@ class Timetable:
                 yield tick
 
     def until(self, first_ms: int, last_ms: int, most: int) -> list[int]:
-        """The ticks from one moment to another, both included, at most the first `most`."""
+        """The ticks from one moment to another, both included; at most the first `most`."""
         return list(islice(takewhile(lambda tick: tick <= last_ms, self.ticks(first_ms - 1)), most))
 
     def latest(self, first_ms: int, last_ms: int, count: int) -> list[int]:
-        """The last `count` ticks from one moment to another, however many there are between them."""
+        """The last `count` ticks from one moment to another, however many lie between them."""
         window = 100_000
         while True:
             begin = max(first_ms, last_ms - window)
@@ -88,12 +88,12 @@ class Timetable:
             window *= 2
 
     def _moments(self, after_ms: int) -> Iterator[int]:
-        """When the clocks of the zone show what the line says, in order; also moments that are a little too early.
+        """When clocks of the time zone show the expression's times, in order; some moments may be a little too early.
 
-        The line is read on a clock that is never changed. The parser can't do that for a zone: where the change is not
-        one of full hours it goes back in time, without end.
+        The expression is evaluated on a clock without changes. The parser cannot do that for a time zone. If a change
+        is not one of full hours, it goes back in time endlessly.
         """
-        again: list[int] = []  # of the hour that comes twice: the second one begins when the first one is over
+        again: list[int] = []  # of the repeated hour: its second pass begins when the first one is over
         for shown in CronSim(self._cron, self._begin(after_ms)):
             first, second = self._real(shown)
             while again and first is not None and again[0] <= first:
@@ -120,7 +120,7 @@ class Timetable:
         return _moment(minute, self._zone, 0) + shown.second * 1000
 
     def _begin(self, after_ms: int) -> datetime:
-        """What clocks show then, or an hour earlier, of which they will show some again."""
+        """What clocks show at that moment, or an hour earlier, which they may show again."""
         begin = datetime.fromtimestamp(max(0, after_ms // 1000), UTC).astimezone(self._zone)
         shown = begin.replace(tzinfo=None, fold=0)
         if begin.fold or self._is_fixed:
@@ -141,7 +141,7 @@ def _moment(shown: datetime, zone: ZoneInfo, fold: int) -> int:
 
 
 def _reason(error: str, line: str) -> str:
-    """What the parser says, with the value that it is about."""
+    """The parser's message, with the value that it is about."""
     fields, name = line.split(), error.removeprefix("Bad ").replace("-", " ")
     if line.startswith("@"):
         return f"there is no {fields[0]}, but {', '.join(NICKNAMES)} and @every"
@@ -155,7 +155,7 @@ def _reason(error: str, line: str) -> str:
 
 @lru_cache(maxsize=1024)
 def read_timetable(line: str, zone: str) -> Timetable:
-    """The timetable of a line in a zone. Raises BadSchedule and BadZone."""
+    """The timetable of an expression in a time zone. Raises BadSchedule and BadZone."""
     return Timetable(line, zone)
 
 

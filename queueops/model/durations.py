@@ -1,4 +1,4 @@
-"""Times as users give them: seconds, a `timedelta`, or an aware datetime; in milliseconds from here on."""
+"""Durations and moments: seconds, a `timedelta`, or an aware datetime, converted to milliseconds."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ AT_ONCE = When()
 
 
 def to_ms(name: str, value: float | timedelta) -> int:
-    """A duration in milliseconds. Raises BadOption for what is negative, over a hundred years, or no duration."""
+    """A duration in milliseconds. Raises BadOption for a negative one, one over a hundred years, or another type."""
     seconds: object = value.total_seconds() if isinstance(value, timedelta) else value
     if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not math.isfinite(seconds):
         raise BadOption(name=name, value=value, expected="seconds (a number) or a timedelta")
@@ -36,16 +36,16 @@ def to_ms(name: str, value: float | timedelta) -> int:
 
 
 def signed_ms(name: str, value: float | timedelta) -> int:
-    """The same of a duration that may be negative."""
+    """The same for a duration that may be negative."""
     seconds: Any = value.total_seconds() if isinstance(value, timedelta) else value
     is_negative = isinstance(seconds, (int, float)) and seconds < 0
     return -to_ms(name, -seconds) if is_negative else to_ms(name, value)
 
 
 def when(name: str, value: Delay) -> When:
-    """The moment that a delay or a datetime means; a datetime that is past means at once.
+    """The moment that a delay or a datetime means; a past datetime means at once.
 
-    In a project without USE_TZ, where `timezone.now()` is naive, a naive one is of the project's time zone.
+    In a project without USE_TZ, where `timezone.now()` is naive, a naive datetime is in the project's time zone.
     """
     if not isinstance(value, datetime):
         return When(delay_ms=to_ms(name, value))

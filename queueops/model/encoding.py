@@ -1,8 +1,8 @@
-"""Arguments and results as JSON, the only form in which they are stored.
+"""JSON encoding of arguments and results, the only form in which they are stored.
 
 Datetimes, dates, times, durations, UUIDs, decimals, enums, data classes, msgspec Structs, bytes and sets are encoded by
-msgspec; paths and IP addresses are texts, models of pydantic are dumped. A model instance of Django and everything else
-is refused, with advice. No arguments at all, and None as a result, are empty bytes.
+msgspec. Paths and IP addresses become texts, pydantic models are dumped. A Django model instance and every other type
+is refused, with advice. Empty bytes stand for a call without arguments, and for None as a result.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _PLAIN: tuple[Callable[[Any], Any], ...] = (str.__str__, int.__int__, float.__fl
 
 
 def encode_arguments(name: str, args: Sequence[Any], kwargs: Mapping[str, Any], names: Sequence[str] = ()) -> bytes:
-    """The arguments of one call of the task `name` as JSON `[[...],{...}]`, or empty bytes when there are none.
+    """The arguments of one call of the task `name` as JSON `[[...],{...}]`, or empty bytes without arguments.
 
     `names` are those of the positional parameters, for the message. Raises NotEncodable and PayloadTooLarge.
     """
@@ -34,7 +34,7 @@ def encode_arguments(name: str, args: Sequence[Any], kwargs: Mapping[str, Any], 
         return b""
     try:
         data = _encode((args, kwargs))
-    except Exception as error:  # of whatever an argument's own code raises while it is encoded
+    except Exception as error:  # any error of an argument's own code while it is encoded
         raise _explain("arguments", name, _labelled(args, kwargs, names), error) from error
     if b"null" in data:
         _refuse_infinite("arguments", name, _labelled(args, kwargs, names))
@@ -44,7 +44,7 @@ def encode_arguments(name: str, args: Sequence[Any], kwargs: Mapping[str, Any], 
 
 
 def encode_result(name: str, value: Any, what: str = "result", label: str = "it") -> bytes:
-    """What the task `name` returned as JSON, or empty bytes for None. Raises NotEncodable and PayloadTooLarge.
+    """The result of the task `name` as JSON, or empty bytes for None. Raises NotEncodable and PayloadTooLarge.
 
     `what` and `label` name the value in their messages.
     """
@@ -52,7 +52,7 @@ def encode_result(name: str, value: Any, what: str = "result", label: str = "it"
         return b""
     try:
         data = _encode(value)
-    except Exception as error:  # of whatever the result's own code raises while it is encoded
+    except Exception as error:  # any error of the result's own code while it is encoded
         raise _explain(what, name, [(label, value)], error) from error
     if b"null" in data:
         _refuse_infinite(what, name, [(label, value)])
@@ -82,16 +82,16 @@ def decode_result(name: str, data: bytes) -> Any:
 
 
 def with_article(word: str) -> str:
-    """A noun as it stands in a sentence."""
+    """A noun with its article, for a sentence."""
     return f"{'an' if word[:1].lower() in 'aeio' else 'a'} {word}"
 
 
 class _Unfit(TypeError):
-    """A value that has no JSON form; the text is the advice."""
+    """A value without a JSON form; the text is the advice."""
 
 
 def plain(value: Any) -> Any:
-    """What msgspec does not know by itself."""
+    """Convert a value that msgspec does not know."""
     if isinstance(value, Promise):
         return str.__str__(str(value))
     for kind, convert in zip((str, int, float), _PLAIN, strict=True):
@@ -152,7 +152,7 @@ def _culprit(label: str, value: Any) -> tuple[str, Any, Exception] | None:
     """The innermost value that cannot be encoded, with its path."""
     try:
         _encode(value)
-    except Exception as error:  # the same again: the value's own code
+    except Exception as error:  # any error of the value's own code, as above
         if not isinstance(error, RecursionError):
             for path, inner in _inside(label, value):
                 if (found := _culprit(path, inner)) is not None:
@@ -169,7 +169,7 @@ def _inside(label: str, value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _refuse_infinite(what: str, name: str, values: Labelled) -> None:
-    """JSON has no NaN and no infinity; msgspec would write null, which is another value."""
+    """Refuse NaN and infinity, which JSON does not have; msgspec would write null, which is another value."""
     waiting = list(values)
     while waiting:
         label, value = waiting.pop()

@@ -1,4 +1,4 @@
-"""Ends of chains, groups and iterators: from the reply of a script to the listeners of this process."""
+"""End events of chains, groups and iterators: from the reply of a script to the listeners of this process."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import msgspec
 
 
 class Ended(msgspec.Struct, frozen=True):
-    """A chain, a group or an iterator that has come to its end."""
+    """A chain, a group or an iterator that has ended."""
 
     id: str
     pool: str
@@ -24,7 +24,7 @@ _listeners: list[Listener] = []
 
 
 def listen(listener: Listener) -> None:
-    """Call this with what has ended, in the thread of the call that ended it."""
+    """Register a listener. It is called with ended composites, in the thread of the call that ended them."""
     if listener not in _listeners:
         _listeners.append(listener)
 
@@ -37,7 +37,7 @@ def tell(ended: Sequence[Ended]) -> None:
 
 
 def read(pool: str, flat: Sequence[Any]) -> list[Ended]:
-    """What a script says: id, kind, name, state and root of each."""
+    """Parse a script's reply: id, kind, name, state and root of each."""
     texts = iter([part.decode("utf-8", "replace") for part in flat])
     return [
         Ended(task_id, pool, kind, name, state, root or task_id)

@@ -1,7 +1,7 @@
-"""Latency histograms: which bucket a duration falls into, and what percentile a set of buckets tells.
+"""Latency histogram: maps a duration to a bucket, and computes percentiles from a set of buckets.
 
-The buckets are logarithmic, two to the octave from an eighth of a millisecond to about a day, so that a percentile
-read from them is off by less than a fifth and a counter is a field name and a number, nothing more.
+The buckets are logarithmic, two per octave, from an eighth of a millisecond to about a day. A percentile read from them
+is off by less than a fifth. A counter is only a field name and a number.
 """
 
 from __future__ import annotations
@@ -10,20 +10,20 @@ from bisect import bisect_left
 from collections.abc import Mapping
 
 BOUNDS: tuple[float, ...] = tuple(2 ** (step / 2) for step in range(-6, 54))
-"""Upper bound of each bucket in milliseconds; one more bucket holds what is over the last bound."""
+"""Upper bound of each bucket in milliseconds; one more bucket holds values over the last bound."""
 
 BUCKETS = len(BOUNDS) + 1
 
 
 def bucket(ms: float) -> int:
-    """The number of the bucket that a duration in milliseconds falls into."""
+    """The number of the bucket for a duration in milliseconds."""
     return bisect_left(BOUNDS, ms)
 
 
 def percentile(counts: Mapping[int, int], q: float) -> float | None:
-    """The ``q`` quantile (0..1) in milliseconds of a histogram ``{bucket: count}``, or None when it is empty.
+    """The ``q`` quantile (0..1) in milliseconds of a histogram ``{bucket: count}``, or None if it is empty.
 
-    Within a bucket, values are taken to be spread evenly; the last bucket answers its lower bound.
+    Values are assumed to be spread evenly within a bucket; the last bucket gives its lower bound.
     """
     total = sum(counts.values())
     if total <= 0:

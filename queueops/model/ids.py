@@ -1,4 +1,4 @@
-"""Ids of tasks: time-ordered and random, or the user's own within a grammar."""
+"""Task ids: time-ordered and random, or the user's own within a grammar."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from uuid import UUID
 from queueops.errors import BadId
 
 _ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
-_CHARACTERS = bytes(ord(_ALPHABET[byte % 32]) for byte in range(256))  # of each random byte five bits count
+_CHARACTERS = bytes(ord(_ALPHABET[byte % 32]) for byte in range(256))  # five bits of each random byte count
 _moment = (0, "")  # the last millisecond, and its ten characters
 ID_LENGTH, NAME_LENGTH = 200, 100
 ID = re.compile(rf"[A-Za-z0-9._:@/=+\-]{{1,{ID_LENGTH}}}")
@@ -18,7 +18,7 @@ NAME = re.compile(rf"[A-Za-z0-9._:@/=+\-]{{1,{NAME_LENGTH}}}")
 
 
 def new_id() -> str:
-    """A ULID: 26 characters, 48 bits of time in milliseconds and 80 random bits, sorting by time."""
+    """Make a ULID: 26 characters, 48 bits of time in milliseconds and 80 random bits, sortable by time."""
     global _moment
     milliseconds = time.time_ns() // 1_000_000
     moment = _moment
@@ -29,25 +29,25 @@ def new_id() -> str:
 
 
 def check_id(value: object, what: str = "id of a task") -> str:
-    """Return ``value`` when it may be a task's id: 1 to 200 of letters, digits and ``._:@/=+-``; raises BadId."""
+    """Return ``value`` if it is a valid task id: 1 to 200 of letters, digits and ``._:@/=+-``; raises BadId."""
     if isinstance(value, str) and ID.fullmatch(value):
         return value
     raise BadId(id=_shown(value), what=what, most=ID_LENGTH)
 
 
 def lane_or_none(value: bytes) -> str | None:
-    """The name of a pool or lane as it was read from Redis, or None when it can be none."""
+    """The name of a pool or lane as read from Redis, or None if it is invalid."""
     text = value.decode("utf-8", "replace")
     return text if NAME.fullmatch(text) else None
 
 
 def check_lane(value: object, what: str = "name of a lane") -> str:
-    """Return ``value`` when it may be a lane's, tag's or pool's name (1 to 100 such characters); raises BadId."""
+    """Return ``value`` if it is a valid name of a lane, tag or pool (1 to 100 such characters); raises BadId."""
     if isinstance(value, str) and NAME.fullmatch(value):
         return value
     raise BadId(id=_shown(value), what=what, most=NAME_LENGTH)
 
 
 def _shown(value: object) -> object:
-    """The value as an error shows it: a number or a UUID looks like a good id, but it is not text."""
+    """The value as an error shows it: a number or a UUID looks like a valid id, but is not text."""
     return value if value is None or isinstance(value, (int, float, UUID)) else str(value)[:ID_LENGTH]

@@ -1,4 +1,4 @@
-"""Lease of a task, as plain data: see ``contracts``."""
+"""Task lease, as plain data; see ``contracts``."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ DEFAULT_LANE = "default"
 
 
 class Lease(msgspec.Struct, kw_only=True):
-    """A task that this worker holds, until its deadline, under a fence that every later write must carry.
+    """A task that this worker holds until its deadline, under a fence that every later write must carry.
 
-    ``handed_ms``: when it was handed over, by the broker's time, with a token; 0: it was claimed. ``round``: how
-    often an iterator was retried from where it was. ``begun_ms``: the broker's time of the claim, which came at
-    ``received`` of the monotonic clock; ``created_ms``: that of the push, 0 at a first claim (then it waited
-    ``wait_ms``). ``backend`` and ``run_after`` are Django's.
+    ``handed_ms``: when it was handed over with a token, by the broker's time; 0 if it was claimed. ``round``: how often
+    an iterator was retried from its position. ``begun_ms``: the broker's time of the claim, which arrived at
+    ``received`` of the monotonic clock. ``created_ms``: the broker's time of the push, 0 at a first claim (it then
+    waited ``wait_ms``). ``backend`` and ``run_after`` belong to Django's backend.
     """
 
     id: str

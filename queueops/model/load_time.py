@@ -1,6 +1,6 @@
-"""When this process began to load the project's code: imported with the app, before the code of others."""
+"""Code load time: when this process began to load the project's code. Imported with the app, before other code."""
 
 import time
 
 LOADED_AT = time.time()
-"""Seconds of the epoch: a file that was saved later may be newer than what runs."""
+"""Seconds of the epoch: a file that was saved later may be newer than the loaded code."""

@@ -1,18 +1,18 @@
-"""Lost data: what shows that a store knows less of a pool than it had acknowledged, as it is stored and told."""
+"""Data loss record: the evidence that a store knows less of a pool than it had acknowledged."""
 
 from __future__ import annotations
 
 import msgspec
 
 SHOWN_MS = 86_400_000
-"""A loss is an alarm for a day."""
+"""Milliseconds for which a loss is an alarm: a day."""
 
 
 class Loss(msgspec.Struct, kw_only=True):
-    """When a watchdog noticed it (ms of the store), and what shows it.
+    """When a watchdog noticed the loss (ms of the store's clock), and the evidence.
 
-    The new primary lacks ``missing`` bytes of what the old one had written, or the pool's counter fell from ``before``
-    to ``after``. ``restarted``: another process of the server answers since.
+    Either the new primary lacks ``missing`` bytes of what the old one had written. Or the pool's counter fell from
+    ``before`` to ``after``. ``restarted``: another process of the server has answered since.
     """
 
     at: int
@@ -22,7 +22,7 @@ class Loss(msgspec.Struct, kw_only=True):
     restarted: bool = False
 
     def __str__(self) -> str:
-        """What shows it, in words."""
+        """The evidence, in words."""
         found = []
         if self.missing:
             found.append(f"the new primary lacks the last {self.missing:,} bytes that the old one had written")
@@ -34,7 +34,7 @@ class Loss(msgspec.Struct, kw_only=True):
 
 
 def decode(data: str) -> Loss | None:
-    """A stored loss; None when there is nothing that can be read."""
+    """Decode a stored loss; None if it is unreadable."""
     try:
         return msgspec.json.decode(data, type=Loss) if data else None
     except (msgspec.DecodeError, UnicodeDecodeError):

@@ -1,4 +1,4 @@
-"""Metadata of a task: a small dict that the producer gives to a push, and that its children inherit."""
+"""Task metadata: a small dict that the producer gives to a push, and that the task's children inherit."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from queueops.errors import BadOption, PayloadTooLarge
 from queueops.model.encoding import encode_result
 
 META_LIMIT = 4096
-"""Bytes of JSON: each child has a copy."""
+"""Maximum bytes of JSON: each child has a copy."""
 _EXPECTED = 'a dict whose keys are texts, such as {"tenant": 7}'
 
 
 def encode_meta(value: Any) -> bytes:
-    """Metadata as it is stored; empty bytes for none. Raises BadOption, NotEncodable and PayloadTooLarge."""
+    """Encode metadata for the store; empty bytes for none. Raises BadOption, NotEncodable and PayloadTooLarge."""
     if not value and (value is None or isinstance(value, Mapping)):
         return b""
     if not isinstance(value, Mapping) or not all(isinstance(key, str) and key for key in value):
@@ -25,7 +25,7 @@ def encode_meta(value: Any) -> bytes:
 
 
 def decode_meta(data: bytes) -> dict[str, Any]:
-    """Stored metadata; empty for what is not metadata, such as the alias that a backend of django.tasks writes."""
+    """Decode stored metadata; empty for other data, such as the alias that a backend of django.tasks writes."""
     if not data.startswith(b"{"):
         return {}
     try:
@@ -36,7 +36,7 @@ def decode_meta(data: bytes) -> dict[str, Any]:
 
 
 def merged(inherited: bytes, own: bytes) -> bytes:
-    """What a child has: the metadata that it inherits, and its own. Raises PayloadTooLarge."""
+    """The metadata of a child: inherited and own. Raises PayloadTooLarge."""
     if not own or not inherited:
         return own or (inherited if inherited.startswith(b"{") else b"")
     return _bounded(msgspec.json.encode(decode_meta(inherited) | decode_meta(own)))

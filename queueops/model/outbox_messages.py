@@ -1,4 +1,4 @@
-"""What is told between pools, as plain data: see ``contracts``."""
+"""Outbox messages: commands between pools, as plain data; see ``contracts``."""
 
 from __future__ import annotations
 
@@ -8,9 +8,12 @@ from queueops.model.endings import Ended
 
 
 class Command(msgspec.Struct, frozen=True):
-    """What a transition in ``pool`` means for a task of the pool ``to``. A process that takes it has it for 5 seconds.
+    """The consequence of a transition in ``pool`` for a task of the pool ``to``.
 
-    ``version`` tells it from a later one of the same id; ``fields`` (name, value, ...) are for the script it is for.
+    A process that takes it has it for 5 seconds.
+
+    ``version`` distinguishes it from a later one of the same id; ``fields`` (name, value, ...) are for its target
+    script.
     """
 
     id: str
@@ -20,14 +23,14 @@ class Command(msgspec.Struct, frozen=True):
     fields: tuple[bytes, ...]
 
     def went(self, word: str, detail: bytes) -> Told:
-        """How it went, as its target answered; a verb that the target does not know yet is to be tried again."""
+        """Its outcome, as its target answered. A verb that the target does not know yet is to be tried again."""
         if word == "UNKNOWN":
             return Told(self.id, self.version, "FAILED", b"the scripts here do not know its verb")
         return Told(self.id, self.version, word, detail)
 
 
 class Told(msgspec.Struct, frozen=True):
-    """How a command went: the word and the detail that its target answered, or FAILED, or LATER with the reason."""
+    """The outcome of a command: the word and the detail from its target, or FAILED, or LATER with the reason."""
 
     id: str
     version: bytes
@@ -36,9 +39,9 @@ class Told(msgspec.Struct, frozen=True):
 
 
 class Posted(msgspec.Struct, frozen=True):
-    """The answer to one call about commands: of each that was applied, what was taken, and whether more are due.
+    """The reply to one call about commands: the outcome of each applied one, those taken, and whether more are due.
 
-    ``ended`` are the composites that this call ended: the caller has signals of them sent.
+    ``ended`` are the composites that this call ended: the caller sends their signals.
     """
 
     answers: list[tuple[str, bytes]]

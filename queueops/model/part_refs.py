@@ -1,4 +1,4 @@
-"""Parts of a composite: plain data that the store tells of them."""
+"""Part references of a composite, as plain data from the store."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import msgspec
 
 
 class PartRef(msgspec.Struct, frozen=True):
-    """One part of a composite as its record names it; ``name`` is empty where the record is gone."""
+    """One part of a composite as its record names it; ``name`` is empty if the record is gone."""
 
     order: int
     pool: str

@@ -1,4 +1,4 @@
-"""The reason of a cancel, as the caller gives it: a text of bounded length that can be stored."""
+"""Cancel reason: a text of bounded length that can be stored."""
 
 from __future__ import annotations
 
@@ -7,5 +7,5 @@ LONGEST_REASON = 500
 
 
 def kept(reason: object) -> str:
-    """The reason as a text, cut at LONGEST_REASON characters, and without what UTF-8 cannot write."""
+    """The reason as a text, cut at LONGEST_REASON characters, without characters that UTF-8 cannot encode."""
     return str(reason)[:LONGEST_REASON].encode("utf-8", "replace").decode()

@@ -1,4 +1,4 @@
-"""The record of a task: short field names in Redis, full names here (docs/kernel.md)."""
+"""Task record: short field names in Redis, full names here."""
 
 from __future__ import annotations
 
@@ -129,10 +129,10 @@ FIELDS: dict[str, str] = {
 class Record(msgspec.Struct, kw_only=True):
     """A task as it is stored. Times are epoch milliseconds, durations milliseconds; payloads are encoded JSON.
 
-    ``uid`` is the generation: it changes when the same id is run anew; ``pushed_uid`` is that of the push, once an
-    operator had it run again. ``attempt`` counts attempts that ended in an
-    error or a timeout, ``crashes`` starts that were lost with their worker. ``handed`` is the fence of a lease that
-    came with a wake-up token, until the worker renews it.
+    ``uid`` is the generation, which changes when the same id is run again. ``pushed_uid`` is the push's generation, if
+    an operator ran it again. ``attempt`` counts attempts that ended in an error or a timeout. ``crashes`` counts starts
+    that were lost with their worker. ``handed`` is the fence of a lease that came with a wake-up token, until the
+    worker renews it.
     """
 
     id: str
@@ -249,7 +249,7 @@ class Record(msgspec.Struct, kw_only=True):
 
     @property
     def push_uid(self) -> int:
-        """The generation that the push made, also when the task was run again since."""
+        """The generation that the push made, even if the task was run again since."""
         return self.uid if self.pushed_uid is None else self.pushed_uid
 
     @property
@@ -296,8 +296,9 @@ class Undecodable(QueueOpsError, ValueError):
 
 
 def decode(task_id: str, pool: str, raw: Mapping[bytes, bytes]) -> Record:
-    """Read a record from its hash; unknown fields are left alone. A number that cannot be read counts as absent, as it
-    does for the scripts; the consistency check names it. Raises Undecodable without a name or a known state.
+    """Read a record from its hash; unknown fields are ignored. Raises Undecodable without a name or a known state.
+
+    An unreadable number counts as absent, as it does for the scripts; the consistency check names it.
     """
     values: dict[str, Any] = {}
     for short, value in raw.items():
@@ -329,7 +330,7 @@ def _whole(value: bytes) -> int | None:
 
 
 def _real(value: bytes) -> float | None:
-    """The number, or None unless it is finite: bad progress must not hide the outcome of a task."""
+    """The number, or None unless it is finite: invalid progress must not hide the outcome of a task."""
     try:
         number = float(value)
     except ValueError:
@@ -338,6 +339,6 @@ def _real(value: bytes) -> float | None:
 
 
 def pairs(flat: Iterable[bytes]) -> dict[bytes, bytes]:
-    """A flat reply (field, value, ...) as a dictionary."""
+    """Turn a flat reply (field, value, ...) into a dictionary."""
     row = iter(flat)
     return dict(zip(row, row, strict=True))

@@ -1,12 +1,12 @@
-"""Redactor: hides secrets in data and in text before they are shown, logged or kept for display.
+"""Redaction: masks secrets in data and in text before they are shown, logged or stored for display.
 
-In data, the value of a key hides whose name contains one of the patterns, in any case: `token` hides `Api-Token`, and
-`api_key` hides `apikey` and `API-Key`. A pattern between underscores is a whole part of a name: `_pass_` hides `pass`,
-`db_pass` and `dbPass`, and not `passed` or `bypass`. In text, the same holds for `key=value`, `"key": value`,
-`("key", "value")` and `--key value`. Credentials in URLs, tokens behind `Bearer` and private keys hide whatever the
+In data, a value is masked if its key contains one of the patterns, in any case. `token` masks `Api-Token`, and
+`api_key` masks `apikey` and `API-Key`. A pattern between underscores is a whole part of a name. `_pass_` masks `pass`,
+`db_pass` and `dbPass`, but not `passed` or `bypass`. In text, the same holds for `key=value`, `"key": value`, `("key",
+"value")` and `--key value`. Credentials in URLs, tokens after `Bearer` and private keys are masked whatever the
 patterns are.
 
-Each text is read in one pass: the time is proportional to its length, whatever it says.
+Each text is read in one pass: the time is proportional to its length, whatever it contains.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ PATTERNS = (
     "credential", "authorization", "cookie", "session_id", "signature", "_pass_",
     "_pw_",
 )  # fmt: skip
-"""What the setting REDACT is by default."""
+"""The default of the setting REDACT."""
 HIDDEN = "[hidden]"
-DEEPEST = 40  # nesting that is still looked at; what lies deeper is masked whole
+DEEPEST = 40  # examined nesting; everything deeper is masked as a whole
 ELLIPSIS = "…"
 NAMES, VALUES = ("name", "key", "field", "header"), ("value", "data")
-"""Keys of an object that stands for one pair: `{"name": "password", "value": "x"}`."""
+"""Keys of an object that represents one pair: `{"name": "password", "value": "x"}`."""
 
 
 class Redactor:
-    """Hides values by the names of their keys, and secrets in texts."""
+    """Masks values by the names of their keys, and secrets in texts."""
 
     def __init__(self, patterns: Iterable[str]) -> None:
         self._words = Words(patterns)
 
     def hides(self, key: object) -> bool:
-        """Whether a value under this key must not be seen."""
+        """Whether a value under this key must be masked."""
         return self._words.found_in(str(key))
 
     def value(self, value: Any, depth: int = 0) -> Any:
-        """The same structure, with secrets masked."""
+        """The same structure, with masked secrets."""
         if isinstance(value, str):
             return mask_text(value, self._words)
         if depth > DEEPEST and isinstance(value, dict | list):
@@ -53,7 +53,7 @@ class Redactor:
         return self._list(value, depth) if isinstance(value, list) else value
 
     def arguments(self, value: Any, parameters: Sequence[str] = ()) -> Any:
-        """Encoded arguments `[[...], {...}]`; `parameters` names the positional ones, where they are known."""
+        """Encoded arguments `[[...], {...}]`; `parameters` names the positional ones, if known."""
         if not (isinstance(value, list) and len(value) == 2 and isinstance(value[0], list)):
             return self.value(value)
         positional = [
@@ -63,11 +63,11 @@ class Redactor:
         return [positional, self.value(value[1])]
 
     def text(self, text: str) -> str:
-        """Free text with its secrets masked."""
+        """Free text with masked secrets."""
         return mask_text(text, self._words)
 
     def words_of_task(self, text: str) -> str:
-        """What a task's own code has said: a log line, a reason. It may quote any value."""
+        """Text from a task's own code: a log line, a reason. It may quote any value."""
         return self.text(text)
 
     def message(self, text: str) -> str:
@@ -79,7 +79,10 @@ class Redactor:
         return self.text(text)
 
     def document(self, data: bytes, parameters: Sequence[str] | None = None) -> str:
-        """JSON bytes as readable, masked text; arguments when `parameters` is given. What cannot be decoded is said."""
+        """JSON bytes as readable, masked text; arguments if `parameters` is given.
+
+        The text says if it is undecodable.
+        """
         hide: Callable[[Any], Any] = self.value if parameters is None else lambda v: self.arguments(v, parameters)
         try:
             return json.dumps(hide(json.loads(data)), ensure_ascii=False, indent=2)
@@ -105,7 +108,7 @@ class Redactor:
         }
 
     def _list(self, value: list[Any], depth: int) -> list[Any]:
-        """A pair `["password", "x"]`, or a command line, hides what stands behind the name."""
+        """In a pair `["password", "x"]`, or a command line, the element after the name is masked."""
         made, is_secret = [], False
         for item in value:
             made.append(MASK if is_secret else self.value(item, depth + 1))
@@ -118,14 +121,14 @@ DEFAULT = Redactor(PATTERNS)
 
 
 class Concealer(Redactor):
-    """For a person who may not see arguments: of errors type and place remain, of other texts nothing."""
+    """For viewers without the permission for arguments: shows types and places of errors, and no other text."""
 
     def words_of_task(self, text: str) -> str:
-        """Nothing but that there is something."""
+        """Only that there is a text."""
         return HIDDEN if text else ""
 
     def message(self, text: str) -> str:
-        """Nothing: the type of the error is shown beside it."""
+        """Empty: the type of the error is shown beside it."""
         return ""
 
     def traceback(self, text: str) -> str:
@@ -133,11 +136,11 @@ class Concealer(Redactor):
         return "\n".join(line for line in text.splitlines() if _FRAME.fullmatch(line) or line in _BETWEEN)
 
     def document(self, data: bytes, parameters: Sequence[str] | None = None) -> str:
-        """Nothing."""
+        """Hidden."""
         return ""
 
     def call(self, data: bytes, parameters: Sequence[str] = (), limit: int = 120) -> str:
-        """Nothing."""
+        """Hidden."""
         return ""
 
 
@@ -152,12 +155,12 @@ _BETWEEN = frozenset(
 
 
 def readable(data: bytes) -> str:
-    """Any bytes as text: what is not UTF-8 is written as its hexadecimal codes."""
+    """Any bytes as text: bytes that are not UTF-8 are written as hexadecimal codes."""
     return data.decode("utf-8", "backslashreplace")
 
 
 def cut(text: str, limit: int) -> str:
-    """At most `limit` characters, an ellipsis where more was."""
+    """At most `limit` characters, with an ellipsis if the text was longer."""
     return text if len(text) <= limit else text[: limit - 1] + ELLIPSIS
 
 

@@ -1,6 +1,6 @@
-"""Masking of secrets in free text, in one pass: URLs' credentials, values of secret keys, tokens, private keys.
+"""Text redaction in one pass: masks URLs' credentials, values of secret keys, tokens and private keys.
 
-No pattern here can take more than a time proportional to the text: each is bounded, or reads what it keeps.
+Each pattern takes time proportional to the text at most: it is bounded, or consumes what it reads.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ MASK, IN_URL = "[redacted]", "***"
 SHORTEST = 3  # characters of a name, a sign and a secret
 LONGEST_USER = 500
 HEADERS = ("authorization", "cookie")
-"""Of these header lines the value is all up to the end of the line."""
+"""Header lines whose value is everything up to the end of the line."""
 
 _GAP = re.compile(r"[_\-. ]")
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]{0,30}\Z", re.IGNORECASE)
@@ -39,7 +39,7 @@ _PEM_BEGIN, _PEM_END = "PRIVATE KEY-----", "-----END"
 
 
 class Words:
-    """The patterns of the setting REDACT, to be found in names."""
+    """The patterns of the setting REDACT, as a matcher for names."""
 
     def __init__(self, patterns: Iterable[str]) -> None:
         named = [(pattern, [part for part in _GAP.split(pattern.lower()) if part]) for pattern in patterns]
@@ -52,14 +52,14 @@ class Words:
         self._marks = tuple({max(words, key=len) for words in (*parts, *whole)})
 
     def maybe_in(self, low: str) -> bool:
-        """Whether it is worth looking in a text in lower case: a quick answer that is wrong in one direction only."""
+        """Whether a lower-case text may contain a pattern: a fast test that may be wrong only when it says yes."""
         for mark in self._marks:  # noqa: SIM110 - any() takes three times as long, and each line of a log pays for it
             if mark in low:
                 return True
         return False
 
     def found_in(self, name: str) -> bool:
-        """Whether a value of this name must not be seen."""
+        """Whether a value of this name must be masked."""
         return self.pattern is not None and self.maybe_in(name.lower()) and self.pattern.search(name) is not None
 
 
@@ -68,14 +68,14 @@ def _is_whole(pattern: str) -> bool:
 
 
 def _whole_word(words: list[str]) -> str:
-    """A part of a name that ends where letters end, or where an upper-case letter begins it as in `dbPass`."""
+    """A part of a name that ends where letters end, or where an upper-case letter begins the next, as in `dbPass`."""
     name = r"[_\-. ]?".join(map(re.escape, words))
     camel = "".join(map(re.escape, map(str.capitalize, words)))
     return rf"(?<![^\W\d_]){name}(?![^\W\d_])|(?-i:(?<=[a-z]){camel}(?![^\W\d_]))"
 
 
 def mask_text(text: str, words: Words) -> str:
-    """The text with its secrets masked."""
+    """The text with masked secrets."""
     if len(text) < SHORTEST:
         return text
     low = text.lower()
@@ -111,10 +111,10 @@ def _urls(text: str) -> Iterator[str]:
 
 
 def _credentials_end(text: str, begin: int, run_end: int, last_at: int, *, is_store: bool) -> int:
-    """Where `user:password` ends, or -1 when there is none.
+    """Where `user:password` ends, or -1 if there is none.
 
-    Of a store's URL all before the last @ may be a password, also / ? #, which are wrong there. A URL may be cut: text
-    after its colon that is not a port may be the beginning of a password.
+    In a store's URL, everything before the last @ may be a password, even the invalid characters / ? #. A URL may be
+    cut: text after its colon that is not a port may be the beginning of a password.
     """
     end = _end_of(_AUTHORITY, text, begin)
     if is_store and last_at >= begin:
@@ -128,7 +128,7 @@ def _credentials_end(text: str, begin: int, run_end: int, last_at: int, *, is_st
 
 
 def _masked_user(user: str, *, is_web: bool) -> str:
-    """The user is kept, but not in the URL of a web server, where it may be a token."""
+    """The user is kept, except in a web server's URL, where it may be a token."""
     name, colon, _ = user.partition(":")
     if is_web:
         return IN_URL
@@ -162,7 +162,7 @@ def _pairs(text: str, words: Words) -> Iterator[str]:
 
 
 def _value_after(text: str, key: int, key_end: int, *, is_word: bool) -> int:
-    """Where the value of a key begins, or -1 when none follows. A word of sentences ("pass 'a' to it") needs a sign."""
+    """Where the value of a key begins, or -1 if none follows. A word of sentences ("pass 'a' to it") needs a sign."""
     found = _SEPARATOR.match(text, key_end)
     if found is None:
         return -1
@@ -177,7 +177,7 @@ def _value_after(text: str, key: int, key_end: int, *, is_word: bool) -> int:
 
 
 def _value_end(text: str, begin: int, is_header: bool) -> int:
-    """Where a value ends; one that is not closed goes on to the end of the text."""
+    """Where a value ends; an unclosed one continues to the end of the text."""
     quote = _QUOTE.match(text, begin)
     if quote is not None:
         return _closing_quote(text, quote)
@@ -187,7 +187,7 @@ def _value_end(text: str, begin: int, is_header: bool) -> int:
 
 
 def _closing_quote(text: str, quote: re.Match[str]) -> int:
-    """Behind the next mark that has as many backslashes as the first one, as in JSON within a string."""
+    """After the next quote with as many backslashes as the first one, as in JSON within a string."""
     slashes, begin = len(quote["slashes"]), quote.end()
     while (at := text.find(quote["mark"], begin)) >= 0:
         between = text[begin:at]
@@ -212,7 +212,7 @@ def _is_header(word: str) -> bool:
 
 
 def _mask_for(text: str, begin: int, key: int) -> str:
-    """In a URL's query a mark that is part of a URL; quotes around a value are kept, so that JSON stays JSON."""
+    """The mask. In a URL's query it is valid in a URL; quotes around a value are kept, so that JSON stays JSON."""
     quote = _QUOTE.match(text, begin)
     if quote is not None:
         return f"{quote['slashes']}{quote['mark']}{MASK}{quote['slashes']}{quote['mark']}"
@@ -231,7 +231,7 @@ def _keys(text: str) -> Iterator[str]:
         end = text.find(_PEM_END, begin)
         yield text[done:begin] + MASK
         done = len(text) if end < 0 else end
-        if end >= 0:  # its last line holds the same words as its first one
+        if end >= 0:  # its last line contains the same words as its first one
             close = text.find(_PEM_BEGIN, end)
             done = len(text) if close < 0 else close + len(_PEM_BEGIN)
             yield text[end:done]

@@ -1,4 +1,4 @@
-"""How long a task waits before its next attempt."""
+"""Retry policy: how long a task waits before its next attempt."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from queueops.model.durations import to_ms
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """The back-off: the first delay, what each next one is multiplied by, their limit, and the share of chance in them.
+    """The back-off: the first delay, the multiplier of each next one, their limit, and the random share.
 
-    `delay` and `max_delay` are seconds or a `timedelta`. With `jitter=0.1` a delay of 60 s becomes 54 to 66 s, so that
-    tasks which failed together do not come back together; 0 is none, 1 the most. How often is the task's `retries`.
+    `delay` and `max_delay` are seconds or a `timedelta`. With `jitter=0.1` a delay of 60 s becomes 54 to 66 s: tasks
+    which failed together do not come back together. Jitter is 0 (none) to 1. The number of attempts is set by the
+    task's `retries`.
     """
 
     delay: float | timedelta = 60
@@ -34,7 +35,7 @@ class Retry:
             raise BadOption(name="jitter", value=self.jitter, expected="a number from 0 to 1")
 
     def delay_ms(self, attempt: int, chance: Callable[[], float] = random.random) -> int:
-        """The delay after the attempt with this number (from 1) has failed; `chance` gives numbers from 0 to 1."""
+        """The delay after attempt number `attempt` (from 1) has failed; `chance` returns numbers from 0 to 1."""
         first, most = to_ms("delay", self.delay), to_ms("max_delay", self.max_delay)
         try:
             plain = min(float(most), first * float(self.backoff) ** (attempt - 1))
@@ -43,18 +44,18 @@ class Retry:
         return max(0, round(min(float(most), plain * (1 + self.jitter * (2 * chance() - 1)))))
 
     def text(self) -> str:
-        """The policy as it is stored in the record; empty for the default one."""
+        """The policy as stored in the record; empty for the default policy."""
         return "" if self == DEFAULT else self.explicit()
 
     def explicit(self) -> str:
-        """The same, for the default one too."""
+        """The same, also for the default policy."""
         first, most = to_ms("delay", self.delay), to_ms("max_delay", self.max_delay)
         return f"{first}:{self.backoff:g}:{most}:{self.jitter:g}"
 
 
 @lru_cache(maxsize=1024)
 def parse(text: str) -> Retry:
-    """The policy that `text()` stored; the default one when the text is empty or cannot be read."""
+    """Parse a policy that `text()` stored; the default policy if the text is empty or unreadable."""
     try:
         first, backoff, most, jitter = text.split(":")
         return Retry(int(first) / 1000, float(backoff), int(most) / 1000, float(jitter))

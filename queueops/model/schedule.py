@@ -1,4 +1,4 @@
-"""`Schedule`: when a task is to run by itself, as its author says it."""
+"""Schedule declaration: when a task is to run by itself, as written in its decorator or class."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CATCH_UP = re.compile(r"skip|once|all(?::([1-9]\d{0,2}))?")
 
 
 class Overlap(StrEnum):
-    """What a tick does while the task of an earlier one has not ended: run beside it, not at all, or after it."""
+    """What a tick does while an earlier tick's task has not ended: run beside it, not at all, or after it."""
 
     ALLOW = "allow"
     SKIP = "skip"
@@ -31,12 +31,12 @@ class Overlap(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """A cron line ("0 3 * * *", "30 0 3 * * *", "@every 10s"), and how it is meant.
+    """A cron line ("0 3 * * *", "30 0 3 * * *", "@every 10s"), and its options.
 
-    `zone`: a name such as "Europe/Berlin", or a ZoneInfo; the project's TIME_ZONE when it is left out. `jitter`: each
-    run is delayed by up to so many seconds, by chance. `catch_up`: what is made up for when no watchdog ran: "skip"
-    (nothing), "once" (one run), "all" (each run, the last 100) or "all:5". `overlap`: "allow", "skip" or "queue".
-    `args`, `kwargs`: those of the call. Raises BadSchedule, BadZone and BadOption.
+    `zone`: a name such as "Europe/Berlin", or a ZoneInfo; by default the project's TIME_ZONE. `jitter`: each run is
+    delayed by a random time of up to this many seconds. `catch_up`: what is made up for after a time without a
+    watchdog. It is "skip" (nothing), "once" (one run), "all" (each run, the last 100) or "all:5". `overlap`: "allow",
+    "skip" or "queue". `args`, `kwargs`: those of the call. Raises BadSchedule, BadZone and BadOption.
     """
 
     line: str
@@ -58,7 +58,7 @@ class Schedule:
 
     @classmethod
     def of(cls, value: Any) -> Schedule | None:
-        """From what `cron=` takes: a line, a Schedule, or None."""
+        """Make a schedule from the value of `cron=`: a line, a Schedule, or None."""
         if value is None or isinstance(value, cls):
             return value
         if not isinstance(value, str):
@@ -67,7 +67,7 @@ class Schedule:
 
     @property
     def zone_name(self) -> str:
-        """The zone, also where none was given."""
+        """The name of the time zone, by default the project's."""
         return str(self.zone) or str(settings.TIME_ZONE or "UTC")
 
     @property
@@ -76,12 +76,12 @@ class Schedule:
         return to_ms("jitter", self.jitter)
 
     def timetable(self) -> Timetable:
-        """Its ticks."""
+        """The schedule's ticks."""
         return read_timetable(self.line, self.zone_name)
 
 
 def _check_call(args: object, kwargs: object) -> None:
-    """A text, say, would be stored as the arguments, and no run could read them."""
+    """Check the call's arguments: a text, for example, would be stored as them, and no run could read it."""
     if not isinstance(args, (list, tuple)):
         raise BadOption(name="args", value=args, expected='a list or a tuple, such as ["daily"]')
     if not isinstance(kwargs, Mapping) or not all(isinstance(name, str) for name in kwargs):

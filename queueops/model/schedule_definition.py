@@ -1,4 +1,4 @@
-"""A schedule as it is stored: its definition is opaque to the scripts, its state is theirs."""
+"""Stored schedule: its definition is opaque to the scripts, its state is written by them."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from queueops.model.cron import Timetable, read_timetable
 from queueops.model.ids import check_id
 
 LONGEST_ID = 165
-"""A run's id is that of its schedule, and its time."""
+"""The id of a run is the schedule's id and its time."""
 LONGEST_ARGUMENTS = 16 * 1024
-"""Bytes: lists of schedules read all of them."""
+"""Maximum bytes: lists of schedules read all of them."""
 
 
 class Undefined(QueueOpsError, ValueError):
@@ -27,9 +27,9 @@ class Undefined(QueueOpsError, ValueError):
 
 
 class ScheduleDefinition(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """When what is pushed. `push` is the task as data: the watchdog that fires needs none of its code.
+    """When a task is pushed, and which. `push` is the task as data: the watchdog that fires it does not need its code.
 
-    `source` is code, console or api; `origin` is the settings module of the project whose code it comes from.
+    `source` is code, console or api; `origin` is the settings module of the project whose code declares it.
     """
 
     id: str
@@ -43,28 +43,28 @@ class ScheduleDefinition(msgspec.Struct, kw_only=True, omit_defaults=True):
     origin: str = ""
 
     def timetable(self) -> Timetable:
-        """Its ticks. Raises BadSchedule and BadZone."""
+        """The schedule's ticks. Raises BadSchedule and BadZone."""
         return read_timetable(self.line, self.zone)
 
     def run_id(self, tick_ms: int) -> str:
-        """The id of the task of a tick: the same for each watchdog that fires it, at any time."""
+        """The id of a tick's task: the same for each watchdog that fires it, at any time."""
         moment = datetime.fromtimestamp(tick_ms // 1000, UTC)
         return f"{self.id}@{moment:%Y-%m-%dT%H:%M:%SZ}"
 
     def start_ms(self, tick_ms: int) -> int:
-        """When the task of a tick may start: a little later, by a chance that is the same for all who ask."""
+        """When a tick's task may start: after a pseudo-random delay that is the same for every caller."""
         if not self.jitter_ms:
             return tick_ms
         chance = int.from_bytes(hashlib.sha256(f"{self.id} {tick_ms}".encode()).digest()[:8], "big")
         return tick_ms + chance % (self.jitter_ms + 1)
 
     def encode(self) -> bytes:
-        """As it is stored."""
+        """The definition as stored."""
         return msgspec.json.encode(self)
 
 
 def decode_definition(id: str, data: bytes) -> ScheduleDefinition:
-    """A stored definition, checked. Raises Undefined."""
+    """Decode and check a stored definition. Raises Undefined."""
     try:
         found = msgspec.json.decode(data, type=ScheduleDefinition)
         check_schedule_id(found.id)
@@ -77,14 +77,14 @@ def decode_definition(id: str, data: bytes) -> ScheduleDefinition:
 
 
 def check_schedule_id(value: str) -> str:
-    """Return what may be a schedule's id. Raises BadId and BadOption."""
+    """Return a valid schedule id. Raises BadId and BadOption."""
     if len(check_id(value, "id of a schedule")) > LONGEST_ID:
         raise BadOption(name="id", value=value, expected=f"at most {LONGEST_ID} characters for a schedule")
     return value
 
 
 class ScheduleState(msgspec.Struct, kw_only=True):
-    """A schedule and how it is. Times are milliseconds of the epoch; `broken` says why there is no definition."""
+    """A schedule with its state. Times are milliseconds of the epoch; `broken` says why there is no definition."""
 
     id: str
     pool: str
@@ -97,7 +97,7 @@ class ScheduleState(msgspec.Struct, kw_only=True):
 
     @property
     def version(self) -> str:
-        """What compare-and-set compares."""
+        """The version for compare-and-set."""
         return self.fields.get("v", "")
 
     @property
@@ -115,10 +115,10 @@ class ScheduleState(msgspec.Struct, kw_only=True):
 
     @property
     def orphaned_ms(self) -> int | None:
-        """When it was found gone from the code."""
+        """When it was found missing from the code."""
         return self.moment("og")
 
     def moment(self, field: str) -> int | None:
-        """A number of the state; None when there is none."""
+        """A number of the state; None if there is none."""
         text = self.fields.get(field, "")
         return int(text) if text.isascii() and text.isdigit() and len(text) < 16 else None

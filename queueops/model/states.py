@@ -1,7 +1,7 @@
-"""Every state of a task, its class, and every transition that may happen: the single source.
+"""State machine: every state of a task, its class, and every allowed transition. The single source.
 
-The Lua scripts, the consistency checker, the console's diagram, the tests and the generated table in ``docs/``
-all follow from this module. The names are those that the field knows.
+The Lua scripts, the consistency checker, the console's diagram, the tests and the generated table in ``docs/`` follow
+from this module.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class StateClass(StrEnum):
 
 
 class Actor(StrEnum):
-    """Who makes a transition."""
+    """The component that makes a transition."""
 
     PRODUCER = "producer"
     WORKER = "worker"
@@ -84,7 +84,7 @@ CHUNK_CLASSES: dict[ChunkState, StateClass] = {
 
 
 def states_of(state_class: StateClass) -> tuple[State, ...]:
-    """The states of one class, in the order in which a task meets them."""
+    """The states of one class, in the order in which a task passes through them."""
     return tuple(state for state in State if CLASSES[state] is state_class)
 
 
@@ -94,11 +94,11 @@ TIMED = states_of(StateClass.TIMED)
 PARKED = states_of(StateClass.PARKED)
 TERMINAL = states_of(StateClass.TERMINAL)
 ON_AGENDA = LEASED + TIMED + TERMINAL
-"""States whose tasks have an entry on the agenda: the end of the lease, of the delay, of the retention."""
+"""States whose tasks have an entry on the agenda: the end of the lease, of the delay or of the retention."""
 
 
 class Transition(NamedTuple):
-    """One allowed change of state. ``source`` None is a task that was not there, ``target`` None one that goes."""
+    """One allowed change of state. ``source`` None: the task is created. ``target`` None: it is deleted."""
 
     source: State | None
     target: State | None
@@ -178,7 +178,7 @@ CHUNK_TRANSITIONS: tuple[tuple[ChunkState, ChunkState, str, tuple[Actor, ...]], 
     *((state, _K.DONE, "skip", (_O,)) for state in (_K.PENDING, _K.ERRORED, _K.FAILED)),
     *((state, _K.FAILED, "lose", (_W, _D)) for state in (_K.PENDING, _K.ERRORED, _K.DONE)),
 )
-"""Every transition of a chunk. One that is lost has no record any more, and counts as failed."""
+"""Every transition of a chunk. A lost chunk has no record any more, and counts as failed."""
 
 CHUNK_ACTIONS: dict[ChunkState, tuple[str, ...]] = {
     ChunkState.PENDING: ("drop", "skip", "edit"),
@@ -187,16 +187,18 @@ CHUNK_ACTIONS: dict[ChunkState, tuple[str, ...]] = {
     ChunkState.DONE: ("retry", "redo", "set"),
     ChunkState.FAILED: ("retry", "drop", "skip", "edit", "redo", "set"),
 }
-"""What an operator may do to a chunk in each state; ``redo`` is an edit and a retry in one,
-``set`` the same of some fields of data that is a JSON object."""
+"""An operator's actions on a chunk in each state.
+
+``redo`` is an edit and a retry in one. ``set`` is the same for some fields of data that is a JSON object.
+"""
 
 CLAIMED_AS: dict[str, State] = {"mapreduce": State.MAPPING, "mapreduce reduce": State.REDUCING}
-"""The leased state of a kind's phase, where it is not ``locked``."""
+"""The leased state of a kind's phase, if it is not ``locked``."""
 
 FLOWS: frozenset[tuple[str, str]] = frozenset(
     (transition.source or "", transition.target or "") for transition in TRANSITIONS
 )
-"""Every allowed (source, target); an empty string stands for a task that is not there."""
+"""Every allowed (source, target); an empty string stands for a task that does not exist."""
 
 ACTIONS: dict[State, tuple[str, ...]] = {
     State.WAITING: ("cancel",),
@@ -213,15 +215,15 @@ ACTIONS: dict[State, tuple[str, ...]] = {
     State.FAILED: ("retry", "edit", "keep", "delete"),
     State.CANCELLED: ("reinstate", "retry", "edit", "keep", "delete"),
 }
-"""What an operator may do to a task in each state; anything else is refused with the reason."""
+"""An operator's actions on a task in each state; every other action is refused with the reason."""
 
 
 CONTAINERS = ("chain", "group")
-"""Kinds that no worker claims: their parts have lanes, priorities and attempts, they have none."""
+"""Kinds that no worker claims: their parts have lanes, priorities and attempts, they do not."""
 
 
 def actions_of(kind: str, state: State) -> tuple[str, ...]:
-    """What an operator may do to a task of this kind in this state."""
+    """An operator's actions on a task of this kind in this state."""
     verbs = ACTIONS[state]
     return verbs if kind not in CONTAINERS else tuple(verb for verb in verbs if verb not in _OF_WHAT_IS_CLAIMED)
 
@@ -230,17 +232,17 @@ _OF_WHAT_IS_CLAIMED = ("edit", "priority", "move")
 
 
 def states_allowing(verb: str) -> tuple[State, ...]:
-    """The states in which an operator's ``verb`` is allowed."""
+    """The states that permit an operator's ``verb``."""
     return tuple(state for state, verbs in ACTIONS.items() if verb in verbs)
 
 
 def chunks_allowing(verb: str) -> tuple[ChunkState, ...]:
-    """The states of a chunk in which an operator's ``verb`` is allowed."""
+    """The states of a chunk that permit an operator's ``verb``."""
     return tuple(state for state, verbs in CHUNK_ACTIONS.items() if verb in verbs)
 
 
 def as_markdown() -> str:
-    """The tables of ``docs/states.md``: `python -m queueops.model.states > docs/states.md` writes them anew."""
+    """The tables of ``docs/states.md``: `python -m queueops.model.states > docs/states.md` regenerates them."""
     lines = [
         "# States",
         "",

@@ -1,4 +1,4 @@
-"""The error of a failed task, as its record tells it."""
+"""Task error: the error of a failed task, as its record describes it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from queueops.model.states import State
 
 
 class StoredError(msgspec.Struct, frozen=True):
-    """What is kept of an exception. The class is known by its name only: nothing is rebuilt from what is stored."""
+    """What is stored of an exception. Its class is known by name only: no exception is rebuilt from the store."""
 
     type: str = "Error"
     message: str = ""
@@ -19,17 +19,17 @@ class StoredError(msgspec.Struct, frozen=True):
 
 
 def error_of(record: Record) -> StoredError:
-    """The last error of a task; without one, the reason why it is in its state."""
+    """The last error of a task; without one, the reason for its state."""
     if not record.error:
         return StoredError(type="WorkerLost" if record.crashes else "Failed", message=record.reason)
     try:
         return msgspec.json.decode(record.error, type=StoredError)
-    except msgspec.MsgspecError:  # something else has written to the record
+    except msgspec.MsgspecError:  # the record was written by other software
         return StoredError(message=record.error[:200].decode("utf-8", "replace"))
 
 
 def raised_by(record: Record) -> QueueOpsError:
-    """The error that a waiter of an unsuccessful task gets."""
+    """The exception for a caller that waits for an unsuccessful task."""
     if record.state == State.CANCELLED:
         return TaskCancelled(id=record.id, reason=record.reason)
     error = error_of(record)

@@ -1,4 +1,4 @@
-"""Types that are stored as their text: paths and IP addresses."""
+"""Text types: values that are stored as their text, such as paths and IP addresses."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TEXT_TYPES = (PurePath, IPv4Address, IPv6Address, IPv4Network, IPv6Network)
 
 
 def _either(name: str, *versions: type) -> abc.ABCMeta:
-    """A class of which both versions are: msgspec holds no union of two types that it does not know."""
+    """A common base class of both IP versions: msgspec has no union of two types that it does not know."""
     made = abc.ABCMeta(name, (), {})
     for version in versions:
         made.register(version)
@@ -48,7 +48,7 @@ def is_text_type(kind: Any) -> bool:
 
 
 def either_version(annotation: Any) -> Any:
-    """The annotation, with one class in place of a union of the two versions of IP addresses."""
+    """The annotation, with one class in place of a union of both versions of IP addresses."""
     members = typing.get_args(annotation)
     wanted = _EITHER.get(frozenset(member for member in members if member is not type(None)))
     if wanted is None:
@@ -57,7 +57,7 @@ def either_version(annotation: Any) -> Any:
 
 
 def read_text(kind: type, value: Any) -> Any:
-    """A value of `kind` from its text. Raises ValueError for what is not one."""
+    """Convert text to a value of `kind`. Raises ValueError for invalid text."""
     if not isinstance(value, str):  # IPv4Address(5) is 0.0.0.5
         raise ValueError(f"Expected `{kind.__name__}` as a text, got `{type(value).__name__}`")
     return _READERS.get(kind, kind)(value)

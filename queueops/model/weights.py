@@ -1,4 +1,4 @@
-"""Weights: how much a task counts in the progress of the chain or group that it is part of."""
+"""Progress weights: how much a task counts in the progress of its chain or group."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from queueops.model.contracts import Node, Push
 from queueops.model.states import CONTAINERS
 
 COUNT_PARTS = ("mapreduce", "iterator")
-"""Kinds whose total is found out while they run; they count as 1 until then."""
+"""Kinds whose total is determined while they run; they count as 1 until then."""
 
 
 def shown(amount: float) -> str:
-    """An amount as records have it."""
+    """An amount as records store it."""
     return repr(int(amount)) if amount == int(amount) else repr(float(amount))
 
 
 def counts_in_parent(parent_id: str, kind: str) -> bool:
-    """Whether the progress that a running task tells counts in what it is part of."""
+    """Whether a running task's progress counts in its parent."""
     return bool(parent_id) and kind not in (*COUNT_PARTS, *CONTAINERS, "chunk")
 
 
@@ -31,5 +31,5 @@ def weights_below(nodes: Sequence[Node]) -> list[float]:
 
 
 def _weight(leaf: Push) -> float:
-    """Its own total; 1 where it has none."""
+    """The task's own total; 1 if it has none."""
     return 1 if leaf.kind in COUNT_PARTS else float(dict(leaf.own).get("to", 1))

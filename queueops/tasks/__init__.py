@@ -1,1 +1,1 @@
-"""What a project writes tasks with, and what a task meets while it runs."""
+"""Task definition: decorators, classes, options and the context of a running task."""

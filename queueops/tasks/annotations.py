@@ -1,4 +1,4 @@
-"""Annotations: how an argument or a result is converted back, and which types are right at first sight."""
+"""Annotations: how an argument or a result is converted back, and which types need no check."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ _UNIONS = (typing.Union, types.UnionType)
 
 
 def hints(func: Callable[..., Any]) -> dict[str, Any]:
-    """The annotations of a function, those in strings resolved; what cannot be resolved is Any."""
+    """The annotations of a function, with strings resolved; an unresolvable one is Any."""
     inner: Any = inspect.unwrap(func)
-    while isinstance(inner, partial):  # as the iterate of an iterator is, whose first argument no push gives
+    while isinstance(inner, partial):  # like the iterate of an iterator, whose first argument no push gives
         inner = inspect.unwrap(inner.func)
     try:
         return typing.get_type_hints(inner, include_extras=True)
@@ -38,7 +38,7 @@ def hints(func: Callable[..., Any]) -> dict[str, Any]:
 
 
 def decoder_type(parameter: inspect.Parameter) -> Any:
-    """The type to convert an argument to; Any where the annotation is none that msgspec can hold."""
+    """The type to convert an argument to; Any if msgspec does not support the annotation."""
     wanted = Any if parameter.annotation is parameter.empty else either_version(parameter.annotation)
     if wanted is not Any and parameter.default is None:
         wanted = wanted | None if not isinstance(wanted, str) else Any
@@ -46,12 +46,12 @@ def decoder_type(parameter: inspect.Parameter) -> Any:
 
 
 def is_unreadable(parameter: inspect.Parameter) -> bool:
-    """Whether it has an annotation, and one by which nothing can be converted back: its parts look alike in JSON."""
+    """Whether an annotation exists that cannot be converted back: its parts look alike in JSON."""
     return parameter.annotation not in (parameter.empty, Any, object) and decoder_type(parameter) is Any
 
 
 def is_changed(value: Any) -> bool:
-    """Whether a value comes back from JSON as another one, where nothing says what it was."""
+    """Whether JSON changes a value that no annotation describes."""
     if isinstance(value, dict):
         return any(map(is_changed, value.values()))
     if isinstance(value, (list, tuple, set, frozenset)):
@@ -62,7 +62,7 @@ def is_changed(value: Any) -> bool:
 
 
 def accepted(wanted: Any) -> Accepted:
-    """The exact types of which every value is right; None means all, and an empty set that only trying tells."""
+    """The exact types whose values are all valid. None means all types, an empty set that only a trial shows it."""
     if wanted is Any:
         return None
     members = typing.get_args(wanted) if typing.get_origin(wanted) in _UNIONS else (wanted,)
@@ -74,7 +74,7 @@ def is_supported(wanted: Any) -> bool:
     try:
         found = msgspec.inspect.type_info(wanted)
         decoder(wanted)
-    except Exception:  # msgspec says in many ways that it cannot hold a type, and looks into the application's classes
+    except Exception:  # msgspec has many errors for an unsupported type, and inspects the application's classes
         return False
     return not any(_is_foreign(kind) for kind in _walk(found, set()))
 
@@ -85,9 +85,9 @@ def decoder(wanted: Any) -> msgspec.json.Decoder[Any]:
 
 
 def positional_decoder(wanted: Sequence[Any], more: Any = None) -> Positional:
-    """What decodes a call `[[...],{...}]`: the positional arguments converted, the named ones still raw.
+    """Decodes a call `[[...],{...}]`: the positional arguments converted, the named ones still raw.
 
-    `more` is the type of the elements of `*args`; None when the function has no such parameter.
+    `more` is the type of the elements of `*args`; None if the function does not have this parameter.
     """
     if more is not None:
         return _open_decoder(wanted, more)
@@ -117,7 +117,7 @@ def _open_decoder(wanted: Sequence[Any], more: Any) -> Positional:
 
 
 def _numbered(number: int, one: msgspec.json.Decoder[Any], value: msgspec.Raw) -> Any:
-    """One element of the call, with its place in the message when it is wrong."""
+    """One element of the call, with its position in an error's message."""
     try:
         return one.decode(value)
     except msgspec.ValidationError as error:
@@ -149,7 +149,7 @@ def _is_foreign(kind: Any) -> bool:
 
 
 def _walk(kind: Any, seen: set[int]) -> typing.Iterator[Any]:
-    """A type of `msgspec.inspect` and all types inside it."""
+    """Yield a type of `msgspec.inspect` and all types inside it."""
     if id(kind) in seen:
         return
     seen.add(id(kind))
@@ -163,5 +163,5 @@ def _walk(kind: Any, seen: set[int]) -> typing.Iterator[Any]:
 
 
 def _made(kind: type[Any], value: Any) -> Any:
-    """An instance of a class that msgspec does not know: a path, an address, a model of pydantic."""
+    """Make an instance of a class that msgspec does not know: a path, an address, a pydantic model."""
     return read_text(kind, value) if is_text_type(kind) else kind.model_validate(value)

@@ -1,4 +1,4 @@
-"""Many calls, read a batch at a time."""
+"""Bulk push: reads many calls, and pushes them batch by batch."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ Item = TypeVar("Item")
 
 
 def batches(items: Iterable[Item], size: int = BATCH) -> Iterator[list[Item]]:
-    """Lists of at most `size` items; no more than one of them is in memory."""
+    """Lists of at most `size` items; only one of them is in memory."""
     rest = iter(items)
     while batch := list(islice(rest, size)):
         yield batch
 
 
 class PipelinedPush:
-    """Pushes batch after batch: the next batch is made while the store works on the last one."""
+    """Pushes batch after batch: the next batch is made while the store executes the last one."""
 
     def __init__(self, pool: str, durable: bool, under: LeaseRef | None = None) -> None:
         self._line = brokers.get_broker().pushes(pool, durable=durable, under=under)
@@ -39,13 +39,13 @@ class PipelinedPush:
         self._line.close()
 
     def send(self, pushes: list[Push]) -> Iterable[tuple[Push, Pushed]]:
-        """Send a batch; answers what became of the one before. Raises its error."""
+        """Send a batch; return the results of the previous one. Raises its error."""
         self._line.send(pushes)
         self._flying.append(pushes)
         return self.land() if len(self._flying) > 1 else ()
 
     def land(self) -> Iterable[tuple[Push, Pushed]]:
-        """What became of the oldest batch that flies, if one does. Raises its error."""
+        """The results of the oldest pending batch, if there is one. Raises its error."""
         if not self._flying:
             return ()
         pushes = self._flying.popleft()
@@ -57,8 +57,8 @@ class PipelinedPush:
             raise
 
     def explain(self, error: Exception, landed: int) -> None:
-        """Add to an error how far it came, when so many calls have landed; waits for those that fly."""
-        with suppress(QueueOpsError):  # the first error is the one to tell; a batch that failed has not landed
+        """Add to an error how many calls were pushed: ``landed`` and those pending, which this waits for."""
+        with suppress(QueueOpsError):  # the first error is the one to raise; a failed batch was not pushed
             while self._flying:
                 landed += len(list(self.land()))
         error.add_note(f"{landed} calls before the batch with the error have been pushed.")

@@ -1,4 +1,7 @@
-"""Push by name: leaves a call to workers that have the code, from a process that may not have it."""
+"""Push by name: leaves a call to workers that have the code, from a process that may not have it.
+
+Where this process has the code of the task, the arguments and options of that task apply.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +22,8 @@ _TEMPLATES = ("chain", "group")
 def push(name: str, /, *args: Any, **kwargs: Any) -> TaskHandle[Any]:
     """Leave the call of the task `name` to a worker.
 
-    Where this process has the code of the task, arguments and options are those of the task. Where it does not, any
-    arguments are taken, as plain JSON, and the options are the defaults: see `task_named`. Raises what every push
-    raises.
+    If this process has the code of the task, its arguments and options apply. Otherwise any arguments are accepted, as
+    plain JSON, and the options are the defaults: see `task_named`. Raises what every push raises.
     """
     return task_named(name).push(*args, **kwargs)
 
@@ -32,15 +34,17 @@ async def apush(name: str, /, *args: Any, **kwargs: Any) -> TaskHandle[Any]:
 
 
 def task_named(name: str, /, **options: Unpack[PushOptions]) -> Task[..., Any, Any]:
-    """The task of this name, with these options of `using`: a task or a class that this process knows, or else a plain
-    task whose code only workers have. Raises BadId, UnknownOption and BadOption.
+    """The task of this name, with these options of `using`.
+
+    It is a task or a class that this process knows, otherwise a plain task whose code only workers have. Raises BadId,
+    UnknownOption and BadOption.
     """
     found = _known(check_id(name, "name of a task")) or RemoteTask(name)
     return found.using(**options) if options else found
 
 
 class RemoteTask(Task[..., Any, Any]):
-    """A plain task whose code this process does not have: it can be pushed, postponed and be a part, not called."""
+    """A plain task without its code in this process: it can be pushed, postponed and made a part, but not called."""
 
     def __init__(self, name: str) -> None:
         super().__init__(FunctionHandler(_anything, name, (Exception,)), Options())
@@ -48,7 +52,7 @@ class RemoteTask(Task[..., Any, Any]):
         self.__doc__ = None
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> NoReturn:
-        """There is nothing to call."""
+        """Refuse the call: the function is not here."""
         raise CodeElsewhere(name=self.name)
 
 

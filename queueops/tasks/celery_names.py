@@ -1,4 +1,4 @@
-"""Names of Celery, Dramatiq, RQ and Huey, and what to write in their place here."""
+"""Names of Celery, Dramatiq, RQ and Huey: error messages that say what to write in their place."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TASK_METHODS: Mapping[str, str] = {
     "request": "current()",
     "update_state": "current().progress(done, total)",
 }
-"""What a task can do. `it` stands for the task."""
+"""Methods of a task. `it` stands for the task."""
 
 PART_METHODS: Mapping[str, str] = {
     "delay": "{it}.push()",
@@ -107,7 +107,7 @@ _OPTIONS_OF_A_PUSH: Mapping[str, tuple[str, str]] = {
     "task_id": ('Write using(id="x") where it is pushed, or unique="mail:{user_id}".', 'Write id="x".'),
     "job_id": ('Write using(id="x") where it is pushed, or unique="mail:{user_id}".', 'Write id="x".'),
 }
-"""For these, what to write in `@task` and in `using`."""
+"""Options: what to write in `@task` and in `using`."""
 
 
 def unknown_option(name: str, known: Iterable[str], what: str = "A task") -> UnknownOption:
@@ -121,19 +121,19 @@ def unknown_option(name: str, known: Iterable[str], what: str = "A task") -> Unk
 
 
 def missing_attribute(thing: object, name: str, it: str, methods: Mapping[str, str]) -> AttributeError:
-    """The error for an attribute that `thing` does not have, with what to write when another queue has it."""
+    """The error for a missing attribute of `thing`, with the replacement if another queue has this attribute."""
     instead = f". Write {methods[name].format(it=it)}" if name in methods else ""
     owner = f"type object {thing.__name__!r}" if isinstance(thing, type) else f"{type(thing).__name__!r} object"
     return AttributeError(f"{owner} has no attribute {name!r}{instead}", name=name, obj=thing)
 
 
 class ForeignMethod:
-    """Class attribute that does not exist; reading it says what to write instead."""
+    """Class attribute that does not exist; reading it raises an error that names the replacement."""
 
     def __set_name__(self, owner: type, name: str) -> None:
-        """Learn the name."""
+        """Store the attribute's name."""
         self._name = name
 
     def __get__(self, instance: Any, owner: type) -> NoReturn:
-        """Raise AttributeError with what to write."""
+        """Raise AttributeError with the replacement."""
         raise missing_attribute(owner, self._name, owner.__name__, TASK_METHODS)

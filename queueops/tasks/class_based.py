@@ -1,4 +1,4 @@
-"""Classes that are tasks: what each of them can do without an instance, and the options that they say as attributes."""
+"""Class-based tasks: their class methods, and their options as attributes."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ PUSHED = ("pool", "lane", "priority", "tags", "keep", "on_conflict", "retries", 
 
 
 class TaskClass:
-    """A class whose calls are left to workers. What says otherwise in a subclass is registered when that is defined.
+    """A class whose calls are left to workers. A subclass with its own methods is registered when it is defined.
 
-    ``cron``: when it runs by itself, a line or a `Schedule`; not inherited. ``task_id`` of the same arguments, if there
-    is one, gives the id: what a second push of it does says ``on_conflict``. ``delay``: seconds that `postpone()` waits
-    when it is given none; a `push` does not wait.
+    ``cron``: when it runs by itself, a line or a `Schedule`; not inherited. ``task_id`` of the same arguments, if
+    defined, gives the id. ``on_conflict`` says what a second push of it does. ``delay``: seconds that `postpone()`
+    waits by default; a `push` does not wait.
     """
 
     name: ClassVar[str] = ""
@@ -49,7 +49,7 @@ class TaskClass:
         delay, apply_async, send, enqueue = ForeignMethod(), ForeignMethod(), ForeignMethod(), ForeignMethod()
 
         def __init__(self, *args, **kwargs):
-            """Take no arguments: those of a call go to `push`."""
+            """Take no arguments; the arguments of a call are given to `push`."""
             if args or kwargs:
                 name = type(self).__name__
                 reason = f"it runs nothing. Write {name}.push(...), or {name}.s(...) for a part of a chain."
@@ -101,17 +101,17 @@ class TaskClass:
 
     @classmethod
     def si(cls, /, *args: Any, **kwargs: Any) -> Part:
-        """The same, without the result of the task before it."""
+        """The same, without the previous task's result."""
         return cls.s(*args, **kwargs).si()
 
     @classmethod
     @abstractmethod
     def _register(cls, name: str, schedule: Schedule | None) -> None:
-        """Make the class known under its name; sets its task."""
+        """Register the class under its name, and set its task."""
 
 
 class ClassTask(Task[Any, Any, Any]):
-    """The task of a class: what is pushed is of the class's kind, and says in its record what only such a one has."""
+    """The task of a class: its pushes have the class's kind, and the record fields of that kind."""
 
     own: tuple[tuple[str, str | int], ...] = ()
 
@@ -127,14 +127,14 @@ class ClassTask(Task[Any, Any, Any]):
 
 
 def refuse_total(options: dict[str, Any]) -> None:
-    """Of a class the total is the number of its chunks, tasks or parts."""
+    """Refuse `total`: for a class it is the number of its chunks, tasks or parts."""
     if "total" in options:
         expected = "left out: its total is the number of its chunks, tasks or parts"
         raise BadOption(name="total", value=options["total"], expected=expected)
 
 
 class RunClass(TaskClass, abstract=True):
-    """A class whose methods workers run: each of its calls is one task, with the options that a task has."""
+    """A class whose methods workers run: each of its calls is one task, with a task's options."""
 
     pool: ClassVar[str] = "default"
     lane: ClassVar[str | None] = None
@@ -172,17 +172,17 @@ class RunClass(TaskClass, abstract=True):
 
     @classmethod
     def si(cls, /, *args: Any, **kwargs: Any) -> Signature:
-        """The same, without the result of the task before it."""
+        """The same, without the previous task's result."""
         return cls.task.si(*args, **kwargs)
 
     @classmethod
     def using(cls, **options: Any) -> Task[Any, Any, Any]:
-        """The same with other options for this caller."""
+        """The same class with other options for this caller."""
         return cls.task.using(**options)
 
 
 def options_of(cls: type[RunClass]) -> Options:
-    """The options that a class says otherwise than all others. Raises BadOption."""
+    """The options that a class sets itself. Raises BadOption."""
     given = {option: getattr(cls, option) for option in PUSHED}
     changed = {option: value for option, value in given.items() if value is not getattr(RunClass, option)}
     return Options().but(**changed).with_postpone_delay(delay_of(cls))
@@ -199,16 +199,16 @@ def require(cls: type[TaskClass], method: str, answers: str, example: str) -> No
 
 
 def delay_of(cls: type[TaskClass]) -> Any:
-    """The delay that a class says for `postpone()`."""
+    """The delay that a class sets for `postpone()`."""
     return getattr(cls, "delay", None)
 
 
 def unique_of(cls: type[TaskClass]) -> UniqueId | None:
-    """What gives a call its id, when the class says so."""
+    """The function that gives a call its id, if the class defines one."""
     own_id = getattr(cls(), "task_id", None)
     return UniqueId(own_id) if own_id else None
 
 
 def place_of(cls: type[TaskClass]) -> str:
-    """Where a class is defined, for the error about two classes of one name."""
+    """The place where a class is defined, for the error about two classes of one name."""
     return f"{cls.__qualname__} in {cls.__module__}"

@@ -1,6 +1,6 @@
-"""What a task knows of its own execution: `current()`.
+"""Task context: what a running task knows about its own execution, through `current()`.
 
-A context belongs to one start of one task. The worker makes it, runs the task in it, and is its channel.
+A context belongs to one start of one task. The worker makes it, runs the task in it, and receives its messages.
 """
 
 from __future__ import annotations
@@ -23,33 +23,33 @@ if TYPE_CHECKING:
 
 _MOST = 1e18
 _adding = threading.Lock()
-"""A task may go on in several threads of its own."""
+"""Guards `progress_add`: a task may continue in several threads."""
 
 
 class Channel(Protocol):
-    """What a running task can tell its worker. Called from the thread or the loop of the task; must not block."""
+    """What a running task can send to its worker. Called from the task's thread or event loop; must not block."""
 
     def progress(self, lease: Lease, done: float, total: float | None) -> None:
-        """Show this progress soon; of several in a short time only the last one counts."""
+        """Report this progress soon; of several reports in a short time only the last one is sent."""
 
     def log(self, lease: Lease, text: str) -> None:
         """Add a line to the task's log."""
 
     def extend(self, lease: Lease, seconds: float) -> None:
-        """Move the task's time limit by that much; a negative number moves it nearer."""
+        """Move the task's time limit by this much; a negative number makes it earlier."""
 
     def set_deadline(self, lease: Lease, seconds: float) -> None:
-        """End the task's time that many seconds from now."""
+        """Set the task's time limit to this many seconds from now."""
 
 
 class Context:
-    """One start of a task, as the task sees it."""
+    """One start of a task, as its code sees it."""
 
     __slots__ = ("_channel", "_done", "_reason", "epoch", "handler", "lease", "limit_s", "lost")
 
     def __init__(self, lease: Lease, handler: Handler, channel: Channel, epoch: int = 0) -> None:
         self.lease = lease
-        self.epoch = epoch  # of the worker process, when it claimed the task
+        self.epoch = epoch  # of the worker process when it claimed the task
         self.handler = handler
         self._channel = channel
         self._reason: str | None = None
@@ -69,7 +69,7 @@ class Context:
 
     @property
     def task(self) -> Any:
-        """The task object that is running; for kinds that have none, the handler."""
+        """The running task object; for kinds without one, the handler."""
         return getattr(self.handler, "task", self.handler)
 
     @property
@@ -79,33 +79,33 @@ class Context:
 
     @property
     def root(self) -> str:
-        """The id of the task that this one descends from; its own when it descends from none."""
+        """The id of this task's root ancestor; its own if it has none."""
         return self.lease.root or self.lease.id
 
     @property
     def meta(self) -> dict[str, Any]:
-        """The metadata of the task: what its push said, and what it inherited. A copy: changing it changes nothing."""
+        """The metadata of the task: from its push, and inherited. A copy: changes have no effect."""
         return decode_meta(self.lease.meta)
 
     @property
     def cancelled(self) -> bool:
-        """Whether a cancel was requested; a long task checks this now and then, and calls `cancel()`."""
+        """Whether a cancel was requested; a long task checks this regularly, and calls `cancel()`."""
         return self._reason is not None
 
     @property
     def cancel_requested(self) -> bool:
-        """Whether an operator or the code asked to cancel; a lost lease is not that, because the task runs again."""
+        """Whether an operator or code requested a cancel. False for a lost lease, because the task runs again."""
         return self._reason is not None and not self.lost
 
     @property
     def cancel_reason(self) -> str:
-        """Why cancelling was asked for; empty when it was not."""
+        """The reason of the requested cancel; empty without one."""
         return self._reason or ""
 
     def progress(self, done: float, total: float | None = None) -> None:
-        """Show how far the task is; of many calls in a short time only the last one is stored.
+        """Report how far the task has come; of many calls in a short time only the last one is stored.
 
-        Both are numbers of at least 0; a `total` that is not known is None. Raises BadOption.
+        Both are numbers of at least 0; an unknown `total` is None. Raises BadOption.
         """
         _check_amount("done", done)
         if total is not None:
@@ -115,7 +115,7 @@ class Context:
             self._done = done
 
     def progress_add(self, amount: float) -> None:
-        """Go on by that much from what was told last; a negative amount goes back. Raises BadOption, also below 0."""
+        """Add this much to the last reported progress; may be negative. Raises BadOption, also for a sum below 0."""
         with _adding:
             done = self._done + _checked_step(amount, self._done)
             self._channel.progress(self.lease, done, None)
@@ -126,28 +126,30 @@ class Context:
         self._channel.log(self.lease, str(text))
 
     def extend(self, seconds: float | timedelta) -> None:
-        """Move the time limit by that many seconds; a negative number moves it nearer. Without a timeout it changes
-        nothing. Raises BadOption.
+        """Move the time limit by this many seconds; a negative number makes it earlier.
+
+        No effect without a timeout. Raises BadOption.
         """
         self._channel.extend(self.lease, signed_ms("seconds", seconds) / 1000)
 
     def set_deadline(self, seconds: float | timedelta) -> None:
-        """End this start's time that many seconds from now, whatever its timeout was. Raises BadOption."""
+        """Set this start's time limit to this many seconds from now, whatever its timeout was. Raises BadOption."""
         self._channel.set_deadline(self.lease, to_ms("seconds", seconds) / 1000)
 
     def restart(self, delay: float | timedelta = 0, count_attempt: bool = False) -> NoReturn:
-        """End this start and begin again after `delay` seconds; this counts as an attempt only with `count_attempt`."""
+        """End this start and start again after `delay` seconds; this counts as an attempt only with `count_attempt`."""
         raise Restart(seconds=to_ms("delay", delay) / 1000, counted=count_attempt)
 
     def cancel(self, reason: str = "") -> NoReturn:
-        """End this task here as cancelled; of the reason 500 characters are kept."""
+        """End this task here as cancelled; the first 500 characters of the reason are kept."""
         raise Cancelled(reason=kept(reason or self.cancel_reason))
 
     def push(self, task: Any, /, *args: Any, **kwargs: Any) -> TaskHandle[Any]:
-        """Push another task that has this one's root as its root: a task or a class with its arguments, or a part, such
-        as `task.s(1)`, a chain or a group. Raises what every push raises, and BadOption for what is none of these.
+        """Push another task with the same root: a task or a class with its arguments, or a part.
 
-        The push is made under this task's lease: it raises LeaseLost when this start has lost it.
+        A part is `task.s(1)`, a chain or a group. Raises what every push raises, and BadOption for other objects.
+
+        The push is made under this task's lease: it raises LeaseLost if this start has lost it.
         """
         handle: TaskHandle[Any] = self._descendant(task, args, kwargs).push()
         return handle
@@ -168,7 +170,7 @@ class Context:
         return handle
 
     def push_many(self, task: Any, calls: Iterable[Sequence[Any]]) -> list[TaskHandle[Any]]:
-        """The same for many calls of one task or class, given as `push_many` of a task takes them."""
+        """The same for many calls of one task or class, in the form of a task's `push_many`."""
         if not hasattr(task, "push_many"):
             raise BadOption(name="task", value=task, expected="a task or a class, whose calls follow as a list")
         one: Any = getattr(task, "task", None) if isinstance(task, type) else task
@@ -176,7 +178,7 @@ class Context:
         return handles
 
     def ask_to_cancel(self, reason: str, *, lost: bool = False) -> None:
-        """Set `cancelled`: called by the worker, from any thread.
+        """Set `cancelled`; called by the worker, from any thread.
 
         ``lost``: no cancel was requested, but another worker may have the lease by now. The task has not ended.
         """
@@ -213,7 +215,7 @@ leave = _running.reset
 
 
 def current() -> Context:
-    """The context of the task that is running here. Raises OutsideTask."""
+    """The context of the task that runs here. Raises OutsideTask."""
     try:
         return _running.get()
     except LookupError:
@@ -221,5 +223,5 @@ def current() -> Context:
 
 
 def running() -> Context | None:
-    """The context of the task that is running here, or None outside of tasks."""
+    """The context of the task that runs here, or None outside of tasks."""
     return _running.get(None)

@@ -1,4 +1,4 @@
-"""Schedules of tasks: from what the code says, or from a person's words, to a definition that any watchdog can fire."""
+"""Declared schedules: turns schedules from code or a form into definitions that every watchdog can fire."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ def define(task: Task[Any, Any, Any], schedule: Schedule, id: str, **origin: str
 
 
 def _refuse_what_runs_have(task: Task[Any, Any, Any]) -> None:
-    """Another id, or another time, would be passed over."""
+    """Refuse an id or a time, which the runs of a schedule set themselves."""
     for name in ("id", "delay"):
         if getattr(task.options, name) != getattr(USUAL, name):
             raise UnknownOption(what="The task of a schedule", name=name, advice="; each run has its own")
 
 
 def find_task(named: Any) -> Task[Any, Any, Any]:
-    """The task that a name, a task or a class means. Raises UnknownTask and BadOption."""
+    """The task for a name, a task or a class. Raises UnknownTask and BadOption."""
     if not isinstance(named, str):
         task = named if isinstance(named, Task) else getattr(named, "task", None)
         if not isinstance(task, Task):
@@ -65,12 +65,12 @@ def find_task(named: Any) -> Task[Any, Any, Any]:
 
 
 def task_names() -> list[str]:
-    """The names of all tasks that can be scheduled, in order."""
+    """The names of all tasks that can be scheduled, sorted."""
     return sorted(task.name for task in all_tasks())
 
 
 def declared() -> list[ScheduleDefinition]:
-    """The schedules that stand in the code; what is wrong with one is logged, and does not hold up the others."""
+    """The schedules in the code. An invalid one is logged, and does not affect the others."""
     found = []
     for task, schedule in scheduled_tasks():
         try:
@@ -86,14 +86,14 @@ def define_code(task: Task[Any, Any, Any], schedule: Schedule) -> ScheduleDefini
 
 
 def scheduled_tasks() -> Iterator[tuple[Task[Any, Any, Any], Schedule]]:
-    """The tasks that have a schedule in the code."""
+    """The tasks with a schedule in the code."""
     for task in all_tasks():
         if task.schedule is not None:
             yield task, task.schedule
 
 
 def all_tasks() -> Iterator[Task[Any, Any, Any]]:
-    """Every task, once: some have several handlers."""
+    """Every task, without duplicates: some have several handlers."""
     seen: set[str] = set()
     for handler in list(registry.handlers().values()):
         task = getattr(handler, "task", None)

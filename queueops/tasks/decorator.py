@@ -1,4 +1,4 @@
-"""`@task`: makes a function a task."""
+"""Task decorator: `@task` makes a function a task."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ Y = TypeVar("Y")
 
 
 class Decorator(Protocol):
-    """What makes a task of a function; the result of a handle depends on the sort of function."""
+    """Makes a task from a function; the type of a handle's result depends on the kind of function."""
 
     @overload
     def __call__(self, function: Callable[P, Coroutine[Any, Any, R]], /) -> Task[P, Coroutine[Any, Any, R], R]: ...
-    @overload  # a Generator is an Iterator, too: it comes first, and of the first that fits is the result
+    @overload  # a Generator is an Iterator, too: it comes first, because the first match determines the result
     def __call__(  # type: ignore[overload-overlap]
         self, function: Callable[P, Generator[Y, Any, R]], /
     ) -> Task[P, Generator[Y, Any, R], list[Y] | R]: ...
@@ -85,18 +85,21 @@ def task(
     on_yield: Callable[[Any], Any] | None = None,
 ) -> Decorator: ...
 def task(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
-    """Make a function a task. All options may be left out:
+    """Make a function a task. All options are optional.
 
-    name: by default the function's module and name. pool, lane, priority (-100..100, higher first), tags. retries: how
-    many more attempts after the first one failed (the pool's setting, or 2). retry: a `Retry`, the delays between them.
-    retry_on: the exceptions that are worth another attempt. timeout: seconds for one attempt. unique: a function of the
-    arguments, or a template such as "mail:{user_id}", that gives the id (None: one of its own); what a second push of
-    the same id does says on_conflict. keep: seconds that the ended task is kept. total: of its progress; it counts as
-    much in a chain or a group (1 by default). delay: seconds that `postpone()` waits when it is given none. durable:
-    wait until the store has it on disk. meta: a small dict that the task and its children have as `current().meta`.
-    cron: when it runs by itself, a line such as "0 3 * * *" or a `Schedule`; a
-    watchdog sees to that. middleware: those of this task alone, within those of the settings. encoder: makes what is
-    stored of what the function returned. on_yield: each yield of a generator goes through it.
+    name: by default the function's module and name. pool, lane, priority (-100..100, higher first), tags. retries:
+    further attempts after the first one failed (the pool's setting, or 2). retry: a `Retry`, the delays between them.
+    retry_on: the exceptions that are retried. timeout: seconds for one attempt.
+
+    unique: a function of the arguments, or a template such as "mail:{user_id}", that returns the id (None: a new one).
+    on_conflict: what a second push of the same id does. keep: seconds that the ended task is kept. total: of its
+    progress; it is the task's weight in a chain or a group (1 by default). delay: seconds that `postpone()` waits by
+    default. durable: wait until the store has written it to disk. meta: a small dict that the task and its children
+    have as `current().meta`.
+
+    cron: when it runs by itself, a line such as "0 3 * * *" or a `Schedule`; a watchdog pushes these runs. middleware:
+    of this task alone, inside those of the settings. encoder: converts the function's return value for the store.
+    on_yield: a function for each yield of a generator.
     """
     if function is not None:
         return _made_task(function, options)
@@ -132,7 +135,7 @@ def _made_task(function: Callable[..., Any], options: dict[str, Any]) -> Task[..
 
 
 def _unfit(function: Any) -> str:
-    """Why something cannot be a task, and what to write; empty when it can."""
+    """Why an object cannot be a task, and what to write; empty if it can."""
     if isinstance(function, str):
         return f'@task was given the text {function!r}. Write @task(name="{function}").'
     if isinstance(function, type):
@@ -150,7 +153,7 @@ def _unfit(function: Any) -> str:
 
 
 def _hides_its_function(function: Callable[..., Any]) -> bool:
-    """Whether it is what a decorator without `functools.wraps` made: all that it is put on would have one name."""
+    """Whether a decorator without `functools.wraps` made it: all functions under that decorator would have one name."""
     code: CodeType = function.__code__
     takes_anything = code.co_flags & CO_VARARGS and code.co_flags & CO_VARKEYWORDS and not code.co_argcount
     if not takes_anything or hasattr(function, "__wrapped__"):
@@ -159,7 +162,7 @@ def _hides_its_function(function: Callable[..., Any]) -> bool:
 
 
 def _content(cell: CellType) -> Any:
-    """None while there is nothing in it: what the decorated function will be called is not yet known to itself."""
+    """None while the cell is empty: the decorated function's name is not yet bound."""
     try:
         return cell.cell_contents
     except ValueError:
@@ -167,13 +170,13 @@ def _content(cell: CellType) -> Any:
 
 
 def _place(function: Callable[..., Any]) -> str:
-    """Where it is written, and not where a decorator is."""
+    """The place of the function itself, not of a decorator."""
     code: CodeType = getattr(unwrap(function), "__code__", function.__code__)
     return f"{code.co_filename}:{code.co_firstlineno}"
 
 
 def _known(options: dict[str, Any]) -> dict[str, Any]:
-    """The options, when a task has them all; those of one push alone are none of them."""
+    """The options, if a task has all of them; options of a single push are not included."""
     for name, value in options.items():
         if name in OF_ONE_PUSH:
             expected = f"given for one push, as using({name}=...); unique= gives each call an id"
@@ -191,5 +194,5 @@ def _retry_on(value: Any) -> tuple[type[BaseException], ...]:
 
 
 def default_name(function: Callable[..., Any]) -> str:
-    """The name of a task that was given none: its module and its own name."""
+    """The default name of a task: its module and its own name."""
     return f"{function.__module__}.{function.__qualname__.replace('<locals>.', '')}"

@@ -1,4 +1,4 @@
-"""`Depends`: what a task needs, given to it at each start and closed when it ends, whatever its outcome.
+"""Dependency injection: `Depends` passes a value to a task at each start, and closes it at the end.
 
     def session():
         with Session() as it:
@@ -7,12 +7,13 @@
     @task()
     def sync_user(pk: int, session: Session = Depends(session)): ...
 
-The function may be a plain one, a generator (what it yields is given), one made by `contextmanager`, a class whose
-instances are context managers, a context manager itself, or any of these in its async form, for async tasks only. Its
-own parameters may be dependencies too. In one start, each function is called once.
+The function may be a plain one, a generator (the task gets what it yields), or one made by `contextmanager`. It may
+also be a class whose instances are context managers, or a context manager itself. For async tasks only, it may be any
+of these in its async form. Its own parameters may be dependencies too. In one start, each function is called once. Its
+value is closed whatever the task's outcome.
 
-With `scope="process"` it is opened once in each worker process, by the first task that needs it, and closed at the end
-of the process; all threads and the event loop share what it gives. See `process_scope`.
+With `scope="process"`, the first task that needs it opens it, once per worker process. It is closed at the end of the
+process. All threads and the event loop share its value. See `process_scope`.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ SCOPES = TASK, PROCESS = "task", "process"
 
 
 class Depends:
-    """Marks a parameter that is not an argument of the task: it gets what `func` gives."""
+    """Marks a parameter that is not an argument of the task: it gets the value of `func`."""
 
     __slots__ = ("_call", "func", "is_async", "parts", "scope")
 
@@ -59,11 +60,11 @@ class Depends:
         return f"Depends({_name(self.func)})"
 
     def needs_loop(self) -> bool:
-        """Whether it, or something that it depends on, is async."""
+        """Whether it, or one of its own dependencies, is async."""
         return self.is_async or any(part.needs_loop() for part in self.parts.values())
 
     def enter(self, stack: ExitStack, given: dict[int, Any]) -> Any:
-        """What the function gives; `given` remembers it for this start of the task."""
+        """The value of the function; `given` stores it for this start of the task."""
         if self.scope == PROCESS and (scope := process_scope.active()) is not None:
             return scope.value(self)
         key = id(self.func)
@@ -81,7 +82,7 @@ class Depends:
         return given[key]
 
     def open(self, stack: ExitStack, given: dict[int, Any] | None = None) -> Any:
-        """Call the function, and open what it gives."""
+        """Call the function, and open its value."""
         known = {} if given is None else given
         found = self._call(**{name: part.enter(stack, known) for name, part in self.parts.items()})
         return stack.enter_context(found) if _is_opened(self.func, found) else found
@@ -116,7 +117,7 @@ async def aenter_all(dependencies: Dependencies, stack: AsyncExitStack) -> dict[
 
 
 def _opened(func: Any) -> tuple[bool, Callable[..., Any]]:
-    """Whether it is async, and what to call for a value or a context manager."""
+    """Whether it is async, and the callable that makes a value or a context manager."""
     if inspect.isgeneratorfunction(func):
         return False, contextmanager(func)
     if inspect.isasyncgenfunction(func):
@@ -132,7 +133,7 @@ def _opened(func: Any) -> tuple[bool, Callable[..., Any]]:
 
 
 def _is_opened(func: Any, found: Any) -> bool:
-    """A context manager is opened, but not an open thing that a plain function gives: it may be shared."""
+    """Whether to open the value. Context managers are opened; one from a plain function is not, as it may be shared."""
     if isinstance(found, ContextDecorator):
         return isinstance(found, AbstractContextManager)
     return isinstance(found, AbstractContextManager) and (found is func or isinstance(func, type))
@@ -147,7 +148,7 @@ def _is_opened_async(func: Any, found: Any) -> bool:
 def _parts(func: Any) -> Iterator[tuple[str, Depends]]:
     try:
         parameters = inspect.signature(func).parameters.values() if callable(func) else ()
-    except ValueError:  # a built-in without a signature has no dependencies
+    except ValueError:  # a built-in without a signature does not have dependencies
         return
     for parameter in parameters:
         if isinstance(parameter.default, Depends):

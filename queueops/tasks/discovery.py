@@ -1,4 +1,4 @@
-"""Whether workers find the code of a task: they import `tasks.py` of each installed app, and nothing else."""
+"""Task discovery: checks that workers find the code of a task; they only import `tasks.py` of each installed app."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ _run_here = 0
 
 
 class Hidden(NamedTuple):
-    """Why workers do not find a task. With a reason its push is refused, else it is warned about."""
+    """Why workers do not find a task. With a reason its push is refused, otherwise a warning is logged."""
 
     module: str
     reason: str = ""
 
 
 def hidden(definition: Any, *, named: bool) -> Hidden | None:
-    """What hides a function or a class from workers, when it is defined now; None for what they find.
+    """What hides a function or a class defined now from workers; None if they find it.
 
-    Until all apps are loaded, all that is defined is defined in workers, too: they load the same apps.
+    Until all apps are loaded, workers define the same, because they load the same apps.
     """
     module = getattr(definition, "__module__", None) or "?"
     typed = getattr(getattr(definition, "__code__", None), "co_filename", "").startswith("<")  # such as <stdin>
@@ -52,7 +52,7 @@ def hidden(definition: Any, *, named: bool) -> Hidden | None:
 
 
 def check(task_name: str, found: Hidden) -> None:
-    """Refuse or warn, unless the task runs in this process. Raises NotImportable."""
+    """Refuse or warn, unless tasks run in this process. Raises NotImportable."""
     if _run_here or getattr(brokers.get_broker(), "runs_here", False):
         return
     if found.reason:
@@ -62,7 +62,7 @@ def check(task_name: str, found: Hidden) -> None:
 
 @contextmanager
 def tasks_run_here() -> Iterator[None]:
-    """In this block this process runs tasks, as `run_worker()` does in a test: all that it knows can be pushed."""
+    """In this block, this process runs tasks, as `run_worker()` in a test: every task that it knows can be pushed."""
     global _run_here
     _run_here += 1
     try:

@@ -1,4 +1,4 @@
-"""The handlers that run a function: a plain one, a coroutine function, a generator, an async generator."""
+"""Function handlers: run a plain function, a coroutine function, a generator or an async generator."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from queueops.tasks.signature import ArgumentSpec
 
 
 class FunctionHandler:
-    """Runs a function with the arguments of the lease, converted by its annotations, and its dependencies."""
+    """Runs a function with its dependencies and the lease's arguments, converted by its annotations."""
 
     kind = "task"
     is_async = False
@@ -34,7 +34,7 @@ class FunctionHandler:
 
     @cached_property
     def plan(self) -> ArgumentSpec:
-        """What the function takes; made when it is first needed."""
+        """The argument specification of the function; made at the first use."""
         plan = ArgumentSpec(self.func, self.name)
         for depends in plan.dependencies.values():
             if depends.needs_loop() and not self.is_async:
@@ -44,7 +44,7 @@ class FunctionHandler:
 
     @cached_property
     def result_type(self) -> ResultType:
-        """The type of its results; made when the first one is asked for."""
+        """The type of its results; made at the first use."""
         return ResultType(self.name) if self.encoder else ResultType.of(self.func, self.name)
 
     def run(self, context: Context) -> Any:
@@ -53,7 +53,7 @@ class FunctionHandler:
         return self.call(*args, **kwargs)
 
     def call(self, /, *args: Any, **kwargs: Any) -> Any:
-        """Call the function here and now, its dependencies given and closed."""
+        """Call the function here and now; its dependencies are given and closed."""
         dependencies = self.plan.dependencies
         if not dependencies:
             return self.func(*args, **kwargs)
@@ -62,16 +62,16 @@ class FunctionHandler:
 
 
 class GeneratorHandler(FunctionHandler):
-    """Runs a generator to its end: each yield is a step of its progress, and a good moment to be cancelled."""
+    """Runs a generator to its end: each yield is a step of its progress, and a point for a cancel."""
 
     @cached_property
     def result_type(self) -> ResultType:
-        """The type that the generator returns, or the list of what it yields."""
+        """The type that the generator returns, or the list of the yielded types."""
         is_plain = self.encoder or self.on_yield
         return ResultType(self.name) if is_plain else ResultType.of_generator(self.func, self.name)
 
     def run(self, context: Context) -> Any:
-        """Run the generator and return what it returned, or the list of what it yielded."""
+        """Run the generator; return what it returned, or the list of what it yielded."""
         args, kwargs = self.plan.decode(context.lease.args)
         generator = self.call(*args, **kwargs)
         yields = _Yields(self.name, context)
@@ -85,7 +85,7 @@ class GeneratorHandler(FunctionHandler):
             generator.close()
 
     def call(self, /, *args: Any, **kwargs: Any) -> Any:
-        """The function's generator; its dependencies are closed when it is."""
+        """The function's generator; its dependencies are closed with it."""
         dependencies = self.plan.dependencies
         if not dependencies:
             return self.func(*args, **kwargs)
@@ -108,7 +108,7 @@ class CoroutineHandler(FunctionHandler):
         return await self.call(*args, **kwargs)
 
     def call(self, /, *args: Any, **kwargs: Any) -> Any:
-        """The function's coroutine, its dependencies given and closed."""
+        """The function's coroutine; its dependencies are given and closed."""
         dependencies = self.plan.dependencies
         if not dependencies:
             return self.func(*args, **kwargs)
@@ -127,12 +127,12 @@ class AsyncGeneratorHandler(FunctionHandler):
 
     @cached_property
     def result_type(self) -> ResultType:
-        """The type that the generator returns, or the list of what it yields."""
+        """The type that the generator returns, or the list of the yielded types."""
         is_plain = self.encoder or self.on_yield
         return ResultType(self.name) if is_plain else ResultType.of_generator(self.func, self.name)
 
     async def run(self, context: Context) -> Any:
-        """Run the generator and return the list of what it yielded."""
+        """Run the generator; return the list of what it yielded."""
         args, kwargs = self.plan.decode(context.lease.args)
         generator = self.call(*args, **kwargs)
         yields = _Yields(self.name, context)
@@ -144,7 +144,7 @@ class AsyncGeneratorHandler(FunctionHandler):
         return yields.result(None)
 
     def call(self, /, *args: Any, **kwargs: Any) -> Any:
-        """The function's async generator; its dependencies are closed when it is."""
+        """The function's async generator; its dependencies are closed with it."""
         dependencies = self.plan.dependencies
         if not dependencies:
             return self.func(*args, **kwargs)
@@ -162,7 +162,7 @@ class AsyncGeneratorHandler(FunctionHandler):
 
 
 def handler_for(func: Callable[..., Any], name: str, retry_on: tuple[type[BaseException], ...]) -> FunctionHandler:
-    """The handler that fits the sort of a function."""
+    """The handler for the kind of a function."""
     if inspect.isasyncgenfunction(func):
         return AsyncGeneratorHandler(func, name, retry_on)
     if inspect.iscoroutinefunction(func):
@@ -173,7 +173,7 @@ def handler_for(func: Callable[..., Any], name: str, retry_on: tuple[type[BaseEx
 
 
 class _Yields:
-    """What a generator has yielded, as long as it can still be a result: a list over the payload limit cannot."""
+    """The yields of a generator, while they can be a result: a list over the payload limit cannot."""
 
     def __init__(self, name: str, context: Context) -> None:
         self._name = name
@@ -181,10 +181,10 @@ class _Yields:
         self._values: list[Any] = []
         self._count = 0
         self._limit = conf.current().payload_limit
-        self._most = self._limit // 2  # the shortest element takes two bytes, its comma included
+        self._most = self._limit // 2  # the shortest element takes two bytes, with its comma
 
     def add(self, value: Any) -> None:
-        """Take in one yield. Raises Cancelled when cancelling was asked for."""
+        """Add one yield. Raises Cancelled if a cancel was requested."""
         self._count += 1
         if self._count <= self._most:
             self._values.append(value)
@@ -195,7 +195,7 @@ class _Yields:
             raise Cancelled(reason=self._context.cancel_reason)
 
     def result(self, returned: Any) -> Any:
-        """What was returned, or else the list of the yields."""
+        """The return value, or else the list of the yields."""
         if returned is not None:
             return returned
         if self._count > self._most:
@@ -208,5 +208,5 @@ async def _awaited(value: Any) -> Any:
 
 
 def _wanted(dependencies: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
-    """The dependencies that the caller did not bring along, as one may in a test."""
+    """The dependencies that the caller did not pass, as a test may."""
     return {name: depends for name, depends in dependencies.items() if name not in given}

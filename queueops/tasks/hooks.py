@@ -1,4 +1,4 @@
-"""What a task brings along: middlewares of its own, the encoder of its result, the function of its yields."""
+"""Task hooks: a task's own middlewares, the encoder of its result, and the function for its yields."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def middlewares_of(value: Any) -> tuple[Middleware, ...]:
 
 
 def encoder_of(value: Any) -> Callable[[Any], Any] | None:
-    """The function that makes what is stored of what a task returns. Raises BadOption."""
+    """The function that encodes a task's return value for the store. Raises BadOption."""
     if value is not None and (not callable(value) or iscoroutinefunction(value)):
         raise BadOption(name="encoder", value=value, expected="a plain function of the result")
     encoder: Callable[[Any], Any] | None = value
@@ -31,7 +31,7 @@ def encoder_of(value: Any) -> Callable[[Any], Any] | None:
 
 
 def on_yield_of(value: Any, function: Callable[..., Any]) -> Callable[[Any], Any] | None:
-    """The function that each yield of a generator goes through. Raises BadOption."""
+    """The function that is applied to each yield of a generator. Raises BadOption."""
     if value is None:
         return None
     if not callable(value):

@@ -1,13 +1,13 @@
-"""The middlewares around each execution: `QUEUEOPS["MIDDLEWARE"]`, outermost first, in the manner of Django's.
+"""Middleware around each execution: `QUEUEOPS["MIDDLEWARE"]`, outermost first, as in Django.
 
     class Timing:
         def __init__(self, get_result): self.get_result = get_result
         def __call__(self, run): ...; return self.get_result(run)
 
-A task's own middlewares, `@task(middleware=[...])`, are within these. `run` is the task's context. A middleware may
-replace the result, raise, or call `get_result` no more than once. One with an `async def __call__` serves async tasks
-directly; `sync_capable` and `async_capable` are understood as in Django. A middleware of the other sort than the task
-is adapted, which costs a thread hop.
+A task's own middlewares, `@task(middleware=[...])`, are inside these. `run` is the task's context. A middleware may
+replace the result, raise, or call `get_result` at most once. One with an `async def __call__` serves async tasks
+directly; `sync_capable` and `async_capable` have Django's meaning. If a middleware's kind (sync or async) differs from
+the task's, it is adapted, which costs a thread switch.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from queueops.tasks.context import Context, enter, leave
 
 GetResult = Callable[[Context], Any]
 _forks = 0
-"""How often this process is a fork of a fork. It costs less than to ask for the process id around each task."""
+"""How many forks separate this process from its first parent. Cheaper than reading the process id around each task."""
 
 
 def _count_fork() -> None:
@@ -44,7 +44,7 @@ os.register_at_fork(after_in_child=_count_fork)
 
 
 def run(context: Context) -> Any:
-    """Run the task of `context` in this thread, through the middlewares, and return its result."""
+    """Run the task of `context` in this thread, through the middlewares; return its result."""
     token, forks = enter(context), _forks
     try:
         value, encoder = _chain(False)(context), getattr(context.handler, "encoder", None)
@@ -56,7 +56,7 @@ def run(context: Context) -> Any:
 
 
 async def arun(context: Context) -> Any:
-    """The same for a handler that is async."""
+    """The same for an async handler."""
     token, forks = enter(context), _forks
     try:
         value, encoder = await _chain(True)(context), getattr(context.handler, "encoder", None)
@@ -68,9 +68,9 @@ async def arun(context: Context) -> Any:
 
 
 def _end_fork() -> None:
-    """End a process that the task has forked, and that came to the end of the task's code, as a program's end would.
+    """End a process that the task has forked, at the end of the task's code, as a program would end.
 
-    What is around the task is not its own: it would run the tasks that its parent holds, on its parent's connections.
+    The code around the task belongs to the parent. The fork would run the parent's tasks, on the parent's connections.
     """
     error = sys.exception()
     status = error.code if isinstance(error, SystemExit) else int(error is not None)
@@ -104,10 +104,10 @@ async def _arun(context: Context) -> Any:
 
 
 def _encoded(context: Context, encoder: Callable[[Any], Any], value: Any) -> Any:
-    """What the task's own encoder makes of its result. Raises NotEncodable."""
+    """Encode the result with the task's own encoder. Raises NotEncodable."""
     try:
         return encoder(value)
-    except Exception as error:  # the application's code; its result is known, another attempt gives the same one
+    except Exception as error:  # the application's code; another attempt would encode the same result
         name, kind = context.handler.name, with_article(type(value).__qualname__)
         advice = f"Its encoder raised {type(error).__name__}: {error}."
         raise NotEncodable(what="result", name=name, path="it", type=kind, advice=advice) from error
@@ -143,7 +143,7 @@ def _wrapped(factory: Any, get_result: GetResult, is_async: bool) -> GetResult:
 
 
 def _wants_async(factory: Any, is_async: bool) -> bool:
-    """Which sort of `get_result` a middleware takes, given what the task is."""
+    """Whether a middleware takes an async `get_result`, given the task's kind."""
     own = isinstance(factory, type) and iscoroutinefunction(vars(factory).get("__call__"))
     takes_sync = getattr(factory, "sync_capable", not own)
     takes_async = getattr(factory, "async_capable", own)
@@ -151,7 +151,7 @@ def _wants_async(factory: Any, is_async: bool) -> bool:
 
 
 def _adapted(function: GetResult, is_async: bool, wanted: bool, own_thread: bool) -> GetResult:
-    """A sync task inside an async middleware goes back to its own thread, where its database connections are."""
+    """Return a sync task inside an async middleware to its own thread, where its database connections are."""
     if is_async == wanted:
         return function
     if wanted:

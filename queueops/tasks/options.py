@@ -1,4 +1,4 @@
-"""The options of a task: what `@task(...)` and `using(...)` take, checked when they are given."""
+"""Task options: the arguments of `@task(...)` and `using(...)`, checked when they are given."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ DEFAULT_RETRIES = 2
 MAX_TAGS = 20
 MOST_TOTAL = 1e15
 OF_A_TASK = ("name", "unique", "cron", "retry_on", "middleware", "encoder", "on_yield")
-"""What only `@task` takes."""
+"""Options of `@task` alone."""
 OnConflict = Literal["ignore", "reject", "replace", "replace_postponed", "run_after"]
 
 
 class PushOptions(TypedDict, total=False):
-    """What `using` takes, for type checkers."""
+    """Options of `using`, for type checkers."""
 
     pool: str
     lane: str | None
@@ -48,7 +48,7 @@ class PushOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """How a task is pushed. `retries` and `timeout` fall back on the pool's settings, then on 2 and no limit."""
+    """How a task is pushed. `retries` and `timeout` default to the pool's settings, then to 2 and no limit."""
 
     pool: str = "default"
     lane: str | None = None
@@ -57,7 +57,7 @@ class Options:
     retry: Retry = retries_module.DEFAULT
     timeout: Any = UNSET  # seconds; None = no limit
     tags: tuple[str, ...] = ()
-    keep: Any = None  # seconds that the ended task is kept; None = as the settings say
+    keep: Any = None  # seconds that the ended task is kept; None: the settings' value
     total: float | None = None  # of its progress
     delay: When = AT_ONCE
     postpone_delay: When | None = None
@@ -82,13 +82,13 @@ class Options:
         return replace(self, root=root, under=under, meta=merged(meta, self.meta))
 
     def with_postpone_delay(self, value: Any) -> Options:
-        """The same with a delay for `postpone()`; None leaves it out. Raises BadOption for a bad duration."""
+        """The same with a delay for `postpone()`; None leaves it out. Raises BadOption for an invalid duration."""
         if isinstance(value, datetime):
             raise BadOption(name="delay", value=value, expected="seconds or a timedelta; a moment is for postpone()")
         return self if value is None else replace(self, postpone_delay=when("delay", value))
 
     def postponed(self, delay: Delay | None) -> Options:
-        """The same, not before `delay`, or else not before the delay that was set. Raises BadOption for none."""
+        """The same, not before `delay`, by default not before the delay that was set. Raises BadOption for neither."""
         if delay is not None:
             return self.but(delay=delay)
         if self.delay != AT_ONCE:
@@ -99,7 +99,7 @@ class Options:
         return replace(self, delay=self.postpone_delay)
 
     def push_fields(self, settings: Settings) -> dict[str, Any]:
-        """The fields of a Push that these options decide, those at their default left out."""
+        """The fields of a Push that these options set; defaults are omitted."""
         pool_names.warn_about(self.pool, settings)
         pool = settings.pool(self.pool)
         retries = self.retries if self.retries is not None else pool.retries
@@ -136,7 +136,7 @@ def _whole(least: int, most: int) -> Reader:
 
 
 def _duration(name: str, value: Any) -> Any:
-    """Zero would mean "at once", which no timeout and no retention can be."""
+    """Refuse zero: it would mean "at once", which is not a valid timeout or retention."""
     if value is not None and to_ms(name, value) == 0:
         raise BadOption(name=name, value=value, expected="more than 0 seconds, or None")
     return value
@@ -197,4 +197,4 @@ READERS: Mapping[str, Reader] = {
     "durable": _flag,
     "meta": lambda name, value: encode_meta(value),
 }
-"""How each option is read; `root` is set by the engine alone."""
+"""How each option is read; only the engine sets `root`."""

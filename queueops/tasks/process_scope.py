@@ -1,7 +1,7 @@
-"""Process scope: what `Depends(..., scope="process")` opens once in a worker process, and closes at its end.
+"""Process scope: opens a `Depends(..., scope="process")` once in a worker process, and closes it at the end.
 
-The worker opens the scope before its first task and closes it after its last one. Elsewhere there is none: in an
-ordinary call, in `eager()` and in `run_worker()` such a dependency is opened and closed as one of the task's scope.
+The worker opens the scope before its first task and closes it after its last one. Other code has no process scope. In
+an ordinary call, in `eager()` and in `run_worker()`, such a dependency is opened and closed in the task's scope.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from contextvars import Context
 from typing import Any, Protocol
 
 CLOSE_WITHIN = 2.0
-"""Seconds that closing may take, for the sync ones and for the async ones."""
+"""Seconds that closing may take, for the sync dependencies and for the async ones."""
 
 _LATE = "Dependencies of the process's scope were not closed within %g s"
 
@@ -23,19 +23,19 @@ logger = logging.getLogger("queueops.worker")
 
 
 class Opens(Protocol):
-    """A dependency, as the scope sees it. Both methods open what it depends on, too."""
+    """A dependency, as the scope uses it. Both methods also open its own dependencies."""
 
     func: Any
 
     def open(self, stack: ExitStack) -> Any:
-        """Its value; the stack closes it."""
+        """Open it and return its value; the stack closes it."""
 
     async def aopen(self, stack: AsyncExitStack) -> Any:
         """The same on the event loop."""
 
 
 class ProcessScope:
-    """The values of one worker process. All methods may be called from any thread."""
+    """The values of one worker process. Thread-safe."""
 
     def __init__(self) -> None:
         self.loop: asyncio.AbstractEventLoop | None = None
@@ -45,8 +45,9 @@ class ProcessScope:
         self._holders: dict[int, _Holder] = {}
 
     def value(self, depends: Opens) -> Any:
-        """The value of a sync dependency. The first call opens it; others wait meanwhile. When it fails, the next call
-        tries again.
+        """The value of a sync dependency. The first call opens it, while others wait.
+
+        If opening fails, the next call tries again.
         """
         key = id(depends.func)
         found = self._values.get(key)
@@ -58,7 +59,7 @@ class ProcessScope:
         return found[1]
 
     async def avalue(self, depends: Opens, *, is_async: bool) -> Any:
-        """The same from the worker's event loop, which a sync dependency does not hold up."""
+        """The same on the worker's event loop, which a sync dependency does not block."""
         if is_async:
             return await self._held(depends)
         found = self._values.get(id(depends.func))
@@ -80,7 +81,7 @@ class ProcessScope:
         self._holders.clear()
 
     def close(self) -> None:
-        """Close the sync dependencies, the last one first. An error is logged: the others are closed all the same."""
+        """Close the sync dependencies, the last one first. An error is logged, and the others are still closed."""
         self._values.clear()
         while self._stacks:
             with _logged():
@@ -100,19 +101,20 @@ class ProcessScope:
         try:
             return await asyncio.shield(holder.opened)
         except BaseException:
-            if holder.opened.done() and self._holders.get(key) is holder:  # it failed, and not only this wait for it
+            if holder.opened.done() and self._holders.get(key) is holder:  # it failed, not only this wait for it
                 del self._holders[key]
             raise
 
 
 class _Holder:
-    """An async dependency, opened and closed by one task of the event loop, as cancel scopes need it."""
+    """An async dependency, opened and closed by one task of the event loop, as cancel scopes require."""
 
     def __init__(self, depends: Opens) -> None:
         self.depends = depends
         self.closing = asyncio.Event()
         self.opened: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self.opened.add_done_callback(lambda opened: opened.cancelled() or opened.exception())  # maybe no task waits
+        # no task may wait for it
+        self.opened.add_done_callback(lambda opened: opened.cancelled() or opened.exception())
         self.task = asyncio.get_running_loop().create_task(self._hold(), context=Context())
 
     async def _hold(self) -> None:
@@ -128,7 +130,7 @@ class _Holder:
 
 
 def _carried(error: BaseException) -> BaseException:
-    """A future takes no StopIteration."""
+    """Wrap a StopIteration, which a future does not accept."""
     return RuntimeError(f"{type(error).__name__}: {error}") if isinstance(error, StopIteration) else error
 
 
@@ -145,7 +147,7 @@ _active: ProcessScope | None = None
 
 @contextmanager
 def opened() -> Iterator[ProcessScope]:
-    """Open the scope of this process for the block; at its end the sync dependencies are closed, in limited time."""
+    """Open the scope of this process for the block; at its end, close the sync dependencies within a time limit."""
     global _active
     scope = _active = ProcessScope()
     try:
@@ -156,7 +158,7 @@ def opened() -> Iterator[ProcessScope]:
 
 
 def active(loop: asyncio.AbstractEventLoop | None = None) -> ProcessScope | None:
-    """The scope of this process, where there is one; for code on an event loop, where that is the worker's."""
+    """The scope of this process, if there is one. For code on an event loop, only on the worker's."""
     scope = _active
     return scope if scope is None or loop is None or scope.loop is loop else None
 

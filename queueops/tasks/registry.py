@@ -1,7 +1,7 @@
-"""Which handler runs the tasks of a kind and a name.
+"""Handler registry: which handler runs the tasks of a kind and a name.
 
-A kind is a module of `queueops.kinds`: it registers its handlers when it is imported, or a resolver that finds them by
-name. A kind that is not imported yet is loaded when the worker meets its first task.
+A kind is a module of `queueops.kinds`. When it is imported, it registers its handlers, or a resolver that finds them by
+name. A kind that is not imported yet is imported when the worker meets its first task.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ _cancel_listeners: dict[str, CancelListener] = {}
 
 
 def register(handler: Handler, place: str = "") -> None:
-    """Make a handler known under its kind and name.
+    """Register a handler under its kind and name.
 
-    `place` says where it is defined; the same place may register again (a reloaded module). Raises DuplicateName.
+    `place` is where it is defined; the same place may register again (a reloaded module). Raises DuplicateName.
     """
     key = (handler.kind, handler.name)
     if key in _handlers and _places[key] != place:
@@ -37,17 +37,20 @@ def register(handler: Handler, place: str = "") -> None:
 
 
 def register_resolver(kind: str, resolver: Resolver) -> None:
-    """Make a function known that finds the handlers of a kind by name; it answers None for unknown ones."""
+    """Register a function that finds the handlers of a kind by name; it returns None for unknown names."""
     _resolvers[kind] = resolver
 
 
 def register_cancel_listener(kind: str, listener: CancelListener) -> None:
-    """Call a function with the pool and the ids of tasks that this process has cancelled before a worker ran them."""
+    """Register a listener for tasks that this process cancelled before a worker ran them.
+
+    It is called with the pool and the ids.
+    """
     _cancel_listeners[kind] = listener
 
 
 def tell_cancelled(pool: str, verb: str, rows: Sequence[Row]) -> None:
-    """Tell the listeners which tasks have ended by an operator's action, which `rows` answer."""
+    """Tell the listeners which tasks an operator's action has ended, by the action's ``rows``."""
     if not _cancel_listeners or verb not in ("cancel", "release"):
         return
     done = [row for row in rows if row.word == "OK" or (row.word == "REPEAT" and not row.detail)]
@@ -57,18 +60,18 @@ def tell_cancelled(pool: str, verb: str, rows: Sequence[Row]) -> None:
 
 
 def unregister_resolver(kind: str) -> None:
-    """Forget a resolver; for tests."""
+    """Remove a resolver; for tests."""
     _resolvers.pop(kind, None)
 
 
 def unregister(kind: str, name: str) -> None:
-    """Forget a handler; for tests."""
+    """Remove a handler; for tests."""
     _handlers.pop((kind, name), None)
     _places.pop((kind, name), None)
 
 
 def find(kind: str, name: str, phase: str = "") -> Handler | None:
-    """The handler of a task, in this phase of it, or None when this process does not know it."""
+    """The handler of a task in this phase, or None if this process does not know it."""
     handler = _find(kind, name)
     in_phase: Callable[[str], Handler] | None = getattr(handler, "in_phase", None) if phase else None
     return in_phase(phase) if in_phase is not None else handler

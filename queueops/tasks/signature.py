@@ -1,7 +1,7 @@
-"""What a task function takes: arguments are checked when they are pushed, and converted when they are used.
+"""Argument signature: checks the arguments of a task function at the push, and converts them at the run.
 
-A plan is made once for each function, when it is first needed, so that annotations in strings may name what is imported
-late.
+The signature of each function is analysed once, at its first use. Annotations in strings may therefore name what is
+imported late.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class ArgumentSpec:
         self._required = {p.name for p in (*positional, *named) if p.default is p.empty}
         self._least = max((i + 1 for i, p in enumerate(positional) if p.default is p.empty), default=0)
         if any(p.default is p.empty for p in named):
-            self._least = 1 << 30  # never on the fast path: something must be given by name
+            self._least = 1 << 30  # never on the fast path: an argument must be named
         self._most = (1 << 30) if more else len(positional)
         self._accepted = tuple(accepted(types[p.name]) for p in positional)
         self._accepted_more: Accepted = accepted(types[more[0].name]) if more else None
@@ -91,7 +91,7 @@ class ArgumentSpec:
         return data
 
     def encode_after(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bytes:
-        """The same, of a task whose first argument is the result of another one, which is not known yet."""
+        """The same, for a task whose first argument is the unknown result of another task."""
         try:
             self._check_names((None, *args), kwargs)
         except BadArguments as error:
@@ -104,7 +104,7 @@ class ArgumentSpec:
         return data
 
     def decode(self, data: bytes) -> Arguments:
-        """The arguments of one run, as the annotations say. Raises BadArguments and NotDecodable."""
+        """The arguments of one run, converted by the annotations. Raises BadArguments and NotDecodable."""
         if not data:
             args: list[Any] = []
             kwargs: dict[str, Any] = {}
@@ -116,7 +116,7 @@ class ArgumentSpec:
         return args, kwargs
 
     def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> inspect.BoundArguments:
-        """The arguments by the names of their parameters, with the defaults of those that are not given."""
+        """The arguments by parameter name, with the defaults of the others."""
         try:
             bound = self.signature.bind(*args, **kwargs)
         except TypeError as error:
@@ -138,7 +138,7 @@ class ArgumentSpec:
         return not (kwargs and self._try_named)
 
     def _check_kept(self, given: dict[str, Any]) -> None:
-        """A value that an annotation speaks of must not silently reach the task as something else."""
+        """Refuse a value that would silently reach the task as another value, although an annotation covers it."""
         for name, annotation in self._unreadable.items():
             if name in given and is_changed(given[name]):
                 what, how = with_article(type(given[name]).__qualname__), inspect.formatannotation(annotation)
@@ -169,7 +169,7 @@ class ArgumentSpec:
         try:
             return self._decode(data)
         except _BROKEN as error:
-            args, _ = decode_arguments(self.name, data)  # raises NotDecodable for what is no call at all
+            args, _ = decode_arguments(self.name, data)  # raises NotDecodable for data that is not a call
             if len(args) > self._most:
                 self._check_names(args, {})
             raise BadArguments(name=self.name, reason=self._reason(error)) from error
@@ -187,7 +187,7 @@ class ArgumentSpec:
             raise BadArguments(name=self.name, reason=f"{where}{text}.") from error
 
     def _reason(self, error: Exception) -> str:
-        """The message of msgspec, with the name of the parameter in place of its number."""
+        """The message of msgspec, with the parameter's name in place of its number."""
         text = str(error)
         match = _PATH.search(text)
         if match is None:
@@ -199,7 +199,7 @@ class ArgumentSpec:
 
 
 def _split(func: Callable[..., Any], name: str) -> tuple[inspect.Signature, dict[str, Depends]]:
-    """The signature without the parameters that are dependencies, and those."""
+    """The signature without the dependencies, and the dependencies."""
     found = hints(func)
     kept: list[inspect.Parameter] = []
     dependencies: dict[str, Depends] = {}

@@ -1,4 +1,4 @@
-"""What a task that runs writes of itself, its parts or its chunks, where the store takes nothing just then."""
+"""Store writes of a running task: restarts the task later if the store is full or unreachable."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Answer = TypeVar("Answer")
 
 
 def write(context: Context, call: Callable[Params, Answer], *args: Params.args, **kwargs: Params.kwargs) -> Answer:
-    """Make a call of the store. If the store is full or away, the task begins again later, which costs no attempt.
+    """Make a call of the store. If the store is full or unreachable, the task restarts later, without using an attempt.
 
     The next start erases, or finds, what the call may have written.
     """

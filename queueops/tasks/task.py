@@ -1,4 +1,4 @@
-"""A task as a producer sees it: a function that can be pushed."""
+"""Task object: a function that a producer can push."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ Result = TypeVar("Result")
 
 
 class Task(Generic[Params, Returned, Result]):
-    """A function as a task. Calling it runs the function here and now; `push` and its like leave it to a worker.
+    """A function as a task. A call runs the function here and now; `push` and its variants leave it to a worker.
 
-    `Returned` is what a call gives (a coroutine, of an async function), `Result` what a handle's `result()` gives.
+    `Returned` is the result of a call (a coroutine, for an async function), `Result` that of a handle's `result()`.
 
     Every push checks the arguments and raises BadArguments, NotEncodable, PayloadTooLarge, BadId, IdInUse
-    (on_conflict="reject"), DurabilityUnsupported or StoreFull; then nothing was pushed. After BrokerUnavailable it may
-    have been, and only the answer been lost; after NotDurable (durable=True) it has been, but the store did not say
-    that it is on disk.
+    (on_conflict="reject"), DurabilityUnsupported or StoreFull; then nothing was pushed. After BrokerUnavailable, the
+    task may have been pushed, and only the reply was lost. After NotDurable (durable=True), it has been pushed, but the
+    store did not confirm that it is on disk.
     """
 
     def __init__(
@@ -62,14 +62,14 @@ class Task(Generic[Params, Returned, Result]):
     def __repr__(self) -> str:
         return f"<Task {self.name}>"
 
-    if not TYPE_CHECKING:  # a type checker knows what there is
+    if not TYPE_CHECKING:  # a type checker knows the attributes
 
         def __getattr__(self, name):
-            """Say what to write in place of a method of another task queue."""
+            """Raise an error that names the replacement for another task queue's method."""
             raise missing_attribute(self, name, vars(self).get("__name__", "task"), TASK_METHODS)
 
     def __call__(self, /, *args: Params.args, **kwargs: Params.kwargs) -> Returned:
-        """Run the function here and now; its dependencies are given to it."""
+        """Run the function here and now, with its dependencies."""
         returned: Returned = self.handler.call(*args, **kwargs)
         return returned
 
@@ -86,7 +86,7 @@ class Task(Generic[Params, Returned, Result]):
     ) -> TaskHandle[Result]:
         """Leave this call to a worker, not before `delay`: seconds, a `timedelta`, or an aware datetime.
 
-        Without one (None) the task's own `delay` counts. Raises BadOption when there is none.
+        With None, the task's own `delay` is used. Raises BadOption if there is none.
         """
         return self.postponed(delay).push(*args, **kwargs)
 
@@ -97,10 +97,10 @@ class Task(Generic[Params, Returned, Result]):
         return await self.postponed(delay).apush(*args, **kwargs)
 
     def push_many(self, calls: Iterable[Sequence[Any]]) -> list[TaskHandle[Result]]:
-        """Leave many calls to workers: each a tuple of arguments, or `((arguments), {named arguments})`.
+        """Leave many calls to workers: each is a tuple of arguments, or `((arguments), {named arguments})`.
 
-        They are read from the iterable and sent in batches of 500. When a call is wrong, the batches before it have
-        been pushed already; notes on the error say how many calls that are, and which call is wrong.
+        They are read from the iterable and sent in batches of 500. If a call is invalid, the batches before it have
+        already been pushed. Notes on the error say how many calls that are, and which call is invalid.
         """
         self._check_many(calls)
         if databases := transactions.to_wait_for(self.name):
@@ -114,7 +114,7 @@ class Task(Generic[Params, Returned, Result]):
                     made += len(batch)
                     handles += [self._handle(push, pushed) for push, pushed in landed]
                 handles += [self._handle(push, pushed) for push, pushed in flights.land()]
-            except Exception as error:  # only to say how far it came
+            except Exception as error:  # only to add how many calls were pushed
                 flights.explain(error, len(handles))
                 raise
         return handles
@@ -126,8 +126,8 @@ class Task(Generic[Params, Returned, Result]):
     def push_on_commit(self, /, *args: Params.args, **kwargs: Params.kwargs) -> TaskHandle[Result]:
         """Leave this call to a worker once the current database transaction is committed; outside of one, at once.
 
-        The arguments are taken as they are now. Until the commit, and for ever after a rollback, the handle has no
-        status.
+        The arguments are taken as they are now. Until the commit, and for ever after a rollback, the handle's status is
+        None.
         """
         push = self._made(args, kwargs)
         transaction.on_commit(functools.partial(self._send, push))
@@ -138,9 +138,10 @@ class Task(Generic[Params, Returned, Result]):
         return await sync_to_async(self.push_on_commit)(*args, **kwargs)
 
     def push_many_on_commit(self, calls: Iterable[Sequence[Any]]) -> list[TaskHandle[Result]]:
-        """Leave many calls to workers once the current database transaction is committed; outside of one, at once.
+        """Leave many calls to workers once the current transaction is committed; outside of one, at once.
 
-        All of them are read, checked and kept in memory now; a call that is wrong leaves none of them for the commit.
+        All of them are read, checked and kept in memory now. If a call is invalid, none of them is pushed at the
+        commit.
         """
         self._check_many(calls)
         return self._send_many_after([DEFAULT_DB_ALIAS], calls)
@@ -150,11 +151,11 @@ class Task(Generic[Params, Returned, Result]):
         return await sync_to_async(self.push_many_on_commit)(calls)
 
     def s(self, /, *args: Any, **kwargs: Any) -> Signature:
-        """Make this call a part of a chain or group: in a chain, its first argument is the result before it."""
+        """Make this call a part of a chain or group: in a chain, its first argument is the previous result."""
         return Signature(self, args, kwargs)
 
     def si(self, /, *args: Any, **kwargs: Any) -> Signature:
-        """The same, but without that result."""
+        """The same, but without the previous result."""
         return Signature(self, args, kwargs, ignores_previous=True)
 
     def as_part(self, args: Sequence[Any], kwargs: dict[str, Any], *, after: bool) -> Push:
@@ -162,13 +163,15 @@ class Task(Generic[Params, Returned, Result]):
         return self._made(args, kwargs, after=after)
 
     def using(self, **options: Unpack[PushOptions]) -> Task[Params, Returned, Result]:
-        """The same task with other options, for this caller: pool, lane, priority, retries, retry, timeout, tags, keep
-        (seconds), delay, id, on_conflict (ignore, reject, replace, replace_postponed, run_after), durable, meta.
+        """The same task with other options, for this caller.
+
+        Options: pool, lane, priority, retries, retry, timeout, tags, keep (seconds), delay, id, on_conflict (ignore,
+        reject, replace, replace_postponed, run_after), durable, meta.
         """
         return self._with(self.options.but(**options))
 
     def postponed(self, delay: Delay | None) -> Task[Params, Returned, Result]:
-        """The same task, whose pushes wait for `delay`, or for the task's own when that is None. Raises BadOption."""
+        """The same task, whose pushes wait for `delay`; None means the task's own. Raises BadOption."""
         return self._with(self.options.postponed(delay))
 
     def descending(self, root: str, under: LeaseRef, meta: bytes) -> Task[Params, Returned, Result]:
@@ -176,7 +179,7 @@ class Task(Generic[Params, Returned, Result]):
         return self._with(self.options.but_descending(root, under, meta))
 
     def planned(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Push:
-        """The push of one call as data, for a schedule to make it again and again under ids of its own."""
+        """The push of one call as data, which a schedule makes repeatedly under its own ids."""
         push = self._made(args, kwargs)
         push.id, push.token, push.conflict, push.due, push.delay_ms = "", "", Conflict.NEW, None, None
         return push
@@ -189,7 +192,7 @@ class Task(Generic[Params, Returned, Result]):
         return other
 
     def _made(self, args: Sequence[Any], kwargs: dict[str, Any], *, after: bool = False) -> Push:
-        """The push of one call, its arguments checked and encoded."""
+        """The push of one call, with checked and encoded arguments."""
         if self.hidden is not None:
             discovery.check(self.name, self.hidden)
         plan = self.handler.plan
@@ -217,7 +220,7 @@ class Task(Generic[Params, Returned, Result]):
         for number, call in enumerate(batch, first):
             try:
                 pushes.append(self._made(*call_of(call, self.name)))
-            except Exception as error:  # only to say which call it is
+            except Exception as error:  # only to add which call it is
                 error.add_note(f"Call number {number} is wrong; the first is number 1.")
                 raise
         return pushes
@@ -246,7 +249,7 @@ class Task(Generic[Params, Returned, Result]):
                 self._handle(push, pushed)
 
     def _send(self, push: Push) -> TaskHandle[Result]:
-        """Push now, or after the transaction that the caller is in."""
+        """Push now, or after the caller's transaction."""
         if databases := transactions.to_wait_for(self.name):
             transactions.after_commit(databases, functools.partial(self._send_now, push))
             return TaskHandle(push.id, push.pool)

@@ -25,9 +25,9 @@ _WARNING = (
 
 
 def to_wait_for(name: str) -> Sequence[str]:
-    """The databases whose transactions the push of `name` waits for; none where it goes at once.
+    """The databases whose transactions the push of `name` waits for; none if it is sent at once.
 
-    With "warn" it goes at once, and the first push of each place in the code is warned about.
+    With "warn" it is sent at once, and the first push of each place in the code logs a warning.
     """
     mode = conf.current().transactions
     if mode is Transactions.NOW:
@@ -41,7 +41,7 @@ def to_wait_for(name: str) -> Sequence[str]:
 
 
 def after_commit(databases: Sequence[str], send: Callable[[], object]) -> None:
-    """Call `send` once the transactions of all these databases are committed; never, when one is rolled back."""
+    """Call `send` once the transactions of all these databases are committed; never if one is rolled back."""
     open_ones = set(databases)
 
     def committed(database: str) -> None:
@@ -54,14 +54,14 @@ def after_commit(databases: Sequence[str], send: Callable[[], object]) -> None:
 
 
 def in_thread(call: Callable[[], Answer]) -> Awaitable[Answer]:
-    """Push beside the event loop: where its transactions count, in the thread that has them."""
+    """Push beside the event loop. If transactions count, the push runs in the thread that has them."""
     if conf.current().transactions is Transactions.NOW:
         return waiting.in_thread(call)
     return sync_to_async(call)()
 
 
 def _opened() -> list[str]:
-    """The databases with an atomic block, but for those that a TestCase opens around each test."""
+    """The databases with an atomic block, except those that a TestCase opens around each test."""
     return [
         connection.alias
         for connection in connections.all(initialized_only=True)
@@ -74,7 +74,7 @@ def _is_of_test(block: Any) -> bool:
 
 
 def _caller() -> str:
-    """The line of code that pushes."""
+    """The place in the code that pushes."""
     frame: FrameType | None = sys._getframe(2)
     while frame is not None:
         if frame.f_globals.get("__name__", "").partition(".")[0] not in _NOT_THE_CALLER:

@@ -1,4 +1,4 @@
-"""The id that `unique=` gives to a call: two calls with one id are one task."""
+"""Unique ids: `unique=` derives a call's id from its arguments, so that two calls with one id are one task."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _EXAMPLE = '"mail:{user_id}"'
 
 
 class UniqueId:
-    """Makes the id of a call from its arguments: by a template, or by a function of those arguments that it names."""
+    """Makes the id of a call by a template, or by a function of the arguments that it names."""
 
     __slots__ = ("_fits", "_names", "_takes_all", "_unique")
 
@@ -41,21 +41,21 @@ class UniqueId:
         )
 
     def of(self, plan: ArgumentSpec, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str | None:
-        """The id of a call; None when the function of it gives None. Raises BadId and BadOption."""
+        """The id of a call; None if the function returns None. Raises BadId and BadOption."""
         given = plan.bind(args, kwargs).arguments
         if isinstance(self._unique, str):
             return check_id(_filled(self._unique, given))
         if plan.rest_name in given:
             given |= given[plan.rest_name]
         if not self._fits or not given.keys() >= set(self._names):
-            found = self._unique(*args, **kwargs)  # it names things its own way: call it as the task is called
+            found = self._unique(*args, **kwargs)  # it names parameters its own way: call it as the task is called
         else:
             found = self._unique(**(given if self._takes_all else {name: given[name] for name in self._names}))
         return None if found is None else check_id(found)
 
 
 def _check(template: str, function: Callable[..., Any]) -> None:
-    """Refuse a template that no call could fill in, where it stands and not at the first push."""
+    """Refuse a template that no call could fill in, at the definition and not at the first push."""
     names = [name for name, value in inspect.signature(function).parameters.items() if not _is_given(value)]
     try:
         fields = [field for _, field, _, _ in Formatter().parse(template) if field is not None]
@@ -68,7 +68,7 @@ def _check(template: str, function: Callable[..., Any]) -> None:
 
 
 def _is_given(parameter: inspect.Parameter) -> bool:
-    """Whether it is a dependency, which no caller brings."""
+    """Whether the parameter is a dependency, which no caller passes."""
     return isinstance(parameter.default, Depends)
 
 

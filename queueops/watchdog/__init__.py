@@ -1,4 +1,4 @@
-"""The watchdog: the agenda, lease recovery, retention and the sampler. Run one or more; more do no harm."""
+"""Watchdog: agenda, lease recovery, retention and the sampler. Run one or more; several do no harm."""
 
 from queueops.watchdog.watchdog import Watchdog
 

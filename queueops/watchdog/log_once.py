@@ -1,4 +1,4 @@
-"""What is wrong with a pool is logged when it begins, when it changes and when it ends, and not each second between."""
+"""Log throttle: a fault of a pool is logged when it begins, changes and ends, not once a second."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ import time
 from queueops.errors import BrokenPool
 
 AGAIN_AFTER_S = 600.0
-"""What lasts is told again after so long."""
+"""Seconds after which a lasting fault is logged again."""
 
 logger = logging.getLogger("queueops.watchdog")
 
 
 class LogOnce:
-    """By pool and subject: what was said of it, and when."""
+    """By pool and subject: what was logged about it, and when."""
 
     def __init__(self) -> None:
-        """Nothing is wrong yet."""
+        """Start without any faults."""
         self._said: dict[tuple[str, str], tuple[str, float]] = {}
 
     def error(self, pool: str, doing: str, error: Exception) -> None:
@@ -33,12 +33,12 @@ class LogOnce:
             logger.error("pool %s: %s", pool, text)
 
     def fault(self, pool: str, name: str, text: str) -> None:
-        """Log what the consistency check found and did not put right."""
+        """Log what the consistency check found and did not repair."""
         if self._is_new(pool, name, text):
             logger.error("pool %s: %s", pool, text)
 
     def well(self, pool: str, doing: str) -> None:
-        """What was stopped goes on; said if it was said that it was."""
+        """Log that a stopped activity continues, if its stop was logged."""
         if self._said.pop((pool, doing), None) is not None:
             logger.info("the watchdog can %s pool %s again", doing, pool)
 

@@ -1,8 +1,7 @@
-"""Detector of lost data: compares what the store knows now with what it had acknowledged before.
+"""Data loss detector: compares what the store knows now with what it had acknowledged before.
 
-Redis acknowledges a write before replicas and disk have it. So a failover, a restart, or FLUSHALL can take back what
-producers and workers were told. The watchdog remembers two things: how far the primary had written its replication
-stream, and each pool's counter, which never falls.
+Redis acknowledges a write before replicas and disk have it. So a failover, a restart, or FLUSHALL can undo acknowledged
+writes. The watchdog remembers the primary's replication offset, and each pool's counter, which never decreases.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ logger = logging.getLogger("queueops.watchdog")
 
 
 class Losses:
-    """What was known of each pool at the last look. Safe for threads that look at different pools."""
+    """What was known of each pool at the last check. Thread-safe for threads with different pools."""
 
     def __init__(self, broker: RedisBroker) -> None:
         self._broker = broker
@@ -37,11 +36,11 @@ class Losses:
 
     @property
     def pools(self) -> set[str]:
-        """The pools that held something."""
+        """The pools that held data."""
         return {pool for pool, counter in list(self._counters.items()) if counter}
 
     def look_at_servers(self, pools: Iterable[str]) -> None:
-        """Compare the replication stream of each pool's server with what was seen of it. Raises BrokerUnavailable."""
+        """Compare the replication stream of each pool's server with the last observation. Raises BrokerUnavailable."""
         seen: dict[str, Replication | None] = {}
         for pool in pools:
             server = self._broker.server(pool)
@@ -57,7 +56,7 @@ class Losses:
                     logger.warning("pool %s: %s", pool, SUCCEEDED)
 
     def look(self, pool: str, sampled: Mapping[str, Any]) -> None:
-        """Compare a pool's counter with what was seen of it, and leave what is lost in the pool, to be shown."""
+        """Compare a pool's counter with the last observation, and store a loss in the pool, to be shown."""
         counter, before = int(sampled.get("seq") or 0), self._counters.get(pool, 0)
         self._counters[pool] = counter
         server = self._servers.get(pool)

@@ -1,4 +1,4 @@
-"""What a schedule does about a tick that is due, and about missed ticks. Pure."""
+"""Missed-run policy: what a schedule does about a due tick and about missed ticks. Pure."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from queueops.model.schedule_definition import ScheduleDefinition
 from queueops.redis.broker.schedule_store import Firing
 
 LATE_MS = 15_000
-"""A tick is missed when no watchdog has fired it for so long; a watchdog that restarts takes less."""
+"""A tick counts as missed if no watchdog has fired it for this long; a watchdog's restart takes less."""
 COUNTED = 1000
-"""Missed ticks are counted as far as this."""
+"""Missed ticks are counted up to this number."""
 
 
 def firing(definition: ScheduleDefinition, due_ms: int, now_ms: int) -> Firing:
-    """The runs for all ticks from the one that is due until now, as the policy says, and the next tick.
+    """The runs for all ticks from the due one until now, by the policy, and the next tick.
 
     Raises BadOption for an unknown policy.
     """

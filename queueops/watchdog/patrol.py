@@ -1,6 +1,6 @@
-"""Rolling consistency check: the watchdog walks each pool a part at a time, and puts right what fsck would find.
+"""Rolling consistency check: the watchdog walks each pool in parts, and repairs what fsck would find.
 
-So a record that was changed by hand does not stay stuck until an operator runs ``queue fsck``. Display counters are
+A record that was changed by hand then does not stay stuck until an operator runs ``queue fsck``. Display counters are
 left to that command.
 """
 
@@ -14,17 +14,17 @@ from queueops.redis.broker.fsck import KEY
 from queueops.watchdog.log_once import LogOnce
 
 NAMES_A_ROUND, STEPS_A_ROUND = 300, 10
-"""Names of tasks and chunks that one round looks at in a pool, and steps that it takes at most."""
+"""Names of tasks and chunks that one round examines in a pool, and its maximum number of steps."""
 REST_S = 30.0
 """Seconds between two walks through a pool."""
 MOST_TOLD = 20
-"""Repairs that one round logs one by one."""
+"""Repairs of one round that are logged one by one."""
 
 logger = logging.getLogger("queueops.watchdog")
 
 
 class Patrol:
-    """Where the walk through each pool stands."""
+    """The position of the walk through each pool."""
 
     def __init__(self, broker: RedisBroker, complaints: LogOnce, rest_s: float = REST_S) -> None:
         self._broker = broker
@@ -34,7 +34,7 @@ class Patrol:
         self._next: dict[str, float] = {}
 
     def go_on(self, pool: str) -> dict[str, int]:
-        """The next part of the walk; what was put right, as acts of the watchdog. Raises BrokenPool."""
+        """The next part of the walk; returns the repairs, as the watchdog's acts. Raises BrokenPool."""
         if time.monotonic() < self._next.get(pool, 0.0):
             return {}
         looked, repaired = 0, 0
@@ -53,7 +53,10 @@ class Patrol:
         return {"repaired": repaired} if repaired else {}
 
     def _tell(self, pool: str, name: str, text: str, told: bool) -> int:
-        """Log a fault; how many were put right. A key of another type is left for an operator; an alarm names it."""
+        """Log a fault; return how many were repaired.
+
+        A key of a wrong type is left to an operator; an alarm names it.
+        """
         if name.startswith(KEY):
             self._complaints.fault(pool, name, text)
             self._broker.leave_broken(pool, name.removeprefix(KEY))

@@ -1,4 +1,4 @@
-"""Schedules, fired: any number of watchdogs may look, the script lets one of them create a tick's tasks."""
+"""Schedule firing: creates the tasks of due schedules. Any number of watchdogs may try; the script accepts one."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from queueops.watchdog.missed_runs import LATE_MS, firing
 
 Declared = Callable[[], Sequence[ScheduleDefinition]]
 CALLS = 20
-"""Batches of one pool before others have their turn."""
+"""Batches of one pool before the turn of the others."""
 PUT_OFF_S = 0.1
-"""How often it is looked whether a run that was put off can begin, as long as there is any."""
+"""Seconds between checks whether a deferred run can start, while there is one."""
 
 logger = logging.getLogger("queueops.watchdog")
 
 
 class Timekeeper:
-    """Fires what is due in the pools that it is asked about, and knows when the next tick of any of them comes."""
+    """Fires what is due in the given pools, and knows when the next tick of any pool comes."""
 
     def __init__(self, broker: RedisBroker, declared: Declared | None = None, origin: str = "") -> None:
-        """`declared` gives the schedules that stand in the code of the project `origin`; without it none is touched."""
+        """`declared` returns the schedules in the code of the project `origin`; without it, none is changed."""
         self._broker = broker
         self._declared = declared
         self._origin = origin
@@ -35,17 +35,20 @@ class Timekeeper:
         self._full = False
 
     def ahead_s(self) -> float:
-        """Seconds until the next tick that is known; infinite when none is."""
+        """Seconds until the next known tick; infinite if there is none."""
         return min(self._next.values(), default=math.inf) - time.monotonic()
 
     def due_pools(self) -> list[str]:
-        """The pools whose tick has come."""
+        """The pools with a due tick."""
         now = time.monotonic()
         return [pool for pool, at in self._next.items() if at <= now]
 
     def fire(self, pool: str) -> dict[str, int]:
-        """Do what is due in a pool; how many tasks were created and ticks skipped. Raises BrokerUnavailable."""
-        self._next.pop(pool, None)  # whatever goes wrong now is tried again in the next round, not at once
+        """Fire what is due in a pool; return how many tasks were created and ticks skipped.
+
+        Raises BrokerUnavailable.
+        """
+        self._next.pop(pool, None)  # an error is retried in the next round, not at once
         acted: dict[str, int] = {}
         for _ in range(CALLS):
             found = self._broker.ripe_schedules(pool)
@@ -65,7 +68,7 @@ class Timekeeper:
         return acted
 
     def _goes_on(self, pool: str, now_ms: int) -> bool:
-        """Whether the clock of Redis has not been set back since the last look; False at the first one."""
+        """Whether Redis' clock has not been set back since the last check; False at the first one."""
         before = self._seen.get(pool)
         self._seen[pool] = now_ms
         return before is not None and now_ms > before - LATE_MS
@@ -73,7 +76,7 @@ class Timekeeper:
     def _align(self, pool: str) -> None:
         """After a clock was set back, let the schedules of later ticks wait for the next tick of the new time.
 
-        A tick that was fired before is not fired again, because its task is there.
+        A tick that was fired before is not fired again, because its task exists.
         """
         now_ms, _, _, rows = self._broker.schedules(pool)
         for row in rows:
@@ -88,7 +91,7 @@ class Timekeeper:
     def _fire(self, row: ScheduleState, now_ms: int) -> list[str]:
         try:
             return self._run(row, now_ms)
-        except StoreFull as error:  # what drains the store must go on: the tick is caught up later
+        except StoreFull as error:  # draining the store must continue: the tick is caught up later
             if not self._full:
                 logger.warning("the schedule %s of pool %s must wait: %s", row.id, row.pool, error)
             self._full = True
@@ -109,7 +112,7 @@ class Timekeeper:
             logger.warning("schedule %s of pool %s: %d ticks were not made up for", row.id, row.pool, plan.missed)
         return words
 
-    # The schedules in the code
+    # Schedules in the code
 
     def declared(self) -> dict[str, list[ScheduleDefinition]]:
         """The schedules in the code, by pool."""
@@ -119,7 +122,7 @@ class Timekeeper:
         return found
 
     def synchronise(self, pool: str, wanted: Iterable[ScheduleDefinition]) -> None:
-        """Write what the code says into Redis; what it does not say any more stops, and stays to be seen."""
+        """Write the schedules of the code to Redis. Schedules that left the code stop, and remain visible."""
         if self._declared is None:
             return
         now_ms, _, _, rows = self._broker.schedules(pool)

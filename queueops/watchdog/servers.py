@@ -1,4 +1,4 @@
-"""A watchdog for each server of a cluster, in a thread of its own: one that does not answer holds up no other."""
+"""Watchdog per server: each server of a cluster has its own thread, so that a silent one delays no other."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import Protocol
 from queueops.errors import BrokerUnavailable
 
 LOOK_EVERY_S = 1.0
-"""Seconds between two looks at which server has which pool."""
+"""Seconds between two reads of which server has which pool."""
 NAP_S = 0.1
 END_WITHIN_S = 2.0
-"""Seconds for the rounds that are under way at the end."""
+"""Seconds for the current rounds at the end."""
 
 logger = logging.getLogger("queueops.watchdog")
 
@@ -26,25 +26,25 @@ class ServerWatchdog(Protocol):
         """Make rounds until stopped."""
 
     def stop(self) -> None:
-        """End after the round that is under way."""
+        """Stop after the current round."""
 
 
 class Servers:
-    """Starts a watchdog for each server that has pools, and tells it which ones it has."""
+    """Starts a watchdog for each server that has pools, and gives it its pools."""
 
     def __init__(
         self,
         by_server: Callable[[], Mapping[str, Sequence[str]]],
         make: Callable[[str, Callable[[], list[str]]], ServerWatchdog],
     ) -> None:
-        """``by_server`` raises BrokerUnavailable; ``make`` is called with a server and what tells its pools."""
+        """``by_server`` raises BrokerUnavailable. ``make`` takes a server and a function that returns its pools."""
         self._by_server = by_server
         self._make = make
         self._pools: dict[str, list[str]] = {}
         self._watchdogs: dict[str, tuple[ServerWatchdog, threading.Thread]] = {}
 
     def run(self, stopped: Callable[[], bool]) -> None:
-        """Look which server has which pools until stopped; then end all of the watchdogs."""
+        """Read repeatedly which server has which pools, until stopped; then end all watchdogs."""
         look_at = 0.0
         while not stopped():
             if time.monotonic() >= look_at:
@@ -58,7 +58,7 @@ class Servers:
             self._pools = {server: list(pools) for server, pools in self._by_server().items()}
         except BrokerUnavailable as error:
             logger.debug("which server has which pool is not known now: %s", error)
-        except Exception:  # the watchdogs that there are go on, and the next look tries again
+        except Exception:  # the existing watchdogs continue, and the next read tries again
             logger.exception("which server has which pool could not be read, and is read again")
         watched = {server for server, (_, thread) in self._watchdogs.items() if thread.is_alive()}
         for server in self._pools.keys() - watched:
@@ -70,7 +70,7 @@ class Servers:
             thread.start()
 
     def _end(self) -> None:
-        """Those that wait for a server which does not answer are left alone."""
+        """End the watchdogs. Those that wait for a server which does not answer are abandoned."""
         for watchdog, _ in self._watchdogs.values():
             watchdog.stop()
         end = time.monotonic() + END_WITHIN_S
@@ -81,5 +81,5 @@ class Servers:
 def _watch(server: str, watchdog: ServerWatchdog) -> None:
     try:
         watchdog.watch()
-    except Exception:  # the next look makes another one
+    except Exception:  # the next read makes another one
         logger.exception("the watchdog of server %s broke, and is made again", server)

@@ -1,7 +1,7 @@
-"""The watchdog's rounds: a tick on each pool's agenda, and a snapshot of each pool's figures, once a second.
+"""Watchdog: once a second, a tick on each pool's agenda, and a snapshot of each pool's figures.
 
-What a tick does is claimed inside its script, so any number of watchdogs may run. Workers act on the agenda too: the
-watchdog is what recovers tasks when no worker is left, ends retentions in quiet times, and draws the console's figures.
+A tick claims its work inside its script, so any number of watchdogs may run. Workers process the agenda too. The
+watchdog recovers tasks when no worker is left, ends retentions in quiet times, and writes the console's figures.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from queueops.watchdog.servers import Servers
 PERIOD_S = 1.0
 LANES_EVERY_S = 10.0
 TICKS_A_ROUND = 20
-"""Ticks on one pool before the next has its turn: a pool with much to do does not hold up the others."""
+"""Ticks on one pool before the next pool's turn: a pool with much to do does not delay the others."""
 LONGEST_BACKOFF_S = 5.0
 CLOSE_WITHIN_S = 0.5
-"""For commands that are under way at the end."""
+"""Seconds for commands in progress at the end."""
 BROKEN, MENDED = "broken key ", "mended key "
 TOLD = ("recovered", "broken", "forgotten", "trimmed", "lost part", "lost parent")
 
@@ -40,7 +40,7 @@ logger = logging.getLogger("queueops.watchdog")
 
 
 class Watchdog:
-    """Ticks and samples until it is stopped. Lives through every outage of Redis."""
+    """Ticks and samples until it is stopped. Survives every outage of Redis."""
 
     def __init__(
         self,
@@ -54,10 +54,10 @@ class Watchdog:
         server: str = "",
         losses: Losses | None = None,
     ) -> None:
-        """Watch over ``pools``, or over all that exist (those ``found``) when none is named.
+        """Watch ``pools``; without any, all existing pools (those ``found``).
 
-        ``declared`` gives the schedules that stand in the code of the project ``origin``. ``server`` is named in the
-        log, where each server has a watchdog of its own.
+        ``declared`` returns the schedules in the code of the project ``origin``. ``server`` is named in the log, where
+        each server has its own watchdog.
         """
         self.broker = broker
         self.name = f"watchdog-{new_id()}"
@@ -67,7 +67,7 @@ class Watchdog:
         self._place = f" at {server}" if server else ""
         self._schedules = declared, origin
         self._known: list[str] = []
-        self._undeclared = set(self._chosen)  # pools whose lanes are to be given what the settings say
+        self._undeclared = set(self._chosen)  # pools whose lanes still need the settings' limits
         self._looked = 0.0
         self._failures = 0
         self._declared = False
@@ -79,11 +79,11 @@ class Watchdog:
         self._stopped = False
 
     def stop(self) -> None:
-        """End after the round that is under way. Safe to call from a signal handler."""
+        """Stop after the current round. Safe to call from a signal handler."""
         self._stopped = True
 
     def run(self) -> None:
-        """Make rounds until stopped, in a thread for each server where there are several."""
+        """Make rounds until stopped, in one thread for each server of a cluster."""
         logger.info("watchdog started")
         if self.broker.spread:
             Servers(self._by_server, self._of_server).run(lambda: self._stopped)
@@ -98,9 +98,9 @@ class Watchdog:
         self._outbox.close(CLOSE_WITHIN_S)
 
     def _by_server(self) -> dict[str, list[str]]:
-        """The pools to watch over, and those that only schedules name yet, by their server.
+        """The pools to watch, and those that only schedules name so far, by server.
 
-        A pool whose slot no server has is told, and waits; the others do not.
+        A pool whose slot no server has is logged, and waits; the others do not.
         """
         names = self._chosen or sorted({*self._found(), *self._timekeeper.declared()})
         found, homeless = self.broker.fan_out.homes(names)
@@ -127,9 +127,9 @@ class Watchdog:
         )
 
     def _rest(self, seconds: float) -> None:
-        """Sleep in short parts: an Event can't be set from a signal handler that interrupts its own wait.
+        """Sleep in short parts: an Event cannot be set from a signal handler that interrupts its own wait.
 
-        A tick of a schedule that comes meanwhile is fired on time.
+        A schedule's tick that becomes due meanwhile is fired on time.
         """
         end = time.monotonic() + seconds
         while not self._stopped and (left := end - time.monotonic()) > 0:
@@ -148,7 +148,10 @@ class Watchdog:
                 logger.debug("the schedules of pool %s wait for the next round", pool)
 
     def _guarded_round(self) -> float:
-        """One round; how many seconds to wait for the next. An unreachable or full Redis ends nothing."""
+        """Make one round; return how many seconds to wait for the next.
+
+        An unreachable or full Redis does not end the loop.
+        """
         started = time.monotonic()
         try:
             self.round()
@@ -163,7 +166,7 @@ class Watchdog:
         return max(0.0, self.period_s - (time.monotonic() - started))
 
     def round(self) -> dict[str, dict[str, int]]:
-        """Tick and sample every pool once; what was done, by pool."""
+        """Tick and sample every pool once; return what was done, by pool."""
         if not self._declared:
             self._declare_schedules()
             self._declared = True
@@ -172,18 +175,18 @@ class Watchdog:
         return {pool: self._round_of(pool) for pool in pools}
 
     def _declare_schedules(self) -> None:
-        """Every pool that is watched, and those that only schedules name yet."""
+        """Synchronise the schedules of every watched pool, and of pools that only schedules name so far."""
         wanted = self._timekeeper.declared()
         for pool in self._chosen or sorted({*self.pools(), *wanted}):
             try:
                 self._timekeeper.synchronise(pool, wanted.get(pool, ()))
             except (BrokerUnavailable, StoreFull):
                 raise
-            except Exception as error:  # whatever stands in the keys of its schedules
+            except Exception as error:  # any error of the keys of its schedules
                 self._complaints.error(pool, "compare with the code the schedules of", error)
 
     def _round_of(self, pool: str) -> dict[str, int]:
-        """One pool's part of the round. What is wrong with one pool does not hold up the others."""
+        """One pool's part of the round. A fault of one pool does not delay the others."""
         acted = self._guarded(pool, "tick", self._tick_whole)
         acted |= self._guarded(pool, "fire the schedules of", self._timekeeper.fire)
         return acted | self._guarded(pool, "sample", self._draw)
@@ -193,7 +196,7 @@ class Watchdog:
             acted = call(pool)
         except (BrokerUnavailable, StoreFull):
             raise
-        except Exception as error:  # whatever stands in this pool's keys: the log tells, and the next round tries again
+        except Exception as error:  # any error of this pool's keys: it is logged, and the next round tries again
             self._complaints.error(pool, doing, error)
             return {"error": 1}
         self._complaints.well(pool, doing)
@@ -206,7 +209,7 @@ class Watchdog:
         return self._tick(pool)
 
     def _draw(self, pool: str) -> dict[str, int]:
-        """Draw the figures; the watchdog whose turn it is walks on through the pool, too."""
+        """Write the figures. The watchdog whose turn it is also continues the rolling consistency check."""
         sampled = self.broker.draw(pool, self.name, round(self.period_s * 900))
         if not sampled:
             return {}
@@ -214,7 +217,7 @@ class Watchdog:
         return self._guarded(pool, "check", self._patrol.go_on)
 
     def _listed(self) -> list[str]:
-        """All pools; one that held something and is not listed any more was lost with its data, and is listed again."""
+        """All pools. A pool with data that is not listed any more was lost with its data; it is listed again."""
         found = self.broker.pools()
         for pool in self._losses.pools.difference(found):
             self.broker.registry.announce(pool, again=True)
@@ -222,7 +225,7 @@ class Watchdog:
         return found
 
     def pools(self) -> list[str]:
-        """The pools to watch over. What the settings say of their lanes is compared with what is there now and then."""
+        """The pools to watch. From time to time, the settings of their lanes are compared with the store."""
         if self._chosen:
             return list(self._chosen)
         found = self._found()

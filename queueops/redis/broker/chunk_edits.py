@@ -20,9 +20,9 @@ STEPWISE = ("retry", "drop", "skip", "redo", "set")
 CHANGES = ("edit", "redo", "set")
 """Verbs that write other data."""
 ROOM, CHANGED, PIECE = 100, 4, 1024
-"""Limits of one call for chunks by number: how many, the cost of a chunk with new data, and bytes per extra unit.
+"""Limits of one call for chunks by number: its room, the cost of a chunk with new data, bytes per unit.
 
-A chunk that gets other data counts as four, and as one more for each KiB of its data. A call takes one to five
+A chunk that gets other data costs four units, and one more for each KiB of its data. A call takes one to five
 milliseconds.
 """
 

@@ -62,7 +62,10 @@ class Controlling(Posting):
         return [Row(*texts[i : i + 3]) for i in range(0, len(texts), 3)], int(left)
 
     def lane(self, pool: str, lane: str, **values: str | float | None) -> dict[str, str]:
-        """Change a lane's ``paused``, ``limit``, ``rate`` or ``weight`` (None removes it); answers what was before."""
+        """Change a lane's ``paused``, ``limit``, ``rate`` or ``weight``; None removes it.
+
+        Returns the previous values.
+        """
         before = iter(self._call("lane", pool, lane, "", *_flat(values)))
         return {field.decode(): value.decode() for field, value in zip(before, before, strict=True)}
 

@@ -1,4 +1,4 @@
-"""Collecting map-reduce tasks, with how many of their chunks are in a state: read-only, one page at a time."""
+"""Aggregating map-reduce tasks, with how many of their chunks are in a state: read-only, one page at a time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PAGE = 100
 
 
 class Gathering(NamedTuple):
-    """A task that collects results; `entered` is its score in the index."""
+    """A task in the state `aggregating`; `entered` is its score in that index."""
 
     id: str
     entered: str
@@ -26,7 +26,7 @@ class Gathering(NamedTuple):
 
 
 def gathering(broker: RedisBroker, pool: str, state: str, start: str) -> Iterator[Gathering]:
-    """The tasks of a pool that collect results, from a score on. Raises BrokerUnavailable and BrokenPool."""
+    """The aggregating tasks of a pool, from a score on. Raises BrokerUnavailable and BrokenPool."""
     offset = 0
     while page := _page(broker, pool, state, start, offset):
         yield from page
