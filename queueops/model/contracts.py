@@ -91,7 +91,7 @@ class Pushed(msgspec.Struct, frozen=True):
 class Node(msgspec.Struct):
     """One task of a composite's tree, which is given from the root down.
 
-    ``parent`` is the index of its parent in that list, -1 for the root; ``order`` is its index among its siblings.
+    ``parent`` is its parent's index in that list, -1 for the root; ``order`` is its index among its siblings.
     """
 
     push: Push
@@ -191,7 +191,7 @@ class ChunkAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """The result of an action on chunks: how many changed, how many remain of a whole state, and the states.
 
     ``state`` is the task's, ``refused`` those of refused chunks by number ('' = gone). ``unfit`` counts chunks of a
-    whole state that kept their data, because it has no fields or would be too long.
+    whole state that kept their data: it has no fields or would be too long.
     """
 
     changed: int

@@ -42,7 +42,7 @@ def lane_or_none(value: bytes) -> str | None:
 
 
 def check_lane(value: object, what: str = "name of a lane") -> str:
-    """Return ``value`` if it is a valid name of a lane, tag or pool (1 to 100 such characters); raises BadId."""
+    """Return ``value`` if it is a valid lane, tag or pool name (1 to 100 such characters); raises BadId."""
     if isinstance(value, str) and NAME.fullmatch(value):
         return value
     raise BadId(id=_shown(value), what=what, most=NAME_LENGTH)

@@ -68,7 +68,7 @@ def _is_whole(pattern: str) -> bool:
 
 
 def _whole_word(words: list[str]) -> str:
-    """A part of a name that ends where letters end, or where an upper-case letter begins the next, as in `dbPass`."""
+    """A part of a name. It ends where letters end, or before an upper-case letter, as in `dbPass`."""
     name = r"[_\-. ]?".join(map(re.escape, words))
     camel = "".join(map(re.escape, map(str.capitalize, words)))
     return rf"(?<![^\W\d_]){name}(?![^\W\d_])|(?-i:(?<=[a-z]){camel}(?![^\W\d_]))"
@@ -212,7 +212,7 @@ def _is_header(word: str) -> bool:
 
 
 def _mask_for(text: str, begin: int, key: int) -> str:
-    """The mask. In a URL's query it is valid in a URL; quotes around a value are kept, so that JSON stays JSON."""
+    """The mask, in a URL's query one that is valid there. Quotes around a value are kept, so that JSON stays JSON."""
     quote = _QUOTE.match(text, begin)
     if quote is not None:
         return f"{quote['slashes']}{quote['mark']}{MASK}{quote['slashes']}{quote['mark']}"

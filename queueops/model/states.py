@@ -1,7 +1,6 @@
 """State machine: every state of a task, its class, and every allowed transition. The single source.
 
-The Lua scripts, the consistency checker, the console's diagram, the tests and the generated table in ``docs/`` follow
-from this module.
+The Lua scripts, the consistency checker, the console's diagram, the tests and the tables in ``docs/`` follow from it.
 """
 
 from __future__ import annotations

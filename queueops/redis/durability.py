@@ -29,7 +29,10 @@ class Confirmation:
         self._line: Any = link._repeat(self._connect, pool)
 
     def wait(self) -> None:
-        """Called after the push: return when it is on disk, following a write of this connection. Raises NotDurable."""
+        """Called after the push: write once more, and return when that write is on disk. Raises NotDurable.
+
+        WAITAOF waits for the writes of its own connection; the push came before this one.
+        """
         what, key = f"a task to pool {self._pool}", self._link.keys(self._pool).seq
         try:
             self._ask("INCRBY", key, 1)

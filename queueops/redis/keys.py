@@ -71,7 +71,7 @@ _SHAPES = {
 
 
 def kind_of(name: str) -> str | None:
-    """The kind of a key, by its name after the pool's prefix; None for a name that QueueOps does not use."""
+    """The kind of a key, by its name after the pool's prefix. None for a name that QueueOps does not use."""
     return next((kind for kind, shape in _SHAPES.items() if shape.fullmatch(name)), None)
 
 

@@ -61,7 +61,7 @@ def is_later(error: BaseException) -> bool:
 
 
 def _is_fault(error: BaseException) -> bool:
-    """Whether a script, a key of a wrong type, or a call of QueueOps is at fault, and not the store."""
+    """Whether the fault is not the store's, but that of a script, a wrong key type or a call of QueueOps."""
     if isinstance(error, exceptions.DataError):
         return True
     text = said(error)

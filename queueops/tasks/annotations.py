@@ -134,7 +134,7 @@ def _hint(func: Callable[..., Any], name: str, value: Any) -> Any:
     holder = types.SimpleNamespace(__annotations__={name: value})
     try:
         return typing.get_type_hints(holder, globalns=func.__globals__, include_extras=True)[name]
-    except Exception:  # the same for one annotation alone
+    except Exception:  # resolving one annotation evaluates the application's text, too
         return Any
 
 

@@ -74,7 +74,7 @@ class Timekeeper:
         return before is not None and now_ms > before - LATE_MS
 
     def _align(self, pool: str) -> None:
-        """After a clock was set back, let the schedules of later ticks wait for the next tick of the new time.
+        """After a clock was set back, let the schedules of later ticks wait for the new time's next tick.
 
         A tick that was fired before is not fired again, because its task exists.
         """

@@ -45,8 +45,10 @@ class Mending(StoreClient):
 
         At most 500, preferably few, because it is one call. ``left`` says how many of the state remain after it.
         ``value`` is the data for edit and redo. For set it is the maximum bytes of data, a colon and the fields. For
-        postpone it is epoch ms, or "+ms" from now. All but a release and a postpone of a whole state close the task's
-        chunks to workers until all were handled. `restage` with ``step`` continues the action, and so does the agenda.
+        postpone it is epoch ms, or "+ms" from now.
+
+        An action closes the task's chunks to workers until all chunks were handled. Exceptions are a release, and a
+        postpone of a whole state. `restage` with ``step`` continues the action, and so does the agenda.
         """
         return self._mend(pool, task_id, verb, numbers, whole, value, who, new_id())
 

@@ -101,7 +101,7 @@ class Chunking(StoreClient):
         ]
 
     def chunk_results(self, pool: str, task_id: str, count: int) -> Iterator[bytes]:
-        """Yield the encoded result of each chunk that is done, in the order of the map, with one page in memory.
+        """Yield the encoded result of each chunk that is done, in the map's order, with one page in memory.
 
         ``count`` is the number of all chunks. Raises ChunksLost for missing records, unless these chunks failed.
         """

@@ -42,7 +42,7 @@ class Checked(NamedTuple):
 
 
 class Places:
-    """Places that name tasks, in the order of the check, and the tasks found so far; several places may name one."""
+    """Places that name tasks, in the order of the check, and the tasks found so far. Several places may name one."""
 
     def __init__(self, names: list[str]) -> None:
         self.names = names

@@ -254,7 +254,7 @@ def _pid(home: Path) -> int:
 
 
 def _awaited_pid(home: Path, seconds: float) -> int:
-    """The process of a server that may still be starting; 0 if it has ended, or does not report in time."""
+    """The process of a server that may still be starting. 0 if it has ended, or does not report in time."""
     deadline = time.monotonic() + seconds
     while not (pid := _pid(home)) and _held(home) and time.monotonic() < deadline:
         time.sleep(0.02)

@@ -40,7 +40,7 @@ def close_all() -> None:
     """Close all connections of this thread, which is about to end."""
     try:
         connections.close_all()
-    except Exception:  # the same
+    except Exception:  # an error of the database driver: the thread ends anyway
         logger.warning("A database connection could not be closed in order", exc_info=True)
     _threads.discard(get_ident())
 

@@ -132,7 +132,7 @@ async def _atell(slot: Slot, context: Context, settlement: Settlement, value: An
             await sync_to_async(tell_end)(context, settlement)  # sync_to_async passes on the exception, too
     except slot.passes:
         raise
-    except BaseException:  # the same
+    except BaseException:  # SystemExit of a receiver, too: the outcome is known and must not be lost
         logger.exception("What became of %s could not be told to the receivers of signals", context.id)
 
 

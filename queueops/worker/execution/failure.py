@@ -103,7 +103,7 @@ def _text_of(error: BaseException) -> str:
 def _formatted(error: BaseException) -> str:
     try:
         return "".join(traceback.format_exception(type(error), error, _outside_engine(error.__traceback__)))
-    except Exception as broken:  # the same: formatting calls __str__ and __repr__ of the application
+    except Exception as broken:  # formatting calls __str__ and __repr__ of the application, too
         return f"<the traceback can't be formatted: {type(broken).__name__}>"
 
 

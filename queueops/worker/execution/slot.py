@@ -21,7 +21,7 @@ from queueops.worker.supervisor.shared_slot_table import NEVER, SlotTable
 
 MARGIN = 0.1
 MIN_MARGIN = 1.0
-"""Between the soft and the hard limit: a tenth of the timeout, at least so many seconds."""
+"""The share of the timeout between the soft and the hard limit, and its minimum in seconds."""
 
 
 class Slot(ABC):

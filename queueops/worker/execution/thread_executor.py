@@ -222,7 +222,7 @@ class ThreadExecutor:
                 return
 
     def _tell(self) -> Context | None:
-        """Wake the sleeping loop because a task ended, or make its turn here if this thread has nothing else to do.
+        """Wake the sleeping loop because a task ended, or make its turn here if this thread is otherwise idle.
 
         The steps of a chain then follow each other in one thread, without a wake-up. Returns what to run next.
         """

@@ -1,8 +1,8 @@
 """Main loop of a worker process: settles, renews and claims in one round trip, submits tasks, waits.
 
 The loop runs in one thread, and owns the connections for round trips and for wake-up tokens. It sleeps in one
-``select`` on the self-pipe (a task ended, a signal arrived), the wake-up listeners, and other registered sources. While
-it sleeps with nothing to do, an idle thread of the executor watches the wake-up listeners (`IdleListener`).
+``select`` on the self-pipe (a task ended, a signal arrived), the wake-up listeners, and other sources. While it sleeps
+with nothing to do, an idle thread of the executor watches the wake-up listeners (`IdleListener`).
 """
 
 from __future__ import annotations

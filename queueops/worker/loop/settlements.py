@@ -61,7 +61,7 @@ def raised(context: Context, error: BaseException, *, has_returned: bool = False
         case NotEncodable() | PayloadTooLarge() | BadChunks() | TooManyChunks() if error.name == lease.name:
             return _error(lease, Outcome.ERROR, error, NO_RETRY)  # its value can't be stored, as with a result
         case UnfitParts() if getattr(context.handler, "answers_parts", False):
-            return _error(lease, Outcome.ERROR, error, NO_RETRY)  # the same
+            return _error(lease, Outcome.ERROR, error, NO_RETRY)  # its parts can't be stored, as with a result
     retried = not has_returned and isinstance(error, _retried_errors(context.handler))
     return _error(lease, Outcome.ERROR, error, _delay(lease) if retried else NO_RETRY)
 

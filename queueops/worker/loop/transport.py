@@ -84,7 +84,7 @@ class Transport:
         """Return the oldest pending round trip and its reply, or the error if it failed."""
         try:
             reply = self._open().receive() if self.thread is None else self._answers.popleft()
-        except Exception as error:  # the same
+        except Exception as error:  # the loop survives every error of a round trip
             reply = error
         if isinstance(reply, Exception):
             return self._failed(reply)
@@ -182,7 +182,7 @@ class Transport:
         try:
             self._send(flight, known)
             answer: Exchange | Exception = self._open().receive()
-        except Exception as error:  # the same
+        except Exception as error:  # any error: the loop gets it as the reply
             self._skips = True
             self._hang_up()
             answer = error

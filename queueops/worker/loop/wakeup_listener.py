@@ -83,7 +83,7 @@ class WakeupListener:
         try:
             self._waker.arm()
             self._armed = True
-        except Exception as error:  # the same
+        except Exception as error:  # any error of the connection, which is then made again
             self._cut(error)
 
     def move(self, selector: selectors.BaseSelector) -> None:
@@ -113,7 +113,7 @@ class WakeupListener:
         try:
             tokens = list(waker.read())
             self._armed = False
-        except Exception as error:  # the same
+        except Exception as error:  # any error of the connection, which is then made again
             self._cut(error)
             return
         for token in tokens:

@@ -21,7 +21,7 @@ EVERY = 1.0
 LONGEST_START = 60.0
 """Seconds that the trial process has to set up the project."""
 AT_START, MOST_AT_START = "QUEUEOPS_RELOADED_AT_START", 3
-"""Restarts in a row for files saved during the start; a project that writes such a file itself must not loop."""
+"""Restarts in a row for files saved during the start. A project that writes such a file itself must not loop."""
 
 logger = logging.getLogger("queueops.worker")
 
