@@ -14,7 +14,7 @@ from queueops.model.cron import Timetable, read_timetable
 from queueops.model.ids import check_id
 
 LONGEST_ID = 165
-"""The id of a run is the schedule's id and its time."""
+"""Maximum characters: a run's id is the schedule's id and its time."""
 LONGEST_ARGUMENTS = 16 * 1024
 """Maximum bytes: lists of schedules read all of them."""
 

@@ -44,7 +44,7 @@ The result is empty if this is unknown.
 """
 
 _hubs: dict[str, Hub] = {}
-"""By server: a server that does not answer does not delay the reasons of others."""
+"""The result listeners, by server: a server that does not answer affects no wait at another one."""
 _lock = threading.Lock()
 logger = logging.getLogger("queueops.waiting")
 

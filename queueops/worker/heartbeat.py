@@ -24,7 +24,7 @@ from queueops.worker.options import WorkerOptions
 
 EVERY = 5.0
 AT_REST = 60.0
-"""The same for an idle process with nothing new to report: its round trips already show that it is alive."""
+"""Seconds between heartbeats of an idle process without news: its round trips already show that it is alive."""
 MAX_NAMES = 200
 MAX_RUNNING = 50
 _STATM = Path("/proc/self/statm")

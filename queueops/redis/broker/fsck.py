@@ -27,7 +27,7 @@ MOST_COUNTED, NAMES_AT_ONCE = 5_000, 5
 """Above this size of an index, counters that only a walk could verify are left unchanged."""
 CHUNK = re.compile(r"[^#]+#[0-9]+")
 RECORD_KINDS = ("task:<id>", "task:<id>#<number>", "command:<id>")
-"""Faults for which the script reports an unreadable task: these tasks are quarantined."""
+"""Keys that the script itself reports as unreadable, if their type is wrong. They are quarantined."""
 KEY, ADVICE = "~key:", "Delete it, or restore it."
 Faults = list[tuple[str, str]]
 _WHOLE = " ".join(f"{short}:{name}" for short, name in FIELDS.items() if name in WHOLE)

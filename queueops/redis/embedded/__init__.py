@@ -49,7 +49,7 @@ CONFIG = {
     "logfile": "valkey.log",
 }
 ENVIRONMENT = {"GLIBC_TUNABLES": "glibc.malloc.tcache_count=500"}
-"""Memory that a script allocates and frees many times stays in the allocator: this saves a tenth of a drain's time.
+"""Keeps memory that scripts free in the allocator: saves nearly a tenth of the server's time in a drain.
 
 The environment's own value has precedence. Other C libraries ignore it.
 """

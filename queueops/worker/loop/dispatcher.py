@@ -25,7 +25,7 @@ NOT_OURS = "its lease is no longer this worker's"
 SHARES = 3
 CUT_OFF = "its lease ended while Redis could not be reached"
 BACK_OFF_S = 1.0
-"""Seconds after the end of the last task; what becomes due in them counts as left to do (`--burst`)."""
+"""A task that becomes due within this many seconds of the last end counts as left to do (`--burst`)."""
 FLUSH_LOOK = 0.005
 """Seconds between two checks of the last round trips of several pools."""
 

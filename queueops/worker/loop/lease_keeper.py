@@ -27,7 +27,7 @@ BEAT_EVERY = 5.0
 ANSWER_WITHIN = 0.5
 """Seconds that a round waits for its pools; a slower pool continues beside the next round."""
 VOUCHED_FOR = 1.0
-"""Seconds since the supervisor's last look. A supervisor that is stopped as well must not keep leases."""
+"""Maximum seconds since the supervisor's last look. A stopped supervisor must not keep leases."""
 
 logger = logging.getLogger("queueops.worker")
 

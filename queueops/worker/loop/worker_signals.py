@@ -44,7 +44,7 @@ class WorkerSignals:
             self._stopping = self._beside(signals.worker_stopping, "queueops-stopping")
 
     def close(self, idle_s: float, stopping_s: float) -> None:
-        """Give the receivers of `worker_started` and `worker_stopping` this many seconds each to return."""
+        """Give the receivers of `worker_idle` and of `worker_stopping` their seconds to return."""
         for thread, seconds in ((self._idle, idle_s), (self._stopping, stopping_s)):
             if thread is not None:
                 thread.join(seconds)

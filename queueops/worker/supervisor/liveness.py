@@ -20,7 +20,10 @@ from queueops.worker.supervisor.shared_slot_table import Condition
 
 LATE_AFTER = 0.25
 SILENT_AFTER = 0.75
-"""Seconds, or a third of a lease if that is less. So every lease, even a handed-over one, is renewed in time."""
+"""Seconds without an answer until a process counts as silent, or a third of a lease if that is less.
+
+Every lease, even a handed-over one, is then renewed in time.
+"""
 KILL_AFTER = 5.0
 """Seconds for which a hung process is shown as hung before it is killed."""
 

@@ -11,7 +11,7 @@ from queueops.worker.loop.self_pipe import SelfPipe
 
 END = (signal.SIGTERM, signal.SIGINT)
 HANG_UP = signal.SIGHUP
-"""SIGHUP, the terminal was closed: treated like END. The shell sends it to each job again. Ignored under `nohup`."""
+"""SIGHUP: the terminal was closed. Counts as one with END, since a shell sends it again. Ignored under `nohup`."""
 AT_ONCE = signal.SIGQUIT
 """The supervisor sends it: the children release their tasks and exit at once."""
 _HELD = (*END, HANG_UP, AT_ONCE)
