@@ -37,7 +37,7 @@ PORT, SENTINEL_PORT = 6379, 26379
 
 
 def connect(url: str, **options: Any) -> redis.Redis:
-    """Make a client for the URL, with its own connection pool; ``options`` are redis-py's and override ours.
+    """Make a client for the URL, with its own connection pool; ``options`` of redis-py override OPTIONS.
 
     It does not contact the server, except for a cluster, whose slot map is read at once. The first command starts an
     `embedded:` server that is not running. Raises BadUrl.

@@ -1,4 +1,4 @@
-"""Fan-out queries: ask all servers of a store in parallel, and report those that do not answer with the rest."""
+"""Fan-out queries: ask all servers of a store in parallel; name the silent servers, and return the other replies."""
 
 from __future__ import annotations
 

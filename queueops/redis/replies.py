@@ -61,7 +61,7 @@ def is_later(error: BaseException) -> bool:
 
 
 def _is_fault(error: BaseException) -> bool:
-    """Whether the fault is not the store's, but that of a script, a wrong key type or a call of QueueOps."""
+    """Whether the fault is not the store's: a script, a wrong key type or a call of QueueOps caused it."""
     if isinstance(error, exceptions.DataError):
         return True
     text = said(error)

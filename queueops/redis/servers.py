@@ -178,7 +178,7 @@ class Cluster:
 
 
 def _slots_of(rows: Sequence[Any], asked: Address) -> list[Address | None]:
-    """The address of each slot's primary. A server that does not report its own address has the one we asked."""
+    """The address of each slot's primary. A server that does not report its own address has the one it was asked at."""
     found: list[Address | None] = [None] * REDIS_CLUSTER_HASH_SLOTS
     for first, last, primary, *_ in rows:
         host = (primary[0] or b"").decode()
