@@ -18,6 +18,7 @@ from queueops.management.queue.options import ALL
 from queueops.model import states
 from queueops.tasks import registry
 from queueops.testing import eager
+from tests.repository import reference
 
 pytest_plugins = ["queueops.pytest_plugin"]
 ROOT = Path(__file__).parents[2]
@@ -155,6 +156,10 @@ def test_every_link_between_pages_leads_somewhere(page: str):
         found = (ROOT / page).parent / target
         assert found.is_file(), f"{page} leads to {target}"
         assert not part or part in anchors(found), f"{page} leads to {target}#{part}"
+
+
+def test_the_reference_is_what_the_docstrings_say():
+    assert reference.PAGE.read_text() == reference.page(), "run: python -m tests.repository.reference"
 
 
 def test_every_file_that_a_page_names_is_there():
