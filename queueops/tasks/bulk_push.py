@@ -29,7 +29,7 @@ class PipelinedPush:
 
     def __init__(self, pool: str, durable: bool, under: LeaseRef | None = None) -> None:
         self._line = brokers.get_broker().pushes(pool, durable=durable, under=under)
-        self._flying: deque[list[Push]] = deque()
+        self._under_way: deque[list[Push]] = deque()
         self._unknown = 0
 
     def __enter__(self) -> PipelinedPush:
@@ -41,27 +41,27 @@ class PipelinedPush:
     def send(self, pushes: list[Push]) -> Iterable[tuple[Push, Pushed]]:
         """Send a batch; return the results of the previous one. Raises its error."""
         self._line.send(pushes)
-        self._flying.append(pushes)
-        return self.land() if len(self._flying) > 1 else ()
+        self._under_way.append(pushes)
+        return self.receive() if len(self._under_way) > 1 else ()
 
-    def land(self) -> Iterable[tuple[Push, Pushed]]:
+    def receive(self) -> Iterable[tuple[Push, Pushed]]:
         """The results of the oldest pending batch, if there is one. Raises its error."""
-        if not self._flying:
+        if not self._under_way:
             return ()
-        pushes = self._flying.popleft()
+        pushes = self._under_way.popleft()
         try:
             return zip(pushes, self._line.receive(), strict=True)
         except QueueOpsError:
-            self._unknown = sum(map(len, self._flying))
-            self._flying.clear()
+            self._unknown = sum(map(len, self._under_way))
+            self._under_way.clear()
             raise
 
-    def explain(self, error: Exception, landed: int) -> None:
-        """Add to an error how many calls were pushed: ``landed`` and those pending, which this waits for."""
+    def explain(self, error: Exception, received: int) -> None:
+        """Add to an error how many calls were pushed: ``received`` and those pending, which this waits for."""
         with suppress(QueueOpsError):  # the first error is the one to raise; a failed batch was not pushed
-            while self._flying:
-                landed += len(list(self.land()))
-        error.add_note(f"{landed} calls before the batch with the error have been pushed.")
+            while self._under_way:
+                received += len(list(self.receive()))
+        error.add_note(f"{received} calls before the batch with the error have been pushed.")
         if self._unknown:
             error.add_note(f"The {self._unknown} calls after that batch may have been pushed, too.")
 

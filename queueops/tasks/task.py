@@ -107,15 +107,15 @@ class Task(Generic[Params, Returned, Result]):
             return self._send_many_after(databases, calls)
         handles: list[TaskHandle[Result]] = []
         made = 0
-        with PipelinedPush(self.options.pool, self.options.durable, self.options.under) as flights:
+        with PipelinedPush(self.options.pool, self.options.durable, self.options.under) as pipeline:
             try:
                 for batch in batches(calls):
-                    landed = flights.send(self._made_batch(batch, made + 1))
+                    landed = pipeline.send(self._made_batch(batch, made + 1))
                     made += len(batch)
                     handles += [self._handle(push, pushed) for push, pushed in landed]
-                handles += [self._handle(push, pushed) for push, pushed in flights.land()]
+                handles += [self._handle(push, pushed) for push, pushed in pipeline.receive()]
             except Exception as error:  # only to add how many calls were pushed
-                flights.explain(error, len(handles))
+                pipeline.explain(error, len(handles))
                 raise
         return handles
 
@@ -241,11 +241,11 @@ class Task(Generic[Params, Returned, Result]):
         return [TaskHandle(push.id, push.pool) for push in pushes]
 
     def _send_many(self, pushes: Sequence[Push]) -> None:
-        with PipelinedPush(self.options.pool, self.options.durable, self.options.under) as flights:
+        with PipelinedPush(self.options.pool, self.options.durable, self.options.under) as pipeline:
             for batch in batches(pushes):
-                for push, pushed in flights.send(batch):
+                for push, pushed in pipeline.send(batch):
                     self._handle(push, pushed)
-            for push, pushed in flights.land():
+            for push, pushed in pipeline.receive():
                 self._handle(push, pushed)
 
     def _send(self, push: Push) -> TaskHandle[Result]:

@@ -30,8 +30,8 @@ class Running:
     now: Running
 
     def __init__(self, pools: tuple[str, ...] = ("default",), threads: int = 2) -> None:
-        self.table, self.bell = SlotTable(2 * threads), SelfPipe()
-        self.loop = Loop(WorkerOptions(pools=pools, threads=threads), "w1", get_broker(), self.table, self.bell)
+        self.table, self.self_pipe = SlotTable(2 * threads), SelfPipe()
+        self.loop = Loop(WorkerOptions(pools=pools, threads=threads), "w1", get_broker(), self.table, self.self_pipe)
         self.error: BaseException | None = None
         self.thread = threading.Thread(target=self._run)
         Running.now = self
@@ -55,13 +55,13 @@ class Running:
 
     def end(self) -> None:
         self.loop.stop("the test is over")
-        self.bell.ring()
+        self.self_pipe.ring()
         self.thread.join(60)
         assert not self.thread.is_alive()
         self.loop._executor.close(60)
         for line, _ in self.loop._lines:  # which stand where an error ended it
             line.close()
-        self.bell.close()
+        self.self_pipe.close()
         self.table.close()
 
 
@@ -95,7 +95,7 @@ def test_a_process_that_wakes_up_after_its_supervisor_spoke_for_it_says_so_and_g
     wait_until(lambda: broker.client.hget(key, "state") == b"live")
     broker.beat("default", "w1", {"state": "silent"})
     running.table.condition = Condition.SILENT
-    running.bell.ring()
+    running.self_pipe.ring()
     wait_until(lambda: broker.client.hget(key, "state") == b"live")
     wait_for_the_loop.push().result(60)
 
@@ -205,8 +205,8 @@ def test_an_error_in_a_turn_that_a_tasks_thread_makes_ends_the_process_as_one_of
 
 
 def test_a_process_gives_a_sign_of_life_before_its_first_turn_which_may_begin_what_holds_the_interpreter():
-    table, bell, signs = SlotTable(2), SelfPipe(), []
-    loop = Loop(WorkerOptions(threads=1), "w1", get_broker(), table, bell)
+    table, self_pipe, signs = SlotTable(2), SelfPipe(), []
+    loop = Loop(WorkerOptions(threads=1), "w1", get_broker(), table, self_pipe)
 
     def turn(now: float) -> None:
         signs.append(table.last_sign)
@@ -216,5 +216,5 @@ def test_a_process_gives_a_sign_of_life_before_its_first_turn_which_may_begin_wh
     begun = time.monotonic()
     loop.run()
     assert signs[0] >= begun
-    bell.close()
+    self_pipe.close()
     table.close()

@@ -114,7 +114,7 @@ class AsyncExecutor:
             loop.run_until_complete(loop.shutdown_asyncgens())
             loop.run_until_complete(loop.shutdown_default_executor())
             for slot in self.slots:
-                slot.annexe.abandon(wait=True)
+                slot.own_thread.abandon(wait=True)
             loop.close()
 
     def _pump(self) -> None:
@@ -133,17 +133,17 @@ class AsyncExecutor:
 
     async def _run_one(self, slot: AsyncSlot, context: Context) -> None:
         started = time.monotonic()
-        slot.annexe.enter()
+        slot.own_thread.enter()
         settlement = self._refused(context) or await aexecute(slot, context)
         self._ended(context.lease, settlement, (time.monotonic() - started) * 1000)
-        if slot.annexe.is_used():
+        if slot.own_thread.is_used():
             self._begin(slot, self._tidy(slot))  # not here: a task that cancelled itself could not wait
         else:
             self._set_free(slot)
 
     async def _tidy(self, slot: AsyncSlot) -> None:
-        if not await slot.annexe.clean(LEFT_BEHIND):
-            slot.annexe.abandon()
+        if not await slot.own_thread.clean(LEFT_BEHIND):
+            slot.own_thread.abandon()
         self._set_free(slot)
 
     def _set_free(self, slot: AsyncSlot) -> None:

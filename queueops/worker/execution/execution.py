@@ -80,7 +80,7 @@ async def aexecute(slot: AsyncSlot, context: Context) -> Settlement:
         finally:
             slot.close()
             if slot.interrupt is not None:
-                slot.annexe.leave_behind()  # the receivers of signals must not wait there
+                slot.own_thread.leave_behind()  # the receivers of signals must not wait there
         settlement = settlements.returned(context, value)
     except slot.passes:
         slot.clear()

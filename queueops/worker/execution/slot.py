@@ -157,12 +157,12 @@ class ThreadSlot(Slot):
 class AsyncSlot(Slot):
     """A coroutine. It is interrupted by cancellation at its next ``await``."""
 
-    __slots__ = ("annexe", "loop", "task")
+    __slots__ = ("loop", "own_thread", "task")
 
     def __init__(self, number: int, table: SlotTable, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(number, table)
         self.loop = loop
-        self.annexe = AsyncSlotThread()
+        self.own_thread = AsyncSlotThread()
         self.task: asyncio.Task[None] | None = None
 
     def _raise(self, kind: type[Interrupt]) -> None:

@@ -100,10 +100,10 @@ class ThreadExecutor:
         """Whether no task waits for a slot, a thread is idle, and no thread watches the idle listener."""
         return self._idle_listener is None and self._resting() > 0 and not self.queued()
 
-    def post(self, outpost: IdleListener) -> None:
+    def post(self, listener: IdleListener) -> None:
         """Let an idle thread watch the wake-up listeners. It runs the first task that it receives."""
-        self._idle_listener, self._posted = outpost, True
-        self._give(outpost)
+        self._idle_listener, self._posted = listener, True
+        self._give(listener)
 
     def running(self) -> Iterator[tuple[Slot, Lease]]:
         """Every slot that runs a task, with the lease."""
@@ -235,17 +235,17 @@ class ThreadExecutor:
         finally:
             self.awake.release()
 
-    def _watch(self, outpost: IdleListener) -> Context | None:
+    def _watch(self, listener: IdleListener) -> Context | None:
         """Watch the wake-up listeners until there is a task to run, or this thread is needed elsewhere.
 
         The loop is woken in both cases.
         """
         self._posted = False
         while True:
-            news = outpost.wait()
+            news = listener.wait()
             with self.awake:
-                kept = self._first_of(partial(outpost.heed, news))
-                if not outpost.manned:
+                kept = self._first_of(partial(listener.heed, news))
+                if not listener.manned:
                     self._idle_listener = None
                     break
         self._ring()

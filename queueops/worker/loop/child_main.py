@@ -26,7 +26,7 @@ SWITCH_INTERVAL = 0.0005
 logger = logging.getLogger("queueops.worker")
 
 
-def main(options: WorkerOptions, worker: str, table: SlotTable, lifeline: ParentWatch) -> int:
+def main(options: WorkerOptions, worker: str, table: SlotTable, parent_watch: ParentWatch) -> int:
     """Work until the end; return the exit status. SIGTERM: end in order. SIGQUIT, sent by a supervisor: end at once.
 
     Several SIGTERMs count as one. A service manager (systemd, Heroku) often sends SIGTERM to all processes of a
@@ -36,19 +36,19 @@ def main(options: WorkerOptions, worker: str, table: SlotTable, lifeline: Parent
     """
     sys.setswitchinterval(SWITCH_INTERVAL)
     work_in_the_background()
-    bell = SelfPipe()
+    self_pipe = SelfPipe()
     term, interrupt = END
     # the supervisor passes on Ctrl-C (SIGINT) and the end of a terminal (SIGHUP)
-    signals = CaughtSignals(bell, term, AT_ONCE, ignore=(interrupt, HANG_UP), then=deadlines.run_out)
+    signals = CaughtSignals(self_pipe, term, AT_ONCE, ignore=(interrupt, HANG_UP), then=deadlines.run_out)
     signal.signal(PING, lambda number, frame: table.answer(time.monotonic()))
     release_signals()
-    loop = Loop(options, worker, get_broker(), table, bell)
+    loop = Loop(options, worker, get_broker(), table, self_pipe)
 
     def orphaned() -> None:
-        loop.forget(lifeline)
+        loop.forget(parent_watch)
         loop.stop("the supervisor is gone")
 
-    loop.watch_also(lifeline, orphaned)
+    loop.watch_also(parent_watch, orphaned)
     with process_scope.opened():
         ending = loop.run(lambda: min(1, signals.count(term)) + 2 * signals.count(AT_ONCE))
     if not ending.clean:

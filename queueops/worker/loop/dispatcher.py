@@ -56,8 +56,8 @@ class Dispatcher:
         self._notes_at = 0.0
         self._lost: deque[Lease] = deque()
         self._apart = broker.spread and len(options.pools) > 1
-        self.stations = deque(self._station(pool, worker, broker, ring) for pool in options.pools)
-        self._by_pool = {station.pool: station for station in self.stations}
+        self.clients = deque(self._station(pool, worker, broker, ring) for pool in options.pools)
+        self._by_pool = {client.pool: client for client in self.clients}
 
     def _station(self, pool: str, worker: str, broker: Broker, ring: Callable[[], None]) -> PoolClient:
         thread = PoolThread(pool, ring) if self._apart else None
@@ -85,56 +85,56 @@ class Dispatcher:
     def exchange(self, now: float) -> None:
         """Make the round trips that are due now."""
         while self._arrived:
-            if (station := self._by_pool.get(self._arrived.popleft())) is not None:
-                station.ready, station.dry = True, False
+            if (client := self._by_pool.get(self._arrived.popleft())) is not None:
+                client.ready, client.dry = True, False
         executor = self._executor
         ahead = self._prefetch.ahead(self._watch.stuck)
         executor.low = ahead // SHARES
         hungry = executor.queued() <= executor.low
-        for station in tuple(self.stations):
+        for client in tuple(self.clients):
             want = self._room(ahead)
-            if station.due(now, want, hungry=hungry):
-                self._round(station, now, want)
+            if client.due(now, want, hungry=hungry):
+                self._round(client, now, want)
             else:
-                self._receive(station)
-            if station.cut_off:
-                self._cancel(station.overstayed(now), CUT_OFF, lost=True)
-        if len(self.stations) > 1:
-            self.stations.rotate(1)
+                self._receive(client)
+            if client.cut_off:
+                self._cancel(client.overstayed(now), CUT_OFF, lost=True)
+        if len(self.clients) > 1:
+            self.clients.rotate(1)
 
-    def take(self, station: PoolClient, lease: Lease) -> None:
+    def take(self, client: PoolClient, lease: Lease) -> None:
         """Accept a task that was handed to this process, or give it back with the next round trip."""
         now, room = time.monotonic(), self._room(self._prefetch.ahead(self._watch.stuck))
         self.claimed += 1
-        station.hold(lease, now)
-        if room > 0 and station.trusts(lease, now):
+        client.hold(lease, now)
+        if room > 0 and client.trusts(lease, now):
             self._executor.submit([lease])
-            station.ask_about(lease.id)
+            client.ask_about(lease.id)
             if not self._executor.keeps_one:
-                self._round(station, now, room - 1)
+                self._round(client, now, room - 1)
         else:
             self.release([lease], now)
 
     def release(self, leases: Iterable[Lease], now: float, reason: str = "it was not started here") -> None:
         """Give leases back."""
         for lease in leases:
-            station = self._by_pool[lease.pool]
-            if station.forget(lease):
+            client = self._by_pool[lease.pool]
+            if client.forget(lease):
                 self.claimed -= 1
-                station.settle(settlements.released(lease, reason), now)
+                client.settle(settlements.released(lease, reason), now)
 
     def distrust(self, unstarted: Iterable[Lease], now: float) -> None:
         """Give back what was not started, and what the pending round trips bring: other workers may have it already."""
         self.release(unstarted, now, settlements.TAKEN_OVER)
-        for station in self.stations:
-            station.distrust()
+        for client in self.clients:
+            client.distrust()
 
     def send_notes(self, now: float, *, before_settling: bool = False) -> None:
         """Send progress, log lines and extensions of tasks, when they are due or before a settlement."""
         if self._channel.waiting() and (before_settling or now >= self._notes_at):
             self._notes_at = now + NOTES_EVERY
-            for station in self.stations if self._apart else ():
-                station.transport.call("notes", partial(self._send_notes, station.pool))
+            for client in self.clients if self._apart else ():
+                client.transport.call("notes", partial(self._send_notes, client.pool))
             self._lost.extend(() if self._apart else self._channel.send())
         while self._lost:
             self._cancel([self._lost.popleft()], NOT_OURS, lost=True)
@@ -145,43 +145,43 @@ class Dispatcher:
 
     def held(self) -> list[Lease]:
         """Every lease in this process."""
-        return [held.lease for station in self.stations for held in station.held.values()]
+        return [held.lease for client in self.clients for held in client.held.values()]
 
     def is_dry(self) -> bool:
         """Whether the last look found nothing, and nothing is pending here."""
         if self._outbox.busy or self._arrived:
             return False
-        return self.is_empty() and all(station.dry and not station.to_settle for station in self.stations)
+        return self.is_empty() and all(client.dry and not client.to_settle for client in self.clients)
 
     def is_used_up(self, now: float) -> bool:
         """Whether nothing is left or due soon, such as the back-off of a task that just failed here."""
         soon = self._last_end + BACK_OFF_S
-        return self.is_dry() and (now > soon or all(station.next_at > soon for station in self.stations))
+        return self.is_dry() and (now > soon or all(client.next_at > soon for client in self.clients))
 
     def has_told_all(self) -> bool:
         """Whether the store knows the outcome of every task that has ended here."""
         return not self._executor.done and not any(
-            station.to_settle or station.transport.under_way for station in self.stations
+            client.to_settle or client.transport.under_way for client in self.clients
         )
 
     def is_calm(self) -> bool:
         """Whether this process would accept more, and the last look found nothing."""
         return not (self.closed or self._options.burst) and all(
-            station.dry and not station.cut_off for station in self.stations
+            client.dry and not client.cut_off for client in self.clients
         )
 
     def is_empty(self) -> bool:
         """Whether this process holds no lease, and no reply can bring one."""
-        return not any(station.held or station.transport.under_way for station in self.stations)
+        return not any(client.held or client.transport.under_way for client in self.clients)
 
     def next_moment(self, now: float) -> float:
         """When ``exchange`` or ``send_notes`` may have something to do because of time alone."""
         room = self._room(self._prefetch.ahead(self._watch.stuck))
         hungry = self._executor.queued() <= self._executor.low
-        if any(station.transport.has_answer() or station.due(now, room, hungry=hungry) for station in self.stations):
+        if any(client.transport.has_answer() or client.due(now, room, hungry=hungry) for client in self.clients):
             return now
-        moments = [station.due_at(room) for station in self.stations]
-        moments += [slow for station in self.stations if (slow := station.transport.slow_at) > now]
+        moments = [client.due_at(room) for client in self.clients]
+        moments += [slow for client in self.clients if (slow := client.transport.slow_at) > now]
         if self._executor.queued():
             moments.append(now + LINGER)
         if not self.is_empty():
@@ -194,49 +194,49 @@ class Dispatcher:
         """Send the last outcomes to Redis; False if it could not be reached before ``deadline``."""
         if self._apart:
             return self._flush_apart(deadline)
-        for station in self.stations:
-            station.tally.hurry()
-            while station.to_settle or (station.tally.waiting() and not station.cut_off):
+        for client in self.clients:
+            client.metrics.hurry()
+            while client.to_settle or (client.metrics.waiting() and not client.cut_off):
                 now = time.monotonic()
                 if now >= deadline:
                     return False
-                if now < station.transport.retry_at:
-                    time.sleep(min(0.1, station.transport.retry_at - now))
+                if now < client.transport.retry_at:
+                    time.sleep(min(0.1, client.transport.retry_at - now))
                 else:
-                    self._round(station, now, 0)
+                    self._round(client, now, 0)
         return True
 
     def _flush_apart(self, deadline: float) -> bool:
         """The same for all pools in parallel: an unreachable pool delays no other."""
-        for station in self.stations:
-            station.tally.hurry()
-        while left := [station for station in self.stations if not station.is_flushed(time.monotonic())]:
+        for client in self.clients:
+            client.metrics.hurry()
+        while left := [client for client in self.clients if not client.is_flushed(time.monotonic())]:
             now = time.monotonic()
             if now >= deadline:
                 return False
-            for station in left:
-                if now >= station.transport.retry_at and station.transport.accepts(flows=False):
-                    self._round(station, now, 0)
-                self._receive(station)
+            for client in left:
+                if now >= client.transport.retry_at and client.transport.accepts(flows=False):
+                    self._round(client, now, 0)
+                self._receive(client)
             time.sleep(FLUSH_LOOK)
         return True
 
-    def _round(self, station: PoolClient, now: float, want: int) -> None:
+    def _round(self, client: PoolClient, now: float, want: int) -> None:
         """Make one round trip. A process without siblings pipelines: it reads the reply of the previous one."""
-        if not station.transport.accepts(flows=station.flows):
+        if not client.transport.accepts(flows=client.flows):
             return
-        self.send_notes(now, before_settling=bool(station.to_settle))
+        self.send_notes(now, before_settling=bool(client.to_settle))
         take = -1 if self.closed else self._outbox.room
-        station.send(now, want, idle=want > 0 and not self._options.burst, take=take)
-        self._receive(station, leave=1 if want > 0 and station.flows and self._options.is_alone else 0)
+        client.send(now, want, idle=want > 0 and not self._options.burst, take=take)
+        self._receive(client, leave=1 if want > 0 and client.flows and self._options.is_alone else 0)
 
-    def _receive(self, station: PoolClient, leave: int = 0) -> None:
-        while station.transport.has_answer(leave):
-            reply = station.receive()
+    def _receive(self, client: PoolClient, leave: int = 0) -> None:
+        while client.transport.has_answer(leave):
+            reply = client.receive()
             if reply is not None:
-                self._take(station, reply)
+                self._take(client, reply)
 
-    def _take(self, station: PoolClient, reply: Exchange) -> None:
+    def _take(self, client: PoolClient, reply: Exchange) -> None:
         if reply.leases:
             self.claimed += len(reply.leases)
             self._executor.submit(reply.leases)
@@ -245,13 +245,13 @@ class Dispatcher:
         if reply.ended:
             self._signal(reply.ended)
         for task_id, reason in reply.cancels:
-            self._cancel(station.lease_of(task_id), reason)
+            self._cancel(client.lease_of(task_id), reason)
         for task_id in reply.hard:
-            for lease in station.lease_of(task_id):
+            for lease in client.lease_of(task_id):
                 self._executor.end(lease)
         for task_id in reply.lost:
             logger.warning("The lease of %s is no longer ours; its outcome will not count", task_id)
-            self._cancel(station.lease_of(task_id), NOT_OURS, lost=True)
+            self._cancel(client.lease_of(task_id), NOT_OURS, lost=True)
 
     def _cancel(self, leases: Iterable[Lease], reason: str, *, lost: bool = False) -> None:
         for lease in leases:
@@ -267,10 +267,10 @@ class Dispatcher:
         options = self._options
         now = time.monotonic() if self._apart else 0.0
         outstanding = sum(
-            len(station.held) + (0 if station.transport.is_slow(now) else station.wanted)
-            for station in self._by_pool.values()
+            len(client.held) + (0 if client.transport.is_slow(now) else client.wanted)
+            for client in self._by_pool.values()
         )
         room = min(options.threads + ahead - outstanding, options.threads + ahead // SHARES, options.claims)
         if options.max_tasks is not None:
-            room = min(room, options.max_tasks - self.claimed - sum(station.wanted for station in self.stations))
+            room = min(room, options.max_tasks - self.claimed - sum(client.wanted for client in self.clients))
         return max(0, room)

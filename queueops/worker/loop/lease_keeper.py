@@ -43,7 +43,7 @@ class LeaseKeeper:
         self._threads: dict[str, threading.Thread] = {}
         self._silent_since = round((time.time() - (time.monotonic() - sign)) * 1000)
 
-    def run(self, pools: Sequence[str], lease: float, lifeline: ParentWatch) -> int:
+    def run(self, pools: Sequence[str], lease: float, parent_watch: ParentWatch) -> int:
         """Renew until the process gives a sign of life, or its supervisor has ended; return the exit status."""
         every, due, told = min(lease / 3, BEAT_EVERY), 0.0, Condition.LIVE
         while self.is_needed():
@@ -51,7 +51,7 @@ class LeaseKeeper:
             if now - self._table.watched < VOUCHED_FOR and (now >= due or condition is not told):
                 due, told = now + every, condition
                 self.speak(pools)
-            if select.select([lifeline], [], [], LOOK_EVERY)[0]:
+            if select.select([parent_watch], [], [], LOOK_EVERY)[0]:
                 break
         return 0
 

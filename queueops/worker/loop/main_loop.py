@@ -44,7 +44,7 @@ _monotonic = time.monotonic
 class Loop:
     """The work of one process until it is told to stop, has nothing left (burst), or is retired (its limits)."""
 
-    def __init__(self, options: WorkerOptions, worker: str, broker: Any, table: SlotTable, bell: SelfPipe) -> None:
+    def __init__(self, options: WorkerOptions, worker: str, broker: Any, table: SlotTable, self_pipe: SelfPipe) -> None:
         self._options = options
         self._worker = worker
         self._table = table
@@ -55,9 +55,9 @@ class Loop:
             lambda lease, seconds: self._watch.set_deadline(lease, seconds),
         )
         prefetch = Prefetch(options.threads, SHARES * options.claims)
-        self._executor = ThreadExecutor(options.threads, table, channel, bell.ring, self._stand_in)
+        self._executor = ThreadExecutor(options.threads, table, channel, self_pipe.ring, self._stand_in)
         self._watch = TimeLimits(self._executor, prefetch)
-        self._self_pipe = bell
+        self._self_pipe = self_pipe
         self._signals = SignalThread()
         self._outbox = Outbox(broker, self._arrived, self._signals.send)
         self._dispatcher = Dispatcher(
@@ -70,7 +70,7 @@ class Loop:
             channel,
             self._outbox,
             self._signals.send,
-            bell.ring,
+            self_pipe.ring,
         )
         self._shutdown = ShutdownSequence(self._executor)
         self._worker_signals = WorkerSignals(worker, options.pools)
@@ -79,8 +79,8 @@ class Loop:
         self._idle_listener = IdleListener(self._selector, self._heed)
         self._until = 0.0
         self._broken: BaseException | None = None
-        self.watch_also(bell, bell.answer)
-        self._lines = [self._line(station) for station in self._dispatcher.stations]
+        self.watch_also(self_pipe, self_pipe.answer)
+        self._lines = [self._line(client) for client in self._dispatcher.clients]
 
     def watch_also(self, source: Any, call: Callable[[], object]) -> None:
         """Call ``call`` whenever ``source`` (an object with ``fileno``) is readable."""
@@ -126,27 +126,27 @@ class Loop:
         self._worker_signals.stop()
 
     def _turn(self, now: float) -> None:
-        desk, executor = self._dispatcher, self._executor
+        dispatcher, executor = self._dispatcher, self._executor
         if executor.epoch != self._table.epoch:
             self._start_epoch(now)
-        desk.collect(now)
+        dispatcher.collect(now)
         if now >= self._watch.look_at:
             self._watch.look(now)
-        desk.send_notes(now)
+        dispatcher.send_notes(now)
         if self._shutdown.at < NEVER:
-            desk.release(self._shutdown.step(now, desk.held()), now)
+            dispatcher.release(self._shutdown.step(now, dispatcher.held()), now)
         elif self._watch.stuck >= self._options.threads and executor.queued():
-            desk.release(executor.take_back(), now)
-        for line, station in self._lines:
-            if self._is_reachable(station) and line.check(now):
-                station.ready = True
-        desk.exchange(now)
+            dispatcher.release(executor.take_back(), now)
+        for line, client in self._lines:
+            if self._is_reachable(client) and line.check(now):
+                client.ready = True
+        dispatcher.exchange(now)
         for line, _ in self._lines:
             line.arm()
         self._worker_signals.look(self._dispatcher.finished, self._dispatcher.is_dry)
         if now >= self._heartbeat.due_at:
             self._beat()
-        if self._table.has_ended and desk.has_told_all():
+        if self._table.has_ended and dispatcher.has_told_all():
             self._table.forget_ended()
         self._stop_if_done(now)
 
@@ -169,13 +169,13 @@ class Loop:
 
     def _beat(self) -> None:
         state = "stopping" if self._shutdown.ending else "quiet" if self._dispatcher.closed else "live"
-        stations = {station.pool: station for station in self._dispatcher.stations if not station.cut_off}
+        clients = {client.pool: client for client in self._dispatcher.clients if not client.cut_off}
 
         def call(pool: str, beat: Callable[[], bool]) -> bool:
-            return stations[pool].transport.call("heartbeat", beat)
+            return clients[pool].transport.call("heartbeat", beat)
 
         self._outbox.look_again()
-        rss = self._heartbeat.send(self._broker, self._worker, stations, state, self._dispatcher.finished, call)
+        rss = self._heartbeat.send(self._broker, self._worker, clients, state, self._dispatcher.finished, call)
         limit = self._options.max_memory
         if limit is not None and rss > limit * 1024 * 1024:
             self.retire(f"it takes {rss // (1024 * 1024)} MB of memory")
@@ -207,7 +207,7 @@ class Loop:
         if self._is_over() or (executor.done and executor.queued() <= executor.low):
             return now
         moments = [now + LONGEST_PAUSE, self._heartbeat.due_at, self._shutdown.at, self._dispatcher.next_moment(now)]
-        moments += [line.retry_at for line, station in self._lines if self._is_reachable(station)]
+        moments += [line.retry_at for line, client in self._lines if self._is_reachable(client)]
         return min(moments)
 
     def _stand_in(self) -> None:
@@ -233,46 +233,46 @@ class Loop:
 
         An outage is left to the loop, whose calls end with the process.
         """
-        outpost, executor = self._idle_listener, self._executor
+        listener, executor = self._idle_listener, self._executor
         stays = False
         self._table.expect(_monotonic())
         try:
             for call in news:
                 call()
-            wanted = outpost.manned and not (executor.keeps_one or self._is_over())
+            wanted = listener.manned and not (executor.keeps_one or self._is_over())
             if wanted and all(line.stands for line, _ in self._lines):
                 executor.waiting = False
                 self._stand_in()
                 stays = not (executor.keeps_one or self._broken or self._is_over())
         except Exception as error:  # the loop raises it, and the process ends
             self._broken = error
-        if outpost.manned and not stays:
-            outpost.leave()
+        if listener.manned and not stays:
+            listener.leave()
 
-    def _line(self, station: PoolClient) -> tuple[WakeupListener, PoolClient]:
-        connect = partial(self._broker.waker, station.pool, self._worker)
-        call = None if station.transport.thread is None else station.transport.call
-        return WakeupListener(connect, self._selector, station.pool, partial(self._token, station), call), station
+    def _line(self, client: PoolClient) -> tuple[WakeupListener, PoolClient]:
+        connect = partial(self._broker.waker, client.pool, self._worker)
+        call = None if client.transport.thread is None else client.transport.call
+        return WakeupListener(connect, self._selector, client.pool, partial(self._token, client), call), client
 
-    def _is_reachable(self, station: PoolClient) -> bool:
+    def _is_reachable(self, client: PoolClient) -> bool:
         """Whether to connect a wake-up listener: a thread that waits for one cannot make round trips."""
-        return station.transport.thread is None or station.transport.works
+        return client.transport.thread is None or client.transport.works
 
     def _arrived(self, pool: str) -> None:
         self._dispatcher.arrived(pool)
         self._self_pipe.ring()
 
-    def _token(self, station: PoolClient, token: str | Lease) -> None:
+    def _token(self, client: PoolClient, token: str | Lease) -> None:
         if isinstance(token, Lease):
-            self._dispatcher.take(station, token)
+            self._dispatcher.take(client, token)
             return
         word, _, task_id = token.partition(" ")
         if word == "work":
-            station.ready = True
+            client.ready = True
         elif word == "commands":
-            station.has_commands = True
+            client.has_commands = True
         elif word == "cancel":
-            station.ask_about(task_id)
+            client.ask_about(task_id)
         elif word == "quiet":
             self._dispatcher.closed = True
             self._heartbeat.due_at = 0.0
@@ -292,11 +292,9 @@ class Loop:
         self._selector.close()
         self._outbox.close(CLOSE_WITHIN)
         self._signals.close(FLUSH)
-        for station in self._dispatcher.stations:
-            if clean and not station.cut_off:
-                station.transport.call(
-                    "leave", partial(self._heartbeat.leave, self._broker, self._worker, station.pool)
-                )
-        for station in self._dispatcher.stations:
-            station.transport.close(CLOSE_WITHIN)
+        for client in self._dispatcher.clients:
+            if clean and not client.cut_off:
+                client.transport.call("leave", partial(self._heartbeat.leave, self._broker, self._worker, client.pool))
+        for client in self._dispatcher.clients:
+            client.transport.close(CLOSE_WITHIN)
         return ending._replace(clean=clean)

@@ -55,7 +55,7 @@ class PoolClient:
         """``thread`` makes the calls, for pools whose unresponsive server must not delay other pools."""
         self.pool = pool
         self.held: dict[str, Held] = {}
-        self.tally = MetricsBuffer()
+        self.metrics = MetricsBuffer()
         self.ready = True
         self.dry = False
         self.next_at = 0.0
@@ -79,7 +79,7 @@ class PoolClient:
         self.settle(settlement, now)
         if lease.parent_id and lease.kind != "chunk":
             self._of_parts = True
-        self.tally.add(lease, settlement, run_ms)
+        self.metrics.add(lease, settlement, run_ms)
 
     def hold(self, lease: Lease, now: float) -> None:
         """Hold a lease that has not been renewed yet."""
@@ -131,7 +131,7 @@ class PoolClient:
     @property
     def wanted(self) -> int:
         """How many leases the pending round trips may bring."""
-        return sum(flight.want for flight in self.transport.under_way)
+        return sum(trip.want for trip in self.transport.under_way)
 
     @property
     def flows(self) -> bool:
@@ -143,8 +143,8 @@ class PoolClient:
 
     def is_flushed(self, now: float) -> bool:
         """Whether everything was sent; metrics are dropped in an outage."""
-        unsaid = self.to_settle or (self.tally.waiting() and not (self.cut_off or self.transport.is_slow(now)))
-        return not (unsaid or any(flight.settle for flight in self.transport.under_way))
+        unsaid = self.to_settle or (self.metrics.waiting() and not (self.cut_off or self.transport.is_slow(now)))
+        return not (unsaid or any(trip.settle for trip in self.transport.under_way))
 
     def due(self, now: float, want: int, *, hungry: bool) -> bool:
         """Whether to make a round trip now. ``hungry``: little is left to do, so no settlement waits for others."""
@@ -174,8 +174,8 @@ class PoolClient:
         settle, self.to_settle = self.to_settle[:most], self.to_settle[most:]
         self._of_parts = self._of_parts and bool(self.to_settle)
         recovers = self.transport.failures > 0
-        flight = RoundTrip(now, settle, self._extensions(now), self.tally.due(now), want, idle, take, recovers)
-        error = self.transport.send(flight, self._known(settle) if recovers else ())
+        trip = RoundTrip(now, settle, self._extensions(now), self.metrics.due(now), want, idle, take, recovers)
+        error = self.transport.send(trip, self._known(settle) if recovers else ())
         if error is not None:
             self._take_back(error)
         return error is None
@@ -207,28 +207,28 @@ class PoolClient:
         self._asked = {key: left - 1 for key, left in self._asked.items() if left > 1 and key not in self.held}
         return extend
 
-    def _take(self, flight: RoundTrip, reply: Exchange) -> None:
-        for settlement, word in zip(flight.settle, reply.settled, strict=True):
+    def _take(self, trip: RoundTrip, reply: Exchange) -> None:
+        for settlement, word in zip(trip.settle, reply.settled, strict=True):
             if word in ("STALE", "GONE") and settlement.value != TAKEN_OVER:
                 logger.warning("The outcome of %s came too late (%s): its lease is no longer ours", settlement.id, word)
-        self._clock_ahead = reply.now_ms / 1000 - flight.at
-        if flight.recovers:
+        self._clock_ahead = reply.now_ms / 1000 - trip.at
+        if trip.recovers:
             self._given_back_at = time.monotonic()
-        until = flight.at + self._lease
-        for renewed in flight.extend:
+        until = trip.at + self._lease
+        for renewed in trip.extend:
             if (held := self.held.get(renewed.id)) is not None:
                 held.until = until
         for lease in reply.leases:
             self.held[lease.id] = Held(lease, until)
-        if flight.want > 0:
-            self._plan(reply, flight.want)
+        if trip.want > 0:
+            self._plan(reply, trip.want)
         elif self.dry:  # a worker that asks for nothing leaves the list of waiting workers
             self.next_at = min(self.next_at, time.monotonic() + LOOK_AGAIN)
         if not self.to_settle:
             self._at_once = MAX_SETTLE
         if self._distrusted:
             self._distrusted -= 1
-            self._give_back(reply, flight.at)
+            self._give_back(reply, trip.at)
 
     def _give_back(self, reply: Exchange, now: float) -> None:
         for lease in reply.leases:
@@ -250,10 +250,10 @@ class PoolClient:
 
     def _take_back(self, error: Exception) -> None:
         """Keep everything unsent. Exception: a single settlement that makes the script fail is dropped."""
-        flights = self.transport.take_back()
-        settle = [settlement for flight in flights for settlement in flight.settle]
-        for flight in flights:
-            self.tally.give_back(flight.metrics)
+        trips = self.transport.take_back()
+        settle = [settlement for trip in trips for settlement in trip.settle]
+        for trip in trips:
+            self.metrics.give_back(trip.metrics)
         if not isinstance(error, QueueOpsError):
             self._at_once = 1
             if len(settle) == 1:

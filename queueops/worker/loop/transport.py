@@ -64,18 +64,18 @@ class Transport:
         self._skips = False  # set by the thread: a round trip failed, and those behind it are taken back
         self._chores: set[str] = set()
 
-    def send(self, flight: RoundTrip, known: Collection[tuple[str, int]]) -> Exception | None:
+    def send(self, trip: RoundTrip, known: Collection[tuple[str, int]]) -> Exception | None:
         """Send; return the error if that failed.
 
         ``known`` holds each (id, fence) of this process. After a failure, Redis may list more leases for it. Their
         reply was lost, so they are given back.
         """
-        self.under_way.append(flight)
+        self.under_way.append(trip)
         if self.thread is not None:
-            self.thread.call(partial(self._fly, flight, known))
+            self.thread.call(partial(self._make_round_trip, trip, known))
             return None
         try:
-            self._send(flight, known)
+            self._send(trip, known)
         except Exception as error:  # the loop survives every error of a round trip
             return self._failed(error)
         return None
@@ -126,9 +126,9 @@ class Transport:
 
     def take_back(self) -> list[RoundTrip]:
         """Remove and return the failed round trips."""
-        flights = list(self.under_way)
+        trips = list(self.under_way)
         self.under_way.clear()
-        return flights
+        return trips
 
     def close(self, seconds: float = 0.0) -> None:
         """Close the connection; the thread has this many seconds for its current call."""
@@ -147,16 +147,16 @@ class Transport:
             self._line = self._broker.exchanges(self._pool, self._worker)
         return self._line
 
-    def _send(self, flight: RoundTrip, known: Collection[tuple[str, int]]) -> None:
-        if flight.recovers:
+    def _send(self, trip: RoundTrip, known: Collection[tuple[str, int]]) -> None:
+        if trip.recovers:
             self._broker.recover(self._pool, self._worker, {}, known)
         self._open().send(
-            settle=flight.settle,
-            extend=flight.extend,
-            want=flight.want,
-            idle=flight.idle,
-            metrics=flight.metrics,
-            take=flight.take,
+            settle=trip.settle,
+            extend=trip.extend,
+            want=trip.want,
+            idle=trip.idle,
+            metrics=trip.metrics,
+            take=trip.take,
         )
 
     def _failed(self, error: Exception) -> Exception:
@@ -174,13 +174,13 @@ class Transport:
 
     # In the thread
 
-    def _fly(self, flight: RoundTrip, known: Collection[tuple[str, int]]) -> None:
+    def _make_round_trip(self, trip: RoundTrip, known: Collection[tuple[str, int]]) -> None:
         """Make a whole round trip, unless one before it failed: it was then taken back with that one."""
-        if self._skips and not flight.recovers:
+        if self._skips and not trip.recovers:
             return
         self._skips = False
         try:
-            self._send(flight, known)
+            self._send(trip, known)
             answer: Exchange | Exception = self._open().receive()
         except Exception as error:  # any error: the loop gets it as the reply
             self._skips = True

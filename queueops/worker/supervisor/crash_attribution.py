@@ -36,6 +36,6 @@ class CrashAttribution:
         return judged
 
     def _share(self, key: Key, share: float) -> int:
-        blame, deaths = self._of.pop(key, (0.0, 0))
-        self._of[key] = (blame + share) % 1, deaths + 1
-        return 0 if blame + share >= 1 else deaths + 1
+        share_before, deaths = self._of.pop(key, (0.0, 0))
+        self._of[key] = (share_before + share) % 1, deaths + 1
+        return 0 if share_before + share >= 1 else deaths + 1

@@ -24,7 +24,7 @@ class CaughtSignals:
 
     def __init__(
         self,
-        bell: SelfPipe,
+        self_pipe: SelfPipe,
         *numbers: signal.Signals,
         ignore: tuple[signal.Signals, ...] = (),
         then: Callable[[], object] = lambda: None,
@@ -34,7 +34,7 @@ class CaughtSignals:
         self._counts: Counter[int] = Counter()
         self._previous = {number: signal.signal(number, self._count) for number in numbers}
         self._previous |= {number: signal.signal(number, signal.SIG_IGN) for number in ignore}
-        self._wakeup = signal.set_wakeup_fd(bell.writer, warn_on_full_buffer=False)
+        self._wakeup = signal.set_wakeup_fd(self_pipe.writer, warn_on_full_buffer=False)
 
     def count(self, *numbers: signal.Signals) -> int:
         """How many of these signals have arrived."""

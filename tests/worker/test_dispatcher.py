@@ -24,30 +24,30 @@ pytestmark = pytest.mark.usefixtures("namespace")
 
 
 @pytest.fixture
-def desk():
+def dispatcher():
     broker, table = get_broker(), SlotTable(2)
     channel = ProgressBuffer(broker, lambda lease, seconds: None, lambda lease, seconds: None)
     prefetch = Prefetch(1, 0)
     executor = ThreadExecutor(1, table, channel, lambda: None, lambda: None)
     watch, outbox = TimeLimits(executor, prefetch), Outbox(broker, lambda pool: None)
-    desk = Dispatcher(
+    dispatcher = Dispatcher(
         WorkerOptions(threads=1), "w1", broker, executor, watch, prefetch, channel, outbox, lambda _: None
     )
-    yield desk
+    yield dispatcher
     outbox.close(60)
-    desk.stations[0].transport.close()
+    dispatcher.clients[0].transport.close()
     assert executor.close(60)
     table.close()
 
 
 @pytest.mark.parametrize(("processes", "under_way"), [(1, 1), (2, 0)])
-def test_only_a_process_without_siblings_sends_before_the_last_answer_has_come(desk, processes, under_way):
-    desk._options = WorkerOptions(threads=1, processes=processes)
-    desk.exchange(time.monotonic())
-    (station,) = desk.stations
-    assert len(station.transport.under_way) == under_way
-    desk.closed = True
-    desk.exchange(time.monotonic())
+def test_only_a_process_without_siblings_sends_before_the_last_answer_has_come(dispatcher, processes, under_way):
+    dispatcher._options = WorkerOptions(threads=1, processes=processes)
+    dispatcher.exchange(time.monotonic())
+    (client,) = dispatcher.clients
+    assert len(client.transport.under_way) == under_way
+    dispatcher.closed = True
+    dispatcher.exchange(time.monotonic())
 
 
 @pytest.mark.parametrize(("given", "claims"), [({}, 64), ({"processes": 2}, 128), ({"processes": 2, "batch": 5}, 5)])
@@ -55,15 +55,15 @@ def test_several_processes_claim_more_at_a_time_unless_they_are_told_how_many(gi
     assert WorkerOptions(**given).claims == claims
 
 
-def handed(desk):
+def handed(dispatcher):
     """A task that this process is handed while it waits, and its token."""
     broker = get_broker()
     keys = broker.keys("default")
 
     def waits():
-        desk.collect(time.monotonic())
-        desk.exchange(time.monotonic())
-        return desk.is_empty() and broker.client.zcard(keys.idle)
+        dispatcher.collect(time.monotonic())
+        dispatcher.exchange(time.monotonic())
+        return dispatcher.is_empty() and broker.client.zcard(keys.idle)
 
     wait_until(waits)
     handle = tasks.add.push(1)
@@ -72,34 +72,34 @@ def handed(desk):
     return handle, read_token("default", token)
 
 
-def begun(desk):
+def begun(dispatcher):
     """One that was begun: on a slow machine one may be too old before it is read, and goes back."""
-    handle, token = handed(desk)
-    desk.take(desk.stations[0], token)
-    return handle if desk.held() else None
+    handle, token = handed(dispatcher)
+    dispatcher.take(dispatcher.clients[0], token)
+    return handle if dispatcher.held() else None
 
 
-def test_it_is_begun_and_its_lease_is_renewed_at_once(desk):
-    handle = wait_until(lambda: begun(desk))
+def test_it_is_begun_and_its_lease_is_renewed_at_once(dispatcher):
+    handle = wait_until(lambda: begun(dispatcher))
     record = get_broker().record("default", handle.id)
     assert (record.state, record.fence, record.handed) == ("locked", record.uid, None)
 
     def settled():
-        desk.collect(time.monotonic())
-        return desk.flush(time.monotonic() + 60) and handle.state == "succeeded"
+        dispatcher.collect(time.monotonic())
+        return dispatcher.flush(time.monotonic() + 60) and handle.state == "succeeded"
 
     wait_until(settled)
 
 
-def test_one_that_begins_nothing_more_gives_it_back(desk):
-    handle, token = handed(desk)
-    desk.closed, before = True, desk.claimed
-    desk.take(desk.stations[0], token)
-    desk.exchange(time.monotonic())
-    assert (handle.state, desk.claimed, desk.held()) == ("pending", before, [])
+def test_one_that_begins_nothing_more_gives_it_back(dispatcher):
+    handle, token = handed(dispatcher)
+    dispatcher.closed, before = True, dispatcher.claimed
+    dispatcher.take(dispatcher.clients[0], token)
+    dispatcher.exchange(time.monotonic())
+    assert (handle.state, dispatcher.claimed, dispatcher.held()) == ("pending", before, [])
 
 
-def test_one_whose_slots_are_taken_gives_it_back(desk):
-    wait_until(lambda: begun(desk))
-    desk.take(desk.stations[0], Lease(id="other", fence=9, handed_ms=10**15))
-    assert [(end.id, end.outcome) for end in desk.stations[0].to_settle] == [("other", "release")]
+def test_one_whose_slots_are_taken_gives_it_back(dispatcher):
+    wait_until(lambda: begun(dispatcher))
+    dispatcher.take(dispatcher.clients[0], Lease(id="other", fence=9, handed_ms=10**15))
+    assert [(end.id, end.outcome) for end in dispatcher.clients[0].to_settle] == [("other", "release")]

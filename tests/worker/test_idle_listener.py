@@ -32,7 +32,7 @@ def wait_to_be_cancelled() -> str:
 
 
 class Watched(Running):
-    """A loop of one thread, and who acted on news at its outpost."""
+    """A loop of one thread, and who acted on news at its listener."""
 
     def __init__(self) -> None:
         super().__init__(threads=1)
@@ -46,7 +46,7 @@ class Watched(Running):
         self.loop._idle_listener.heed = noted
 
     def wait_for_the_watch(self) -> None:
-        """Until its one thread is at the outpost; it goes there when it has run something."""
+        """Until its one thread is at the listener; it goes there when it has run something."""
         executor = self.loop._executor
         wait_until(lambda: executor._idle_listener is not None and not executor._posted)
 
@@ -116,7 +116,7 @@ def test_an_error_there_ends_the_process_as_one_of_the_loop_does(watched, monkey
 
 def test_the_end_calls_it_back(watched):
     watched.loop.stop("enough")
-    watched.bell.ring()
+    watched.self_pipe.ring()
     watched.thread.join(60)
     assert not any(slot.thread.is_alive() for slot in watched.loop._executor._slots)
 
@@ -154,17 +154,17 @@ def unhurried(make_rig) -> Iterator[tuple[Rig, Unhurried, IdleListener]]:
     begin.set()
     rig.ends(2)
     wait_until(lambda: rig.executor._resting() == 2)
-    outpost = IdleListener(None, lambda news: [call() for call in news] and None)  # type: ignore[arg-type]
-    yield rig, taken, outpost
+    listener = IdleListener(None, lambda news: [call() for call in news] and None)  # type: ignore[arg-type]
+    yield rig, taken, listener
     taken.noticed.set()
     rig.executor.close(60)
-    outpost.close()
+    listener.close()
 
 
 def test_it_is_called_back_though_another_thread_does_not_know_yet_that_it_has_something_to_do(unhurried):
-    rig, taken, outpost = unhurried
-    outpost.man([])
-    rig.executor.post(outpost)
+    rig, taken, listener = unhurried
+    listener.man([])
+    rig.executor.post(listener)
     wait_until(lambda: not rig.executor._posted)
     taken.noticed.clear()
     first, second = rig.task(lambda context: 1), rig.task(lambda context: 2)
@@ -189,17 +189,17 @@ def test_nobody_is_sent_who_does_not_know_yet_that_it_has_something_to_do(unhurr
 
 def test_what_was_not_started_is_taken_back_without_whoever_is_to_watch(make_rig):
     rig: Rig = make_rig(1)
-    begin, outpost = threading.Event(), IdleListener(None, lambda news: None)  # type: ignore[arg-type]
+    begin, listener = threading.Event(), IdleListener(None, lambda news: None)  # type: ignore[arg-type]
     leases = rig.submit(rig.task(lambda context: begin.wait(20)), 3)
     wait_until(lambda: rig.executor.queued() == 2)
-    rig.executor.post(outpost)
+    rig.executor.post(listener)
     assert rig.executor.queued() == 2
     assert rig.executor.take_back() == leases[1:]
     assert rig.executor.queued() == 0
     begin.set()
     wait_until(lambda: not rig.executor._posted)
-    outpost.leave()
-    outpost.recall()
+    listener.leave()
+    listener.recall()
     rig.ends(1)
     wait_until(lambda: rig.executor.has_rest())
-    outpost.close()
+    listener.close()
