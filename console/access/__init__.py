@@ -1,1 +1,1 @@
-"""Access: who may see and do what, and the login."""
+"""Access control of the console: permissions, login, CSRF protection and response headers."""

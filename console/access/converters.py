@@ -1,4 +1,4 @@
-"""Names in paths: the ids of tasks, lanes and workers may hold a `/`, or be a dot, and still are one segment."""
+"""Path converter: encodes the name of a task, lane or worker as one URL segment, even with a `/` in it."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ from queueops.model.ids import ID
 
 
 class NameConverter:
-    """One segment of a path: `/` is written as `~`, which no name has; `.`, `..` and the empty name begin with a `!`.
+    """One URL segment: `/` is written as `~`, which names cannot hold; `.`, `..` and the empty name get the prefix `!`.
 
-    The empty name is garbage of the store: its page is not found, and the pages that list it are shown.
+    An empty name in the store is an invalid entry: its page answers 404, but the pages that list it are shown.
     """
 
     regex = r"[^/]+"
 
     def to_python(self, value: str) -> str:
-        """The name; ValueError (so: 404) when it can be none."""
+        """Decode the segment; an invalid name raises ValueError, which becomes a 404."""
         name = value.removeprefix("!").replace("~", "/")
         if not ID.fullmatch(name):
             raise ValueError(f"no name: {value}")
         return name
 
     def to_url(self, value: str) -> str:
-        """The segment."""
+        """Encode the name as a segment."""
         return f"!{value}" if value in ("", ".", "..") else str(value).replace("/", "~")
 
 
 def register() -> None:
-    """Make `<name:...>` known to the resolver."""
+    """Register the converter for `<name:...>`."""
     register_converter(NameConverter, "name")

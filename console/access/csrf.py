@@ -1,6 +1,6 @@
-"""CSRF protection of the console's views: in the view, so that the answer to a refusal has the console's headers.
+"""CSRF protection of the console's views, inside the view: the answer to a refusal has the console's headers too.
 
-The project's own middleware leaves these views alone (they say that they are exempt), and answers for all others.
+The console's views are marked as exempt, so the project's CSRF middleware skips them. It still checks all other views.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ logger = logging.getLogger("django.security.csrf")
 
 
 class CsrfProtection(CsrfViewMiddleware):
-    """Django's check, with a page of the console for what it refuses, unless the project has one of its own."""
+    """Django's CSRF check; a refusal gets the console's page unless the project has its own."""
 
     def _reject(self, request: HttpRequest, reason: str) -> HttpResponse:
         match = request.resolver_match
@@ -33,7 +33,7 @@ class CsrfProtection(CsrfViewMiddleware):
         response: HttpResponse = view(request, reason=reason)
         log_response(
             "Forbidden (%s): %s", reason, request.path, response=response, request=request, logger=logger
-        )  # as Django does
+        )  # as in Django
         return response
 
 

@@ -1,6 +1,6 @@
-"""Denied actions in the audit log: what a known user tried and may not do, one row a day for each action.
+"""Denied actions in the audit log: one row a day for each logged-in user and action.
 
-The row counts further tries, so that a user cannot fill the database with them.
+Further attempts on that day increase the row's count, so that a user cannot fill the database with them.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ logger = logging.getLogger("console.audit")
 
 
 def record(request: HttpRequest, name: str, why: str, kwargs: Mapping[str, Any]) -> None:
-    """Record that the user was denied the action of the URL `name`. A database that refuses the row is logged."""
+    """Record that the user was denied the action of the URL `name`. An error of the database is only logged."""
     if not request.user.is_authenticated or not changes(name):
         return
     try:
         _record(request, verb_of(name), why, kwargs)
-    except DatabaseError as error:  # such as one that is read-only: the action stays denied
+    except DatabaseError as error:  # for example a read-only database: the action stays denied
         logger.warning("The denied action %s of %s is not in the audit log: %s", name, request.user, error)
 
 
@@ -50,4 +50,4 @@ def _record(request: HttpRequest, verb: str, why: str, kwargs: Mapping[str, Any]
             outcome=Outcome.DENIED,
             count=1,
             detail=kept(why, 1000),
-        )  # without a reason: what was posted may be too large to be read
+        )  # the form's reason is not stored: the form may be too large to read

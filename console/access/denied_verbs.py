@@ -1,4 +1,4 @@
-"""Denied actions: the audit log calls them by the word of the action itself, and not by the name of its URL."""
+"""Verbs of denied actions: the audit log names the action itself and not its URL."""
 
 from __future__ import annotations
 

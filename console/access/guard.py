@@ -1,4 +1,4 @@
-"""Access control of every view: user, method and permission are checked before it, headers are set after it."""
+"""Access control of every view: checks user, method and permission first, and sets headers afterwards."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ METHODS = {"login": ("GET", "HEAD", "POST"), "logout": ("POST",), "settings-save
 
 
 def guarded(name: str, view: View) -> View:
-    """The view of the URL `name`, closed to all users but those whom `console.access.permissions` lets in.
+    """Wrap the view of the URL `name`: only users with the permission in `console.access.permissions` may call it.
 
     Requests are never atomic: an audit entry must stay when the action fails.
     """
@@ -60,7 +60,7 @@ def guarded(name: str, view: View) -> View:
             with concealing(Verb.SEE_ARGUMENTS not in granted(request.user)):
                 response = _checked(checked, request, kwargs)
                 if isinstance(response, SimpleTemplateResponse):
-                    response.render()  # here, and not once zone and language are those of the project again
+                    response.render()  # render here, while the console's time zone and language are still active
             return protect(response)
 
     guarded_view.login_required = False  # type: ignore[attr-defined]  # LoginRequiredMiddleware: it is asked for here
@@ -101,6 +101,6 @@ def _denied(request: HttpRequest, name: str, kwargs: dict[str, Any], verb: Verb 
 
 def _to_login(request: HttpRequest) -> HttpResponse:
     if HtmxDetails(request):
-        return HttpResponse(status=401, headers={"HX-Refresh": "true"})  # the whole page goes to the login
+        return HttpResponse(status=401, headers={"HX-Refresh": "true"})  # the login replaces the whole page
     back = request.get_full_path() if request.method in READING else reverse("console:overview")
     return redirect(login_url.address(request, back))

@@ -1,4 +1,4 @@
-"""The headers that every answer of the console carries, whatever project it lives in."""
+"""Security headers: set on every answer of the console, in any project."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FROM_STATIC = ("script-src", "style-src", "img-src")
 
 
 def policy(host: str = "") -> str:
-    """The Content-Security-Policy: nothing inline and no other host, except that of the project's static files."""
+    """The Content-Security-Policy: no inline code, and no other host except that of the project's static files."""
     wider = {name: f"{sources} {host}" for name, sources in POLICY.items() if host and name in FROM_STATIC}
     return "; ".join(f"{name} {sources}" for name, sources in (POLICY | wider).items())
 
@@ -38,7 +38,7 @@ HEADERS = {
 
 
 def protect(response: HttpResponseBase) -> HttpResponseBase:
-    """Set the headers; a looser policy of the project around does not apply to the console."""
+    """Set the headers; a looser policy of the project does not apply to the console."""
     for name, value in (HEADERS | {"Content-Security-Policy": policy(origin())}).items():
         response[name] = value
     patch_vary_headers(response, ["HX-Request", "Cookie"])

@@ -1,8 +1,9 @@
-"""Login throttle: counts each try before its password is checked, and gives the successful ones back.
+"""Login throttle: counts each attempt before its password is checked, and gives the successful ones back.
 
-A try needs room in all of its budgets: that of its address and name together, of its address, and of its name. So the
-guesses of one address lock out no other address. A browser that has logged in with this name before shows it by a
-signed cookie and has a budget of its own. An address from which this name has logged in before passes the wider bounds.
+An attempt needs room in three budgets: of its address and name together, of its address, and of its name. So the
+guesses from one address do not lock out other addresses. A signed cookie marks a browser that has logged in with this
+name before. Such a browser has its own budget. An address from which this name has logged in before skips the budgets
+of address and name.
 """
 
 from __future__ import annotations
@@ -26,9 +27,9 @@ from console.models import LoginThrottle
 
 WINDOW = timedelta(minutes=5)
 KNOWN = timedelta(days=30)
-MOST_BY_PAIR = 10  # by address and name together, or by a browser that is known
-MOST_BY_ADDRESS = 50  # many people may share one
-MOST_BY_NAME = 100  # from all addresses where this name is not known
+MOST_BY_PAIR = 10  # for an address and name together, or for a known browser
+MOST_BY_ADDRESS = 50  # many users may share one address
+MOST_BY_NAME = 100  # from all addresses from which this name has not logged in before
 COOKIE = "queueops_login"
 LONGEST_NAME = 1000
 SITE = 64
@@ -38,14 +39,14 @@ _IGNORED = frozenset({"Mn", "Me", "Cf", "Cc"})
 
 
 class Budget(NamedTuple):
-    """How many tries a key has in one WINDOW."""
+    """How many login attempts a key has in one WINDOW."""
 
     key: str
     most: int
 
 
 class Attempt:
-    """One try to log in: counted when it is made. `wait_seconds` is 0 when its password may be checked."""
+    """One login attempt, counted when it is made. `wait_seconds` is 0 when its password may be checked."""
 
     def __init__(self, request: HttpRequest) -> None:
         self._name = folded(request.POST.get("username", ""))
@@ -57,7 +58,7 @@ class Attempt:
         self._take(self._budgets())
 
     def succeeded(self, request: HttpRequest, response: HttpResponseBase) -> None:
-        """Give the try back, and know this browser and this address from now on."""
+        """Give the attempt back, and mark this browser and this address as known."""
         self._give_back()
         browser = self._browser or secrets.token_hex(8)
         response.set_signed_cookie(
@@ -95,7 +96,7 @@ class Attempt:
 
 
 def folded(name: str) -> str:
-    """The form that all spellings share which Django or a database may take for one name.
+    """Normalise a name: spellings that Django or a database may treat as equal get the same form.
 
     Django normalises to NFKC; databases may ignore case, accents and characters without width.
     """
@@ -109,9 +110,9 @@ def folded(name: str) -> str:
 
 
 def _take_one(budget: Budget) -> bool:
-    """Count one try, or say that there is no room. Each statement is atomic, so parallel tries cannot pass."""
+    """Count one attempt; False if the budget is used up. Each statement is atomic, so parallel attempts stay in it."""
     now = timezone.now()
-    for _ in range(2):  # a second time when another try has made, or renewed, the row in between
+    for _ in range(2):  # once more when another attempt has created or renewed the row in between
         row = _rows().filter(key=budget.key)
         if row.filter(until__gt=now, used__lt=budget.most).update(used=F("used") + 1):
             return True
@@ -137,14 +138,14 @@ def _seconds_left(budget: Budget) -> int:
 
 
 def _known_browser(request: HttpRequest, name: str) -> str:
-    """The number of a browser that has logged in with this name, or an empty text."""
+    """The random id of a browser that has logged in with this name, or an empty text."""
     value = request.get_signed_cookie(COOKIE, default="", salt=COOKIE, max_age=KNOWN) or ""
     digest, _, browser = value.partition(".")
     return browser if digest == _digest("name", name) else ""
 
 
 def _site(request: HttpRequest) -> str:
-    """Where the request comes from; empty for this machine: its address is a proxy's, so all clients share it."""
+    """The client's address; empty for the local machine: that is a proxy, whose clients would all share one budget."""
     address = address_of(request)
     if address is None or (found := ip_address(address)).is_loopback:
         return ""
@@ -152,7 +153,7 @@ def _site(request: HttpRequest) -> str:
 
 
 def _digest(kind: str, value: str) -> str:
-    """A key that does not tell the value: some people type their password where the name belongs."""
+    """A digest that does not reveal the value: some users type their password into the name field."""
     return f"{kind}:{salted_hmac('console.throttle', value, algorithm='sha256').hexdigest()}"
 
 
@@ -161,5 +162,5 @@ def _database() -> str:
 
 
 def _rows() -> QuerySet[LoginThrottle]:
-    """All rows, where they are written: a replica may be behind."""
+    """All rows, on the database for writes: a replica may lag behind."""
     return LoginThrottle.objects.using(_database())

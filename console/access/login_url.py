@@ -1,4 +1,4 @@
-"""Where one logs in: the project's own page when it names one in LOGIN_URL, else the console's."""
+"""Login URL: the project's own page when LOGIN_URL names one, else the console's."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from django.utils.http import urlencode
 
 
 def is_ours() -> bool:
-    """Whether people log in at the console's page; where the project has one, no other way may lead past it."""
+    """Whether users log in at the console's page; if the project has a page, it must not be bypassed."""
     named = settings.is_overridden("LOGIN_URL")  # type: ignore[misc]  # the stubs do not know it
     return not named or resolve_url(settings.LOGIN_URL) == reverse("console:login")
 
 
 def address(request: HttpRequest, back: str) -> str:
-    """The page to log in at, which leads back to a path of the console."""
+    """The URL of the login page, with `next` set to a path of the console."""
     if is_ours():
         return f"{reverse('console:login')}?{urlencode({'next': back})}"
     parts = urlsplit(resolve_url(settings.LOGIN_URL))

@@ -1,7 +1,7 @@
-"""Who may do what: one table from the name of a URL to the verb that it needs.
+"""Permissions: one table that maps each URL name to the permission it needs.
 
-A URL that is not in the table cannot be built (`console.access.guard` looks it up at import), so a new page is closed
-until the table says which users may see it.
+A URL that is not in the table cannot be built: `console.access.guard` looks it up at import. So a new page stays closed
+until the table names its permission.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ TABLE: dict[str, Verb | None] = {
 
 
 def granted(user: User | AnonymousUser) -> frozenset[Verb]:
-    """The verbs that the user may use now; while READ_ONLY is on, no user may change anything."""
+    """The permissions that the user has now; while READ_ONLY is on, only reading is permitted."""
     if not user.is_authenticated or not user.is_active:
         return frozenset()
     verbs = frozenset(verb for verb in Verb if user.has_perm(f"queueops_console.{verb}"))
@@ -92,5 +92,5 @@ def granted(user: User | AnonymousUser) -> frozenset[Verb]:
 
 
 def changes(name: str) -> bool:
-    """Whether the URL of this name changes the system, and so must leave an audit entry."""
+    """Whether the URL of this name changes the system, and so must write an audit entry."""
     return TABLE[name] in CHANGING

@@ -1,1 +1,1 @@
-"""Actions: what an operator can do to tasks, how it is confirmed, done and undone."""
+"""Actions on tasks: selection, confirmation, execution and undo."""

@@ -1,8 +1,8 @@
-"""An action on all tasks that match a filter: one audit entry, and below it one for each 500 tasks.
+"""Bulk actions: act on all tasks that match a filter; audit entries for the whole and for each 500 tasks.
 
-It is done in steps, each within a request. So no request takes long, and only the database and Redis hold its state.
-Between two steps the entry has its place: any user with the permission can go on with it later.
-If a step lost the store in the middle, the next step first finds out what that one has changed.
+A bulk action runs in steps, each within one short request. Only the database and Redis hold its state. Between two
+steps the audit entry stores the position: any user with the permission can continue it. If a step lost the store, the
+next step first asks the store which tasks that step has changed.
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ SECONDS = 2.0
 def start(
     request: HttpRequest, deed: Deed, query: TaskQuery, most: int, asked_ms: int, values: dict[str, Any]
 ) -> AuditEntry:
-    """Write down what is meant: `most` of the tasks that match at most, and none that came in after `asked_ms`."""
+    """Write the audit entry: at most `most` of the matching tasks, and only those that matched before `asked_ms`."""
     chosen = {"asked_ms": asked_ms} | ({"values": values} if values else {})
     return begin(request, deed.verb, titled(query), count=most, filter=query.params(), before=chosen, place="")
 
 
 def titled(query: TaskQuery) -> str:
-    """A filter in one line."""
+    """The filter as one line of text."""
     return ", ".join(f"{name}={value}" for name, value in query.params().items())
 
 
 def go_on(request: HttpRequest, entry: AuditEntry) -> bool:
-    """Act on more tasks, for about SECONDS, and say whether that was its end; an outage keeps what was done before."""
+    """Act on more tasks for about SECONDS; True when the action has ended. An outage keeps the work done so far."""
     until = monotonic() + SECONDS
     find_out(entry)
     while entry.place is not None:
@@ -57,7 +57,7 @@ def go_on(request: HttpRequest, entry: AuditEntry) -> bool:
 
 
 def tell(request: HttpRequest, entry: AuditEntry) -> None:
-    """Say how it ended, in one line, with a way back where there is one."""
+    """Show the result to the user as one message, with an undo where possible."""
     name = label(entry.verb)
     if entry.outcome == Outcome.FAILED:
         messages.error(request, _("%(label)s failed: %(detail)s") % {"label": name, "detail": entry.detail})
@@ -72,14 +72,14 @@ def tell(request: HttpRequest, entry: AuditEntry) -> None:
 
 
 def outcome(entry: AuditEntry) -> Outcome:
-    """How it ended, by how many of those that it came by were changed."""
+    """The outcome, from how many of the tasks seen were changed."""
     if entry.changed == entry.seen:
         return Outcome.DONE
     return Outcome.PARTLY if entry.changed else Outcome.REFUSED
 
 
 def end(entry: AuditEntry) -> None:
-    """Say how it ended, by what is counted now; what two changed at once only one of them came by."""
+    """Write the final outcome. Two parallel requests may change more tasks than the count of seen ones holds."""
     rows = AuditEntry.objects.filter(pk=entry.pk)
     with alone(entry):
         rows.update(place=None, seen=Greatest("seen", "changed"))
@@ -89,7 +89,7 @@ def end(entry: AuditEntry) -> None:
 
 
 def _step(request: HttpRequest, entry: AuditEntry, until: float) -> bool:
-    """One part; False when another request went on meanwhile. The engine did nothing twice; the work of each counts."""
+    """Act on one part; False when another request went on meanwhile. The engine does nothing twice; all work counts."""
     begun_at = {"seen": entry.seen, "place": entry.place}
     query, left = TaskQuery(**entry.filter), entry.count - entry.seen
     rows, place = gather(query, entry.place or "", min(MOST, left), until, entry.before.get("asked_ms", inf))
@@ -108,7 +108,7 @@ def _step(request: HttpRequest, entry: AuditEntry, until: float) -> bool:
 
 
 def _not_yet(entry: AuditEntry, rows: list[TaskRow]) -> list[TaskRow]:
-    """Without those that it has changed: of a step that was broken off they may match as before, at their new lane."""
+    """Leave out the tasks already changed: an interrupted step may have moved them to a lane where they match again."""
     done: set[tuple[str, str]] = set()
     for pool, ids in Choice(tuple((row.pool, row.id) for row in rows)).by_pool().items():
         done |= {(pool, row.id) for row in control.recall(ids, pool, token=entry.token) if row.word == "OK"}

@@ -1,4 +1,4 @@
-"""What is done in parts, each an entry of its own: one at a time, counted; and found out about after an outage."""
+"""Parts of bulk actions: an audit entry for each, locking, counts, and the recovery of answers lost in an outage."""
 
 from __future__ import annotations
 
@@ -19,17 +19,18 @@ from queueops import control
 
 @contextmanager
 def alone(entry: AuditEntry) -> Iterator[None]:
-    """Of two who come to an entry at once the second one waits, and then sees what the first one has written."""
+    """Lock the entry: a second request waits, and then sees what the first one has written."""
     with atomic(using=router.db_for_write(AuditEntry)):
-        AuditEntry.objects.filter(pk=entry.pk).update(count=F("count"))  # a lock that every database has
+        AuditEntry.objects.filter(pk=entry.pk).update(count=F("count"))  # a row lock that works on every database
         yield
 
 
 def find_out(entry: AuditEntry, *, spare_steps: bool = False) -> None:
-    """Ask the store what became of an action or its parts, whose answer was lost by an outage or with its process.
+    """Ask the store for the results of an action or its parts whose answers were lost.
 
-    What a part did not reach comes in a later step. With `spare_steps` a part that a request may still be doing is
-    not judged before its end. Raises BrokerUnavailable, and then changes nothing.
+    An outage or the end of the process loses an answer. Tasks that a part did not reach come in a later step. With
+    `spare_steps` a part that a request may still be doing is not judged yet. Raises BrokerUnavailable, and then changes
+    nothing.
     """
     if entry.is_unknown and entry.part_of is None:
         _ask(entry)
@@ -52,7 +53,7 @@ def find_out(entry: AuditEntry, *, spare_steps: bool = False) -> None:
 
 
 def recount(whole: AuditEntry) -> None:
-    """Count what all parts have changed, from all users; a part that was taken back twice counts once."""
+    """Sum up the changes of all parts and all users; a part that was undone twice counts once."""
     with alone(whole):
         if whole.undoes_id:
             each = whole.parts.order_by().values("undoes").annotate(most=Max("count"), done=Max("changed"))
@@ -64,7 +65,7 @@ def recount(whole: AuditEntry) -> None:
 
 
 def _ask(part: AuditEntry) -> int:
-    """Judge an action by what its tasks know of it, and say how many are gone."""
+    """Judge an action by what its tasks' records say of it; returns how many tasks are gone."""
     part.changed, part.outcome, gone = 0, Outcome.DONE, 0
     for pool in dict.fromkeys(pool for pool, _id in part.ids):
         rows = control.recall([id for where, id in part.ids if where == pool], pool, token=part.token)

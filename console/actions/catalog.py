@@ -1,4 +1,4 @@
-"""What can be done to tasks: one entry for each verb of `queueops.control`, with its name and its form."""
+"""Action catalog: the actions on tasks, one entry for each verb of `queueops.control`, with its label and form."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Call = Callable[..., Sequence[Any]]
 
 
 class Deed(NamedTuple):
-    """A verb; `call(ids, pool=, who=, token=, **values of its form)` does it."""
+    """An action; `call(ids, pool=, who=, token=, **values of its form)` performs it."""
 
     verb: str
     label: str | Promise
@@ -31,17 +31,17 @@ class Deed(NamedTuple):
 
     @property
     def permission(self) -> Verb | None:
-        """The permission that it needs."""
+        """The permission that the action needs."""
         return TABLE[f"task-{self.verb}"]
 
     @property
     def url_name(self) -> str:
-        """The name of the URL that does it to one task."""
+        """The URL name of the action on one task."""
         return f"task-{self.verb}"
 
     @property
     def asks(self) -> bool:
-        """Whether it needs more than the tasks that are meant."""
+        """Whether the action needs input besides the selected tasks."""
         return bool(self.form.base_fields)
 
 
@@ -236,7 +236,7 @@ OTHER_LABELS: dict[str, str | Promise] = {
     "edit_chunks": _("Edit a chunk"),
     "redo_chunks": _("Edit and retry chunks"),
     "set_chunks": _("Set fields of chunks and retry"),
-    "restart": _("Restart from a stage"),  # denied ones have these words, whatever stage or action is meant
+    "restart": _("Restart from a stage"),  # audit labels of denied actions, for all stages and actions
     "undo": _("Undo"),
     "go_on": _("Go on with an action"),
     "restart_map": _("Restart from map"),
@@ -251,37 +251,37 @@ BULK = ("retry", "reinstate", "run_now", "requeue", "postpone", "move", "cancel"
 
 
 def label(verb: str) -> str:
-    """A verb's name on the screen, also of one that took another back; an unknown one is its own name."""
+    """The label of a verb, also of an undo; an unknown verb is its own label."""
     if verb.startswith(UNDO):
         return _("Undo: %(verb)s") % {"verb": label(verb.removeprefix(UNDO))}
     return str(DEEDS[verb].label) if verb in DEEDS else str(OTHER_LABELS.get(verb, verb))
 
 
 def offered(state: str, may: frozenset[str]) -> list[Deed]:
-    """The deeds for ticked rows: those that the state allows (all, when no state is chosen) and the user may do."""
+    """The actions for selected rows: those that the state (any, if none is chosen) and the user's permissions allow."""
     verbs = ACTIONS.get(state, ()) if state else BULK  # type: ignore[call-overload]
     return [DEEDS[verb] for verb in BULK if verb in verbs and DEEDS[verb].permission in may]
 
 
 def allowed(task: TaskDetail, may: frozenset[str]) -> list[Deed]:
-    """The deeds that one task allows."""
+    """The actions that one task's state allows."""
     return [named_for(DEEDS[verb], task) for verb in verbs_of(task) if DEEDS[verb].permission in may]
 
 
 def verbs_of(task: TaskFacts) -> list[str]:
-    """The verbs that the kind and the state of a task allow, in the order in which they are shown."""
+    """The verbs that the kind and the state of a task allow, in the order of display."""
     verbs = set(task.allowed)
     if "retry" in verbs and task.kind in RETRIES_OF_PARTS and task.state in TERMINAL:
         verbs.add("rerun")
         if task.state == State.SUCCEEDED and not task.is_claimed:
-            verbs.discard("retry")  # nothing of it failed: it would run all of it, too
+            verbs.discard("retry")  # no part of it failed: a retry would run the whole task too
     if "cancel" in verbs and task.state in RUNNING:
         verbs.add("interrupt")
     return [verb for verb in DEEDS if verb in verbs]
 
 
 def named_for(deed: Deed, task: TaskFacts) -> Deed:
-    """A retry says what it runs, where that is not the whole task."""
+    """The retry's label with what it runs, where that is not the whole task."""
     if deed.verb != "retry" or task.state not in TERMINAL:
         return deed
     if task.state == State.SUCCEEDED and not task.is_claimed:

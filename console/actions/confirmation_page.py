@@ -1,4 +1,4 @@
-"""The page between a click and its deed: it asks for what is missing, and whether it is meant."""
+"""Confirmation page: shown between the click and the action; asks for missing input and for the confirmation."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ def unanswered(
     otherwise: str = "tasks",
     effects: tuple[str, ...] = (),
 ) -> HttpResponse | None:
-    """The page that asks, or None when all is said and the deed may be done; `effects` are told with what it does.
+    """The page that asks, or None when the action may run; `effects` are shown with its side effects.
 
-    A store that cannot say what else the deed would do ends it here, which is in the audit log, too.
+    If the store cannot tell the side effects, the action fails here, and the audit log has that too.
     """
     try:
         effects = (*effects, *told_before(deed, choice))
     except QueueOpsError:
         with recorded(request, deed.verb, choice.title(), tasks=choice.tasks) as entry:
-            entry.outcome = Outcome.FAILED  # nothing was done
+            entry.outcome = Outcome.FAILED  # the action was not performed
             raise
     needed = need(len(choice), irreversible=deed.irreversible, far_reaching=deed.asks_first or bool(effects))
     confirmed, valid = is_confirmed(needed, len(choice), request.POST.dict()), form.is_valid()

@@ -1,4 +1,4 @@
-"""All tasks that match a filter: how many there are, and which of them an action takes next."""
+"""Tasks that match a filter: their count, and the rows on which an action acts next."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PAGE = 200
 
 
 class Extent(msgspec.Struct, frozen=True):
-    """How many tasks match; where no counter knows it, `exact` is false and `count` the most that it can be."""
+    """The number of matching tasks; if no counter has it, `exact` is false and `count` is an upper bound."""
 
     count: int
     exact: bool
@@ -22,28 +22,28 @@ class Extent(msgspec.Struct, frozen=True):
 
 
 def extent(query: TaskQuery) -> Extent:
-    """How many tasks match now."""
+    """The number of tasks that match now."""
     return extent_of(query, inspect.tasks(query, limit=1))
 
 
 def extent_of(query: TaskQuery, page: TaskPage) -> Extent:
-    """How many there are of what a page shows: the size of an index, or the count of a facet within the others."""
+    """The number of tasks behind a list: the size of an index, or the count of a facet within the filter."""
     sample = page.rows[0] if page.rows else None
     if page.exact:
         return Extent(page.total, exact=True, sample=sample)
     counted = inspect.facets(query)
     for facet, chosen in query.params().items():
         counts = dict(counted.get(facet, ()))
-        none = 0 if facet == "kind" and None not in counts.values() else None  # kinds without a task are left out
+        none = 0 if facet == "kind" and None not in counts.values() else None  # kinds without tasks are left out
         if (known := counts.get(chosen, none)) is not None:
             return Extent(known, exact=True, sample=sample)
     return Extent(page.total, exact=False, sample=sample)
 
 
 def gather(query: TaskQuery, place: str, most: int, until: float, asked_ms: float) -> tuple[list[TaskRow], str | None]:
-    """The next rows behind `place`, `most` of them at most, and where they go on (None at the end).
+    """The next rows after `place`, at most `most`, and the place where they continue (None at the end).
 
-    What entered its state after `asked_ms`, when the question was put, is never among them.
+    Tasks that entered their state after `asked_ms`, the time of the question, are left out.
     """
     rows: list[TaskRow] = []
     while len(rows) < most:
@@ -58,7 +58,7 @@ def gather(query: TaskQuery, place: str, most: int, until: float, asked_ms: floa
 
 
 def facts(rows: list[TaskRow]) -> dict[str, Any]:
-    """What an undo needs to know of each, as the list told it."""
+    """The facts of each task that an undo needs, from the list's rows."""
     return {
         f"{row.pool} {row.id}": {
             "state": row.state,

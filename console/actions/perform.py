@@ -1,4 +1,4 @@
-"""How an action on tasks goes: the states before, the audit entry, the calls, and what to tell the user."""
+"""Execution of actions on tasks: reads the states before, writes the audit entry, calls the engine, tells the user."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MOST_KINDS = 4
 
 
 def perform(request: HttpRequest, deed: Deed, choice: Choice, values: dict[str, Any], **facts: Any) -> AuditEntry:
-    """Do the deed to the chosen tasks and tell the user; an error of the engine is told too, an outage is raised."""
+    """Perform the action on the selected tasks and tell the user; an engine error is shown too, an outage is raised."""
     entry = do(request, deed, choice, values, **facts)
     tell(request, entry, str(deed.label))
     return entry
@@ -38,7 +38,7 @@ def do(
     known: dict[str, Any] | None = None,
     **facts: Any,
 ) -> AuditEntry:
-    """The same, for who tells the user in another way; `known` is what `before` would find out."""
+    """Perform the action without telling the user; `known` replaces what `before` would read."""
     with tolerated(), recorded(request, deed.verb, choice.title(), tasks=choice.tasks, **facts) as entry:
         entry.before |= before(choice) if known is None else known
         if deed.verb in REASONED and entry.reason:
@@ -49,7 +49,7 @@ def do(
 
 
 def before(choice: Choice) -> dict[str, Any]:
-    """What an undo needs to know of each task; only of so few that looking at each is cheap."""
+    """The facts of each task that an undo needs; read only for a few tasks, because each needs a call."""
     if len(choice) > MOST_BEFORE:
         return {}
     found = ((pool, id, inspect.task(id, pool)) for pool, id in choice.tasks)
@@ -67,7 +67,7 @@ def before(choice: Choice) -> dict[str, Any]:
 
 
 def tell(request: HttpRequest, entry: AuditEntry, label: str) -> None:
-    """Say how it ended, in one line, with a way back where there is one."""
+    """Show the result to the user as one message, with an undo where possible."""
     if entry.outcome == Outcome.FAILED:
         messages.error(request, _("%(label)s failed: %(detail)s") % {"label": label, "detail": entry.detail})
         return
@@ -89,7 +89,7 @@ def tell(request: HttpRequest, entry: AuditEntry, label: str) -> None:
 
 
 def _became(entry: AuditEntry) -> str:
-    """What the tasks are now, or what the engine said of each; where that differs, of how many."""
+    """The new states of the tasks, or the engine's answers; where these differ, with counts."""
     answers = [entry.after.get(f"{pool} {id}", {}) for pool, id in entry.ids]
     done = [answer for answer in answers if answer.get("word") == "OK"]
     kinds = Counter(after["detail"] or _state_now(entry.verb, after["state"]) for after in done)

@@ -1,4 +1,4 @@
-"""From what is wrong to the click that mends it."""
+"""Remedies: the one-click repair for each finding of the console."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from queueops.inspect import Finding, TaskDetail
 
 
 def remedy(finding: Finding, task: TaskDetail, may: frozenset[str]) -> dict[str, str] | None:
-    """Where to send a form and what its button says; None where nothing helps, or the user may not."""
+    """The form's URL and the button's label; None without a remedy, or without the user's permission."""
     if finding.verb == "resume_lane" and Verb.CONFIGURE in may:
         lane = finding.target.removeprefix(f"{task.pool}/")
         action = reverse("console:lane-resume", kwargs={"pool": task.pool, "lane": lane})

@@ -1,4 +1,4 @@
-"""Which tasks an action is meant for: what a form sent, checked and bounded."""
+"""Task selection: the selected tasks of an action, as the form sent them, checked and bounded."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from django.utils.translation import gettext as _
 
 from queueops.model.ids import ID, NAME
 
-MOST = 500  # of one call of queueops.control
+MOST = 500  # the most for one call of queueops.control
 
 
 class Choice(msgspec.Struct, frozen=True):
-    """Tasks as (pool, id), each once, in the order in which they came."""
+    """Selected tasks as (pool, id), without duplicates, in the order of the form."""
 
     tasks: tuple[tuple[str, str], ...]
 
     @classmethod
     def parse(cls, values: Iterable[str]) -> Self:
-        """From the values of tick boxes, `<pool> <id>`."""
+        """Parse the values of checkboxes, `<pool> <id>`."""
         tasks = tuple(dict.fromkeys(_task(value) for value in values))
         if len(tasks) > MOST:
             raise SuspiciousOperation(_("At most %(most)d tasks can be chosen at once.") % {"most": MOST})
@@ -33,18 +33,18 @@ class Choice(msgspec.Struct, frozen=True):
 
     @property
     def values(self) -> list[str]:
-        """As the values of tick boxes."""
+        """The selection as values of checkboxes."""
         return [f"{pool} {id}" for pool, id in self.tasks]
 
     def by_pool(self) -> dict[str, list[str]]:
-        """The ids, by pool."""
+        """The ids of the tasks, by pool."""
         ids: dict[str, list[str]] = defaultdict(list)
         for pool, id in self.tasks:
             ids[pool].append(id)
         return ids
 
     def title(self) -> str:
-        """The one task, or how many."""
+        """The id of a single task, or the number of tasks."""
         return self.tasks[0][1] if len(self) == 1 else _("%(count)d tasks") % {"count": len(self)}
 
 

@@ -1,4 +1,4 @@
-"""What is said before a deed: what it does beyond the tasks that are meant."""
+"""Side effects of an action on other tasks, shown before it is confirmed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from queueops.inspect import REACHING
 
 
 def told_before(deed: Deed, choice: Choice) -> tuple[str, ...]:
-    """A sentence for each effect on other tasks; of more tasks than are looked at one by one, only the rule."""
+    """One sentence for each side effect; for more than AT_ONCE tasks only the general rule."""
     if deed.verb not in REACHING:
         return ()
     if len(choice) > AT_ONCE:

@@ -1,4 +1,4 @@
-"""The way back from an action, as far as there is one: the inverse of each verb, for the tasks that it changed."""
+"""Undo: the inverse of each action that has one, for the tasks that the action changed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LONGEST = timedelta(minutes=1)
 
 
 class Step(NamedTuple):
-    """One call that takes an action back; `ids` is empty where it was not about tasks."""
+    """One call that undoes an action or a part of it; `ids` is empty for actions that are not about tasks."""
 
     pool: str
     ids: tuple[str, ...]
@@ -30,7 +30,7 @@ class Step(NamedTuple):
 
 
 def steps(entry: AuditEntry, who: str = "") -> list[Step]:
-    """The calls that take the action back; empty when it can't be, or already was."""
+    """The calls that undo the action; empty if it cannot be undone, or already was."""
     if entry.outcome not in (Outcome.DONE, Outcome.PARTLY) or not has_way_back(entry):
         return []
     if entry.undone_by.exclude(_lost()).exists():
@@ -39,12 +39,12 @@ def steps(entry: AuditEntry, who: str = "") -> list[Step]:
 
 
 def has_way_back(entry: AuditEntry) -> bool:
-    """Whether what it does can be taken back at all; an undo can't."""
+    """Whether actions of this verb can be undone at all; an undo cannot."""
     return entry.verb in INVERSE and not entry.undoes_id
 
 
 def is_open(entry: AuditEntry) -> bool:
-    """Whether there is, or may be, anything left to take back; of an action on all that match, in any of its parts."""
+    """Whether anything is, or may be, left to undo; of a bulk action, in any of its parts."""
     if entry.is_mass:
         if not has_way_back(entry):
             return False
@@ -57,7 +57,7 @@ def is_open(entry: AuditEntry) -> bool:
 
 
 def open_parts(entry: AuditEntry) -> Iterator[AuditEntry]:
-    """The parts that have changed anything and are not taken back, of an action on all that match, in their order.
+    """The parts of a bulk action that have changed tasks and are not undone yet, in order.
 
     Each part is large, and is read when its turn comes.
     """
@@ -68,12 +68,12 @@ def open_parts(entry: AuditEntry) -> Iterator[AuditEntry]:
 
 
 def in_a_step(entry: AuditEntry) -> QuerySet[AuditEntry]:
-    """The parts that a request may still be doing."""
+    """The parts that a request may still be working on."""
     return entry.parts.filter(outcome=Outcome.BEGUN, at__gte=timezone.now() - LONGEST)
 
 
 def _lost() -> Q:
-    """Which undoings have not come to their end: they are done again, and the store does none of it twice."""
+    """Undo entries that did not complete: they are done again, and the store does none of it twice."""
     return Q(outcome__in=(Outcome.FAILED, Outcome.UNKNOWN)) | Q(outcome=Outcome.BEGUN, at__lt=timezone.now() - LONGEST)
 
 
@@ -91,8 +91,9 @@ def _restore(entry: AuditEntry, **how: Any) -> Iterator[Step]:
 
 
 def _uncancel(entry: AuditEntry, **how: Any) -> Iterator[Step]:
-    """Only what had not begun, or backed off: one that ran has been stopped. A part has counted as failed in what it is
-    part of: run alone it would change nothing there.
+    """Undo a cancel only for tasks that had not begun, or were in back-off: a running task was stopped.
+
+    A part has counted as failed in its parent task; to run it alone would change nothing there.
     """
     for (pool, state, parent, now), ids in _alike(entry, "state", "parent", "now"):
         if state in NOT_BEGUN and now == State.CANCELLED and not parent:
@@ -126,7 +127,7 @@ def _move_back(entry: AuditEntry, **how: Any) -> Iterator[Step]:
 
 
 def _alike(entry: AuditEntry, *facts: str) -> Iterable[tuple[tuple[Any, ...], list[str]]]:
-    """The ids of tasks that one call takes back: of one pool, with the same facts before; `now` is the state after."""
+    """The ids of tasks that one call undoes: of one pool, with the same facts before; `now` is the state after."""
     groups: dict[tuple[Any, ...], list[str]] = {}
     for pool, id, was in _changed(entry):
         known = {**was, "now": entry.after[f"{pool} {id}"].get("state")}

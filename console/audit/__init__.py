@@ -1,1 +1,1 @@
-"""The audit log: what was done, by whom, and what it changed."""
+"""The audit log: each action with its user, time, target, changes and outcome."""

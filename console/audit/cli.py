@@ -1,4 +1,4 @@
-"""What an operator does in a terminal stands in the same audit log as what is done in a browser."""
+"""Audit entries of terminal commands: they stand in the same audit log as the console's actions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from queueops.management.queue.audit import Act
 
 @contextmanager
 def keep(done: Act) -> Iterator[None]:
-    """Write an entry before the action, and how it ended after it, whatever happens."""
+    """Write an entry before the action, and its outcome afterwards, even after an error."""
     choice = Choice(tuple((done.pool, id) for id in done.ids))
     target = done.target or choice.title()
     facts: dict[str, Any] = {"filter": done.filter, "before": done.before, "after": done.after, "reason": done.reason}
@@ -30,7 +30,7 @@ def keep(done: Act) -> Iterator[None]:
 
 
 def _judge_others(entry: AuditEntry, done: Act) -> None:
-    """What is not about tasks has no rows: it says itself what came of it."""
+    """Judge an action that is not about tasks by its own answer, as it has no rows."""
     if done.changed is not None:
         entry.changed = done.changed
     if done.refused:

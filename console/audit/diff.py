@@ -1,4 +1,4 @@
-"""What an audit entry tells of the time before and after: of each task, of what was set, and of what was written."""
+"""Audit diff: values before and after an action, of tasks, of settings and of written texts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MOST = 500
 
 
 class TaskChange(NamedTuple):
-    """One task: its state before and after, and what the engine answered."""
+    """One task: its state before and after, and the engine's answer."""
 
     pool: str
     id: str
@@ -25,7 +25,7 @@ class TaskChange(NamedTuple):
 
 
 class Fact(NamedTuple):
-    """Something that was set, or chosen: its name and its values, as they are shown."""
+    """A value that was set or chosen: its name, and its values as shown."""
 
     label: str | Promise
     before: str
@@ -33,7 +33,7 @@ class Fact(NamedTuple):
 
 
 class Text(NamedTuple):
-    """Arguments or data, as JSON."""
+    """Arguments or data as JSON."""
 
     title: str
     document: str
@@ -62,12 +62,12 @@ ELSEWHERE = ("pool", "lane", "id", "args", "data")
 
 
 def of_tasks(entry: AuditEntry) -> list[TaskChange]:
-    """The tasks that it was about, MOST at most."""
+    """The changed tasks, at most MOST."""
     return [_task(entry, pool, id) for pool, id in entry.ids[:MOST]]
 
 
 def of_facts(entry: AuditEntry) -> list[Fact]:
-    """What was set or chosen besides."""
+    """The other values that were set or chosen."""
     sides = entry.before, entry.after
     names = dict.fromkeys(name for name in (*LABELS, *entry.before, *entry.after) if " " not in name)
     return [
@@ -78,7 +78,7 @@ def of_facts(entry: AuditEntry) -> list[Fact]:
 
 
 def of_texts(entry: AuditEntry) -> list[Text]:
-    """The arguments or the data before, and those that were written."""
+    """The arguments or the data before, and the new ones."""
     refused = entry.outcome in (Outcome.FAILED, Outcome.UNKNOWN, Outcome.REFUSED)
     titles = {
         ("args", 0): _("Arguments before"),

@@ -1,4 +1,4 @@
-"""The audit log's only writer: every action goes through `recorded`."""
+"""Audit log writer: the only one; every action goes through `recorded`."""
 
 from __future__ import annotations
 
@@ -26,29 +26,29 @@ DETAIL_LENGTH = 1000
 def recorded(
     request: HttpRequest, verb: str, target: str, *, tasks: Sequence[tuple[str, str]] = (), **facts: Any
 ) -> Iterator[AuditEntry]:
-    """Write an entry before the action, and how it ended after it, whatever happens.
+    """Write an entry before the action, and its outcome afterwards, even after an error.
 
-    An entry that stays "begun" is of a process that died in between. The body sets what it learns on the entry;
-    an error of the engine is recorded and raised on.
+    An entry that stays "begun" belongs to a process that died in between. The body sets its findings on the entry; an
+    engine error is recorded and raised again.
     """
     with written(verb, target, tasks, **(_who(request) | facts)) as entry:
         yield entry
 
 
 def begin(request: HttpRequest, verb: str, target: str, **facts: Any) -> AuditEntry:
-    """An entry of an action that takes longer than a request: a later request writes its end."""
+    """Begin the entry of an action that takes longer than a request; a later request writes its outcome."""
     who = _who(request)
     texts = {"target": kept(target, 400), "reason": kept(who["reason"], 500)}
     return AuditEntry.objects.create(verb=verb, **(who | texts | facts))
 
 
 def address_of(request: HttpRequest) -> str | None:
-    """Where a request came from; None when the server says nothing, or nothing that a database takes for an address."""
+    """The client's address of a request; None if the server gives none, or one that a database would refuse."""
     try:
         found = ip_address(request.META.get("REMOTE_ADDR", "").partition("%")[0])
     except ValueError:
         return None
-    mapped = found.ipv4_mapped if isinstance(found, IPv6Address) else None  # a socket of both families says so
+    mapped = found.ipv4_mapped if isinstance(found, IPv6Address) else None  # an IPv4 address on a dual-stack socket
     return str(mapped or found)
 
 
@@ -56,7 +56,7 @@ def address_of(request: HttpRequest) -> str | None:
 def written(
     verb: str, target: str, tasks: Sequence[tuple[str, str]], *, actor_name: str, reason: str = "", **facts: Any
 ) -> Iterator[AuditEntry]:
-    """The same for an actor without a request, such as a command in a terminal."""
+    """The same as `recorded` for an actor without a request, such as a terminal command."""
     entry = AuditEntry.objects.create(
         actor_name=actor_name[:150],
         verb=verb,
@@ -69,7 +69,7 @@ def written(
     AuditedTask.objects.bulk_create(AuditedTask(entry=entry, pool=pool, task_id=id) for pool, id in tasks)
     try:
         yield entry
-    except BaseException as error:  # also an exit in the middle is an end to tell; it is raised on
+    except BaseException as error:  # an exit is an outcome too; it is raised again
         if entry.outcome != Outcome.FAILED:
             entry.outcome = Outcome.UNKNOWN if isinstance(error, OUTAGES) else Outcome.FAILED
         said = str(error) if isinstance(error, QueueOpsError) else type(error).__name__
@@ -83,7 +83,7 @@ def written(
 
 @contextmanager
 def tolerated() -> Iterator[None]:
-    """Let an error of the engine end here, once it is in the entry; an outage goes on to the page that tells of it."""
+    """Suppress an engine error once it is in the entry; an outage goes on to the error page."""
     try:
         yield
     except OUTAGES:
@@ -95,7 +95,7 @@ def tolerated() -> Iterator[None]:
 def attempt(
     request: HttpRequest, verb: str, target: str, call: Callable[[], Any], *, after: dict[str, Any], **facts: Any
 ) -> AuditEntry:
-    """One call that is not about tasks, recorded; a call that answers False has found nothing to act on."""
+    """Make and record one call that is not about tasks; the answer False means that the target was not found."""
     with tolerated(), recorded(request, verb, target, **facts) as entry:
         if call() is False:
             entry.outcome, entry.detail = Outcome.REFUSED, _("there is none of this name any more")
@@ -105,9 +105,9 @@ def attempt(
 
 
 def judge(entry: AuditEntry, pool: str, rows: Iterable[Any]) -> None:
-    """Take over what the engine answered for each task: how many changed, and what became of each.
+    """Store the engine's answer for each task in the entry: its new state, and how many tasks changed.
 
-    A task that was so already is neither changed nor refused.
+    A task that already was in the wanted state is neither changed nor refused.
     """
     refused = repeated = 0
     for row in rows:
@@ -128,7 +128,7 @@ def judge(entry: AuditEntry, pool: str, rows: Iterable[Any]) -> None:
 
 
 def kept(text: str, most: int) -> str:
-    """What may be kept for years: without secrets, and so long that the column takes it."""
+    """The text for long storage: secrets masked, cut to the column's length."""
     return conf.redactor().text(text)[:most]
 
 

@@ -1,1 +1,1 @@
-"""Answers that are no page of their own: redirects and error pages."""
+"""HTTP answers that are not pages of the console: redirects and error pages."""

@@ -1,4 +1,4 @@
-"""The pages that are shown when a page cannot be: they say what is wrong and what to do, never more."""
+"""Error pages: they say what is wrong and what to do, without internal details."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ RETRY_AFTER = "5"
 
 
 def not_found(request: HttpRequest, text: str = "") -> HttpResponse:
-    """404: there is no such page, task, error, entry."""
+    """404: the page, task, error or entry does not exist."""
     text = text or _("There is nothing here. A task is gone when it was deleted or when its retention has ended.")
     return _failure(request, 404, _("Not found"), text)
 
@@ -33,7 +33,7 @@ def forbidden(request: HttpRequest, verb: Verb | None = None) -> HttpResponse:
 
 
 def not_allowed(request: HttpRequest, methods: Sequence[str]) -> HttpResponse:
-    """405: the address of an action was opened as a page is, as from the address bar, or a page was posted to."""
+    """405: the address of an action was opened by GET, or a page was sent a POST."""
     text = _("This is the address of an action, not of a page. Nothing was done. Go back, and begin it there again.")
     response = _failure(request, 405, _("Not a page"), text)
     response["Allow"] = ", ".join(methods)
@@ -41,12 +41,12 @@ def not_allowed(request: HttpRequest, methods: Sequence[str]) -> HttpResponse:
 
 
 def bad_request(request: HttpRequest, text: str) -> HttpResponse:
-    """400: what was sent makes no sense."""
+    """400: the request holds an invalid value."""
     return _failure(request, 400, _("That was not understood"), text)
 
 
 def unavailable(request: HttpRequest, error: QueueOpsError) -> HttpResponse:
-    """503: Redis does not answer, or takes nothing. Fragments get a line of text, pages a page."""
+    """503: Redis does not answer, or refuses writes. Fragments get a line of text, pages a page."""
     if HtmxDetails(request):
         response = HttpResponse(_title(error), status=503, content_type="text/plain; charset=utf-8")
     else:
@@ -56,14 +56,14 @@ def unavailable(request: HttpRequest, error: QueueOpsError) -> HttpResponse:
 
 
 def broken(request: HttpRequest, error: QueueOpsError) -> HttpResponse:
-    """503: another program wrote to a key of the pool that this request is about."""
+    """503: a foreign program wrote to a key of the pool that this request uses."""
     if HtmxDetails(request):
         return HttpResponse(conf.redactor().text(str(error)), status=503, content_type="text/plain; charset=utf-8")
     return _failure(request, 503, _("A pool is broken"), conf.redactor().text(str(error)))
 
 
 def server_error(request: HttpRequest) -> HttpResponseBase:
-    """500, as the project's `handler500`: without the database, the session or Redis."""
+    """500, as the project's `handler500`: works without the database, the session and Redis."""
     return protect(HttpResponse(render_to_string("console/failure/500.html"), status=500))
 
 

@@ -1,4 +1,4 @@
-"""Where a form sends the user afterwards: to where it was sent from, if that is a page of this very site."""
+"""Redirect after a form: to the page that sent it, if that page is on the same site."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from django.utils.http import url_has_allowed_host_and_scheme
 
 
 def address(request: HttpRequest, otherwise: str) -> str:
-    """The form's `next`, or the page of the name `otherwise`."""
+    """The form's `next`, or the page named `otherwise`."""
     wanted = request.POST.get("next", "")
     hosts = {request.get_host()}
     if wanted.startswith("/") and url_has_allowed_host_and_scheme(wanted, hosts, require_https=request.is_secure()):
@@ -18,5 +18,5 @@ def address(request: HttpRequest, otherwise: str) -> str:
 
 
 def back(request: HttpRequest, otherwise: str) -> HttpResponse:
-    """A redirect there."""
+    """A redirect to that address."""
     return redirect(address(request, otherwise))
