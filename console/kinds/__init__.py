@@ -1,1 +1,1 @@
-"""Pages of the kinds of tasks."""
+"""Task kinds: the pages of map-reduce tasks and composites."""

@@ -1,1 +1,1 @@
-"""Pages: one module or folder for each."""
+"""Pages of the console: one module or folder for each."""

@@ -1,4 +1,4 @@
-"""The audit log: who did what, when, to how many, and how it ended. It can be read, never written."""
+"""Audit log pages: who did what, when, to how many tasks, and the outcome. They are read-only."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MOST_PARTS = 10
 
 
 def index(request: HttpRequest) -> HttpResponse:
-    """The entries, newest first; `before` is the entry that ends the page before."""
+    """The entries, newest first; `before` is the last entry of the previous page."""
     entries = AuditEntry.objects.select_related("undoes").filter(part_of=None)
     asked = {name: request.GET.get(name, "").strip()[:150] for name in ("actor_name", "verb", "outcome")}
     entries = entries.filter(**{name: value for name, value in asked.items() if value})
@@ -33,7 +33,7 @@ def index(request: HttpRequest) -> HttpResponse:
 
 
 def show(request: HttpRequest, pk: int) -> HttpResponse:
-    """One entry, with what was before and after, and the way back if there is one."""
+    """One entry, with the values before and after, and the undo if there is one."""
     entry = get_object_or_404(AuditEntry.objects.select_related("undoes"), pk=pk)
     parts, more = _older(request, entry.parts.defer("ids", "before", "after"), MOST_PARTS)
     context = {
@@ -51,7 +51,7 @@ def show(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _older(request: HttpRequest, entries: QuerySet[AuditEntry], most: int) -> tuple[list[AuditEntry], int | None]:
-    """Those of one page, and the entry that ends it where there are more; `before` ended the page before."""
+    """The entries of one page, and the last of them if older ones follow; `before` ended the previous page."""
     before = request.GET.get("before", "")
     if before.isdecimal() and len(before) < 19:
         entries = entries.filter(pk__lt=int(before))

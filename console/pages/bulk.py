@@ -1,4 +1,4 @@
-"""What is done to all tasks that match a filter: asked about first, then done in steps that go on until the end."""
+"""Bulk action views: ask for confirmation, then act in steps on all tasks that match a filter."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ SHOWN = 8
 
 
 def act(request: HttpRequest, verb: str) -> HttpResponse:
-    """Ask with the count; once that was confirmed, act on so many tasks at most, at once or in steps."""
+    """Ask, with the count of tasks; once confirmed, act on at most that number, at once or in steps."""
     try:
         query = TaskQuery.from_params(request.GET)
     except FilterError as error:
         return error_pages.bad_request(request, str(error))
-    asked_ms = inspect.now_ms()  # before they are counted: what comes in between is left alone
+    asked_ms = inspect.now_ms()  # before the count: tasks that come in later are left alone
     deed, found = DEEDS[verb], extent(query)
     if found.sample is not None:
-        asked_ms = max(asked_ms, found.sample.entered_ms)  # the newest one: the store's clock may have been set back
+        asked_ms = max(asked_ms, found.sample.entered_ms)  # the newest task: the store's clock may have been set back
     if not found.count or not query.params():
         messages.info(request, _("No task matches the filter."))
         return redirect(filters.address(query))
@@ -61,7 +61,7 @@ def act(request: HttpRequest, verb: str) -> HttpResponse:
 
 
 def go_on(request: HttpRequest, pk: int) -> HttpResponse:
-    """The next step of an action that has not come to its end; it needs the permission of the action."""
+    """Perform the next step of an unfinished action; it needs the permission of that action."""
     entry = get_object_or_404(AuditEntry, pk=pk)
     if permission(entry) not in Frame(request).may:
         raise PermissionDenied
@@ -75,7 +75,7 @@ def _go_on(request: HttpRequest, entry: AuditEntry) -> HttpResponse:
 
 
 def _asked_ms(request: HttpRequest, now_ms: int) -> int:
-    """When the confirmed question was shown; now, if the form does not say it."""
+    """The time at which the confirmed question was shown; now, if the form does not hold it."""
     sent = request.POST.get("asked_ms", "")
     return int(sent) if sent.isdecimal() and len(sent) < 16 else now_ms
 

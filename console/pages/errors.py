@@ -1,4 +1,4 @@
-"""Failures, grouped by what they have in common."""
+"""Error groups: failures with the same fingerprint, each group with a sample and its failed tasks."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ SORTS = {"": "last_ms", "times": "count", "failed": "failed"}
 
 
 def index(request: HttpRequest) -> HttpResponse:
-    """All groups, the one that failed last first, or in another order."""
+    """All groups, the latest failure first, or in another order."""
     return page(request, "errors/page.html", _context(request, ""))
 
 
 def rows(request: HttpRequest) -> HttpResponse:
-    """The groups that the browser shows, brought up to date in their places."""
+    """The live update of the groups that the browser shows."""
     return fragment(request, "errors/rows.html", _context(request, request.GET.get("shown", "")))
 
 
 def show(request: HttpRequest, fingerprint: str) -> HttpResponse:
-    """One group: what it is, a sample with its traceback, and the tasks that failed with it."""
+    """One group: its error, a sample with a traceback, and the tasks that failed with it."""
     group = next((row for row in inspect.errors(LIMIT) if row.fingerprint == fingerprint), None)
     found = inspect.tasks(TaskQuery(error=fingerprint), limit=SAMPLES)
     if group is None and not found.rows:
@@ -43,14 +43,14 @@ def show(request: HttpRequest, fingerprint: str) -> HttpResponse:
 
 
 def _sample(group: ErrorRow) -> TaskDetail | ChunkDetail | None:
-    """The task, or the chunk of one, that failed with it and is still kept."""
+    """A task or chunk that failed with the error and is still kept."""
     if ref := refs.read(group.sample_id):
         return inspect.chunk(ref.task, ref.number, group.pool)
     return inspect.task(group.sample_id, group.pool)
 
 
 def _context(request: HttpRequest, shown: str) -> dict[str, Any]:
-    """`shown` are the keys of the groups in the browser: they keep their places, and newer ones are counted."""
+    """The context of the list; the groups with the keys `shown` keep their places, and newer groups are counted."""
     sort = request.GET.get("sort", "")
     found = inspect.errors(LIMIT)
     groups = {key(group): group for group in sorted(found, key=attrgetter(SORTS.get(sort, SORTS[""])), reverse=True)}
@@ -69,5 +69,5 @@ def _context(request: HttpRequest, shown: str) -> dict[str, Any]:
 
 
 def key(group: ErrorRow) -> str:
-    """A short name of a group; each pool has its own of one fingerprint."""
+    """A short id of a group; it differs between pools with the same fingerprint."""
     return living.short(f"{group.pool} {group.fingerprint}")

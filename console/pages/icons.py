@@ -1,4 +1,4 @@
-"""The icons, for a project whose static files are on another host."""
+"""Icon sprite: served by the console if the project's static files are on another host."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from console.ui.static_files import SPRITE
 
 
 def show(request: HttpRequest) -> HttpResponse:
-    """The sprite, from this host; 404 where the project's finders do not know it, of which a check tells."""
+    """The sprite, from this host; 404 if the project's finders do not find it, which a system check reports."""
     found = finders.find(SPRITE)
     if not found:
         raise Http404

@@ -1,4 +1,4 @@
-"""Pools and their lanes: what waits in them, and how fast it may leave."""
+"""Lane pages: pools and their lanes, with waiting tasks, limits, rates and weights."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ def index(request: HttpRequest) -> HttpResponse:
 
 
 def rows(request: HttpRequest) -> HttpResponse:
-    """All lanes again, when something has changed."""
+    """The live update of all lanes."""
     return fragment(request, "lanes/rows.html", _context())
 
 
 def pause(request: HttpRequest, pool: str, lane: str) -> HttpResponse:
-    """Let nothing out of the lane until it is resumed; what runs goes on."""
+    """Pause the lane: it starts nothing until it is resumed; running tasks go on."""
     return _act(request, "pause", pool, lane, lambda: control.pause_lane(pool, lane), paused=True)
 
 
 def resume(request: HttpRequest, pool: str, lane: str) -> HttpResponse:
-    """Let the lane's tasks out again."""
+    """Resume the lane: it starts tasks again."""
     return _act(request, "resume", pool, lane, lambda: control.resume_lane(pool, lane), paused=False)
 
 

@@ -1,4 +1,4 @@
-"""What a person chooses for this browser, and the keys that work everywhere."""
+"""Preferences page: a user's choices for this browser, and the keys that work everywhere."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from console.ui.render import page
 
 
 def index(request: HttpRequest) -> HttpResponse:
-    """Theme, time zone, live updates, keys."""
+    """The page: theme, time zone, live updates, keys."""
     return page(request, "settings.html", {"themes": THEMES, "paces": PACES, "zones": zones()})
 
 
 def save(request: HttpRequest) -> HttpResponse:
-    """Keep what was sent; what was not stays as it is."""
+    """Save the values that were sent; the others stay."""
     present = Preferences.of(request)
     sent = {name: request.POST.get(name, getattr(present, name)) for name in Preferences.__struct_fields__}
     response = redirects.back(request, "settings")
@@ -24,5 +24,5 @@ def save(request: HttpRequest) -> HttpResponse:
 
 
 def keys(request: HttpRequest) -> HttpResponse:
-    """The keys and the colours, as a page: what `?` shows."""
+    """The keys and colours as a page, which the key `?` opens."""
     return page(request, "help.html")

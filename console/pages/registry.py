@@ -1,4 +1,4 @@
-"""The registry: the tasks that can be pushed, and which workers know them."""
+"""Registry pages: the tasks that can be pushed, and the workers that know them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def index(request: HttpRequest) -> HttpResponse:
 
 
 def rows(request: HttpRequest) -> HttpResponse:
-    """All tasks again, when something has changed."""
+    """The live update of all tasks."""
     return fragment(request, "registry/rows.html", _context())
 
 

@@ -1,4 +1,4 @@
-"""Logging in and out: Django's own, with a limit on tries that fail."""
+"""Login and logout: Django's views, with a limit on failed attempts."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ from console.ui.render import Frame, page
 
 
 class Login(LoginView):
-    """Django's login; who failed too often, by name or by address, waits (429)."""
+    """Django's login; after too many failures by name or by address the user must wait (429)."""
 
     template_name = "console/login.html"
     redirect_authenticated_user = True
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        """Leave it to the project's own page, where there is one: it may ask for more than a password."""
+        """Redirect to the project's own login page, if it has one: it may ask for more than a password."""
         if login_url.is_ours() or request.user.is_authenticated:
             return super().dispatch(request, *args, **kwargs)
         return redirect(login_url.address(request, self.get_redirect_url() or reverse("console:overview")))
 
     def get_default_redirect_url(self) -> str:
-        """To the overview."""
+        """The overview."""
         return reverse("console:overview")
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """The frame of the console around the form."""
+        """The form's context, with the frame of the console."""
         return super().get_context_data(frame=Frame(self.request), request=self.request, **kwargs)
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        """Count the try, and refuse it before the password is checked."""
+        """Count the attempt; refuse it before the password is checked if the budget is used up."""
         self._attempt = Attempt(request)
         if seconds := self._attempt.wait_seconds:
             text = _("Wait %(seconds)d seconds, then try again.") % {"seconds": seconds}
@@ -50,7 +50,7 @@ class Login(LoginView):
         return super().post(request, *args, **kwargs)
 
     def form_valid(self, form: AuthenticationForm) -> HttpResponse:
-        """A success does not count as a try."""
+        """Give the attempt back, as it was successful."""
         response = super().form_valid(form)
         self._attempt.succeeded(self.request, response)
         return response
@@ -60,6 +60,6 @@ login = Login.as_view()
 
 
 def logout(request: HttpRequest) -> HttpResponse:
-    """End the session, and say so where one logs in, or where the project wants it."""
+    """End the session and go to the login page, or to the project's page after logout."""
     end_session(request)
     return redirect(settings.LOGOUT_REDIRECT_URL or ("console:login" if login_url.is_ours() else settings.LOGIN_URL))

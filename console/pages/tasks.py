@@ -1,4 +1,4 @@
-"""The list of tasks: filter, page, and act on what is ticked."""
+"""Task list: filters, pages, and actions on the selected tasks."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ MOMENT = re.compile(r"\d{1,15}")
 
 
 def index(request: HttpRequest) -> HttpResponse:
-    """A page of the list, its facets and its filter."""
+    """One page of the list, with its facets and its filter."""
     try:
         query = TaskQuery.from_params(request.GET)
         if "" in request.GET.values():
@@ -45,7 +45,7 @@ def index(request: HttpRequest) -> HttpResponse:
 
 
 def rows(request: HttpRequest) -> HttpResponse:
-    """The rows that the browser shows, brought up to date."""
+    """The live update of the rows that the browser shows."""
     try:
         query = TaskQuery.from_params(request.GET)
         found = inspect.tasks(query, after=request.GET.get("after", ""), limit=LIMIT)
@@ -57,7 +57,7 @@ def rows(request: HttpRequest) -> HttpResponse:
 
 
 def act(request: HttpRequest, verb: str) -> HttpResponse:
-    """Do the verb to the ticked tasks; ask first when they are many, or when there is no way back."""
+    """Perform the verb on the selected tasks; ask first if they are many, or if it cannot be undone."""
     choice, deed = Choice.parse(request.POST.getlist("task")), DEEDS[verb]
     if not len(choice):
         return redirects.back(request, "tasks")
@@ -94,7 +94,7 @@ def _context(
 
 
 def _whole(query: TaskQuery, may: frozenset[str]) -> list[tuple[Deed, str]]:
-    """Actions on all tasks that match, and the pages that ask for them; only for one state: no verb fits all states."""
+    """The bulk actions and their URLs; only for a filter by state, as no verb fits all states."""
     state = query.state or (State.FAILED if query.error else "")
     if not state or query.id:
         return []

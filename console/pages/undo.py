@@ -1,4 +1,4 @@
-"""Taking an action back."""
+"""Undo views: take an action back, at once or in steps."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ GOING = timedelta(minutes=1)
 
 
 def undo(request: HttpRequest, pk: int) -> HttpResponse:
-    """Do the inverse of an entry's action, where that is still possible; it needs the permission of the action."""
+    """Undo an entry's action as far as possible; it needs the permission of that action."""
     entry = get_object_or_404(AuditEntry, pk=pk)
     if permission(entry) not in Frame(request).may:
         raise PermissionDenied
@@ -51,19 +51,19 @@ def undo(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def undoable(entry: AuditEntry, request: HttpRequest) -> bool:
-    """Whether this user can take this entry's action back now."""
+    """Whether this user can undo this entry's action now."""
     return permission(entry) in Frame(request).may and is_open(entry)
 
 
 def permission(entry: AuditEntry) -> str | None:
-    """What the user must be allowed to take this back."""
+    """The permission that the undo needs."""
     if entry.ids or entry.is_mass:
         return TABLE.get(f"task-{entry.verb.removeprefix(UNDO)}")
     return TABLE["lane-set"]
 
 
 def go_on(request: HttpRequest, whole: AuditEntry) -> HttpResponse:
-    """Take back parts of what `whole` undoes, as many as there is time for."""
+    """Undo parts of the action that `whole` undoes, as many as the time allows."""
     until = monotonic() + bulk.SECONDS
     if whole.undoes:
         find_out(whole.undoes, spare_steps=True)
@@ -72,7 +72,7 @@ def go_on(request: HttpRequest, whole: AuditEntry) -> HttpResponse:
             continue
         recount(whole)
         if not whole.goes_on:
-            bulk.end(whole)  # another request reached its end before this was counted
+            bulk.end(whole)  # another request ended the undo before this part was counted
         if not whole.detail:
             AuditEntry.objects.filter(pk=whole.pk).update(detail=undoing.detail)
         if monotonic() > until:
@@ -86,13 +86,13 @@ def go_on(request: HttpRequest, whole: AuditEntry) -> HttpResponse:
 
 
 def progress_url(request: HttpRequest, entry: AuditEntry) -> str:
-    """The page that shows how far an action is; in the browser that does it, it goes on by itself."""
+    """The URL of an action's progress page; in the browser of the acting user the page continues the steps itself."""
     address = reverse("console:audit-entry", kwargs={"pk": entry.pk})
     return f"{address}?{urlencode({'going': signing.dumps(_goer(request, entry))})}" if entry.goes_on else address
 
 
 def goes_by_itself(request: HttpRequest, entry: AuditEntry) -> bool:
-    """Whether this user did a step just now; a link from another user, or an old one, does nothing."""
+    """Whether this user performed a step just now; a link from another user, or an old one, does nothing."""
     try:
         goer = signing.loads(request.GET.get("going", ""), max_age=GOING)
     except signing.BadSignature:
@@ -105,13 +105,13 @@ def _goer(request: HttpRequest, entry: AuditEntry) -> list[str]:
 
 
 def _stop(entry: AuditEntry) -> None:
-    """Stop an action that is taken back, in all windows; a step under way ends, and is then taken back."""
+    """Stop an action that is being undone, in all windows; a step under way ends, and is undone then."""
     AuditEntry.objects.filter(pk=entry.pk, detail="").update(detail=_("it was undone before its end"))
     bulk.end(entry)
 
 
 def _undo_parts(request: HttpRequest, entry: AuditEntry) -> HttpResponse:
-    """Undo in steps that go on by themselves; a second undo of the same action goes on with the first."""
+    """Undo in steps that the page continues; a second undo of the same action continues the first."""
     facts = {"count": entry.changed, "filter": entry.filter, "undoes": entry, "place": ""}
     with alone(entry):
         begun = entry.undone_by.filter(place="").first()
@@ -120,7 +120,7 @@ def _undo_parts(request: HttpRequest, entry: AuditEntry) -> HttpResponse:
 
 
 def _take_back(request: HttpRequest, entry: AuditEntry, **facts: Any) -> AuditEntry | None:
-    """Take back what no other request takes back; None where there is nothing."""
+    """Undo what no other request undoes; None if nothing is left."""
     with tolerated(), ExitStack() as stack:
         with alone(entry):
             if not (found := steps(entry, request.user.get_username())):

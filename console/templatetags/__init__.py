@@ -1,1 +1,1 @@
-"""The template tags of the console."""
+"""Template tags of the console."""

@@ -1,4 +1,4 @@
-"""What the templates of map-reduce tasks need: a chunk's look and address, the columns of the strip for the browser."""
+"""Template tags for chunks: appearance, URLs, and the data of the chunk strip."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ register.simple_tag(look, name="chunk_look")
 
 @register.simple_tag
 def delays() -> tuple[tuple[int, str | Promise], ...]:
-    """For how long chunks can be postponed: seconds, and how that is called."""
+    """The delays of a postpone: seconds and label."""
     return DELAYS
 
 
 @register.simple_tag
 def chunk_state(name: str) -> SafeString:
-    """A chunk's state: icon, word and colour."""
+    """A chunk's state: icon, label and colour."""
     found: ChunkLook = look(name)
     return format_html(
         '<span class="state {}" title="{}">{}{}</span>',
@@ -42,7 +42,7 @@ def chunk_state(name: str) -> SafeString:
 
 @register.filter
 def columns_text(strip: Strip) -> str:
-    """The columns as `chunks.js` reads them: a digit for each chunk (its state, 5 = gone), or counts by state."""
+    """The columns for `chunks.js`: one digit for each chunk (its state, 5 = gone), or counts by state."""
     if strip.width > 1:
         return ";".join(",".join(map(str, column)) for column in strip.columns)
     return "".join(str(column.index(1)) if any(column) else "5" for column in strip.columns)
@@ -50,13 +50,13 @@ def columns_text(strip: Strip) -> str:
 
 @register.filter
 def attempts_text(strip: Strip) -> str:
-    """The failed attempts of each chunk; nothing when there are none."""
+    """The failed attempts of each chunk; empty if there are none."""
     return ",".join(map(str, strip.attempts)) if any(strip.attempts) else ""
 
 
 @register.filter
 def span_of(end: int, first: int) -> int:
-    """How many chunks the strip shows."""
+    """The number of chunks in the strip."""
     return end - first
 
 
@@ -68,11 +68,11 @@ def is_dropped(chunk: ChunkRow | ChunkDetail, task: TaskDetail) -> bool:
 
 @register.filter
 def has_next(chunk: ChunkDetail) -> bool:
-    """Whether there may be a chunk behind it."""
+    """Whether another chunk may follow."""
     return chunk.of is None or chunk.number + 1 < chunk.of
 
 
 @register.filter
 def done_share(view: ChunksView) -> float:
-    """The part of all chunks that is done, from 0 to 1."""
+    """The share of all chunks that is done, from 0 to 1."""
     return view.counts["done"] / view.total if view.total else 0.0

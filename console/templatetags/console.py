@@ -1,4 +1,4 @@
-"""What the templates of the console need: a state's look, times, durations, numbers, icons, addresses, JSON."""
+"""Template tags of the console: states, times, durations, numbers, icons, URLs, JSON."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ register.filter("overlap_label", schedule_appearance.overlap)
 
 @register.simple_tag
 def icon(name: str, label: str = "") -> SafeString:
-    """An icon of the sprite; decoration, unless it has a label."""
+    """An icon of the sprite; hidden from screen readers, unless it has a label."""
     address = f"{sprite()}#{name}"
     if label:
         return format_html('<svg class="icon" role="img" aria-label="{}"><use href="{}"></use></svg>', label, address)
@@ -84,7 +84,7 @@ def icon(name: str, label: str = "") -> SafeString:
 
 @register.simple_tag
 def state(name: str) -> SafeString:
-    """A state: icon, word and colour."""
+    """A state: icon, label and colour."""
     found = state_badges.look(name)
     return format_html(
         '<span class="state {}" title="{}">{}{}</span>',
@@ -97,7 +97,7 @@ def state(name: str) -> SafeString:
 
 @register.simple_tag
 def state_icon(name: str) -> SafeString:
-    """A state's icon alone, for where its word stands beside it."""
+    """A state's icon alone, next to a label."""
     return icon(state_badges.look(name).icon)
 
 
@@ -109,7 +109,7 @@ def state_use(name: str) -> SafeString:
 
 @register.simple_tag
 def worker_state(name: str) -> SafeString:
-    """A worker's condition: icon and word."""
+    """A worker's condition: icon and label."""
     known = name if name in WORKER_ICONS else "unknown"
     return format_html(
         '<span class="condition condition-{}">{}{}</span>', known, icon(WORKER_ICONS.get(name, "help-circle")), name
@@ -118,21 +118,21 @@ def worker_state(name: str) -> SafeString:
 
 @register.simple_tag
 def schedule_condition(schedule: ScheduleRow) -> SafeString:
-    """A schedule's condition: icon and words."""
+    """A schedule's condition: icon and label."""
     name, words, colour = schedule_appearance.condition(schedule)
     return format_html('<span class="condition condition-{}">{}{}</span>', colour, icon(name), words)
 
 
 @register.simple_tag
 def schedule_source(source: str) -> SafeString:
-    """Where a schedule comes from: icon and word."""
+    """A schedule's source: icon and label."""
     name, words = schedule_appearance.source(source)
     return format_html('<span class="source">{}{}</span>', icon(name), words)
 
 
 @register.simple_tag
 def since(ms: int | None) -> SafeString | str:
-    """How long ago, without the word; the exact moment on hover."""
+    """The elapsed time, without the word "ago"; the exact time on hover."""
     if not ms:
         return "–"
     text = formatting.span(max(0.0, time() * 1000 - ms))
@@ -143,7 +143,7 @@ def since(ms: int | None) -> SafeString | str:
 
 @register.simple_tag
 def ago(ms: int | None) -> SafeString | str:
-    """A moment, relative to now; the exact one on hover."""
+    """A time, relative to now; the exact time on hover."""
     if not ms:
         return "–"
     text = formatting.ago(ms, time() * 1000)
@@ -152,7 +152,7 @@ def ago(ms: int | None) -> SafeString | str:
 
 @register.simple_tag
 def exact(ms: int | None) -> str:
-    """A moment with date, time and zone."""
+    """A time with date and zone."""
     if not ms:
         return "–"
     moment = timezone.localtime(_moment(ms))
@@ -161,7 +161,7 @@ def exact(ms: int | None) -> str:
 
 @register.simple_tag
 def exact_second(ms: int | None, zone: str = "") -> str:
-    """A moment to the second, in the user's zone or another one."""
+    """A time to the second, in the user's zone or another one."""
     if not ms:
         return "–"
     moment = timezone.localtime(_moment(ms), ZoneInfo(zone) if zone else None)
@@ -170,95 +170,95 @@ def exact_second(ms: int | None, zone: str = "") -> str:
 
 @register.filter
 def in_zone(moment: datetime) -> datetime:
-    """A moment of the database in the user's zone: without USE_TZ it has none, and is of the project's."""
+    """A database time in the user's zone; without USE_TZ it is naive, in the project's zone."""
     aware = timezone.make_aware(moment, timezone.get_default_timezone()) if timezone.is_naive(moment) else moment
     return timezone.localtime(aware)
 
 
 @register.filter
 def url_of(task: TaskRow | TaskDetail) -> str:
-    """The address of this task's page."""
+    """The URL of this task's page."""
     return links.task_url(task.id, task.pool)
 
 
 @register.simple_tag
 def tab_url(task: TaskDetail, tab: str) -> str:
-    """The address of one of a task's tabs."""
+    """The URL of one of a task's tabs."""
     return links.tab_url(task.id, task.pool, tab)
 
 
 @register.simple_tag
 def facet_url(query: TaskQuery, facet: str, value: str) -> str:
-    """The address of the list with one facet changed."""
+    """The URL of the list with one facet changed."""
     return filters.address(query, **{facet: value})
 
 
 @register.simple_tag
 def deed_url(verb: str) -> str:
-    """Where the ticked rows are sent to."""
+    """The URL for the form with the selected rows."""
     return reverse(f"console:tasks-{verb}")
 
 
 @register.filter
 def error_url(error: ErrorRow | Failure) -> str:
-    """The address of an error's page."""
+    """The URL of an error's page."""
     return reverse("console:error", kwargs={"fingerprint": error.fingerprint}) if error.fingerprint else ""
 
 
 @register.filter
 def joined(first: str, second: str) -> str:
-    """What two names name together."""
+    """Two names, joined with a space."""
     return f"{first} {second}"
 
 
 @register.filter
 def as_query(params: dict[str, str]) -> str:
-    """Parameters of a URL."""
+    """Encode parameters of a URL."""
     return urlencode(params)
 
 
 @register.filter
 def filter_fields(query: TaskQuery, known: dict[str, Any] | None) -> list[tuple[str, Any, str, Any]]:
-    """Name, label, value and suggestions of each field of the filter."""
+    """Name, label, value and suggestions of each filter field."""
     names = ("name", "pool", "lane", "kind", "tag", "id")
     return [(name, filters.LABELS[name], getattr(query, name), (known or {}).get(name)) for name in names]
 
 
 @register.filter
 def last_name(path: str) -> str:
-    """A type without its module."""
+    """The name of a type without its module."""
     return path.rpartition(".")[2] or path
 
 
 @register.filter
 def short_error(title: str) -> str:
-    """An error in one line, its type without its module: there is little room for what it says."""
+    """An error in one line, its type without its module, for narrow columns."""
     kind, colon, message = title.partition(": ")
     return f"{last_name(kind)}{colon}{message}" if re.fullmatch(r"[\w.]+", kind) else title
 
 
 @register.filter
 def running(pool: PoolView) -> int:
-    """How many tasks workers hold."""
+    """The number of tasks that workers hold."""
     return sum(pool.states.get(state, 0) for state in LEASED)
 
 
 @register.filter
 def ran_ms(run: Attempt | TaskDetail | Part) -> int:
-    """How long a run took, as far as it is known; of a map-reduce task from its map on."""
+    """The duration of a run, as far as it is known; of a map-reduce task from its map on."""
     begun = getattr(run, "first_begun_ms", None) or run.begun_ms
     return max(0, (run.ended_ms or 0) - (begun or 0))
 
 
 @register.filter
 def goes_on(row: TaskRow) -> bool:
-    """Whether it, or what it has started, is under way."""
+    """Whether the task, or a child of it, is running or waiting to continue."""
     return row.state in LEASED or row.state in (State.IDLE, State.AGGREGATING)
 
 
 @register.filter
 def with_durations(moments: tuple[Moment, ...]) -> list[tuple[Moment, int | None]]:
-    """Each moment with the time until the next one; of the last it is not known."""
+    """Each moment with the time until the next one; None for the last."""
     return [
         *((moment, then.t - moment.t) for moment, then in pairwise(moments)),
         *((last, None) for last in moments[-1:]),
@@ -267,7 +267,7 @@ def with_durations(moments: tuple[Moment, ...]) -> list[tuple[Moment, int | None
 
 @register.filter
 def unlocalized(number: Any) -> str:
-    """A number for a machine to read."""
+    """A number for a program, without local separators."""
     return f"{number or 0}"
 
 

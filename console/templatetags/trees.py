@@ -1,4 +1,4 @@
-"""What the templates of a tree need: the look of its branches, and what can be done to each part."""
+"""Template tags for trees: branches, counts, and the actions on each part."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ SMALL = 20
 
 @register.filter
 def node_key(part: Part) -> str:
-    """A name of a part that is safe as an element's id."""
+    """An id of a part that is safe as an element's id."""
     return hashlib.blake2b(f"{part.pool} {part.id}".encode(), digest_size=5).hexdigest()
 
 
 @register.filter
 def deeds_of(row: TaskRow, may: frozenset[str]) -> list[Deed]:
-    """What can be done to a part at once."""
+    """The actions on a part that the row offers."""
     return [named_for(DEEDS[verb], row) for verb in verbs_of(row) if verb in OFFERED and DEEDS[verb].permission in may]
 
 
 @register.simple_tag
 def branch_counts(branch: Branch) -> SafeString:
-    """How many parts are in each state; of very many only how many have ended."""
+    """The number of parts in each state; of very many only how many have ended."""
     return format_html_join(
         " ",
         '<span class="tally {}">{}{} {}</span>',
@@ -50,17 +50,17 @@ def branch_counts(branch: Branch) -> SafeString:
 
 @register.simple_tag
 def opening(tree: TreePage, part: Part) -> str:
-    """The address at which this part is shown with its own."""
+    """The URL that opens this part's branch."""
     return format_html("{}#n-{}", tree.opening(part.id), node_key(part))
 
 
 @register.filter
 def is_small(branch: Branch) -> bool:
-    """Whether a branch is open from the start."""
+    """Whether a branch is small enough to be open from the start."""
     return (branch.total or len(branch.rows)) <= SMALL
 
 
 @register.filter
 def was_opened(part: Part, tree: TreePage) -> bool:
-    """Whether the request asked for its parts."""
+    """Whether the request opened this branch."""
     return part.id in tree.opened

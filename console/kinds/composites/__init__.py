@@ -1,1 +1,1 @@
-"""The tree of a composite."""
+"""Composites: the page with the tree of their parts."""

@@ -1,4 +1,4 @@
-"""The page of a task's parts: what of its tree is asked for, and where each of its links leads."""
+"""Tree page: the parts of a composite that a request asks for, and the URL of each link."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ SHOWN: tuple[tuple[str, str | Promise], ...] = (("", _("All")), ("failed", _("Fa
 
 
 class TreePage:
-    """A tree as one request asks for it; its addresses keep what was asked for."""
+    """A tree as one request asks for it; its URLs keep the parameters of the request."""
 
     def __init__(self, request: HttpRequest, task: TaskDetail) -> None:
-        """Read it. Raises FilterError for values that the page never offers."""
+        """Read the tree. Raises FilterError for values that the page never offers."""
         self.task = task
         self.after, self.show = request.GET.get("after", ""), request.GET.get("show", "")
         self.opened = list(dict.fromkeys(request.GET.getlist("open")))[-MOST_OPENED:]
@@ -32,42 +32,42 @@ class TreePage:
 
     @property
     def live_params(self) -> dict[str, Any]:
-        """What the living page asks for: the rows that it shows, also of a chain that goes on meanwhile."""
+        """The parameters of the live update: the rows that are shown, even when the chain goes on meanwhile."""
         numbered = self.root.total is not None and not self.show
         return self._params(after=self.after or (str(self.root.first) if numbered else ""))
 
     @property
     def here(self) -> str:
-        """The very page."""
+        """The URL of this page."""
         return self._address()
 
     @property
     def first_url(self) -> str:
-        """The page from the first part on."""
+        """The URL of the first page."""
         return self._address(after="0" if self.root.total is not None and not self.show else "")
 
     @property
     def next_url(self) -> str:
-        """The page behind this one."""
+        """The URL of the next page."""
         return self._address(after=self.root.next)
 
     @property
     def earlier_url(self) -> str:
-        """The page before this one."""
+        """The URL of the previous page."""
         return self._address(after=str(max(0, self.root.first - PAGE)))
 
     @property
     def is_first(self) -> bool:
-        """Whether nothing stands before its first row."""
+        """Whether this page begins with the first row."""
         return self.after in ("", "0") and not self.root.first
 
     @property
     def choices(self) -> list[tuple[str, str | Promise, bool]]:
-        """Which parts can be shown: address, label, whether it is so."""
+        """The filters of the parts: URL, label, and whether it is the current one."""
         return [(self._address(show=show, after=""), label, show == self.show) for show, label in SHOWN]
 
     def opening(self, id: str) -> str:
-        """The page with one more branch open."""
+        """The URL of this page with one more branch open."""
         return self._address(open=[*self.opened, id][-MOST_OPENED:])
 
     def _params(self, **other: Any) -> dict[str, Any]:

@@ -1,1 +1,1 @@
-"""Chunks of map-reduce tasks: what is shown of them and what can be done."""
+"""Map-reduce tasks: the pages of their chunks and the actions on them."""

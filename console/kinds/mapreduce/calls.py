@@ -1,4 +1,4 @@
-"""The calls of `queueops.control` behind what can be done to chunks."""
+"""Chunk calls: the functions of `queueops.control` behind the actions on chunks."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ STAGES = {"map": ("map", False), "failed": ("process", False), "all": ("process"
 
 
 def mend(verb: str, choice: ChunkChoice, who: str, **values: Any) -> ChunkAnswer:
-    """Do the verb to the chosen chunks; of whole states one after the other. A postpone takes `seconds`."""
+    """Perform the verb on the selected chunks; of whole states one after the other. A postpone takes `seconds`."""
     return _each(choice, lambda **chosen: _call(verb, choice, who, **chosen, **values))
 
 
 def change(choice: ChunkChoice, changed: Mapping[str, Any], who: str) -> ChunkAnswer:
-    """Set `fields` in the data of the chosen chunks, or replace it by `data`, and run them again."""
+    """Set `fields` in the data of the selected chunks, or replace it by `data`, and retry them."""
     verb = control.set_fields if "fields" in changed else control.edit_chunks
     (value,) = changed.values()
     return _each(choice, lambda **chosen: verb(choice.id, value, pool=choice.pool, who=who, **chosen))
 
 
 def edit(choice: ChunkChoice, value: Any, who: str, *, again: bool) -> ChunkAnswer:
-    """Give one chunk other data, and run it again if so wanted."""
+    """Replace the data of one chunk; with `again` retry it."""
     return control.edit_chunk(choice.id, choice.numbers[0], value, retry=again, pool=choice.pool, who=who)
 
 
 def restart(ids: Sequence[str], *, pool: str, who: str, stage: str, **_: str) -> list[Row]:
-    """Have a task begin again at a stage."""
+    """Restart tasks from a stage."""
     name, every = STAGES[stage]
     return [control.restart_from(id, name, every=every, pool=pool, who=who) for id in ids]
 
 
 def _each(choice: ChunkChoice, call: Callable[..., ChunkAnswer]) -> ChunkAnswer:
-    """By number, or of whole states one after the other."""
+    """Call with the numbers, or with whole states one after the other."""
     if choice.numbers:
         return call(numbers=choice.numbers)
     answers = [call(state=state) for state in choice.whole]

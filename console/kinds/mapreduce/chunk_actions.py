@@ -1,4 +1,4 @@
-"""What can be done to chunks: one entry for each verb, with its name; and from where a task can be started again."""
+"""Chunk actions: one entry for each verb with its label, and the stages from which a task can be restarted."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from console.access.permissions import TABLE, Verb
 
 
 class ChunkDeed(NamedTuple):
-    """A verb on chunks; `verb` is also the end of its URL's name."""
+    """An action on chunks; its URL name ends with `verb`."""
 
     verb: str
     label: str | Promise
@@ -22,12 +22,12 @@ class ChunkDeed(NamedTuple):
 
     @property
     def url_name(self) -> str:
-        """The name of the URL that does it."""
+        """The URL name of the action."""
         return f"task-chunks-{self.verb}"
 
     @property
     def permission(self) -> Verb | None:
-        """The permission that it needs."""
+        """The permission that the action needs."""
         return TABLE[self.url_name]
 
 
@@ -47,11 +47,11 @@ DEEDS: dict[str, ChunkDeed] = {
 
 
 class Start(NamedTuple):
-    """A stage from which a task can be started again."""
+    """A stage from which a task can be restarted."""
 
     stage: str
     label: str | Promise
-    title: str | Promise  # as a sentence of its own
+    title: str | Promise  # a complete sentence
     note: str | Promise
     irreversible: bool = False
 
@@ -90,6 +90,6 @@ STARTS: dict[str, Start] = {
 
 
 def allowed(verbs: Iterable[str], may: frozenset[str]) -> list[ChunkDeed]:
-    """The deeds for these verbs that the user may do."""
+    """The actions for these verbs that the user's permissions allow."""
     verbs = set(verbs)
     return [deed for verb, deed in DEEDS.items() if verb in verbs and deed.permission in may]

@@ -1,4 +1,4 @@
-"""How the states of chunks look: the colour and the icon of the state of a task that means the same."""
+"""Chunk states: the colour and icon of each, taken from the task state with the same meaning."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from queueops.model.states import ChunkState, State
 
 
 class ChunkLook(NamedTuple):
-    """The state of tasks whose colour it has, its icon, and what it means in a sentence."""
+    """The task state that gives the colour, the icon, and the meaning in a sentence."""
 
     like: State
     icon: str
@@ -20,7 +20,7 @@ class ChunkLook(NamedTuple):
 
     @property
     def css_class(self) -> str:
-        """The class that carries the colour."""
+        """The CSS class of the colour."""
         return state_badges.css_class(self.like)
 
 
@@ -37,5 +37,5 @@ GONE = ChunkLook(State.CANCELLED, "ban", _("there is no such chunk any more"))
 
 
 def look(state: str) -> ChunkLook:
-    """The look of a chunk's state."""
+    """The appearance of a chunk state."""
     return LOOKS.get(state, GONE)

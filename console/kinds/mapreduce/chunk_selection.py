@@ -1,4 +1,4 @@
-"""Which chunks an action is meant for: some by number, or all that are in some states."""
+"""Chunk selection: the selected chunks of an action, by number or by state."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from django.utils.translation import ngettext
 
 from queueops.model.states import ChunkState
 
-MOST = 500  # of one call of queueops.control
+MOST = 500  # the most for one call of queueops.control
 HIGHEST = 10**9
 
 
 class ChunkChoice(msgspec.Struct, frozen=True, kw_only=True):
-    """Chunks of one task: `numbers`, or else all in the states `whole`; `count` is how many that are now."""
+    """Selected chunks of one task: `numbers`, or all in the states `whole`; `count` is their number now."""
 
     pool: str
     id: str
@@ -28,7 +28,7 @@ class ChunkChoice(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def parse(cls, request: HttpRequest, pool: str, id: str, counts: Mapping[str, int]) -> Self:
-        """From a form: ticked numbers win over whole states, which may also stand in the address."""
+        """Parse a form: selected numbers have precedence over whole states, which the URL may also hold."""
         numbers = tuple(dict.fromkeys(_number(value) for value in request.POST.getlist("chunk")))
         if len(numbers) > MOST:
             raise SuspiciousOperation(_("At most %(most)d chunks can be chosen at once.") % {"most": MOST})
@@ -44,13 +44,13 @@ class ChunkChoice(msgspec.Struct, frozen=True, kw_only=True):
         return self.count
 
     def title(self) -> str:
-        """The one chunk, or how many."""
+        """The number of a single chunk, or how many chunks there are."""
         if len(self.numbers) == 1:
             return _("chunk %(number)d") % {"number": self.numbers[0]}
         return ngettext("%(count)d chunk", "%(count)d chunks", self.count) % {"count": self.count}
 
     def target(self) -> str:
-        """What the audit log calls it: the task, and which of its chunks."""
+        """The target in the audit log: the task and its selected chunks."""
         if self.whole:
             return f"{self.id}: {' + '.join(self.whole)} ({self.count})"
         shown = ", ".join(map(str, self.numbers[:20]))

@@ -1,4 +1,4 @@
-"""How an action on chunks goes: the audit entry, the calls, and what to tell the user."""
+"""Execution of actions on chunks: writes the audit entry, calls the engine, tells the user."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def perform(
     *,
     after: Mapping[str, str] | None = None,
 ) -> AuditEntry:
-    """Make the call and tell the user; an error of the engine is told too, an outage is raised."""
+    """Make the call and tell the user; an engine error is shown too, an outage is raised."""
     entry = do(request, verb, choice, call, after=after)
     tell(request, entry, label)
     return entry
@@ -46,9 +46,9 @@ def do(
     before: Mapping[str, str] | None = None,
     after: Mapping[str, str] | None = None,
 ) -> AuditEntry:
-    """The same, for who tells the user in another way; of an edit with what was before and after, masked.
+    """Make the call without telling the user; an edit gives its data `before` and `after`, masked.
 
-    ``after`` of another verb is what it was given beside the chunks.
+    For another verb `after` holds its values besides the chunks.
     """
     chosen: dict[str, Any] = {"chunks": list(choice.numbers), "whole": list(choice.whole)}
     facts = {"before": chosen | dict(before or {}), "after": dict(after or {})}
@@ -60,7 +60,7 @@ def do(
 
 
 def judge(entry: AuditEntry, verb: str, choice: ChunkChoice, answer: ChunkAnswer) -> None:
-    """Take over what the engine answered: how many changed, why others were refused, the task's state now."""
+    """Store the engine's answer in the entry: how many chunks changed, why others were refused, the new state."""
     entry.changed = answer.changed
     whys = [why for _number, why in islice(control.reasons(verb, answer), SHOWN)]
     if answer.unfit:
@@ -79,7 +79,7 @@ def judge(entry: AuditEntry, verb: str, choice: ChunkChoice, answer: ChunkAnswer
 
 
 def tell(request: HttpRequest, entry: AuditEntry, label: str) -> None:
-    """Say how it ended, in one line."""
+    """Show the result to the user as one message."""
     if entry.outcome == Outcome.FAILED:
         messages.error(request, _("%(label)s failed: %(detail)s") % {"label": label, "detail": entry.detail})
         return

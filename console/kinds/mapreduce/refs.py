@@ -1,4 +1,4 @@
-"""A chunk as the engine names it where tasks are named, in heartbeats and errors: `<task>#<number>`."""
+"""Chunk reference: parses `<task>#<number>`, the engine's id of a chunk in heartbeats and errors."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ FORM = re.compile(r"(?P<task>[^#]+)#(?P<number>[0-9]{1,9})~?")
 
 
 class ChunkRef(NamedTuple):
-    """One chunk of one task."""
+    """The task's id and the number of one of its chunks."""
 
     task: str
     number: int
 
 
 def read(id: str) -> ChunkRef | None:
-    """The chunk that is meant; None where it is a task. A second copy counts as the chunk itself."""
+    """The chunk that the id names; None if it names a task. A second run counts as the chunk itself."""
     found = FORM.fullmatch(id)
     return ChunkRef(found["task"], int(found["number"])) if found else None

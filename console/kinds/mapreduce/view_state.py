@@ -1,4 +1,4 @@
-"""Where a person is among the chunks of a task: which part the picture shows, which list and which page of it."""
+"""View state of the chunk page: the part of the picture, the list and its page, as parameters of the URL."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from django.http import HttpRequest
 
 NUMBER = re.compile(r"\d{1,9}", re.ASCII)
 SHOWN = 200
-CLOSE = 500  # a part that was zoomed into shows at least so many chunks
+CLOSE = 500  # the least chunks that a zoom shows
 
 
 class Place(msgspec.Struct, frozen=True, kw_only=True):
-    """What the address says; `state` None leaves the choice of the list to the page, `column` was opened."""
+    """The parameters of the URL; with `state` None the page chooses the list; `column` is the opened one."""
 
     first: int = 0
     count: int = 0
@@ -26,7 +26,7 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, request: HttpRequest) -> Self:
-        """From the query of a request; a value that is not a number counts as not given."""
+        """Read the query of a request; a value that is not a number is ignored."""
         get = request.GET.get
         state = get("state")
         return cls(
@@ -41,7 +41,7 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
 
     @staticmethod
     def around(number: int, width: int, total: int) -> dict[str, str]:
-        """The part of the picture that shows a column, and its neighbours when it is narrow."""
+        """The part of the picture that shows a column, with its neighbours if the part is narrow."""
         count = max(CLOSE, width)
         first = number if width >= CLOSE else number + width // 2 - CLOSE // 2
         return {"first": str(max(0, min(first, total - count))), "count": str(count)}
@@ -52,7 +52,7 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
         return {name: str(number) for name, number in found.items() if self.count}
 
     def params(self) -> dict[str, str]:
-        """All of it but the column, as parameters of a URL."""
+        """All parameters of the URL but the column."""
         state = {} if self.state is None else {"state": self.state or "all"}
         rest = {name: value for name, value in (("error", self.error), ("after", self.after)) if value}
         return self.range() | state | rest

@@ -1,4 +1,4 @@
-"""Commands between pools: what is on its way, what was given up, and a hand on it."""
+"""Outbox pages: commands between pools that are due, in delivery or dead, and the actions on them."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ PLACES = ("due", "locked", "dead")
 
 
 def index(request: HttpRequest) -> HttpResponse:
-    """One page of those that are due, taken or given up."""
+    """One page of the commands that are due, in delivery or dead."""
     return page(request, "commands/page.html", _context(request))
 
 
 def rows(request: HttpRequest) -> HttpResponse:
-    """The same again, when something has changed."""
+    """The live update of the list."""
     return fragment(request, "commands/rows.html", _context(request))
 
 
 def act(request: HttpRequest, verb: str) -> HttpResponse:
-    """Try the chosen ones again, or drop them, which asks."""
+    """Try the selected commands again, or drop them; a drop asks first."""
     return _answer(request, DEEDS[verb], CommandChoice.parse(request.POST.getlist("task")))
 
 
 def act_on_dead(request: HttpRequest, verb: str) -> HttpResponse:
-    """The same for all that were given up, in every pool; that asks when they are many."""
+    """Try all dead commands of every pool again, or drop them; asks first if they are many."""
     count = inspect.commands("dead", limit=1).dead
     return _answer(request, DEEDS[verb], CommandChoice(tasks=(), dead=count))
 

@@ -1,4 +1,4 @@
-"""What can be done to commands between pools: one entry for each verb of `queueops.control`."""
+"""Actions on commands between pools: one entry for each verb of `queueops.control`."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from queueops import control
 
 
 class CommandDeed(Deed):
-    """A verb; `call(ids, pool)` does it to some, `call_all(pool)` to all that were given up."""
+    """An action; `call(ids, pool)` acts on some commands, `call_all(pool)` on all dead ones."""
 
     @property
     def permission(self) -> Verb | None:
-        """The permission that it needs."""
+        """The permission that the action needs."""
         return TABLE[f"commands-{self.verb}"]
 
     @property
     def call_all(self) -> Callable[[str], int]:
-        """All that were given up in a pool; how many."""
+        """Act on all dead commands of a pool; returns how many."""
         calls: dict[str, Callable[[str], int]] = {
             "requeue": control.requeue_dead_commands,
             "drop": control.drop_dead_commands,

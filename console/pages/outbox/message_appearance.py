@@ -1,4 +1,4 @@
-"""What a command says, in words."""
+"""Texts of commands between pools: what each command does."""
 
 from __future__ import annotations
 
@@ -19,5 +19,5 @@ WORDS: dict[str, str | Promise] = {
 
 
 def says(verb: str) -> str:
-    """The words for a verb; an unknown one is its own."""
+    """The text of a verb; an unknown verb is its own text."""
     return str(WORDS.get(verb, verb))

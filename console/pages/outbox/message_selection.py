@@ -1,4 +1,4 @@
-"""Which commands an action is meant for: some by pool and id, or all that were given up."""
+"""Command selection: the selected commands of an action, by pool and id, or all dead ones."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from console.actions.selection import Choice
 
 
 class CommandChoice(Choice, frozen=True):
-    """Commands as (pool, id); `dead` is how many were given up, when all of those are meant."""
+    """Selected commands as (pool, id); `dead` counts the dead ones when all of those are selected."""
 
     dead: int = 0
 
@@ -16,7 +16,7 @@ class CommandChoice(Choice, frozen=True):
         return self.dead or len(self.tasks)
 
     def title(self) -> str:
-        """The one command, or how many."""
+        """The single command, or the number of commands."""
         if not self.dead and len(self) == 1:
             return self.tasks[0][1]
         return ngettext("%(count)d command", "%(count)d commands", len(self)) % {"count": len(self)}

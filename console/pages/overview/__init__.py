@@ -1,4 +1,4 @@
-"""The overview: is all well, and if not, where."""
+"""Overview page: the health of the whole system, with alarms and figures."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ def index(request: HttpRequest) -> HttpResponse:
 
 
 def live(request: HttpRequest) -> HttpResponse:
-    """All of it again, when the sampler has seen a change."""
+    """The live update of the page, when the snapshot has changed."""
     return fragment(request, "overview/live.html", _context())
 
 
 def missing(request: HttpRequest) -> NoReturn:
-    """Every other address."""
+    """404 for every other URL."""
     raise Http404
 
 

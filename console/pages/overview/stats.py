@@ -1,4 +1,4 @@
-"""The few numbers of the overview that tell whether all is well, over all pools."""
+"""Overview figures: rates, waits and backlog over all pools."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ BACKLOG_S = 5.0
 
 
 class Figures(msgspec.Struct, frozen=True, kw_only=True):
-    """Rates are per second, durations as in the snapshot; None where nothing was measured."""
+    """The figures. Rates are per second, durations as in the snapshot; None if nothing was measured."""
 
     in_rate: float
     out_rate: float
@@ -32,7 +32,7 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def figures(snapshot: Snapshot) -> Figures:
-    """Sums of what adds up, the worst of what does not."""
+    """The figures over all pools: sums of rates and counts, the worst of waits and runs."""
     pools = snapshot.pools
     out_rate = sum(pool.out_rate for pool in pools)
     failed = sum(pool.failure_rate * pool.out_rate for pool in pools)
@@ -61,7 +61,7 @@ def _worst(values: Iterable[float | None]) -> float | None:
 
 
 def _drain(pools: Iterable[PoolView]) -> float | None:
-    """Zero when nothing waits, None as soon as one pool in which something waits does not shrink."""
+    """Seconds until nothing waits: zero if nothing waits, None if one pool's waiting tasks do not become fewer."""
     waiting = [pool for pool in pools if pool.waiting]
     times = [pool.drain_s for pool in waiting if pool.drain_s is not None]
     if len(times) < len(waiting):

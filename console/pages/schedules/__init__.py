@@ -1,4 +1,4 @@
-"""Tasks that run by themselves: when each does next, what became of it, and a hand on it."""
+"""Schedule pages: each schedule's next run, its history, and the actions on it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ DELETE = Deed(
     "delete",
     _("Delete the schedule"),
     "trash",
-    lambda ids, pool, who: (),  # it is done by `delete`, which asks in the words of this deed
+    lambda ids, pool, who: (),  # it is performed by `delete`; the confirmation page uses these texts
     irreversible=True,
     note=_("Its history goes with it; the tasks that it created stay."),
 )
@@ -43,7 +43,7 @@ def index(request: HttpRequest) -> HttpResponse:
 
 
 def rows(request: HttpRequest) -> HttpResponse:
-    """All schedules again, when something has changed."""
+    """The live update of all schedules."""
     return fragment(request, "schedules/rows.html", _list())
 
 
@@ -53,12 +53,12 @@ def show(request: HttpRequest, id: str) -> HttpResponse:
 
 
 def live(request: HttpRequest, id: str) -> HttpResponse:
-    """The same again, when something has changed."""
+    """The live update of one schedule."""
     return fragment(request, "schedules/live.html", _one(request, id))
 
 
 def act(request: HttpRequest, id: str, verb: str) -> HttpResponse:
-    """Pause it, resume it, or run its task now."""
+    """Pause or resume the schedule, or run its task now."""
     schedule = find(request, id)
     who = request.user.get_username()
     calls: dict[str, Callable[[], Any]] = {
@@ -73,7 +73,7 @@ def act(request: HttpRequest, id: str, verb: str) -> HttpResponse:
 
 
 def delete(request: HttpRequest, id: str) -> HttpResponse:
-    """Forget it, once that was confirmed."""
+    """Delete the schedule, once confirmed."""
     schedule = find(request, id)
     choice = Choice(((schedule.pool, schedule.id),))
     if question := unanswered(request, DELETE, choice, DeedForm(request.POST), "schedules"):
@@ -91,7 +91,7 @@ def delete(request: HttpRequest, id: str) -> HttpResponse:
 
 
 def find(request: HttpRequest, id: str) -> ScheduleDetail:
-    """The schedule of this id, in the pool that the URL or the form names or in any; 404 when there is none."""
+    """The schedule of this id, in the pool that the URL or the form names, or in any; else 404."""
     found = inspect.schedule(id, request.GET.get("pool", "") or request.POST.get("pool", ""), runs=RUNS)
     if found is None:
         raise Http404
@@ -101,12 +101,12 @@ def find(request: HttpRequest, id: str) -> ScheduleDetail:
 def record(
     request: HttpRequest, verb: str, schedule: ScheduleDetail, call: Callable[[], Any], after: dict[str, Any]
 ) -> AuditEntry:
-    """Do it, and leave an audit entry."""
+    """Perform the action and write an audit entry."""
     return attempt(request, verb, f"{schedule.pool}/{schedule.id}", call, before=facts(schedule), after=after)
 
 
 def facts(schedule: ScheduleDetail) -> dict[str, Any]:
-    """What the audit log remembers of a schedule."""
+    """The facts of a schedule for the audit log."""
     names = ("id", "pool", "task", "line", "zone", "catch_up", "overlap")
     return {name: getattr(schedule, name) for name in names} | {
         "jitter": schedule.jitter_ms / 1000,

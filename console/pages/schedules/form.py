@@ -1,4 +1,4 @@
-"""The form of a schedule: what runs, when, and what is meant when it could not or still does."""
+"""Schedule form: the task, the times, and the policies for missed ticks and overlapping runs."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ BLAMED: tuple[tuple[type[QueueOpsError], str], ...] = (
 
 
 class ScheduleForm(EditForm):
-    """A new schedule, or another version of one; the engine judges it before it is sent there."""
+    """A new schedule, or a new version of one; the engine's own checks run before it is saved."""
 
     id = forms.CharField(label=_("Name"), max_length=165, required=False)
     task = forms.CharField(label=_("Task"), max_length=200)
@@ -52,7 +52,7 @@ class ScheduleForm(EditForm):
     field_order = ("task", "id", "line", "zone", "overlap", "catch_up", "jitter", "args", "kwargs")
 
     def __init__(self, *values: Any, edited: ScheduleDetail | None = None, **named: Any) -> None:
-        """`edited` is the schedule that is changed; its name stays."""
+        """`edited` is the schedule that is changed; its name cannot be changed."""
         super().__init__(*values, **named)
         self.edited = edited
         known = list(zones())
@@ -65,7 +65,7 @@ class ScheduleForm(EditForm):
             self.fields[name].widget.attrs["class"] = "form-select"
 
     def clean(self) -> dict[str, Any]:
-        """The engine's own judgement, told at the field that it is about."""
+        """Run the engine's own checks; an error appears at its field."""
         values = super().clean() or {}
         if self.errors:
             return values
@@ -80,7 +80,7 @@ class ScheduleForm(EditForm):
         return values
 
     def schedule(self) -> Schedule:
-        """What was sent. Raises BadSchedule, BadZone and BadOption."""
+        """The schedule of the form. Raises BadSchedule, BadZone and BadOption."""
         values = self.cleaned_data
         names = ("line", "zone", "jitter", "catch_up", "overlap", "args", "kwargs")
         return Schedule(**{name: values[name] for name in names})
@@ -94,7 +94,7 @@ class ScheduleForm(EditForm):
 
 
 def as_sent(schedule: ScheduleDetail) -> dict[str, Any]:
-    """A schedule as the form's first values."""
+    """A schedule as the form's initial values."""
     args, kwargs = arguments.split(schedule.args_json)
     names = ("task", "line", "zone", "catch_up", "overlap")
     jitter = schedule.jitter_ms / 1000

@@ -1,4 +1,4 @@
-"""Writing a schedule: a new one, or another version of one that a person made."""
+"""Schedule editor: creates a schedule, or changes one that a user has made."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ TRIED = ("line", "zone", "task")
 
 
 def new(request: HttpRequest) -> HttpResponse:
-    """An empty form; a line that is tried comes in the address."""
+    """An empty form; the URL may hold a line to try."""
     initial = NOTHING | {"zone": Preferences.of(request).zone_name} | _tried(request)
     return _form(request, ScheduleForm(initial=initial))
 
 
 def create(request: HttpRequest) -> HttpResponse:
-    """Make the schedule; where it is refused, the page shows again what was written, and why."""
+    """Create the schedule; after a refusal the page shows the form again, with the reason."""
     if "preview" in request.POST:
         return _form(request, _unsent(request))
     form = _sent(request)
@@ -53,13 +53,13 @@ def create(request: HttpRequest) -> HttpResponse:
 
 
 def edit(request: HttpRequest, id: str) -> HttpResponse:
-    """The schedule as it is, to be changed."""
+    """The form with the values of the schedule."""
     schedule = find(request, id)
     return _form(request, ScheduleForm(initial=as_sent(schedule) | _tried(request), edited=schedule))
 
 
 def save(request: HttpRequest, id: str) -> HttpResponse:
-    """Put the new version in the place of the one that was seen."""
+    """Save the new version, unless the schedule has changed since the form was shown."""
     schedule = find(request, id)
     if "preview" in request.POST:
         return _form(request, _unsent(request, schedule))
@@ -86,21 +86,21 @@ def _ended(request: HttpRequest, form: ScheduleForm, entry: AuditEntry, id: str,
 
 
 def _sent(request: HttpRequest, edited: ScheduleDetail | None = None) -> ScheduleForm:
-    """The form that was sent. Raises PermissionDenied for a user who may not see arguments."""
+    """The submitted form. Raises PermissionDenied for a user who may not see arguments."""
     if not Frame(request).sees_arguments:
         raise PermissionDenied
     return ScheduleForm(request.POST, edited=edited)
 
 
 def _unsent(request: HttpRequest, edited: ScheduleDetail | None = None) -> ScheduleForm:
-    """What was written so far, kept while a line is tried: nothing else of it is judged."""
+    """The values typed so far, kept unchecked while a line is tried."""
     if not Frame(request).sees_arguments:
         raise PermissionDenied
     return ScheduleForm(initial=request.POST.dict(), edited=edited)
 
 
 def _form(request: HttpRequest, form: ScheduleForm, *, status: int = 200, told: bool = False) -> HttpResponse:
-    """The page of the form. Who was `told` that it was changed meanwhile may save it all the same."""
+    """The page of the form. With `told` the user knows of a change in between, and may overwrite it."""
     version = "" if form.edited is None or told else request.POST.get("version", "")[:32]
     version = version or ("" if form.edited is None else form.edited.version)
     context = {"form": form, "schedule": form.edited, "names": inspect.schedulable(), "version": version}
@@ -109,7 +109,7 @@ def _form(request: HttpRequest, form: ScheduleForm, *, status: int = 200, told: 
 
 
 def _preview(form: ScheduleForm) -> dict[str, Any]:
-    """The next runs of the line that stands in the form, or what is wrong with it."""
+    """The next runs of the form's line, or its error."""
     line, zone = (str(form[name].value() or "").strip() for name in ("line", "zone"))
     if not line:
         return {}
@@ -120,7 +120,7 @@ def _preview(form: ScheduleForm) -> dict[str, Any]:
 
 
 def _told(form: ScheduleForm) -> dict[str, Any]:
-    """What the audit log remembers of the form."""
+    """The facts of the form for the audit log."""
     values = form.cleaned_data
     told = {name: value for name, value in values.items() if name not in ARGUMENTS}
     name = values["task"]

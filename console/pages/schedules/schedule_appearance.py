@@ -1,4 +1,4 @@
-"""How a schedule is told: its condition, its source, what it did, its addresses."""
+"""Texts and icons of schedules: condition, source, events, policies, and URLs."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ MISSED_AS = {"catch_up": dict(CATCH_UP), "overlap": dict(OVERLAP)}
 
 
 def condition(schedule: ScheduleRow) -> tuple[str, str, str]:
-    """Icon, words and colour; of a paused one who did it, too."""
+    """Icon, text and colour; the text of a paused schedule names the user."""
     icon, words, colour = CONDITIONS.get(schedule.condition, CONDITIONS["broken"])
     by = _("paused by %(who)s") % {"who": schedule.paused_by[:60]} if schedule.paused_by else ""
     return icon, by if schedule.condition == "paused" and by else str(words), colour
 
 
 def source(name: str) -> tuple[str, str]:
-    """Icon and words."""
+    """Icon and text."""
     icon, words = SOURCES.get(name, ("help-circle", name or "–"))
     return icon, str(words)
 
 
 def told_of(event: ScheduleEvent) -> str:
-    """What a schedule did, in words."""
+    """The text of a schedule's event."""
     if event.word == "FIRED":
         return _("run by hand by %(who)s") % {"who": event.who} if event.who else _("fired")
     count = {"n": event.count}
@@ -57,15 +57,15 @@ def told_of(event: ScheduleEvent) -> str:
 
 
 def catch_up(policy: str) -> str:
-    """A policy for missed ticks, in words."""
+    """The text of a policy for missed ticks."""
     return str(MISSED_AS["catch_up"].get(policy, policy or "–"))
 
 
 def overlap(policy: str) -> str:
-    """A policy for overlapping runs, in words."""
+    """The text of a policy for overlapping runs."""
     return str(MISSED_AS["overlap"].get(policy, policy or "–"))
 
 
 def address(schedule: ScheduleRow, name: str = "schedule") -> str:
-    """The address of a schedule's page; the pool tells apart those of the same id."""
+    """The URL of a schedule's page; the pool distinguishes schedules of the same id."""
     return f"{reverse(f'console:{name}', kwargs={'id': schedule.id})}?{urlencode({'pool': schedule.pool})}"

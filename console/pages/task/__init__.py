@@ -1,4 +1,4 @@
-"""One task: a header with its state and what can be done, and tabs that are pages of their own."""
+"""Task page: a header with the task's state and actions, and tabs that are pages of their own."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ def show(request: HttpRequest, id: str, tab: str) -> HttpResponse:
     try:
         return page(request, "task/page.html", _context(request, id, tab))
     except FilterError:
-        raise Http404 from None  # a position in the list of parts that is none
+        raise Http404 from None  # an invalid position in the list of parts
 
 
 def live(request: HttpRequest, id: str) -> HttpResponse:
-    """The same again, when something has changed."""
+    """The live update of the page."""
     tab = request.GET.get("tab", "")
     if tab not in TABS:
         raise Http404
@@ -56,7 +56,7 @@ def live(request: HttpRequest, id: str) -> HttpResponse:
 
 
 def find(request: HttpRequest, id: str) -> TaskDetail:
-    """The task of this id, in the pool that the URL names or in any; 404 when there is none."""
+    """The task of this id, in the pool that the URL names, or in any; else 404."""
     pool = request.GET.get("pool", "") or request.POST.get("pool", "")
     task = inspect.task(id, pool)
     if task is None:
@@ -65,7 +65,7 @@ def find(request: HttpRequest, id: str) -> TaskDetail:
 
 
 def tabs_of(task: TaskDetail, frame: Frame) -> list[tuple[str, str | Promise]]:
-    """The tabs of this task for this user; the chunks of a map-reduce task are a page with views of its own."""
+    """The tabs of this task for this user; the tab of chunks is a page with views of its own."""
     tabs = [(name, label) for name, label in TABS.items() if _is_shown(name, task, frame)]
     return [tabs[0], ("chunks", _("Chunks")), *tabs[1:]] if task.kind == "mapreduce" else tabs
 
@@ -105,14 +105,14 @@ def _context(request: HttpRequest, id: str, tab: str) -> dict[str, Any]:
 
 
 def _live_url(task: TaskDetail, tab: str, version: str, tree: TreePage | None) -> str:
-    """Where the page asks whether anything has changed."""
+    """The URL of the live update."""
     params = {"pool": task.pool, "tab": tab, "v": version} | (tree.live_params if tree else {})
     given = {name: value for name, value in params.items() if value}
     return f"{task_url(task.id, '', 'task-live')}?{urlencode(given, doseq=True)}"
 
 
 def _content(task: TaskDetail, tab: str) -> Any:
-    """What one tab shows beyond the task itself."""
+    """The content of one tab, besides the task itself."""
     if tab == "why":
         return inspect.why(task.id, task.pool)
     if tab == "raw":

@@ -1,4 +1,4 @@
-"""What is done to one task: a verb, or an edit of its arguments."""
+"""Task action views: perform a verb on one task, or edit its arguments."""
 
 from __future__ import annotations
 
@@ -29,28 +29,28 @@ from queueops.model.redact import cut
 
 
 def act(request: HttpRequest, id: str, verb: str) -> HttpResponse:
-    """Do the verb; a state that does not allow it is the engine's to refuse."""
+    """Perform the verb; the engine refuses it if the state does not allow it."""
     choice, deed = Choice(((request.POST.get("pool", ""), id),)), DEEDS[verb]
     form = deed.form(request.POST)
     if question := unanswered(request, deed, choice, form):
         return question
     perform(request, deed, choice, form.values)
     if deed.permission is Verb.DESTROY:
-        return redirect("console:tasks")  # the task's own page is gone
+        return redirect("console:tasks")  # the page of the task does not exist any more
     return redirects.back(request, "tasks")
 
 
 def edit(request: HttpRequest, id: str) -> HttpResponse:
-    """The arguments as JSON, to be changed."""
+    """The page that edits the arguments as JSON."""
     task = find(request, id)
     args, kwargs = arguments.split(task.args_json)
     return _edit_page(request, task, EditForm(initial={"args": args, "kwargs": kwargs}))
 
 
 def save(request: HttpRequest, id: str) -> HttpResponse:
-    """Take the new arguments; a task that has ended, or is backing off, runs again with them.
+    """Save the new arguments; a task that has ended, or is in back-off, runs again with them.
 
-    Where they are refused, the page shows again what was written, and why.
+    After a refusal the page shows the form again, with the reason.
     """
     if not Frame(request).sees_arguments:
         raise PermissionDenied
@@ -82,7 +82,7 @@ def _edit_page(
 
 
 def _lost(task: TaskDetail) -> int:
-    """How many chunks a map-reduce task has whose results go when it maps anew, as it does with other arguments."""
+    """The number of chunks whose results are lost: a map-reduce task with other arguments runs its map again."""
     if task.goes_on_at not in ("process", "reduce"):
         return 0
     view = inspect.chunks_of(task.id, task.pool, count=1)

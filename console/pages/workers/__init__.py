@@ -1,4 +1,4 @@
-"""The processes that do the work."""
+"""Worker pages: the worker processes, and the actions on them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def index(request: HttpRequest) -> HttpResponse:
 
 
 def rows(request: HttpRequest) -> HttpResponse:
-    """All workers again, when something has changed."""
+    """The live update of all workers."""
     return fragment(request, "workers/rows.html", _context())
 
 

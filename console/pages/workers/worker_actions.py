@@ -1,4 +1,4 @@
-"""What can be done to worker processes, and what that means for what they run and for the pools that they serve."""
+"""Actions on worker processes, and their side effects on running tasks and on pools."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from queueops.inspect import WorkerRow
 
 
 class WorkerDeed(Deed):
-    """A verb; `call(id)` tells the worker, and answers whether it was there."""
+    """An action; `call(id)` tells the worker, and returns whether the worker exists."""
 
     @property
     def permission(self) -> Verb | None:
-        """The permission that it needs."""
+        """The permission that the action needs."""
         return TABLE[f"worker-{self.verb}"]
 
 
@@ -46,7 +46,7 @@ DEEDS: dict[str, WorkerDeed] = {
 
 
 def told_before(worker: WorkerRow, all_of_them: Sequence[WorkerRow]) -> tuple[str, ...]:
-    """What it runs, and which pools would have no worker left."""
+    """The running tasks of the worker, and the pools that would have no worker left."""
     others = [row for row in all_of_them if row.id != worker.id and row.state == "live"]
     alone = [pool for pool in worker.pools if not any(pool in row.pools for row in others)]
     told = []

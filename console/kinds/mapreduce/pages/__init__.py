@@ -1,1 +1,1 @@
-"""The pages of chunks."""
+"""Pages of chunks."""

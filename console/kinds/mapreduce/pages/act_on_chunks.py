@@ -1,4 +1,4 @@
-"""What is done to chunks, one or many: a verb, other data, or another start of the whole task."""
+"""Chunk action views: perform a verb on chunks, edit the data of one chunk, or restart the whole task from a stage."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from queueops.model.redact import cut
 
 
 def act(request: HttpRequest, id: str, verb: str) -> HttpResponse:
-    """Do the verb to the chosen chunks; ask first when they are many."""
+    """Perform the verb on the selected chunks; ask first if there are many."""
     task, deed = find(request, id), DEEDS[verb]
     choice = ChunkChoice.parse(request, task.pool, task.id, counts_of(task))
     if not choice.count:
@@ -44,7 +44,7 @@ def act(request: HttpRequest, id: str, verb: str) -> HttpResponse:
 
 
 def restart(request: HttpRequest, id: str) -> HttpResponse:
-    """Start the task again from one of its stages; ask first where results are thrown away."""
+    """Restart the task from one of its stages; ask first if results are discarded."""
     task, start = find(request, id), STARTS.get(request.POST.get("stage", ""))
     if start is None:
         raise SuspiciousOperation(_("There is no such stage."))
@@ -59,13 +59,13 @@ def restart(request: HttpRequest, id: str) -> HttpResponse:
 
 
 def edit(request: HttpRequest, id: str, number: int) -> HttpResponse:
-    """The data as JSON, to be changed."""
+    """The page that edits the data as JSON."""
     task, chunk = _find(request, id, number)
     return _edit_page(request, task, chunk, ChunkForm(initial={"data": chunk.data_json}))
 
 
 def save(request: HttpRequest, id: str, number: int) -> HttpResponse:
-    """Take the new data; the chunk runs again with it when that was asked for. What is refused is shown again."""
+    """Save the new data and, if asked, retry the chunk. After a refusal the page shows the form again."""
     if not Frame(request).sees_arguments:
         raise PermissionDenied
     (task, chunk), form = _find(request, id, number), ChunkForm(request.POST)
@@ -81,7 +81,7 @@ def save(request: HttpRequest, id: str, number: int) -> HttpResponse:
 
 
 def _values(request: HttpRequest, verb: str) -> dict[str, Any]:
-    """What a verb has to know beside the chunks: a postpone for how long."""
+    """The verb's values besides the chunks: the delay of a postpone."""
     if verb != "postpone":
         return {}
     form = PostponeForm(request.POST)
@@ -111,7 +111,7 @@ def _find(request: HttpRequest, id: str, number: int) -> tuple[TaskDetail, Chunk
 
 
 def counts_of(task: TaskDetail) -> dict[str, int]:
-    """How many chunks it has, by state."""
+    """The number of chunks in each state."""
     view = inspect.chunks_of(task.id, task.pool, first=0, count=1)
     if view is None:
         raise Http404
@@ -125,7 +125,7 @@ def _edit_page(
 
 
 def _unanswered(request: HttpRequest, deed: ChunkDeed | Start, choice: ChunkChoice) -> HttpResponse | None:
-    """The page that asks, or None when all is said. Of a whole state there may be fewer now than were confirmed."""
+    """The page that asks, or None when the action is confirmed. A state may hold fewer chunks than were confirmed."""
     needed = need(choice.count, irreversible=deed.irreversible)
     sent = request.POST.dict()
     if is_confirmed(needed, confirmed(choice, sent.get("confirmed", "")), sent):
@@ -145,6 +145,6 @@ def _unanswered(request: HttpRequest, deed: ChunkDeed | Start, choice: ChunkChoi
 
 
 def confirmed(choice: ChunkChoice, sent: str) -> int:
-    """How many a confirmation must name: of a whole state there may be fewer now than there were."""
+    """The number that a confirmation must name; a state may hold fewer chunks now than when the page was shown."""
     fewer = choice.whole and sent.isdecimal() and len(sent) < 11 and choice.count <= int(sent)
     return int(sent) if fewer else choice.count

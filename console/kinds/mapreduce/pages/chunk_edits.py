@@ -1,4 +1,4 @@
-"""Other data for many chunks at once: it is written, looked at on the first few of them, and then done."""
+"""Bulk edit of chunk data: write the change, preview it on the first chunks, then apply it."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ SHOWN = 3
 
 
 def edit(request: HttpRequest, id: str) -> HttpResponse:
-    """The form, with the first of the chunks that are meant."""
+    """The form, with the first of the selected chunks."""
     task, choice = _chosen(request, id)
     return _form(request, task, choice, ChunksForm(initial={"change": ChunksForm.FIELDS}))
 
 
 def save(request: HttpRequest, id: str) -> HttpResponse:
-    """Show what would become of the first chunks; once that is confirmed, have all changed and run again."""
+    """Preview the change on the first chunks; once confirmed, change and retry all selected chunks."""
     if not Frame(request).sees_arguments:
         raise PermissionDenied
     task, choice = _chosen(request, id)
     if not choice.count:
         return redirects.back(request, "tasks")
-    if "value" not in request.POST:  # ticked in a list
+    if "value" not in request.POST:  # selected in a list
         return _form(request, task, choice, ChunksForm(initial={"change": ChunksForm.FIELDS}))
     form = ChunksForm(request.POST)
     if not form.is_valid() or "again" in request.POST:
@@ -63,7 +63,7 @@ def _chosen(request: HttpRequest, id: str) -> tuple[TaskDetail, ChunkChoice]:
 def _form(
     request: HttpRequest, task: TaskDetail, choice: ChunkChoice, form: ChunksForm, status: int = 200, **shown: Any
 ) -> HttpResponse:
-    """To write it, or, when `shown` says what must be confirmed, to look at it."""
+    """The page with the form; with `shown` it is a preview and holds what must be confirmed."""
     context = {
         "task": task,
         "choice": choice,
@@ -76,7 +76,7 @@ def _form(
 
 
 def _rows(task: TaskDetail, choice: ChunkChoice, changed: dict[str, Any]) -> tuple[inspect.EditedChunk, ...]:
-    """The first of the chunks, with what would become of them."""
+    """The first of the chunks, with their data after the change."""
     return inspect.preview_edit(
         task.id, choice.whole, task.pool, numbers=choice.numbers[:SHOWN], count=SHOWN, **changed
     )

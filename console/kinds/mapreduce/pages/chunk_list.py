@@ -1,4 +1,4 @@
-"""The chunks of all map-reduce tasks that gather, as one list."""
+"""Chunk list: the chunks in one state of all map-reduce tasks that still process chunks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LIMIT = 50
 
 
 def index(request: HttpRequest) -> HttpResponse:
-    """A page of the chunks in a state: errored ones, unless the address says otherwise."""
+    """One page of the chunks in a state; errored chunks, unless the URL names another state."""
     state, pool = request.GET.get("state") or str(ChunkState.ERRORED), request.GET.get("pool", "")
     after = request.GET.get("after", "")
     context: dict[str, Any] = {

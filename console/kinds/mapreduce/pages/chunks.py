@@ -1,4 +1,4 @@
-"""The chunks of a map-reduce task: all as one picture with their figures, a list of them, one in full."""
+"""Chunk pages of a map-reduce task: picture and figures of all chunks, a list of them, and one chunk in full."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ AMENDABLE = ("errored", "failed")
 
 
 def show(request: HttpRequest, id: str) -> HttpResponse:
-    """The task, its chunks as one picture, and a list of them."""
+    """The page with the task, the picture of its chunks, and a list of them."""
     task, place = _mapreduce(request, id), Place.of(request)
     context = _at_a_glance(request, task, place)
     if place.column is not None:
@@ -39,24 +39,24 @@ def show(request: HttpRequest, id: str) -> HttpResponse:
 
 
 def live(request: HttpRequest, id: str) -> HttpResponse:
-    """The picture and the figures again, when something has changed."""
+    """The live update of the picture and the figures."""
     return fragment(request, "mapreduce/live.html", _at_a_glance(request, _mapreduce(request, id), Place.of(request)))
 
 
 def rows(request: HttpRequest, id: str) -> HttpResponse:
-    """The lines that the browser shows, brought up to date."""
+    """The live update of the rows that the browser shows."""
     task, place = _mapreduce(request, id), Place.of(request)
     found = inspect.chunks_named(task.id, place.shown, task.pool)
     return fragment(request, "mapreduce/rows.html", _rows(request, task, found))
 
 
 def one(request: HttpRequest, id: str, number: int) -> HttpResponse:
-    """One chunk: its data, its result, its attempts."""
+    """The page of one chunk: its data, its result, its attempts."""
     return page(request, "mapreduce/chunk.html", _chunk(request, id, number))
 
 
 def one_live(request: HttpRequest, id: str, number: int) -> HttpResponse:
-    """The same again, when something has changed."""
+    """The live update of one chunk."""
     return fragment(request, "mapreduce/chunk_live.html", _chunk(request, id, number))
 
 
@@ -103,7 +103,7 @@ def _at_a_glance(request: HttpRequest, task: TaskDetail, place: Place) -> dict[s
 
 
 def _starts(view: ChunksView) -> list[Start]:
-    """From where the engine would start the task again."""
+    """The stages from which the engine would restart the task."""
     stages = inspect.stages(view.state, view.phase, begun=view.begun, mapped=view.mapped, open=view.open)
     return [start for start in STARTS.values() if calls.STAGES[start.stage][0] in stages]
 
@@ -140,18 +140,18 @@ def _rows(request: HttpRequest, task: TaskDetail, found: tuple[inspect.ChunkRow,
 
 
 def _worth_a_look(view: ChunksView) -> str:
-    """The list that a person who comes here wants to see first."""
+    """The list shown first: failed, errored or active chunks if there are any, else all."""
     return next((state for state in ("failed", "errored", "active") if view.counts[state]), "")
 
 
 def _verbs(state: str, view: ChunksView) -> set[str]:
-    """What may be done to chunks of a state, or of any."""
+    """The actions that chunks of a state allow, or of any state."""
     states = (state,) if state else tuple(LOOKS)
     return {verb for one in states for verb in inspect.chunk_verbs(one, view.state, view.phase)}
 
 
 def _column_url(task: TaskDetail, view: ChunksView, place: Place) -> str:
-    """Where a column of the picture leads: to its chunk, or to a picture of the chunks that share it."""
+    """The URL of a column of the picture: its chunk, or the part of the picture with the chunks that share it."""
     strip, column = view.strip, place.column or 0
     number = min(max(0, strip.end - 1), strip.first + column * strip.width)
     if strip.width == 1:
@@ -160,7 +160,7 @@ def _column_url(task: TaskDetail, view: ChunksView, place: Place) -> str:
 
 
 def _nearby(task: TaskDetail, view: ChunksView) -> dict[str, str]:
-    """When the picture shows a part: the whole, and the parts before and behind it."""
+    """The URLs around a part of the picture: the whole, and the parts before and after it."""
     strip = view.strip
     size = strip.end - strip.first
     if not size or size >= view.total:
