@@ -1,1 +1,1 @@
-"""The operations console: what happens, why, and what can be done about it. It asks and acts through the engine."""
+"""Operations console: a Django app that shows tasks, explains their states and acts on them through the engine."""

@@ -1,4 +1,4 @@
-"""The console as a Django app."""
+"""Django app configuration of the console."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from django.utils.translation import gettext_lazy as _
 
 
 class ConsoleConfig(AppConfig):
-    """`INSTALLED_APPS = [..., "queueops", "console"]` and `path("ops/", include("console.urls"))` are all it needs."""
+    """`INSTALLED_APPS = [..., "queueops", "console"]` and `path("ops/", include("console.urls"))` are enough."""
 
     name = "console"
-    label = "queueops_console"  # `console` may be an app of the project
+    label = "queueops_console"  # a project may have another app named `console`
     verbose_name = _("Operations console")
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Register the checks of the project that the console lives in, and keep a trace of its operators' commands."""
+        """Register the system checks, and audit the operators' terminal commands."""
         from console.audit.cli import keep
         from console.checks import check_project
         from queueops.management.queue import audit

@@ -1,4 +1,4 @@
-"""What the console needs of the project that it lives in, as Django system checks."""
+"""Django system checks: what the console needs of its project."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ APP_FINDER = "Keep django.contrib.staticfiles.finders.AppDirectoriesFinder in ST
 
 
 def check_project(**_: Any) -> list[CheckMessage]:
-    """Say which app, middleware or file is missing, before the first page fails for it."""
+    """Report a missing app, middleware or file at the start, before a page fails."""
     return [*_missing_apps(), *_missing_middlewares(), *_missing_files()]
 
 
 def _missing_files() -> Iterator[CheckMessage]:
-    """Templates and static files stand beside the apps in the repository; only a wheel has them inside of the app."""
+    """Missing files: templates and static files are beside the apps in the repository, but inside them in a wheel."""
     try:
         get_template(TEMPLATE)
     except (TemplateDoesNotExist, ImproperlyConfigured):

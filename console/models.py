@@ -1,4 +1,4 @@
-"""What the console keeps in the database: the audit log, and counts of login tries. Everything else is in Redis."""
+"""Database models of the console: the audit log, and counts of login attempts. All else is in Redis."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from django.utils.translation import gettext_lazy as _
 
 
 class Access(models.Model):
-    """No table: it carries the permissions of the console."""
+    """Permissions of the console; the model has no table."""
 
     class Meta:
-        """Django's own permissions are not used."""
+        """Django's default permissions are not used."""
 
         managed = False
         default_permissions = ()
@@ -29,13 +29,13 @@ class Access(models.Model):
 class Outcome(models.TextChoices):
     """How an action ended."""
 
-    BEGUN = "begun", _("begun")  # the process died before the action's end was known
+    BEGUN = "begun", _("begun")  # the process ended before the outcome was known
     DONE = "done", _("done")
     PARTLY = "partly", _("partly done")
     REFUSED = "refused", _("refused")
-    DENIED = "denied", _("not permitted")  # to this user; `count` says how often on that day
+    DENIED = "denied", _("not permitted")  # denied to this user; `count` says how often on that day
     FAILED = "failed", _("failed")
-    UNKNOWN = "unknown", _("unknown")  # the store was lost before it had answered
+    UNKNOWN = "unknown", _("unknown")  # the store was lost before it answered
 
 
 UNCLEAR = (Outcome.BEGUN, Outcome.UNKNOWN, Outcome.FAILED)
@@ -43,13 +43,13 @@ UNCLEAR = (Outcome.BEGUN, Outcome.UNKNOWN, Outcome.FAILED)
 
 
 class AuditEntry(models.Model):
-    """One action of one person. It is written before the action and completed after it; there is no way to edit it."""
+    """One action of one user. It is written before the action and completed after it; it cannot be edited."""
 
     at = models.DateTimeField(_("when"), auto_now_add=True, db_index=True)
     actor = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+", verbose_name=_("who")
     )
-    actor_name = models.CharField(_("name"), max_length=150)  # stays when the account goes
+    actor_name = models.CharField(_("name"), max_length=150)  # stays when the account is deleted
     address = models.GenericIPAddressField(_("address"), null=True)
     verb = models.CharField(_("action"), max_length=40, db_index=True)
     target = models.CharField(_("target"), max_length=400)  # a task, a lane, a worker; or what the ids have in common
@@ -66,11 +66,11 @@ class AuditEntry(models.Model):
         "self", on_delete=models.PROTECT, null=True, related_name="undone_by", verbose_name=_("undoes")
     )
     part_of = models.ForeignKey("self", on_delete=models.PROTECT, null=True, related_name="parts")
-    place = models.TextField(null=True)  # of an action on all that match: where it goes on, until it has ended
-    seen = models.PositiveIntegerField(default=0)  # and how many it has come by
+    place = models.TextField(null=True)  # position of a bulk action that has not ended
+    seen = models.PositiveIntegerField(default=0)  # tasks that a bulk action has seen so far
 
     class Meta:
-        """Django's own permissions are not used."""
+        """Django's default permissions are not used."""
 
         default_permissions = ()
         ordering = ("-pk",)
@@ -82,28 +82,28 @@ class AuditEntry(models.Model):
 
     @property
     def is_mass(self) -> bool:
-        """Whether it is about all tasks that match a filter, with parts that tell which."""
+        """Whether it is a bulk action, whose parts hold the tasks."""
         return bool(self.filter) and not self.ids
 
     @property
     def goes_on(self) -> bool:
-        """Whether it has not come to its end."""
+        """Whether the action has not ended yet."""
         return self.place is not None
 
     @property
     def is_unknown(self) -> bool:
-        """Whether it is not known yet which of its tasks the action changed."""
+        """Whether it is unknown which tasks the action changed."""
         is_part = bool(self.part_of_id and not self.undoes_id)
         return bool(self.ids) and self.outcome in (UNCLEAR if is_part else (Outcome.UNKNOWN,))
 
     @property
     def token(self) -> str:
-        """What the store knows its action by: told twice it is done once. A part has it behind that of the whole."""
+        """The idempotency token of the action in the store. The token of a part begins with that of the whole."""
         own = f"{self.pk}-{self.at:%y%m%d%H%M%S%f}"
         return f"{self.part_of.token}.{own}" if self.part_of else own
 
     def delete(self, *args: Any, **kwargs: Any) -> tuple[int, dict[str, int]]:
-        """Refused: what was done stays known."""
+        """Refused: audit entries are permanent."""
         raise PermissionError("An audit entry cannot be deleted.")
 
 
@@ -115,7 +115,7 @@ class AuditedTask(models.Model):
     task_id = models.CharField(max_length=200)
 
     class Meta:
-        """Django's own permissions are not used."""
+        """Django's default permissions are not used."""
 
         default_permissions = ()
         indexes = (models.Index(fields=["task_id", "pool"], name="queueops_console_audited_task"),)
@@ -125,14 +125,14 @@ class AuditedTask(models.Model):
 
 
 class LoginThrottle(models.Model):
-    """Tries to log in that one key has made until a time; or a key that is known until then."""
+    """Login attempts of a key until a time; or a key that is known until then."""
 
     key = models.CharField(max_length=80, unique=True)
     used = models.PositiveIntegerField(default=0)
     until = models.DateTimeField(db_index=True)
 
     class Meta:
-        """Django's own permissions are not used."""
+        """Django's default permissions are not used."""
 
         default_permissions = ()
 

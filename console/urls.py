@@ -1,4 +1,4 @@
-"""Every URL of the console. Pages end with a slash; fragments and actions begin with `_` and have none."""
+"""URLs of the console. Pages end with a slash; fragments and actions begin with `_` and have no slash."""
 
 from __future__ import annotations
 

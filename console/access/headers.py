@@ -18,7 +18,7 @@ POLICY = {
     "frame-ancestors": "'none'",
 }
 FROM_STATIC = ("script-src", "style-src", "img-src")
-"""What the project may serve from a host of its own, where its STATIC_URL names one."""
+"""What the project may serve from another host, if its STATIC_URL names one."""
 
 
 def policy(host: str = "") -> str:

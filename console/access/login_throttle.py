@@ -33,7 +33,7 @@ MOST_BY_NAME = 100  # from all addresses from which this name has not logged in 
 COOKIE = "queueops_login"
 LONGEST_NAME = 1000
 SITE = 64
-"""Bits of an IPv6 address that stand for one site: its host may choose all others."""
+"""The prefix length of an IPv6 site: a client may choose all the other bits of its address."""
 
 _IGNORED = frozenset({"Mn", "Me", "Cf", "Cc"})
 

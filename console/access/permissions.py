@@ -30,10 +30,10 @@ GROUPS: dict[str, tuple[Verb, ...]] = {
     "operators": (Verb.VIEW, Verb.OPERATE, Verb.SEE_ARGUMENTS),
     "administrators": tuple(Verb),
 }
-"""The groups that the first migration makes."""
+"""The groups that the first migration creates."""
 
 CHANGING = frozenset({Verb.OPERATE, Verb.DESTROY, Verb.CONFIGURE})
-"""Verbs that change something: POST only, audited, and off while the setting READ_ONLY is on."""
+"""Permissions to change something: POST only, audited, and off while the setting READ_ONLY is on."""
 
 ANYONE = None
 _VIEWED = (

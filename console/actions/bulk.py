@@ -30,7 +30,7 @@ from queueops import control
 from queueops.inspect import TaskQuery, TaskRow
 
 SECONDS = 2.0
-"""A step begins nothing new after so long."""
+"""A step starts no new work after this time."""
 
 
 def start(

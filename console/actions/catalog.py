@@ -175,7 +175,7 @@ RETRIES = {
     "process": (_("Retry failed chunks"), _("Chunks that are done keep their results; then it reduces.")),
     "reduce": (_("Retry the reduce"), _("It reduces the results of its chunks again; no chunk runs again.")),
 }
-"""What a retry of a map-reduce task that is over is called, by where it goes on."""
+"""Label and note of a retry of an ended map-reduce task, by the stage where it continues."""
 RETRIES_OF_PARTS = {
     "chain": (_("Retry what failed"), _("What succeeded keeps its result; what follows from what failed runs, too.")),
     "group": (_("Retry what failed"), _("What succeeded keeps its result.")),
@@ -184,17 +184,17 @@ RETRIES_OF_PARTS = {
         _("What did not succeed runs again; then it goes on from its last state."),
     ),
 }
-"""What a retry of a task with parts is called, by its kind."""
+"""Label and note of a retry of a parent task, by its kind."""
 GOES_ON = (_("Go on where it ended"), _("It goes on from its last state."))
-"""The same of an iterator that has succeeded."""
+"""Label and note of a retry of an iterator that has succeeded."""
 
 RUNNING = (*LEASED, State.IDLE, State.AGGREGATING)
-"""States in which a task, or what is below it, may be running."""
+"""States in which a task, or a child of it, may be running."""
 AGAIN = (_("Run again"), _("It has succeeded, and does once more what it did, with the arguments that it has."))
-"""A retry of a plain task that has succeeded."""
+"""Label and note of a retry of a plain task that has succeeded."""
 
 REASONED = ("cancel", "interrupt")
-"""Verbs whose reason stands at the task, too."""
+"""Verbs whose reason is stored in the task too."""
 
 STAYING = ("priority", "move", "keep")
 """Verbs that leave a task in its state."""
@@ -207,7 +207,7 @@ AFTERWARDS: dict[str, str | Promise] = {
     "quiet": _("It ends what it runs and takes nothing new."),
     "stop": _("It ends within its grace time."),
 }
-"""What a verb means from now on, where the tasks' states do not say it."""
+"""The lasting effect of a verb, if the tasks' states do not show it."""
 
 UNDO = "undo "
 OTHER_LABELS: dict[str, str | Promise] = {
@@ -244,10 +244,10 @@ OTHER_LABELS: dict[str, str | Promise] = {
     "restart_failed": _("Restart from process: failed chunks"),
     "restart_reduce": _("Restart from reduce"),
 }
-"""Verbs that are not done to tasks, or that have a form of their own."""
+"""Verbs that are not about tasks, or that have a form of their own."""
 
 BULK = ("retry", "reinstate", "run_now", "requeue", "postpone", "move", "cancel", "delete", "discard")
-"""The deeds of the bulk bar, in order."""
+"""The actions of the bulk bar, in order."""
 
 
 def label(verb: str) -> str:

@@ -18,9 +18,9 @@ from console.models import AuditEntry, Outcome
 from queueops import inspect
 
 MOST_BEFORE = 100
-"""More than stand on a page, so that whatever is ticked there can be taken back."""
+"""More than a page shows, so that all tasks selected there can be undone."""
 MOST_KINDS = 4
-"""So many different answers of an action on many tasks are told, the most frequent ones."""
+"""How many different answers a message lists, the most frequent first."""
 
 
 def perform(request: HttpRequest, deed: Deed, choice: Choice, values: dict[str, Any], **facts: Any) -> AuditEntry:

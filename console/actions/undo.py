@@ -16,9 +16,9 @@ from queueops.model.states import TIMED, State
 
 NOT_BEGUN = (State.PENDING, *TIMED)
 LOOKED_AT = 20
-"""Of the parts of an action on all that match so many are asked whether there is a way back; each is large."""
+"""How many parts of a bulk action are checked for a possible undo; each part is large."""
 LONGEST = timedelta(minutes=1)
-"""The longest time of an undo; one that has not ended by then was broken off with its process."""
+"""The longest time of an undo; after it, an unfinished undo was interrupted with its process."""
 
 
 class Step(NamedTuple):
@@ -166,4 +166,4 @@ INVERSE: dict[str, Callable[..., Iterator[Step]]] = {
     "pause_schedule": _schedule_as_before,
     "resume_schedule": _schedule_as_before,
 }
-"""What takes a verb back. A retry, a release, a discarded task and a stopped worker have no way back."""
+"""The inverse of each verb. A retry, a release, a discarded task and a stopped worker cannot be undone."""

@@ -56,9 +56,9 @@ LABELS: dict[str, str | Promise] = {
     "whole": gettext_lazy("Chunks: all that are"),
     "condition": gettext_lazy("Condition"),
 }
-"""The facts that have a name of their own on the screen; they come first, in this order."""
+"""The facts with a label of their own on the screen; they come first, in this order."""
 ELSEWHERE = ("pool", "lane", "id", "args", "data")
-"""What the target tells already, and what is shown in another form."""
+"""Facts that the target shows already, or that are shown in another form."""
 
 
 def of_tasks(entry: AuditEntry) -> list[TaskChange]:

@@ -1,1 +1,1 @@
-"""The state machine as a picture, drawn on the server from `queueops.model.states`."""
+"""State diagram: drawn as SVG on the server from `queueops.model.states`."""

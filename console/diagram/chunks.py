@@ -1,4 +1,4 @@
-"""The chunks of a task as one picture: a column for each chunk, or for some that share one, by state from below."""
+"""Chunk strip: one picture of a task's chunks; each column is a chunk or several, stacked by state."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from queueops.inspect import Strip
 from queueops.model.states import ChunkState
 
 HEIGHT = 100
-LEAST = 14  # of what needs a look, so that one failed chunk among two thousand is seen
-FEW = 160  # so few columns are drawn apart from each other
+LEAST = 14  # the least height of FAILED, ERRORED and ACTIVE: one failed chunk of 2,000 stays visible
+FEW = 160  # up to this number, columns have a gap between them
 STATES = tuple(ChunkState)
 UPWARDS = (ChunkState.FAILED, ChunkState.ERRORED, ChunkState.ACTIVE, ChunkState.DONE, ChunkState.PENDING)
 SEEN = (ChunkState.FAILED, ChunkState.ERRORED, ChunkState.ACTIVE)
 
 
 class Layer(msgspec.Struct, frozen=True):
-    """All that is of one state, as one path."""
+    """One state's areas, as one path."""
 
     state: str
     css_class: str
@@ -37,7 +37,7 @@ class ChunkPicture(msgspec.Struct, frozen=True):
 
 
 class Bar(msgspec.Struct, frozen=True):
-    """A row of bars as one path, and what the highest stands for."""
+    """A bar chart as one path, and the value of the highest bar."""
 
     width: int
     height: int
@@ -46,7 +46,7 @@ class Bar(msgspec.Struct, frozen=True):
 
 
 def draw_chunks(strip: Strip) -> ChunkPicture:
-    """The picture; columns that look alike are drawn in one piece."""
+    """The picture; equal neighbouring columns are drawn as one area."""
     stacks = [_stack(column) for column in strip.columns]
     few = len(strip.columns) <= FEW
     layers = (Layer(str(state), LOOKS[state].css_class, _path(state, stacks, apart=few)) for state in UPWARDS)
@@ -54,7 +54,7 @@ def draw_chunks(strip: Strip) -> ChunkPicture:
 
 
 def draw_bars(values: Sequence[int]) -> Bar | None:
-    """Values as bars; None when there is nothing to draw."""
+    """The values as bars; None if all are zero."""
     most = max(values, default=0)
     if not most:
         return None
@@ -64,7 +64,7 @@ def draw_bars(values: Sequence[int]) -> Bar | None:
 
 
 def _stack(column: Sequence[int]) -> dict[str, tuple[int, int]]:
-    """Where each state begins and how high it is, in one column."""
+    """The top and height of each state in one column."""
     count = dict(zip(STATES, column, strict=True))
     total = sum(column) or 1
     heights = {state: HEIGHT * count[state] / total for state in UPWARDS}
@@ -86,7 +86,7 @@ def _laid(heights: dict[ChunkState, float]) -> Iterator[tuple[str, tuple[int, in
 
 
 def _path(state: str, stacks: Iterable[dict[str, tuple[int, int]]], *, apart: bool) -> str:
-    """Runs of columns in which the state stands at the same height, in one piece, or each column apart."""
+    """The path of one state: equal neighbouring columns as one area, or each column apart."""
     places = ((stack.get(state), index if apart else 0) for index, stack in enumerate(stacks))
     parts, x = [], 0
     for (place, _index), run in groupby(places):

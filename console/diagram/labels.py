@@ -1,4 +1,4 @@
-"""Where the rates stand: each on its arrow, none on another one, and none on a box."""
+"""Label placement: puts each rate on its arrow, clear of other labels and of boxes."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from console.diagram.path import Arrow, Point
 from console.diagram.route import Rectangle
 
 HIGH = 17
-PER_SIGN, MORE = 6.6, 8.0  # px: a sign's width, and what is kept free beside it
+PER_SIGN, MORE = 6.6, 8.0  # px: width of a character, and space beside the text
 
 Wanted = tuple[str, Arrow]
 
 
 def place(wanted: Sequence[Wanted], boxes: Iterable[Rectangle], width: float) -> list[Point | None]:
-    """The middle of each label, the first ones first; None where there is no free place."""
+    """The centre of each label, in order of priority; None if there is no free place."""
     taken, found = list(boxes), []
     for text, arrow in wanted:
         spot = next(_free(text, arrow, taken, width), None)
@@ -25,7 +25,7 @@ def place(wanted: Sequence[Wanted], boxes: Iterable[Rectangle], width: float) ->
 
 
 def around(text: str, point: Point) -> Rectangle:
-    """What a text with its middle at a point takes."""
+    """The rectangle of a text with its centre at a point."""
     return Rectangle.around(point, (round(len(text) * PER_SIGN + MORE), HIGH))
 
 
@@ -37,7 +37,7 @@ def _free(text: str, arrow: Arrow, taken: list[Rectangle], width: float) -> Iter
 
 
 def _outwards(arrow: Arrow) -> Iterator[Point]:
-    """The points of the arrow, those first that are next to where its label would best stand."""
+    """The points of the arrow, sorted by distance from the label's preferred position."""
     best = round(arrow.label * (len(arrow.points) - 1))
     order = sorted(range(len(arrow.points)), key=lambda i: abs(i - best))
     return (arrow.points[i] for i in order)

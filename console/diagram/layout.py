@@ -1,4 +1,4 @@
-"""Where the states stand, on a wide screen and on a narrow one. The rest of the picture is computed."""
+"""Diagram layout: the positions of the states on wide and narrow screens. All else is computed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from queueops.model.states import State
 
 
 class Layout(NamedTuple):
-    """A drawing area's width, the size of a state's box, the centre of each box; `stubs`: there is room at the left."""
+    """Width of the drawing, size of a state's box, centre of each box; `stubs`: there is space at the left."""
 
     name: str
     width: int
@@ -78,7 +78,7 @@ SPINE: frozenset[tuple[str, str]] = frozenset(
         ("locked", "cancelled"),
     }
 )
-"""The ways that are drawn also when nothing moves on them; the others appear with their traffic."""
+"""Transitions that are always drawn; the others appear with their traffic."""
 
 CHUNKED: frozenset[tuple[str, str]] = frozenset(
     {
@@ -89,7 +89,7 @@ CHUNKED: frozenset[tuple[str, str]] = frozenset(
         ("reducing", "succeeded"),
     }
 )
-"""The way of a map-reduce task."""
+"""The transitions of a map-reduce task."""
 
 ALWAYS = {WIDE.name: SPINE | CHUNKED, NARROW.name: SPINE}
 """What is drawn also without traffic."""

@@ -1,4 +1,4 @@
-"""The whole machine, with counts on its states and rates on the ways between them; or one task's own way."""
+"""State machine diagram: all states with counts and rates, or the path of one task."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from queueops.inspect import TaskDetail
 from queueops.model.states import FLOWS, LEASED, State
 
 MARGIN = 24.0
-LEAST = 10.0  # around arrows
+LEAST = 10.0  # space around arrows
 USUAL = {
     "task": ("pending", "locked", "succeeded", "failed"),
     "mapreduce": ("pending", "mapping", "aggregating", "reducing", "succeeded", "failed"),
@@ -26,11 +26,11 @@ USUAL = {
     "group": ("idle", "succeeded", "failed"),
     "iterator": ("pending", "locked", "idle", "succeeded", "failed"),
 }
-"""The states that are drawn of a task of a kind, also those that it has not been in."""
+"""The states drawn for a task of a kind, even if it has not been in them."""
 
 
 class Box(msgspec.Struct, frozen=True):
-    """A state: its box, and how many tasks are in it (or, of one task, how often it was)."""
+    """A state's box, and the number of tasks in it (for one task: how often it was in it)."""
 
     state: str
     left: float
@@ -42,7 +42,7 @@ class Box(msgspec.Struct, frozen=True):
 
 
 class Way(msgspec.Struct, frozen=True):
-    """An arrow; `rate` is what moves on it, `weight` 0..4 how thick that makes it, `spot` where that is written."""
+    """An arrow; `rate` is its traffic, `weight` 0..4 its thickness, `spot` the position of its label."""
 
     source: str
     target: str
@@ -53,7 +53,7 @@ class Way(msgspec.Struct, frozen=True):
 
 
 class Picture(msgspec.Struct, frozen=True):
-    """One drawing of the machine; it is cut to what is drawn."""
+    """One drawing of the machine, cut to its content."""
 
     name: str
     width: int
@@ -64,12 +64,12 @@ class Picture(msgspec.Struct, frozen=True):
 
     @property
     def inset(self) -> int:
-        """How far from a box's left edge its icon stands."""
+        """The distance of a box's icon from its left edge."""
         return 11 if self.name == "wide" else 7
 
 
 def draw(counts: Mapping[str, int], flows: Mapping[str, float]) -> tuple[Picture, ...]:
-    """The machine, once for wide and once for narrow screens."""
+    """The machine, for wide and for narrow screens."""
     rates = {_pair(name): rate for name, rate in flows.items()}
     states = _connected() | {state for state, count in counts.items() if count}
     drawn = {layout.name: {pair: rates.get(pair, 0) for pair in _drawn(layout, rates)} for layout in LAYOUTS}
@@ -77,7 +77,7 @@ def draw(counts: Mapping[str, int], flows: Mapping[str, float]) -> tuple[Picture
 
 
 def draw_task(task: TaskDetail) -> tuple[Picture, ...]:
-    """The way that one task has gone, and where it is."""
+    """The path of one task, with its present state."""
     stays = _stays(task)
     visits = Counter(stays)
     walked = Counter(pairwise(["", *stays]))
@@ -95,7 +95,7 @@ def _picture(
     rates: Mapping[Pair, float],
     here: str = "",
 ) -> Picture:
-    """`rates` has every way that is drawn between states that are shown."""
+    """Draw one layout; `rates` holds each transition to draw between the shown states."""
     shown = frozenset(state for state in layout.places if state in states)
     pairs = frozenset(pair for pair in rates if pair[0] != pair[1] and set(pair) <= shown | {""})
     boxes = tuple(_box(layout, state, counts.get(state, 0), state == here) for state in State if state in shown)
@@ -104,7 +104,7 @@ def _picture(
 
 
 def _drawn(layout: Layout, rates: Mapping[Pair, float]) -> frozenset[Pair]:
-    """The ways that are drawn always, and those with traffic, as far as there is room."""
+    """The transitions to draw: the permanent ones, and those with traffic if the layout has space."""
     busy = frozenset(pair for pair, rate in rates.items() if rate)
     return ALWAYS[layout.name] | (busy & (DRAWN[layout.name] or FLOWS | busy))
 
@@ -112,7 +112,7 @@ def _drawn(layout: Layout, rates: Mapping[Pair, float]) -> frozenset[Pair]:
 def _ways(
     layout: Layout, arrows: Mapping[Pair, Arrow], rates: Mapping[Pair, float], boxes: Iterable[Box]
 ) -> list[tuple[Way, Arrow]]:
-    """The arrows with their rates; the greatest rate is the first to choose where it is written."""
+    """The arrows with their rates; the highest rate gets its label position first."""
     pairs = sorted(arrows, key=lambda pair: (-rates.get(pair, 0), pair))
     wanted = [(f"{spelled(rates[pair])}/s", arrows[pair]) for pair in pairs if rates.get(pair)]
     full = [Rectangle(box.left, box.top, box.left + box.width, box.top + box.height) for box in boxes]
@@ -129,7 +129,7 @@ def _way(pair: Pair, arrow: Arrow, rate: float, spot: Point | None) -> Way:
 
 
 def _extent(boxes: tuple[Box, ...], ways: Iterable[tuple[Way, Arrow]]) -> tuple[float, float]:
-    """Top and height of what is drawn."""
+    """Top and height of the drawing."""
     heights = [y for _way, arrow in ways for _x, y in arrow.points]
     top = min([box.top - MARGIN for box in boxes] + [min(heights, default=0) - LEAST], default=0)
     low = max([box.top + box.height + MARGIN for box in boxes] + [max(heights, default=0) + LEAST], default=0)
@@ -142,7 +142,7 @@ def _box(layout: Layout, state: State, count: int, here: bool) -> Box:
 
 
 def _stays(task: TaskDetail) -> list[str]:
-    """The states that a task was in, one after the other; a task is pending before each start, told or not."""
+    """The states of a task in order; PENDING comes before each start, even if the timeline does not have it."""
     stays: list[str] = []
     for state in [moment.state for moment in task.timeline if moment.state] or [task.state]:
         before = stays[-1] if stays else ""
@@ -154,7 +154,7 @@ def _stays(task: TaskDetail) -> list[str]:
 
 
 def _connected() -> set[str]:
-    """The states that the engine's present transitions reach."""
+    """The states that the engine's transitions reach."""
     return {state for pair in FLOWS for state in pair if state}
 
 

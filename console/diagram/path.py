@@ -1,4 +1,4 @@
-"""How arrows run from one box to another: as a soft curve, or round what stands between, at right angles."""
+"""Arrow paths: from box to box as a curve, or around other boxes with right angles."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from typing import NamedTuple
 Point = tuple[float, float]
 Size = tuple[int, int]
 
-APART = 9.0  # half the distance between an arrow and the one that runs the other way
-BESIDE = 0.26  # where labels stand on ways that lead back: those cross others in their middle
-STEEP = 2.0  # below this slope an arrow leaves at the side, above it at the top or the bottom
-STUB = 64.0  # length of an arrow that comes from nowhere, or goes there
+APART = 9.0  # half the distance between an arrow and the opposite one
+BESIDE = 0.26  # label position on arrows that lead back: their middle crosses other arrows
+STEEP = 2.0  # below this slope an arrow starts at the side, above it at the top or bottom
+STUB = 64.0  # length of an arrow without a source or target box
 SHORT_STUB = 26.0
-ROUND = 12.0  # of the corners
-STEP = 6.0  # between the points that stand for a path
+ROUND = 12.0  # radius of the corners
+STEP = 6.0  # distance between the sampled points of a path
 
 
 class Arrow(NamedTuple):
-    """The `d` of a path, points along it, and where of these, from 0 to 1, its label would best stand."""
+    """The `d` of a path, points along it, and the preferred position of its label, from 0 to 1."""
 
     d: str
     points: tuple[Point, ...]
@@ -28,12 +28,12 @@ class Arrow(NamedTuple):
 
     @property
     def length(self) -> float:
-        """How long it is."""
+        """The length of the path."""
         return sum(math.dist(a, b) for a, b in pairwise(self.points))
 
 
 def between(start: Point, end: Point, box: Size) -> Arrow:
-    """A soft curve from box to box: sides by where the boxes stand, opposite arrows beside each other."""
+    """A curve from box to box; the positions choose the sides, and opposite arrows run side by side."""
     (x1, y1), (x2, y2), (w, h) = start, end, box
     if abs(x2 - x1) < max(w, STEEP * abs(y2 - y1)):
         return _vertical(start, end, h)
@@ -46,7 +46,7 @@ def between(start: Point, end: Point, box: Size) -> Arrow:
 
 
 def arriving(end: Point, box: Size, *, room: bool) -> Arrow:
-    """A short arrow from nowhere into a box: from the left; where there is no room, from above or below."""
+    """A short arrow into a box from the left; without space at the left, from above or below."""
     (x, y), (w, h) = end, box
     if room:
         return straight((x - w / 2 - STUB, y), (x - w / 2, y), label=0.46)
@@ -62,7 +62,7 @@ def leaving(start: Point, box: Size) -> Arrow:
 
 
 def straight(*corners: Point, label: float = 0.5) -> Arrow:
-    """A line through corners, which are rounded."""
+    """A line with rounded corners."""
     d = [f"M{corners[0][0]:g} {corners[0][1]:g}"]
     for before, corner, after in zip(corners, corners[1:], corners[2:], strict=False):
         a, b = _towards(corner, before), _towards(corner, after)

@@ -1,4 +1,4 @@
-"""Which way each arrow takes, so that none runs behind a box that it does not belong to."""
+"""Arrow routing: finds a path for each arrow that does not cross other states' boxes."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from queueops.model.states import FLOWS, State
 
 Pair = tuple[str, str]
 
-CLEAR = 7.0  # what an arrow keeps away from boxes
+CLEAR = 7.0  # distance between arrows and boxes
 GRID = 35  # px between the heights at which an arrow may run
-TRACKS = 7  # arrows that go round boxes are spread, so that few of them lie on one another
+TRACKS = 7  # arrows around boxes are spread over tracks, so that few overlap
 ORDER = {pair: number for number, pair in enumerate(sorted(FLOWS))}
 
 
 class Rectangle(NamedTuple):
-    """A box, from its left and top edge to its right and bottom one."""
+    """A rectangle by its four edges."""
 
     left: float
     top: float
@@ -30,7 +30,7 @@ class Rectangle(NamedTuple):
 
     @classmethod
     def around(cls, centre: Point, size: Size, more: float = 0.0) -> Rectangle:
-        """With so much more at each side."""
+        """The rectangle of a box, larger by `more` at each side."""
         (x, y), (width, height) = centre, size
         return cls(x - width / 2 - more, y - height / 2 - more, x + width / 2 + more, y + height / 2 + more)
 
@@ -39,21 +39,21 @@ class Rectangle(NamedTuple):
         return self.left < point[0] < self.right and self.top < point[1] < self.bottom
 
     def meets(self, other: Rectangle) -> bool:
-        """Whether they lie on one another."""
+        """Whether the rectangles overlap."""
         across = self.left < other.right and other.left < self.right
         return across and self.top < other.bottom and other.top < self.bottom
 
 
 @lru_cache(maxsize=1024)
 def route(layout: str, states: frozenset[State], pair: Pair) -> Arrow:
-    """The arrow between two states of those that are shown; an empty name is nowhere."""
+    """The arrow between two shown states; an empty name stands for no state."""
     place = next(each for each in LAYOUTS if each.name == layout)
     direct = _direct(place, pair)
     boxes = [Rectangle.around(place.places[state], place.box, CLEAR) for state in states if state not in pair]
     if not any(box.holds(point) for point in direct.points for box in boxes):
         return direct
     own = ORDER.get(pair, 0)
-    for track in range(own, own + TRACKS):  # where there is no room on its own track it takes another one
+    for track in range(own, own + TRACKS):  # a transition without space on its own track takes the next one
         ways = min(_detours(place, pair, boxes, track % TRACKS), key=_length, default=())
         if ways:
             return straight(*ways)
@@ -74,7 +74,7 @@ def _direct(layout: Layout, pair: Pair) -> Arrow:
 
 
 def _detours(layout: Layout, pair: Pair, others: list[Rectangle], track: int) -> Iterator[tuple[Point, ...]]:
-    """Free ways: out at one side, along at a height where there is room, and in at another side."""
+    """Free paths: out of one box, along a height without boxes, and into the other box."""
     if not all(pair):
         return
     start, end = (layout.places[State(name)] for name in pair)
@@ -89,13 +89,13 @@ def _detours(layout: Layout, pair: Pair, others: list[Rectangle], track: int) ->
 
 
 def _is_free(door: Point, height: float, others: list[Rectangle]) -> bool:
-    """Whether one may go up or down from a door to the height."""
+    """Whether the vertical line from a door to the height is free."""
     top, bottom = sorted((door[1], height))
     return not any(box.meets(Rectangle(door[0], top, door[0], bottom)) for box in others)
 
 
 def _doors(box: Point, other: Point, height: float, size: Size, track: int) -> Iterator[tuple[Point, ...]]:
-    """Where an arrow may touch a box that then runs at a height: at top or bottom, or aside with a turn before it."""
+    """The points at which an arrow to a height may leave a box: top or bottom, or the side with a turn."""
     (x, y), (width, half) = box, (size[0], size[1] / 2)
     way, spread = 1 if other[0] > x else -1, (track + 1) / (TRACKS + 1)
     if abs(height - y) > half + CLEAR:

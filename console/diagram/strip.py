@@ -1,4 +1,4 @@
-"""A task's life as a strip: how long it was in each state, one after the other."""
+"""Timeline strip: how long a task was in each state, from left to right."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from queueops.inspect import Moment, TaskDetail
 from queueops.model.states import CLASSES, State, StateClass
 
 WIDTH = 1000.0
-LEAST = 6.0  # so that a millisecond can be seen beside a day
+LEAST = 6.0  # so that a millisecond is visible beside a day
 
 
 class Part(msgspec.Struct, frozen=True):
-    """A stay in one state; `ms` None while it lasts."""
+    """A period in one state; `ms` is None for the present one."""
 
     state: str
     left: float
@@ -24,7 +24,7 @@ class Part(msgspec.Struct, frozen=True):
 
 
 def strip(task: TaskDetail) -> tuple[Part, ...]:
-    """The parts of the strip, from left to right; the state that it is in now is the last, of fixed width."""
+    """The parts of the strip; the last is the present state, with a fixed width."""
     moments = _stays(task.timeline)
     if not moments:
         return ()
@@ -42,13 +42,13 @@ def strip(task: TaskDetail) -> tuple[Part, ...]:
 
 
 def _stays(timeline: tuple[Moment, ...]) -> list[Moment]:
-    """Without the push if the task did not stay in that state: a task that was started was pending before."""
+    """The moments without a push that did not last: a started task was pending before."""
     followed = zip(timeline, [*(moment.state for moment in timeline[1:]), ""], strict=True)
     return [moment for moment, then in followed if moment.state or then == State.LOCKED]
 
 
 def _widths(stays: list[int], space: float) -> list[float]:
-    """Proportional to time, but none narrower than can be seen."""
+    """Widths in proportion to time, with a visible minimum."""
     total = sum(stays) or 1
     wanted = [max(LEAST, space * ms / total) for ms in stays]
     scale = space / sum(wanted) if wanted else 1

@@ -1,1 +1,1 @@
-"""The stand-alone project: what `manage.py` of this repository runs. Someone else's project needs none of it."""
+"""Stand-alone project: what `manage.py` of this repository runs. Other projects do not need it."""

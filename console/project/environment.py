@@ -1,4 +1,4 @@
-"""What the stand-alone project reads from the environment, and what it keeps in its data directory."""
+"""Environment settings of the stand-alone project, and the files in its data directory."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ OTHERS = 0o077
 
 
 def flag(name: str, default: bool) -> bool:
-    """A switch: 1, true, yes and on are on."""
+    """A boolean: 1, true, yes and on are true."""
     return os.environ.get(name, str(default)).strip().lower() in ("1", "true", "yes", "on")
 
 
@@ -25,9 +25,9 @@ def words(name: str) -> list[str]:
 
 
 def private_folder(folder: Path, *, ours: bool = False) -> None:
-    """Make the folder for its owner alone. Raises ImproperlyConfigured when it is there and other users can enter it.
+    """Create the folder for its owner alone. Raises ImproperlyConfigured if it exists and other users can enter it.
 
-    The project's own folder (`ours`) is closed; a folder that the operator has chosen may serve other purposes, too.
+    Permissions of the project's own folder (`ours`) are restricted; a folder of the operator may have other uses too.
     """
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     found = folder.stat()
@@ -42,7 +42,7 @@ def private_folder(folder: Path, *, ours: bool = False) -> None:
 
 
 def secret_key(data: Path, *, production: bool) -> str:
-    """`QUEUEOPS_SECRET_KEY`; in development, one that is made once and kept in the data directory."""
+    """`QUEUEOPS_SECRET_KEY`; in development, a key that is created once and kept in the data directory."""
     if given := os.environ.get("QUEUEOPS_SECRET_KEY"):
         return given
     if production:
@@ -76,7 +76,7 @@ def database(data: Path) -> dict[str, Any]:
 
 
 def _close_to_others(database: Path) -> None:
-    """Make the file of a new database readable by its owner alone; SQLite gives its log and its index the same mode."""
+    """Make the file of a new database private to its owner; SQLite gives its WAL and index the same mode."""
     if not database.exists():
         database.touch(mode=0o600)
     for path in (database, *database.parent.glob(f"{database.name}-*")):
@@ -87,7 +87,7 @@ def _close_to_others(database: Path) -> None:
 
 
 def _write_once(path: Path, text: str) -> None:
-    """Two processes that start at the same time end with the same text: the link is made by one of them only."""
+    """Write a file once: of two processes that start at the same time only one creates the link."""
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     draft.touch(mode=0o600)
     draft.write_text(text)

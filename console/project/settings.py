@@ -1,4 +1,4 @@
-"""The settings of the stand-alone project. Development is the default; `QUEUEOPS_ENV=production` is strict.
+"""Settings of the stand-alone project. Development is the default; `QUEUEOPS_ENV=production` is strict.
 
 Read from the environment: QUEUEOPS_ENV, QUEUEOPS_DEBUG, QUEUEOPS_SECRET_KEY, QUEUEOPS_HOSTS, QUEUEOPS_ORIGINS,
 QUEUEOPS_BEHIND_PROXY, QUEUEOPS_DATABASE_URL, QUEUEOPS_DATA, and QUEUEOPS_URL (see `queueops.conf`).
@@ -113,7 +113,7 @@ CONTENT_SECURITY_POLICY = {
         "default-src": [NONE],
         "script-src": [SELF],
         "style-src": [SELF],
-        "img-src": [SELF, "data:"],  # Tabler's CSS draws its ticks and arrows as data: images
+        "img-src": [SELF, "data:"],  # Tabler's CSS has check marks and arrows as data: images
         "font-src": [SELF],
         "connect-src": [SELF],
         "form-action": [SELF],

@@ -1,7 +1,7 @@
 """Slow clients: gunicorn's threads with a time limit for reading each request and for sending each answer.
 
-gunicorn's own `gthread` waits without limit: a client that sends its header byte by byte keeps a thread as long as it
-likes, and as many such clients as there are threads stop the server. It limits the waiting for a first byte only.
+gunicorn's own `gthread` limits only the wait for the first byte. A client that sends its header byte by byte keeps a
+thread as long as it likes. As many such clients as there are threads stop the server.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ LINGER = 1.0
 
 
 class TimedSocket(socket.socket):
-    """A connection whose reading and sending end at a time: then it is as if the client had closed it."""
+    """A connection with a deadline for reading and sending; afterwards it acts as if the client had closed it."""
 
     read_until = send_until = float("inf")
 
     def recv(self, size: int, flags: int = 0, /) -> bytes:
-        """As ever, until `read_until`."""
+        """Receive, until `read_until`."""
         try:
             self._limit(self.read_until)
             return super().recv(size, flags)
@@ -37,8 +37,8 @@ class TimedSocket(socket.socket):
             raise _reset("the client sends its request too slowly") from None
 
     def sendall(self, data: Any, flags: int = 0, /) -> None:
-        """As ever, until `send_until`."""
-        if self.send_until == float("inf"):  # the time that the view needs is not the client's
+        """Send all data, until `send_until`."""
+        if self.send_until == float("inf"):  # the view's run time does not count for the client
             self.send_until = monotonic() + ANSWER_WITHIN
         try:
             self._limit(self.send_until)
@@ -47,9 +47,9 @@ class TimedSocket(socket.socket):
             raise _reset("the client takes the answer too slowly") from None
 
     def linger(self) -> None:
-        """Tell the client that no more follows, and read what it still sends, so that the answer is not lost.
+        """Shut down sending and read the rest of the request, so that the client gets the whole answer.
 
-        gunicorn does this in its only loop, for 2 s for each client; it then finds nothing to wait for.
+        gunicorn does this in its only loop, for 2 s for each client; here the loop finds an empty socket.
         """
         self.read_until = monotonic() + LINGER
         with suppress(OSError):
@@ -71,7 +71,7 @@ class TimedThreads(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
     """`gthread` with time limits; not for TLS, which wraps the socket."""
 
     def enqueue_req(self, conn: Any) -> None:
-        """Give a new connection its limits, before the parser takes its socket."""
+        """Set the limits of a new connection, before the parser takes its socket."""
         if not isinstance(conn.sock, TimedSocket):
             conn.sock = TimedSocket(fileno=conn.sock.detach())
         super().enqueue_req(conn)

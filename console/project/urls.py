@@ -1,4 +1,4 @@
-"""The addresses of the stand-alone project: the console at /ops/, and nothing else."""
+"""URLs of the stand-alone project: the console at /ops/."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""For gunicorn: `gunicorn console.project.wsgi`."""
+"""WSGI application: `gunicorn console.project.wsgi`."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""How things are shown: pages and fragments, lists, numbers, states, links."""
+"""Presentation: rendering of pages and fragments, lists, numbers, states, links and forms."""

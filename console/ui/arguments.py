@@ -1,4 +1,4 @@
-"""A task's arguments as they are shown and edited: the positional and the named ones, each as readable JSON."""
+"""Task arguments: positional and named ones as separate, readable JSON, for display and editing."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ EMPTY = ("[]", "{}")
 
 
 def split(document: str) -> tuple[str, str]:
-    """`[[...], {...}]` in two; what is not of that form is not taken apart: it counts as positional."""
+    """Split `[[...], {...}]` in two; any other value is kept whole as the positional part."""
     try:
         positional, named = json.loads(document)
     except (ValueError, TypeError):
@@ -17,7 +17,7 @@ def split(document: str) -> tuple[str, str]:
 
 
 def shown(document: str) -> list[tuple[str, str]]:
-    """The parts that hold something, with their names."""
+    """The parts that are not empty, with their names."""
     parts = zip(("positional", "named"), split(document), EMPTY, strict=True)
     return [(name, text) for name, text, empty in parts if text != empty]
 

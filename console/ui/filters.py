@@ -1,4 +1,4 @@
-"""The choices beside a list: for each facet its most frequent values, with how many tasks have them, and a link."""
+"""Facet filters beside a list: for each facet its most frequent values, with task counts and links."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ USUAL = ("pending", "locked", "postponed", "restart", "succeeded", "failed", "ca
 
 
 class Value(msgspec.Struct, frozen=True):
-    """One value; `url` chooses it, or lets go of it when it is chosen."""
+    """One value; `url` selects it, or removes it from the filter if it is selected."""
 
     text: str
     count: int | None
@@ -37,7 +37,7 @@ class Value(msgspec.Struct, frozen=True):
 
 
 class Facet(msgspec.Struct, frozen=True):
-    """One property of tasks, with its values."""
+    """One facet of tasks, with its values."""
 
     name: str
     label: str
@@ -45,16 +45,16 @@ class Facet(msgspec.Struct, frozen=True):
 
 
 def build(query: TaskQuery) -> dict[str, Facet]:
-    """All facets that have values, in the order of LABELS; the chosen value is always among them."""
+    """All facets that have values, in the order of LABELS; the selected value is always among them."""
     counted = inspect.facets(query)
     counted["state"] = [(text, count) for text, count in counted.get("state", []) if count != 0 or text in USUAL]
-    counted["error"] = []  # a fingerprint says nothing to a reader; the page of errors leads here
+    counted["error"] = []  # a fingerprint is not readable; the error pages link here
     built = (_facet(query, name, counted.get(name, [])) for name in LABELS)
     return {facet.name: facet for facet in built if facet.values}
 
 
 def address(query: TaskQuery, **changed: str) -> str:
-    """The URL of the list with some facets changed; an empty one is left out."""
+    """The URL of the list with some facets changed; an empty facet is left out."""
     params = {name: value for name, value in (query.params() | changed).items() if value}
     return reverse("console:tasks") + (f"?{urlencode(params)}" if params else "")
 

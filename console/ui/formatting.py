@@ -1,4 +1,4 @@
-"""Numbers, durations and sizes as people read them. Pure; the same words as `times.js` writes."""
+"""Formatting: numbers, durations and sizes as readable text. Pure functions; `times.js` writes the same texts."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from queueops.model.durations import to_ms
 NARROW = "\N{NARROW NO-BREAK SPACE}"
 NOTHING = "–"
 GREATEST = 1e15
-"""Numbers from here on are written with an exponent."""
+"""Numbers from this size on are written with an exponent."""
 UNITS = ((86_400_000.0, "d"), (3_600_000.0, "h"), (60_000.0, "min"), (1000.0, "s"))
 
 
 def count(number: float | None) -> str:
-    """12 345."""
+    """A whole number with separators: 12 345."""
     if number is None or not math.isfinite(number):
         return NOTHING
     return f"{int(number):,}".replace(",", NARROW) if abs(number) < GREATEST else f"{number:.3g}"
 
 
 def short(number: float | None) -> str:
-    """12.3k: at most four characters and a letter."""
+    """A short number: 12.3k, with at most four characters and a letter."""
     if number is None:
         return NOTHING
     for limit, letter in ((1e9, "G"), (1e6, "M"), (1e4, "k")):
@@ -44,7 +44,7 @@ def rate(number: float | None) -> str:
 
 
 def percent(share: float | None) -> str:
-    """A share of one, in percent."""
+    """A fraction of one, in percent."""
     if share is None:
         return NOTHING
     return "0%" if share <= 0 else "<0.1%" if share < 0.001 else f"{share * 100:.3g}%"
@@ -67,12 +67,12 @@ def span(ms: float | None) -> str:
 
 
 def seconds(number: float | None) -> str:
-    """A duration that is given in seconds."""
+    """A duration given in seconds."""
     return NOTHING if number is None else span(number * 1000)
 
 
 def about(number: float | None) -> str:
-    """How long something will take, in seconds: one number and one unit, because an estimate is not more precise."""
+    """An estimated duration, given in seconds: one number and one unit, as an estimate is not more precise."""
     if number is None or number < 60:
         return seconds(number)
     unit, letter = next(pair for pair in UNITS if number * 1000 >= pair[0])
@@ -80,12 +80,12 @@ def about(number: float | None) -> str:
 
 
 def about_ms(ms: float | None) -> str:
-    """The same of a duration in milliseconds."""
+    """An estimated duration, given in milliseconds."""
     return NOTHING if ms is None else about(ms / 1000)
 
 
 def retry_policy(text: str) -> str:
-    """When the next attempt of a task comes: after 5 s, then × 2, at most 1 min, ± 10%. As it is where it is none."""
+    """A retry policy: after 5 s, then × 2, at most 1 min, ± 10%. A text that is not a policy is not changed."""
     policy = retry.parse(text)
     if policy.explicit() != text:
         return text
@@ -100,7 +100,7 @@ def retry_policy(text: str) -> str:
 
 
 def size(number: float | None) -> str:
-    """Bytes: 12.3 MB."""
+    """A size in bytes: 12.3 MB."""
     if number is None:
         return NOTHING
     value = float(number)
@@ -112,7 +112,7 @@ def size(number: float | None) -> str:
 
 
 def ago(ms: float, now_ms: float) -> str:
-    """A moment, relative to now: one number and one unit."""
+    """A time, relative to now: one number and one unit."""
     distance = now_ms - ms
     if abs(distance) < 1000:
         return _("now")

@@ -1,4 +1,4 @@
-"""The forms of the console: what a deed needs to know, the filter of the audit log, limits of lanes, preferences."""
+"""Forms of the console: inputs of actions, the filter of the audit log, limits of lanes."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ LONGEST = timedelta(days=366)
 
 
 class DeedForm(forms.Form):
-    """A deed that needs nothing but the tasks that are meant."""
+    """An action that needs no input besides the selected tasks."""
 
     use_required_attribute = False
 
     @property
     def values(self) -> dict[str, Any]:
-        """What the deed's call takes, once the form is valid."""
+        """The action's values, once the form is valid."""
         return self.cleaned_data
 
 
 class PostponeForm(DeedForm):
-    """When to start: after a delay, or at a moment in the zone of the user."""
+    """When to start: after a delay, or at a time in the user's zone."""
 
     delay = forms.TypedChoiceField(label=_("For"), choices=DELAYS, coerce=int, required=False, empty_value=None)
     until = forms.DateTimeField(
@@ -45,7 +45,7 @@ class PostponeForm(DeedForm):
     )
 
     def clean(self) -> dict[str, Any]:
-        """Exactly a moment that lies ahead."""
+        """Require either a delay or a time in the future."""
         values = super().clean() or {}
         until = values.get("until")
         if until is None and not values.get("delay"):
@@ -63,7 +63,7 @@ class PostponeForm(DeedForm):
 
 
 class PriorityForm(DeedForm):
-    """A task's priority; higher goes first."""
+    """A task's priority; a higher priority goes first."""
 
     priority = forms.IntegerField(label=_("Priority"), min_value=-100, max_value=100)
 
@@ -81,7 +81,7 @@ class KeepForm(DeedForm):
 
 
 class EditForm(forms.Form):
-    """A task's arguments as JSON. What the page hides must be written anew, never sent back as shown."""
+    """A task's arguments as JSON. Hidden values must be typed anew; the masked text is never sent back."""
 
     use_required_attribute = False
     args = forms.CharField(label=_("Positional arguments"), max_length=1_000_000)
@@ -96,7 +96,7 @@ class EditForm(forms.Form):
         return _parsed(self.cleaned_data["kwargs"], dict, _('Write a JSON object, such as {"key": 1}.'))
 
     def refuse(self, reason: str, *, by_state: bool) -> None:
-        """Say why the engine did not take them: at the field that it is about, or above both."""
+        """Show the engine's refusal at the field that it is about, or above both."""
         named = set(self.cleaned_data["kwargs"]) & set(re.findall(r"\w+", reason))
         self.add_error(None if by_state else "kwargs" if named else "args", reason)
 
@@ -105,15 +105,15 @@ class ChunkForm(forms.Form):
     """A chunk's data: any JSON."""
 
     use_required_attribute = False
-    data = forms.CharField(label=_("Data"), max_length=1_000_000)  # type: ignore[assignment]  # becomes a field of the form
+    data = forms.CharField(label=_("Data"), max_length=1_000_000)  # becomes a field of the form
 
     def clean_data(self) -> Any:
         """Any JSON value."""
-        return _parsed(self.cleaned_data["data"], object, "")  # type: ignore[type-var]  # any value will do
+        return _parsed(self.cleaned_data["data"], object, "")  # any value is valid
 
 
 class ChunksForm(forms.Form):
-    """Other data for many chunks: fields to be set in what they have, or a JSON value instead of it."""
+    """New data for many chunks: fields to set in their data, or a JSON value that replaces it."""
 
     FIELDS, WHOLE = "fields", "data"
     use_required_attribute = False
@@ -123,13 +123,13 @@ class ChunksForm(forms.Form):
     value = forms.CharField(label=_("JSON"), max_length=1_000_000)
 
     def clean(self) -> dict[str, Any]:
-        """The value as JSON: an object with at least one field where fields are to be set."""
+        """Check the JSON value; to set fields, it must be an object with at least one field."""
         found = super().clean() or self.cleaned_data
         if "value" not in found or "change" not in found:
             return found
         try:
             if found["change"] == self.WHOLE:
-                found["value"] = _parsed(found["value"], object, "")  # type: ignore[type-var]  # any value will do
+                found["value"] = _parsed(found["value"], object, "")  # any value is valid
             else:
                 found["value"] = _parsed(found["value"], dict, _('Write a JSON object, such as {"host": "b"}.'))
                 if not found["value"]:
@@ -140,12 +140,12 @@ class ChunksForm(forms.Form):
 
     @property
     def changed(self) -> dict[str, Any]:
-        """What `preview_edit` takes, once the form is valid."""
+        """The values for `preview_edit`, once the form is valid."""
         return {self.cleaned_data["change"]: self.cleaned_data["value"]}
 
 
 class LaneForm(forms.Form):
-    """A lane's limit of tasks at once (empty: none), of starts a second, and its weight beside other lanes."""
+    """A lane's limit of parallel tasks (empty: no limit), of starts a second, and its weight."""
 
     use_required_attribute = False
     limit = forms.IntegerField(label=_("Limit"), min_value=1, max_value=1_000_000, required=False)

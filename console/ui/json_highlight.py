@@ -1,4 +1,4 @@
-"""JSON with its keys, texts, numbers and words marked, so that a page can colour them. The text stays what it is."""
+"""JSON highlighting: marks keys, strings, numbers and literals for colours. The text itself is not changed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TOKEN = re.compile(
 
 
 def coloured(document: str) -> SafeString:
-    """The document, escaped, in spans; what is longer than LONGEST is cut, and says so."""
+    """The document as escaped spans; it is cut after LONGEST characters, with a note."""
     return format_html_join("", '<span class="{}">{}</span>', _pieces(document[:LONGEST], len(document)))
 
 

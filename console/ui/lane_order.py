@@ -1,4 +1,4 @@
-"""In which order lanes are shown: always the same, so that no button is another lane's when it is pressed."""
+"""Lane order: always the same, so that a button does not move to another lane before the click."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from queueops.inspect import LaneRow
 
 
 def in_place(lanes: Iterable[LaneRow]) -> list[LaneRow]:
-    """By pool and name."""
+    """Sort by pool and name."""
     return sorted(lanes, key=lambda lane: (lane.pool, natural(lane.lane), lane.lane))
 
 
 def busiest(lanes: Iterable[LaneRow], most: int) -> list[LaneRow]:
-    """Those in which most tasks wait, then run; in their places."""
+    """The lanes with most waiting, then most running tasks; in the usual order."""
     by_work = sorted(in_place(lanes), key=attrgetter("ready", "active", "paused"), reverse=True)
     return in_place(by_work[:most])

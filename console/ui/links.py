@@ -1,4 +1,4 @@
-"""The addresses of a task's pages, and of what an alarm tells of."""
+"""Links: the URLs of tasks, chunks and alarms."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ TOLD = ("tasks", "lanes", "workers", "errors", "commands")
 
 
 def task_url(id: str, pool: str = "", name: str = "task", **more: str) -> str:
-    """The address of a task's page, or of one of its tabs or actions; the pool tells apart those of the same id.
+    """The URL of a task's page, or of one of its tabs or actions; the pool distinguishes tasks of the same id.
 
-    Of a chunk that is named like a task it is the chunk's page.
+    For an id `<task>#<number>` it is the chunk's page.
     """
     if ref := refs.read(id):
         return chunk_url(ref.task, pool, ref.number)
@@ -27,7 +27,7 @@ def task_url(id: str, pool: str = "", name: str = "task", **more: str) -> str:
 
 
 def alarm_url(alarm: Alarm) -> str:
-    """The page that tells more about an alarm; empty where there is none."""
+    """The URL of the page with more about an alarm; empty if there is none."""
     name, _, query = alarm.url_hint.partition("?")
     if (name := name.strip("/")) not in TOLD:
         return ""
@@ -35,16 +35,16 @@ def alarm_url(alarm: Alarm) -> str:
 
 
 def chunks_url(id: str, pool: str = "", name: str = "task-chunks", **more: str) -> str:
-    """The address of a map-reduce task's chunks, or of an action on them."""
+    """The URL of a map-reduce task's chunks, or of an action on them."""
     return task_url(id, pool, name, **more)
 
 
 def chunk_url(id: str, pool: str, number: int, name: str = "task-chunk") -> str:
-    """The address of one chunk, or of an action on it."""
+    """The URL of one chunk, or of an action on it."""
     address = reverse(f"console:{name}", kwargs={"id": id, "number": number})
     return f"{address}?{urlencode({'pool': pool})}" if pool else address
 
 
 def tab_url(id: str, pool: str, tab: str) -> str:
-    """The address of one of a task's tabs."""
+    """The URL of one of a task's tabs."""
     return task_url(id, pool, "task" if tab == "summary" else f"task-{tab}")

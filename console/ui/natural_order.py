@@ -1,4 +1,4 @@
-"""The order of names as people read them: `tenant-9` before `tenant-10`."""
+"""Natural sort order of names: `tenant-9` before `tenant-10`."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ DIGITS = re.compile(r"(\d+)")
 
 
 def natural(name: str) -> list[tuple[int, str]]:
-    """A key to sort by: numbers as numbers; each piece compares with each."""
+    """A sort key: numbers compare as numbers; a number and a text are comparable too."""
     return [(int(piece[:18]), "") if piece.isdecimal() else (-1, piece) for piece in DIGITS.split(name)]

@@ -1,4 +1,4 @@
-"""What a person chose for this browser: theme, time zone, live updates, keys. Kept in cookies, checked when read."""
+"""Preferences: theme, time zone, live updates and keys of a browser. Stored in cookies, checked when read."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 
 THEMES = ("auto", "light", "dark")
-PACES = ("0", "1", "2", "5", "15", "60")  # seconds between two looks; 0 = only when asked
+PACES = ("0", "1", "2", "5", "15", "60")  # seconds between two polls; 0 = only when asked
 YEAR = 365 * 86400
 PREFIX = "queueops_"
 
 
 @cache
 def zones() -> tuple[str, ...]:
-    """The names of all time zones, in order."""
+    """The names of all time zones, sorted."""
     return tuple(sorted(name for name in zoneinfo.available_timezones() if "/" in name or name == "UTC"))
 
 
 class Preferences(msgspec.Struct, frozen=True, kw_only=True):
-    """The choices; what is missing or no longer valid is the default."""
+    """A user's choices; a missing or invalid one is the default."""
 
     theme: str = "auto"
     zone: str = ""  # "" = the project's TIME_ZONE
@@ -33,21 +33,21 @@ class Preferences(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, request: HttpRequest) -> Self:
-        """From the request's cookies."""
+        """Read the request's cookies."""
         return cls.checked({name: request.COOKIES.get(PREFIX + name, "") for name in cls.__struct_fields__})
 
     @classmethod
     def checked(cls, values: dict[str, str]) -> Self:
-        """Only the values that are allowed."""
+        """Keep only allowed values."""
         return cls(**{name: value for name, value in values.items() if name in ALLOWED and ALLOWED[name](value)})
 
     @property
     def zone_name(self) -> str:
-        """The zone in which times are shown."""
+        """The time zone of shown times."""
         return self.zone or timezone.get_default_timezone_name()
 
     def keep(self, request: HttpRequest, response: HttpResponse) -> None:
-        """Write all of them as cookies that no script needs to read."""
+        """Write all values as cookies, hidden from scripts."""
         for name in self.__struct_fields__:
             response.set_cookie(
                 PREFIX + name, getattr(self, name), YEAR, samesite="Lax", secure=request.is_secure(), httponly=True

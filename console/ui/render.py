@@ -1,4 +1,4 @@
-"""Rendering: a whole page in its frame, or a fragment that knows whether it has changed."""
+"""Rendering: a whole page in its frame, or a fragment with a version that tells whether it has changed."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ JSON's own way, so that arguments stay what they were when they are edited."""
 
 
 class Frame:
-    """What every page needs around its own content."""
+    """The context that every page needs around its own content."""
 
     timed = TIMED
     telling = ("edit", "operator")
@@ -61,7 +61,7 @@ class Frame:
 
     @property
     def navigation(self) -> list[dict[str, Any]]:
-        """The pages at the left; `here` is where the user is."""
+        """The links of the navigation; `here` is the current page."""
         here = getattr(request_match(self.request), "url_name", "") or ""
         pages = ((f"console:{name}", *rest) for name, *rest in NAVIGATION)
         return [
@@ -71,17 +71,17 @@ class Frame:
 
     @property
     def next_theme(self) -> str:
-        """What the theme button leads to."""
+        """The theme that the button selects next."""
         return THEMES[(THEMES.index(self.preferences.theme) + 1) % len(THEMES)]
 
     @property
     def theme_icon(self) -> str:
-        """What the theme button shows."""
+        """The icon of the theme button."""
         return {"auto": "device-desktop", "light": "sun", "dark": "moon"}[self.preferences.theme]
 
     @property
     def messages(self) -> list[Message]:
-        """What the last action has to say."""
+        """The messages of the last action."""
         return list(get_messages(self.request))
 
     @property
@@ -91,17 +91,17 @@ class Frame:
 
     @property
     def looks(self) -> list[tuple[str, Any]]:
-        """All states, with their looks."""
+        """All states, with their appearance."""
         return [(str(state), look) for state, look in LOOKS.items()]
 
     @property
     def took_ms(self) -> int:
-        """Milliseconds since the request came in."""
+        """Milliseconds since the request began."""
         return round((monotonic() - getattr(self.request, "began", monotonic())) * 1000)
 
 
 def request_match(request: HttpRequest) -> Any:
-    """The resolver's match, or None on pages that are shown for an error."""
+    """The resolver's match, or None on error pages."""
     return getattr(request, "resolver_match", None)
 
 
@@ -110,8 +110,8 @@ def page(
 ) -> HttpResponse:
     """Render `console/<template>` in its frame.
 
-    Numbers stand in it as they are, whatever the project's USE_THOUSAND_SEPARATOR and language are: many of them go
-    back to the server in a form, or into a drawing. Filters write those that people read.
+    Numbers are not localized, whatever the project's USE_THOUSAND_SEPARATOR and language are. Many of them return to
+    the server in a form, or go into a drawing. Filters format the numbers for readers.
     """
     frame = Frame(request)
     values = {"request": request, "frame": frame, "may": frame.may, **(context or {})}
@@ -121,19 +121,19 @@ def page(
 
 
 def fragment(request: HttpRequest, template: str, context: dict[str, Any]) -> HttpResponse:
-    """Render a part of a page, or answer 204 when the page shows this very version already."""
+    """Render a part of a page, or answer 204 if the browser has this version already."""
     if request.GET.get("v") == context["version"]:
         return HttpResponse(status=204)
     return page(request, template, context)
 
 
 def version_of(*data: Any) -> str:
-    """A short name of what the data says: the same data, the same name."""
+    """A digest of the data, for comparison."""
     return hashlib.blake2b(msgspec.json.encode(data), digest_size=6).hexdigest()
 
 
 def _inside(here: str, name: str) -> bool:
-    if here == "chunks":  # of all tasks
+    if here == "chunks":  # the chunks of all tasks
         here = "tasks-chunks"
     return here == name or here.startswith((f"{name}-", f"{name.removesuffix('s')}-")) or here == name.removesuffix("s")
 

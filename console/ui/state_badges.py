@@ -1,4 +1,4 @@
-"""How each state looks, everywhere the same: one icon and, by its class in `states.css`, one colour."""
+"""State badges: each state's icon and, by its CSS class in `states.css`, its colour."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from queueops.model.states import State
 
 
 class Look(NamedTuple):
-    """The icon's name in the sprite, and what the state means in a sentence."""
+    """The name of the icon in the sprite, and the meaning of the state in a sentence."""
 
     icon: str
     meaning: str | Promise
@@ -37,10 +37,10 @@ UNKNOWN = Look("help-circle", _("this version does not know the state"))
 
 
 def look(state: str) -> Look:
-    """The look of a state, also of one that this version does not know."""
+    """The appearance of a state, also of an unknown one."""
     return LOOKS.get(state, UNKNOWN)
 
 
 def css_class(state: str) -> str:
-    """The class that carries the state's colour; never made of text that was not checked."""
+    """The CSS class of the state's colour; only known states give their name to it."""
     return f"st-{state}" if state in LOOKS else "st-unknown"

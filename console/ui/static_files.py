@@ -1,4 +1,4 @@
-"""Where the console's static files are: mostly on its own host, else where the project's STATIC_URL or storage says."""
+"""Static files: their host, by the project's STATIC_URL or storage, and the URL of the icon sprite."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ SPRITE = "vendor/icons/icons.svg"
 
 
 def origin() -> str:
-    """The scheme and host of the static files where that is another one; empty where they are on the console's own."""
+    """The scheme and host of the static files; empty if they are on the console's own host."""
     try:
         found = urlsplit(static(SPRITE))
-    except ValueError:  # a manifest that was never made: the page itself says so
+    except ValueError:  # the manifest is missing: the page itself reports that
         return ""
     return f"{found.scheme}://{found.netloc}".removeprefix("://") if found.netloc else ""
 
 
 def sprite() -> str:
-    """The address of the icons. No browser takes them out of a file of another host: then the console gives them."""
+    """The URL of the icon sprite. Browsers refuse a sprite of another host; then the console serves it."""
     return reverse("console:icons") if origin() else static(SPRITE)

@@ -1,4 +1,4 @@
-"""A traceback's text in groups: the application's own frames stand open, runs of library frames are folded."""
+"""Traceback groups: frames of the application are open, runs of library frames are folded."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ LIBRARY = re.compile(r"[/\\](site-packages|dist-packages|lib[/\\]python3[^/\\]*)
 
 
 class Group(msgspec.Struct, frozen=True):
-    """Lines that belong together; `frames` counts them where they are of libraries, else 0."""
+    """Consecutive lines; `frames` counts the library frames, and is 0 for the application's lines."""
 
     text: str
     frames: int = 0
 
 
 def grouped(text: str) -> list[Group]:
-    """The groups, in the order of the text; nothing is left out."""
+    """The groups, in the order of the text; all lines are kept."""
     groups = []
     for library, blocks in groupby(_blocks(text.splitlines()), key=lambda block: block[0]):
         lines = [block[1] for block in blocks]
@@ -29,7 +29,7 @@ def grouped(text: str) -> list[Group]:
 
 
 def _blocks(lines: list[str]) -> Iterator[tuple[bool, str]]:
-    """Each frame with its source lines, or a line that is of no frame; and whether it is a library's."""
+    """Each frame with its source lines, or a line outside of frames; and whether it is a library's."""
     block: list[str] = []
     library = False
     for line in lines:
