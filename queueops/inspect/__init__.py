@@ -1,4 +1,4 @@
-"""What can be seen: one function per question. It reads and never changes anything."""
+"""Inspection: read-only questions about tasks, lanes, workers, schedules and the store; one function for each."""
 
 from queueops.errors import FilterError
 from queueops.inspect.answer_base import Failure

@@ -1,4 +1,4 @@
-"""What a person should look at, found in a pool's figures and in what its workers told. Pure."""
+"""Alarms: conditions that need an operator, found in a pool's figures and its workers' heartbeats. Pure functions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from queueops.model.states import LEASED, ChunkState, State
 from queueops.redis.facts import Beat, whole
 
 FAILING, LEAST_FAILED = 0.5, 10
-"""From this share of failed attempts on, and so many of them, something is wrong with more than one task."""
+"""From this share of failed attempts on, and this number of them, the error rate is an alarm."""
 STUCK_MS = 60_000
 BACKLOG = 100
 """Fewer ready tasks than this are not a backlog, however fast their number grows."""
@@ -26,12 +26,12 @@ NO_WATCHDOG_MS = 15_000
 
 
 def live(sampled: Mapping[str, Any], beats: Sequence[Beat]) -> list[Beat]:
-    """The workers that had beaten of late when the sample was taken."""
+    """The workers with a recent heartbeat at the time of the sample."""
     return [beat for beat in beats if sampled["taken"] - beat.beat_ms <= LATE_MS]
 
 
 def pool_alarms(view: PoolView, sampled: Mapping[str, Any], beats: Sequence[Beat]) -> Iterator[Alarm]:
-    """The alarms of one pool; the worst first."""
+    """The alarms of one pool, the worst first."""
     alive = live(sampled, beats)
     yield from _lost(view, sampled)
     yield from _unserved(view, alive)
@@ -58,14 +58,14 @@ def broken_alarms(pools: Iterable[Broken]) -> Iterator[Alarm]:
 
 
 def lane_alarms(rows: Sequence[LaneRow]) -> Iterator[Alarm]:
-    """Paused lanes in which tasks wait."""
+    """Paused lanes with waiting tasks."""
     for row in rows:
         if row.paused and row.ready:
             yield _warning(f"Lane {row.lane} of pool {row.pool} is paused; {_waiting(row.ready)}.", "lanes")
 
 
 def _lost(view: PoolView, sampled: Mapping[str, Any]) -> Iterator[Alarm]:
-    """Acknowledged data that the store does not have any more, as a watchdog noticed it within the last day."""
+    """Acknowledged data that is missing from the store, as a watchdog noticed within the last day."""
     loss = decode(str(sampled.get("loss") or ""))
     if loss is not None and (age := sampled["taken"] - loss.at) <= SHOWN_MS:
         text = f"Pool {view.name} lost data that the store had acknowledged, {span(age)} ago: {loss}."
@@ -81,7 +81,7 @@ def _unserved(view: PoolView, live: Sequence[Beat]) -> Iterator[Alarm]:
 
 
 def _stuck(view: PoolView, sampled: Mapping[str, Any], live: Sequence[Beat]) -> Iterator[Alarm]:
-    """Workers that are all busy, and come to no end: what they run hangs, or takes very long."""
+    """Workers that are all busy while no task ends: their tasks hang, or take very long."""
     slots, busy = (sum(whole(beat.fields.get(field)) for beat in live) for field in ("slots", "busy"))
     waited = sampled["taken"] - (view.oldest_pending_ms or sampled["taken"])
     if slots and busy >= slots and waited > STUCK_MS and not _moves_on(sampled):
@@ -91,7 +91,7 @@ def _stuck(view: PoolView, sampled: Mapping[str, Any], live: Sequence[Beat]) -> 
 
 
 def _moves_on(sampled: Mapping[str, Any]) -> bool:
-    """Whether any start ended within the last minute, well or not."""
+    """Whether any start ended within the last minute, with any outcome."""
     moves = [*flows(sampled).items(), *flows(sampled, "ch").items()]
     return any(rate and flow.partition(">")[0] in (*LEASED, ChunkState.ACTIVE) for flow, rate in moves)
 
@@ -112,7 +112,7 @@ def _overdue(view: PoolView, sampled: Mapping[str, Any]) -> Iterator[Alarm]:
 
 
 def _unknown_names(view: PoolView, sampled: Mapping[str, Any], live: Sequence[Beat]) -> Iterator[Alarm]:
-    """Names that were pushed of late and that no live worker told; silent when one told as many as it may."""
+    """Recently pushed task names that no live worker reported; no alarm if a worker's report may be cut."""
     told = [names_of(beat) for beat in live]
     if not told or any(not names or len(names) >= MOST_NAMES for names in told):
         return
@@ -137,7 +137,7 @@ def _late(view: PoolView, beats: Sequence[Beat], live: Sequence[Beat]) -> Iterat
 
 
 def _silent(view: PoolView, sampled: Mapping[str, Any], live: Sequence[Beat]) -> Iterator[Alarm]:
-    """Processes without a sign of life: their supervisor speaks for them, so they are not late."""
+    """Processes without a sign of life: their supervisor reports for them, so they are not late."""
     silent = [beat for beat in live if beat.fields.get("state") in UNRESPONSIVE]
     longest = max((sampled["taken"] - whole(beat.fields.get("silent_since")) for beat in silent), default=0)
     if longest > LATE_MS:

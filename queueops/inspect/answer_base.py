@@ -1,6 +1,6 @@
-"""Base of all answers: no answer can be made with a secret in its texts.
+"""Base class of answers: redacts the texts of every answer, so that no secret leaves this package.
 
-Each class names those of its fields that are texts; they are redacted when it is made, for the person who asks.
+Each class names its text fields; they are redacted at creation, for the current user.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from queueops.inspect.redaction import redactor
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
     """Base of all answers: frozen, named fields, redacted texts."""
 
-    TEXTS: ClassVar[tuple[str, ...]] = ()  # what the engine says; secrets in it are masked
-    TEXTS_OF_TASKS: ClassVar[tuple[str, ...]] = ()  # what a task's code says; concealed from some, too
+    TEXTS: ClassVar[tuple[str, ...]] = ()  # texts of the engine; secrets in them are masked
+    TEXTS_OF_TASKS: ClassVar[tuple[str, ...]] = ()  # texts of a task's code; concealed from some users too
 
     def __post_init__(self) -> None:
-        """Redact the texts, for the person who asks."""
+        """Redact the texts, for the current user."""
         hide = redactor()
         for name in self.TEXTS:
             if text := getattr(self, name):
@@ -41,7 +41,7 @@ class Failure(Answer, frozen=True, kw_only=True):
     TEXTS: ClassVar = ("type",)
 
     def __post_init__(self) -> None:
-        """Redact the texts; a user who may not see arguments gets type and places."""
+        """Redact the texts; a user without the permission for arguments gets only type and code locations."""
         hide = redactor()
         force_setattr(self, "message", hide.message(self.message))
         force_setattr(self, "traceback", hide.traceback(self.traceback))

@@ -1,4 +1,4 @@
-"""Pools that could not be read in full: what can be read is answered, and what can't is named, with the reason."""
+"""Broken pools: pools that could not be read in full, with the reason; answers hold what could be read."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ SHOWN = 5
 
 
 class Broken(msgspec.Struct, frozen=True, kw_only=True):
-    """A pool that could not be read in full: some keys hold something else than they should and count as empty, or its
-    server did not answer.
+    """A pool that could not be read in full.
+
+    Either some keys hold another type than expected, and count as empty. Or the pool's server did not answer.
     """
 
     pool: str  # "*" means the list of pools
-    keys: tuple[str, ...] = ()  # each with what it is, and what it should be
-    reason: str = ""  # why the server did not answer
+    keys: tuple[str, ...] = ()  # each with its type, and the expected one
+    reason: str = ""  # the reason why the server did not answer
 
     def __str__(self) -> str:
-        """In a sentence, with what is to be done."""
+        """The problem in a sentence, with the remedy."""
         if self.reason and self.pool == "*":
             return f"The list of pools cannot be read ({self.reason}): only pools of the settings are sure to be shown."
         if self.reason:
@@ -36,13 +37,13 @@ class Listing(list[T]):
     """Rows, and the pools that could not be read in full."""
 
     def __init__(self, rows: Iterable[T] = (), broken: tuple[Broken, ...] = ()) -> None:
-        """`broken` says where rows may be missing."""
+        """`broken` names the pools whose rows may be missing."""
         super().__init__(rows)
         self.broken = broken
 
 
 def broken_pools(found: Mapping[str, Iterable[str]], silent: Mapping[str, str] | None = None) -> tuple[Broken, ...]:
-    """The pools that have broken keys, and those whose server did not answer, by name."""
+    """The names of the pools with broken keys, and of those whose server did not answer."""
     known = [Broken(pool=pool, keys=keys) for pool, each in found.items() if (keys := tuple(each))]
     known += [Broken(pool=pool, reason=reason) for pool, reason in (silent or {}).items()]
     return tuple(sorted(known, key=lambda broken: broken.pool))

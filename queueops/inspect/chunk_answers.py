@@ -1,4 +1,4 @@
-"""What the questions about a map-reduce task's chunks answer with."""
+"""Answers about the chunks of map-reduce tasks: data classes."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from queueops.inspect.broken import Broken
 from queueops.inspect.models import Attempt, LogLine
 
 STATES = ("pending", "active", "errored", "done", "failed")
-"""The states of chunks, in the order in which counts of them are given."""
+"""The states of chunks, in the order of counts."""
 
 
 class ChunkFacts(Answer, frozen=True, kw_only=True):
-    """What a list and a chunk's own page both show."""
+    """Fields of a chunk that lists and its own page show."""
 
     TEXTS_OF_TASKS: ClassVar = ("reason",)
 
@@ -23,33 +23,33 @@ class ChunkFacts(Answer, frozen=True, kw_only=True):
     crashes: int
     begun_ms: int | None = None
     ended_ms: int | None = None
-    due_ms: int | None = None  # when an errored one is tried again
+    due_ms: int | None = None  # time of the next attempt of an errored chunk
     worker: str = ""
     reason: str = ""
-    dropped: bool = False  # by an operator
+    dropped: bool = False  # dropped by an operator
     error: Failure | None = None
     data_size: int = 0
     result_size: int = 0
 
 
 class ChunkRow(ChunkFacts, frozen=True, kw_only=True):
-    """One line of a list of chunks."""
+    """One row of a list of chunks."""
 
     data: str = ""  # a short, redacted preview
 
 
 class ChunkPage(Answer, frozen=True, kw_only=True):
-    """A page of chunks; `next` continues it, empty at the end."""
+    """One page of chunks; `next` continues it, empty at the end."""
 
     rows: tuple[ChunkRow, ...]
     next: str = ""
-    total: int = 0  # of the state, whatever error was asked for
-    partial: bool = False  # the budget ended before the page was full; `next` goes on from there
+    total: int = 0  # in the state, with any error
+    partial: bool = False  # the budget ended before the page was full; `next` continues from there
     broken: tuple[Broken, ...] = ()  # its pool, when not all could be read
 
 
 class SecondRun(Answer, frozen=True, kw_only=True):
-    """A run of the same chunk beside the first: whichever ends well first counts."""
+    """A second run of the same chunk: the first run that succeeds counts."""
 
     state: str  # pending, active
     worker: str
@@ -76,18 +76,18 @@ class ChunkDetail(ChunkFacts, frozen=True, kw_only=True):
 
 
 class Strip(Answer, frozen=True, kw_only=True):
-    """Chunks `first` to `end` (not included) in columns of `width`: how many of each are in which of STATES."""
+    """Chunks `first` to `end` (not included) in columns of `width`: the counts of each state in each column."""
 
     first: int
     end: int
     width: int
     columns: tuple[tuple[int, int, int, int, int], ...]
-    attempts: tuple[int, ...] = ()  # failed ones of each chunk, where a column is one chunk
+    attempts: tuple[int, ...] = ()  # failed attempts of each chunk, if a column is one chunk
     exact: bool = True  # False: a large set was sampled, the counts are estimates
 
 
 class Straggler(Answer, frozen=True, kw_only=True):
-    """A chunk that runs now, one of those that have run for longest."""
+    """One of the running chunks with the longest run so far."""
 
     number: int
     begun_ms: int
@@ -97,22 +97,22 @@ class Straggler(Answer, frozen=True, kw_only=True):
 
 
 class ChunkError(Answer, frozen=True, kw_only=True):
-    """Chunks of one kind of error, among the last ones that failed or are backing off."""
+    """Chunks with one kind of error, among the chunks that failed last or are in back-off."""
 
     failure: Failure
     failed: int
     errored: int
-    number: int  # one of them
+    number: int  # the number of one of them
 
 
 class Skew(Answer, frozen=True, kw_only=True):
-    """How long chunks that are done have run: the percentiles of a sample, the longest of all since the map."""
+    """Run times of done chunks: percentiles of a sample, and the longest of all since the map."""
 
     sampled: int
     p50_ms: int
     p95_ms: int
     max_ms: int
-    slowest: int  # the number of the one that took `max_ms`
+    slowest: int  # number of the chunk that took `max_ms`
 
 
 class ChunksView(Answer, frozen=True, kw_only=True):
@@ -122,37 +122,37 @@ class ChunksView(Answer, frozen=True, kw_only=True):
     pool: str
     name: str
     state: str
-    phase: str  # reduce: the chunks are through
+    phase: str  # `reduce`: no chunk is open any more
     now_ms: int
     counts: dict[str, int]
     total: int
-    per_second: float  # done, over the last minute
-    left_s: float | None  # at this pace, and once back-offs end; None when nothing moves, or no worker claims
-    pace: tuple[int, ...]  # done in equal steps from `pace_from_ms` to `pace_to_ms`
+    per_second: float  # chunks done per second, over the last minute
+    left_s: float | None  # seconds at this rate, and after the last back-off; None if nothing moves
+    pace: tuple[int, ...]  # chunks done in equal intervals from `pace_from_ms` to `pace_to_ms`
     pace_from_ms: int | None
     pace_to_ms: int | None
-    next_due_ms: int | None  # when the first errored one is tried again
+    next_due_ms: int | None  # time of the next attempt of an errored chunk
     max_parallel: int | None
     retries: int
-    tolerated: int | None  # how many may fail; None: any number
-    let_go: int  # failed ones that an operator has dropped: they do not count
-    moving: bool  # chunks are being moved back to pending; until that has ended none is claimed
+    tolerated: int | None  # number of chunks that may fail; None: any number
+    let_go: int  # failed chunks that an operator has dropped: they do not count
+    moving: bool  # chunks are being moved back to pending; until that has ended, workers claim none
     stragglers: tuple[Straggler, ...]
     skew: Skew | None
     errors: tuple[ChunkError, ...]
-    looked: int  # errors that `errors` was made from
+    looked: int  # number of errors that `errors` was made from
     strip: Strip
-    begun: bool = True  # its map has: what it wrote so far is there
-    mapped: bool = True  # its map has ended: there are no more chunks than these
-    paused: bool = False  # the task's lane is: its chunks wait, too
+    begun: bool = True  # the map has begun: its chunks so far are stored
+    mapped: bool = True  # the map has ended: the number of chunks is final
+    paused: bool = False  # the task's lane is paused: its chunks wait too
     broken: tuple[Broken, ...] = ()  # its pool, when not all could be read
 
     @property
     def left_out(self) -> int:
-        """Failed chunks that the task goes without: an operator dropped them, or its policy did at the end."""
+        """Failed chunks that the task continues without: dropped by an operator, or at the end by its policy."""
         return self.counts["failed"] if self.phase else self.let_go
 
     @property
     def open(self) -> int:
-        """How many have not come to their end."""
+        """The number of chunks that have not ended."""
         return self.total - self.counts["done"] - self.counts["failed"]

@@ -1,4 +1,4 @@
-"""What a change of the data of many chunks would make of the first few: for a look before it is done."""
+"""Preview of bulk edits: the data of the first selected chunks before and after a change."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from queueops.inspect.store import open_broker
 from queueops.model.redact import Redactor, cut, readable
 
 SHOWN = 2000
-"""Characters of each side."""
+"""The most characters of each side."""
 
 
 class EditedChunk(Answer, frozen=True, kw_only=True):
-    """The data of a chunk, redacted, and what would become of it; no `after`: it has no fields, and stays as it is."""
+    """A chunk's data before and after, redacted; without `after` the data has no fields, and is not changed."""
 
     number: int
     state: str
@@ -35,8 +35,9 @@ def preview_edit(
     data: Any = None,
     count: int = 3,
 ) -> tuple[EditedChunk, ...]:
-    """Some chunks, and what `set_fields` or `edit_chunks` makes of them: those with these numbers, or else the first
-    ones in these states; `count` of them, at most 20.
+    """Preview `set_fields` or `edit_chunks` on some chunks.
+
+    The chunks are those with these numbers, or else the first ones in these states; `count` of them, at most 20.
     """
     found = reader_of(id, pool)
     if found is None:

@@ -6,16 +6,16 @@ from queueops.inspect.answer_base import Answer
 
 
 class ChunkLane(Answer, frozen=True, kw_only=True):
-    """The chunks of one map-reduce task that gathers: they wait in a lane of their own."""
+    """The chunks of one aggregating map-reduce task: they wait in a lane of their own."""
 
     pool: str
     id: str
     name: str
-    lane: str  # of the task: when that is paused, its chunks wait too
+    lane: str  # the task's lane: when that is paused, its chunks wait too
     ready: int
     active: int
     errored: int
     done: int = 0
     failed: int = 0
     limit: int | None = None
-    closed: bool = False  # workers do not claim now: the task's lane is paused, or chunks are being made ready again
+    closed: bool = False  # workers claim none now: the task's lane is paused, or chunks are being moved back to pending

@@ -1,6 +1,6 @@
-"""Chunks of all map-reduce tasks that gather, as one list: those that are errored, or in another state.
+"""Chunk list: the chunks in one state of all aggregating map-reduce tasks.
 
-The tasks come in the order in which they began to gather, pool by pool. One call looks at a bounded number of them.
+The order is by pool, then by the time at which a task's aggregation began. One call looks at a bounded number of tasks.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from queueops.redis.chunkreader import ChunkReader
 
 MOST_ROWS = 200
 MOST_TASKS = 500
-"""Tasks that one call looks at."""
+"""The most tasks that one call looks at."""
 _LAST = re.compile(r"(?P<task>\S{1,200})(?: (?P<score>[0-9.e+-]{1,40}) (?P<number>[0-9]{1,15}))?")
 
 
 class ListedChunk(ChunkRow, frozen=True, kw_only=True):
-    """A chunk with the task that it is of."""
+    """A chunk with its task."""
 
     pool: str
     id: str  # of the task
@@ -37,16 +37,16 @@ class ListedChunk(ChunkRow, frozen=True, kw_only=True):
 
 
 class ChunkList(Answer, frozen=True, kw_only=True):
-    """A page of chunks of all tasks; `next` continues it, empty at the end."""
+    """One page of chunks of all tasks; `next` continues it, empty at the end."""
 
     rows: tuple[ListedChunk, ...]
     next: str = ""
-    partial: bool = False  # so many tasks were looked at that the page is not full; `next` goes on from there
+    partial: bool = False  # the limit of tasks ended the page before it was full; `next` continues from there
     broken: tuple[Broken, ...] = ()  # pools that could not be read
 
 
 class _Place(NamedTuple):
-    """Where a page begins: at a task, behind one of its chunks."""
+    """Where a page begins: at a task, after one of its chunks."""
 
     entered: str = "-inf"
     task: str = ""
@@ -55,7 +55,7 @@ class _Place(NamedTuple):
 
 
 def all_chunks(state: str = "errored", pool: str = "", *, after: str = "", limit: int = 50) -> ChunkList:
-    """The chunks of all tasks that gather and are in a state. Raises FilterError."""
+    """The chunks of all aggregating tasks that are in a state. Raises FilterError."""
     if state not in STATES:
         raise FilterError(reason=f"there is no state {state!r} of chunks{advice(state, STATES)}")
     pools = sorted(pools_of(open_reader(), pool))
@@ -83,7 +83,7 @@ def _walked(pools: list[str], state: str, after: str, limit: int) -> _Walk:
 
 
 class _Walk:
-    """Gathers rows until the page is full, or enough tasks were looked at."""
+    """Collects rows until the page is full, or enough tasks were looked at."""
 
     def __init__(self, broker: RedisBroker, state: str, limit: int) -> None:
         self.rows: list[ListedChunk] = []
@@ -101,18 +101,18 @@ class _Walk:
 
     @property
     def is_at_end(self) -> bool:
-        """Whether all was looked at, and there was nothing."""
+        """Whether all tasks were looked at, without a row."""
         return not self.rows and not self.is_full
 
     def position(self) -> str:
-        """Where the next page begins; empty when all was looked at."""
+        """The start of the next page; empty when all tasks were looked at."""
         if not self.is_full or self._last is None:
             return ""
         pool, entered, last = self._last
         return pagination.write({pool: (self._state, entered, last)})
 
     def pool(self, pool: str, place: _Place) -> None:
-        """Go on in a pool, from a place."""
+        """Continue in a pool, from a place."""
         for task in gathering(self._broker, pool, self._state, place.entered):
             if self.is_full:
                 return

@@ -1,4 +1,4 @@
-"""One chunk, as a line of a list or in full: redacted, with its attempts and what may be done to it. Pure."""
+"""Chunk rows and details: built from records, redacted, with attempts and permitted actions. Pure functions."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ WHILE_GATHERING = ("speculate", "postpone")
 REDOING = ("redo", "set")
 """An edit and a retry in one."""
 RESTING = (State.PENDING, State.POSTPONED, State.RESTART)
-"""A task whose reduce is to come stands in one of these; its chunks can still be taken up again."""
+"""States of a task whose reduce has not begun; its chunks can still be processed again."""
 
 
 def allowed(state: str, task_state: str, phase: str = "") -> tuple[str, ...]:
-    """What may be done to a chunk, as the engine sees it: all while its task aggregates, less before and after."""
+    """The actions that the engine permits on a chunk: all while its task aggregates, fewer before and after."""
     verbs = tuple(verb for verb in CHUNK_ACTIONS.get(state, ()) if verb not in REDOING)  # type: ignore[call-overload]
     if task_state == State.AGGREGATING:
         return verbs
@@ -36,7 +36,7 @@ def allowed(state: str, task_state: str, phase: str = "") -> tuple[str, ...]:
 
 
 def stages(task_state: str, phase: str, *, begun: bool, mapped: bool, open: int) -> tuple[str, ...]:
-    """From where a map-reduce task can be started again, as the engine sees it: a map or a reduce that runs is not."""
+    """The stages from which the engine restarts a map-reduce task; a running map or reduce is not one of them."""
     rests = bool(phase) and task_state in RESTING
     if task_state == State.AGGREGATING or task_state in TERMINAL or rests:
         return ("map", "process", "reduce")[: 1 if not mapped else 2 if open else 3]
@@ -44,7 +44,7 @@ def stages(task_state: str, phase: str, *, begun: bool, mapped: bool, open: int)
 
 
 def row_of(row: Row, hide: Redactor) -> ChunkRow:
-    """A line of a list."""
+    """One row of a list."""
     return ChunkRow(
         **_facts(row.number, row.fields),
         error=read_failure(row.error),
@@ -55,7 +55,7 @@ def row_of(row: Row, hide: Redactor) -> ChunkRow:
 
 
 def detail_of(id: str, pool: str, number: int, found: Single, hide: Redactor) -> ChunkDetail:
-    """All of it."""
+    """The chunk in full."""
     fields = {text(key): text(value) for key, value in found.record.items() if key not in PAYLOADS}
     data, result, error = (found.record.get(payload, b"") for payload in PAYLOADS)
     lines, parent = history.read_lines(found.log), found.parent
@@ -107,7 +107,7 @@ def _second(fields: Mapping[str, str]) -> SecondRun | None:
 
 
 def _last(fields: Mapping[str, str]) -> tuple[Attempt, ...]:
-    """The run that stands in the record: under way, or ended well."""
+    """The run in the record: under way, or succeeded."""
     state, begun = fields.get("s", ""), maybe_whole(fields.get("b"))
     if begun is None or state not in (ChunkState.ACTIVE, ChunkState.DONE):
         return ()

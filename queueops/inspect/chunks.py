@@ -1,4 +1,4 @@
-"""The chunks of a map-reduce task: all at a glance, a page of them, or one in full.
+"""Chunks of a map-reduce task: an overview, a page of chunks, or one in full.
 
 However many chunks there are, a question reads a bounded number: long sets are counted and sampled, not walked.
 """
@@ -35,13 +35,13 @@ from queueops.redis.facts import may_be_id, maybe_whole, whole
 MOST_ROWS = 200
 NUMBER = re.compile("[0-9]{1,15}")
 LATEST_FIRST = ("done", "failed")
-"""Lists of what has ended begin with what ended last; those of what runs or waits with what has for longest."""
+"""Lists of ended chunks begin with the latest; lists of running or waiting chunks with the oldest."""
 ANY = 10_000_000
-"""As many chunks may fail where all of them may."""
+"""The number of chunks that may fail, where all of them may."""
 
 
 def chunks_of(id: str, pool: str = "", *, first: int = 0, count: int = 0) -> ChunksView | None:
-    """All chunks of a task at a glance; the strip shows `count` (0 = all) from `first` on. None: no such task."""
+    """The overview of a task's chunks; the strip shows `count` (0 = all) from `first` on. None: no such task."""
     found = reader_of(id, pool)
     if found is None:
         return None
@@ -87,7 +87,7 @@ def chunks_of(id: str, pool: str = "", *, first: int = 0, count: int = 0) -> Chu
 def chunks(
     id: str, pool: str = "", *, state: str = "", error: str = "", after: str = "", limit: int = 50
 ) -> ChunkPage | None:
-    """A page of a task's chunks: of one state, or all by number; `error` is a fingerprint. Raises FilterError."""
+    """A page of a task's chunks: in one state, or all by number; `error` is a fingerprint. Raises FilterError."""
     if state and state not in STATES:
         raise FilterError(reason=f"there is no state {state!r} of chunks{advice(state, STATES)}")
     found = reader_of(id, pool)
@@ -110,14 +110,14 @@ def chunks(
 
 
 def chunks_named(id: str, numbers: Sequence[int], pool: str = "") -> tuple[ChunkRow, ...]:
-    """These chunks, in this order, at most 200; one that is gone has no state."""
+    """These chunks, in this order, at most 200; a chunk that is gone has an empty state."""
     found = reader_of(id, pool)
     hide = redactor()
     return () if found is None else tuple(row_of(row, hide) for row in found[1].named(numbers[:MOST_ROWS]))
 
 
 def chunk(id: str, number: int, pool: str = "") -> ChunkDetail | None:
-    """One chunk in full; None when there is none."""
+    """One chunk in full; None if it does not exist."""
     found = reader_of(id, pool)
     if found is None:
         return None
@@ -126,7 +126,7 @@ def chunk(id: str, number: int, pool: str = "") -> ChunkDetail | None:
 
 
 def tolerated(policy: str, total: int) -> int | None:
-    """How many chunks may fail by a record's policy: a number, or a part of all in per cent; None for any number."""
+    """The number of chunks that a record's policy lets fail: a number, or a percentage of all; None for any number."""
     if policy.endswith("%"):
         return int(total * float(policy[:-1]) / 100)
     most = whole(policy)
@@ -134,7 +134,7 @@ def tolerated(policy: str, total: int) -> int | None:
 
 
 def _begin(after: str, place: str, index: str) -> tuple[str, str]:
-    """Score and number of the last chunk that was shown; empty at the beginning. Raises FilterError."""
+    """Score and number of the last shown chunk; empty at the beginning. Raises FilterError."""
     if not after:
         return "", ""
     _, score, number = pagination.read(after, [place], [index]).get(place, ("", "", ""))
@@ -144,7 +144,7 @@ def _begin(after: str, place: str, index: str) -> tuple[str, str]:
 
 
 def reader_of(id: str, pool: str) -> tuple[str, ChunkReader] | None:
-    """The pool that holds the task, looked for where none is named; in one that is named there may be no such task."""
+    """The pool that holds the task; without a named pool all pools are searched. A named pool is not checked."""
     if not may_be_id(id) or (pool and not NAME.fullmatch(pool)):
         return None
     reader = open_reader()
@@ -155,13 +155,13 @@ def reader_of(id: str, pool: str) -> tuple[str, ChunkReader] | None:
 
 
 def _pace(summary: Summary) -> float:
-    """Chunks a second over the last minute, or since the first one was done."""
+    """Chunks per second over the last minute, or since the first one was done."""
     since = min(60_000, summary.now - summary.first) if summary.first else 0
     return summary.minute * 1000 / max(1000, since)
 
 
 def _left(summary: Summary, open_: int, per_second: float) -> float | None:
-    """Seconds until no chunk is open, and not before the last back-off ends; None where no worker claims any."""
+    """Seconds until all chunks have ended, at least until the last back-off ends; None if no worker claims any."""
     if not open_:
         return 0.0
     held_up = summary.record.get("s") != State.AGGREGATING or "rd" in summary.record or summary.paused
@@ -188,7 +188,7 @@ def _skew(summary: Summary) -> Skew | None:
 
 
 def _longest(record: Mapping[str, str]) -> tuple[int, int]:
-    """The longest run since the map, and which chunk's it was; the sample may have missed it."""
+    """The longest run since the map, and the number of its chunk; the sample may have missed it."""
     return whole(record.get("xm")), whole(record.get("xn"))
 
 

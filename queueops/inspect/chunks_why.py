@@ -1,4 +1,4 @@
-"""Why does a map-reduce task not reduce yet? Which of its chunks are open, who holds them, what they wait for."""
+"""Diagnosis of chunks: why a map-reduce task does not reduce yet, and what its open chunks wait for."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from queueops.inspect.spans import clock, span
 
 
 def aggregating_findings(id: str, pool: str, lane: str) -> Iterator[Finding]:
-    """Each check of the chunks, those that an operator can mend first; `lane` as `pool/lane`."""
+    """Each check of the chunks, with those that an operator can repair first; `lane` as `pool/lane`."""
     view = chunks_of(id, pool, count=1)
     if view is None:
         return

@@ -1,4 +1,4 @@
-"""The chunks of a task as columns: which of them, how wide, and how many of a column are in which state. Pure."""
+"""Chunk strip: a task's chunks as columns, with the counts of each state in each column. Pure functions."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from queueops.inspect.chunk_answers import STATES, Strip
 from queueops.redis.chunkreader import ChunkReader, Columns
 
 COLUMNS = 500
-"""More cannot be told apart on a screen."""
+"""The most columns; a screen cannot show more."""
 SETS = ("failed", "errored", "active")
 
 Column = tuple[int, int, int, int, int]
 
 
 def read_strip(reader: ChunkReader, total: int, first: int, count: int) -> Strip:
-    """Up to `count` chunks (0 = all) from `first` on; never more than COLUMNS columns."""
+    """Up to `count` chunks (0 = all) from `first` on, in at most COLUMNS columns."""
     first = max(0, min(first, total - 1))
     end = total if count <= 0 else min(total, first + count)
     if end <= first:
@@ -42,7 +42,7 @@ def _unit(state: str) -> Column:
 
 
 def _wide(first: int, end: int, width: int, found: Columns) -> tuple[Column, ...]:
-    """What is neither pending nor in a set that was read is done, or in one that was too large to be read."""
+    """The state of a chunk outside of pending and of all sets that were read: done, or one too large to read."""
     counted = {
         state: Counter((number - first) // width for number in numbers if number >= first)
         for state, (size, numbers) in found.members.items()
@@ -57,9 +57,9 @@ def _wide(first: int, end: int, width: int, found: Columns) -> tuple[Column, ...
 
 
 def _column(left: int, known: Mapping[str, int], sample: str) -> Column:
-    """The counts of one column, never more than there are chunks: they were read one after the other.
+    """The counts of one column, never more than its chunks: the sets were read one after the other.
 
-    What is in no set that was read is taken to be as the chunk that was looked at, where that is in such a set.
+    Chunks in none of the sets get the state of the sampled chunk, if that set was not read.
     """
     values = dict.fromkeys(STATES, 0)
     for state in (*SETS, "pending"):

@@ -1,4 +1,4 @@
-"""What stands between the code and the schedules that are kept: a watchdog takes the code's over when it starts."""
+"""Schedules in code: compares declared schedules with stored ones; a watchdog stores new ones at its start."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Code = Mapping[str, ScheduleDefinition]
 
 
 def in_code() -> dict[str, ScheduleDefinition]:
-    """The schedules that the code of this process declares; one that can't be kept is told of by the system check."""
+    """The schedules that this process's code declares; the system check reports those that cannot be stored."""
     found = {}
     for task, schedule in scheduled_tasks():
         try:
@@ -25,12 +25,12 @@ def in_code() -> dict[str, ScheduleDefinition]:
 
 
 def known_names() -> frozenset[str]:
-    """The names of all tasks of this process; none where it is a console that runs without the project's code."""
+    """The names of all tasks of this process; none in a console that runs without the project's code."""
     return frozenset(task_names())
 
 
 def note_on(state: ScheduleState, code: Code, names: Collection[str]) -> str:
-    """What the code says of a schedule that the store does not know yet; empty when they agree."""
+    """The differences of the code from the store; empty when they agree."""
     definition = state.definition
     if definition is None or state.orphaned_ms is not None:
         return ""
@@ -47,7 +47,7 @@ def note_on(state: ScheduleState, code: Code, names: Collection[str]) -> str:
 
 
 def unkept(states: Collection[ScheduleState], code: Code) -> tuple[str, ...]:
-    """The schedules of the code that no watchdog keeps yet."""
+    """The schedules in code that are not stored yet."""
     kept = {state.id for state in states}
     return tuple(sorted(id for id in code if id not in kept))
 

@@ -1,4 +1,4 @@
-"""The outboxes: commands of transitions for tasks of other pools: due, taken by a process, or given up."""
+"""Outbox questions: commands between pools that are due, locked by a process, or dead."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MOST = 200
 def commands(place: str = "due", pool: str = "", *, after: str = "", limit: int = 50) -> CommandPage:
     """The commands of a pool, or of all, that are `due` (now or later), `locked` or `dead`. Raises FilterError.
 
-    Those of several pools are merged by their time. `after` is the `next` of the page before.
+    The commands of several pools are merged by time. `after` is the `next` of the previous page.
     """
     if place not in PLACES:
         raise FilterError(reason=f"commands are {', '.join(PLACES)}, and not {place!r}.")
@@ -43,7 +43,7 @@ def commands(place: str = "due", pool: str = "", *, after: str = "", limit: int 
 
 
 def dead_commands() -> dict[str, int]:
-    """How many commands were given up, by pool."""
+    """The number of dead commands, by pool."""
     reader = open_reader()
     asked = dict.fromkeys(reader.pools(), ("dead", 0, "", ""))
     return {name: page.dead for name, page in reader.commands(asked).items()}
@@ -64,7 +64,7 @@ def _next(
     found: dict[str, facts.CommandPage],
     shown: list[tuple[int, str, facts.CommandRow]],
 ) -> pagination.Places:
-    """Where each pool goes on that has more than was shown of it."""
+    """The place in each pool that has more commands than were shown."""
     last = {name: row for _, name, row in shown}
     counts = {name: sum(each == name for _, each, _ in shown) for name in found}
     left = {name: page for name, page in found.items() if page.more or counts[name] < len(page.rows)}

@@ -1,4 +1,4 @@
-"""One task in full: its record, redacted, its history, and what may be done to it."""
+"""Task detail: one task in full, with its record, redacted, its history, and its permitted actions."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from queueops.model.states import CLASSES, CONTAINERS, TIMED, State, StateClass,
 from queueops.redis.facts import Detail, may_be_id, maybe_real, maybe_whole, text, whole
 
 RUNNING_AGAIN = ("retry", "edit")
-"""What is not offered of a part that has ended: what it is part of runs it again."""
+"""Actions not offered for an ended part: its parent task runs it again."""
 _PAYLOADS = ("a", "re", "er", "me")
 _REASONS = ("y", "x")
 
 
 def task(id: str, pool: str = "") -> TaskDetail | None:
-    """Everything about the task of this id, in this pool or wherever it is; None when there is none."""
+    """Everything about the task of this id, in this pool or in any; None if it does not exist."""
     detail = find(id, pool)
     return None if detail is None or not (detail.record or detail.states) else _describe(detail, redactor())
 
 
 def raw(id: str, pool: str = "") -> dict[str, str]:
-    """The record field by field as it is stored, redacted: `n (name)` to text. Empty when there is none."""
+    """The record field by field as stored, redacted: `n (name)` to text. Empty if it does not exist."""
     detail = find(id, pool)
     if detail is None:
         return {}
@@ -36,7 +36,7 @@ def raw(id: str, pool: str = "") -> dict[str, str]:
 
 
 def find(id: str, pool: str = "") -> Detail | None:
-    """What the store knows of an id; of several pools the one that has its record.
+    """The stored data of an id; of several pools the one with a record.
 
     Raises BrokerUnavailable when it may be in a pool that does not answer.
     """
@@ -50,7 +50,7 @@ def find(id: str, pool: str = "") -> Detail | None:
 
 
 def state_of(detail: Detail) -> str:
-    """The state that the record says; of one that says none, or was put aside, that of the index which names it."""
+    """The state in the record; without one, or in quarantine, the state of the index that lists the task."""
     said = text(detail.record.get(b"s"))
     if State.QUARANTINED in detail.states:
         return State.QUARANTINED
@@ -58,7 +58,7 @@ def state_of(detail: Detail) -> str:
 
 
 def fields_of(detail: Detail) -> dict[str, str]:
-    """The record's fields as text, without the payloads; its reasons as the person who asks may see them."""
+    """The record's fields as text, without payloads; its reasons redacted for the current user."""
     fields = {text(key): text(value) for key, value in detail.record.items() if text(key) not in _PAYLOADS}
     return fields | {reason: redactor().words_of_task(fields[reason]) for reason in _REASONS if reason in fields}
 
@@ -142,7 +142,7 @@ def _class_of(state: str) -> StateClass | None:
 
 
 def _allowed(detail: Detail, state: str) -> tuple[str, ...]:
-    """The verbs of its state; of what has no readable record nothing is left but to throw it away."""
+    """The actions that the state permits; without a readable record only a discard."""
     kind, _ = _identity(detail)
     verbs = actions_of(kind, State(state)) if state in CLASSES else ()
     if b"s" not in detail.record or b"n" not in detail.record:
@@ -153,7 +153,7 @@ def _allowed(detail: Detail, state: str) -> tuple[str, ...]:
 
 
 def _policy(kind: str, record: dict[str, str]) -> str:
-    """What happens to it when one of its parts fails; a chain ends with its first that does."""
+    """The policy for a failed part; a chain ends with its first failure."""
     return record.get("of", "fail") if kind in (*CONTAINERS, "iterator") else ""
 
 

@@ -1,4 +1,4 @@
-"""Why a task that is over ended as it did, in the same form as the checks of one that is not."""
+"""Diagnosis of ended tasks: how a task ended, in the same form as the checks of an open task."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ OPEN = ("failed", "errored", "active", "pending")
 
 
 def ended_findings(detail: Detail, record: Mapping[str, str], state: State) -> Iterator[Finding]:
-    """How it ended, and how long it is kept."""
+    """The outcome, and how long the task is kept."""
     yield {State.SUCCEEDED: _succeeded, State.FAILED: _failed, State.CANCELLED: _cancelled}[state](detail, record)
     yield from _chunks(detail, record, state)
     if record.get("nx") == "1":
@@ -27,13 +27,13 @@ def ended_findings(detail: Detail, record: Mapping[str, str], state: State) -> I
 
 
 def retried_by(detail: Detail, state: str) -> str:
-    """The chain or group that runs this part again, which is over; empty where it can be retried by itself."""
+    """The chain or group that runs this ended part again; empty if the part can be retried alone."""
     is_part = detail.parent_kind in CONTAINERS or (b"pp" in detail.record and b"it" not in detail.record)
     return text(detail.record.get(b"pi")) if is_part and state in TERMINAL else ""
 
 
 def goes_on_at(record: Mapping[str, str], state: str) -> str:
-    """Where a retry takes up a map-reduce task that is over: at its `map`, `process` or `reduce`; empty for others."""
+    """The stage at which a retry continues an ended map-reduce task: `map`, `process` or `reduce`; empty for others."""
     if record.get("k") != "mapreduce" or state not in TERMINAL:
         return ""
     if "ch" not in record or "cn" not in record:
@@ -77,5 +77,5 @@ def _cancelled(detail: Detail, record: Mapping[str, str]) -> Finding:
 
 
 def _retried(detail: Detail) -> str:
-    """What is to be retried that it comes again."""
+    """The ancestor to retry so that this part runs again."""
     return retried_by(detail, text(detail.record.get(b"s"))) or detail.id

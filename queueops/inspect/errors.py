@@ -1,4 +1,4 @@
-"""Which errors happen: failures grouped by fingerprint."""
+"""Error groups: failures with the same fingerprint."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MESSAGE = re.compile(r'"message":\s*"((?:[^"\\]|\\.)*)')
 
 
 def errors(limit: int = 50) -> Listing[ErrorRow]:
-    """The kinds of error, the one seen last first, of all pools."""
+    """The error groups of all pools, the latest first."""
     reader = open_reader()
     limit = max(1, min(limit, MOST))
     rows = error_rows(reader.errors(reader.pools(), limit), limit)
@@ -27,7 +27,7 @@ def errors(limit: int = 50) -> Listing[ErrorRow]:
 
 
 def error_rows(found: Iterable[tuple[str, ErrorFacts]], limit: int) -> list[ErrorRow]:
-    """Rows out of what each pool told, the latest first."""
+    """The rows from the answers of the pools, the latest first."""
     rows = [_row(pool, facts) for pool, facts in found]
     return sorted(rows, key=attrgetter("last_ms"), reverse=True)[:limit]
 
@@ -49,7 +49,7 @@ def _row(pool: str, found: ErrorFacts) -> ErrorRow:
 
 
 def read_failure(data: bytes) -> Failure | None:
-    """A stored error; one that is cut or damaged as far as it can be read, None when there is nothing."""
+    """A stored error; a cut or damaged one as far as readable, None if there is none."""
     if not data:
         return None
     try:

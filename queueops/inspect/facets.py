@@ -1,4 +1,4 @@
-"""The values that a list can be filtered by, with counts."""
+"""Facets: the values by which a list can be filtered, with counts."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from queueops.model.states import State
 
 MOST = 50
 ALWAYS = ("name", "lane", "pool")
-"""Facets whose values are offered also where none has a task."""
+"""Facets whose values are offered even without tasks."""
 LISTED = ("state", "kind", "name", "lane", "tag", "error")
 KINDS = ("chain", "group", "iterator", "mapreduce", "chunk", "job", "callback", "workflow", "activity")
-"""The kinds with a counter of their own; `task` is the rest. Those without a task are left out of the answer."""
+"""The kinds with a counter of their own; `task` is the rest. Kinds without tasks are left out of the answer."""
 
 COUNTED_WITHIN: dict[str, frozenset[str]] = {
     "state": frozenset({"name", "pool"}),
@@ -25,16 +25,16 @@ COUNTED_WITHIN: dict[str, frozenset[str]] = {
     "tag": frozenset({"pool"}),
     "error": frozenset({"pool"}),
 }
-"""For each facet the others that its counters know: when another one is chosen, there is no number to give."""
+"""For each facet the other facets that its counters include; with another one selected its count is unknown."""
 
 Facets = dict[str, list[tuple[str, int | None]]]
 
 
 def facets(query: TaskQuery) -> Facets:
-    """For each facet its values, and how many tasks each has among those that the other facets choose.
+    """For each facet its values, and how many tasks each has within the selection of the other facets.
 
-    The number is None where no counter knows it. A lane knows its ready tasks only. Counts by name and kind come from
-    counters; if they were lost, the consistency check rebuilds those by name, and nothing those by kind.
+    The number is None where no counter knows it. A lane counts only its ready tasks. Counts by name and kind come from
+    counters. If these were lost, the consistency check rebuilds those by name, but not those by kind.
     """
     reader = open_reader()
     known = reader.pools()
@@ -57,7 +57,7 @@ def _shown(facet: str, counts: Counter[str]) -> list[tuple[str, int]]:
 
 
 def _known(facet: str, query: TaskQuery, values: list[tuple[str, int]]) -> list[tuple[str, int | None]]:
-    """None in place of each number that is not the one that choosing its value would list; zero stays zero."""
+    """Replace each number that would differ from the filtered list with None; zero stays zero."""
     exact = query.params().keys() - {facet} <= COUNTED_WITHIN[facet]
     if facet == "lane":
         exact = exact and query.state == State.PENDING

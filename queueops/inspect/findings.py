@@ -1,4 +1,4 @@
-"""How a check is told: all is well, or this is what holds the task up, and what mends it."""
+"""Findings: the result of each check, as passed or as a problem with its remedy."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from queueops.inspect.models import Finding
 
 
 def good(text: str, value: str = "", verb: str | None = None, target: str = "") -> Finding:
-    """A check that found nothing wrong."""
+    """A check that passed."""
     return Finding(ok=True, text=text, value=value, verb=verb, target=target)
 
 
 def bad(text: str, value: str = "", verb: str | None = None, target: str = "", place: str = "") -> Finding:
-    """A check that found what holds the task up; `verb`, done to `target`, mends it, and `place` tells more of it."""
+    """A check that found a problem; `verb` on `target` repairs it, and `place` names the page with more."""
     return Finding(ok=False, text=text, value=value, verb=verb, target=target, place=place)

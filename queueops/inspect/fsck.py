@@ -1,4 +1,4 @@
-"""The consistency check: is every task where its record says?"""
+"""Consistency check, read-only: compares records and indexes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a task has been through, read from its log and its record: attempts, log lines, changes of state. Pure."""
+"""Task history: attempts, log lines and changes of state, read from log and record. Pure functions."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ Line = Mapping[str, Any]
 
 LONGEST_LINE = 4000
 BY_ENGINE = ("crash", "restart", "mapped", "gathered", "second run")
-"""Lines that the engine writes: they quote no value of a task."""
+"""Log lines of the engine: they quote no value of a task."""
 _RESTARTED = {
     "restart from map": "pending",
     "restart from process": "aggregating",
     "restart from reduce": "pending",
 }
-"""Where a restart of a map-reduce task leads to; of what else an operator did the line itself says it."""
+"""The state after a restart of a map-reduce task; other actions name it in their log line."""
 
 
 def read_lines(log: Iterable[bytes]) -> list[Line]:
-    """The lines of a task's log; one that can't be read is kept as text."""
+    """The lines of a task's log; an unreadable line is kept as text."""
     return [_line(data) for data in log]
 
 
 def attempts(lines: Iterable[Line], record: Mapping[str, str]) -> tuple[Attempt, ...]:
-    """Each run that ended badly, and the run that came last, oldest first."""
+    """Each run that failed, and the last run, oldest first."""
     found = [attempt for line in lines if (attempt := _attempt(line)) is not None]
     last = _last_attempt(record)
     if last is not None and all(attempt.begun_ms != last.begun_ms for attempt in found):
@@ -48,7 +48,7 @@ def log(lines: Iterable[Line], hide: Redactor) -> tuple[LogLine, ...]:
 
 
 def timeline(lines: Iterable[Line], record: Mapping[str, str], state: str, entered_ms: int) -> tuple[Moment, ...]:
-    """The changes of state that are known, oldest first; the last one is the state now."""
+    """The known changes of state, oldest first; the last one is the present state."""
     created = whole(record.get("c")) or (entered_ms if record else 0)
     moments = [Moment(t=created, state="", text="pushed")] if created else []
     kind = record.get("k", "task")
@@ -63,7 +63,7 @@ def timeline(lines: Iterable[Line], record: Mapping[str, str], state: str, enter
 
 
 def _ending(moments: list[Moment], state: str, entered_ms: int, reason: str) -> list[Moment]:
-    """The state now stands last; the log line that was written when it was entered tells why."""
+    """Put the present state last; the log line of that time gives the reason."""
     moments = [moment for moment in moments if moment.t <= (entered_ms or moment.t)]
     told = [place for place, moment in enumerate(moments) if _is_entry(moment, state, entered_ms)][-1:]
     text = moments[told[0]].text if told else reason
@@ -114,7 +114,7 @@ def _failure(line: Line) -> Failure | None:
 
 
 def _last_attempt(record: Mapping[str, str]) -> Attempt | None:
-    """The run that stands in the record: under way, or ended well."""
+    """The run in the record: under way, or succeeded."""
     state, begun = record.get("s", ""), maybe_whole(record.get("b"))
     leased = _is_leased(state)
     if begun is None or record.get("k") in CONTAINERS or not (leased or state in (State.SUCCEEDED, State.CANCELLED)):

@@ -1,4 +1,4 @@
-"""The lanes: what waits in each, what runs, and what holds it up."""
+"""Lane questions: waiting tasks, running tasks and limits of each lane."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ def lanes(pool: str = "") -> Listing[LaneRow]:
 
 
 def chunk_lanes(pool: str = "") -> list[ChunkLane]:
-    """The map-reduce tasks that gather, of a pool or of all, most ready chunks first; at most 50 of each."""
+    """Aggregating map-reduce tasks of a pool or of all, those with most ready chunks first; at most 50 of each."""
     reader = open_reader()
     samples = reader.samples(pools_of(reader, pool), MOST_CHUNK_LANES)
     return most_ready(row for name, sampled in samples.items() for row in chunk_rows(name, json.loads(text(sampled))))
 
 
 def most_ready(rows: Iterable[ChunkLane]) -> list[ChunkLane]:
-    """With those first that have most ready chunks."""
+    """Sort by the number of ready chunks, the highest first."""
     return sorted(rows, key=lambda row: (-row.ready, row.pool, row.id))
 
 
 def chunk_rows(pool: str, sampled: dict[str, Any]) -> list[ChunkLane]:
-    """The lanes of chunks of a pool's sample."""
+    """The chunk lanes in a pool's sample."""
     return [
         ChunkLane(
             pool=pool,
@@ -55,7 +55,7 @@ def chunk_rows(pool: str, sampled: dict[str, Any]) -> list[ChunkLane]:
 
 
 def lane_rows(pool: str, sampled: dict[str, Any]) -> list[LaneRow]:
-    """The lanes of a pool's sample."""
+    """The lanes in a pool's sample."""
     return [
         LaneRow(
             pool=pool,

@@ -1,6 +1,6 @@
-"""What the questions of this package answer with: plain, frozen data, ready for a page, a terminal or JSON.
+"""Answer classes: frozen data, ready for a page, a terminal or JSON.
 
-Times are epoch milliseconds on Redis' clock. Text that came from a task is hostile: who shows it escapes it.
+Times are epoch milliseconds on Redis' clock. Texts of tasks may be hostile: each consumer escapes them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from queueops.model.states import CONTAINERS
 
 
 class TaskFacts(Answer, frozen=True, kw_only=True):
-    """What a list and a task's own page both show."""
+    """Fields of a task that lists and its own page show."""
 
     TEXTS_OF_TASKS: ClassVar[tuple[str, ...]] = ("reason",)
 
@@ -46,62 +46,62 @@ class TaskFacts(Answer, frozen=True, kw_only=True):
 
 
 class TaskRow(TaskFacts, frozen=True, kw_only=True):
-    """One line of a task list."""
+    """One row of a task list."""
 
     TEXTS: ClassVar = ("error",)
 
     error: str = ""  # one line
-    parent: str = ""  # what it is part of
+    parent: str = ""  # its parent task
 
 
 class TaskPage(Answer, frozen=True, kw_only=True):
-    """A page of a list; `next` continues it, empty at the end."""
+    """One page of a list; `next` continues it, empty at the end."""
 
     rows: tuple[TaskRow, ...]
     next: str = ""
     total: int = 0  # of the index that was walked
-    exact: bool = True  # that index holds just the tasks that match; otherwise `total` is an upper bound
-    partial: bool = False  # the budget ended before the page was full; `next` goes on from there
+    exact: bool = True  # the index holds only matching tasks; otherwise `total` is an upper bound
+    partial: bool = False  # the budget ended before the page was full; `next` continues from there
     broken: tuple[Broken, ...] = ()  # pools that could not be read in full
 
 
 class Part(Answer, frozen=True, kw_only=True):
-    """One part of a chain, a group or an iterator; `task` is None where it is gone, or its pool does not answer."""
+    """One part of a chain, a group or an iterator; `task` is None if it is gone, or its pool does not answer."""
 
     id: str
     pool: str
-    number: int | None = None  # its place from 1 on; an iterator's tasks have none
+    number: int | None = None  # its position from 1 on; None for an iterator's tasks
     task: TaskRow | None = None
     begun_ms: int | None = None
     ended_ms: int | None = None
-    elsewhere: bool = False  # it is in another pool
-    silent: str = ""  # why its pool did not answer
+    elsewhere: bool = False  # the part is in another pool
+    silent: str = ""  # the reason why its pool did not answer
     branch: Branch | None = None  # its own parts, if it may have any
 
 
 class Branch(Answer, frozen=True, kw_only=True):
-    """The parts of one task, in their order, as far as they are shown."""
+    """The shown parts of one task, in order."""
 
-    total: int | None = None  # None of an iterator, which does not know how many there will be
-    open: int = 0  # those that have not ended; of an iterator those that it has begun
-    first: int = 0  # so many stand before the first row
-    next: str = ""  # where those behind the last row begin; empty when there are none
-    counts: tuple[tuple[str, int], ...] = ()  # by state; not of too many, but for an iterator's that have ended
+    total: int | None = None  # None for an iterator, whose number of parts is not known
+    open: int = 0  # parts that have not ended; for an iterator those that it has begun
+    first: int = 0  # number of parts before the first row
+    next: str = ""  # where the parts after the last row begin; empty if there are none
+    counts: tuple[tuple[str, int], ...] = ()  # by state; empty for very many parts of a chain or group
     rows: tuple[Part, ...] = ()
 
     @property
     def ended(self) -> int:
-        """How many have ended."""
+        """The number of ended parts."""
         return max(0, (self.total or 0) - self.open)
 
     @property
     def behind(self) -> int | None:
-        """How many stand behind the last row; None where the number is not known."""
+        """The number of parts after the last row; None if it is not known."""
         return None if self.total is None else max(0, self.total - self.first - len(self.rows))
 
 
 class Above(Answer, frozen=True, kw_only=True):
-    """What a task is part of; without a name where it is in another pool."""
+    """A parent task; its name is empty if it is in another pool."""
 
     id: str
     pool: str
@@ -111,14 +111,14 @@ class Above(Answer, frozen=True, kw_only=True):
 
 
 class Tree(Answer, frozen=True, kw_only=True):
-    """A task's parts, with theirs, and what it is part of itself, from near to far."""
+    """A task's parts, with theirs, and its own parents, from near to far."""
 
     root: Branch | None = None
     above: tuple[Above, ...] = ()
 
 
 class CommandRow(Answer, frozen=True, kw_only=True):
-    """What a transition in `pool` means for the task `target` of the pool `to`, and is not told there yet."""
+    """A command: a transition in `pool` to apply to the task `target` of the pool `to`."""
 
     TEXTS_OF_TASKS: ClassVar = ("error",)
 
@@ -128,17 +128,17 @@ class CommandRow(Answer, frozen=True, kw_only=True):
     sender: str
     to: str
     target: str
-    generation: str  # of the parent of the two
-    round: int  # of its retries
+    generation: str  # id of the parent of the two
+    round: int  # number of delivery attempts
     tries: int
     created_ms: int
-    at_ms: int  # when it is due, when its lock ends, or when it was given up
-    error: str = ""  # why it could not be applied the last time
-    size: int = 0  # bytes of results and errors that it carries
+    at_ms: int  # time when it is due, when its lock ends, or when it became dead
+    error: str = ""  # error of the last delivery
+    size: int = 0  # bytes of its results and errors
 
 
 class CommandPage(Answer, frozen=True, kw_only=True):
-    """Commands, the oldest first, and how many there are in all; `next` continues them, empty at the end."""
+    """Commands, the oldest first, and their total number; `next` continues them, empty at the end."""
 
     rows: tuple[CommandRow, ...]
     due: int = 0
@@ -180,7 +180,7 @@ class Moment(Answer, frozen=True, kw_only=True):
 
 
 class Beside(Answer, frozen=True, kw_only=True):
-    """The part of a chain before another one, or behind it."""
+    """The neighbour of a part in a chain, before or after it."""
 
     id: str
     name: str
@@ -196,9 +196,9 @@ class TaskDetail(TaskFacts, frozen=True, kw_only=True):
     result_json: str
     error: Failure | None = None
     begun_ms: int | None = None
-    first_begun_ms: int | None = None  # of a map-reduce task: when its map began for the first time
+    first_begun_ms: int | None = None  # of a map-reduce task: time of its first map
     ended_ms: int | None = None
-    deadline_ms: int | None = None  # the lease's end, or the end of retention
+    deadline_ms: int | None = None  # end of the lease, or of the retention
     fence: int = 0
     uid: int = 0
     timeout_ms: int | None = None
@@ -207,11 +207,11 @@ class TaskDetail(TaskFacts, frozen=True, kw_only=True):
     parent: str = ""
     parent_pool: str = ""
     parent_uid: int = 0
-    parent_name: str = ""  # of a parent in the same pool, while it is there
+    parent_name: str = ""  # of a parent in the same pool, if it exists
     parent_state: str = ""
-    retried_by: str = ""  # the chain or group that runs this part of it again; it can't be retried by itself
-    number: int | None = None  # its place there from 1 on
-    siblings: int | None = None  # how many parts that has
+    retried_by: str = ""  # the chain or group that runs this part again; it cannot be retried alone
+    number: int | None = None  # its position there, from 1 on
+    siblings: int | None = None  # the number of parts there
     before: Beside | None = None  # the part before it in its chain
     behind: Beside | None = None
     root: str = ""
@@ -223,20 +223,20 @@ class TaskDetail(TaskFacts, frozen=True, kw_only=True):
     log: tuple[LogLine, ...] = ()
     timeline: tuple[Moment, ...] = ()
     parts: int | None = None  # of a chain or a group
-    parts_open: int = 0  # of them, or of the tasks that an iterator has begun, those that have not ended
-    phase: str = ""  # of a map-reduce task: `reduce` once its chunks are through
-    on_failure: str = ""  # of what has parts: fail, continue, outcomes
-    goes_on_at: str = ""  # where a retry takes up a map-reduce task that is over: `map`, `process` or `reduce`
-    broken: tuple[Broken, ...] = ()  # its pool, when not all that is told of it could be read
+    parts_open: int = 0  # of its parts, or of an iterator's tasks so far, those that have not ended
+    phase: str = ""  # of a map-reduce task: `reduce` once all chunks have ended
+    on_failure: str = ""  # of a parent task: fail, continue, outcomes
+    goes_on_at: str = ""  # stage at which a retry continues an ended map-reduce task: `map`, `process` or `reduce`
+    broken: tuple[Broken, ...] = ()  # its pool, if not all of its data could be read
 
     @property
     def parts_ended(self) -> int:
-        """How many parts of a chain or a group have ended."""
+        """The number of ended parts of a chain or a group."""
         return max(0, (self.parts or 0) - self.parts_open)
 
 
 class Event(Answer, frozen=True, kw_only=True):
-    """Something that happened just now: a change of state (`before` to `after`), or progress or a log line."""
+    """A live event: a change of state (`before` to `after`), progress, or a log line."""
 
     TEXTS_OF_TASKS: ClassVar = ("text",)
 
@@ -244,15 +244,15 @@ class Event(Answer, frozen=True, kw_only=True):
     pool: str
     id: str
     name: str = ""
-    before: str = ""  # empty for a task that was not there
-    after: str = ""  # empty for one that went, and where the state did not change
+    before: str = ""  # empty for a new task
+    after: str = ""  # empty for a task that is gone, and without a change of state
     done: str = ""
     total: str = ""
     text: str = ""
 
 
 class Finding(Answer, frozen=True, kw_only=True):
-    """One thing that was checked: is it well, what was read, and which verb of queueops.control mends it."""
+    """One check: whether it passed, the value that was read, and the verb of queueops.control that repairs it."""
 
     TEXTS: ClassVar = ("text", "value")
 
@@ -260,36 +260,36 @@ class Finding(Answer, frozen=True, kw_only=True):
     text: str
     value: str = ""
     verb: str | None = None
-    target: str = ""  # what the verb acts on: a task id, `pool/lane`, a worker id
-    place: str = ""  # where more of it can be seen: `lanes`, `workers`, or the `parts` of `target`
+    target: str = ""  # target of the verb: a task id, `pool/lane`, a worker id
+    place: str = ""  # page with more about it: `lanes`, `workers`, or the `parts` of `target`
 
 
 class LaneRow(Answer, frozen=True, kw_only=True):
-    """A lane, as its configuration and its queue are now."""
+    """A lane: its settings and its queue now."""
 
     pool: str
     lane: str
     ready: int
     active: int
     limit: int | None = None
-    rate: float | None = None  # starts a second; None: any
-    spent: bool = False  # the rate allows no start now
+    rate: float | None = None  # starts per second; None: no limit
+    spent: bool = False  # the rate limit permits no start now
     paused: bool = False
-    oldest_ms: int | None = None  # when its oldest ready task became ready
+    oldest_ms: int | None = None  # time when its oldest ready task became ready
     weight: int = 1
 
 
 class RunningTask(Answer, frozen=True, kw_only=True):
-    """What a worker's slot runs."""
+    """The task in a worker's slot."""
 
     id: str
     name: str
     pool: str
-    since_ms: int  # when it began
+    since_ms: int  # time of its start
 
 
 class WorkerRow(Answer, frozen=True, kw_only=True):
-    """A worker process, as its last heartbeat told."""
+    """A worker process, as in its last heartbeat."""
 
     id: str
     host: str
@@ -303,7 +303,7 @@ class WorkerRow(Answer, frozen=True, kw_only=True):
     rss: int  # bytes
     running: tuple[RunningTask, ...] = ()
     state: str = "live"  # live, quiet, silent, hung, late
-    silent_since_ms: int | None = None  # of a silent or hung one: its last sign of life
+    silent_since_ms: int | None = None  # last sign of life of a silent or hung process
 
 
 class ErrorRow(Answer, frozen=True, kw_only=True):
@@ -314,8 +314,8 @@ class ErrorRow(Answer, frozen=True, kw_only=True):
     message: str
     name: str
     pool: str
-    count: int  # how often it happened
-    failed: int  # how many tasks stand as failed because of it
+    count: int  # number of failures
+    failed: int  # number of tasks that failed with it
     first_ms: int
     last_ms: int
     sample_id: str
@@ -325,29 +325,29 @@ class ErrorRow(Answer, frozen=True, kw_only=True):
 
 
 class Alarm(Answer, frozen=True, kw_only=True):
-    """Something that a person should look at."""
+    """A condition that needs an operator."""
 
     TEXTS: ClassVar = ("text",)
 
     level: str  # warning, danger
     text: str
-    url_hint: str = ""  # the page that tells more: workers, lanes, tasks?..., health
+    url_hint: str = ""  # page with more about it: workers, lanes, tasks?..., health
 
 
 class PoolView(Answer, frozen=True, kw_only=True):
-    """One pool's counts and speeds."""
+    """One pool's counts and rates."""
 
     name: str
     states: dict[str, int]
-    oldest_pending_ms: int | None  # when the oldest pending task became pending
+    oldest_pending_ms: int | None  # time when the oldest pending task became pending
     in_rate: float
     out_rate: float
-    failure_rate: float  # 0..1, of what ended
+    failure_rate: float  # 0..1, share of ended attempts
     wait_p95_ms: float | None
     run_p95_ms: float | None
-    drain_s: float | None  # of pending tasks and pending chunks; None: it does not shrink
-    workers: int  # live ones
-    chunks_pending: int = 0  # of map-reduce tasks that gather; where these are very many, estimated
+    drain_s: float | None  # seconds until no task or chunk is pending; None: their number does not fall
+    workers: int  # live workers
+    chunks_pending: int = 0  # chunks of aggregating map-reduce tasks; an estimate if there are very many tasks
     chunks_active: int = 0
     chunks: dict[str, int] = {}  # of the same tasks, by state
     chunk_rate: float = 0.0  # chunks that ended, per second
@@ -359,7 +359,7 @@ class PoolView(Answer, frozen=True, kw_only=True):
 
 
 class RedisHealth(Answer, frozen=True, kw_only=True):
-    """The store, as INFO tells."""
+    """The store, as its INFO reports it."""
 
     version: str
     used_memory: int
@@ -371,16 +371,16 @@ class RedisHealth(Answer, frozen=True, kw_only=True):
 
 
 class Snapshot(Answer, frozen=True, kw_only=True):
-    """The whole system at one moment. `version` changes when anything that is shown has changed."""
+    """The whole system at one moment. `version` changes when any shown value has changed."""
 
     version: str
     taken_ms: int
-    computed: bool  # True: no watchdog wrote it, it was counted on the spot
+    computed: bool  # True: not written by a watchdog, but counted for this question
     states: dict[str, int]
-    flows: dict[str, float]  # "pending>locked": per second
+    flows: dict[str, float]  # "pending>locked": changes per second
     pools: tuple[PoolView, ...]
     lanes: tuple[LaneRow, ...]
-    chunk_lanes: tuple[ChunkLane, ...]  # those with most ready chunks first
+    chunk_lanes: tuple[ChunkLane, ...]  # tasks with most ready chunks first
     errors: tuple[ErrorRow, ...]
     alarms: tuple[Alarm, ...]
     redis: RedisHealth

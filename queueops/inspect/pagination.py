@@ -1,4 +1,4 @@
-"""Where a list goes on: for each pool the index that is walked, and the last row that was shown of it."""
+"""Pagination cursor: for each pool the index that is walked, and its last shown row."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ LONGEST = 20_000
 
 
 def write(places: Places) -> str:
-    """The cursor as a parameter of a URL; empty when nothing is left."""
+    """The cursor as a parameter of a URL; empty at the end of the list."""
     return base64.urlsafe_b64encode(msgspec.json.encode(places)).rstrip(b"=").decode() if places else ""
 
 
 def read(cursor: str, pools: Collection[str], indexes: Collection[str]) -> Places:
-    """Back from the URL. Only these pools and indexes are believed. Raises FilterError."""
+    """Parse the parameter. Other pools and indexes than these are ignored. Raises FilterError."""
     if len(cursor) > LONGEST:
         raise broken()
     try:
@@ -37,10 +37,10 @@ def read(cursor: str, pools: Collection[str], indexes: Collection[str]) -> Place
 
 
 def _plain(score: str) -> str:
-    """The number as Redis reads it: Python takes `1_000` and ` 1` for numbers too."""
+    """The number in Redis' syntax: Python also accepts `1_000` and ` 1`."""
     return format(float(score), ".17g") if score else ""
 
 
 def broken() -> FilterError:
-    """What is raised for a position that can be none of this list."""
+    """The error for a position that is not one of this list."""
     return FilterError(reason="the position in the list (after) is not one of this list; begin at its first page.")

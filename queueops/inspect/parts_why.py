@@ -1,4 +1,4 @@
-"""What a chain, a group or an iterator waits for, and what a part of one waits for."""
+"""Diagnosis of composites: what a chain, group or iterator waits for, and what a part waits for."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _IDLE = "It waits for the tasks that it has started, or for an event."
 
 
 def parts_finding(detail: Detail, record: Mapping[str, str], state: State) -> tuple[str, str, str]:
-    """What is said of a task that waits for others, the value that was read, and whose parts tell more."""
+    """The text for a waiting parent task, the value that was read, and the task whose parts show more."""
     if state is State.WAITING:
         return _turn(detail, record)
     kind = record.get("k")
@@ -31,7 +31,7 @@ def parts_finding(detail: Detail, record: Mapping[str, str], state: State) -> tu
 
 
 def _turn(detail: Detail, record: Mapping[str, str]) -> tuple[str, str, str]:
-    """Of a part of another task: whose."""
+    """The text for a part: its parent task."""
     if not record.get("pi"):
         return _WAITING, "", ""
     if record.get("pp") or detail.parent_state:

@@ -1,4 +1,4 @@
-"""The filter of a task list: which facets, checked, and the way to and from the parameters of a URL."""
+"""Filter of a task list: validated facets, converted from and to the parameters of a URL."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LONGEST = 200
 
 
 class TaskQuery(msgspec.Struct, frozen=True, kw_only=True):
-    """Which tasks: every facet that is not empty must match. `error` is a fingerprint."""
+    """A filter: every facet that is not empty must match. `error` is a fingerprint."""
 
     state: str = ""
     name: str = ""
@@ -28,17 +28,17 @@ class TaskQuery(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def from_params(cls, params: Mapping[str, Any]) -> TaskQuery:
-        """From a query string's parameters; keys that are not a facet are ignored. Raises FilterError with advice."""
+        """Read a query string's parameters; other keys than facets are ignored. Raises FilterError with advice."""
         return cls(**{facet: str(params.get(facet) or "").strip() for facet in FACETS}).checked()
 
     def checked(self) -> TaskQuery:
-        """Itself, when every facet can be right; raises FilterError with advice."""
+        """The filter itself, if every facet is valid; raises FilterError with advice."""
         if self.state and self.state not in set(State):
             raise FilterError(reason=f"there is no state {self.state!r}{advice(self.state, map(str, State))}")
         for facet, value in self.params().items():
             if len(value) > LONGEST:
                 raise FilterError(reason=f"{facet} is longer than {LONGEST} characters.")
-            if "#" in value and facet != "name":  # what joins the keys of one thing in the store
+            if "#" in value and facet != "name":  # a # joins the parts of keys in the store
                 raise FilterError(reason=f"no {facet} holds a #.")
         return self
 

@@ -1,7 +1,6 @@
-"""What may be shown to the person who asks: secrets are masked for all, texts of tasks concealed from some.
+"""Redaction: masks secrets for all users, and conceals texts of tasks from users without the permission.
 
-The console asks on behalf of a person; `concealing` says for the time of a request what that person may see. A terminal
-and Python code see all but secrets.
+`concealing` sets for one request of the console what its user may see. A terminal and Python code see all but secrets.
 """
 
 from __future__ import annotations
@@ -18,14 +17,14 @@ from queueops.inspect.store import parameters
 from queueops.model.redact import Concealer, Redactor, cut
 
 KEPT = 20_000
-"""So many characters at most."""
+"""The most characters of a text."""
 
 _conceals: ContextVar[bool] = ContextVar("queueops_conceals", default=False)
 
 
 @contextmanager
 def concealing(conceals: bool = True) -> Iterator[None]:
-    """Answer as for a person who may not see arguments: of errors type and place, of other texts nothing."""
+    """Answer as for a user without the permission for arguments: errors get type and places, other texts nothing."""
     token = _conceals.set(conceals)
     try:
         yield
@@ -34,7 +33,7 @@ def concealing(conceals: bool = True) -> Iterator[None]:
 
 
 def redactor() -> Redactor:
-    """What hides values from the person who asks, by the setting REDACT."""
+    """The redactor for the current user, by the setting REDACT."""
     return _concealer(conf.current().redact) if _conceals.get() else conf.redactor()
 
 
@@ -44,12 +43,12 @@ def _concealer(patterns: tuple[str, ...]) -> Concealer:
 
 
 def masked_arguments(args: Sequence[Any] | None, kwargs: Mapping[str, Any] | None, kind: str, name: str) -> str:
-    """New arguments of a task of this kind and name, as JSON for the audit log; null stands for those that it had."""
+    """New arguments of a task of this kind and name, as masked JSON for the audit log; null keeps the present ones."""
     return cut(conf.redactor().document(_encoded([args, kwargs]), parameters(kind, name)), KEPT)
 
 
 def masked_data(value: Any) -> str:
-    """New data of a chunk, as JSON for the audit log."""
+    """New data of a chunk, as masked JSON for the audit log."""
     return cut(conf.redactor().document(_encoded(value)), KEPT)
 
 

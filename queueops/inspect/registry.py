@@ -1,4 +1,4 @@
-"""The registry of tasks: what this process knows of each, and which workers know it."""
+"""Task registry: what this process knows of each task, and which workers know it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from queueops.tasks.options import UNSET, Options
 from queueops.tasks.task import Task
 
 MOST_NAMES = 200
-"""A worker tells at most so many names: of one that tells that many, nothing can be concluded."""
+"""The most task names in a heartbeat: a list of that length may be cut, and proves nothing."""
 _USUAL = Options()
 _OF_ONE_PUSH = ("pool", "id", "root", "under")
 _SHOWN_AS = {"postpone_delay": "delay"}
@@ -43,8 +43,10 @@ _OF_A_CLASS = (
 
 
 class KnownTask(Answer, frozen=True, kw_only=True):
-    """One task: `is_here` when this process has its code; `workers` are those alive that tell its name, `unsure` how
-    many more are alive and may know it, because they tell no names, or too many.
+    """One task; `is_here` when this process has its code.
+
+    `workers` are the live ones that report its name. `unsure` counts those that may know it, as they report no names or
+    too many.
     """
 
     TEXTS: ClassVar = ("doc", "schedule")
@@ -62,7 +64,7 @@ class KnownTask(Answer, frozen=True, kw_only=True):
 
     @property
     def most(self) -> int:
-        """How many live workers may know it at most."""
+        """The most live workers that may know it."""
         return len(self.workers) + self.unsure
 
     @property
@@ -108,7 +110,7 @@ def _row(name: str, task: Task[..., Any, Any] | None, *, workers: tuple[str, ...
 
 
 def _own_doc(defined: Any) -> str:
-    """A class without a docstring would show that of its base."""
+    """The docstring of the class itself, not that of its base class."""
     doc = vars(defined).get("__doc__") if isinstance(defined, type) else getattr(defined, "__doc__", None)
     return doc or ""
 
@@ -121,12 +123,12 @@ def _signature(handler: Any) -> str:
         returned = hints(handler.func).get("return", signature.empty) if handler.kind == "task" else signature.empty
         given = None if returned is type(None) else returned
         return str(signature.replace(parameters=taken, return_annotation=given))
-    except QueueOpsError as error:  # such as a dependency that cannot be used: a push tells the same
+    except QueueOpsError as error:  # for example an invalid dependency, which a push reports too
         return f"{inspect.signature(handler.func)}: {error}"
 
 
 class _Text:
-    """A default value as it is shown."""
+    """A default value as shown."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -144,7 +146,7 @@ def _without_secrets(parameter: inspect.Parameter) -> inspect.Parameter:
 
 
 def _options(task: Task[..., Any, Any]) -> Iterator[tuple[str, str]]:
-    """The pool, and the options that differ from the usual ones."""
+    """The pool, and the options that differ from the defaults."""
     options, handler = task.options, task.handler
     yield "pool", options.pool
     for field in fields(options):

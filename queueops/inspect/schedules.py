@@ -1,4 +1,4 @@
-"""The schedules: when each fires next, what it did, and what holds it up."""
+"""Schedule questions: next runs, history and problems of each schedule."""
 
 from __future__ import annotations
 
@@ -22,14 +22,16 @@ from queueops.redis.reader import Reader
 from queueops.tasks.declared_schedules import task_names
 
 LATE_MS = 15_000
-"""A tick that is so long past was seen by no watchdog."""
+"""A tick this far in the past was not seen by any watchdog."""
 MOST_SHOWN = 100
 LATEST_MS = 1e14
 
 
 class ScheduleEvent(msgspec.Struct, frozen=True, kw_only=True):
-    """What a schedule did: FIRED (`task` and its state now), SKIPPED, FULL or MISSED (`count` ticks, the last or the
-    first of them `tick_ms`; of skipped ones `task` is what was still running). `who` ran it by hand.
+    """An event of a schedule: FIRED, SKIPPED, FULL or MISSED.
+
+    FIRED has the `task` and its present state; `who` names the user who ran it by hand. MISSED and skipped ones count
+    `count` ticks, the last or the first of them `tick_ms`. For skipped ticks `task` is the run that had not ended.
     """
 
     t: int
@@ -77,7 +79,7 @@ class ScheduleRow(Answer, frozen=True, kw_only=True):
 
 
 class ScheduleDetail(ScheduleRow, frozen=True, kw_only=True):
-    """A schedule with all that is known of it.
+    """A schedule in full.
 
     `args_json` is redacted; `runs` are the next ones, `version` guards an edit.
     """
@@ -94,7 +96,7 @@ class ScheduleDetail(ScheduleRow, frozen=True, kw_only=True):
 
 
 def schedules(pool: str = "") -> Listing[ScheduleRow]:
-    """The schedules of a pool or of all: what fires next comes first, what does not fire at all last."""
+    """The schedules of a pool or of all, by their next run; those without a next run come last."""
     code, names = in_code(), known_names()
     reader = open_reader()
     broken: dict[str, tuple[str, ...]] = {}
@@ -107,15 +109,15 @@ def schedules(pool: str = "") -> Listing[ScheduleRow]:
 
 
 def unkept_schedules() -> tuple[str, ...]:
-    """The ids of schedules in the code of this process that no watchdog has taken over yet."""
+    """The ids of schedules in this process's code that no watchdog has stored yet."""
     return unkept([state for _, state in _states(open_reader(), "", {})], in_code())
 
 
 def _states(reader: Reader, pool: str, broken: dict[str, tuple[str, ...]]) -> Iterator[tuple[int, ScheduleState]]:
-    """Each with the time; pools that can't be looked through are put into `broken`, with why."""
+    """Each schedule with the store's time; adds pools that could not be searched to `broken`, with the reason."""
     found = reader.in_each_pool(pools_of(reader, pool), reader.broker.schedules)
     for name, answer in found.items():
-        if isinstance(answer, BrokenPool):  # the others have schedules, too
+        if isinstance(answer, BrokenPool):  # the other pools may have schedules too
             broken[name] = (answer.keys,)
             continue
         for state in answer.rows:
@@ -123,15 +125,15 @@ def _states(reader: Reader, pool: str, broken: dict[str, tuple[str, ...]]) -> It
 
 
 def schedule(id: str, pool: str = "", *, runs: int = 5) -> ScheduleDetail | None:
-    """One schedule with its next runs and its history, the newest first; None when there is none of this id.
+    """One schedule with its next runs and its history, the newest first; None if it does not exist.
 
-    Raises BrokenPool or BrokerUnavailable when it is not found, and one of the pools can't be looked through.
+    Raises BrokenPool or BrokerUnavailable when it is not found, and a pool could not be searched.
     """
     broker, reader = open_broker(), open_reader()
     found = reader.in_each_pool(pools_of(reader, pool), lambda name: reader.broker.schedule(name, id))
     states = [state for state in found.values() if isinstance(state, ScheduleState)]
     if not states:
-        for broken in found.values():  # it may be there
+        for broken in found.values():  # it may be in that pool
             if isinstance(broken, BrokenPool):
                 raise broken
         reader.ensure_all()
@@ -148,7 +150,7 @@ def schedule(id: str, pool: str = "", *, runs: int = 5) -> ScheduleDetail | None
 
 
 def schedulable() -> list[str]:
-    """The names of the tasks that this process can make schedules of."""
+    """The names of the tasks that this process can schedule."""
     return task_names()
 
 
@@ -221,7 +223,7 @@ def _runs(state: ScheduleState, now_ms: int, count: int) -> tuple[int, ...]:
 
 
 class _Line(msgspec.Struct):
-    """A line of the history as the script wrote it; its numbers are whole, but Lua knows no other than floats."""
+    """A line of the history as the script wrote it; its numbers are whole, but Lua writes them as floats."""
 
     t: float = 0
     w: str = "?"

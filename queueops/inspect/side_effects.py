@@ -1,4 +1,4 @@
-"""What a verb on a part does, or does not, to what it is part of, in plain words: said before it is done."""
+"""Side effects: what an action on a part does to its parent task, in sentences for the confirmation page."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ REACHING = {
     "reinstate": _ALONE,
     "retry": f"{_ALONE} What has succeeded does once more what it did.",
 }
-"""Verbs that mean something else for a part than one may think, and the rule."""
+"""Actions with another effect on a part than on a plain task, and the general rule."""
 _POLICIES = {
     ("chain", "fail"): "the chain ends as failed at once, and what was still to come is cancelled",
     ("group", "fail"): "the group ends as failed at once, and its parts that have not ended are cancelled",
@@ -28,19 +28,19 @@ _POLICIES = {
 
 
 def rule(verb: str, state: str) -> str:
-    """The rule of a verb for many tasks of one state, or of any (empty)."""
+    """The rule of a verb for many tasks in one state, or in any (empty)."""
     if verb == "retry" and state not in ("", State.SUCCEEDED):
         return _ALONE
     return REACHING.get(verb, "")
 
 
 def effects(verb: str, task: TaskDetail) -> tuple[str, ...]:
-    """What the verb does beyond the task itself, a sentence each; nothing for a task that stands alone."""
+    """The side effects of a verb, one sentence each; none for a task without a parent."""
     if verb not in REACHING:
         return ()
     try:
         return _effects(verb, task)
-    except BrokerUnavailable:  # a page about the task is shown without those that it is part of
+    except BrokerUnavailable:  # the page of a task works without its parents
         return (f"It is part of {task.parent} in the pool {task.parent_pool or task.pool}, which does not answer now.",)
 
 
@@ -77,7 +77,7 @@ def _apart(task: TaskDetail) -> tuple[str, ...]:
 
 
 def _named(parent: TaskDetail, *more: str) -> str:
-    """`the group g (idle)`, or `shop.Report (chain c)` for one that has a name of its own."""
+    """`the group g (idle)`, or `shop.Report (chain c)` for a composite with its own name."""
     own = parent.name != parent.kind
     facts = ", ".join((f"{parent.kind} {parent.id}", *more) if own else more)
     name = parent.name if own else f"the {parent.kind} {parent.id}"

@@ -1,6 +1,7 @@
-"""The whole system at one moment: what the sampler wrote each second, or, when none runs, counted on the spot.
+"""System snapshot: what the sampler wrote each second, or, without a sampler, counted for this question.
 
-Five round trips, however many tasks there are: pools, their snapshots, workers, errors, and the server's own figures.
+It costs five round trips, however many tasks there are: pools, their snapshots, workers, errors, and the server's own
+figures.
 """
 
 from __future__ import annotations
@@ -26,14 +27,14 @@ from queueops.redis.facts import Beat, text
 from queueops.redis.reader import Reader
 
 STALE_MS = 3000
-"""A snapshot older than this was left by a sampler that is gone."""
+"""An older snapshot was left by a sampler that has ended."""
 LANES, ERRORS, WORKERS = 50, 20, 500
 
 Samples = dict[str, dict[str, Any]]
 
 
 def snapshot() -> Snapshot:
-    """All that the overview shows. `computed` says that no watchdog wrote it."""
+    """The data of the overview. `computed` says that it was not written by a watchdog."""
     reader = open_reader()
     names, infos = reader.pools(), reader.infos()
     info = next(iter(infos.values()))
@@ -73,7 +74,7 @@ def _samples(reader: Reader, names: Sequence[str], now: int) -> tuple[Samples, b
 
 
 def _fresh(data: bytes | None, now: int) -> dict[str, Any]:
-    """What a sampler wrote of late; empty when another program wrote there."""
+    """The recent snapshots of samplers; empty if a foreign program wrote to the key."""
     try:
         found = json.loads(text(data) or "{}")
         return found if now - found["taken"] <= STALE_MS and {"states", "lanes"} <= found.keys() else {}
@@ -82,7 +83,7 @@ def _fresh(data: bytes | None, now: int) -> dict[str, Any]:
 
 
 def _broken(samples: Samples, reader: Reader) -> tuple[Broken, ...]:
-    """What the samples found, and what was found since; a key that is well again by now is told until the next."""
+    """The broken keys of the samples and of now; a repaired key is reported until the next sample."""
     told = {"*": ()} | {pool: sampled.get("broken") or () for pool, sampled in samples.items()}
     keys = {pool: dict.fromkeys((*told[pool], *reader.broken.get(pool, ()))) for pool in told}
     return broken_pools(keys, reader.silent)
@@ -126,7 +127,7 @@ def _version(
     alarms: Sequence[Alarm],
     samples: Samples,
 ) -> str:
-    """A word that changes when something that is shown has changed, and with nothing else."""
+    """A digest that changes if and only if a shown value has changed."""
     shown = msgspec.json.encode(
         (views, lanes, chunks, errors, alarms, [flows(sampled) for sampled in samples.values()])
     )

@@ -1,4 +1,4 @@
-"""Times and time spans in words."""
+"""Times and durations as text."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _STEPS = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1000, "s"))
 
 
 def span(ms: float) -> str:
-    """About two figures of it: `340 ms`, `4.2 s`, `37 s`, `12 min`, `3.5 h`, `4 d`."""
+    """A duration with about two digits: `340 ms`, `4.2 s`, `37 s`, `12 min`, `3.5 h`, `4 d`."""
     ms = max(0.0, ms)
     for size, unit in _STEPS:
         if ms >= size:

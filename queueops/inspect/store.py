@@ -1,4 +1,4 @@
-"""Where the answers come from: the reader of this process's broker."""
+"""Reader of the store: the read side of this process's broker."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from queueops.tasks import registry
 
 POSITIONAL = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 NOT_TAKING = ("quiet", "stopping", "silent", "hung")
-"""What a worker process tells of itself, or its supervisor of it, when it takes no work."""
+"""The state of a process that takes no work, as it reports itself or its supervisor reports it."""
 UNRESPONSIVE = ("silent", "hung")
-"""What the supervisor tells of a process that gives no sign of life."""
+"""The states of a process without a sign of life, as its supervisor reports them."""
 
 
 def open_broker() -> RedisBroker:
@@ -23,24 +23,24 @@ def open_broker() -> RedisBroker:
 
 
 def open_reader() -> Reader:
-    """The reading side of the store of the current settings."""
+    """The reader of the current settings' store."""
     return Reader(get_broker())
 
 
 def now_ms() -> int:
-    """The store's time in ms: by it stands when a task entered its state."""
+    """The store's time in ms, which also marks when a task entered its state."""
     return open_reader().now_ms()
 
 
 def pools_of(reader: Reader, pool: str) -> list[str]:
-    """The pools that a question is about: the named one if it exists, or all."""
+    """The pools of a question: the named one if it exists, or all."""
     if pool:
         return [pool] if reader.knows(pool) else []
     return reader.pools()
 
 
 def parameters(kind: str, name: str) -> tuple[str, ...]:
-    """The names of a task's positional parameters, where this process knows the task: they tell what to hide."""
+    """The names of a task's positional parameters, if this process knows the task: the redactor needs them."""
     handler = registry.handlers().get((kind, name))
     return () if handler is None else _parameters(handler)
 

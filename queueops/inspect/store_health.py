@@ -1,4 +1,4 @@
-"""How the store is: what INFO tells, and what of it should worry."""
+"""Store health: figures of INFO, and warnings about them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def redis_health(info: Mapping[str, Any]) -> RedisHealth:
 
 
 def store_alarms(info: Mapping[str, Any], server: str = "") -> Iterator[Alarm]:
-    """What could lose tasks, or soon stop them from being pushed; of a cluster, at which server."""
+    """Warnings of lost tasks or of pushes that will soon fail; in a cluster with the server's name."""
     for alarm in _alarms(info):
         yield structs.replace(alarm, text=f"Server {server}: {alarm.text}") if server else alarm
 
@@ -50,7 +50,7 @@ def _alarms(info: Mapping[str, Any]) -> Iterator[Alarm]:
 
 
 def server_ms(info: Mapping[str, Any]) -> int | None:
-    """The server's clock, where it tells it."""
+    """The server's clock, if the server reports it."""
     found = info.get("server_time_usec")
     return None if found is None else int(found) // 1000
 

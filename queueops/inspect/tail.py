@@ -1,4 +1,4 @@
-"""What happens now: changes of state, progress and log lines, as they come."""
+"""Live tail: changes of state, progress and log lines as they happen."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from queueops.redis.facts import whole
 
 
 def tail(pool: str = "", seconds: float | None = None) -> Iterator[Event]:
-    """The events of a pool or of all, for so many seconds or for ever. Raises BrokerUnavailable.
+    """The events of a pool or of all, for a number of seconds or without an end. Raises BrokerUnavailable.
 
-    Events are told while they are followed and are kept nowhere: what came before is not seen.
+    Events are published while they are followed and are not stored: earlier events are not seen.
     """
     followed = Tail(open_broker(), pools_of(open_reader(), pool))
     try:
@@ -26,9 +26,9 @@ def tail(pool: str = "", seconds: float | None = None) -> Iterator[Event]:
 
 
 def _event(pool: str, data: bytes) -> Event | None:
-    """One event; None for a message that another program has published there."""
+    """One event; None for a message that a foreign program has published."""
     try:
-        found = json.loads(data.decode("utf-8", "replace"))  # a log line may have other bytes than UTF-8
+        found = json.loads(data.decode("utf-8", "replace"))  # a log line may hold invalid UTF-8
     except (ValueError, RecursionError):
         return None
     if not isinstance(found, dict):

@@ -1,4 +1,4 @@
-"""Lists of tasks: filtered, newest first, a page at a time, at a cost that does not grow with their number."""
+"""Task lists: filtered, newest first, page by page, at a cost that does not grow with their number."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from queueops.redis.reader import Argument, Reader
 
 MOST = 200
 BUDGET = 2000
-"""Candidates that one page looks at: with more facets than one index can answer, a page may end before it is full."""
+"""Candidates that one page looks at: with more facets than one index covers, a page may end before it is full."""
 
 
 def tasks(query: TaskQuery, after: str = "", limit: int = 50) -> TaskPage:
-    """The tasks that match, newest first; `after` is the `next` of the page before. Raises FilterError."""
+    """The matching tasks, newest first; `after` is the `next` of the previous page. Raises FilterError."""
     query = query.checked()
     limit = max(1, min(limit, MOST))
     reader = open_reader()
@@ -45,7 +45,7 @@ def tasks(query: TaskQuery, after: str = "", limit: int = 50) -> TaskPage:
 
 
 def row_of(pool: str, row: PageRow, hide: Redactor) -> TaskRow:
-    """One line, with its arguments redacted and cut."""
+    """One row, with its arguments redacted and cut."""
     field = row.fields.get
     kind, name, state = field("k", "task"), field("n", ""), field("s", "")
     preview = _preview(row, parameters(kind, name), hide)
@@ -76,7 +76,7 @@ def row_of(pool: str, row: PageRow, hide: Redactor) -> TaskRow:
 
 
 def _preview(row: PageRow, names: tuple[str, ...], hide: Redactor) -> str:
-    """Arguments as a short call; truncated ones are masked as text, because half of the data can't be decoded."""
+    """Arguments as a short call; cut ones are masked as text, because incomplete data cannot be decoded."""
     if row.args_size <= len(row.args):
         return hide.call(row.args, names) if row.args else ""
     if any(hide.hides(name) for name in names):
@@ -88,7 +88,7 @@ def _preview(row: PageRow, names: tuple[str, ...], hide: Redactor) -> str:
 
 
 def _facets(query: TaskQuery) -> list[tuple[str, str, str]]:
-    """For each facet that is set: field of the record, value, and the index that holds just those ('' = none)."""
+    """For each selected facet: record field, value, and the index of exactly those tasks ('' = none)."""
     pending = query.state == "pending"
     failed = query.state in ("", "failed")  # an error's own index lists the tasks that failed with it
     return [
@@ -106,7 +106,7 @@ def _facets(query: TaskQuery) -> list[tuple[str, str, str]]:
 
 
 def _tells(query: TaskQuery, index: str) -> bool:
-    """Whether every facet follows from this index: a lane's tasks are pending, an error's have failed."""
+    """Whether this index covers every facet: a lane's tasks are pending, an error's have failed."""
     others = {field for field, _, its_index in _facets(query) if its_index != index}
     return not others or (others == {"s"} and index.startswith(("lane:", "error:")))
 
@@ -126,7 +126,7 @@ Taken = list[tuple[str, PageRow]]
 
 
 def _merge(pages: dict[str, Page], places: pagination.Places, limit: int) -> tuple[Taken, pagination.Places]:
-    """The newest rows of all pools, and where each pool goes on."""
+    """The newest rows of all pools, and where each pool continues."""
     taken: Taken = []
     shown = dict.fromkeys(pages, 0)
     while len(taken) < limit:
@@ -142,7 +142,7 @@ def _merge(pages: dict[str, Page], places: pagination.Places, limit: int) -> tup
 
 
 def _age(index: str, row: PageRow) -> float:
-    """What rows of different pools are ordered by: sequence numbers of two pools have nothing to do with each other."""
+    """The sort key of rows from different pools: their sequence numbers are not comparable."""
     timed = index == "*" or index.startswith(("state:", "error:"))
     return float(row.score) if timed else float(whole(row.fields.get("c")))
 

@@ -1,4 +1,4 @@
-"""Speeds and percentiles of one pool, out of its sample: the counters of this minute and of the one before. Pure."""
+"""Throughput: rates and percentiles of one pool, from its counters of this minute and the last one. Pure functions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from queueops.model.histogram import percentile
 from queueops.model.states import TERMINAL, ChunkState, State
 
 Minutes = tuple[Mapping[str, int], Mapping[str, int]]
-"""The counters of the minute that runs, and of the one before."""
+"""The counters of the current minute and of the previous one."""
 
 _ENDED = frozenset(str(state) for state in TERMINAL)
 
@@ -45,7 +45,7 @@ def pool_view(name: str, sampled: Mapping[str, Any], workers: int) -> PoolView:
 
 
 def flows(sampled: Mapping[str, Any], of: str = "tr") -> dict[str, float]:
-    """Changes of state a second, `pending>locked`: over the last sixty seconds; `ch`: of chunks."""
+    """Changes of state per second, `pending>locked`, over the last sixty seconds; `ch`: of chunks."""
     now, before = _minutes(sampled)
     share = 1 - (sampled["taken"] % 60_000) / 60_000
     found: dict[str, float] = {}
@@ -57,19 +57,19 @@ def flows(sampled: Mapping[str, Any], of: str = "tr") -> dict[str, float]:
 
 
 def pushed_names(sampled: Mapping[str, Any]) -> set[str]:
-    """The names of the tasks that were pushed in this minute and the one before."""
+    """The names of the tasks pushed in this minute and the previous one."""
     return {field[3:] for field in _both(sampled) if field.startswith("in|")}
 
 
 def failures(sampled: Mapping[str, Any]) -> tuple[Counter[str], int]:
-    """How many attempts failed in this minute and the one before, by name; and how many ended in all."""
+    """The failed attempts of this minute and the previous one, by name; and the number of all ended ones."""
     fields = _both(sampled)
     failed = Counter({field[4:]: count for field, count in fields.items() if field.startswith("err|")})
     return failed, failed.total() + sum(count for field, count in fields.items() if field.startswith("ok|"))
 
 
 def _minutes(sampled: Mapping[str, Any]) -> Minutes:
-    """An empty table of Lua is written as `[]` or `{}`, so both are read as nothing."""
+    """Lua writes an empty table as `[]` or `{}`; both are read as empty."""
     return dict(sampled.get("minute") or {}), dict(sampled.get("before") or {})
 
 
@@ -79,7 +79,7 @@ def _both(sampled: Mapping[str, Any]) -> Counter[str]:
 
 
 def _histogram(fields: Mapping[str, int], kind: str) -> Counter[int]:
-    """The buckets of `wait|name|bucket` or `run|name|bucket`, all names together."""
+    """The buckets of `wait|name|bucket` or `run|name|bucket`, summed over all names."""
     found: Counter[int] = Counter()
     for field, count in fields.items():
         if field.startswith(f"{kind}|"):
@@ -90,14 +90,14 @@ def _histogram(fields: Mapping[str, int], kind: str) -> Counter[int]:
 
 
 def _chunks(sampled: Mapping[str, Any], state: str) -> int:
-    """Chunks in a state; where not all tasks that gather were looked at, as many of the others."""
+    """The chunks in a state; extrapolated if only some of the aggregating tasks were sampled."""
     found = sampled.get("chunks") or {}
     looked = int(found.get("looked") or 0)
     return round(int(found.get(state) or 0) * int(found.get("tasks") or 0) / looked) if looked else 0
 
 
 def _drain(pending: int, moves: Sequence[Mapping[str, float]]) -> float | None:
-    """Seconds until nothing is ready any more at this pace; None when it does not shrink."""
+    """Seconds until no task is ready at this rate; None if their number does not fall."""
     if not pending:
         return 0.0
     pairs = [(flow, rate) for found in moves for flow, rate in found.items()]

@@ -1,4 +1,4 @@
-"""What a wait that timed out is told: the state of the task, and what holds it up, of one and the same moment."""
+"""Timeout reasons: the task's state and what holds it up, for a wait that timed out; read at one moment."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from queueops.model.states import CLASSES, State, StateClass
 
 
 def reason(pool: str, task_id: str) -> tuple[str, str]:
-    """The state, and the first check that is not well; of a task that runs, for how long; empty when all is well."""
+    """The state, and the first check that failed; of a running task its run time; empty if all checks passed."""
     detail = find(task_id, pool)
     if detail is None or state_of(detail) not in CLASSES:
         return "", ""

@@ -1,4 +1,4 @@
-"""The parts of a chain, a group or an iterator, and theirs, as a tree: as much of it as one page holds."""
+"""Trees of parts: the parts of a chain, group or iterator, and theirs, as far as one page holds."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ from queueops.redis.facts import BranchFacts, PartFacts, may_be_id, maybe_whole
 from queueops.redis.reader import Reader
 
 PAGE, ROWS = 50, 100
-"""Parts of the task itself on one page, and rows in all."""
+"""The most parts of the task itself on one page, and the most rows in all."""
 SEARCHES = 4
-"""Calls in which a filtered tree looks through its parts, 500 each."""
+"""Calls in which a filtered tree searches its parts, 500 each."""
 MOST_OPENED = 20
 SHOWN = ("", "failed", "open")
-"""Which parts: all, those that failed or were cancelled, those that have not ended."""
+"""The filters of parts: all, failed or cancelled, not ended."""
 UNWELL = (State.FAILED, State.CANCELLED, State.QUARANTINED)
 _POSITION = re.compile(r"[ge]?\d{1,15}", re.ASCII)
 _ORDER = {str(state): number for number, state in enumerate(State)}
 
 
 def tree(id: str, pool: str, *, after: str = "", show: str = "", opened: Sequence[str] = ()) -> Tree:
-    """The parts of this task, and what it is part of. Raises FilterError.
+    """The parts of this task, and its parents. Raises FilterError.
 
-    `after` is the `next` of the page before; empty for the usual beginning, in a long chain near the part whose turn it
-    is. `opened` names parts that are to be shown with their own, at most MOST_OPENED; those of few parts are anyhow. A
-    chain and a group keep all of theirs; an iterator knows those that it has begun, the latest 100 that have ended (or
-    that failed), and those that come next.
+    `after` is the `next` of the previous page. If it is empty, the page begins at the first part, in a long chain near
+    the current part. `opened` names parts to show with their own parts, at most MOST_OPENED; parts with few of their
+    own are always open. A chain and a group keep all of their parts. An iterator knows its open tasks, the latest 100
+    that ended (or that failed), and those that come next.
     """
     if show not in SHOWN or (after and not _POSITION.fullmatch(after)):
         raise pagination.broken()
@@ -63,7 +63,7 @@ def tree(id: str, pool: str, *, after: str = "", show: str = "", opened: Sequenc
 
 
 def _search_on(root: BranchFacts, read: Callable[[str, int], BranchFacts | None]) -> None:
-    """Look through more parts: in several calls, so that none takes the store long."""
+    """Search more parts: in several calls, so that none blocks the store for long."""
     for _ in range(SEARCHES - 1):
         found = read(root.next, len(root.rows)) if root.next and len(root.rows) < PAGE else None
         if found is None:
@@ -73,7 +73,7 @@ def _search_on(root: BranchFacts, read: Callable[[str, int], BranchFacts | None]
 
 
 def _far(id: str, branch: BranchFacts) -> Iterator[tuple[str, PartFacts]]:
-    """Each part that is in another pool, with what it is part of."""
+    """Each part in another pool, with its parent."""
     for row in branch.rows:
         if row.pool:
             yield id, row
@@ -82,7 +82,7 @@ def _far(id: str, branch: BranchFacts) -> Iterator[tuple[str, PartFacts]]:
 
 
 def _find(reader: Reader, far: Sequence[tuple[str, PartFacts]]) -> None:
-    """Ask the other pools for what is there, in one round trip where they share a server."""
+    """Read the parts of other pools, in one round trip for pools on the same server."""
     wanted: dict[str, list[tuple[str, str]]] = {}
     for parent, part in far:
         wanted.setdefault(part.pool, []).append((part.id, parent))
@@ -93,7 +93,7 @@ def _find(reader: Reader, far: Sequence[tuple[str, PartFacts]]) -> None:
 
 
 def _leave_out(branch: BranchFacts, show: str) -> None:
-    """Of what is in another pool, too, only what is wanted."""
+    """Filter the parts of other pools too."""
     branch.rows = [part for part in branch.rows if not part.pool or _is_shown(part, show)]
     for part in branch.rows:
         if part.branch:
@@ -117,7 +117,7 @@ def _branch(pool: str, found: BranchFacts, hide: Redactor) -> Branch:
 
 
 def _counts(found: BranchFacts) -> tuple[tuple[str, int], ...]:
-    """By state; what is in another pool was counted as such, and is asked for there as far as it is shown."""
+    """Counts by state; the state of a shown part in another pool comes from that pool."""
     counts = Counter(found.counts)
     for row in found.rows:
         if row.pool and counts["elsewhere"]:
@@ -128,7 +128,7 @@ def _counts(found: BranchFacts) -> tuple[tuple[str, int], ...]:
 
 
 def _part(pool: str, found: PartFacts, hide: Redactor, *, alone: bool) -> Part:
-    """`alone`: it can be run again by itself; a part of a chain or a group is, once it has ended, with that."""
+    """`alone`: whether the part can be retried alone; an ended part of a chain or group is retried with its parent."""
     number = None if found.order is None else found.order + 1
     branch = _branch(pool, found.branch, hide) if found.branch else None
     place = found.pool or pool

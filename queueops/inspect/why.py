@@ -1,4 +1,4 @@
-"""Why is this task not running? What was checked, in order, with the value that was read and the verb that mends it."""
+"""Diagnosis: why a task is not running. Checks in order, each with the value that was read and its remedy."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from queueops.model.states import CLASSES, ON_AGENDA, State, StateClass
 from queueops.redis.facts import Beat, Detail, maybe_whole, text, whole
 
 MOST_NAMES = 200
-"""A worker tells at most so many names in its beat; of one that tells that many, nothing can be concluded."""
+"""The most task names in a heartbeat; a list of that length may be cut, and proves nothing."""
 
 
 def why(id: str, pool: str = "") -> list[Finding]:
-    """Every check for this task, in order. The first that is not well is the reason."""
+    """Every check for this task, in order. The first that failed is the reason."""
     detail = find(id, pool)
     if detail is None:
         gone = "There is no task of this id: it never was, it was deleted for good, or its retention ended."
@@ -32,7 +32,7 @@ def why(id: str, pool: str = "") -> list[Finding]:
 
 
 def findings_of(detail: Detail) -> list[Finding]:
-    """Every check for a task that was read."""
+    """Every check for a task whose record was read."""
     return list(_findings(detail))
 
 
@@ -113,7 +113,7 @@ def _rate(detail: Detail) -> Iterator[Finding]:
 
 
 def _servers(detail: Detail) -> Iterator[Finding]:
-    """Who could take it: live workers of the pool, not told to stop taking work, that know its name."""
+    """The workers that can take it: live, of the pool, not quiet, and with its name."""
     if not detail.workers:
         yield bad(
             f"No live worker serves the pool {detail.pool}; start `manage.py runworker`.",
@@ -161,7 +161,7 @@ def _capacity(workers: list[Beat]) -> Finding:
 
 
 def _position(detail: Detail) -> Finding:
-    """Its place in the lane, and when it may start at the pace of the last two minutes."""
+    """Its position in the lane, and when it may start at the rate of the last two minutes."""
     if detail.rank is None:
         return bad("It has no place in its lane.", value=detail.lane)
     place = f"{detail.rank + 1:,} of {detail.ready:,}"
@@ -185,7 +185,7 @@ def _timed(detail: Detail, state: State) -> Iterator[Finding]:
     if state is State.RESTART:
         yield _backing_off(detail, record, left)
     elif record.get("uk") and left > 0 and any(not finding.ok for finding in servers):
-        # A worker put it off because it does not know the name: the time of the next offer is not the reason.
+        # A worker postponed it because it does not know the name: the time of the next offer is not the reason.
         yield from servers
         servers = []
         yield bad(f"A worker put it off. It is offered again in {span(left)}.", clock(due), place="workers")
@@ -264,7 +264,7 @@ def _holder(detail: Detail, worker: str) -> Finding:
 
 
 def _unresponsive(detail: Detail, worker: str) -> Finding:
-    """The process that holds it cannot run Python code: a task in it holds the interpreter, or it is stopped."""
+    """The process of the task cannot run Python code: a task holds the interpreter lock, or it is stopped."""
     silent = span(detail.now - (detail.silent_since or detail.now))
     text = (
         f"The worker process that holds it has given no sign of life for {silent}: a task in it holds the interpreter,"

@@ -1,4 +1,4 @@
-"""The worker processes: where they run, what each slot runs, and whether they are alive."""
+"""Worker processes: host, slots with their tasks, and condition."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def workers() -> Listing[WorkerRow]:
 
 
 def worker_rows(now: int, beats: Iterable[Beat]) -> list[WorkerRow]:
-    """One row for each process, though it beats in every pool that it serves."""
+    """One row for each process, even if it sends heartbeats to several pools."""
     latest: dict[str, Beat] = {}
     for beat in beats:
         if beat.id not in latest or beat.beat_ms > latest[beat.id].beat_ms:
@@ -31,7 +31,7 @@ def worker_rows(now: int, beats: Iterable[Beat]) -> list[WorkerRow]:
 
 
 def names_of(beat: Beat) -> list[str]:
-    """The task names that the worker told that it knows."""
+    """The task names that the worker reports."""
     return [name for name in beat.fields.get("names", "").split(",") if name]
 
 
@@ -63,7 +63,7 @@ def _state(now: int, beat: Beat) -> str:
 
 
 def _running(beat: Beat) -> tuple[RunningTask, ...]:
-    """What runs, from `[[id, name, epoch ms of its start, pool], ...]`; a beat that can't be read tells nothing."""
+    """The running tasks, from `[[id, name, epoch ms of its start, pool], ...]`; empty for an unreadable heartbeat."""
     try:
         rows = json.loads(beat.fields.get("running") or "[]")
         return tuple(
