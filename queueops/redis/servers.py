@@ -141,7 +141,7 @@ class Cluster:
             except (RedisError, OSError) as error:
                 if not self._slots:
                     raise
-                logger.debug("The slots of the cluster are not known anew: %s", error)
+                logger.debug("The map of the cluster's slots could not be read again: %s", error)
             self._read_at = time.monotonic()
 
     def _forget_clients(self) -> None:

@@ -43,7 +43,7 @@ def _of_channels(client: redis.Redis, channel: str) -> Iterator[Fault]:
     try:
         client.publish(channel, "")
     except redis.exceptions.NoPermissionError:
-        text = "The user of the store's URL has no channels: results come up to a second late, and events are not told."
+        text = "The store user has no channels: results arrive up to a second late, and live events are missing."
         yield Fault(number=108, text=text, hint="Give it those of the namespace, or all: ACL SETUSER name allchannels.")
 
 

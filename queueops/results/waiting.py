@@ -153,7 +153,7 @@ def _reason(pool: str, task_id: str) -> tuple[str, str]:
     try:
         return explain(pool, task_id) if explain is not None else ("", "")
     except Exception:
-        logger.debug("What holds up %s could not be found out", task_id, exc_info=True)
+        logger.debug("The reason why %s waits could not be read", task_id, exc_info=True)
         return "", ""
 
 

@@ -250,7 +250,7 @@ class Watchdog:
             if word.startswith(BROKEN):
                 self._complaints.key(pool, word.removeprefix(BROKEN))
             elif word.startswith(MENDED):
-                logger.error("pool %s: the key %s held no number that may follow; it was set above all that are stored",
+                logger.error("pool %s: the key %s did not hold a valid number; it was set above all stored ones",
                              pool, word.removeprefix(MENDED))  # fmt: skip
         told = {word: acted[word] for word in TOLD if word in acted}
         if told:

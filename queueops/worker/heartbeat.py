@@ -82,7 +82,7 @@ class Heartbeat:
             logger.error("Pool %s did not take the heartbeat: %s", pool, error)
         except QueueOpsError as error:
             self._told = None
-            logger.debug("The heartbeat was not heard: %s", error)
+            logger.debug("The heartbeat did not reach the store: %s", error)
             return False
         return True
 
@@ -95,7 +95,7 @@ class Heartbeat:
         try:
             broker.leave(pool, worker)
         except QueueOpsError as error:
-            logger.debug("The registry did not get the farewell: %s", error)
+            logger.debug("The worker could not be removed from the registry: %s", error)
 
     def _fields(self, state: str, done: int) -> Fields:
         """``running`` is JSON: [[task id, name, epoch ms of its start, pool], ...]."""

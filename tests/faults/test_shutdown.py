@@ -48,7 +48,7 @@ def test_what_is_told_twice_because_a_terminal_or_a_session_ends_is_no_hurry(
     handle = tasks.work.push(2.0)
     bench.started(handle)
     worker.signal_all(first)
-    wait_until(lambda: "Winding up" in worker.text())
+    wait_until(lambda: "Shutting down" in worker.text())
     worker.signal_all(second)
     assert worker.wait(90) == 0
     record = bench.record(handle)
@@ -83,7 +83,7 @@ def test_a_second_signal_releases_at_once(bench: Bench, second: signal.Signals) 
     handle = tasks.work.push(30)
     bench.started(handle)
     worker.signal(signal.SIGTERM)
-    wait_until(lambda: "Winding up" in worker.text())
+    wait_until(lambda: "Shutting down" in worker.text())
     worker.signal(second)
     assert worker.wait() == 0
     record = bench.record(handle)

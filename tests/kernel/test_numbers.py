@@ -89,7 +89,7 @@ def test_the_watchdog_names_the_counter_that_was_mended(desk: Desk, caplog: pyte
     desk.push("a")
     with caplog.at_level(logging.ERROR):
         Watchdog(desk.broker).round()
-    assert f"the key {desk.keys.seq} held no number that may follow" in caplog.text
+    assert f"the key {desk.keys.seq} did not hold a valid number" in caplog.text
     caplog.clear()
     Watchdog(desk.broker).round()
     assert not caplog.records

@@ -34,7 +34,7 @@ def test_a_worker_that_is_told_to_stop_lets_its_running_task_end(worker: Worker,
     wait_until(lambda: ledger.lines("start"), say=worker.text)
     fence = get_broker().record("default", handle.id).fence
     worker.popen.terminate()
-    wait_until(lambda: "Winding up" in worker.text(), say=worker.text)
+    wait_until(lambda: "Shutting down" in worker.text(), say=worker.text)
     ledger.open("end")
     assert worker.wait() == 0
     record = get_broker().record("default", handle.id)

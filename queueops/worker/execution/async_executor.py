@@ -105,7 +105,7 @@ class AsyncExecutor:
                 try:
                     loop.run_forever()
                 except (SystemExit, KeyboardInterrupt):  # asyncio passes them on, which would end all other tasks too
-                    logger.exception("What a task had begun beside itself would have ended the event loop")
+                    logger.exception("A background coroutine of a task would have ended the event loop")
         finally:
             if (scope := process_scope.active(loop)) is not None:
                 _cancel(loop, asyncio.all_tasks(loop) - scope.holding())

@@ -60,7 +60,7 @@ class SignalThread:
             self._waiting.put_nowait(ended)
         except queue.Full:
             ids = ", ".join(each.id for each in ended)
-            logger.warning("The ends of %s are not signalled: receivers are behind by %d ends", ids, MOST_WAITING)
+            logger.warning("The end signals of %s are not sent: the receivers are %d ends behind", ids, MOST_WAITING)
 
     def close(self, seconds: float) -> None:
         """Send the queued signals, for this many seconds at most."""
@@ -79,7 +79,7 @@ class SignalThread:
                 db_connections.clean()
                 send(ended)
             except BaseException:  # SystemExit of a receiver, too: later signals must still be sent
-                logger.exception("The ends of %s could not be signalled", ", ".join(each.id for each in ended))
+                logger.exception("The end signals of %s could not be sent", ", ".join(each.id for each in ended))
             finally:
                 db_connections.clean()
         db_connections.close_all()

@@ -120,7 +120,7 @@ def _tell(slot: Slot, context: Context, settlement: Settlement, value: Any, erro
     except slot.passes:
         raise
     except BaseException:  # SystemExit of a receiver, too: the outcome is known and must not be lost
-        logger.exception("What became of %s could not be told to the receivers of signals", context.id)
+        logger.exception("The outcome signal of %s could not be sent", context.id)
 
 
 async def _atell(slot: Slot, context: Context, settlement: Settlement, value: Any, error: BaseException | None) -> None:
@@ -133,7 +133,7 @@ async def _atell(slot: Slot, context: Context, settlement: Settlement, value: An
     except slot.passes:
         raise
     except BaseException:  # SystemExit of a receiver, too: the outcome is known and must not be lost
-        logger.exception("What became of %s could not be told to the receivers of signals", context.id)
+        logger.exception("The outcome signal of %s could not be sent", context.id)
 
 
 def _signal(

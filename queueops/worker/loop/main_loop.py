@@ -276,7 +276,7 @@ class Loop:
         elif word == "quiet":
             self._dispatcher.closed = True
             self._heartbeat.due_at = 0.0
-            logger.info("An operator told this process to claim nothing more")
+            logger.info("Quiet: an operator told this process to claim no more tasks")
         elif word == "stop":
             self.stop("an operator said so")
 

@@ -44,7 +44,7 @@ class ShutdownSequence:
         """
         if self.ending is None:
             self.ending = ending
-            logger.info("Winding up: %s", ending.reason)
+            logger.info("Shutting down: %s", ending.reason)
         self.at = min(self.at, at)
 
     def step(self, now: float, held: Iterable[Lease]) -> list[Lease]:

@@ -74,7 +74,7 @@ class WakeupListener:
         try:
             self._made.append(self._connect())
         except Exception as error:  # any error of the connection; the round trips report outages
-            logger.debug("No wake-up line to pool %s: %s", self._pool, error)
+            logger.debug("No wake-up connection to pool %s: %s", self._pool, error)
 
     def arm(self) -> None:
         """Wait for the next token. Called after the previous one was handled, whose work must not be delayed."""
@@ -120,6 +120,6 @@ class WakeupListener:
             self._take(token)
 
     def _cut(self, error: Exception) -> None:
-        logger.debug("The wake-up line to pool %s was cut: %s", self._pool, error)
+        logger.debug("The wake-up connection to pool %s was lost: %s", self._pool, error)
         self.close()
         self._take("work")

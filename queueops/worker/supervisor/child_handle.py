@@ -90,7 +90,7 @@ def fork(main: Callable[[], int], *, holds: bool = False) -> int:
             release_signals()
         status = main()
     except BaseException:  # the last frame of the process: an error that arrives here would otherwise be lost
-        logger.exception("A worker process broke down")
+        logger.exception("A worker process ends because of an error")
     finally:
         logging.shutdown()
         os._exit(status)
