@@ -37,6 +37,6 @@ class QueueOpsConfig(AppConfig):
 
 def _explain(pool: str, task_id: str) -> tuple[str, str]:
     """Why a task did not end in time. Imported here: most processes never ask."""
-    from queueops.inspect.timeouts import reason
+    from queueops.inspect.why_wait_timed_out import reason
 
     return reason(pool, task_id)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.http import HttpRequest, HttpResponse
 
 from console.actions.catalog import REASONED, Deed
-from console.actions.confirm import is_confirmed, need
+from console.actions.confirm_thresholds import is_confirmed, need
 from console.actions.selection import Choice
 from console.actions.side_effects import told_before
 from console.audit.log import recorded

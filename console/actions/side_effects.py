@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from console.actions.catalog import Deed
-from console.actions.confirm import AT_ONCE
+from console.actions.confirm_thresholds import AT_ONCE
 from console.actions.selection import Choice
 from queueops import inspect
 from queueops.inspect import REACHING

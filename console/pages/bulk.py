@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 
 from console.actions import bulk
 from console.actions.catalog import DEEDS, Deed
-from console.actions.confirm import is_confirmed, need
+from console.actions.confirm_thresholds import is_confirmed, need
 from console.actions.matching import Extent, extent, facts, gather
 from console.actions.perform import perform
 from console.actions.selection import MOST, Choice

@@ -13,7 +13,7 @@ from datetime import timedelta
 from typing import Any
 
 from queueops import conf
-from queueops.control.dispatch import GONE, MOST, places
+from queueops.control.per_pool_calls import GONE, MOST, places
 from queueops.control.tasks import due_ms
 from queueops.errors import BadOption, TooMany
 from queueops.model.contracts import ChunkAnswer, Row

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from queueops.control.dispatch import GONE, act, places
+from queueops.control.per_pool_calls import GONE, act, places
 from queueops.errors import NotDecodable
 from queueops.model.contracts import Row
 from queueops.model.encoding import Arguments, decode_arguments, encode_arguments

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from queueops.errors import QueueOpsError
 from queueops.redis.broker import get_broker
-from queueops.redis.facts import LATE_MS
+from queueops.redis.query_replies import LATE_MS
 from queueops.redis.reader import Reader
 
 MOST_WORKERS, MOST_NAMED = 500, 5

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import timedelta
 
-from queueops.control.dispatch import act
+from queueops.control.per_pool_calls import act
 from queueops.errors import BadOption
 from queueops.model.contracts import Row
 from queueops.model.ids import check_lane

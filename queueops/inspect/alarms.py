@@ -14,7 +14,7 @@ from queueops.inspect.why import MOST_NAMES
 from queueops.inspect.workers import names_of
 from queueops.model.losses import SHOWN_MS, decode
 from queueops.model.states import LEASED, ChunkState, State
-from queueops.redis.facts import Beat, whole
+from queueops.redis.query_replies import Beat, whole
 
 FAILING, LEAST_FAILED = 0.5, 10
 """From this share of failed attempts on, and this number of them, the error rate is an alarm."""

@@ -19,7 +19,7 @@ from queueops.inspect.chunk_rows import row_of
 from queueops.inspect.redaction import redactor
 from queueops.inspect.store import open_broker, open_reader, pools_of
 from queueops.redis.broker import RedisBroker
-from queueops.redis.broker.results import Gathering, gathering
+from queueops.redis.broker.aggregating import Gathering, gathering
 from queueops.redis.chunkreader import ChunkReader
 
 MOST_ROWS = 200

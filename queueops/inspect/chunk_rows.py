@@ -13,7 +13,7 @@ from queueops.inspect.models import Attempt
 from queueops.model.redact import Redactor, cut, readable
 from queueops.model.states import CHUNK_ACTIONS, TERMINAL, ChunkState, State
 from queueops.redis.chunkreader import Row, Single
-from queueops.redis.facts import maybe_whole, text, whole
+from queueops.redis.query_replies import maybe_whole, text, whole
 
 PREVIEW = 160
 PAYLOADS = (b"a", b"re", b"er")

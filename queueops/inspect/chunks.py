@@ -30,7 +30,7 @@ from queueops.inspect.store import open_broker, open_reader
 from queueops.model.ids import NAME
 from queueops.model.states import State
 from queueops.redis.chunkreader import ChunkReader, Kind, Running, Summary
-from queueops.redis.facts import may_be_id, maybe_whole, whole
+from queueops.redis.query_replies import may_be_id, maybe_whole, whole
 
 MOST_ROWS = 200
 NUMBER = re.compile("[0-9]{1,15}")

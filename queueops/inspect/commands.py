@@ -8,7 +8,7 @@ from queueops.inspect.broken import broken_pools
 from queueops.inspect.models import CommandPage, CommandRow
 from queueops.inspect.store import open_reader, pools_of
 from queueops.model.redact import cut
-from queueops.redis import facts
+from queueops.redis import query_replies
 
 PLACES = ("due", "locked", "dead")
 MOST = 200
@@ -54,15 +54,15 @@ def _start(places: pagination.Places, pool: str) -> tuple[str, str]:
     return score, command
 
 
-def _order(found: tuple[int, str, facts.CommandRow]) -> tuple[int, str, str]:
+def _order(found: tuple[int, str, query_replies.CommandRow]) -> tuple[int, str, str]:
     return found[0], found[1], found[2].id
 
 
 def _next(
     place: str,
     places: pagination.Places,
-    found: dict[str, facts.CommandPage],
-    shown: list[tuple[int, str, facts.CommandRow]],
+    found: dict[str, query_replies.CommandPage],
+    shown: list[tuple[int, str, query_replies.CommandRow]],
 ) -> pagination.Places:
     """The place in each pool that has more commands than were shown."""
     last = {name: row for _, name, row in shown}
@@ -72,7 +72,7 @@ def _next(
             for name in left}  # fmt: skip
 
 
-def _row(pool: str, found: facts.CommandRow) -> CommandRow:
+def _row(pool: str, found: query_replies.CommandRow) -> CommandRow:
     return CommandRow(
         id=cut(found.id, 250),
         pool=pool,

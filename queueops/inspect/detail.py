@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from queueops.inspect import history
 from queueops.inspect.broken import broken_pools
-from queueops.inspect.ended import goes_on_at, retried_by
 from queueops.inspect.errors import read_failure
 from queueops.inspect.models import Beside, TaskDetail
 from queueops.inspect.redaction import redactor
 from queueops.inspect.store import LATE_MS, open_reader, parameters, pools_of
+from queueops.inspect.why_ended import goes_on_at, retried_by
 from queueops.model.records import FIELDS
 from queueops.model.redact import Redactor, cut, readable
 from queueops.model.states import CLASSES, CONTAINERS, TIMED, State, StateClass, actions_of
-from queueops.redis.facts import Detail, may_be_id, maybe_real, maybe_whole, text, whole
+from queueops.redis.query_replies import Detail, may_be_id, maybe_real, maybe_whole, text, whole
 
 RUNNING_AGAIN = ("retry", "edit")
 """Actions not offered for an ended part: its parent task runs it again."""

@@ -11,7 +11,7 @@ from queueops.inspect.answer_base import Failure
 from queueops.inspect.broken import Listing, broken_pools
 from queueops.inspect.models import ErrorRow
 from queueops.inspect.store import open_reader
-from queueops.redis.facts import ErrorFacts, maybe_whole, text, whole
+from queueops.redis.query_replies import ErrorFacts, maybe_whole, text, whole
 
 MOST = 200
 _TYPE = re.compile(r'"type":\s*"((?:[^"\\]|\\.)*)"')

@@ -11,7 +11,7 @@ from queueops.inspect.errors import read_failure, title
 from queueops.inspect.models import Attempt, LogLine, Moment
 from queueops.model.redact import Redactor, cut, readable
 from queueops.model.states import CLAIMED_AS, CLASSES, CONTAINERS, State, StateClass
-from queueops.redis.facts import maybe_whole, whole
+from queueops.redis.query_replies import maybe_whole, whole
 
 Line = Mapping[str, Any]
 

@@ -9,7 +9,7 @@ from typing import Any
 from queueops.inspect.broken import Listing, broken_pools
 from queueops.inspect.models import ChunkLane, LaneRow
 from queueops.inspect.store import open_reader, pools_of
-from queueops.redis.facts import text
+from queueops.redis.query_replies import text
 
 MOST, MOST_CHUNK_LANES = 200, 50
 

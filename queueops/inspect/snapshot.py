@@ -23,7 +23,7 @@ from queueops.inspect.models import Alarm, ChunkLane, ErrorRow, LaneRow, PoolVie
 from queueops.inspect.store import open_reader
 from queueops.inspect.store_health import redis_health, server_ms, store_alarms
 from queueops.inspect.throughput import flows, pool_view
-from queueops.redis.facts import Beat, text
+from queueops.redis.query_replies import Beat, text
 from queueops.redis.reader import Reader
 
 STALE_MS = 3000

@@ -6,7 +6,7 @@ from inspect import Parameter
 
 from queueops.model.contracts import Handler
 from queueops.redis.broker import RedisBroker, get_broker
-from queueops.redis.facts import LATE_MS as LATE_MS
+from queueops.redis.query_replies import LATE_MS as LATE_MS
 from queueops.redis.reader import Reader
 from queueops.tasks import registry
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from queueops.inspect.models import Event
 from queueops.inspect.store import open_broker, open_reader, pools_of
 from queueops.redis.events import Tail
-from queueops.redis.facts import whole
+from queueops.redis.query_replies import whole
 
 
 def tail(pool: str = "", seconds: float | None = None) -> Iterator[Event]:

@@ -13,7 +13,7 @@ from queueops.inspect.redaction import redactor
 from queueops.inspect.store import LATE_MS, open_reader, parameters, pools_of
 from queueops.model.redact import Redactor, cut
 from queueops.model.states import CLASSES, TIMED, State, actions_of
-from queueops.redis.facts import Detail, Page, PageRow, maybe_real, maybe_whole, text, whole
+from queueops.redis.query_replies import Detail, Page, PageRow, maybe_real, maybe_whole, text, whole
 from queueops.redis.reader import Argument, Reader
 
 MOST = 200

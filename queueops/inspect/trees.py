@@ -17,7 +17,7 @@ from queueops.inspect.tasks import row_of
 from queueops.model.ids import NAME
 from queueops.model.redact import Redactor, cut
 from queueops.model.states import TERMINAL, State
-from queueops.redis.facts import BranchFacts, PartFacts, may_be_id, maybe_whole
+from queueops.redis.query_replies import BranchFacts, PartFacts, may_be_id, maybe_whole
 from queueops.redis.reader import Reader
 
 PAGE, ROWS = 50, 100

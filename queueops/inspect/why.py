@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from queueops.inspect.chunks_why import aggregating_findings
 from queueops.inspect.detail import fields_of, find, state_of
-from queueops.inspect.ended import ended_findings
 from queueops.inspect.errors import read_failure, title
 from queueops.inspect.findings import bad, good
 from queueops.inspect.models import Finding
-from queueops.inspect.parts_why import parts_finding
 from queueops.inspect.spans import clock, span
 from queueops.inspect.store import LATE_MS, NOT_TAKING, UNRESPONSIVE
+from queueops.inspect.why_chunks import aggregating_findings
+from queueops.inspect.why_ended import ended_findings
+from queueops.inspect.why_parts import parts_finding
 from queueops.model.states import CLASSES, ON_AGENDA, State, StateClass
-from queueops.redis.facts import Beat, Detail, maybe_whole, text, whole
+from queueops.redis.query_replies import Beat, Detail, maybe_whole, text, whole
 
 MOST_NAMES = 200
 """The most task names in a heartbeat; a list of that length may be cut, and proves nothing."""

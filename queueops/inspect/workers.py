@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from queueops.inspect.broken import Listing, broken_pools
 from queueops.inspect.models import RunningTask, WorkerRow
 from queueops.inspect.store import LATE_MS, UNRESPONSIVE, open_reader
-from queueops.redis.facts import Beat, maybe_whole, whole
+from queueops.redis.query_replies import Beat, maybe_whole, whole
 
 MOST = 500
 

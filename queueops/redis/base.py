@@ -15,12 +15,12 @@ from queueops.errors import BrokenPool
 from queueops.redis import wire
 from queueops.redis.connection import connect, servers
 from queueops.redis.diagnosis import SIGNS, foreign_keys
-from queueops.redis.facts import may_be_id
+from queueops.redis.error_translation import repeat
 from queueops.redis.fanout import FanOut
 from queueops.redis.keys import Keys
 from queueops.redis.lane_patterns import LanePatterns
-from queueops.redis.registry import Registry
-from queueops.redis.replies import repeat
+from queueops.redis.pool_registry import Registry
+from queueops.redis.query_replies import may_be_id
 from queueops.redis.scripts import Scripts
 
 BATCH = 500

@@ -12,8 +12,8 @@ from redis.exceptions import ResponseError
 from queueops.model.records import pairs
 from queueops.redis.broker import RedisBroker
 from queueops.redis.broker.chunks import CHUNK_STATES
-from queueops.redis.facts import maybe_whole, text, whole
 from queueops.redis.keys import Keys
+from queueops.redis.query_replies import maybe_whole, text, whole
 from queueops.redis.wrong_types import replies
 
 MOST_READ = 2000

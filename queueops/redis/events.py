@@ -13,8 +13,8 @@ from typing import Any
 import redis
 
 from queueops.redis.broker import RedisBroker
+from queueops.redis.error_translation import translate
 from queueops.redis.keys import Keys
-from queueops.redis.replies import translate
 
 LISTENING_S = 30
 RENEW_S = 10.0

@@ -15,14 +15,14 @@ from redis.exceptions import NoScriptError, ResponseError
 from queueops.errors import BrokenPool, BrokerUnavailable
 from queueops.errors.refusals import StoreRefuses
 from queueops.model.states import State
-from queueops.redis import facts
+from queueops.redis import query_replies
 from queueops.redis.broker import RedisBroker
 from queueops.redis.keys import Keys
 from queueops.redis.wrong_types import right
 
 _FIRST_FIELDS = ("s", "n", "k", "l", "p", "c", "b", "e", "d")
 ROW_FIELDS = (*_FIRST_FIELDS, "at", "r", "cr", "w", "pr", "to", "tg", "y", "ef", "pi")
-"""What `page` returns of each row, in the order of ROW_FIELDS in `lua/include/rows.lua`."""
+"""What `page` returns of each row, in the order of ROW_FIELDS in `lua/include/list_row.lua`."""
 
 T = TypeVar("T")
 Argument = str | int | bytes
@@ -78,20 +78,22 @@ class Reader:
         """The most recently used lanes of a pool."""
         key = Keys(self.settings.namespace, pool)
         found = self._explained(pool, lambda client: client.zrevrange(key.lanes, 0, most - 1))
-        return [facts.text(lane) for lane in found]
+        return [query_replies.text(lane) for lane in found]
 
-    def pages(self, arguments: Mapping[str, Sequence[Argument]]) -> dict[str, facts.Page]:
+    def pages(self, arguments: Mapping[str, Sequence[Argument]]) -> dict[str, query_replies.Page]:
         """One page of each pool's list; see `lua/page.lua`."""
-        return {pool: facts.read_page(ROW_FIELDS, reply) for pool, reply in self._ask("page", arguments).items()}
+        return {
+            pool: query_replies.read_page(ROW_FIELDS, reply) for pool, reply in self._ask("page", arguments).items()
+        }
 
     def tree(
         self, pool: str, task_id: str, position: str, show: str, rows: tuple[int, int], opened: Sequence[str]
-    ) -> tuple[facts.BranchFacts | None, list[facts.AboveFacts]]:
+    ) -> tuple[query_replies.BranchFacts | None, list[query_replies.AboveFacts]]:
         """Parts of a composite, and its parents; see `lua/tree.lua`."""
         replies = self._ask("tree", {pool: (task_id, position, show, *rows, *opened)})
-        return facts.read_tree(ROW_FIELDS, replies[pool])
+        return query_replies.read_tree(ROW_FIELDS, replies[pool])
 
-    def rows(self, wanted: Mapping[str, Sequence[tuple[str, str]]]) -> dict[tuple[str, str], facts.PageRow]:
+    def rows(self, wanted: Mapping[str, Sequence[tuple[str, str]]]) -> dict[tuple[str, str], query_replies.PageRow]:
         """Tasks of several pools, by pool and id, each with the parents that its record names.
 
         Tasks that are gone are omitted, and so are pools that do not answer.
@@ -105,21 +107,21 @@ class Reader:
             self.silent |= dict.fromkeys(wanted, error.reason)
             return {}
         return {
-            (pool, id): facts.read_row(ROW_FIELDS, id, row)
+            (pool, id): query_replies.read_row(ROW_FIELDS, id, row)
             for pool, pairs in wanted.items()
             if pool in replies
             for (id, _), (gone, *row) in zip(pairs, replies[pool], strict=True)
             if not gone
         }
 
-    def commands(self, arguments: Mapping[str, Sequence[Argument]]) -> dict[str, facts.CommandPage]:
+    def commands(self, arguments: Mapping[str, Sequence[Argument]]) -> dict[str, query_replies.CommandPage]:
         """For each pool one page of its outbox; see `lua/commands.lua`."""
-        return {pool: facts.read_commands(reply) for pool, reply in self._ask("commands", arguments).items()}
+        return {pool: query_replies.read_commands(reply) for pool, reply in self._ask("commands", arguments).items()}
 
-    def details(self, names: Iterable[str], task_id: str, late_ms: int) -> list[facts.Detail]:
+    def details(self, names: Iterable[str], task_id: str, late_ms: int) -> list[query_replies.Detail]:
         """What each of these pools has under an id; usually all but one have nothing."""
         asked = dict.fromkeys(names, (task_id, late_ms))
-        found = [facts.read_detail(pool, task_id, reply) for pool, reply in self._ask("detail", asked).items()]
+        found = [query_replies.read_detail(pool, task_id, reply) for pool, reply in self._ask("detail", asked).items()]
         for detail in found:
             detail.broken = self.broken.get(detail.pool, ())
         return found
@@ -129,18 +131,18 @@ class Reader:
         replies = self._ask("facets", dict.fromkeys(names, arguments))
         return {pool: _facets(reply) for pool, reply in replies.items()}
 
-    def workers(self, names: Iterable[str], limit: int) -> tuple[int, list[tuple[str, facts.Beat]]]:
+    def workers(self, names: Iterable[str], limit: int) -> tuple[int, list[tuple[str, query_replies.Beat]]]:
         """Redis' time in ms, and the workers, once for each pool that they serve."""
         now, rows = 0, []
         for pool, (time, beats) in self._ask("workers", dict.fromkeys(names, (limit,))).items():
             now = max(now, int(time))
-            rows += [(pool, beat) for beat in facts.read_beats(beats)]
+            rows += [(pool, beat) for beat in query_replies.read_beats(beats)]
         return now, rows
 
-    def errors(self, names: Iterable[str], limit: int) -> list[tuple[str, facts.ErrorFacts]]:
+    def errors(self, names: Iterable[str], limit: int) -> list[tuple[str, query_replies.ErrorFacts]]:
         """The most recent kinds of error, with their pool."""
         replies = self._ask("errors", dict.fromkeys(names, (limit,)))
-        return [(pool, row) for pool, reply in replies.items() for row in facts.read_errors(reply)]
+        return [(pool, row) for pool, reply in replies.items() for row in query_replies.read_errors(reply)]
 
     def samples(self, names: Iterable[str], lanes: int) -> dict[str, bytes]:
         """The figures of each pool, counted now; see `lua/sample.lua`."""
@@ -237,7 +239,7 @@ class Reader:
         replies = self._answers(script, arguments)
         for pool, (wrong, _) in replies.items():
             if wrong:
-                known = (*self.broken.get(pool, ()), *map(facts.text, wrong))
+                known = (*self.broken.get(pool, ()), *map(query_replies.text, wrong))
                 self.broken[pool] = tuple(dict.fromkeys(known))
         return {pool: reply for pool, (_, reply) in replies.items()}
 
@@ -277,7 +279,7 @@ class Reader:
 def _mark(task: Sequence[bytes | None], trash: Sequence[bytes | None]) -> tuple[str, str] | None:
     for (state, token), is_there in ((task, True), (trash, False)):
         if state is not None:
-            return facts.text(state) if is_there else "", facts.text(token or b"")
+            return query_replies.text(state) if is_there else "", query_replies.text(token or b"")
     return None
 
 
@@ -289,5 +291,7 @@ def _facets(reply: Sequence[Any]) -> Facets:
     found = {}
     for i in range(0, len(reply), 2):
         flat = reply[i + 1]
-        found[facts.text(reply[i])] = [(facts.text(flat[j]), int(flat[j + 1])) for j in range(0, len(flat), 2)]
+        found[query_replies.text(reply[i])] = [
+            (query_replies.text(flat[j]), int(flat[j + 1])) for j in range(0, len(flat), 2)
+        ]
     return found

@@ -10,7 +10,7 @@ import redis
 from queueops.errors import BrokerUnavailable
 from queueops.redis.broker import RedisBroker
 from queueops.redis.connections import own_connection, socket_of
-from queueops.redis.replies import unavailable
+from queueops.redis.error_translation import unavailable
 
 MOST_AT_ONCE = 1_000
 """Messages in one read: more may arrive before these were handled."""

@@ -15,7 +15,7 @@ import queueops
 from queueops.errors import BrokerUnavailable
 from queueops.events import hub
 from queueops.redis.broker import get_broker
-from queueops.redis.replies import repeat
+from queueops.redis.error_translation import repeat
 from queueops.results import waiting
 from queueops.tasks.discovery import tasks_run_here
 

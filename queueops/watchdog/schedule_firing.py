@@ -22,7 +22,7 @@ PUT_OFF_S = 0.1
 logger = logging.getLogger("queueops.watchdog")
 
 
-class Timekeeper:
+class ScheduleFiring:
     """Fires what is due in the given pools, and knows when the next tick of any pool comes."""
 
     def __init__(self, broker: RedisBroker, declared: Declared | None = None, origin: str = "") -> None:

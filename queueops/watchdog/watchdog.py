@@ -19,11 +19,11 @@ from queueops.model.schedule_definition import ScheduleDefinition
 from queueops.outbox.dispatcher import Outbox
 from queueops.redis.base import BATCH
 from queueops.redis.broker import RedisBroker
-from queueops.redis.facts import text
+from queueops.redis.query_replies import text
 from queueops.watchdog.log_once import LogOnce
 from queueops.watchdog.losses import Losses
 from queueops.watchdog.patrol import Patrol
-from queueops.watchdog.schedule_firing import Declared, Timekeeper
+from queueops.watchdog.schedule_firing import Declared, ScheduleFiring
 from queueops.watchdog.servers import Servers
 
 PERIOD_S = 1.0
@@ -75,7 +75,7 @@ class Watchdog:
         self._complaints = LogOnce()
         self._patrol = Patrol(broker, self._complaints)
         self._losses = losses or Losses(broker)
-        self._timekeeper = Timekeeper(broker, declared, origin)
+        self._timekeeper = ScheduleFiring(broker, declared, origin)
         self._stopped = False
 
     def stop(self) -> None:

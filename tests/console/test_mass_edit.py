@@ -11,7 +11,7 @@ from django.test import Client
 
 from console.models import AuditEntry, Outcome
 from queueops import inspect
-from queueops.redis.broker import chunk_edits, get_broker
+from queueops.redis.broker import chunk_actions, get_broker
 from tests.support.chunkwork import ChunkWork
 
 pytestmark = pytest.mark.django_db
@@ -100,7 +100,7 @@ def test_who_may_not_see_data_is_not_offered_to_edit_it(work: ChunkWork, client_
 
 
 def test_what_is_still_to_come_is_told(namespace: str, operator: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(chunk_edits, "STEPS", 0)
+    monkeypatch.setattr(chunk_actions, "STEPS", 0)
     many = ChunkWork(get_broker())
     many.map([{"n": number} for number in range(150)])
     many.fail(many.claim(150))

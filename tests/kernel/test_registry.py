@@ -12,10 +12,10 @@ import redis
 from django.core.management import call_command
 
 from queueops.conf import Settings
-from queueops.redis import registry
+from queueops.redis import pool_registry
 from queueops.redis.broker import RedisBroker, get_broker
 from queueops.redis.keys import flushed, pools
-from queueops.redis.registry import COPIES
+from queueops.redis.pool_registry import COPIES
 from queueops.watchdog import Watchdog
 from tests.kernel.desk import Desk
 from tests.support import topology
@@ -50,8 +50,8 @@ def test_a_list_of_pools_that_was_deleted_has_again_the_pools_in_use(
     assert redis_client.delete(key) == 1
     desk.push("b")
     assert redis_client.exists(key) == 0, "a push does not list its pool each time"
-    later = time.monotonic() + registry.ANNOUNCED_S
-    monkeypatch.setattr(registry.time, "monotonic", lambda: later)
+    later = time.monotonic() + pool_registry.ANNOUNCED_S
+    monkeypatch.setattr(pool_registry.time, "monotonic", lambda: later)
     desk.broker.beat("north", "w1", {})
     assert redis_client.smembers(key) == {b"north"}
 

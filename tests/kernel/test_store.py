@@ -17,7 +17,7 @@ from queueops.model.ids import new_id
 from queueops.redis import durability, embedded
 from queueops.redis.base import BATCH
 from queueops.redis.broker import RedisBroker
-from queueops.redis.replies import is_later, translate
+from queueops.redis.error_translation import is_later, translate
 from tests.kernel.desk import POOL, Desk, end, make
 from tests.support.waiting import wait_until
 

@@ -167,6 +167,8 @@ def test_every_file_that_a_page_names_is_there():
     named = {(page.name, path) for page in pages for path in FILE.findall(page.read_text())}
     assert len(named) > 50
     assert sorted(pair for pair in named if not (ROOT / pair[1]).exists()) == []
+    scripts = {path.name for path in (ROOT / "queueops").rglob("*.lua")}
+    assert set(re.findall(r"\b\w+\.lua\b", (DOCS / "architecture.md").read_text())) <= scripts
 
 
 def anchors(page: Path) -> set[str]:

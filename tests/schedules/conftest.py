@@ -12,7 +12,7 @@ from queueops.model.schedule_definition import ScheduleDefinition, ScheduleState
 from queueops.redis.broker import get_broker
 from queueops.redis.broker.schedule_store import NEW
 from queueops.testing.execution import run
-from queueops.watchdog.schedule_firing import Timekeeper
+from queueops.watchdog.schedule_firing import ScheduleFiring
 from tests.composites.channel import CHANNEL
 from tests.kernel.desk import POOL, Desk, make
 
@@ -37,13 +37,13 @@ class Clock(Desk):
         self.client.zadd(self.keys.schedules, {id: tick}, xx=True)
         return tick
 
-    def fire(self, by: Timekeeper | None = None) -> dict[str, int]:
+    def fire(self, by: ScheduleFiring | None = None) -> dict[str, int]:
         """A watchdog looks; what it did."""
         return (by or self.watchdog()).fire(POOL)
 
-    def watchdog(self) -> Timekeeper:
+    def watchdog(self) -> ScheduleFiring:
         """One more watchdog."""
-        return Timekeeper(self.broker)
+        return ScheduleFiring(self.broker)
 
     def of(self, id: str = "s") -> ScheduleState:
         """A schedule, which must be there."""

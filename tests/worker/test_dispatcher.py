@@ -12,7 +12,7 @@ from queueops.redis.broker import get_broker
 from queueops.redis.wire import read_token
 from queueops.worker.execution.thread_executor import ThreadExecutor
 from queueops.worker.execution.time_limits import TimeLimits
-from queueops.worker.loop.dispatcher import Dispatcher
+from queueops.worker.loop.lease_dispatcher import Dispatcher
 from queueops.worker.loop.prefetch import Prefetch
 from queueops.worker.loop.progress_buffer import ProgressBuffer
 from queueops.worker.options import WorkerOptions

@@ -11,7 +11,7 @@ from django.shortcuts import redirect
 
 from console.access.permissions import Verb
 from console.actions.catalog import DEEDS, Deed, label
-from console.actions.confirm import Need, is_confirmed
+from console.actions.confirm_thresholds import Need, is_confirmed
 from console.actions.confirmation_page import unanswered
 from console.actions.perform import do, perform, tell
 from console.actions.selection import Choice

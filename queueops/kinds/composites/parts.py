@@ -1,6 +1,6 @@
 """What composites are made of: a call of a task, a chain, a group. Parts are plain values: making one pushes nothing.
 
-How a tree of them is written is in ``planting``.
+How a tree of them is written is in ``flatten``.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from queueops import control, inspect
-from queueops.control.dispatch import located, places
+from queueops.control.per_pool_calls import located, places
 from queueops.management.queue import audit
 from queueops.management.queue.formatting import printable
 from queueops.management.queue.queries import query_of

@@ -5,18 +5,28 @@ from __future__ import annotations
 import os
 
 from queueops import conf
-from queueops.redis.broker.chunk_edits import Mending
-from queueops.redis.broker.chunks import Chunking
-from queueops.redis.broker.composites import Planting
-from queueops.redis.broker.control import Controlling
-from queueops.redis.broker.exchange import Working
-from queueops.redis.broker.flush import Flushing
-from queueops.redis.broker.fsck import Checking
-from queueops.redis.broker.maintenance import Watching
-from queueops.redis.broker.schedule_store import Scheduling
+from queueops.redis.broker.chunk_actions import ChunkActionCalls
+from queueops.redis.broker.chunks import ChunkCalls
+from queueops.redis.broker.composites import CompositeCalls
+from queueops.redis.broker.control import ControlCalls
+from queueops.redis.broker.exchange import ExchangeCalls
+from queueops.redis.broker.flush import FlushCalls
+from queueops.redis.broker.fsck import FsckCalls
+from queueops.redis.broker.maintenance import MaintenanceCalls
+from queueops.redis.broker.schedule_store import ScheduleCalls
 
 
-class RedisBroker(Planting, Working, Watching, Controlling, Chunking, Mending, Scheduling, Checking, Flushing):
+class RedisBroker(
+    CompositeCalls,
+    ExchangeCalls,
+    MaintenanceCalls,
+    ControlCalls,
+    ChunkCalls,
+    ChunkActionCalls,
+    ScheduleCalls,
+    FsckCalls,
+    FlushCalls,
+):
     """All roles on one store client."""
 
 

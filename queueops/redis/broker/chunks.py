@@ -29,7 +29,7 @@ def digest(data: Sequence[bytes]) -> str:
     return found.hexdigest()
 
 
-class Chunking(StoreClient):
+class ChunkCalls(StoreClient):
     """The chunk operations of a map, a reduce and a status."""
 
     def split(self, pool: str, task_id: str, fence: int, first: int, data: Sequence[bytes]) -> None:

@@ -12,9 +12,9 @@ from queueops.errors.composites import PartInUse, PlantingLost
 from queueops.model import endings
 from queueops.model.contracts import Lease, LeaseRef, Node, Push, Pushed
 from queueops.redis import pushwire
-from queueops.redis.broker.outbox import Posting
-from queueops.redis.broker.push import Producing
-from queueops.redis.broker.storage import Storing
+from queueops.redis.broker.outbox import OutboxCalls
+from queueops.redis.broker.push import PushCalls
+from queueops.redis.broker.storage import StorageCalls
 from queueops.redis.durability import confirmed
 from queueops.redis.pushwire import Argument
 from queueops.redis.split_by_pool import Entry, Stage, entries_of, is_mixed, pools_of, stages_of
@@ -27,7 +27,7 @@ NODES = 200
 """Nodes in one call: each takes the store about 20 us, during which it serves no other client."""
 
 
-class Planting(Producing, Storing, Posting):
+class CompositeCalls(PushCalls, StorageCalls, OutboxCalls):
     """The composite role of the broker."""
 
     def plant(self, nodes: Sequence[Node], *, durable: bool = False, under: LeaseRef | None = None) -> Pushed:
@@ -111,7 +111,7 @@ class Planting(Producing, Storing, Posting):
 class _Planter:
     """One push of a composite."""
 
-    def __init__(self, broker: Planting, nodes: Sequence[Node], under: LeaseRef | None) -> None:
+    def __init__(self, broker: CompositeCalls, nodes: Sequence[Node], under: LeaseRef | None) -> None:
         self.broker = broker
         self.under = under
         self.nodes = nodes

@@ -8,7 +8,7 @@ from queueops.errors import BadReply
 from queueops.model import endings, states
 from queueops.model.contracts import Row
 from queueops.model.ids import lane_or_none, new_id
-from queueops.redis.broker.outbox import Posting
+from queueops.redis.broker.outbox import OutboxCalls
 
 MOST_AT_ONCE = 500
 """Rows in one call."""
@@ -18,7 +18,7 @@ TRASH_MS = 86_400_000
 """How long a deleted task can be restored."""
 
 
-class Controlling(Posting):
+class ControlCalls(OutboxCalls):
     """Compare and set: a task that is no longer in a state that permits the verb is left unchanged."""
 
     def control(

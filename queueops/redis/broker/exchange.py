@@ -12,7 +12,7 @@ from queueops.model.contracts import Exchange, Extend, Settlement
 from queueops.redis import wire
 from queueops.redis.base import FORGET_WORKER_MS, StoreClient
 from queueops.redis.connections import own_connection
-from queueops.redis.scriptline import ScriptLine
+from queueops.redis.pipelined_calls import ScriptLine
 from queueops.redis.wakeup import RedisWaker
 from queueops.redis.wrong_types import replies
 
@@ -61,7 +61,7 @@ class RedisExchanges:
             raise self._link.explained(self._pool, error) from error
 
 
-class Working(StoreClient):
+class ExchangeCalls(StoreClient):
     """The role of the broker for workers and their supervisors. It executes nothing."""
 
     def exchange(

@@ -17,7 +17,7 @@ STEP = 1_000
 """About how many keys one call examines; workers and producers continue in between."""
 
 
-class Flushing(StoreClient):
+class FlushCalls(StoreClient):
     """Deletes everything that a pool holds. The pool's name stays in the list of pools."""
 
     def flush_pool(self, pool: str) -> Iterator[int]:

@@ -13,8 +13,8 @@ from queueops.conf import Settings
 from queueops.model.records import FIELDS, WHOLE
 from queueops.model.states import State
 from queueops.redis.base import StoreClient
-from queueops.redis.facts import text
 from queueops.redis.keys import KINDS, kind_of
+from queueops.redis.query_replies import text
 from queueops.redis.wrong_types import WRONGTYPE, replies
 
 STEP = 100
@@ -63,7 +63,7 @@ class Places:
         return f"{self.names[number]} 0" if number < len(self.names) else ""
 
 
-class Checking(StoreClient):
+class FsckCalls(StoreClient):
     """Steps of a check. Workers may continue meanwhile: a task is examined and repaired in one call."""
 
     def __init__(self, settings: Settings) -> None:

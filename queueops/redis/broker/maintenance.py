@@ -8,7 +8,7 @@ from queueops.errors.refusals import StoreRefuses
 from queueops.model import endings
 from queueops.model.contracts import TickReport
 from queueops.redis.base import BATCH, FORGET_WORKER_MS, LONGEST_SLEEP_MS, StoreClient
-from queueops.redis.facts import text
+from queueops.redis.query_replies import text
 from queueops.redis.wrong_types import replies
 
 LANES_SHOWN = 50
@@ -33,7 +33,7 @@ class Replication(NamedTuple):
         return self.stream != before.stream and self.taken_over == before.stream
 
 
-class Watching(StoreClient):
+class MaintenanceCalls(StoreClient):
     """Ticks, samples and snapshots."""
 
     def tick(self, pool: str, limit: int = BATCH) -> TickReport:

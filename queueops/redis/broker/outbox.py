@@ -22,7 +22,7 @@ MOST = 500
 logger = logging.getLogger("queueops.outbox")
 
 
-class Posting(StoreClient):
+class OutboxCalls(StoreClient):
     """The outbox role of the broker."""
 
     def post(self, pool: str, *, told: Sequence[Told] = (), apply: Sequence[Command] = (), take: int = -1) -> Posted:

@@ -13,10 +13,10 @@ from queueops.redis import pushwire
 from queueops.redis.base import BATCH
 from queueops.redis.durability import Confirmation, confirmed
 from queueops.redis.fencing import Fencing
-from queueops.redis.pushline import RedisPushes
+from queueops.redis.pipelined_push import RedisPushes
 
 
-class Producing(Fencing):
+class PushCalls(Fencing):
     """The producer's role of the broker."""
 
     def push(self, pushes: Sequence[Push], *, durable: bool = False, under: LeaseRef | None = None) -> list[Pushed]:

@@ -11,7 +11,7 @@ from redis.exceptions import ResponseError
 from queueops.errors import TooMany
 from queueops.model.records import pairs
 from queueops.model.schedule_definition import ScheduleDefinition, ScheduleState, Undefined, decode_definition
-from queueops.redis import facts, pushwire
+from queueops.redis import pushwire, query_replies
 from queueops.redis.base import StoreClient
 
 MOST_SCHEDULES = 500
@@ -41,7 +41,7 @@ class Firing(NamedTuple):
     next_ms: int | None
 
 
-class Scheduling(StoreClient):
+class ScheduleCalls(StoreClient):
     """Compare and set: a caller with an older version, or a tick that has already fired, changes nothing."""
 
     def schedules(self, pool: str) -> Schedules:
@@ -117,7 +117,7 @@ class Scheduling(StoreClient):
                     pipe.hget(self.keys(pool).task(task_id), "s")
                 return list(pipe.execute(raise_on_error=False))
 
-        return [facts.text(state) if isinstance(state, bytes) else "" for state in self.ask(pool, read)]
+        return [query_replies.text(state) if isinstance(state, bytes) else "" for state in self.ask(pool, read)]
 
     def _fire(
         self, definition: ScheduleDefinition, seen: tuple[Any, ...], runs: Sequence[tuple[int, str, int | str]]
@@ -130,12 +130,12 @@ class Scheduling(StoreClient):
 
     def _read(self, pool: str, which: str, most: int, id: str = "") -> Schedules:
         now, first, put_off, rows = self._call("schedules", pool, which, most, id)
-        return Schedules(int(now), facts.maybe_whole(first or None), put_off, list(_states(pool, rows)))
+        return Schedules(int(now), query_replies.maybe_whole(first or None), put_off, list(_states(pool, rows)))
 
 
 def _states(pool: str, rows: Sequence[Any]) -> Iterator[ScheduleState]:
     for raw_id, score, queued, last, flat in rows:
-        id, broken = facts.text(raw_id), ""
+        id, broken = query_replies.text(raw_id), ""
         fields = pairs(flat)
         definition: ScheduleDefinition | None = None
         try:
@@ -148,10 +148,10 @@ def _states(pool: str, rows: Sequence[Any]) -> Iterator[ScheduleState]:
         yield ScheduleState(
             id=id,
             pool=pool,
-            score=facts.text(score),
-            fields={facts.text(name): facts.text(value) for name, value in fields.items()},
+            score=query_replies.text(score),
+            fields={query_replies.text(name): query_replies.text(value) for name, value in fields.items()},
             definition=definition,
             broken=broken,
             queued=queued,
-            last_state=facts.text(last),
+            last_state=query_replies.text(last),
         )

@@ -12,7 +12,7 @@ from redis.exceptions import ResponseError
 from queueops.model.part_refs import PartRef
 from queueops.model.records import Record, Undecodable, decode
 from queueops.redis.base import BATCH, StoreClient
-from queueops.redis.facts import text, whole
+from queueops.redis.query_replies import text, whole
 from queueops.redis.wrong_types import replies
 
 T = TypeVar("T")
@@ -20,7 +20,7 @@ MOST_PARTS = 10_000
 """Maximum number of parts of a composite."""
 
 
-class Storing(StoreClient):
+class StorageCalls(StoreClient):
     """The storage role of the broker. It contains no execution logic."""
 
     def record(self, pool: str, task_id: str) -> Record | None:

@@ -19,7 +19,7 @@
 --@include wakeup
 --@include outbox
 --@include outbox_dispatch
---@include abandon
+--@include abandon_chunks
 --@include records
 --@include generations
 --@include end_effects
@@ -40,7 +40,7 @@
 --@include speculative_copy
 --@include chunk_outcomes
 --@include json_fields
---@include redo
+--@include chunk_bulk_verbs
 --@include reopen
 --@include chunk_verbs
 

@@ -14,7 +14,7 @@
 --@include rate_limit
 --@include lanes
 --@include wakeup
---@include abandon
+--@include abandon_chunks
 --@include records
 --@include generations
 

@@ -17,7 +17,7 @@
 --@include wakeup
 --@include outbox
 --@include outbox_dispatch
---@include abandon
+--@include abandon_chunks
 --@include records
 --@include generations
 --@include end_effects

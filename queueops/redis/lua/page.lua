@@ -11,7 +11,7 @@
 --@include store_helpers
 --@include tolerant_reads
 --@include transitions
---@include rows
+--@include list_row
 
 local wanted, budget, cursor_score, cursor_id = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[4], ARGV[5]
 local choices = tonumber(ARGV[6])

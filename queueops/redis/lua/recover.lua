@@ -17,7 +17,7 @@
 --@include wakeup
 --@include outbox
 --@include outbox_dispatch
---@include abandon
+--@include abandon_chunks
 --@include records
 --@include generations
 --@include end_effects
@@ -37,7 +37,7 @@
 --@include chunk_sets
 --@include speculative_copy
 --@include chunk_outcomes
---@include unable
+--@include unknown_names
 --@include settle
 
 need_agenda()

@@ -16,7 +16,7 @@
 --@include wakeup
 --@include outbox
 --@include outbox_dispatch
---@include abandon
+--@include abandon_chunks
 --@include records
 --@include generations
 --@include end_effects
@@ -36,7 +36,7 @@
 --@include chunk_sets
 --@include speculative_copy
 --@include json_fields
---@include redo
+--@include chunk_bulk_verbs
 --@include reopen
 
 need_agenda()

@@ -9,7 +9,7 @@
 --@include store_helpers
 --@include tolerant_reads
 --@include transitions
---@include rows
+--@include list_row
 
 local rows = {}
 for i = 1, #ARGV, 2 do

@@ -18,7 +18,7 @@
 --@include wakeup
 --@include outbox
 --@include outbox_dispatch
---@include abandon
+--@include abandon_chunks
 --@include records
 --@include generations
 --@include end_effects
@@ -40,8 +40,8 @@
 --@include chunk_outcomes
 --@include purge
 --@include json_fields
---@include redo
---@include unable
+--@include chunk_bulk_verbs
+--@include unknown_names
 --@include settle
 --@include clock_guard
 --@include agenda

@@ -13,7 +13,7 @@
 --@include store_helpers
 --@include tolerant_reads
 --@include transitions
---@include rows
+--@include list_row
 --@include tree_order
 --@include tree_page
 

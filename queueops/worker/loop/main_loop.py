@@ -21,8 +21,8 @@ from queueops.worker.execution.composite_signals import SignalThread
 from queueops.worker.execution.thread_executor import ThreadExecutor
 from queueops.worker.execution.time_limits import TimeLimits
 from queueops.worker.heartbeat import Heartbeat
-from queueops.worker.loop.dispatcher import SHARES, Dispatcher
 from queueops.worker.loop.idle_listener import IdleListener
+from queueops.worker.loop.lease_dispatcher import SHARES, Dispatcher
 from queueops.worker.loop.pool_client import PoolClient
 from queueops.worker.loop.prefetch import Prefetch
 from queueops.worker.loop.progress_buffer import ProgressBuffer

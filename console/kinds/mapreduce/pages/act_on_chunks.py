@@ -10,7 +10,7 @@ from django.shortcuts import redirect
 from django.utils.translation import gettext as _
 
 from console.actions.catalog import Deed
-from console.actions.confirm import is_confirmed, need
+from console.actions.confirm_thresholds import is_confirmed, need
 from console.actions.perform import perform as act_on_task
 from console.actions.selection import Choice
 from console.http import redirects

@@ -8,7 +8,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 
-from console.actions.confirm import is_confirmed, need
+from console.actions.confirm_thresholds import is_confirmed, need
 from console.http import redirects
 from console.kinds.mapreduce import calls
 from console.kinds.mapreduce.chunk_selection import ChunkChoice

@@ -1,5 +1,5 @@
 -- Composites whose parts are in several pools: what is said to a part, or to a parent, that is in another one. What is heard
--- from there is in `hearing`. A part knows the pool of its parent (`pp`) and the round of retries that it is in (`po`).
+-- from there is in `remote_effects`. A part knows the pool of its parent (`pp`) and the round of retries that it is in (`po`).
 
 local function asked_of(id) return task_key(id) .. '#asked' end
 local function far_of(id) return task_key(id) .. '#far' end

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from queueops.errors import BadOption, TooMany
 from queueops.model.contracts import Row
 from queueops.redis.broker import get_broker
-from queueops.redis.facts import may_be_id
+from queueops.redis.query_replies import may_be_id
 from queueops.redis.reader import Reader
 from queueops.tasks import registry
 

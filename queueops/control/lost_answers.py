@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from queueops.control.dispatch import GONE, checked, places
+from queueops.control.per_pool_calls import GONE, checked, places
 from queueops.model.contracts import Row
 from queueops.redis.broker import get_broker
 from queueops.redis.reader import Reader

@@ -11,7 +11,7 @@ from redis.exceptions import ResponseError
 
 from queueops.model.states import State
 from queueops.redis.broker import RedisBroker
-from queueops.redis.facts import text
+from queueops.redis.query_replies import text
 
 PAGE = 100
 

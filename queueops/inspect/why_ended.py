@@ -10,7 +10,7 @@ from queueops.inspect.findings import bad, good
 from queueops.inspect.models import Finding
 from queueops.inspect.spans import clock, span
 from queueops.model.states import CONTAINERS, TERMINAL, State
-from queueops.redis.facts import Detail, maybe_whole, text, whole
+from queueops.redis.query_replies import Detail, maybe_whole, text, whole
 
 OPEN = ("failed", "errored", "active", "pending")
 

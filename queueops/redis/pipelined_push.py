@@ -14,7 +14,7 @@ from queueops.redis import pushwire
 from queueops.redis.base import BATCH, StoreClient
 from queueops.redis.connections import own_connection
 from queueops.redis.durability import Confirmation
-from queueops.redis.scriptline import ScriptLine
+from queueops.redis.pipelined_calls import ScriptLine
 
 
 class RedisPushes:

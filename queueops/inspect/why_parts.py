@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from queueops.model.states import State
-from queueops.redis.facts import Detail, whole
+from queueops.redis.query_replies import Detail, whole
 
 _WAITING = "It waits for a task before it to end."
 _IDLE = "It waits for the tasks that it has started, or for an event."

@@ -12,8 +12,8 @@ from redis.exceptions import ResponseError
 from queueops.conf import Settings
 from queueops.errors import BrokerUnavailable, StoreFull
 from queueops.model.ids import lane_or_none
-from queueops.redis.facts import text
 from queueops.redis.keys import pools
+from queueops.redis.query_replies import text
 from queueops.redis.wrong_types import WRONGTYPE
 
 if TYPE_CHECKING:

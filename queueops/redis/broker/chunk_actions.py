@@ -27,7 +27,7 @@ milliseconds.
 """
 
 
-class Mending(StoreClient):
+class ChunkActionCalls(StoreClient):
     """Compare and set: a chunk that is no longer in a state that permits the verb is left unchanged."""
 
     def mend_chunks(
