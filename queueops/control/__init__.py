@@ -1,8 +1,8 @@
-"""What can be done: one function per action. Each row is answered; what a state forbids is refused, with the reason.
+"""Control: an operator's actions, one function for each. Every row gets an answer; a refusal has its reason.
 
 `ids` are at most 500 a call. Without `pool`, the pool of each id is looked up. `who` goes into the task's own log.
-Calls with one `token` are one action: a task is changed by one of them, and answered as OK by each. What became of one
-whose answer was lost is told by `recall`.
+Calls with one `token` are one action: only one of them changes a task, and each answers OK for it. If an answer was
+lost, `recall` tells what the action did.
 """
 
 from queueops.control.chunks import (

@@ -1,9 +1,10 @@
-"""The verbs on the chunks of a map-reduce task, and beginning the task again at one of its stages.
+"""Actions on the chunks of a map-reduce task, and its restart from a stage.
 
-`numbers` are at most 500 a call. Instead of them `state` names all chunks that are in it: these are done in bounded
-steps, and the answer says how many were done and how many are left; but for a release and a postpone it goes on by
-itself when the steps are used up. Which states allow a verb stands in `queueops.model.states.CHUNK_ACTIONS`; a task
-takes its chunks up again when it has ended, or waits for its reduce. `who` goes into the task's own log.
+`numbers` are at most 500 a call. Instead of them `state` names all chunks in that state. These are changed in bounded
+steps, and the answer says how many were changed and how many are left. When the steps are used up, the store continues
+by itself, except for a release and a postpone. `queueops.model.states.CHUNK_ACTIONS` has the states that allow an
+action. A task processes its chunks again when it has ended, or waits for its reduce. `who` goes into the task's own
+log.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ Numbers = Sequence[int]
 
 
 def retry_chunks(id: str, numbers: Numbers = (), *, state: str = "", pool: str = "", who: str = "") -> ChunkAnswer:
-    """Run chunks again that failed, back off or are done, with all their attempts before them."""
+    """Retry chunks that failed, are in back-off or done; their attempts are counted anew."""
     return _mend("retry", id, numbers, state, pool, who)
 
 
@@ -42,35 +43,35 @@ def postpone_chunks(
     pool: str = "",
     who: str = "",
 ) -> ChunkAnswer:
-    """Let errored chunks wait: their next attempt comes `seconds` from now, or at an epoch time in ms.
+    """Postpone errored chunks: their next attempt comes `seconds` from now, or at an epoch time in ms.
 
-    Of the whole state `errored`, those that are due later than that are left as they are. Raises BadOption.
+    With the whole state `errored`, chunks that are due later are left as they are. Raises BadOption.
     """
     return _mend("postpone", id, numbers, state, pool, who, b"%d" % due_ms(seconds, until_ms))
 
 
 def drop_chunks(id: str, numbers: Numbers = (), *, state: str = "", pool: str = "", who: str = "") -> ChunkAnswer:
-    """Let chunks go: the reduce gets no result of them, and finds their numbers in `self.dropped`."""
+    """Drop chunks: the reduce gets no result of them, and finds their numbers in `self.dropped`."""
     return _mend("drop", id, numbers, state, pool, who)
 
 
 def skip_chunks(id: str, numbers: Numbers = (), *, state: str = "", pool: str = "", who: str = "") -> ChunkAnswer:
-    """Count chunks as done without running them: their result is None."""
+    """Skip chunks: they count as done without a run, with the result None."""
     return _mend("skip", id, numbers, state, pool, who)
 
 
 def release_chunks(id: str, numbers: Numbers = (), *, state: str = "", pool: str = "", who: str = "") -> ChunkAnswer:
-    """Take running chunks from their workers, and make them ready again; a worker that goes on is refused."""
+    """Release running chunks from their workers: they are ready again; a worker that goes on is refused."""
     return _mend("release", id, numbers, state, pool, who)
 
 
 def speculate(id: str, numbers: Numbers, *, pool: str = "", who: str = "") -> ChunkAnswer:
-    """Run chunks that take long a second time, beside the first: whichever ends well first counts."""
+    """Start a second run of slow chunks, beside the first: the first run that succeeds counts."""
     return _mend("speculate", id, numbers, "", pool, who)
 
 
 def edit_chunk(id: str, number: int, data: Any, *, retry: bool = False, pool: str = "", who: str = "") -> ChunkAnswer:
-    """Give a chunk that does not run other data; with `retry`, run it again. Raises NotEncodable, PayloadTooLarge."""
+    """Replace the data of a chunk that is not running; with `retry`, retry it. Raises NotEncodable, PayloadTooLarge."""
     (wanted,) = _checked([number])
     place = _place(id, pool)
     if not place:
@@ -82,7 +83,7 @@ def edit_chunk(id: str, number: int, data: Any, *, retry: bool = False, pool: st
 def edit_chunks(
     id: str, data: Any, numbers: Numbers = (), *, state: str = "", pool: str = "", who: str = ""
 ) -> ChunkAnswer:
-    """Give chunks that failed, back off or are done the same other data, and run them again.
+    """Replace the data of chunks that failed, are in back-off or done by the same value, and retry them.
 
     Raises NotEncodable and PayloadTooLarge.
     """
@@ -94,12 +95,12 @@ def edit_chunks(
 def set_fields(
     id: str, fields: Mapping[str, Any], numbers: Numbers = (), *, state: str = "", pool: str = "", who: str = ""
 ) -> ChunkAnswer:
-    """Set these fields in the data of chunks that failed, back off or are done, and run them again.
+    """Set fields in the data of chunks that failed, are in back-off or done, and retry them.
 
-    Other fields stay as they are; one that is an object is replaced as a whole. What is no JSON object has no fields:
-    such chunks are refused, and of a whole state counted as `unfit` and left as they are (those that back off run again
-    without a change). The same holds for data that would be longer than it may. Raises BadOption, NotEncodable and
-    PayloadTooLarge.
+    Other fields stay as they are; a field with an object is replaced as a whole. Data that is not a JSON object has no
+    fields: such chunks are refused. With a whole state they are counted as `unfit` and left as they are; those in
+    back-off run again without a change. The same holds for data that would be too large. Raises BadOption, NotEncodable
+    and PayloadTooLarge.
     """
     if not _has_fields(fields):
         raise BadOption(name="fields", value=fields, expected='an object with a field or more, such as {"host": "b"}')
@@ -110,7 +111,7 @@ def set_fields(
 
 
 def restart_from(id: str, stage: str, *, every: bool = False, pool: str = "", who: str = "") -> Row:
-    """Begin a map-reduce task again at `map`, `process` (the failed chunks, or every one) or `reduce`.
+    """Restart a map-reduce task from `map`, `process` (failed chunks, or every one) or `reduce`.
 
     A running map or reduce is left alone: release or cancel it first. Raises BadOption for another stage.
     """
@@ -124,7 +125,7 @@ def restart_from(id: str, stage: str, *, every: bool = False, pool: str = "", wh
 
 
 def reasons(verb: str, answer: ChunkAnswer) -> Iterator[tuple[int, str]]:
-    """Why each refused chunk was left as it is, in words."""
+    """The reason for each refused chunk, in words."""
     for number, state in answer.refused.items():
         if not state:
             yield number, f"the task has no chunk {number}, or its record is lost"
@@ -168,7 +169,7 @@ def _checked(numbers: Sequence[Any]) -> list[int]:
 
 
 def _place(id: str, pool: str) -> str:
-    """The pool that holds the task; empty when none does."""
+    """The pool that holds the task; empty if it does not exist."""
     return next(iter(places([id], pool)), "")
 
 

@@ -1,4 +1,4 @@
-"""The verbs on commands, which bring to a task of one pool what happened in another."""
+"""Actions on commands between pools: try again, and drop."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ from queueops.redis.broker.control import MOST_AT_ONCE
 from queueops.redis.reader import Reader
 
 STEPS = 40
-"""Calls that one action on all dead commands makes at most."""
+"""The most calls of one action on all dead commands."""
 
 
 def requeue_commands(ids: Sequence[str], pool: str) -> list[Row]:
-    """Have commands tried again at once, with all their tries. The `state` of a row is where it was.
+    """Try commands again at once, with all their attempts. The `state` of a row is its index before.
 
-    REFUSED is one that a worker is just applying, or that is not a command; GONE one that is not there any more.
-    Raises BadOption and TooMany.
+    REFUSED is a command that a worker is applying now, or an id of another thing. GONE is a command that does not exist
+    any more. Raises BadOption and TooMany.
     """
     return _each("requeue", ids, pool)
 
 
 def drop_commands(ids: Sequence[str], pool: str) -> list[Row]:
-    """Drop commands for good. An end or a turn that they would have told is told again, a cancel or retry is not."""
+    """Drop commands for good. The end or turn in such a command is sent again, a cancel or retry is not."""
     return _each("drop", ids, pool)
 
 
 def requeue_dead_commands(pool: str) -> int:
-    """Have all commands of a pool that were given up tried again; how many."""
+    """Try all dead commands of a pool again; returns how many."""
     return _all("requeue", pool)
 
 
 def drop_dead_commands(pool: str) -> int:
-    """Drop all commands of a pool that were given up; how many."""
+    """Drop all dead commands of a pool; returns how many."""
     return _all("drop", pool)
 
 
@@ -46,7 +46,7 @@ def _each(verb: str, ids: Sequence[str], pool: str) -> list[Row]:
 
 
 def _all(verb: str, pool: str) -> int:
-    """In bounded steps; those that are given up meanwhile are left for another time."""
+    """Act in bounded steps; commands that become dead meanwhile are left for the next action."""
     broker, done = _broker(pool), 0
     for _ in range(STEPS):
         rows, left = broker.redeliver(pool, verb, (), dead=MOST_AT_ONCE)

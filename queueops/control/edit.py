@@ -1,4 +1,4 @@
-"""Run a task again with other arguments, or change those of one that has not begun."""
+"""Edit of arguments: runs an ended task again with other arguments, or changes those of a task that has not begun."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from queueops.redis.broker import get_broker
 from queueops.tasks import registry
 
 NONE = "-"
-"""What the store is told where there are to be no arguments: empty would mean to leave them as they are."""
+"""The text that stands for empty arguments in the script; an empty text leaves the arguments as they are."""
 
 
 def edit_and_retry(
     id: str, args: Sequence[Any] | None, kwargs: Mapping[str, Any] | None, pool: str = "", *, who: str = ""
 ) -> Row:
-    """Give a task new arguments (None: those that it has); one that has ended, or backs off, then runs again.
+    """Replace a task's arguments (None: keep them); a task that has ended, or is in back-off, then runs again.
 
-    They are checked against the signature where this process knows the task. A map-reduce task maps anew with them.
-    Raises BadArguments, NotEncodable and PayloadTooLarge, and NotDecodable where those that it has cannot be read.
+    They are checked against the signature if this process knows the task. A map-reduce task runs its map again. Raises
+    BadArguments, NotEncodable and PayloadTooLarge, and NotDecodable if its present arguments cannot be read.
     """
     found = _record(id, pool)
     if found is None:
@@ -40,7 +40,7 @@ _RUN_AGAIN = (*TERMINAL, State.RESTART)
 
 
 def _record(id: str, pool: str) -> tuple[str, Record | None] | None:
-    """The pool that holds the task, and its record; None in its place when it can't be read."""
+    """The pool that holds the task, and its record; None in its place if it cannot be read."""
     place = next(iter(places([id], pool)), "")
     if not place:
         return None
@@ -52,7 +52,7 @@ def _record(id: str, pool: str) -> tuple[str, Record | None] | None:
 
 
 def _had(record: Record | None) -> Arguments:
-    """The arguments that the task has. Raises NotDecodable for a record that can't be read."""
+    """The task's present arguments. Raises NotDecodable for an unreadable record."""
     if record is None:
         raise NotDecodable(what="arguments", name="the task", reason="its record is broken; give all of them")
     return decode_arguments(record.name, record.args)

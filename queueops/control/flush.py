@@ -19,9 +19,9 @@ class PoolInUse(QueueOpsError):
 
 
 def flush(pool: str, *, force: bool = False) -> int:
-    """Delete everything that a pool holds: tasks, schedules, lanes, metrics. Answers how many keys that were.
+    """Delete all keys of a pool: tasks, schedules, lanes, metrics. Returns the number of keys.
 
-    Raises PoolInUse while live workers serve it, unless it is forced: then what they run ends without an outcome.
+    Raises PoolInUse while live workers serve it, unless it is forced: then their tasks end without an outcome.
     """
     if not force:
         check_unused(pool)

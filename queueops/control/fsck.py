@@ -1,4 +1,4 @@
-"""What the consistency check finds, put right."""
+"""Repair: one step of the consistency check that corrects the indexes."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from queueops.redis.broker import get_broker
 
 
 def repair(pool: str, after: str = "") -> FsckPage:
-    """One bounded step of the check of a pool; each task that is not where its record says is put there in one call.
+    """Check and repair one bounded part of a pool; each misplaced task is put into its index in one call.
 
-    Safe while workers run, and again: a task that is well is left alone. Raises BrokenPool and BrokerUnavailable.
+    Safe while workers run, and when repeated: an intact task is left alone. Raises BrokenPool and BrokerUnavailable.
     """
     return fsck_page(pool, *get_broker().check(pool, after, repair=True))

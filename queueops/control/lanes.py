@@ -1,4 +1,4 @@
-"""The verbs on lanes: they take effect with the next claim."""
+"""Actions on lanes: they take effect with the next claim."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ ALLOWED = {
     "weight": f"a whole number from 1 to {MOST_WEIGHT}",
 }
 NEIGHBOURS = 100
-"""So many known lanes are looked at for one of a similar name."""
+"""How many known lanes are searched for a similar name."""
 
 
 class _Unchanged:
-    """The value of a setting that is left as it is."""
+    """The value for a setting that is not changed."""
 
 
 UNCHANGED = _Unchanged()
 
 
 def pause_lane(pool: str, lane: str, *, new: bool = False) -> dict[str, str]:
-    """Claim nothing from the lane any more; what runs, runs on. Answers what was set before.
+    """Pause the lane: it starts nothing; running tasks go on. Returns the settings before.
 
-    Raises UnknownLane where no task was ever ready and no setting declares the lane, unless it is to be a `new` one.
+    Raises UnknownLane where no task was ever ready and no setting declares the lane, unless it is a `new` one.
     """
     return _broker(pool, lane, new=new).lane(pool, lane, paused=1)
 
 
 def resume_lane(pool: str, lane: str) -> dict[str, str]:
-    """Claim from the lane again. Answers what was set before."""
+    """Resume the lane. Returns the settings before."""
     return _broker(pool, lane).lane(pool, lane, paused=None)
 
 
@@ -50,11 +50,10 @@ def set_lane(
     weight: int | _Unchanged | None = UNCHANGED,
     new: bool = False,
 ) -> dict[str, str]:
-    """Change how many tasks of a lane run at once, how many start a second, and its share beside other lanes.
+    """Change a lane's limit of parallel tasks, its rate of starts per second, and its weight beside other lanes.
 
-    None: no limit, any rate, the usual share. A lane that had no rate may start a second's tasks at once.
-
-    Answers what was set before. Raises BadOption, BadId and, unless it is to be a `new` one, UnknownLane.
+    None: no limit, any rate, the default weight. A lane without a rate before may start a second's tasks at once.
+    Returns the settings before. Raises BadOption, BadId and, unless it is a `new` one, UnknownLane.
     """
     wanted = {"limit": limit, "rate": rate, "weight": weight}
     given = {name: value for name, value in wanted.items() if not isinstance(value, _Unchanged)}
@@ -65,7 +64,7 @@ def set_lane(
 
 
 def _allowed(name: str, value: object) -> bool:
-    """Whether a lane can have it: a number (True is none) of its kind, within its bounds."""
+    """Whether the value is valid: a number (True is not one) of its type, within its bounds."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return False
     if name == "rate":
@@ -74,7 +73,7 @@ def _allowed(name: str, value: object) -> bool:
 
 
 def _broker(pool: str, lane: str, *, new: bool = False) -> RedisBroker:
-    """The broker, once it is sure that there is such a pool, with such a lane (or that one is to be made)."""
+    """The broker, after a check that the pool and the lane exist (or that the lane is a new one)."""
     broker = get_broker()
     check_lane(lane)
     reader = Reader(broker)

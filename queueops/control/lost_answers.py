@@ -1,4 +1,4 @@
-"""What became of an action whose answer was lost."""
+"""Recall of an action: finds out what it did when its answer was lost."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ LEFT = "it was not reached, or something else was done to it since"
 
 
 def recall(ids: Sequence[str], pool: str = "", *, token: str) -> list[Row]:
-    """Which of these tasks the action of this `token` has changed; it changes nothing itself.
+    """Tell which of these tasks the action of this `token` has changed; it changes nothing itself.
 
-    The rows are those that the action would have answered: OK with the state of now, REFUSED for what it did not reach,
-    and GONE for a deleted task, whose outcome is not known. Actions whose token is longer by a dot and more count, too.
-    A task knows the last action only. Raises BadOption, TooMany and BrokerUnavailable.
+    The rows are the action's answers: OK with the present state, REFUSED for a task that it did not reach. GONE is a
+    deleted task, whose outcome is not known. Actions whose token continues this one after a dot count too. A task knows
+    its last action only. Raises BadOption, TooMany and BrokerUnavailable.
     """
     wanted = checked(ids)
     reader, answers = Reader(get_broker()), {}

@@ -1,4 +1,4 @@
-"""How a verb reaches the tasks that are meant: their pools are looked up, and each pool answers in one call."""
+"""Dispatch of actions: finds the pool of each task, and sends one call to each pool."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def act(
     who: str = "",
     token: str = "",
 ) -> list[Row]:
-    """Do one verb to each task, and answer in the order of `ids` (each once).
+    """Perform one action on each task, and answer in the order of `ids` (each once).
 
-    What this very action did before, its answer being lost, is answered as OK. Calls with one `token` are one action.
-    Raises BadOption unless `ids` is a list of ids, TooMany and BrokerUnavailable.
+    Tasks that this same action changed before, when its answer was lost, are answered as OK. Calls with one `token` are
+    one action. Raises BadOption unless `ids` is a list of ids, TooMany and BrokerUnavailable.
     """
     wanted = checked(ids)
     if len(token) > LONGEST_TOKEN:
@@ -59,7 +59,7 @@ def checked(ids: Sequence[str]) -> list[str]:
 
 
 def places(ids: Sequence[str], pool: str) -> dict[str, list[str]]:
-    """The ids by the pool that holds them. Ids that no pool holds, and texts that cannot be an id, are left out.
+    """The ids by the pool that holds them. Unknown ids, and texts that cannot be an id, are left out.
 
     Raises BrokerUnavailable when one of them may be in a pool that does not answer.
     """
@@ -70,7 +70,7 @@ def places(ids: Sequence[str], pool: str) -> dict[str, list[str]]:
 
 
 def located(ids: Sequence[str], pool: str) -> tuple[dict[str, list[str]], dict[str, str]]:
-    """The ids by the pool that holds them, and why other pools did not answer."""
+    """The ids by the pool that holds them, and the reasons why other pools did not answer."""
     ids = [task_id for task_id in ids if may_be_id(task_id)]
     reader = Reader(get_broker())
     if pool:

@@ -1,4 +1,4 @@
-"""The verbs on schedules. What stands in the code can be paused, resumed and run; the rest is changed in the code."""
+"""Actions on schedules. A schedule from the code can be paused, resumed and run; the rest is changed in the code."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from queueops.tasks.declared_schedules import define, find_task
 def create_schedule(
     task: Any, schedule: Schedule | str, *, id: str = "", source: str = "api", paused: bool = False, who: str = ""
 ) -> str:
-    """Let a task run by itself, a class such as a MapReduce or a Chain, or what has this name; answers the id of that.
+    """Create a schedule for a task, named or as a class such as a MapReduce or a Chain; returns the schedule's id.
 
     Raises UnknownTask, BadSchedule, BadZone, BadOption, BadId, BadArguments, NotEncodable, PayloadTooLarge,
     ScheduleInUse and TooMany.
@@ -34,10 +34,10 @@ def create_schedule(
 def update_schedule(
     id: str, schedule: Schedule | str, *, task: Any = None, seen: str = "", pool: str = "", who: str = ""
 ) -> bool:
-    """Replace what a schedule says, its arguments too; `seen` is the version that was looked at, '' for any.
+    """Replace a schedule's definition and arguments; `seen` is the version that the user saw, '' for any.
 
-    Without `task` it is the same as before, with the options that the code gives it now. False when there was nothing
-    to change. Raises what `create_schedule` does, UnknownSchedule, ScheduleFromCode and ScheduleChanged.
+    Without `task` the task stays, with its present options in the code. False if nothing has changed. Raises the errors
+    of `create_schedule`, UnknownSchedule, ScheduleFromCode and ScheduleChanged.
     """
     state = _known(id, pool)
     definition = _changed_definition(state, task, schedule)
@@ -47,7 +47,7 @@ def update_schedule(
 
 
 def check_schedule(task: Any, schedule: Schedule | str, *, id: str = "", changed: bool = False, pool: str = "") -> None:
-    """Raise what `create_schedule`, or `update_schedule` of one that is to be `changed`, would; nothing is done."""
+    """Raise the errors of `create_schedule`, or of `update_schedule` with `changed`; nothing is stored."""
     if changed:
         _changed_definition(_known(id, pool), task, schedule)
     else:
@@ -55,19 +55,19 @@ def check_schedule(task: Any, schedule: Schedule | str, *, id: str = "", changed
 
 
 def pause_schedule(id: str, *, pool: str = "", who: str = "") -> bool:
-    """Fire no more until it is resumed; deploys do not change that. False when it is paused already."""
+    """Pause a schedule until it is resumed; deployments do not resume it. False if it is paused already."""
     return _change(_known(id, pool), "pause", who)
 
 
 def resume_schedule(id: str, *, pool: str = "", who: str = "") -> bool:
-    """Fire again, from the next tick on. False when it is not paused."""
+    """Resume a schedule, from the next tick on. False if it is not paused."""
     state = _known(id, pool)
     orphaned = state.definition is None or state.orphaned_ms is not None
     return _change(state, "resume", who, None if orphaned else _due(state.definition))
 
 
 def delete_schedule(id: str, *, pool: str = "", who: str = "") -> bool:
-    """Forget a schedule and its history; the tasks that it created stay. Raises ScheduleFromCode."""
+    """Delete a schedule and its history; the tasks that it created stay. Raises ScheduleFromCode."""
     state = _known(id, pool)
     if state.orphaned_ms is None:
         _refuse_code(state)
@@ -75,7 +75,7 @@ def delete_schedule(id: str, *, pool: str = "", who: str = "") -> bool:
 
 
 def run_schedule(id: str, *, pool: str = "", who: str = "") -> str:
-    """Create its task now, whatever else runs; answers the task's id. Raises UnknownSchedule."""
+    """Create its task now, whatever else runs; returns the task's id. Raises UnknownSchedule."""
     state = _known(id, pool)
     if state.definition is None:
         raise UnknownSchedule(id=id)
@@ -114,7 +114,7 @@ def _known(id: str, pool: str) -> ScheduleState:
 
 
 def _with_id(id: str, pool: str = "") -> list[ScheduleState]:
-    """The schedules of this id. Raises BrokerUnavailable when there may be one in a pool that does not answer."""
+    """The schedules of this id. Raises BrokerUnavailable if one may be in a pool that does not answer."""
     reader = Reader(get_broker())
     names = reader.pools() if not pool else [pool] if reader.knows(pool) else []
     found = reader.everywhere(names, lambda names: {name: reader.broker.schedule(name, id) for name in names})

@@ -1,4 +1,4 @@
-"""The verbs on tasks, one or many. Which states allow them stands in `queueops.model.states.ACTIONS`."""
+"""Actions on tasks, one or many. `queueops.model.states.ACTIONS` has the states that allow them."""
 
 from __future__ import annotations
 
@@ -14,32 +14,32 @@ from queueops.redis.broker import get_broker
 from queueops.redis.reader import Reader
 
 LONGEST_S = 10 * 366 * 86400
-"""Ten years: a longer time to postpone or keep a task is taken for a mistake."""
+"""Ten years: a longer time to postpone or keep a task is refused as a mistake."""
 PRIORITIES = range(-100, 101)
 
 
 def retry(ids: Sequence[str], pool: str = "", *, everything: bool = False, who: str = "", token: str = "") -> list[Row]:
-    """Run ended tasks again, as a new generation; those that back off start their next attempt now.
+    """Run ended tasks again, as a new generation; tasks in back-off start their next attempt now.
 
-    A plain task starts from its beginning. A map-reduce task goes on where it ended, with the results of its chunks: at
-    its reduce when it came so far, else at its failed chunks; only one whose map did not end maps again (`restart_from`
-    has the others map anew). A chain or a group goes on at what failed, an iterator at its last state; they begin
-    anew with `everything`.
+    A plain task starts from its beginning. A map-reduce task continues where it ended, with the results of its chunks:
+    at its reduce if it came so far, else at its failed chunks. It maps again only if its map did not end;
+    `restart_from` maps others again. A chain or a group continues with its failed parts, an iterator at its last state.
+    With `everything` they begin anew.
     """
     return act("retry", ids, pool, value="all" if everything else "", who=who, token=token)
 
 
 def reinstate(ids: Sequence[str], pool: str = "", *, who: str = "", token: str = "") -> list[Row]:
-    """Take a cancel back: the tasks are queued again, or wait until they are due, with the attempts that they have had.
+    """Undo a cancel: the tasks are queued again, or wait until they are due, with their attempts so far.
 
-    One that ran when it was cancelled runs again. What has parts or chunks goes on as by `retry`; it is refused where
-    it would have to wait.
+    A task that ran when it was cancelled runs again. A task with parts or chunks continues as by `retry`. It is refused
+    if it would have to wait.
     """
     return act("reinstate", ids, pool, who=who, token=token)
 
 
 def run_now(ids: Sequence[str], pool: str = "", *, who: str = "", token: str = "") -> list[Row]:
-    """Make tasks ready at once that wait for their time."""
+    """Make waiting tasks ready at once."""
     return act("run_now", ids, pool, who=who, token=token)
 
 
@@ -52,17 +52,17 @@ def postpone(
     who: str = "",
     token: str = "",
 ) -> list[Row]:
-    """Let tasks that have not begun wait: `seconds` from now, or until an epoch time in ms. Raises BadOption."""
+    """Postpone tasks that have not begun: `seconds` from now, or until an epoch time in ms. Raises BadOption."""
     return act("postpone", ids, pool, value=due_ms(seconds, until_ms), who=who, token=token)
 
 
 def cancel(
     ids: Sequence[str], reason: str = "", pool: str = "", *, hard: bool = False, who: str = "", token: str = ""
 ) -> list[Row]:
-    """Cancel tasks that have not ended; those that run are asked to stop. Raises BadOption for a bad reason.
+    """Cancel tasks that have not ended; running ones are asked to stop. Raises BadOption for a bad reason.
 
-    With `hard` those that run are interrupted; one that still runs a second later is killed with its worker process,
-    whose other tasks run again elsewhere.
+    With `hard` running tasks are interrupted. A task that still runs a second later is killed with its worker process.
+    The other tasks of that process run again elsewhere.
     """
     if not _is(str, reason):
         raise BadOption(name="reason", value=reason, expected="a text")
@@ -70,27 +70,27 @@ def cancel(
 
 
 def release(ids: Sequence[str], pool: str = "", *, who: str = "", token: str = "") -> list[Row]:
-    """Take running tasks from their workers, and make them ready again; a worker that goes on is refused at its end."""
+    """Release running tasks from their workers: they are ready again; a worker that goes on is refused at its end."""
     return act("release", ids, pool, who=who, token=token)
 
 
 def delete(ids: Sequence[str], pool: str = "", *, who: str = "", token: str = "") -> list[Row]:
-    """Move ended tasks to the trash, where they can be restored from for 24 hours."""
+    """Delete ended tasks: they move to the trash, from where they can be restored for 24 hours."""
     return act("delete", ids, pool, who=who, token=token)
 
 
 def restore(ids: Sequence[str], pool: str = "", *, who: str = "", token: str = "") -> list[Row]:
-    """Bring tasks back from the trash."""
+    """Restore tasks from the trash."""
     return act("restore", ids, pool, who=who, token=token)
 
 
 def requeue(ids: Sequence[str], pool: str = "", *, who: str = "", token: str = "") -> list[Row]:
-    """Give quarantined tasks another try."""
+    """Requeue quarantined tasks, for another attempt."""
     return act("requeue", ids, pool, who=who, token=token)
 
 
 def discard(ids: Sequence[str], pool: str = "", *, who: str = "", token: str = "") -> list[Row]:
-    """Throw quarantined tasks away, for good."""
+    """Discard quarantined tasks, for good."""
     return act("discard", ids, pool, who=who, token=token)
 
 
@@ -102,19 +102,19 @@ def set_priority(ids: Sequence[str], priority: int, pool: str = "", *, who: str 
 
 
 def move(ids: Sequence[str], lane: str, pool: str = "", *, who: str = "", token: str = "") -> list[Row]:
-    """Put tasks that have not begun into another lane of their pool. Raises BadId for a bad name of a lane."""
+    """Move tasks that have not begun to another lane of their pool. Raises BadId for a bad name of a lane."""
     return act("move", ids, pool, value=check_lane(lane), who=who, token=token)
 
 
 def keep(
     ids: Sequence[str], seconds: float | timedelta, pool: str = "", *, who: str = "", token: str = ""
 ) -> list[Row]:
-    """Keep ended tasks for so long from now. Raises BadOption."""
+    """Keep ended tasks for this time from now. Raises BadOption."""
     return act("keep", ids, pool, value=_milliseconds("seconds", seconds), who=who, token=token)
 
 
 def due_ms(seconds: float | timedelta | None, until_ms: int | None) -> int:
-    """The time that a postpone means, in epoch ms of the store's clock. Raises BadOption."""
+    """The time of a postpone, in epoch ms of the store's clock. Raises BadOption."""
     if (seconds is None) == (until_ms is None):
         raise BadOption(name="postpone", value=None, expected="either seconds or until_ms")
     now = Reader(get_broker()).now_ms()
@@ -132,5 +132,5 @@ def _milliseconds(name: str, value: float | timedelta) -> int:
 
 
 def _is(kind: type | tuple[type, ...], value: object) -> bool:
-    """Callers are not always checked by a type checker."""
+    """Not all callers use a type checker."""
     return isinstance(value, kind) and not isinstance(value, bool)

@@ -1,4 +1,4 @@
-"""The verbs on worker processes. They are asked; the answer is in their next heartbeat."""
+"""Actions on worker processes: requests, which the next heartbeat confirms."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ MOST = 500
 
 
 def quiet_worker(id: str) -> bool:
-    """Ask a worker to claim nothing more; what it holds, it ends. False when no worker has this id."""
+    """Ask a worker to claim no more tasks; its present tasks run to their end. False if no worker has this id."""
     return _tell(id, "quiet")
 
 
 def stop_worker(id: str) -> bool:
-    """Ask a worker process to end, within its grace time. False when no worker has this id."""
+    """Ask a worker process to end, within its grace time. False if no worker has this id."""
     return _tell(id, "stop")
 
 
 def _tell(worker: str, token: str) -> bool:
-    """Send a token through one of the pools that the worker serves: it listens to all of them."""
+    """Send a wake-up token through one of the worker's pools: it listens to all of them."""
     broker = get_broker()
     reader = Reader(broker)
     _, beats = reader.workers(reader.pools(), MOST)

@@ -1,1 +1,1 @@
-"""What a worker can execute: one module for each kind, which registers its handlers in `queueops.tasks.registry`."""
+"""Task kinds that a worker can execute: one module each, which registers its handlers in `queueops.tasks.registry`."""

@@ -1,4 +1,4 @@
-"""Kind of Django's own tasks: the task's name is the path of its function in a module that the worker has imported."""
+"""Django task kind: runs tasks of Django's framework; the task's name is the import path of its function."""
 
 from __future__ import annotations
 
@@ -53,11 +53,11 @@ class DjangoTaskHandler:
         return result
 
     def encode_result(self, name: str, value: Any) -> bytes:
-        """The result as it is stored. Raises TypeError and ValueError for what Django's tasks may not return."""
+        """The result as it is stored. Raises TypeError and ValueError for values that Django's framework refuses."""
         return encode_result(name, plain_json(value))
 
     def tell_end(self, context: Context, settlement: Settlement) -> None:
-        """Send task_finished, when this is the end of the task and not of one attempt."""
+        """Send task_finished at the end of the task, but not after an attempt that is followed by another."""
         if (result := self._ended(context.lease, settlement)) is not None:
             self._signals.task_finished.send_robust(self._sender(result), task_result=result)
 
@@ -80,7 +80,7 @@ class DjangoTaskHandler:
 
 
 def tell_cancelled(pool: str, ids: Sequence[str]) -> None:
-    """Send task_finished for those of the tasks that are Django's, and that this process has just cancelled."""
+    """Send task_finished for the Django tasks that this process has just cancelled."""
     for task_id in ids:
         try:
             result = _cancelled_result(pool, task_id)
@@ -100,7 +100,7 @@ def _cancelled_result(pool: str, task_id: str) -> Any:
 
 
 def _error_of(lease: Lease, settlement: Settlement) -> Any:
-    """What the task ended with; None when it will run again."""
+    """The outcome of the task; None when it will run again."""
     match settlement.outcome:
         case Outcome.ERROR | Outcome.TIMEOUT if not will_be_retried(lease, settlement):
             return stored_error(settlement.value)
@@ -114,7 +114,7 @@ def _error_of(lease: Lease, settlement: Settlement) -> Any:
 
 
 def _log(lease: Lease) -> Sequence[bytes]:
-    """What is stored of the attempts before. A store that does not answer now must not cost the task an attempt."""
+    """The stored data of earlier attempts. A store that does not answer now must not cost the task an attempt."""
     if lease.attempt == 1 and lease.crashes == 0:
         return ()
     try:

@@ -1,4 +1,4 @@
-"""From a tree of parts to the nodes that are written: all that can be wrong is found here, before anything is."""
+"""Flattening: turns a tree of parts into the nodes to write; finds every error before anything is written."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LONGEST_SHOWN = 4096  # bytes
 
 @dataclass(slots=True)
 class _Place:
-    """A part, where it stands, and whether it is given the result of what comes before it."""
+    """A part, its place in the tree, and whether it gets the result of the part before it."""
 
     part: Part
     parent: int
@@ -36,7 +36,7 @@ class _Place:
 
 
 def nodes_of(root: Composite) -> list[Node]:
-    """The nodes of a tree, from the root down, a level at a time. Raises what is wrong with any of them."""
+    """The nodes of a tree, from the root down, one level at a time. Raises the errors of all parts."""
     found = list(_walk(root))
     _fill_in_pools(found)
     first = found[0].push
@@ -87,7 +87,7 @@ def _walk(root: Composite) -> Iterator[Node]:
 
 
 def _refuse_empty(part: Composite, *, is_root: bool) -> None:
-    """An empty group within a composite gives an empty list; a chain has no such value, and a push nothing to do."""
+    """An empty group in a composite gives an empty list; an empty chain has no such value, and cannot be pushed."""
     if not part.parts and (is_root or part.kind == "chain"):
         raise EmptyComposite(what=part.kind if part.name == part.kind else f"{part.kind} {part.name}")
 
@@ -105,7 +105,7 @@ def _expanded(place: _Place, part: Composite) -> tuple[Composite, frozenset[Any]
 
 
 def _to_show(part: Composite) -> bytes:
-    """The arguments of a template, for display: `init` has used them. Empty if they are long or cannot be encoded."""
+    """The arguments of a template, for display: `init` has used them. Empty if they are too long or not encodable."""
     args, kwargs = part.arguments()
     try:
         data = encode_arguments(part.name, args, kwargs)
@@ -138,7 +138,7 @@ def _leaf_push(part: Part, after: bool) -> Push:
 
 
 def _fill_in_pools(nodes: list[Node]) -> None:
-    """A composite is in the pool that it was given, or else in that of the one above it, or of its first task."""
+    """The pool of a composite: its own option, else the pool of its parent, or of its first task."""
     default = next((pool for pool in _pools_in_order(nodes) if pool), Options().pool)
     for node in nodes:
         node.push.pool = node.push.pool or (nodes[node.parent].push.pool if node.parent >= 0 else default)

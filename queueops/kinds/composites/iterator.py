@@ -1,4 +1,4 @@
-"""Iterators: tasks that emit others, batch after batch, at most so many at a time."""
+"""Iterators: tasks that emit others in batches, with a limited number open at a time."""
 
 from __future__ import annotations
 
@@ -36,22 +36,21 @@ MOST_TASKS, WIDEST = 1_000, 500
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """What ``iterate`` answers: the next state and the tasks to run. Without tasks it is called again when one ends."""
+    """The next state and the tasks to run; without tasks, ``iterate`` is called again when a task ends."""
 
     state: Any = None
     tasks: Sequence[Part] = ()
 
 
 class Iterator(RunClass, abstract=True):
-    """Subclass it and give it ``iterate``; ``push`` leaves it to workers.
+    """Base class of iterators: define ``iterate``; ``push`` hands the task to workers.
 
-    ``iterate(state, *args)`` is called with None, then with the state that it answered last, whenever there is room
-    for more tasks: at most ``window`` of them run or wait at a time. It answers a ``Batch`` or, when there is no more,
-    None; the iterator ends when its tasks have. An attempt that fails is tried again as any task's is.
-    ``on_failure``: "fail" ends it and cancels the rest when one of its tasks fails; "continue" fails at the end.
-    ``keep_tasks``: seconds that its tasks are kept when they have succeeded (None: as they say themselves); the others
-    are kept as long as it is, and a retry runs them again. ``cron``: when it runs by itself, a line or a `Schedule`;
-    not inherited.
+    ``iterate(state, *args)`` is called with None, then with the last state that it returned, whenever the window has
+    space: at most ``window`` of its tasks run or wait at a time. It returns a ``Batch``, or None when there is no more;
+    the iterator ends when its tasks have ended. A failed attempt is retried as with any task. ``on_failure``: "fail"
+    ends the iterator and cancels the rest when one of its tasks fails; "continue" fails at the end. ``keep_tasks``:
+    seconds that its succeeded tasks are kept (None: as each task says). The others are kept as long as the iterator,
+    and a retry runs them again. ``cron``: when it runs by itself, a line or a `Schedule`; not inherited.
     """
 
     window: ClassVar[int] = 100
@@ -60,7 +59,7 @@ class Iterator(RunClass, abstract=True):
 
     @abstractmethod
     def iterate(self, state: Any, *args: Any, **kwargs: Any) -> Batch | Awaitable[Batch | None] | None:
-        """The next batch; may be `async def`. A class without its own is refused where it is defined."""
+        """Return the next batch; may be `async def`. A class that does not define it is refused."""
 
     @classmethod
     def _register(cls, name: str, schedule: Schedule | None) -> None:
@@ -74,7 +73,7 @@ class Iterator(RunClass, abstract=True):
 
 
 class IteratorHandler(FunctionHandler):
-    """Calls ``iterate`` once, and writes what it answered."""
+    """Calls ``iterate`` once, and writes the batch that it returned."""
 
     kind = "iterator"
     answers_parts = True
@@ -86,11 +85,11 @@ class IteratorHandler(FunctionHandler):
 
     @cached_property
     def result_type(self) -> ResultType:
-        """None, and not the batch that ``iterate`` is annotated with."""
+        """None, and not the batch in the annotation of ``iterate``."""
         return ResultType(self.name)
 
     def run(self, context: Context) -> Any:
-        """One step; the result of an iterator is None."""
+        """Run one step; the result of an iterator is None."""
         state, args, kwargs = self._arguments(context)
         with ExitStack() as stack:
             given = enter_all(self._wanted(kwargs), stack)
@@ -98,7 +97,7 @@ class IteratorHandler(FunctionHandler):
         self._emit(context, found)
 
     def _arguments(self, context: Context) -> tuple[Any, Sequence[Any], dict[str, Any]]:
-        """The state, and what it was pushed with."""
+        """The state, and the arguments of the push."""
         return decode_result(self.name, context.lease.cursor), *self.plan.decode(context.lease.args)
 
     def _wanted(self, given: dict[str, Any]) -> Dependencies:
@@ -127,12 +126,12 @@ class IteratorHandler(FunctionHandler):
 
 
 class AsyncIteratorHandler(IteratorHandler):
-    """The same for an ``iterate`` that is a coroutine function; what it answers is written in a thread."""
+    """The handler for an async ``iterate``; its batch is written in a thread."""
 
     is_async = True
 
     async def run(self, context: Context) -> Any:
-        """One step; the result of an iterator is None."""
+        """Run one step; the result of an iterator is None."""
         state, args, kwargs = self._arguments(context)
         async with AsyncExitStack() as stack:
             given = await aenter_all(self._wanted(kwargs), stack)
@@ -141,7 +140,7 @@ class AsyncIteratorHandler(IteratorHandler):
 
 
 def _own(cls: type[Iterator]) -> abc.Iterator[tuple[str, str | int]]:
-    """What only an iterator's record says."""
+    """The record fields of iterators only."""
     yield "wi", cls.window
     if cls.on_failure != "fail":
         yield "of", cls.on_failure

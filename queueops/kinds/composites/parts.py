@@ -1,6 +1,6 @@
-"""What composites are made of: a call of a task, a chain, a group. Parts are plain values: making one pushes nothing.
+"""Parts of composites: calls of tasks, chains and groups. They are plain values: creating one pushes nothing.
 
-How a tree of them is written is in ``flatten``.
+``flatten`` turns a tree of them into the nodes to write.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 POLICIES = ("fail", "continue", "outcomes")
 PART_ADVICE = "the call of a task such as task.s(1), a chain or a group"
 OPTIONS = ("pool", "tags", "keep", "delay", "id", "on_conflict", "durable", "meta")
-"""What `using` takes of a composite; all else belongs to the tasks in it."""
+"""The options of a composite in `using`; all others belong to its tasks."""
 
 
 class Part:
-    """A part of a chain or group, which can also be pushed by itself."""
+    """A part of a chain or group, which can also be pushed alone."""
 
     # No ABC: each isinstance() with ABCMeta costs, and planting asks three times a part. Type checkers see the rest.
 
@@ -44,53 +44,53 @@ class Part:
     if not TYPE_CHECKING:
 
         def __getattr__(self, name):
-            """Say what to write in place of a method of another task queue."""
+            """Tell the QueueOps equivalent of a method of another task queue."""
             raise missing_attribute(self, name, "part", PART_METHODS)
 
     def __or__(self, other: Part) -> Composite:
-        """First this part, then the other one."""
+        """Chain this part and the other one."""
         if not isinstance(other, Part):
             return NotImplemented
         return Composite("chain", (*_links(self), *_links(other)))
 
     @abstractmethod
     def push(self) -> TaskHandle[Any]:
-        """Leave this to workers."""
+        """Push it to workers."""
 
     async def apush(self) -> TaskHandle[Any]:
-        """The same for async code."""
+        """The async form of `push`."""
         return await transactions.in_thread(self.push)
 
     @abstractmethod
     def si(self) -> Self:
-        """The same, without the result before it."""
+        """The same part, without the result of the part before it."""
 
     @abstractmethod
     def using(self, **options: Any) -> Self:
-        """The same with other options."""
+        """The same part with other options."""
 
     @abstractmethod
     def descending(self, root: str, under: LeaseRef, meta: bytes) -> Self:
-        """The same, pushed as a descendant of the task `root` under the lease of a running task."""
+        """The same part, pushed as a descendant of the task `root` under the lease of a running task."""
 
     @abstractmethod
     def postponed(self, delay: Delay | None) -> Self:
-        """The same, whose push waits for `delay`, or for its own when that is None. Raises BadOption."""
+        """The same part with a delay for its push; None: its own delay. Raises BadOption."""
 
     def postpone(self, delay: Delay | None = None) -> TaskHandle[Any]:
-        """The same, not before `delay`: seconds, a `timedelta`, or an aware datetime; None: its own `delay`."""
+        """Push it after `delay`: seconds, a `timedelta`, or an aware datetime; None: its own `delay`."""
         return self.postponed(delay).push()
 
     async def apostpone(self, delay: Delay | None = None) -> TaskHandle[Any]:
-        """The same for async code."""
+        """The async form of `postpone`."""
         return await self.postponed(delay).apush()
 
     @abstractmethod
     def push_on_commit(self) -> TaskHandle[Any]:
-        """The same, once the current database transaction is committed; outside of one, at once."""
+        """Push it once the current database transaction is committed; outside of one, at once."""
 
     async def apush_on_commit(self) -> TaskHandle[Any]:
-        """The same for async code."""
+        """The async form of `push_on_commit`."""
         return await sync_to_async(self.push_on_commit)()
 
 
@@ -116,22 +116,22 @@ class Signature(Part):
         return f"{self.name}.{'si' if self.ignores_previous else 's'}({', '.join(given)})"
 
     def push(self) -> TaskHandle[Any]:
-        """Leave this call to a worker."""
+        """Push this call to a worker."""
         handle: TaskHandle[Any] = self.task.push(*self.args, **self.kwargs)
         return handle
 
     async def apush(self) -> TaskHandle[Any]:
-        """The same for async code."""
+        """The async form of `push`."""
         handle: TaskHandle[Any] = await self.task.apush(*self.args, **self.kwargs)
         return handle
 
     def push_on_commit(self) -> TaskHandle[Any]:
-        """The same, once the current database transaction is committed; outside of one, at once."""
+        """Push it once the current database transaction is committed; outside of one, at once."""
         handle: TaskHandle[Any] = self.task.push_on_commit(*self.args, **self.kwargs)
         return handle
 
     def si(self) -> Self:
-        """The same call, without the result before it."""
+        """The same call, without the result of the part before it."""
         return self._with(self.task, ignores_previous=True)
 
     def using(self, **options: Any) -> Self:
@@ -139,7 +139,7 @@ class Signature(Part):
         return self._with(self.task.using(**options), ignores_previous=self.ignores_previous)
 
     def postponed(self, delay: Delay | None) -> Self:
-        """The same call, whose push waits for `delay`, or for its task's own when that is None. Raises BadOption."""
+        """The same call with a delay for its push; None: its task's own delay. Raises BadOption."""
         return self._with(self.task.postponed(delay), ignores_previous=self.ignores_previous)
 
     def descending(self, root: str, under: LeaseRef, meta: bytes) -> Self:
@@ -151,7 +151,7 @@ class Signature(Part):
 
 
 class Composite(Part):
-    """A chain, whose parts come one after the other, or a group, whose parts come side by side."""
+    """A chain, whose parts run one after the other, or a group, whose parts run side by side."""
 
     is_template = False
 
@@ -170,15 +170,15 @@ class Composite(Part):
         return f"{self.kind}({', '.join(map(repr, self.parts))})"
 
     def expanded(self) -> Composite:
-        """Itself, with parts that are known."""
+        """The composite itself, once its parts are known."""
         return self
 
     def arguments(self) -> tuple[Sequence[Any], Mapping[str, Any]]:
-        """What it was made of, for its record."""
+        """The arguments of its template, for its record."""
         return (), {}
 
     def si(self) -> Self:
-        """The same, without the result before it."""
+        """The same composite, without the result of the part before it."""
         other = self._copy()
         other.ignores_previous = True
         return other
@@ -196,19 +196,19 @@ class Composite(Part):
         return other
 
     def descending(self, root: str, under: LeaseRef, meta: bytes) -> Self:
-        """The same, pushed as a descendant of the task `root` under the lease of a running task."""
+        """The same composite, pushed as a descendant of the task `root` under the lease of a running task."""
         other = self._copy()
         other.options = self.options.but_descending(root, under, meta)
         return other
 
     def postponed(self, delay: Delay | None) -> Self:
-        """The same, whose push waits for `delay`, or for its own when that is None. Raises BadOption."""
+        """The same composite with a delay for its push; None: its own delay. Raises BadOption."""
         other = self._copy()
         other.options = self.options.postponed(delay)
         return other
 
     def push(self) -> TaskHandle[Any]:
-        """Leave all of it to workers."""
+        """Push the whole tree to workers."""
         nodes = self.nodes()
         if databases := transactions.to_wait_for(self.name):
             transactions.after_commit(databases, partial(self._send, nodes))
@@ -216,13 +216,13 @@ class Composite(Part):
         return self._send(nodes)
 
     def push_on_commit(self) -> TaskHandle[Any]:
-        """The same, once the current database transaction is committed; outside of one, at once."""
+        """Push it once the current database transaction is committed; outside of one, at once."""
         nodes = self.nodes()
         transaction.on_commit(partial(self._send, nodes))
         return TaskHandle(nodes[0].push.id, nodes[0].push.pool)
 
     def nodes(self) -> list[Node]:
-        """The tree as it is written, from the root down: everything is checked here."""
+        """The nodes of the tree, from the root down; all checks are made here."""
         from queueops.kinds.composites.flatten import nodes_of
 
         return nodes_of(self)
@@ -242,24 +242,25 @@ class Composite(Part):
 
 
 def chain(*parts: Part | Iterable[Part]) -> Composite:
-    """Tasks that come one after the other, each with the result of the one before as its first argument.
+    """A chain: tasks run one after the other, each with the result of the one before as its first argument.
 
-    In place of the parts there may be one list of them, or anything else that gives them.
+    Instead of the parts, one list or another iterable of them may be given.
     """
     return Composite("chain", _listed(parts))
 
 
 def group(*parts: Part | Iterable[Part], on_failure: str = "fail") -> Composite:
-    """Tasks that come side by side; the result is the list of theirs, in order. One list of them will do, too.
+    """A group: tasks run side by side; its result is the list of their results, in order.
 
-    `on_failure`: "fail" cancels the others when one fails; "continue" lets them end first; "outcomes" never fails: its
-    result is a list of {"state": ..., "result": ...} or {"state": ..., "error": ..., "reason": ...}.
+    Instead of the parts, one list of them may be given. `on_failure`: "fail" cancels the others when one fails;
+    "continue" lets them end first. "outcomes" never fails: its result is a list of {"state": ..., "result": ...} or
+    {"state": ..., "error": ..., "reason": ...}.
     """
     return Composite("group", _listed(parts), on_failure=on_failure)
 
 
 def _listed(parts: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The parts, also of the one list that was given in their place."""
+    """The parts; one list in their place is unpacked."""
     alone = parts[0] if len(parts) == 1 else None
     return tuple(alone) if isinstance(alone, Iterable) and not isinstance(alone, (str, bytes, Part)) else parts
 

@@ -1,4 +1,4 @@
-"""Chains and groups as classes: what they are made of is computed when they are pushed, from the arguments."""
+"""Templates: chains and groups as classes, whose parts are computed from the arguments at the push."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ from queueops.tasks.task import Task
 
 
 class Template(TaskClass, abstract=True):
-    """Subclass `Chain` or `Group` and give it ``init``, which answers its parts; ``push`` leaves it to workers.
+    """Base class of templates: subclass `Chain` or `Group` and define ``init``, which returns the parts.
 
-    What a second push of one ``task_id`` does says ``on_conflict`` ("ignore" or "reject"). ``cron``: when it runs by
-    itself; `init` is run by a worker then, as the first step of the task, and tried again as any task is.
+    ``on_conflict`` says what a second push of one ``task_id`` does ("ignore" or "reject"). ``cron``: when it runs by
+    itself. A worker then runs `init` as the first step of the task, with its retries.
     """
 
     kind: ClassVar[str] = ""
@@ -39,9 +39,9 @@ class Template(TaskClass, abstract=True):
 
     @abstractmethod
     def init(self, *args: Any, **kwargs: Any) -> Any:
-        """Answer the parts; may be `async def`. It runs where the push is made.
+        """Return the parts; may be `async def`. It runs in the process that pushes.
 
-        A class without its own is refused where it is defined.
+        A class that does not define it is refused.
         """
 
     @classmethod
@@ -51,10 +51,10 @@ class Template(TaskClass, abstract=True):
 
     @classmethod
     def using(cls, **options: Any) -> ChosenTemplate:
-        """The same with other options here: pool, tags, keep, delay, id, on_conflict (ignore or reject), durable,
-        meta.
+        """The same template with other options: pool, tags, keep, delay, id, on_conflict, durable, meta.
 
-        What it answers is pushed, scheduled, and made a part, as the class is. Raises UnknownOption and BadOption.
+        ``on_conflict`` is ignore or reject. The returned object is pushed, scheduled, and made a part, as the class is.
+        Raises UnknownOption and BadOption.
         """
         return ChosenTemplate(cls, options)
 
@@ -71,7 +71,7 @@ class Template(TaskClass, abstract=True):
 
 
 class TemplateHandler(FunctionHandler):
-    """Runs ``init`` in a worker, for a schedule, and writes the parts: the task waits for them then."""
+    """Runs ``init`` in a worker, for a schedule, and writes the parts: the task then waits for them."""
 
     answers_parts = True
 
@@ -81,7 +81,7 @@ class TemplateHandler(FunctionHandler):
         self.cls = cls
 
     def run(self, context: Context) -> None:
-        """The first step of a chain or a group: its parts."""
+        """Run the first step of a chain or a group: compute its parts."""
         lease = context.lease
         args, kwargs = self.plan.decode(lease.args)
         nodes = TemplatePart(self.cls, args, kwargs).using(id=lease.id, pool=lease.pool, meta=context.meta).nodes()
@@ -89,13 +89,13 @@ class TemplateHandler(FunctionHandler):
 
 
 class Chain(Template, abstract=True):
-    """A chain whose parts ``init`` answers."""
+    """A chain whose parts ``init`` returns."""
 
     kind = "chain"
 
 
 class Group(Template, abstract=True):
-    """A group whose parts ``init`` answers."""
+    """A group whose parts ``init`` returns."""
 
     kind = "group"
 
@@ -117,36 +117,36 @@ class ChosenTemplate:
         return self._cls.s(*args, **kwargs).using(**self._options)
 
     def si(self, /, *args: Any, **kwargs: Any) -> TemplatePart:
-        """The same, without the result before it."""
+        """The same call, without the result of the part before it."""
         return self.s(*args, **kwargs).si()
 
     def push(self, /, *args: Any, **kwargs: Any) -> TaskHandle[Any]:
-        """Leave this call to workers."""
+        """Push this call to workers."""
         return self.s(*args, **kwargs).push()
 
     async def apush(self, /, *args: Any, **kwargs: Any) -> TaskHandle[Any]:
-        """The same for async code."""
+        """The async form of `push`."""
         return await self.s(*args, **kwargs).apush()
 
     def postpone(self, delay: Delay | None = None, /, *args: Any, **kwargs: Any) -> TaskHandle[Any]:
-        """Leave this call to workers, not before `delay`; None: not before the class's own `delay`."""
+        """Push this call after `delay`; None: the class's own `delay`."""
         return self.s(*args, **kwargs).postpone(delay)
 
     async def apostpone(self, delay: Delay | None = None, /, *args: Any, **kwargs: Any) -> TaskHandle[Any]:
-        """The same for async code."""
+        """The async form of `postpone`."""
         return await self.s(*args, **kwargs).apostpone(delay)
 
     def push_on_commit(self, /, *args: Any, **kwargs: Any) -> TaskHandle[Any]:
-        """Leave this call to workers once the current database transaction is committed."""
+        """Push this call once the current database transaction is committed."""
         return self.s(*args, **kwargs).push_on_commit()
 
     async def apush_on_commit(self, /, *args: Any, **kwargs: Any) -> TaskHandle[Any]:
-        """The same for async code."""
+        """The async form of `push_on_commit`."""
         return await self.s(*args, **kwargs).apush_on_commit()
 
 
 class TemplatePart(Composite):
-    """One call of a template: its parts are not known before it is pushed."""
+    """One call of a template: its parts are not known before the push."""
 
     is_template = True
 
@@ -158,11 +158,11 @@ class TemplatePart(Composite):
         self.options = self.options.with_postpone_delay(delay_of(cls))
 
     def arguments(self) -> tuple[Sequence[Any], Mapping[str, Any]]:
-        """What it was called with."""
+        """The arguments of the call."""
         return self.args, self.kwargs
 
     def expanded(self) -> Composite:
-        """The parts that ``init`` answers. Raises BadArguments, NoPart, EmptyComposite and whatever ``init`` raises."""
+        """The parts that ``init`` returns. Raises BadArguments, NoPart, EmptyComposite and all errors of ``init``."""
         self.cls.task.handler.plan.bind(self.args, self.kwargs)
         template = self.cls()
         parts = self._checked(_called(template.init, self.args, self.kwargs))

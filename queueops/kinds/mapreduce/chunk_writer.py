@@ -21,11 +21,11 @@ BATCH_CHUNKS, BATCH_BYTES, BATCH_SECONDS = 250, 256 * 1024, 1.0
 
 
 def write_chunks(broker: RedisBroker, context: Context, name: str, chunks: Any) -> int:
-    """Write the chunks of a map, and answer how many they are.
+    """Write the chunks of a map, and return their number.
 
-    Stages that an earlier attempt wrote stay as they are while the map yields the same chunks in the same order; from
-    the first one that differs on all is written anew, and the log says so. Cancels the task between two chunks when
-    that was asked for. Raises NotEncodable, PayloadTooLarge, BadChunks, TooManyChunks and StaleLease.
+    Stages of an earlier attempt stay while the map yields the same chunks in the same order. From the first stage that
+    differs, all is written anew, and the log says so. A requested cancel takes effect between two chunks. Raises
+    NotEncodable, PayloadTooLarge, BadChunks, TooManyChunks and StaleLease.
     """
     writer = ChunkWriter(broker, context, name)
     found = _checked(name, chunks)
@@ -37,7 +37,7 @@ def write_chunks(broker: RedisBroker, context: Context, name: str, chunks: Any) 
 
 
 async def awrite_chunks(broker: RedisBroker, context: Context, name: str, chunks: Any) -> int:
-    """The same for an async map; calls of the store are made in a thread."""
+    """The async form, for an async map; calls of the store are made in a thread."""
     writer = ChunkWriter(broker, context, name)
     found = chunks if isinstance(chunks, AsyncIterable) else _each(_checked(name, chunks))
     await waiting.in_thread(writer.begin)
@@ -48,13 +48,13 @@ async def awrite_chunks(broker: RedisBroker, context: Context, name: str, chunks
 
 
 class ChunkWriter:
-    """Compares the chunks of a map with the stages that stand, then writes those behind them. `add` calls no store."""
+    """Compares the chunks of a map with the stored stages, then writes those after them. `add` calls no store."""
 
     def __init__(self, broker: RedisBroker, context: Context, name: str) -> None:
         self._broker, self._context, self._name = broker, context, name
         self._lease = context.lease
         self._number = 0  # of the next chunk
-        self._count = 0  # chunks that stand
+        self._count = 0  # chunks that are stored
         self._written = 0  # chunks that an earlier attempt wrote
         self._stages: Iterator[tuple[int, str]] = iter(())
         self._expected: tuple[int, str] | None = None  # the stage that the next chunks are compared with
@@ -65,7 +65,7 @@ class ChunkWriter:
         self._full: list[list[bytes]] = []  # batches to write
 
     def begin(self) -> None:
-        """Find out what stands."""
+        """Read what is stored."""
         lease = self._lease
         self._written = write(self._context, self._broker.begin_map, lease.pool, lease.id, lease.fence)
         if self._written:
@@ -73,7 +73,7 @@ class ChunkWriter:
             self._next_stage()
 
     def add(self, chunk: Any) -> bool:
-        """Take the next chunk. Whether `flush` has something to do."""
+        """Take the next chunk. Returns whether `flush` has work."""
         if self._number == MOST_CHUNKS:
             raise TooManyChunks(name=self._name, limit=MOST_CHUNKS)
         data = encode_result(self._name, chunk, f"chunk {self._number}")
@@ -84,7 +84,7 @@ class ChunkWriter:
         return bool(self._full)
 
     def flush(self) -> None:
-        """Write what is complete, or find out what the next chunks are compared with."""
+        """Write complete stages, or read the stage to compare the next chunks with."""
         if self._differs:
             self._begin_anew()
         elif self._expected is not None:
@@ -98,7 +98,7 @@ class ChunkWriter:
                 self._context.cancel()
 
     def end(self) -> int:
-        """Write the rest. How many chunks there are."""
+        """Write the rest, and return the number of chunks."""
         if self._expected is not None:
             self._differs = True
         elif self._batch:
@@ -110,7 +110,7 @@ class ChunkWriter:
         return self._count
 
     def _collect(self, data: bytes) -> None:
-        """A batch is of bounded number and size, and none waits much longer than a second."""
+        """Whether the batch is full: its number and size are bounded, and it waits about one second at most."""
         if self._batch and self._size + len(data) > BATCH_BYTES:
             self._complete()
         if not self._batch:
@@ -125,7 +125,7 @@ class ChunkWriter:
         self._batch, self._size = [], 0
 
     def _compare(self, data: bytes, end: int, told: str) -> bool:
-        """Whether a stage has come to its end, or differs: more bytes than one stage has were never written at once."""
+        """Whether a stage is complete, or differs: a stage of more bytes was never written at once."""
         self._batch.append(data)
         self._size += len(data)
         is_whole = len(self._batch) == end - self._count
@@ -134,7 +134,7 @@ class ChunkWriter:
         return is_whole or self._differs
 
     def _next_stage(self) -> None:
-        """The stage that was compared is the same, or there was none yet."""
+        """The compared stage is equal, or there was none yet."""
         if self._expected is not None:
             self._count = self._expected[0]
         self._batch, self._size = [], 0
@@ -145,7 +145,7 @@ class ChunkWriter:
             self._tell(f"an earlier attempt wrote the first {self._count:,} chunks: the map goes on behind them")
 
     def _begin_anew(self) -> None:
-        """Delete what stands from here on; what was taken of the stage that differs is written first."""
+        """Delete the stored stages from here on; chunks taken from the stage that differs are written first."""
         self._tell(
             "the map does not yield the chunks that an earlier attempt wrote: "
             f"those from {self._count:,} on are written anew"
@@ -168,7 +168,7 @@ def _checked(name: str, chunks: Any) -> Iterable[Any]:
 
 
 def _heeding(chunks: Iterator[Any], context: Context) -> Iterator[Any]:
-    """The chunks as a generator makes them; each is a good moment to be cancelled."""
+    """The chunks as a generator; a cancel takes effect between two chunks."""
     for chunk in chunks:
         yield chunk
         if context.cancelled:

@@ -1,6 +1,6 @@
-"""Map-reduce: a task that splits itself into chunks, which workers process side by side, and reduces their results.
+"""Map-reduce: a task splits its work into chunks, workers process them in parallel, and a reduce joins the results.
 
-Source of the rules: seed 0. The kernel does the bookkeeping (``redis/lua/include/chunk_sets.lua``); here is what runs.
+The scripts keep the state of the chunks (``redis/lua/include/chunk_sets.lua``); this module runs the three methods.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ from queueops.tasks.task import Task
 
 
 class MapReduce(RunClass, abstract=True):
-    """Subclass it and give it ``map``, ``process`` and ``reduce``; ``push`` leaves it to workers.
+    """Base class of map-reduce tasks: define ``map``, ``process`` and ``reduce``; ``push`` hands the task to workers.
 
-    ``map(*args)`` yields chunks: any number of any encodable values. ``process(chunk)`` is run for each by whichever
-    worker is free. ``reduce(results)`` gets their results in the order of the map, read as they are asked for;
-    ``len(results)`` is known, and ``self.dropped`` lists the numbers of the chunks without one. Each of the three may
-    be `async def`, and map an async generator.
+    ``map(*args)`` yields chunks: any number of encodable values. ``process(chunk)`` runs for each chunk on any free
+    worker. ``reduce(results)`` gets their results in the order of the map, read on demand; ``len(results)`` is known,
+    and ``self.dropped`` lists the numbers of the chunks without one. Each of the three may be `async def`, and map an
+    async generator.
 
-    ``retries``, ``retry``, ``retry_on`` and ``timeout`` (seconds) hold for the map, each chunk and the reduce;
-    ``chunk_retries``, ``reduce_timeout`` and so on say otherwise for one of them. ``max_parallel``: chunks of one task
+    ``retries``, ``retry``, ``retry_on`` and ``timeout`` (seconds) hold for the map, each chunk and the reduce.
+    ``chunk_retries``, ``reduce_timeout`` and so on override them for one of these. ``max_parallel``: chunks of one task
     at once; ``chunks_per_worker``: of those, in one worker process; None = no limit. ``on_chunk_failure``: "fail",
     "drop", "drop:20" (up to 20) or "drop:5%". ``cron``: when it runs by itself, a line or a `Schedule`; not inherited.
     """
@@ -60,35 +60,35 @@ class MapReduce(RunClass, abstract=True):
     def map(
         self, *args: Any, **kwargs: Any
     ) -> Iterable[Any] | AsyncIterable[Any] | Awaitable[Iterable[Any] | AsyncIterable[Any]]:
-        """The chunks. By default one: the first argument."""
+        """Yield or return the chunks; the default is one chunk, the first argument."""
         return args[:1]
 
     @abstractmethod
     def process(self, chunk: Any) -> Any:
-        """The result of one chunk. A class without its own is refused where it is defined."""
+        """Return the result of one chunk. A class that does not define it is refused."""
 
     def reduce(self, results: Results) -> Any:
-        """The result of all."""
+        """Return the result of the task."""
         return None
 
     @classmethod
     def status(cls, task_id: str) -> TaskStatus | None:
-        """The task of this id now, in whichever pool it is, its chunks counted by state; None when it is gone."""
+        """The status of the task of this id in any pool, its chunks counted by state; None if it does not exist."""
         found = get(check_id(task_id))
         return None if found is None else found.status()
 
     @classmethod
     def cancel(cls, task_id: str, reason: str = "", *, hard: bool = False) -> bool:
-        """Cancel the task of this id, in whichever pool it is, as its handle does; False when it is gone or has ended.
+        """Cancel the task of this id in any pool, as its handle does; False if it does not exist or has ended.
 
-        No further chunk begins, and no reduce; what runs is asked to stop, with `hard` it is interrupted.
+        No further chunk and no reduce begins. Running code is asked to stop; with `hard` it is interrupted.
         """
         found = get(check_id(task_id))
         return found is not None and found.cancel(reason, hard=hard)
 
     @classmethod
     async def acancel(cls, task_id: str, reason: str = "", *, hard: bool = False) -> bool:
-        """The same for async code."""
+        """The async form of `cancel`."""
         return await waiting.in_thread(partial(cls.cancel, task_id, reason, hard=hard))
 
     @classmethod
@@ -108,17 +108,17 @@ class MapReduce(RunClass, abstract=True):
 
 
 class MapReduceTask(Task[Any, Any, Any]):
-    """The task of a MapReduce class: what is pushed knows its chunks' limits."""
+    """The task of a MapReduce class: its pushes hold the limits of the chunks."""
 
     chunk_options: ChunkOptions
 
     def using(self, **options: Any) -> Task[Any, Any, Any]:
-        """The same task with other options, as for any task; it counts its chunks, so it has no `total`."""
+        """The same task with other options; it has no `total`, because it counts its chunks."""
         refuse_total(options)
         return super().using(**options)
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        """Map, process and reduce here and now, one chunk after the other."""
+        """Run map, process and reduce in this process, one chunk after the other."""
         stages: Stages = self.handler.stages  # type: ignore[attr-defined]
         is_async = self.chunk_options.async_stages
         process = async_to_sync(stages.aprocess) if "process" in is_async else stages.process
@@ -165,11 +165,11 @@ class MapHandler(FunctionHandler):
         return ResultType.of(self.cls.reduce, self.name)
 
     def in_phase(self, phase: str) -> Handler:
-        """What runs this phase of a task."""
+        """The method that runs this phase of a task."""
         return self.reduce if phase == "reduce" else self
 
     def run(self, context: Context) -> Any:
-        """Map, and answer the number of chunks."""
+        """Run the map, and return the number of chunks."""
         args, kwargs = self.plan.decode(context.lease.args)
         with self.stages.map(args, kwargs) as chunks:
             return write_chunks(brokers.get_broker(), context, self.name, chunks)
@@ -181,7 +181,7 @@ class AsyncMapHandler(MapHandler):
     is_async = True
 
     async def run(self, context: Context) -> Any:
-        """Map, and answer the number of chunks."""
+        """Run the map, and return the number of chunks."""
         args, kwargs = self.plan.decode(context.lease.args)
         async with self.stages.amap(args, kwargs) as chunks:
             return await awrite_chunks(brokers.get_broker(), context, self.name, chunks)

@@ -1,4 +1,4 @@
-"""The three methods of a map-reduce class as they are called: on an instance of their own, their dependencies given."""
+"""Map-reduce methods: calls map, process and reduce on a new instance, with their dependencies."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from queueops.tasks.signature import ArgumentSpec
 
 
 class Stages:
-    """What stands at a ``Depends`` of map, process or reduce is opened at each call, and closed when that has ended."""
+    """Dependencies (``Depends``) of map, process or reduce are opened at each call, and closed at its end."""
 
     def __init__(self, cls: type[Any], name: str) -> None:
         self._cls = cls
@@ -23,7 +23,7 @@ class Stages:
 
     @contextmanager
     def map(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Iterator[Any]:
-        """What the map gives; it is ended, and what it depends on closed, with the block."""
+        """The chunks of the map; the block's end closes the generator and its dependencies."""
         with ExitStack() as stack:
             given = enter_all(self._map, stack)
             chunks = self._cls().map(*args, **{**given, **kwargs})
@@ -33,7 +33,7 @@ class Stages:
 
     @asynccontextmanager
     async def amap(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> AsyncIterator[Any]:
-        """The same of a ``map`` that is a coroutine function or an async generator function."""
+        """The async form, for a ``map`` that is a coroutine function or an async generator function."""
         async with AsyncExitStack() as stack:
             given = await aenter_all(self._map, stack)
             chunks = self._cls().map(*args, **{**given, **kwargs})
@@ -72,7 +72,7 @@ class Stages:
             return await instance.reduce(results, **await aenter_all(self._reduce, stack))
 
     def check(self, async_stages: Collection[str]) -> None:
-        """Look at what the stages depend on, once. Raises BadDependency."""
+        """Check the dependencies of all stages once. Raises BadDependency."""
         if not self._checked:
             for method, found in (("map", self._map), ("process", self._process), ("reduce", self._reduce)):
                 for depends in found.values():

@@ -1,4 +1,4 @@
-"""What a map-reduce task says of its chunks, and their results as the reduce reads them."""
+"""Options of a map-reduce class, and the results of its chunks for the reduce."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class ChunkOptions:
 
     @classmethod
     def of(cls, kind: Any, name: str) -> ChunkOptions:
-        """Read the options of a MapReduce class. Raises BadOption with what is right."""
+        """Read the options of a MapReduce class. Raises BadOption with the expected value."""
         _check_methods(kind, name)
         return cls(
             async_stages=frozenset(stage for stage in _SORTS if _is_async(getattr(kind, stage))),
@@ -55,7 +55,7 @@ class ChunkOptions:
         )
 
     def fields(self, push: Push) -> tuple[tuple[str, str | int], ...]:
-        """The fields of the record; chunks and the reduce take over what the push says of the map."""
+        """The fields of the record; chunks and the reduce inherit the map's options of the push."""
         timeout = self.chunk_timeout_ms or push.timeout_ms
         found = {
             "mx": self.max_parallel,
@@ -72,11 +72,11 @@ class ChunkOptions:
 
 
 class Results:
-    """The results of the chunks in the order of the map, those of dropped ones left out.
+    """The results of the chunks in the order of the map, without those of dropped chunks.
 
-    They are read a page at a time whenever the results are iterated, so that they need not fit into memory. An async
-    reduce iterates them with ``async for``: then the event loop does not wait for the store.
-    ``dropped`` are the numbers of the chunks without a result, the first 100,000 of them.
+    Each iteration reads them page by page, so that they need not fit into memory. An async reduce iterates them with
+    ``async for``: then the event loop does not wait for the store. ``dropped`` are the numbers of the chunks without a
+    result, the first 100,000 of them.
     """
 
     def __init__(self, broker: RedisBroker, pool: str, task_id: str, name: str) -> None:
@@ -87,7 +87,7 @@ class Results:
         self.dropped: Sequence[int] = self._read_dropped(counts["failed"])
 
     def __len__(self) -> int:
-        """How many chunks have a result."""
+        """The number of chunks with a result."""
         return self._length
 
     def __iter__(self) -> Iterator[Any]:
@@ -96,7 +96,7 @@ class Results:
             yield decode_result(self._name, result)
 
     async def __aiter__(self) -> AsyncIterator[Any]:
-        """The same in an async reduce."""
+        """The results in an async reduce."""
         pages = self._broker.chunk_result_pages(self._pool, self._id, self._total)
         while (page := await waiting.in_thread(partial(next, pages, None))) is not None:
             for result in page:
@@ -113,7 +113,7 @@ class Results:
 
 
 class ListedResults(list[Any]):
-    """Results that are all in memory, for an async reduce that is called directly."""
+    """Results in memory, for an async reduce that is called directly."""
 
     async def __aiter__(self) -> AsyncIterator[Any]:
         """Each of them."""
