@@ -1,6 +1,6 @@
-"""The settings: `QUEUEOPS` of the Django settings, read once into a frozen object.
+"""Settings: reads `QUEUEOPS` of the Django settings once into a frozen object.
 
-`current()` is what the rest of the engine asks. Durations are in seconds, as everywhere in Python code of this project.
+The rest of the engine calls `current()`. Durations are in seconds, as in all Python code of this project.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from queueops.model.redact import DEFAULT, PATTERNS, Redactor
 
 DAY = 86400.0
 URL_VARIABLE = "QUEUEOPS_URL"
-"""The environment variable that wins over the setting ``URL``."""
+"""The environment variable that overrides the setting ``URL``."""
 MOST_RATE = 100_000.0
-"""Starts a second that a lane may be limited to: more than a pool can do."""
+"""The highest rate of a lane, in starts per second: more than a pool can do."""
 RETENTION = {"succeeded": DAY, "failed": 14 * DAY, "cancelled": DAY}
 
 
 class Transactions(StrEnum):
-    """What a push within a database transaction does."""
+    """What a push in a database transaction does."""
 
     NOW = "now"
     WARN = "warn"
@@ -40,24 +40,24 @@ class Transactions(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaneSettings:
-    """What a lane starts with; an operator may change it while it runs."""
+    """A lane's initial settings; an operator may change them at run time."""
 
     limit: int | None = None  # tasks at once; None = no limit
     rate: float | None = None  # starts a second; None = no limit
-    weight: int = 1  # its share of the claims beside other lanes
+    weight: int = 1  # share of the claims beside other lanes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoolSettings:
-    """A pool's defaults: they apply where neither the task nor the push says otherwise."""
+    """A pool's defaults, for options that neither the task nor the push sets."""
 
     timeout: float | None = None  # seconds; None = no limit
-    retries: int | None = None  # None = as the task says
+    retries: int | None = None  # None = the option of the task
     lanes: Mapping[str, LaneSettings] = field(default_factory=dict)
-    lane_patterns: Mapping[str, LaneSettings] = field(default_factory=dict)  # for all other lanes; * = any letters
+    lane_patterns: Mapping[str, LaneSettings] = field(default_factory=dict)  # for all other lanes; * = any characters
 
     def pattern_of(self, lane: str) -> LaneSettings | None:
-        """What the first pattern that fits says of a lane; None for a lane that has settings of its own."""
+        """The settings of the first matching pattern; None for a lane that has settings of its own."""
         if lane in self.lanes:
             return None
         return next((found for pattern, found in self.lane_patterns.items() if fnmatchcase(lane, pattern)), None)
@@ -65,9 +65,9 @@ class PoolSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerRetry:
-    """How often the broker asks again: `attempts` in all, `base` seconds apart, doubled up to `cap`, with jitter.
+    """Retries of the broker: `attempts` in all, `base` seconds apart, doubled up to `cap`, with jitter.
 
-    It does not once `budget` seconds have passed.
+    It does not retry once `budget` seconds have passed.
     """
 
     attempts: int = 5
@@ -87,19 +87,19 @@ class Settings:
     retention: Mapping[str, float] = field(default_factory=lambda: dict(RETENTION))  # seconds, by state
     retention_cap: int = 1_000_000  # ended tasks kept, by state
     middleware: tuple[str, ...] = ()
-    lease: float = 30.0  # seconds; extended three times in that time
+    lease: float = 30.0  # seconds; renewed three times in that time
     max_crashes: int = 3
-    hung_after: float = 300.0  # seconds without a sign of life; then a process is killed and its tasks are judged
-    grace: float = 25.0  # seconds that a worker's tasks have to end at shutdown
-    unknown_after: float = 7 * DAY  # then a task whose name no worker knows is quarantined
+    hung_after: float = 300.0  # seconds without a sign of life, before a process is killed and its tasks are recovered
+    grace: float = 25.0  # seconds that a worker's tasks get to end at shutdown
+    unknown_after: float = 7 * DAY  # after this time a task whose name no worker knows is quarantined
     redact: tuple[str, ...] = PATTERNS
-    transactions: Transactions = Transactions.NOW  # a push within a database transaction
-    read_only: bool = False  # the console shows and changes nothing
+    transactions: Transactions = Transactions.NOW  # what a push in a database transaction does
+    read_only: bool = False  # the console is read-only
     connect: Mapping[str, Any] = field(default_factory=dict)  # options for redis-py's client
     retry: BrokerRetry = BrokerRetry()
 
     def pool(self, name: str) -> PoolSettings:
-        """The defaults of a pool; a pool that is not declared has none."""
+        """The defaults of a pool; an undeclared pool has none."""
         return self.pools.get(name, PoolSettings())
 
 
@@ -185,9 +185,9 @@ READERS: dict[str, read.Reader[Any]] = {
 
 
 def read_settings(raw: Any, environment: Mapping[str, str] | None = None) -> tuple[Settings, list[QueueOpsError]]:
-    """The settings and everything that is wrong with them; what is wrong keeps its default.
+    """The settings and all of their errors; an invalid setting keeps its default.
 
-    `QUEUEOPS_URL` in the environment wins over `URL`.
+    `QUEUEOPS_URL` in the environment overrides `URL`.
     """
     if not isinstance(raw, Mapping):
         return Settings(), [BadSetting(place="QUEUEOPS", value=repr(raw), expected="a dict")]
@@ -209,10 +209,10 @@ def current() -> Settings:
 
 
 def redactor() -> Redactor:
-    """What masks secrets by the setting REDACT; by its default while the settings cannot be read."""
+    """The redactor of the setting REDACT; the default one while the settings cannot be read."""
     try:
         return _redactor(current().redact)
-    except (QueueOpsError, ImproperlyConfigured):  # their error must be shown, and not end in another one
+    except (QueueOpsError, ImproperlyConfigured):  # their error must be shown, and not hidden by a second one
         return DEFAULT
 
 
@@ -222,7 +222,7 @@ def _redactor(patterns: tuple[str, ...]) -> Redactor:
 
 
 def problems() -> list[QueueOpsError]:
-    """Everything that is wrong with the settings; empty when all is well."""
+    """All errors of the settings; empty if they are valid."""
     return read_settings(getattr(django_settings, "QUEUEOPS", {}))[1]
 
 
@@ -249,7 +249,7 @@ def _error(key: str, value: Any, unfit: read.Unfit) -> QueueOpsError:
 
 
 def _of_variable(error: QueueOpsError) -> QueueOpsError:
-    """The error of a URL that came from the environment names the variable, and not the setting."""
+    """An error of a URL from the environment names the variable, and not the setting."""
     if not isinstance(error, BadSetting) or error.place != _place("URL"):
         return error
     text = f"The environment variable {URL_VARIABLE} is {error.value}, but it must be {error.expected}."
@@ -257,7 +257,7 @@ def _of_variable(error: QueueOpsError) -> QueueOpsError:
 
 
 def url_source() -> str:
-    """Where the store's URL comes from: the environment variable or the setting."""
+    """The source of the store's URL: the environment variable or the setting."""
     return f"the environment variable {URL_VARIABLE}" if os.environ.get(URL_VARIABLE) else _place("URL")
 
 
@@ -266,7 +266,7 @@ def _place(*keys: object) -> str:
 
 
 def _absolute(url: str) -> str:
-    """The embedded server's directory does not depend on where a process was started."""
+    """The embedded server's directory does not depend on a process's working directory."""
     if not url.startswith("embedded:"):
         return url
     base = Path(getattr(django_settings, "BASE_DIR", None) or Path.cwd())

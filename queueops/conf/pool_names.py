@@ -1,4 +1,4 @@
-"""Names of pools: one that the settings do not have may be misspelled, and no worker may serve it."""
+"""Pool name check: warns of a pool that the settings do not have, as no worker may serve it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _UNKNOWN = (
 
 
 def warn_about(pool: str, settings: conf.Settings) -> None:
-    """Warn about a pool that the settings do not have, once in a process."""
+    """Warn of a pool that the settings do not have, once in a process."""
     if pool != DEFAULT and pool not in settings.pools:
         known = advice(pool, {DEFAULT, *settings.pools})
         warn_once.warn(("pool", pool), _UNKNOWN, pool, pool, known)

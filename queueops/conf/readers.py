@@ -1,6 +1,6 @@
-"""How the value of a setting is read: each function gives the value in its final type, or raises Unfit.
+"""Readers of settings: each function validates and converts one type of value, or raises Unfit.
 
-An `Unfit` says what the value must be, in words that end the sentence "it must be ...".
+The text of an `Unfit` ends the sentence "it must be ...".
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from queueops.errors import BadId, advice
 from queueops.model.ids import check_lane
 
 DAY, TEN_YEARS = 86_400, 10 * 366 * 86_400
-"""The most seconds of a duration for which a process waits, and of any other."""
+"""The longest duration for which a process waits, and the longest of any other, in seconds."""
 Value = TypeVar("Value")
 Chosen = TypeVar("Chosen", bound=StrEnum)
 Reader = Callable[[Any], Value]
@@ -29,19 +29,19 @@ _NO_PORT = re.compile(r"[^@\[]*:[^@,\[]*[^@,0-9\[][^@\[]*$")
 
 
 class Unfit(ValueError):
-    """The value does not fit; the text says what it must be. `path` leads to the part `value` that is meant."""
+    """An invalid value; the text says what it must be. `path` leads to the invalid part `value`."""
 
     def __init__(self, expected: str, path: tuple[str, ...] = (), value: Any = None) -> None:
         super().__init__(expected)
         self.expected, self.path, self.value = expected, path, value
 
     def inside(self, key: str, value: Any) -> Unfit:
-        """The same complaint, seen from the dict that holds the value under `key`."""
+        """The same error, seen from the dict that holds the value under `key`."""
         return type(self)(self.expected, (key, *self.path), self.value if self.path else value)
 
 
 class Unknown(Unfit):
-    """There is no such key; the text is the advice."""
+    """An unknown key; the text is the advice."""
 
 
 def whole(least: int, most: int | None = None) -> Reader[int]:
@@ -85,7 +85,7 @@ def seconds(least: float, most: float = TEN_YEARS) -> Reader[float]:
 
 
 def optional(reader: Reader[Value]) -> Reader[Value | None]:
-    """None, or what `reader` reads."""
+    """None, or the value that `reader` reads."""
 
     def read(value: Any) -> Value | None:
         return None if value is None else reader(value)
@@ -94,7 +94,7 @@ def optional(reader: Reader[Value]) -> Reader[Value | None]:
 
 
 def flag(value: Any) -> bool:
-    """True or False, nothing that only looks like it."""
+    """True or False, but not another value that is equal to one of them."""
     if not isinstance(value, bool):
         raise Unfit("True or False")
     return value
@@ -109,7 +109,7 @@ def name(value: Any) -> str:
 
 
 def lane_or_pattern(value: Any) -> str:
-    """A name of a lane, or a pattern of such names, in which each * stands for any letters."""
+    """A name of a lane, or a pattern of names, in which each * stands for any characters."""
     if isinstance(value, str) and "*" in value:
         name(value.replace("*", "x"))
         return value
@@ -117,14 +117,14 @@ def lane_or_pattern(value: Any) -> str:
 
 
 def namespace(value: Any) -> str:
-    """The prefix of every key: short, and without the braces that Redis Cluster gives a meaning to."""
+    """The prefix of every key: short, and without braces, which have a meaning in Redis Cluster."""
     if not isinstance(value, str) or not re.fullmatch(r"[A-Za-z0-9._-]{1,50}", value):
         raise Unfit("1 to 50 letters, digits and any of . _ -")
     return value
 
 
 def url(value: Any) -> str:
-    """The store's URL; only its form is read here."""
+    """The store's URL; only its syntax is checked here."""
     if not isinstance(value, str) or not value:
         raise Unfit('a URL such as "embedded:var/queueops" or "redis://127.0.0.1:6379/0"')
     scheme, colon, rest = value.partition(":")
@@ -152,12 +152,12 @@ def text(value: Any) -> str:
 
 
 def given(value: Any) -> Any:
-    """Anything at all."""
+    """Any value."""
     return value
 
 
 def choice(kind: type[Chosen]) -> Reader[Chosen]:
-    """One of the values of an enumeration of texts."""
+    """A value of an enumeration of texts."""
 
     def read(value: Any) -> Chosen:
         if not isinstance(value, str) or value not in [str(each) for each in kind]:
@@ -168,7 +168,7 @@ def choice(kind: type[Chosen]) -> Reader[Chosen]:
 
 
 def reserved(why: str) -> Reader[Any]:
-    """Nothing: what the key would set is decided elsewhere."""
+    """A key that is always refused: another setting decides it."""
 
     def read(value: Any) -> Any:
         raise Unfit(f"left out: {why}")
@@ -195,7 +195,7 @@ def anything(value: Any) -> dict[str, Any]:
 def table(
     readers: Mapping[str, Reader[Any]], refused: Mapping[str, Reader[Any]] | None = None
 ) -> Reader[dict[str, Any]]:
-    """A dict with these keys only; the readers of those that are `refused` say why."""
+    """A dict with these keys only; the readers of `refused` keys give the reason."""
 
     def read(value: Any) -> dict[str, Any]:
         return {
@@ -207,7 +207,7 @@ def table(
 
 
 def each(reader: Reader[Value], key: Reader[str] = name) -> Reader[dict[str, Value]]:
-    """A dict from names, or what `key` reads, to what `reader` reads."""
+    """A dict; `key` reads its keys (any text by default), `reader` its values."""
     read_key = key
 
     def read(value: Any) -> dict[str, Value]:

@@ -1,1 +1,1 @@
-"""What connects QueueOps to other libraries."""
+"""Integrations of other libraries, such as Django's task framework."""

@@ -1,7 +1,7 @@
 """Attempts of a Django task, read from its log: workers, times and errors.
 
-A start counts as an attempt when it failed, lost its worker, or began again with `count_attempt`. The record keeps how
-many there were, the log (its last 100 lines) what is known of each.
+A start counts as an attempt if it failed, lost its worker, or began again with `count_attempt`. The record has the
+number of attempts, the log (its last 100 lines) their details.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Attempt(NamedTuple):
 
 
 def attempts_in(log: Iterable[bytes]) -> list[Attempt]:
-    """The attempts that have ended, oldest first. An operator's retry of an ended task begins a new count."""
+    """The ended attempts, oldest first. An operator's retry of an ended task begins a new count."""
     found: list[Attempt] = []
     crashes: Any = 0
     for line in map(_line, log):
@@ -49,7 +49,7 @@ def attempts_in(log: Iterable[bytes]) -> list[Attempt]:
             found, crashes = [], 0
         elif kind == "error":
             found.append(_attempt(line, stored_error(str(line.get("error")))))
-        elif kind == "crash" and line.get("crash") != crashes:  # else it did not count: another task killed the worker
+        elif kind == "crash" and line.get("crash") != crashes:  # else it does not count: another task killed the worker
             crashes = line.get("crash")
             found.append(_attempt(line, own_error(WorkerLost, str(line.get("text") or ""))))
         elif kind == "restart" and line.get("attempt"):
@@ -58,7 +58,7 @@ def attempts_in(log: Iterable[bytes]) -> list[Attempt]:
 
 
 def padded(attempts: list[Attempt], count: int) -> list[Attempt]:
-    """As many as the record counts; of those whose lines have left the log nothing is known."""
+    """One entry for each attempt that the record counts; entries without a log line are empty."""
     return [Attempt()] * (count - len(attempts)) + attempts
 
 
@@ -66,7 +66,7 @@ def stored_error(data: bytes | str) -> Any:
     """The TaskError of an error as the worker stored it."""
     try:
         error = msgspec.json.decode(data, type=StoredError)
-    except msgspec.MsgspecError:  # something else has written to the log
+    except msgspec.MsgspecError:  # a foreign program has written to the log
         return own_error(TaskFailed, str(data[:200]))
     if error.type == HardTimeout.__name__:  # a supervisor has written it, and no exception was raised
         return own_error(HardTimeout, error.message)
@@ -75,7 +75,7 @@ def stored_error(data: bytes | str) -> Any:
 
 
 def own_error(kind: type[Exception], text: str) -> Any:
-    """The TaskError of an end that no exception of the task stands for."""
+    """The TaskError of an end without an exception of the task."""
     return _task_error(f"{kind.__module__}.{kind.__qualname__}", text)
 
 

@@ -33,7 +33,7 @@ def library(module: str = "") -> Any:
 
 
 def load(path: str) -> Any:
-    """The task at this path of a module that is imported already, or None.
+    """The task at this import path, if its module is imported already, or None.
 
     The path comes from a record, so nothing is imported for it; the module's own `__getattr__` might import, too.
     """
@@ -43,7 +43,7 @@ def load(path: str) -> Any:
 
 
 def with_fields(task: Any, **changes: Any) -> Any:
-    """The task with other fields, not validated: it was when it was pushed, and QUEUES may have changed since."""
+    """The task with other fields, without validation: it was valid at its push, and QUEUES may have changed since."""
     made = object.__new__(type(task))
     for field in fields(task):
         object.__setattr__(made, field.name, changes.get(field.name, getattr(task, field.name)))
@@ -51,25 +51,25 @@ def with_fields(task: Any, **changes: Any) -> Any:
 
 
 def backend_of(alias: str) -> Any:
-    """The backend of an alias, or None where TASKS has it no more."""
+    """The backend of an alias, or None if TASKS does not have it any more."""
     backends = library().task_backends
     return backends[alias] if alias in backends.settings else None
 
 
 def invalid_task(text: str) -> Exception:
-    """The framework's error for a task that its backend does not take."""
+    """The framework's error for a task that its backend refuses."""
     exceptions = library("exceptions")
     kind: type[Exception] = getattr(exceptions, "InvalidTask", None) or exceptions.InvalidTaskError
     return kind(text)
 
 
 def plain_json(value: Any) -> Any:
-    """The value as JSON gives it back. Raises TypeError or ValueError for what the framework does not take."""
+    """The value after a JSON round trip. Raises TypeError or ValueError for values that the framework refuses."""
     return library("base").normalize_json(value)
 
 
 def moment(ms: int | None) -> datetime | None:
-    """Epoch milliseconds as `timezone.now()` tells time: naive and local where USE_TZ is off."""
+    """Epoch milliseconds as a datetime like `timezone.now()`: naive and local if USE_TZ is off."""
     if ms is None:
         return None
     aware = datetime.fromtimestamp(ms / 1000, UTC)

@@ -1,4 +1,4 @@
-"""TaskResult of Django's tasks, made from a stored record, or from the lease of a task that runs.
+"""TaskResult of Django's tasks, made from a stored record, or from the lease of a running task.
 
 All times are those of the store's clock.
 """
@@ -116,7 +116,7 @@ def _result(
 
 
 def _run_after(text: str) -> datetime | None:
-    """As it was pushed; what is not a time has been written by something else."""
+    """The time of the push; None if a foreign program has written the field."""
     try:
         return datetime.fromisoformat(text) if text else None
     except ValueError:
@@ -124,7 +124,7 @@ def _run_after(text: str) -> datetime | None:
 
 
 def _arguments(record: Record) -> Arguments:
-    """Those that cannot be read are why the task is quarantined; its result says so, without them."""
+    """The arguments; unreadable ones are left out, because they are the reason of the quarantine."""
     try:
         return decode_arguments(record.name, record.args)
     except NotDecodable:
@@ -132,7 +132,7 @@ def _arguments(record: Record) -> Arguments:
 
 
 def _attempts_of(record: Record, log: Iterable[bytes]) -> list[Attempt]:
-    """What the log says, and the last start, of which it says nothing when it did not end badly."""
+    """The attempts in the log, and the last start, which has no log line if it did not fail."""
     found, last = attempts_in(log), Attempt(record.worker, record.begun)
     if record.state == State.CANCELLED:  # whatever its last start raised: a cancelled task has no failed attempt there
         found = [each._replace(error=None) if each.begun == record.begun else each for each in found]
@@ -143,7 +143,7 @@ def _attempts_of(record: Record, log: Iterable[bytes]) -> list[Attempt]:
 
 
 def _end_errors(record: Record, attempts: Iterable[Attempt]) -> list[Any]:
-    """What ended the task, where no attempt did."""
+    """The error of the task's end, if no attempt had it."""
     match record.state:
         case State.CANCELLED:
             return [own_error(TaskCancelled, record.reason)]

@@ -36,7 +36,7 @@ from queueops.tasks.options import Options
 __all__ = ["HardTimeout", "QueueOpsBackend", "TaskQuarantined", "WorkerLost"]
 
 OPTIONS = ("durable", "keep", "lane", "retries", "retry", "tags", "timeout")
-"""What `OPTIONS` may hold; the rest of a push is said by the task."""
+"""The permitted `OPTIONS`; the task has the other options of a push."""
 
 _base: Any = library("backends.base")
 _signals: Any = library("signals")
@@ -51,18 +51,18 @@ class QueueOpsBackend(_base.BaseTaskBackend):  # type: ignore[misc]  # one of tw
     supports_priority = True
 
     def __init__(self, alias: str, params: dict[str, Any]) -> None:
-        """Take the settings as they are; what is wrong with them says `check`, and each `enqueue`."""
+        """Store the settings; `check` and each `enqueue` report their errors."""
         super().__init__(alias, params)
         self._chosen, self._wrong = _read_options(alias, self.options)
 
     def validate_task(self, task: Any) -> None:
-        """Raise Django's error for a task that this backend does not take."""
+        """Raise Django's error for a task that this backend refuses."""
         super().validate_task(task)
         if _is_no_pool(task.queue_name):
             raise invalid_task(f"{_queue_problem(task.queue_name)} {_NAME_HINT}")
 
     def enqueue(self, task: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """Push the task. Raises what every push raises, and Django's error for a task that is not valid."""
+        """Push the task. Raises the errors of a push, and Django's error for an invalid task."""
         if self._wrong:
             raise self._wrong[0]
         self.validate_task(task)
@@ -87,7 +87,7 @@ class QueueOpsBackend(_base.BaseTaskBackend):  # type: ignore[misc]  # one of tw
         return result
 
     def check(self, **kwargs: Any) -> Iterable[checks.CheckMessage]:
-        """What is wrong with `TASKS` for this backend."""
+        """The errors in `TASKS` for this backend."""
         yield from super().check(**kwargs)
         yield from self._problems()
 
@@ -128,7 +128,7 @@ _NAME_HINT = "A queue is a pool: its name has 1 to 100 letters, digits and ._:@/
 
 
 def _read_options(alias: str, given: Any) -> tuple[Options, list[QueueOpsError]]:
-    """The options of all tasks of a backend, and what is wrong with each one that is."""
+    """The options of all tasks of a backend, and the errors of invalid ones."""
     found, place = Options(retries=0), f"TASKS[{alias!r}]['OPTIONS']"
     if not isinstance(given, Mapping):
         return found, [BadOption(name=place, value=given, expected="a dict")]
@@ -156,7 +156,7 @@ def _queue_problem(queue: object) -> str:
 
 
 def _created(record: Any) -> int | None:
-    """When a task was pushed whose first answer was lost."""
+    """The time of the push of a task whose first answer was lost."""
     return None if record is None else record.created
 
 

@@ -1,4 +1,4 @@
-"""One event, in public words: what the scripts publish while a stream follows."""
+"""Event: the public form of what the scripts publish while a stream follows."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from queueops.model.states import TERMINAL
 
 NOW, STATE, END, PROGRESS, LOG, GAP = "now", "state", "end", "progress", "log", "gap"
 KINDS = (STATE, END, PROGRESS, LOG)
-"""What can be asked for; `now` and `gap` always come."""
+"""The kinds that can be requested; `now` and `gap` always come."""
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True):
-    """What happened to one task.
+    """An event of one task.
 
-    `kind`: "end" (it succeeded, failed or was cancelled), "state" (any other change of state), "progress", "log",
-    "now" (what was read of it at the beginning, and after a gap) or "gap" (events may be missing; `text` says why).
-    `state` is the new one, empty for a task that is gone; `before` is the one that it had, empty for a new task.
+    `kind`: "end" (it succeeded, failed or was cancelled), "state" (any other change of state), "progress", "log". "now"
+    is the state that was read at the beginning, and after a gap; "gap": events may be missing, and `text` has the
+    reason. `state` is the new one, empty for a task that is gone; `before` is the previous one, empty for a new task.
     `at_ms` is the store's time in milliseconds of the epoch.
     """
 
@@ -39,14 +39,14 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_end(self) -> bool:
-        """Whether the task is over by what this event says."""
+        """Whether the task has ended with this event."""
         return self.state in TERMINAL
 
 
 def parse(pool: str, data: bytes) -> Event | None:
-    """One event from what was published; None for a message that another program has published there."""
+    """One event of a published message; None for a message of a foreign program."""
     try:
-        found = json.loads(data.decode("utf-8", "replace"))  # a log line may have other bytes than UTF-8
+        found = json.loads(data.decode("utf-8", "replace"))  # a log line may hold invalid UTF-8
     except (ValueError, RecursionError):
         return None
     if not isinstance(found, dict) or "id" not in found:
@@ -69,7 +69,7 @@ def parse(pool: str, data: bytes) -> Event | None:
 
 
 def now(record: Record) -> Event:
-    """What a record says."""
+    """An event with the state of a record."""
     return Event(
         kind=NOW,
         id=record.id,

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from queueops.events.stream import EventStream
 
 RENEW_S = 10.0
-"""Seconds after which the hub tells the store again that streams follow, and follows new pools, too."""
+"""Seconds between two announcements to the store that streams follow; new pools are then followed too."""
 READY_WITHIN = 10.0
 """Seconds that a new stream waits until the store publishes."""
 IDLE_S = 5.0
@@ -35,7 +35,7 @@ _lock = threading.Lock()
 
 
 def hub_of(broker: object) -> Hub | None:
-    """The hub of a broker; None of one that runs tasks eagerly: its events are over before they can be followed."""
+    """The hub of a broker; None for an eager broker, whose events are over before a stream can follow them."""
     if not isinstance(broker, RedisBroker):
         return None
     with _lock:
@@ -55,7 +55,7 @@ def close() -> None:
 
 
 class Hub:
-    """The streams of one broker, and a line to each server that has pools which they follow."""
+    """The streams of one broker, and a line to each server with pools that they follow."""
 
     def __init__(self, broker: RedisBroker) -> None:
         self.broker = broker
@@ -64,7 +64,7 @@ class Hub:
         self._lines: dict[str, Line] = {}
 
     def attach(self, stream: EventStream) -> None:
-        """Let a stream hear; returns when nothing is missed any more. Raises BrokerUnavailable."""
+        """Add a stream; returns when it misses no event any more. Raises BrokerUnavailable."""
         pools = self._pools_of(stream)
         by_server: dict[str, set[str]] = {}
         for pool in pools:
@@ -81,7 +81,7 @@ class Hub:
             stream.interrupt(f"a server does not answer: {errors[0]}")
 
     def detach(self, stream: EventStream) -> None:
-        """Send a stream no further events."""
+        """Remove a stream: it gets no further events."""
         with self._lock:
             if stream in self._streams:
                 self._streams.remove(stream)
@@ -104,24 +104,24 @@ class Hub:
         return {pool for pool in pools if self.broker.server(pool) == server}
 
     def dispatch(self, pool: str, data: bytes) -> None:
-        """Give an event to those whose it is."""
+        """Give an event to the streams."""
         event = parse(pool, data)
         if event is not None:
             for stream in self._now():
                 stream.put(event)
 
     def interrupt(self, reason: str) -> None:
-        """All streams may miss something from now on."""
+        """Tell all streams that events may be missing from now on."""
         for stream in self._now():
             stream.interrupt(reason)
 
     def resume(self) -> None:
-        """They miss nothing any more."""
+        """Tell all streams that no event is missing any more."""
         for stream in self._now():
             stream.resume()
 
     def ended(self, line: Line) -> bool:
-        """Whether a line may end now, because no stream is left; the next stream makes a new one."""
+        """Whether a line may end now, because no stream is left; the next stream starts a new one."""
         with self._lock:
             if self._streams:
                 return False
@@ -161,7 +161,7 @@ class Line:
         self._thread.start()
 
     def wait(self, pools: set[str], deadline: float) -> QueueOpsError | None:
-        """Wait until the events of these pools are published; answers the error when that can't be."""
+        """Wait until the events of these pools are published; returns the error if that fails."""
         self.ring()
         with self._changed:
             while not pools <= self._published and self._error is None:
@@ -171,8 +171,8 @@ class Line:
             return None if pools <= self._published else self._error
 
     def ring(self) -> None:
-        """Have the thread look at what is wanted."""
-        with contextlib.suppress(OSError):  # it rings already, or has ended
+        """Wake the thread, so that it looks at the wanted pools."""
+        with contextlib.suppress(OSError):  # it is awake already, or has ended
             self._bell.send(b"!")
 
     def close(self) -> None:
@@ -221,7 +221,7 @@ class Line:
                     self._hear(listener)
 
     def _subscribe(self, listener: RedisListener, wanted: set[str]) -> None:
-        """Subscribe to new pools. A pool without a follower is not published after a while; its channel stays."""
+        """Subscribe to new pools. A pool without a follower publishes for a while longer; its channel stays."""
         new = wanted - self._pools.keys()
         for pool in new:
             self._pools[pool] = self._hub.broker.keys(pool).events
@@ -237,7 +237,7 @@ class Line:
                 self._hub.dispatch(names[channel], data)
 
     def _publish(self, pools: set[str]) -> None:
-        """Tell the store that streams follow these pools; where it had forgotten that, events are missing."""
+        """Tell the store that streams follow these pools; if it had forgotten that, events are missing."""
         forgotten = keep_published(self._hub.broker, pools) & self._published
         with self._changed:
             self._published |= pools
@@ -260,7 +260,7 @@ class Line:
 
 
 def _forget() -> None:
-    """A child process has neither the threads nor a right to the connections."""
+    """A child process has no threads of its parent, and must not use its connections."""
     global _lock
     _hubs.clear()
     _lock = threading.Lock()

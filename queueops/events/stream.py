@@ -1,4 +1,4 @@
-"""Event stream: a bounded buffer between the thread that hears and the code that iterates, sync or async."""
+"""Event stream: a bounded buffer between the hub's thread and the code that iterates, sync or async."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from queueops.results.handle import TaskHandle
 
 MOST_IDS, MOST_BUFFERED = 1_000, 100_000
 PAUSE = 0.25
-"""Seconds after which the state is read again where the store did not answer."""
+"""Seconds until the state is read again after the store did not answer."""
 LOOK_EVERY = 1.0
-"""Seconds after which a waiting stream looks whether its time is over."""
+"""Seconds between two checks of a waiting stream for its time limit."""
 
 Ids = str | TaskHandle[Any] | Iterable[str | TaskHandle[Any]]
 
@@ -39,12 +39,11 @@ def follow(
     buffer: int = 1_000,
     seconds: float | None = None,
 ) -> EventStream:
-    """The events of some tasks, from now on, for so many seconds or until it is closed.
+    """Follow the events of tasks from now on, for a number of seconds or until the stream is closed.
 
-    `id`: a task's id or handle, or up to 1,000 of them. `root`: all that descends from this task, and itself. `name`:
-    all tasks of a name. `pool`: of one pool only; what is known of the pool saves the store work. `kinds`: "end",
-    "progress", "state", "log". `buffer`: events that wait to be taken; of more the oldest are dropped, and a "gap" says
-    so. Raises BadOption, BadId.
+    `id`: a task's id or handle, or up to 1,000 of them. `root`: this task and all of its descendants. `name`: all tasks
+    of a name. `pool`: of one pool only; a known pool saves the store work. `kinds`: "end", "progress", "state", "log".
+    `buffer`: the most waiting events; beyond it the oldest are dropped, and a "gap" tells so. Raises BadOption, BadId.
     """
     ids = [id] if isinstance(id, str | TaskHandle) else list(id)
     chosen = tuple(kinds)
@@ -64,10 +63,10 @@ def follow(
 
 
 class EventStream:
-    """Iterate it with `for` or with `async for`; close it, or use it as a context manager.
+    """A stream of events, for `for` or `async for`; close it, or use it as a context manager.
 
-    Entering it (or the first step of an iteration) waits until the store publishes events, and reads the state. The
-    first connection that fails raises BrokerUnavailable; later outages are a "gap", and the stream goes on.
+    To enter it (or the first step of an iteration) waits until the store publishes events, and reads the state. If the
+    first connection fails, it raises BrokerUnavailable. Later outages are a "gap", and the stream goes on.
     """
 
     def __init__(
@@ -150,7 +149,7 @@ class EventStream:
             await self._sleep()
 
     def start(self) -> None:
-        """Begin to hear. Raises BrokerUnavailable when the store can't be reached."""
+        """Begin to listen. Raises BrokerUnavailable if the store cannot be reached."""
         if self._started:
             return
         if self._seconds is not None:
@@ -166,14 +165,14 @@ class EventStream:
         self._reads = False
         try:
             state = self._found()
-        except BaseException:  # a stream that did not start may never be closed
+        except BaseException:  # a stream that did not start might never be closed
             self._forget()
             raise
         self._started = True
         self._buffer.extendleft(reversed(state))
 
     def close(self) -> None:
-        """Hear no more; an iteration under way ends."""
+        """Stop listening; an iteration under way ends."""
         if self._hub is not None:
             self._hub.detach(self)
         with self._changed:
@@ -183,7 +182,7 @@ class EventStream:
     # What the hub calls
 
     def put(self, event: Event) -> None:
-        """Take an event, if it is one that was asked for."""
+        """Take an event, if the stream follows it."""
         if event.kind not in self.kinds or not self._selects(event):
             return
         with self._changed:
@@ -194,13 +193,13 @@ class EventStream:
             self._wake()
 
     def interrupt(self, reason: str) -> None:
-        """Events may be missed from now on."""
+        """Note that events may be missing from now on."""
         with self._changed:
             self._buffer.append(Event(kind=GAP, text=reason))
             self._wake()
 
     def resume(self) -> None:
-        """None is missed any more: the state is read again."""
+        """Note that no event is missing any more: the state is read again."""
         with self._changed:
             self._reads = True
             self._wake()
@@ -208,7 +207,7 @@ class EventStream:
     # Inside
 
     def _forget(self) -> None:
-        """Hear no more, and drop what was heard: another start begins anew."""
+        """Stop listening, and drop the buffer: another start begins anew."""
         if self._hub is not None:
             self._hub.detach(self)
         with self._changed:
@@ -234,7 +233,7 @@ class EventStream:
             return self._reads
 
     def _read(self) -> bool:
-        """Put what is stored of the followed tasks into the buffer. Whether the store answered."""
+        """Put the stored state of the followed tasks into the buffer. Returns whether the store answered."""
         with self._changed:
             self._reads = False
         try:
@@ -247,7 +246,7 @@ class EventStream:
         return True
 
     def _found(self) -> list[Event]:
-        """What is stored of the tasks whose ids are known; those of a name are too many."""
+        """The stored state of tasks with known ids; a name may have too many tasks."""
         broker = brokers.get_broker()
         events = []
         for task_id in self.ids or filter(None, (self.root,)):

@@ -1,1 +1,1 @@
-"""The commands of `manage.py`."""
+"""Management commands: `manage.py queueops` and its subcommands."""

@@ -1,4 +1,4 @@
-"""How the commands read their arguments."""
+"""Argument types of the management commands."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from queueops.model.ids import check_lane
 
 LONGEST = 86_400
 DJANGOS = (("--settings", "--pythonpath"), ("--traceback", "--no-color", "--force-color", "--skip-checks"))
-"""What Django's commands take, by whether a value follows."""
+"""The options of Django's commands, and whether a value follows."""
 
 
 def take_djangos_options(subcommand: ArgumentParser) -> None:
-    """Let what Django's commands take stand behind a subcommand's name, too; its help does not repeat them."""
+    """Accept the options of Django's commands after a subcommand's name too; its help does not repeat them."""
     valued, switches = DJANGOS
     for name in valued:
         subcommand.add_argument(name, default=SUPPRESS, help=SUPPRESS)

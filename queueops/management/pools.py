@@ -1,4 +1,4 @@
-"""The pools of the code's own tasks, and which of them a worker leaves to others."""
+"""Pools without a worker: compares the pools of the code's tasks with those that a worker serves."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from queueops.tasks import registry
 
 
 def left_out(served: Collection[str]) -> Iterator[tuple[str, str]]:
-    """Each pool that a task of this code is pushed to and that is not served, with the name of such a task."""
+    """Each pool of this code's tasks that the worker does not serve, with the name of such a task."""
     found: dict[str, str] = {}
     for handler in registry.handlers().values():
         options = getattr(getattr(handler, "task", None), "options", None)

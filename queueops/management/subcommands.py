@@ -1,4 +1,4 @@
-"""Sub-commands of `manage.py queueops`: the commands of our apps under a name that no other app shadows."""
+"""Subcommands of `manage.py queueops`: our management commands under a name that no other app shadows."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ SUBCOMMANDS: dict[str, Subcommand] = {
     "queue": Subcommand("queueops", "queue"),
     "embedded": Subcommand("queueops", "embedded"),
 }
-"""By name. An app adds its own when it is ready."""
+"""The subcommands by name. An app adds its own when it is ready."""
 
 
 def load(name: str) -> BaseCommand:
-    """The command behind a sub-command, wherever its app stands in INSTALLED_APPS."""
+    """The management command of a subcommand, wherever its app stands in INSTALLED_APPS."""
     found = SUBCOMMANDS[name]
     command: BaseCommand = import_module(f"{found.app}.management.commands.{found.command}").Command()
     return command

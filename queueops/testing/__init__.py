@@ -1,4 +1,4 @@
-"""For the tests of one's own tasks: `eager()` needs no store, `run_worker()` runs what was pushed, in a `namespace()`.
+"""Test support for tasks: `eager()` needs no store, `run_worker()` runs pushed tasks, in a `namespace()`.
 
 pytest finds the fixtures `queueops` (a clean namespace) and `queueops_worker` by itself: see `queueops.pytest_plugin`.
 """

@@ -1,4 +1,4 @@
-"""The chunks of map-reduce tasks that run where they are pushed: all in memory, one after the other."""
+"""Chunks of eager map-reduce tasks: all in memory, one after the other."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MAX_STARTS = 1_000
 
 
 class Chunk:
-    """One chunk: its data, and how it ended."""
+    """One chunk: its data, and its outcome."""
 
     def __init__(self, data: bytes) -> None:
         self.data, self.result, self.state = data, b"", ChunkState.PENDING
@@ -23,19 +23,19 @@ class Chunk:
 
 
 class EagerChunks:
-    """The part of the broker that a map, a reduce and a status use."""
+    """The broker's methods for a map, a reduce and a status."""
 
     def __init__(self) -> None:
         self._chunks: dict[tuple[str, str], list[Chunk]] = {}
         self.running = RunningTasks()
 
     def begin_map(self, pool: str, task_id: str, fence: int) -> int:
-        """Forget what an earlier run left: nothing stands."""
+        """Delete the chunks of an earlier run."""
         self._chunks[pool, task_id] = []
         return 0
 
     def make_room(self, pool: str, task_id: str, fence: int, first: int = 0) -> None:
-        """Forget the chunks from this number on."""
+        """Delete the chunks from this number on."""
         del self._of(pool, task_id)[first:]
 
     def split(self, pool: str, task_id: str, fence: int, first: int, data: Sequence[bytes]) -> None:
@@ -43,7 +43,7 @@ class EagerChunks:
         self._chunks[pool, task_id] += [Chunk(each) for each in data]
 
     def chunk_counts(self, pool: str, task_id: str) -> dict[str, int]:
-        """How many chunks a task has, by state."""
+        """The number of chunks of a task, by state."""
         states = [chunk.state for chunk in self._of(pool, task_id)]
         return {str(state): states.count(state) for state in ChunkState}
 
@@ -57,11 +57,11 @@ class EagerChunks:
         return (chunk.result for chunk in self._of(pool, task_id) if chunk.state == ChunkState.DONE)
 
     def chunk_result_pages(self, pool: str, task_id: str, count: int) -> Iterator[list[bytes]]:
-        """The same, all in one page."""
+        """The results in one page."""
         yield list(self.chunk_results(pool, task_id, count))
 
     def _take_up(self, record: Record) -> bool:
-        """A retry goes on at the reduce, or at the chunks that failed; else it maps anew. False: it is over already."""
+        """A retry continues at the reduce, or at the failed chunks; else it maps again. False: the task has ended."""
         chunks = self._of(record.pool, record.id)
         if record.phase:
             return True
@@ -78,7 +78,7 @@ class EagerChunks:
         return self._chunks.get((pool, task_id), [])
 
     def _process(self, record: Record) -> None:
-        """Between the map and the reduce."""
+        """The step between the map and the reduce."""
         chunks = self._of(record.pool, record.id)
         record.state, record.chunks = State.AGGREGATING, len(chunks)
         record.total = len(chunks)
@@ -99,16 +99,16 @@ class EagerChunks:
 
 
 class _Silent:
-    """The channel of a chunk: what it tells is not its task's."""
+    """The channel of a chunk: its progress is not that of its task."""
 
     def progress(self, lease: Lease, done: float, total: float | None) -> None:
-        """Progress is not kept: a test has no reader of it."""
+        """Progress is not stored: a test does not read it."""
 
     def log(self, lease: Lease, text: str) -> None:
-        """Log lines are not kept: a test has no reader of them."""
+        """Log lines are not stored: a test does not read them."""
 
     def extend(self, lease: Lease, seconds: float) -> None:
-        """Limits of time are not enforced."""
+        """Timeouts are not enforced."""
 
     set_deadline = extend
 
@@ -120,7 +120,7 @@ def take_over(record: Record, own: Sequence[tuple[str, str | int]]) -> None:
 
 
 def back_to_map(record: Record) -> None:
-    """It is to map again, with the attempts of the map."""
+    """The task maps again, with the attempts of the map."""
     record.phase, record.chunks = "", None
     if record.map_retries:
         record.retries, record.retry = int(record.map_retries), record.map_retry

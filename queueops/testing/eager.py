@@ -1,4 +1,4 @@
-"""Tasks that run at once, where they are pushed: no store, no worker."""
+"""Eager mode: tasks run at once in the process that pushes them, without a store or a worker."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ MAX_STARTS = 1_000
 
 @contextmanager
 def eager() -> Iterator[EagerBroker]:
-    """In this block, every push runs its task at once and returns when it has ended; in all threads of the process.
+    """Run each task at its push in this block, in all threads of the process; the push returns at the task's end.
 
-    Nothing is asked of Redis. Attempts follow each other without a delay, postponed tasks do not wait, and limits of
-    time are not enforced. A task that fails does not fail the push: as ever, `handle.result()` raises TaskFailed.
-    Raises UnknownTask for a name that is not registered. The handles that are made here still answer after the block.
+    Redis is not used. Attempts follow each other without a delay, postponed tasks do not wait, and timeouts are not
+    enforced. A failed task does not fail the push: `handle.result()` raises TaskFailed, as always. Raises UnknownTask
+    for a name that is not registered. Handles from this block still work after it.
     """
     broker = EagerBroker()
     with broker.in_place():
@@ -44,12 +44,12 @@ def eager() -> Iterator[EagerBroker]:
 
 
 async def _here(call: Callable[[], Any]) -> Any:
-    """What async code leaves to a thread is done in that of the test, where its database transaction is."""
+    """Run the threads of async code in the test's own thread, which has its database transaction."""
     return await sync_to_async(call)()
 
 
 class EagerBroker(EagerChunks):
-    """The part of the broker that producers and handles use, in memory. `records` holds every task, in order."""
+    """The broker's methods for producers and handles, in memory. `records` holds every task, in order."""
 
     runs_here = True
 
@@ -66,7 +66,7 @@ class EagerBroker(EagerChunks):
 
     @contextmanager
     def in_place(self) -> Iterator[None]:
-        """In this block it stands for the store."""
+        """Replace the store in this block."""
         with (
             mock.patch.object(brokers, "get_broker", return_value=self),
             mock.patch.object(waiting, "in_thread", _here),
@@ -79,7 +79,7 @@ class EagerBroker(EagerChunks):
         return [self._push(push) for push in pushes]
 
     def pushes(self, pool: str, *, durable: bool = False, under: LeaseRef | None = None) -> _EagerPushes:
-        """The same, batch by batch."""
+        """Run the tasks, batch by batch."""
         return _EagerPushes(self)
 
     def plant(self, nodes: Sequence[Node], *, durable: bool = False, under: LeaseRef | None = None) -> Pushed:
@@ -91,7 +91,7 @@ class EagerBroker(EagerChunks):
         return Pushed(root.id, self._run_tree(self._tree(nodes, self._made)).uid, "OK")
 
     def emit(self, lease: Lease, nodes: Sequence[Node], answer: str, state: bytes) -> None:
-        """Take what a running iterator answered."""
+        """Take the batch of a running iterator."""
         self._emitted[lease.id] = nodes, answer, state
 
     def keys(self, pool: str) -> Keys:
@@ -106,7 +106,7 @@ class EagerBroker(EagerChunks):
         return record
 
     def parts(self, pool: str, task_id: str, *, last: bool = False) -> list[PartRef]:
-        """The parts of a chain or a group in their order, or the last one alone."""
+        """The parts of a chain or a group in order, or only the last one."""
         found = self._parts.get((pool, task_id), [])
         references = [PartRef(i, r.pool, r.id, r.kind, r.name, r.on_failure) for i, r in enumerate(found)]
         return references[-1:] if last else references
@@ -133,7 +133,7 @@ class EagerBroker(EagerChunks):
     def control(
         self, pool: str, verb: str, ids: Sequence[str], *, value: Any = "", hard: bool = False, **_: Any
     ) -> list[Row]:
-        """An operator's action; of those that a state allows only `retry` and `cancel` do something here."""
+        """Perform an operator's action; here only `retry` and `cancel` have an effect."""
         with self.in_place():  # a handle may be used after the block
             return [self._control(verb, self.record(pool, task_id), task_id, str(value), hard) for task_id in ids]
 
@@ -149,7 +149,7 @@ class EagerBroker(EagerChunks):
         return Row(task_id, "OK", record.state)
 
     def _cancel(self, record: Record, reason: str, hard: bool) -> None:
-        """Cancel what runs, and all that is below it."""
+        """Cancel the running task, and all of its descendants."""
         self.running.cancel(record.pool, record.id, reason, hard=hard)
         below = f"{record.id} was cancelled" + (f": {reason}" if reason else "")
         for tree in self._trees:
@@ -202,7 +202,7 @@ class EagerBroker(EagerChunks):
         return record
 
     def _go_on(self, record: Record) -> None:
-        """Run what an iterator emitted; then it is called again, unless it is done."""
+        """Run the tasks that an iterator emitted; then call it again, unless it has ended."""
         nodes, answer, state = self._emitted.pop(record.id)
         batches = self._batches.setdefault(record.id, [])
         record.state = State.IDLE
@@ -218,7 +218,7 @@ class EagerBroker(EagerChunks):
             fail_at_end(record)
 
     def _run_failed(self, record: Record) -> None:
-        """What did not succeed of an iterator runs again; then it goes on from its last state."""
+        """Run an iterator's tasks that did not succeed again; then it continues from its last state."""
         batches = self._batches.get(record.id, [])
         record.state, record.reason = State.PENDING, ""
         for batch in batches:
@@ -228,7 +228,7 @@ class EagerBroker(EagerChunks):
             self._run(record)
 
     def _part_of(self, iterator: Record, push: Push) -> Record:
-        """A task that an iterator emitted; what holds them together has its id and its policy, and is not kept."""
+        """A task that an iterator emitted; the group of its batch has its id and policy, and is not stored."""
         if push.id != iterator.id:
             return self._made(push)
         whole = _recorded(push, 0)
@@ -262,7 +262,7 @@ class EagerBroker(EagerChunks):
 
 
 class _EagerPushes:
-    """Batches that are run when they are sent."""
+    """A pipeline whose batches run when they are sent."""
 
     def __init__(self, broker: EagerBroker) -> None:
         self._broker = broker
@@ -275,11 +275,11 @@ class _EagerPushes:
         return self._pushed.popleft()
 
     def close(self) -> None:
-        """There is no connection."""
+        """Nothing to close: the eager broker has no connection."""
 
 
 class _Notes:
-    """The channel of a task that runs eagerly."""
+    """The channel of an eager task."""
 
     def __init__(self, record: Record) -> None:
         self._record = record
@@ -290,10 +290,10 @@ class _Notes:
             self._record.total = total
 
     def log(self, lease: Lease, text: str) -> None:
-        """Log lines are not kept: a test has no reader of them."""
+        """Log lines are not stored: a test does not read them."""
 
     def extend(self, lease: Lease, seconds: float) -> None:
-        """Limits of time are not enforced."""
+        """Timeouts are not enforced."""
 
     set_deadline = extend
 
@@ -340,7 +340,7 @@ def _lease(record: Record) -> Lease:
 
 
 def _settle(record: Record, end: Settlement) -> None:
-    """What the scripts do, without the waiting."""
+    """The transitions of the scripts, without delays."""
     match end.outcome:
         case Outcome.SUCCESS:
             record.state, record.result = State.SUCCEEDED, end.value

@@ -1,4 +1,4 @@
-"""Running one lease in the thread of a test, exactly as a worker does, but for its limits of time."""
+"""Execution of one lease in a test's thread: as in a worker, but without timeouts."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ GRACE_S = 5.0
 
 
 def run(lease: Lease, channel: Channel, running: RunningTasks | None = None) -> Settlement:
-    """Run the task of a lease, and say how it ended. While it runs it is among those in `running`."""
+    """Run the task of a lease, and return its outcome. During the run it is registered in `running`."""
     handler = registry.find(lease.kind, lease.name, lease.phase)
     if handler is None:
         return settlements.unknown(lease)
@@ -58,9 +58,9 @@ async def _arun(context: Context, table: SlotTable, running: RunningTasks) -> Se
 
 
 def _in_loop(context: Context, table: SlotTable, running: RunningTasks) -> Settlement:
-    """In a loop of its own, whose sync parts, such as queries, come back to this thread and its transaction.
+    """Run an async task in its own loop; its sync parts, such as queries, run in this thread and its transaction.
 
-    Where this thread has a loop that runs already, in a thread of its own, with all its parts.
+    If this thread has a running loop already, the whole task runs in a thread of its own.
     """
     end = threading.Event()
 
@@ -84,13 +84,13 @@ def _called(call: Callable[[], Coroutine[Any, Any, Settlement]]) -> Settlement:
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        return copy_context().run(async_to_sync(call))  # or what the task sets would be set in the test
+        return copy_context().run(async_to_sync(call))  # the task's context variables must stay its own
     ended: Future[Settlement] = Future()
 
     def run_there() -> None:
         try:
             ended.set_result(asyncio.run(call()))
-        except BaseException as error:  # for the thread that waits
+        except BaseException as error:  # raised in the thread that waits
             ended.set_exception(error)
 
     threading.Thread(target=run_there, name="queueops-testing").start()

@@ -1,4 +1,4 @@
-"""A namespace for one test: only this test sees what it pushes, and its data is deleted at the end."""
+"""Test namespace: only this test sees its tasks, and its data is deleted at the end."""
 
 from __future__ import annotations
 
@@ -21,28 +21,28 @@ from queueops.tasks.discovery import tasks_run_here
 
 
 class Namespace(str):
-    """The name of a namespace. It has the attributes of the package, too.
+    """The name of a namespace, with the attributes of the package.
 
-    So a test whose parameter `queueops` hides the module still writes `queueops.get(id)`.
+    So a test whose parameter `queueops` hides the module can still write `queueops.get(id)`.
     """
 
     __slots__ = ()
 
     def __getattr__(self, name: str) -> Any:
-        """What the package has under this name."""
+        """The package's attribute of this name."""
         return getattr(queueops, name)
 
 
 @contextmanager
 def namespace(url: str = "") -> Iterator[Namespace]:
-    """In this block the store is as good as empty; gives the namespace's name, and removes what is in it at the end.
+    """Use an empty namespace in this block; gives its name, and deletes its data at the end.
 
     The store is that of the settings, or that of `url`. Raises BrokerUnavailable when it does not answer.
     """
     name = Namespace(f"test-{uuid.uuid4().hex[:12]}")
     own = {"URL": url, "NAMESPACE": str(name)} if url else {"NAMESPACE": str(name)}
     with override_settings(QUEUEOPS={**getattr(settings, "QUEUEOPS", {}), **own}), tasks_run_here():
-        _ask(lambda client: client.ping())  # a store that is missing is one error, before the test
+        _ask(lambda client: client.ping())  # a missing store is one error, before the test
         try:
             yield name
         except BaseException as error:
@@ -52,7 +52,7 @@ def namespace(url: str = "") -> Iterator[Namespace]:
 
 
 def _end_after(name: str, error: BaseException) -> None:
-    """The error of the test is the one to raise; a store that is gone is a note on it."""
+    """The test's own error is raised; a lost store is added to it as a note."""
     try:
         _end(name)
     except BrokerUnavailable as gone:
@@ -60,7 +60,7 @@ def _end_after(name: str, error: BaseException) -> None:
 
 
 def _end(name: str) -> None:
-    """Remove everything under the namespace; SCAN is for tests only."""
+    """Delete all keys of the namespace; SCAN is for tests only."""
     waiting.close()
     hub.close()
     try:

@@ -1,4 +1,4 @@
-"""Cancellation of eager tasks: which tasks run now, so that a cancel from anywhere reaches them."""
+"""Cancellation of eager tasks: registers the running tasks, so that a cancel from any thread reaches them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Key = tuple[str, str]
 
 
 class RunningTasks:
-    """The slots of the tasks that run now, by pool and id, and the reasons of those that were cancelled."""
+    """The slots of the running tasks, by pool and id, and the cancel reasons."""
 
     def __init__(self) -> None:
         self._slots: dict[Key, Slot] = {}
@@ -24,7 +24,7 @@ class RunningTasks:
 
     @contextmanager
     def entered(self, pool: str, task_id: str, slot: Slot) -> Iterator[None]:
-        """Within this block the task runs in this slot."""
+        """Register the task with this slot in the block."""
         self._slots[pool, task_id] = slot
         try:
             yield
@@ -32,18 +32,18 @@ class RunningTasks:
             del self._slots[pool, task_id]
 
     def cancel(self, pool: str, task_id: str, reason: str, *, hard: bool) -> None:
-        """Cancel a task that runs, with its chunks, or one whose parts or chunks run."""
+        """Cancel a running task with its chunks, or a task whose parts or chunks are running."""
         self._reasons[pool, task_id] = kept(reason)
         for (where, key), slot in list(self._slots.items()):
             if where == pool and key.partition("#")[0] == task_id:
                 _stop(slot, kept(reason), hard=hard)
 
     def reason(self, pool: str, task_id: str) -> str | None:
-        """Why a task was cancelled; None when it was not."""
+        """The reason of the cancel; None if the task was not cancelled."""
         return self._reasons.get((pool, task_id))
 
     def ends(self, record: Record) -> bool:
-        """Whether the task was cancelled; if so, that is its end."""
+        """Whether the task was cancelled; if so, that is its outcome."""
         reason = self.reason(record.pool, record.id)
         if reason is None:
             return False
@@ -52,7 +52,7 @@ class RunningTasks:
         return True
 
     def forget(self, pool: str, task_id: str) -> None:
-        """A new run of the task begins."""
+        """Begin a new run of the task."""
         self._reasons.pop((pool, task_id), None)
 
 

@@ -58,4 +58,4 @@ def _savepoint(connection: Any, attempt: Attempt) -> Iterator[None]:
 
 
 class _BrokenError(DatabaseError):
-    """Rolls a savepoint back."""
+    """Roll the savepoint back."""

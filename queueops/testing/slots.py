@@ -1,4 +1,4 @@
-"""Slots of a test: an exception that ends the test itself, such as Ctrl-C, is not an outcome of the task."""
+"""Test slots: an exception that ends the test itself, such as Ctrl-C, is not an outcome of the task."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Composites that run at once: the whole tree within the push."""
+"""Eager composites: the whole tree runs within the push."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ class EagerTree:
             self._children[node.parent].append(number)
 
     def run(self) -> Record:
-        """Run all of it; the root's record."""
+        """Run the whole tree; returns the root's record."""
         self._go(0, None)
         return self._records[0]
 
     def run_failed(self) -> Record:
-        """Run the parts again that did not succeed, each as a whole; the root's record."""
+        """Run the parts that did not succeed again, each as a whole; returns the root's record."""
         for number in self._children[0]:
             if self._records[number].state != State.SUCCEEDED:
                 for place in self._tree_of(number):
@@ -53,13 +53,13 @@ class EagerTree:
         return self._records[0]
 
     def below(self, record: Record) -> list[Record]:
-        """The records below a part that have not ended; none when it is not of this tree."""
+        """The open records below a part; none if the part is not in this tree."""
         places = [place for place, each in enumerate(self._records) if (each.pool, each.id) == (record.pool, record.id)]
         found = [self._records[below] for place in places for below in self._tree_of(place)[1:]]
         return [each for each in found if not each.is_over]
 
     def _tree_of(self, number: int) -> list[int]:
-        """The number of a part and those of all that is below it."""
+        """The number of a part, and those of all of its descendants."""
         found = [number]
         for each in found:
             found += self._children[each]
@@ -67,11 +67,11 @@ class EagerTree:
 
     @property
     def parts(self) -> list[Record]:
-        """The records of what the root is made of."""
+        """The records of the root's parts."""
         return [self._records[number] for number in self._children[0]]
 
     def composites(self) -> Iterator[tuple[Record, list[Record]]]:
-        """Each chain and group of the tree, with its parts in their order."""
+        """Each chain and group of the tree, with its parts in order."""
         for number, children in self._children.items():
             if number >= 0:
                 yield self._records[number], [self._records[child] for child in children]
@@ -101,7 +101,7 @@ class EagerTree:
         return record
 
     def count(self, record: Record | None) -> None:
-        """As in the store: the progress of the root is that of its leaves, and all of it when it has succeeded."""
+        """Sum up progress as in the store: the root's is that of its leaves, and complete when it has succeeded."""
         root = self._records[0]
         if record is not root or root.kind not in CONTAINERS:
             return
@@ -145,7 +145,7 @@ class EagerTree:
 
 
 def signal_end(record: Record) -> None:
-    """Send the signal of a composite that has ended."""
+    """Send the signal of an ended composite."""
     if record.kind in (*CONTAINERS, "iterator") and record.uid and record.is_over:
         root = record.root or record.id
         endings.tell([Ended(record.id, record.pool, record.kind, record.name, str(record.state), root)])
@@ -172,7 +172,7 @@ def _reason(child: Record) -> str:
 
 
 def count_tasks(record: Record, tasks: Sequence[Record]) -> None:
-    """An iterator counts the tasks that it emitted, and fails with the first of them that does, or at its end."""
+    """An iterator counts the tasks that it emitted; it fails with the first failed one, or at its end."""
     record.total = len(tasks)
     record.progress = sum(each.state in ENDED for each in tasks)
     failed = [each for each in tasks if each.state != State.SUCCEEDED]
@@ -185,7 +185,7 @@ def count_tasks(record: Record, tasks: Sequence[Record]) -> None:
 
 
 def fail_at_end(record: Record) -> None:
-    """An iterator that went on though a task of it had failed."""
+    """An iterator that continued although one of its tasks failed."""
     record.state, record.error, record.fingerprint = State.FAILED, record.child_error, record.child_fingerprint
     failed, total = record.children_failed, int(record.total or 0)
     record.reason = f"{failed} of its {total} tasks failed; the first: {record.first_failure}"

@@ -1,4 +1,4 @@
-"""A worker in the thread of a test: it sees the test's database transaction, and has ended when the call returns."""
+"""Test worker: runs in the test's thread, sees its database transaction, and ends before the call returns."""
 
 from __future__ import annotations
 
@@ -18,12 +18,11 @@ MOST_COMMANDS = 100
 
 
 def run_worker(until_idle: bool = True, *, pools: Iterable[str] | None = None, at_most: int = AT_MOST) -> int:
-    """Run what has been pushed, one task at a time, and what those push; answers how many starts there were.
+    """Run the pushed tasks one at a time, and the tasks that these push; returns the number of starts.
 
-    With `until_idle` it ends when nothing is ready in any of the `pools` (all of them by default), else after one
-    start. Postponed tasks, and failed ones that wait for their next attempt, run when their time has come:
-    `handle.run_now()` does not wait for it. Limits of time are not enforced. Raises AssertionError after `at_most`
-    starts.
+    With `until_idle` it ends when no task is ready in any of the `pools` (default: all). Without it, one start ends it.
+    Postponed tasks, and failed ones in back-off, run when they are due; `handle.run_now()` does not wait for that.
+    Timeouts are not enforced. Raises AssertionError after `at_most` starts.
     """
     broker = get_broker()
     names = list(broker.pools() if pools is None else pools)
@@ -44,7 +43,7 @@ def run_worker(until_idle: bool = True, *, pools: Iterable[str] | None = None, a
 
 
 def _one(broker: RedisBroker, pool: str, worker: str, channel: ProgressBuffer) -> Exchange | None:
-    """Run one task of a pool, and bring its commands; None when there is nothing of either."""
+    """Run one task of a pool, and deliver its commands; None if it has neither."""
     reply = broker.exchange(pool, worker, want=1, take=MOST_COMMANDS)
     endings.tell(reply.ended)
     _deliver(broker, reply.commands)
@@ -61,7 +60,7 @@ def _settle(broker: RedisBroker, lease: Lease, worker: str, settlement: Settleme
 
 
 def _deliver(broker: RedisBroker, commands: Iterable[Command]) -> None:
-    """Bring what this means for tasks of other pools there, and what that means in its turn."""
+    """Deliver the commands for tasks of other pools, and the commands that these cause."""
     waiting = deque(commands)
     while waiting:
         command = waiting.popleft()

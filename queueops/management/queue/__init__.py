@@ -1,1 +1,1 @@
-"""The parts of `manage.py queue`: each subcommand is a function that asks or acts, and says what it found."""
+"""Subcommands of `manage.py queue`: each function asks or acts, and yields its output."""

@@ -1,4 +1,4 @@
-"""The verbs on tasks: named by ids, or by a filter whose matches are counted and confirmed first."""
+"""Actions on tasks, named by ids or by a filter whose matches are counted and confirmed first."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ from queueops.management.queue.selection import Found, matching
 from queueops.model.contracts import Row
 
 AHEAD = 10_000
-"""Of more tasks than this it is told how far it is, each time so many are done."""
+"""With more tasks than this the command shows its progress, each time after this number."""
 IRREVERSIBLE = ("discard",)
-"""Verbs that are asked about for one task, too."""
+"""Verbs that need a confirmation even for one task."""
 DAY_S = 86_400
 MOST_LOOKED_AT = 20
-"""Of so many tasks it is told one by one what a verb does to others."""
+"""Up to this number of tasks the side effects are shown for each task."""
 
 Verb = Callable[..., list[Row]]
 
 
 def retry(**given: Any) -> Iterator[str]:
-    """Run again."""
+    """Retry tasks."""
     return _act("retry", partial(control.retry, everything=given["everything"]), given)
 
 
 def run_now(**given: Any) -> Iterator[str]:
-    """Make ready."""
+    """Run waiting tasks now."""
     return _act("run_now", control.run_now, given)
 
 
@@ -50,57 +50,57 @@ def cancel(**given: Any) -> Iterator[str]:
 
 
 def delete(**given: Any) -> Iterator[str]:
-    """Move to the trash."""
+    """Delete tasks: move them to the trash."""
     return _act("delete", control.delete, given)
 
 
 def restore(**given: Any) -> Iterator[str]:
-    """Bring back from the trash."""
+    """Restore tasks from the trash."""
     return _act("restore", control.restore, given)
 
 
 def postpone(**given: Any) -> Iterator[str]:
-    """Let wait."""
+    """Postpone tasks."""
     return _act("postpone", partial(control.postpone, seconds=given["delay"]), given)
 
 
 def keep(**given: Any) -> Iterator[str]:
-    """Keep longer."""
+    """Keep tasks longer."""
     return _act("keep", partial(control.keep, seconds=given["days"] * DAY_S), given)
 
 
 def prioritise(**given: Any) -> Iterator[str]:
-    """Change the priority."""
+    """Change the priority of tasks."""
     return _act("priority", partial(control.set_priority, priority=given["to"]), given)
 
 
 def move(**given: Any) -> Iterator[str]:
-    """Put into another lane."""
+    """Move tasks to another lane."""
     return _act("move", partial(control.move, lane=given["to"]), given)
 
 
 def release(**given: Any) -> Iterator[str]:
-    """Take from their workers."""
+    """Release tasks from their workers."""
     return _act("release", control.release, given)
 
 
 def requeue(**given: Any) -> Iterator[str]:
-    """Give another try."""
+    """Requeue quarantined tasks."""
     return _act("requeue", control.requeue, given)
 
 
 def reinstate(**given: Any) -> Iterator[str]:
-    """Take a cancel back."""
+    """Undo a cancel."""
     return _act("reinstate", control.reinstate, given)
 
 
 def discard(**given: Any) -> Iterator[str]:
-    """Throw away."""
+    """Discard quarantined tasks."""
     return _act("discard", control.discard, given)
 
 
 def confirm(question: str) -> None:
-    """Ask, aside of what is printed; raises CommandError unless the answer is yes."""
+    """Ask on the standard error; raises CommandError unless the answer is yes."""
     try:
         with redirect_stdout(sys.stderr):
             answer = input(f"{question} [y/N] ")
@@ -111,12 +111,12 @@ def confirm(question: str) -> None:
 
 
 def place_of(id: str, pool: str) -> str:
-    """The pool that holds a task; as it was given when none does."""
+    """The pool that holds a task; the given one if the task does not exist."""
     return next(iter(places([id], pool)), pool)
 
 
 def _act(verb: str, call: Verb, given: dict[str, Any]) -> Iterator[str]:
-    """Act on each task once, 500 a call, each of them recorded; yields the rows."""
+    """Act on each task once, 500 a call, each call recorded; yields the rows."""
     found = _chosen(given)
     if not given["yes"]:
         told = _effects(verb, found)
@@ -131,7 +131,7 @@ def _act(verb: str, call: Verb, given: dict[str, Any]) -> Iterator[str]:
 
 
 def _done(call: Verb, found: Found, facts: dict[str, Any]) -> Iterator[list[Row]]:
-    """The answers, call by call; of many tasks it is told aside how far it is."""
+    """The answers, call by call; with many tasks it shows the progress on the standard error."""
     done = 0
     for pool, ids in found.batches(control.MOST):
         with audit.recorded(pool=pool, ids=ids, **facts) as act:
@@ -143,7 +143,7 @@ def _done(call: Verb, found: Found, facts: dict[str, Any]) -> Iterator[list[Row]
 
 
 def _effects(verb: str, found: Found) -> tuple[str, ...]:
-    """What it does to other tasks; of more tasks than are looked at one by one, the rule."""
+    """The side effects on other tasks; for many tasks only the general rule."""
     if verb not in inspect.REACHING or found.count > MOST_LOOKED_AT:
         return (inspect.REACHING[verb],) if verb in inspect.REACHING else ()
     tasks = (inspect.task(id, pool) for pool, ids in found.ahead.items() for id in ids)
@@ -152,7 +152,7 @@ def _effects(verb: str, found: Found) -> tuple[str, ...]:
 
 
 def _chosen(given: dict[str, Any]) -> Found:
-    """The tasks as given, or all that match the filter now."""
+    """The given tasks, or all that match the filter now."""
     query = query_of(given)
     if given["ids"]:
         if set(query.params()) - {"pool"}:
@@ -165,7 +165,7 @@ def _chosen(given: dict[str, Any]) -> Found:
 
 
 def _placed(ids: list[str], pool: str) -> dict[str, list[str]]:
-    """The ids by the pool that holds them. Ids that no pool holds are under an empty name, and are answered as gone."""
+    """The ids by the pool that holds them. Unknown ids are under an empty name, and are answered as gone."""
     if pool:
         return {pool: ids}
     chosen: dict[str, list[str]] = {}

@@ -1,8 +1,8 @@
-"""The trace of what an operator does in a terminal: each action is told to those who keep one.
+"""Audit of terminal actions: passes each action to the registered keepers.
 
-The console's audit log does: an app that keeps another calls `keep` with a context manager, in its `ready`. It is
-entered before the action and left after it, with what came of it in the same `Act`; what it raises on its way in
-prevents the action.
+The console's audit log is one; an app with another log calls `keep` with a context manager, in its `ready`. The context
+is entered before the action and left after it, with the outcome in the same `Act`. An error on entry prevents the
+action.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ class Act:
     reason: str = ""
     who: str = field(default_factory=lambda: who())
     token: str = ""
-    """What the engine is to know the action by; who keeps a trace may say it."""
+    """The idempotency token of the action; a keeper may set it."""
     before: dict[str, Any] = field(default_factory=dict)
     after: dict[str, Any] = field(default_factory=dict)
     rows: Sequence[Row] = ()
-    """What the engine answered for each task."""
+    """The engine's answer for each task."""
     changed: int | None = None
-    """How many changed, where that is not one of `rows` each."""
+    """The number of changes, if that is not one for each of `rows`."""
     refused: str = ""
-    """Why nothing was done, where it is not said by `rows`."""
+    """The reason why nothing was done, if `rows` do not have it."""
 
 
 Keeper = Callable[[Act], AbstractContextManager[Any]]
@@ -45,14 +45,14 @@ _keepers: list[Keeper] = []
 
 
 def keep(keeper: Keeper) -> None:
-    """Tell this keeper of every action from now on."""
+    """Register a keeper for every action from now on."""
     if keeper not in _keepers:
         _keepers.append(keeper)
 
 
 @contextmanager
 def recorded(**facts: Any) -> Iterator[Act]:
-    """An action with those who keep a trace of it around; the body sets what came of it."""
+    """Run an action within the contexts of all keepers; the body sets the outcome."""
     act = Act(**facts)
     with ExitStack() as stack:
         for keeper in _keepers:

@@ -1,4 +1,4 @@
-"""The chunks of a map-reduce task: seen, and mended."""
+"""Chunks of a map-reduce task: lists and actions."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ VERBS: dict[str, Callable[..., ChunkAnswer]] = {
     "speculate": control.speculate,
 }
 SHOWN = 5
-"""So many reasons of refusals are recorded."""
+"""The most refusal reasons that are recorded."""
 HEAD = ("CHUNK", "STATE", "TRIES", "BEGUN", "WORKER", "DATA", "ERROR")
 
 
 def list_chunks(*, id: str, pool: str, as_json: bool, limit: int, after: str, **given: Any) -> Iterator[str]:
-    """A page of chunks of a task, and how many are in the state; without a task, of all that gather."""
+    """A page of chunks of a task, and their number in the state; without a task, of all aggregating tasks."""
     if not id:
         yield from _all(pool, given["state"] or "errored", given["error"], after, limit, as_json=as_json)
         return
@@ -64,7 +64,7 @@ def _all(pool: str, state: str, error: str, after: str, limit: int, *, as_json: 
 
 
 def mend(*, id: str, verb: str, numbers: list[int], as_json: bool, **given: Any) -> Iterator[str]:
-    """Do a verb to chunks, by number or all of a state. Fails at its end when any was refused or left."""
+    """Act on chunks, by number or all of a state. Fails at its end if any was refused or left."""
     state, pool = given["state"], given["pool"]
     _check(id, pool)
     if state and not given["yes"]:
@@ -96,7 +96,7 @@ def mend(*, id: str, verb: str, numbers: list[int], as_json: bool, **given: Any)
 
 
 def restart(*, id: str, stage: str, every: bool, pool: str, as_json: bool, **given: Any) -> Iterator[str]:
-    """Begin again at a stage. Fails when that was refused."""
+    """Restart a task from a stage. Fails if that was refused."""
     _check(id, pool)
     if not given["yes"] and (stage == "map" or every):
         confirm(f"Throw the results of the chunks of {id} away?")

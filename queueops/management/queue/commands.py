@@ -1,4 +1,4 @@
-"""Commands between pools: seen, tried again, dropped."""
+"""Commands between pools: list, try again, drop."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from queueops.management.queue.task_view import shown_broken
 HEAD = ("COMMAND", "POOL", "SAYS", "FROM", "TO", "IN", "GENERATION", "TRIES", "AT", "LAST ERROR")
 NO_COMMAND = "it is not a command, and can only be dropped"
 REFUSED = {"locked": "a worker is applying it", "dead": NO_COMMAND, "due": NO_COMMAND, "": "there is none"}
-"""Why a command is left alone, by where it is."""
+"""The reason of a refusal, by the command's index."""
 DONE = {"requeue": "tried again", "drop": "dropped"}
 LOST = "An end or a turn that they would have told is told again after a while; a cancelling or a retry is not."
 
 
 def list_commands(*, place: str, pool: str, as_json: bool, **given: Any) -> Iterator[str]:
-    """One page of those that are due, locked or dead, and how many there are."""
+    """One page of due, locked or dead commands, and their total number."""
     page = inspect.commands(place, pool, after=given["after"], limit=given["limit"])
     if not as_json:
         yield from shown_broken(page.broken)

@@ -1,4 +1,4 @@
-"""Other arguments for a task, other data for a chunk."""
+"""Edit of a task's arguments and of a chunk's data."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def edit(
     as_json: bool,
     **_: Any,
 ) -> Iterator[str]:
-    """Give a task other arguments, or some; one that has ended, or backs off, runs again with them."""
+    """Replace all or some arguments of a task; if it has ended, or is in back-off, it runs again with them."""
     if positional is None and named is None:
         raise CommandError("Edit what? Give --args, --kwargs or both.", returncode=2)
     found = inspect.task(id, pool)
@@ -37,14 +37,14 @@ def edit(
     if found.goes_on_at in ("process", "reduce") and not yes:
         confirm(f"With other arguments {id} maps anew. Throw its chunks and their results away?")
     before = {"args": cut(found.args_json, KEPT)}
-    after = {"args": masked_arguments(positional, named, found.kind, found.name)}  # null: those that it had
+    after = {"args": masked_arguments(positional, named, found.kind, found.name)}  # null: the present ones
     with audit.recorded(verb="edit", pool=found.pool, ids=[id], before=before, after=after) as act:
         act.rows = [control.edit_and_retry(id, positional, named, found.pool, who=act.who)]
     return report(act.rows, as_json=as_json)
 
 
 def edit_chunk(*, id: str, number: int, data: Any, retry: bool, pool: str, as_json: bool, **_: Any) -> Iterator[str]:
-    """Give a chunk other data, and run it again if so wanted. Fails when that was refused."""
+    """Replace the data of a chunk, and retry it if asked. Fails if that was refused."""
     found = inspect.chunk(id, number, pool)
     if found is None:
         raise CommandError(f"There is no chunk {number} of a task {id!r}{f' in the pool {pool!r}' if pool else ''}.")
@@ -61,7 +61,7 @@ def edit_chunk(*, id: str, number: int, data: Any, retry: bool, pool: str, as_js
 
 
 def any_json(text: str) -> Any:
-    """Any JSON value, without what was masked when it was shown."""
+    """Any JSON value, but without masked parts of a shown value."""
     if MASK in text:
         raise ArgumentTypeError(f"replace every {MASK} by its value")
     try:

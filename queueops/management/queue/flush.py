@@ -1,4 +1,4 @@
-"""Emptying a pool, or the whole namespace."""
+"""Flush of a pool, or of the whole namespace."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from queueops.management.queue.formatting import printable, to_json
 
 
 def flush(*, pool: str, yes: bool, force: bool, as_json: bool, **_: Any) -> Iterator[str]:
-    """Delete everything in a pool, or in all pools of the namespace. Nothing brings it back."""
+    """Delete all keys of a pool, or of all pools in the namespace. This cannot be undone."""
     pools = _chosen(pool)
     if not force:
         for name in pools:
@@ -43,7 +43,7 @@ def _chosen(pool: str) -> list[str]:
 
 
 def _states(pool: str) -> dict[str, int]:
-    """How many tasks a pool holds, by state."""
+    """The number of tasks in a pool, by state."""
     view = next((view for view in inspect.snapshot().pools if view.name == pool), None)
     return {state: count for state, count in (view.states if view else {}).items() if count}
 

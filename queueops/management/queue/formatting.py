@@ -1,4 +1,4 @@
-"""How answers look in a terminal. What came from a task is hostile there too: control characters are escaped."""
+"""Terminal output: formats answers. Texts of tasks may be hostile: control characters are escaped."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ def to_json(answer: Any) -> str:
 
 
 def table(head: Sequence[str], rows: Rows, widest: int = WIDEST) -> str:
-    """Columns of text, cut where they are too wide."""
+    """A table of text; wide columns are cut."""
     lines = [list(head), *([cell(value, widest) for value in row] for row in rows)]
     widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
     return "\n".join("  ".join(map(str.ljust, line, widths)).rstrip() for line in lines)
 
 
 def pairs(rows: Iterable[tuple[str, object]]) -> str:
-    """Names and values, one a line; those without a value are left out."""
+    """Names and values, one a line; empty values are left out."""
     known = [(name, value) for name, value in rows if value not in (None, "", ())]
     width = max((len(name) for name, _ in known), default=0)
     return "\n".join(f"{name.ljust(width)}  {cell(value, 10_000)}" for name, value in known)
@@ -40,7 +40,7 @@ def cell(value: object, widest: int = WIDEST) -> str:
 
 
 def printable(text: str, *, lines: bool = False) -> str:
-    """Text without anything that a terminal would obey; `lines` keeps its line breaks."""
+    """Text without control characters; `lines` keeps its line breaks."""
     return "".join(sign if sign.isprintable() or (lines and sign == "\n") else _escaped(sign) for sign in text)
 
 

@@ -1,4 +1,4 @@
-"""The consistency check."""
+"""Consistency check in a terminal."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from queueops.management.queue.formatting import printable, to_json
 from queueops.redis.broker.fsck import ADVICE
 
 SHOWN = 1000
-"""So many faults are printed; all are counted, and repaired."""
+"""The most faults that are printed; all are counted and repaired."""
 
 
 def fsck(*, pool: str, repair: bool, as_json: bool, **_: Any) -> Iterator[str]:
-    """Look through a pool or all of them. Fails at its end when something is wrong and was not repaired."""
+    """Check one pool or all of them. Fails at its end if a fault was not repaired."""
     reader = open_reader()
     pools = pools_of(reader, pool)
     if not pools:
@@ -47,12 +47,12 @@ def fsck(*, pool: str, repair: bool, as_json: bool, **_: Any) -> Iterator[str]:
 
 
 def _of_list(broken: Iterable[str]) -> FsckPage:
-    """What is wrong with the list of pools, which a repair leaves alone."""
+    """The faults in the list of pools, which a repair leaves alone."""
     return FsckPage(faults=tuple(Fault(pool="*", id="~key:pools", text=f"{key}. {ADVICE}") for key in broken), looked=0)
 
 
 def _told(pages: Iterator[FsckPage], pool: str) -> Iterator[FsckPage]:
-    """A pool that can't be looked through is a fault, too; the others are."""
+    """A pool that cannot be checked is a fault too; the other pools are checked."""
     try:
         yield from pages
     except BrokenPool as error:
@@ -68,7 +68,7 @@ def _steps(pool: str) -> Iterator[FsckPage]:
 
 
 def _repaired(pool: str) -> Iterator[FsckPage]:
-    """The same with repairs, of which the trace says how many there were, and of which tasks the first."""
+    """The check with repairs; the audit entry has their number and the first tasks."""
     with audit.recorded(verb="fsck", target=pool, pool=pool) as act:
         mended: list[str] = []
         act.changed = 0

@@ -1,4 +1,4 @@
-"""The verbs on lanes."""
+"""Actions on lanes."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _act(
 
 
 def _facts(pool: str, lane: str) -> dict[str, Any]:
-    """What is set of the lane; of one that is not there its name alone."""
+    """The settings of the lane; only the name of a lane that does not exist."""
     row = next((row for row in inspect.lanes() if (row.pool, row.lane) == (pool, lane)), None)
     named = {"pool": pool, "lane": lane}
     return named if row is None else named | {name: getattr(row, name) for name in FACTS}

@@ -1,4 +1,4 @@
-"""Other data for many chunks at once."""
+"""Bulk edit of chunk data."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from queueops.management.queue.formatting import printable, to_json
 def edit_chunks(
     *, id: str, numbers: list[int], data: Any, fields: dict[str, Any] | None, as_json: bool, **given: Any
 ) -> Iterator[str]:
-    """Give chunks other data, or set fields in what they have, and run them again. Fails when any kept its data."""
+    """Replace the data of chunks, or set fields in it, and retry them. Fails if any chunk kept its data."""
     state, pool = given["state"], given["pool"]
     change = {"fields": fields} if fields is not None else {"data": data}
     if state and not given["yes"]:

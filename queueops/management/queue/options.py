@@ -1,4 +1,4 @@
-"""What `manage.py queue` takes: its subcommands and their options."""
+"""Options of `manage.py queue` and its subcommands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The questions: status, list, show, why, tail. Each yields what is to be printed."""
+"""Questions: status, list, show, why, tail. Each yields its output."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from queueops.management.queue.task_view import shown_broken, shown_status, show
 HEAD = ("ID", "STATE", "NAME", "POOL", "LANE", "FAILED", "SINCE", "ARGUMENTS", "ERROR")
 
 GUESSED, MOST_NEAR = ("name", "lane", "kind", "tag"), 10
-"""Filters whose values producers may choose, and how many known ones are named beside a wrong one."""
+"""Filters with free values, and how many known values are named beside a wrong one."""
 ERRORS_HEAD = ("FINGERPRINT", "COUNT", "FAILED", "LAST", "TASK", "ERROR")
 
 
@@ -58,7 +58,7 @@ def show(*, id: str, pool: str, as_json: bool, **_: Any) -> Iterator[str]:
 
 
 def explain(*, id: str, pool: str, as_json: bool, **_: Any) -> Iterator[str]:
-    """Why a task is not running; exit status 1 when there is none of this id."""
+    """Why a task is not running; exit status 1 if it does not exist."""
     findings = inspect.why(id, pool)
     if as_json:
         yield to_json(findings)
@@ -72,7 +72,7 @@ def explain(*, id: str, pool: str, as_json: bool, **_: Any) -> Iterator[str]:
 
 
 def list_errors(*, as_json: bool, limit: int, **_: Any) -> Iterator[str]:
-    """The kinds of error, the one seen last first."""
+    """The error groups, the latest first."""
     rows = inspect.errors(limit)
     yield from shown_broken(rows.broken, aside=as_json)
     lines = ((row.fingerprint, row.count, row.failed, moment(row.last_ms), row.name, _title(row)) for row in rows)
@@ -80,7 +80,7 @@ def list_errors(*, as_json: bool, limit: int, **_: Any) -> Iterator[str]:
 
 
 def follow(*, pool: str, name: str, id: str, seconds: float | None, as_json: bool, **_: Any) -> Iterator[str]:
-    """Events as they come; in JSON one object a line."""
+    """Events as they happen; as JSON one object a line."""
     _know(pool)
     try:
         for event in inspect.tail(pool, seconds):
@@ -92,18 +92,18 @@ def follow(*, pool: str, name: str, id: str, seconds: float | None, as_json: boo
 
 
 def query_of(given: dict[str, Any]) -> TaskQuery:
-    """The filter that the options say."""
+    """The filter in the options."""
     return TaskQuery.from_params({facet: given.get(facet, "") for facet in FACETS})
 
 
 def _know(pool: str) -> None:
-    """Fails when no pool has this name; an empty one means all."""
+    """Fail if no pool has this name; an empty name means all."""
     if pool and not (reader := open_reader()).knows(pool):
         raise CommandError(f"There is no pool {pool!r}{advice(pool, reader.pools())}")
 
 
 def _unknown(query: TaskQuery) -> Iterator[str]:
-    """What of a filter that found nothing no task has, and what may have been meant."""
+    """The facets of an empty result that no task has, with similar values."""
     known = inspect.facets(TaskQuery(pool=query.pool))
     for facet in GUESSED:
         value, values = getattr(query, facet), [name for name, _ in known[facet]]
@@ -113,7 +113,7 @@ def _unknown(query: TaskQuery) -> Iterator[str]:
 
 
 def _is_nowhere(query: TaskQuery) -> bool:
-    """Whether surely no task is found: the facets name only the most frequent values."""
+    """Whether certainly no task is found: the facets name only the most frequent values."""
     page = inspect.tasks(query, limit=1)
     return not (page.rows or page.next)
 
@@ -129,7 +129,7 @@ def _title(row: ErrorRow) -> str:
 
 
 def _command(finding: Finding, pool: str) -> str:
-    """The subcommand that mends what was found, where there is one."""
+    """The subcommand that repairs the finding, if there is one."""
     if finding.ok:
         return ""
     if finding.verb == "resume_lane":

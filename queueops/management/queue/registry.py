@@ -1,4 +1,4 @@
-"""The tasks that this process or a worker knows."""
+"""Task registry: the tasks that this process or a worker knows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What became of each task of an action, as it is printed."""
+"""Report of an action: the answer for each task, as printed."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from queueops.management.queue.formatting import table, to_json
 from queueops.model.contracts import Row
 
 SHOWN = 1000
-"""Of more than are looked up ahead only so many are told one by one, those that were refused."""
+"""The most tasks that are listed, if there are more than are counted ahead: the refused ones."""
 LONGEST_REASON = 400
-"""A reason names other tasks and says what to do, so it is cut no sooner."""
+"""A reason names other tasks and the remedy, so it is not cut before this length."""
 
 
 def report(rows: Sequence[Row], *, as_json: bool) -> Iterator[str]:
-    """What became of each task. Fails at its end when any was refused."""
+    """The answer for each task. Fails at its end if any was refused."""
     if as_json:
         yield to_json(rows)
     elif rows:
@@ -27,7 +27,7 @@ def report(rows: Sequence[Row], *, as_json: bool) -> Iterator[str]:
 
 
 def streamed(answers: Iterator[list[Row]]) -> Iterator[str]:
-    """All rows as one JSON list of many lines, not held in memory. Fails at its end when any was refused."""
+    """All rows as one JSON list over many lines, not held in memory. Fails at its end if any was refused."""
     is_first, refused = True, 0
     for rows in answers:
         yield f"{'[' if is_first else ','}{to_json(rows)[1:-1]}"
@@ -38,7 +38,7 @@ def streamed(answers: Iterator[list[Row]]) -> Iterator[str]:
 
 
 def summed(answers: Iterator[list[Row]]) -> Iterator[str]:
-    """What was refused, and how many were done. Fails at its end when any was refused."""
+    """The refused tasks, and the number of changed ones. Fails at its end if any was refused."""
     shown: list[Row] = []
     count = refused = 0
     for rows in answers:

@@ -1,4 +1,4 @@
-"""Schedules: seen, paused, resumed and run."""
+"""Schedules: list, show, pause, resume and run."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ DONE = {"pause": "paused", "resume": "resumed", "run": "run", "delete": "deleted
 
 
 def list_schedules(*, pool: str, as_json: bool, **_: Any) -> Iterator[str]:
-    """All of them, what fires next first."""
+    """All schedules, by their next run."""
     rows = inspect.schedules(pool)
     yield from shown_broken(rows.broken, aside=as_json)
     yield to_json(rows) if as_json else table(HEAD, map(_line, rows)) if rows else "There is no schedule."
 
 
 def act(*, id: str, verb: str, pool: str, as_json: bool, **given: Any) -> Iterator[str]:
-    """Show a schedule, or do a verb to it. Fails when there was nothing to change."""
+    """Show a schedule, or act on it. Fails if nothing was changed."""
     found = inspect.schedule(id, pool)
     if found is None:
         raise CommandError(f"There is no schedule {id!r}{f' in the pool {pool!r}' if pool else ''}.")

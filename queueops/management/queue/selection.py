@@ -1,4 +1,4 @@
-"""Which tasks match a filter, however many: so many are looked up ahead, the others while those are acted on."""
+"""Task selection by a filter: a bounded number is counted ahead, the others are read during the action."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from queueops import inspect
 from queueops.inspect import TaskQuery
 
 MOST = 100_000
-"""So many are looked up, and so counted, before anything is done."""
+"""The most tasks that are read, and so counted, before the action."""
 PAGE = 200
 
 
 class Found(msgspec.Struct, frozen=True, kw_only=True):
-    """The ids by pool as far as they were looked up, the `rest`, and how many all are (at most, where not `exact`)."""
+    """The ids read ahead by pool, the `rest`, and the number of all (the most, if not `exact`)."""
 
     ahead: dict[str, list[str]]
     count: int
@@ -23,7 +23,7 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
     rest: Iterator[tuple[str, str]] | None = None
 
     def batches(self, most: int) -> Iterator[tuple[str, list[str]]]:
-        """Ids of one pool, `most` of them at most, until all have come."""
+        """Batches of at most `most` ids of one pool."""
         for pool, ids in self.ahead.items():
             for start in range(0, len(ids), most):
                 yield pool, ids[start : start + most]
@@ -36,7 +36,7 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def matching(query: TaskQuery) -> Found:
-    """All that match now."""
+    """All tasks that match now."""
     asked_ms = inspect.now_ms()
     page = inspect.tasks(query, limit=PAGE)
     asked_ms = max([asked_ms, *(row.entered_ms for row in page.rows)])  # the store's clock may have been set back
@@ -55,7 +55,7 @@ def matching(query: TaskQuery) -> Found:
 
 
 def _rest(query: TaskQuery, after: str, asked_ms: int) -> Iterator[tuple[str, str]]:
-    """Those behind a place; what came in since the question, as by what is done to the others, is left alone."""
+    """The tasks after a place, without those that came in since the question."""
     while after:
         page = inspect.tasks(query, after=after, limit=PAGE)
         yield from ((row.pool, row.id) for row in page.rows if row.entered_ms <= asked_ms)

@@ -1,4 +1,4 @@
-"""A task, and the whole system, on a screen."""
+"""Task view and system status in a terminal."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ POOLS = ("POOL", "WAITING", "CHUNKS WAITING", "IN/S", "OUT/S", "FAILED", "WAIT P
 
 
 def shown_broken(pools: Iterable[Broken], *, aside: bool = False) -> Iterator[str]:
-    """What could not be read; `aside`, where the answer itself has no place for it, on the other stream."""
+    """The pools that could not be read; with `aside` on the standard error."""
     for broken in pools:
         line = f"DANGER: {printable(str(broken))}"
         if aside:
@@ -56,7 +56,7 @@ def _progress(done: float, total: float | None) -> str:
 
 
 def _claimed(task: TaskDetail) -> tuple[tuple[str, object], ...]:
-    """Where it waits and how often it was tried; a chain and a group have parts instead."""
+    """Its lane and its attempts; a chain and a group have parts instead."""
     if not task.is_claimed:
         ended = None if task.parts is None else f"{task.parts_ended:,} of {task.parts:,} have ended"
         return ("pool", task.pool), ("parts", ended), ("when a part fails", task.on_failure)

@@ -1,4 +1,4 @@
-"""The tree of a chain, a group or an iterator on a screen: a line for each part."""
+"""Tree of a chain, group or iterator in a terminal: one line for each part."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ INDENT = "   "
 def show_tree(
     *, id: str, pool: str, only: str, after: str, open_parts: Sequence[str], as_json: bool, **_: Any
 ) -> Iterator[str]:
-    """A task's parts, with theirs, as much as a page holds."""
+    """A task's parts, with theirs, as far as a page holds."""
     task = inspect.task(id, pool)
     if task is None:
         raise CommandError(f"There is no task {id!r}{f' in the pool {pool!r}' if pool else ''}.")
@@ -64,7 +64,7 @@ def _line(part: Part) -> str:
 
 
 def _tally(branch: Branch | None) -> str:
-    """How many parts it has, by state; of very many how many have ended; of an iterator how many are under way."""
+    """The number of parts by state; of very many the ended ones; of an iterator the open ones."""
     if branch is None:
         return ""
     if branch.total is None:

@@ -1,4 +1,4 @@
-"""The worker processes: seen, made quiet, and stopped."""
+"""Worker processes: list, quiet, stop."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ HEAD = ("WORKER", "STATE", "POOLS", "SLOTS", "BUSY", "MB", "VERSION", "STARTED",
 
 
 def list_workers(*, as_json: bool, **_: Any) -> Iterator[str]:
-    """Every process."""
+    """Every worker process."""
     rows = inspect.workers()
     yield from shown_broken(rows.broken, aside=as_json)
     yield to_json(rows) if as_json else table(HEAD, map(_line, rows)) if rows else "There is no worker."
 
 
 def quiet(*, id: str, as_json: bool, **_: Any) -> Iterator[str]:
-    """Let it end what it runs, and take nothing new."""
+    """Quiet a worker: its tasks run to their end, and it takes no new ones."""
     return _tell("quiet", id, control.quiet_worker, as_json)
 
 
 def stop(*, id: str, as_json: bool, **_: Any) -> Iterator[str]:
-    """End it, within its grace time."""
+    """Stop a worker, within its grace time."""
     return _tell("stop", id, control.stop_worker, as_json)
 
 
