@@ -1,4 +1,4 @@
-"""Confirmation rules: when an action asks first, by the number of tasks and whether it can be undone."""
+"""Confirmation thresholds: when an action asks first, by the number of tasks and whether it can be undone."""
 
 from __future__ import annotations
 

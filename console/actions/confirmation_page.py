@@ -26,7 +26,7 @@ def unanswered(
 ) -> HttpResponse | None:
     """The page that asks, or None when the action may run; `effects` are shown with its side effects.
 
-    If the store cannot tell the side effects, the action fails here, and the audit log has that too.
+    If the store cannot tell the side effects, the action fails here. The audit log has that failure too.
     """
     try:
         effects = (*effects, *told_before(deed, choice))

@@ -1,4 +1,4 @@
-"""Audit entries of terminal commands: they stand in the same audit log as the console's actions."""
+"""Terminal entries: the actions of terminal commands in the same audit log as those of the console."""
 
 from __future__ import annotations
 

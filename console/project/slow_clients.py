@@ -18,7 +18,7 @@ from gunicorn.workers.gthread import ThreadWorker  # type: ignore[import-untyped
 HEADER_WITHIN = float(os.environ.get("QUEUEOPS_HEADER_WITHIN") or 10)
 BODY_WITHIN = float(os.environ.get("QUEUEOPS_BODY_WITHIN") or 30)
 ANSWER_WITHIN = float(os.environ.get("QUEUEOPS_ANSWER_WITHIN") or 60)
-"""Seconds that a client has to send a header, then its body, and to take the answer, however many parts it needs."""
+"""Seconds in which a client must send a header, then its body, and take the answer, in any number of parts."""
 
 LINGER = 1.0
 

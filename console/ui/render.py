@@ -40,8 +40,10 @@ NAVIGATION = (
 # The setting CONSOLE_PAGES adds pages of other apps: (name of the URL, key, icon, label).
 
 TURNING = re.compile(r"[\u202a-\u202e\u2066-\u2069]")
-"""Characters that turn the direction of text: with them an argument reads as another one. They are spelled out, and in
-JSON's own way, so that arguments stay what they were when they are edited."""
+"""Characters that change the direction of text: they make an argument read as another one.
+
+They are written as JSON escapes, so that arguments keep their value when they are edited.
+"""
 
 
 class Frame:

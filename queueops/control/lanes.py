@@ -31,7 +31,7 @@ UNCHANGED = _Unchanged()
 def pause_lane(pool: str, lane: str, *, new: bool = False) -> dict[str, str]:
     """Pause the lane: it starts nothing; running tasks go on. Returns the settings before.
 
-    Raises UnknownLane where no task was ever ready and no setting declares the lane, unless it is a `new` one.
+    Raises UnknownLane for a lane that never had a ready task and is not in the settings, unless it is `new`.
     """
     return _broker(pool, lane, new=new).lane(pool, lane, paused=1)
 

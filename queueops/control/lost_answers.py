@@ -1,4 +1,4 @@
-"""Recall of an action: finds out what it did when its answer was lost."""
+"""Lost answers: find out what an action did when its answer was lost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Dispatch of actions: finds the pool of each task, and sends one call to each pool."""
+"""Per-pool calls: find the pool of each task, and send one call of an action to each pool."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every error of QueueOps. One root; the first paragraph of a class's docstring is its message, with named fields.
+"""Error classes of QueueOps, with one root. The first paragraph of a class's docstring is its message, with fields.
 
     raise PayloadTooLarge(what="arguments", size=2_000_000, limit=1_048_576)
 

@@ -1,4 +1,4 @@
-"""What may be wrong with a chain, a group or an iterator: see ``errors``."""
+"""Errors of chains, groups and iterators: see ``errors``."""
 
 from __future__ import annotations
 

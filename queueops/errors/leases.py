@@ -1,4 +1,4 @@
-"""Lost leases: what a task learns that goes on after its lease has ended. See ``errors``."""
+"""Lost leases: errors in a task that continues after the end of its lease. See ``errors``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Errors of a store that is there: it refuses this process, or this process does not trust it. See ``errors``."""
+"""Refusal errors: the store refuses this process, or this process does not trust the store. See ``errors``."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ ADVICE = (
     (("DB index is out of range",), "It has no database of the number in the URL"),
     (("READONLY", "You can't write against a read only replica"), "It is a replica: name the primary, or sentinels"),
 )
-"""What stands in a refusal, and what to do about it."""
+"""Marks in the text of a refusal, and the advice for it."""
 
 
 def advice_about(text: str) -> str:
-    """What to do about an answer of Redis; empty when it is not a refusal."""
+    """The advice for an answer of Redis; empty if it is not a refusal."""
     return next((advice for marks, advice in ADVICE if any(mark in text for mark in marks)), "")

@@ -1,4 +1,4 @@
-"""Errors about a result: see ``errors``."""
+"""Errors of results: see ``errors``."""
 
 from __future__ import annotations
 

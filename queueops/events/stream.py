@@ -65,7 +65,7 @@ def follow(
 class EventStream:
     """A stream of events, for `for` or `async for`; close it, or use it as a context manager.
 
-    To enter it (or the first step of an iteration) waits until the store publishes events, and reads the state. If the
+    The entry (or the first step of an iteration) waits until the store publishes events, and reads the state. If the
     first connection fails, it raises BrokerUnavailable. Later outages are a "gap", and the stream goes on.
     """
 

@@ -46,7 +46,7 @@ def _in_transaction() -> list[Any]:
 @contextmanager
 def _savepoint(connection: Any, attempt: Attempt) -> Iterator[None]:
     atomic = transaction.atomic(using=connection.alias)
-    # A durable block of the task is allowed in the transaction of a test, and so within this savepoint.
+    # In the transaction of a test, and so within this savepoint, a durable block of the task is allowed.
     atomic._from_testcase = connection.atomic_blocks[-1]._from_testcase
     try:
         with atomic:

@@ -11,7 +11,7 @@ from queueops.inspect import PoolView, Snapshot
 from queueops.model.states import State
 
 BACKLOG_S = 5.0
-"""Tasks that start within so many seconds at the present pace are not a backlog, even if their number does not fall."""
+"""Tasks that can start within this number of seconds are not a backlog, even if their number does not fall."""
 
 
 class Figures(msgspec.Struct, frozen=True, kw_only=True):

@@ -35,7 +35,7 @@ OPTIONS = ("pool", "tags", "keep", "delay", "id", "on_conflict", "durable", "met
 class Part:
     """A part of a chain or group, which can also be pushed alone."""
 
-    # No ABC: each isinstance() with ABCMeta costs, and planting asks three times a part. Type checkers see the rest.
+    # Not an ABC: isinstance() with ABCMeta is slow, and flattening asks three times a part. Type checkers see the rest.
 
     kind = ""
     name = ""
