@@ -6,7 +6,7 @@ from django.urls import URLPattern, path, re_path
 
 from console.access import converters
 from console.access.guard import View, guarded
-from console.actions.catalog import BULK, DEEDS
+from console.actions.catalog import ACTIONS, BULK
 from console.kinds.mapreduce import chunk_actions
 from console.kinds.mapreduce.pages import act_on_chunks, chunk_edits, chunk_list, chunks
 from console.pages import (
@@ -44,14 +44,14 @@ urlpatterns = [
     _url("_overview", overview.live, "overview-live"),
     _url("tasks/", tasks.index, "tasks"),
     _url("tasks/_rows", tasks.rows, "tasks-rows"),
-    *(_url(f"tasks/_{verb}", tasks.act, f"tasks-{verb}", verb=verb) for verb in DEEDS if verb in BULK),
-    *(_url(f"tasks/_all_{verb}", bulk.act, f"tasks-all-{verb}", verb=verb) for verb in DEEDS if verb in BULK),
+    *(_url(f"tasks/_{verb}", tasks.act, f"tasks-{verb}", verb=verb) for verb in ACTIONS if verb in BULK),
+    *(_url(f"tasks/_all_{verb}", bulk.act, f"tasks-all-{verb}", verb=verb) for verb in ACTIONS if verb in BULK),
     _url("tasks/<name:id>/", task.show, "task", tab="summary"),
     _url("tasks/<name:id>/_live", task.live, "task-live"),
     *(_url(f"tasks/<name:id>/{tab}/", task.show, f"task-{tab}", tab=tab) for tab in task.TABS if tab != "summary"),
     _url("tasks/<name:id>/edit/", act_on_task.edit, "task-edit"),
     _url("tasks/<name:id>/_edit", act_on_task.save, "task-edit-save"),
-    *(_url(f"tasks/<name:id>/_{verb}", act_on_task.act, f"task-{verb}", verb=verb) for verb in DEEDS),
+    *(_url(f"tasks/<name:id>/_{verb}", act_on_task.act, f"task-{verb}", verb=verb) for verb in ACTIONS),
     _url("tasks/<name:id>/chunks/", chunks.show, "task-chunks"),
     _url("mapreduce/", chunk_list.index, "chunks"),
     _url("mapreduce/<name:id>/", chunks.show, "task-mapreduce"),
@@ -59,7 +59,7 @@ urlpatterns = [
     _url("mapreduce/<name:id>/_rows", chunks.rows, "task-chunks-rows"),
     *(
         _url(f"mapreduce/<name:id>/_{verb}", act_on_chunks.act, f"task-chunks-{verb}", verb=verb)
-        for verb in chunk_actions.DEEDS
+        for verb in chunk_actions.ACTIONS
     ),
     _url("mapreduce/<name:id>/_restart", act_on_chunks.restart, "task-chunks-restart"),
     _url("mapreduce/<name:id>/edit/", chunk_edits.edit, "task-chunks-edit"),
@@ -78,10 +78,10 @@ urlpatterns = [
     _url("lanes/<name:pool>/<name:lane>/_set", lanes.change, "lane-set"),
     _url("commands/", outbox.index, "commands"),
     _url("commands/_rows", outbox.rows, "commands-rows"),
-    *(_url(f"commands/_{verb}", outbox.act, f"commands-{verb}", verb=verb) for verb in message_actions.DEEDS),
+    *(_url(f"commands/_{verb}", outbox.act, f"commands-{verb}", verb=verb) for verb in message_actions.ACTIONS),
     *(
         _url(f"commands/_{verb}_dead", outbox.act_on_dead, f"commands-{verb}-dead", verb=verb)
-        for verb in message_actions.DEEDS
+        for verb in message_actions.ACTIONS
     ),
     _url("schedules/", schedules.index, "schedules"),
     _url("schedules/_rows", schedules.rows, "schedules-rows"),
@@ -98,7 +98,7 @@ urlpatterns = [
     _url("schedules/<name:id>/_delete", schedules.delete, "schedule-delete"),
     _url("workers/", workers.index, "workers"),
     _url("workers/_rows", workers.rows, "workers-rows"),
-    *(_url(f"workers/<name:id>/_{verb}", workers.act, f"worker-{verb}", verb=verb) for verb in worker_actions.DEEDS),
+    *(_url(f"workers/<name:id>/_{verb}", workers.act, f"worker-{verb}", verb=verb) for verb in worker_actions.ACTIONS),
     _url("registry/", registry.index, "registry"),
     _url("registry/_rows", registry.rows, "registry-rows"),
     _url("registry/<name:id>/", registry.show, "registry-task"),

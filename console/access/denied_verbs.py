@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from console.actions.catalog import DEEDS
+from console.actions.catalog import ACTIONS
 
 _OTHER = {
     "task-edit-save": "edit",
@@ -23,4 +23,4 @@ def verb_of(name: str) -> str:
         return _OTHER[name]
     prefix = next((each for each in _PREFIXES if name.startswith(each)), "")
     verb = name.removeprefix(prefix).removesuffix("-dead")
-    return verb if verb in DEEDS and prefix not in _THINGS else verb + _THINGS.get(prefix, "")
+    return verb if verb in ACTIONS and prefix not in _THINGS else verb + _THINGS.get(prefix, "")

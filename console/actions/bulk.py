@@ -19,7 +19,7 @@ from django.utils.translation import ngettext
 
 from console.actions import undo
 from console.actions.bulk_parts import alone, find_out, recount
-from console.actions.catalog import DEEDS, Deed, label
+from console.actions.catalog import ACTIONS, Action, label
 from console.actions.matching import facts, gather
 from console.actions.perform import do
 from console.actions.selection import MOST, Choice
@@ -34,11 +34,11 @@ SECONDS = 2.0
 
 
 def start(
-    request: HttpRequest, deed: Deed, query: TaskQuery, most: int, asked_ms: int, values: dict[str, Any]
+    request: HttpRequest, action: Action, query: TaskQuery, most: int, asked_ms: int, values: dict[str, Any]
 ) -> AuditEntry:
     """Write the audit entry: at most `most` of the matching tasks, and only those that matched before `asked_ms`."""
     chosen = {"asked_ms": asked_ms} | ({"values": values} if values else {})
-    return begin(request, deed.verb, titled(query), count=most, filter=query.params(), before=chosen, place="")
+    return begin(request, action.verb, titled(query), count=most, filter=query.params(), before=chosen, place="")
 
 
 def titled(query: TaskQuery) -> str:
@@ -118,4 +118,4 @@ def _not_yet(entry: AuditEntry, rows: list[TaskRow]) -> list[TaskRow]:
 def _act(request: HttpRequest, entry: AuditEntry, rows: list[TaskRow]) -> AuditEntry:
     choice = Choice(tuple((row.pool, row.id) for row in rows))
     values = dict(entry.before.get("values", {}))
-    return do(request, DEEDS[entry.verb], choice, values, facts(rows), reason=entry.reason, part_of=entry)
+    return do(request, ACTIONS[entry.verb], choice, values, facts(rows), reason=entry.reason, part_of=entry)

@@ -12,19 +12,20 @@ from console.access.permissions import TABLE, Verb
 from console.ui import forms
 from queueops import control
 from queueops.inspect import TaskDetail, TaskFacts
-from queueops.model.states import ACTIONS, LEASED, TERMINAL, State
+from queueops.model.states import ACTIONS as ALLOWED
+from queueops.model.states import LEASED, TERMINAL, State
 
 Call = Callable[..., Sequence[Any]]
 
 
-class Deed(NamedTuple):
+class Action(NamedTuple):
     """An action; `call(ids, pool=, who=, token=, **values of its form)` performs it."""
 
     verb: str
     label: str | Promise
     icon: str
     call: Call
-    form: type[forms.DeedForm] = forms.DeedForm
+    form: type[forms.ActionForm] = forms.ActionForm
     irreversible: bool = False
     asks_first: bool = False
     note: str | Promise = ""
@@ -45,10 +46,10 @@ class Deed(NamedTuple):
         return bool(self.form.base_fields)
 
 
-DEEDS: dict[str, Deed] = {
-    deed.verb: deed
-    for deed in (
-        Deed(
+ACTIONS: dict[str, Action] = {
+    action.verb: action
+    for action in (
+        Action(
             "retry",
             _("Retry"),
             "refresh",
@@ -58,7 +59,7 @@ DEEDS: dict[str, Deed] = {
                 " Map-reduce tasks go on where they ended: at their failed chunks, or at their reduce."
             ),
         ),
-        Deed(
+        Action(
             "rerun",
             _("Run everything again"),
             "rotate-clockwise",
@@ -66,7 +67,7 @@ DEEDS: dict[str, Deed] = {
             asks_first=True,
             note=_("All parts run again, also those that succeeded; an iterator begins anew."),
         ),
-        Deed(
+        Action(
             "reinstate",
             _("Reinstate"),
             "arrow-back-up",
@@ -76,21 +77,21 @@ DEEDS: dict[str, Deed] = {
                 " attempts that it has had. What ran then runs again."
             ),
         ),
-        Deed(
+        Action(
             "run_now",
             _("Run now"),
             "player-play",
             lambda ids, **how: control.run_now(ids, **how),
             note=_("It is ready at once, and waits for its time no more."),
         ),
-        Deed(
+        Action(
             "requeue",
             _("Requeue"),
             "arrow-back-up",
             lambda ids, **how: control.requeue(ids, **how),
             note=_("It is ready again. What it was put aside for may put it aside again."),
         ),
-        Deed(
+        Action(
             "postpone",
             _("Postpone"),
             "calendar-time",
@@ -98,7 +99,7 @@ DEEDS: dict[str, Deed] = {
             forms.PostponeForm,
             note=_("It waits until then, and is ready by itself."),
         ),
-        Deed(
+        Action(
             "cancel",
             _("Cancel"),
             "ban",
@@ -108,7 +109,7 @@ DEEDS: dict[str, Deed] = {
                 " An undo brings back what had not begun, to wait as it did, and nothing else."
             ),
         ),
-        Deed(
+        Action(
             "interrupt",
             _("Cancel and interrupt"),
             "power",
@@ -119,7 +120,7 @@ DEEDS: dict[str, Deed] = {
                 " killed with its worker process, whose other tasks run again."
             ),
         ),
-        Deed(
+        Action(
             "release",
             _("Release"),
             "door-exit",
@@ -129,7 +130,7 @@ DEEDS: dict[str, Deed] = {
                 " What it does there goes on, and counts no more: it may run twice."
             ),
         ),
-        Deed(
+        Action(
             "priority",
             _("Priority"),
             "arrows-sort",
@@ -137,7 +138,7 @@ DEEDS: dict[str, Deed] = {
             forms.PriorityForm,
             note=_("From -100 to 100: higher goes first in its lane."),
         ),
-        Deed(
+        Action(
             "move",
             _("Move"),
             "arrows-right",
@@ -145,7 +146,7 @@ DEEDS: dict[str, Deed] = {
             forms.MoveForm,
             note=_("It waits in another lane of its pool, under that lane's limits."),
         ),
-        Deed(
+        Action(
             "keep",
             _("Keep longer"),
             "pin",
@@ -153,14 +154,14 @@ DEEDS: dict[str, Deed] = {
             forms.KeepForm,
             note=_("It is deleted that many days from now, and not before."),
         ),
-        Deed(
+        Action(
             "delete",
             _("Delete"),
             "trash",
             lambda ids, **how: control.delete(ids, **how),
             note=_("Deleted tasks stay in the trash for 24 hours."),
         ),
-        Deed(
+        Action(
             "discard",
             _("Discard"),
             "flame",
@@ -254,18 +255,18 @@ def label(verb: str) -> str:
     """The label of a verb, also of an undo; an unknown verb is its own label."""
     if verb.startswith(UNDO):
         return _("Undo: %(verb)s") % {"verb": label(verb.removeprefix(UNDO))}
-    return str(DEEDS[verb].label) if verb in DEEDS else str(OTHER_LABELS.get(verb, verb))
+    return str(ACTIONS[verb].label) if verb in ACTIONS else str(OTHER_LABELS.get(verb, verb))
 
 
-def offered(state: str, may: frozenset[str]) -> list[Deed]:
+def offered(state: str, may: frozenset[str]) -> list[Action]:
     """The actions for selected rows: those that the state (any, if none is chosen) and the user's permissions allow."""
-    verbs = ACTIONS.get(state, ()) if state else BULK  # type: ignore[call-overload]
-    return [DEEDS[verb] for verb in BULK if verb in verbs and DEEDS[verb].permission in may]
+    verbs = ALLOWED.get(state, ()) if state else BULK  # type: ignore[call-overload]
+    return [ACTIONS[verb] for verb in BULK if verb in verbs and ACTIONS[verb].permission in may]
 
 
-def allowed(task: TaskDetail, may: frozenset[str]) -> list[Deed]:
+def allowed(task: TaskDetail, may: frozenset[str]) -> list[Action]:
     """The actions that one task's state allows."""
-    return [named_for(DEEDS[verb], task) for verb in verbs_of(task) if DEEDS[verb].permission in may]
+    return [named_for(ACTIONS[verb], task) for verb in verbs_of(task) if ACTIONS[verb].permission in may]
 
 
 def verbs_of(task: TaskFacts) -> list[str]:
@@ -277,18 +278,18 @@ def verbs_of(task: TaskFacts) -> list[str]:
             verbs.discard("retry")  # no part of it failed: a retry would run the whole task too
     if "cancel" in verbs and task.state in RUNNING:
         verbs.add("interrupt")
-    return [verb for verb in DEEDS if verb in verbs]
+    return [verb for verb in ACTIONS if verb in verbs]
 
 
-def named_for(deed: Deed, task: TaskFacts) -> Deed:
+def named_for(action: Action, task: TaskFacts) -> Action:
     """The retry's label with what it runs, where that is not the whole task."""
-    if deed.verb != "retry" or task.state not in TERMINAL:
-        return deed
+    if action.verb != "retry" or task.state not in TERMINAL:
+        return action
     if task.state == State.SUCCEEDED and not task.is_claimed:
-        return deed._replace(label=DEEDS["rerun"].label, note=DEEDS["rerun"].note)
+        return action._replace(label=ACTIONS["rerun"].label, note=ACTIONS["rerun"].note)
     if task.state == State.SUCCEEDED and task.kind == "iterator":
-        return deed._replace(label=GOES_ON[0], note=GOES_ON[1])
+        return action._replace(label=GOES_ON[0], note=GOES_ON[1])
     goes_on_at = task.goes_on_at if isinstance(task, TaskDetail) else ""
-    usual = AGAIN if task.state == State.SUCCEEDED else (deed.label, deed.note)
+    usual = AGAIN if task.state == State.SUCCEEDED else (action.label, action.note)
     label, note = RETRIES.get(goes_on_at) or RETRIES_OF_PARTS.get(task.kind) or usual
-    return deed._replace(label=label, note=note)
+    return action._replace(label=label, note=note)

@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from console.actions import undo
-from console.actions.catalog import AFTERWARDS, REASONED, STAYING, Deed
+from console.actions.catalog import AFTERWARDS, REASONED, STAYING, Action
 from console.actions.selection import Choice
 from console.audit.log import judge, recorded, tolerated
 from console.models import AuditEntry, Outcome
@@ -23,28 +23,28 @@ MOST_KINDS = 4
 """How many different answers a message lists, the most frequent first."""
 
 
-def perform(request: HttpRequest, deed: Deed, choice: Choice, values: dict[str, Any], **facts: Any) -> AuditEntry:
+def perform(request: HttpRequest, action: Action, choice: Choice, values: dict[str, Any], **facts: Any) -> AuditEntry:
     """Perform the action on the selected tasks and tell the user; an engine error is shown too, an outage is raised."""
-    entry = do(request, deed, choice, values, **facts)
-    tell(request, entry, str(deed.label))
+    entry = do(request, action, choice, values, **facts)
+    tell(request, entry, str(action.label))
     return entry
 
 
 def do(
     request: HttpRequest,
-    deed: Deed,
+    action: Action,
     choice: Choice,
     values: dict[str, Any],
     known: dict[str, Any] | None = None,
     **facts: Any,
 ) -> AuditEntry:
     """Perform the action without telling the user; `known` replaces what `before` would read."""
-    with tolerated(), recorded(request, deed.verb, choice.title(), tasks=choice.tasks, **facts) as entry:
+    with tolerated(), recorded(request, action.verb, choice.title(), tasks=choice.tasks, **facts) as entry:
         entry.before |= before(choice) if known is None else known
-        if deed.verb in REASONED and entry.reason:
+        if action.verb in REASONED and entry.reason:
             values = values | {"reason": entry.reason}
         for pool, ids in choice.by_pool().items():
-            judge(entry, pool, deed.call(ids, pool=pool, who=entry.actor_name, token=entry.token, **values))
+            judge(entry, pool, action.call(ids, pool=pool, who=entry.actor_name, token=entry.token, **values))
     return entry
 
 

@@ -6,7 +6,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from console.access.permissions import Verb
-from console.actions.catalog import DEEDS, named_for
+from console.actions.catalog import ACTIONS, named_for
 from queueops.inspect import Finding, TaskDetail
 
 
@@ -14,13 +14,13 @@ def remedy(finding: Finding, task: TaskDetail, may: frozenset[str]) -> dict[str,
     """The form's URL and the button's label; None without a remedy, or without the user's permission."""
     if finding.verb == "resume_lane" and Verb.CONFIGURE in may:
         lane = finding.target.removeprefix(f"{task.pool}/")
-        action = reverse("console:lane-resume", kwargs={"pool": task.pool, "lane": lane})
-        return {"action": action, "label": _("Resume the lane")}
+        address = reverse("console:lane-resume", kwargs={"pool": task.pool, "lane": lane})
+        return {"action": address, "label": _("Resume the lane")}
     if finding.verb == "retry_chunks" and finding.target == task.id and Verb.OPERATE in may:
-        action = reverse("console:task-chunks-retry", kwargs={"id": task.id})
-        return {"action": f"{action}?whole=errored&whole=failed", "label": _("Retry errored chunks")}
-    deed = DEEDS.get(finding.verb or "")
-    if deed is None or deed.permission not in may or finding.target != task.id or deed.verb not in task.allowed:
+        address = reverse("console:task-chunks-retry", kwargs={"id": task.id})
+        return {"action": f"{address}?whole=errored&whole=failed", "label": _("Retry errored chunks")}
+    action = ACTIONS.get(finding.verb or "")
+    if action is None or action.permission not in may or finding.target != task.id or action.verb not in task.allowed:
         return None
-    label = f"{named_for(deed, task).label}{'…' if deed.asks else ''}"
-    return {"action": reverse(f"console:{deed.url_name}", kwargs={"id": task.id}), "label": label}
+    label = f"{named_for(action, task).label}{'…' if action.asks else ''}"
+    return {"action": reverse(f"console:{action.url_name}", kwargs={"id": task.id}), "label": label}

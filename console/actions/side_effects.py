@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from console.actions.catalog import Deed
+from console.actions.catalog import Action
 from console.actions.confirm_thresholds import AT_ONCE
 from console.actions.selection import Choice
 from queueops import inspect
 from queueops.inspect import REACHING
 
 
-def told_before(deed: Deed, choice: Choice) -> tuple[str, ...]:
+def told_before(action: Action, choice: Choice) -> tuple[str, ...]:
     """One sentence for each side effect; for more than AT_ONCE tasks only the general rule."""
-    if deed.verb not in REACHING:
+    if action.verb not in REACHING:
         return ()
     if len(choice) > AT_ONCE:
-        return (REACHING[deed.verb],)
-    return tuple(dict.fromkeys(_each(deed.verb, choice)))
+        return (REACHING[action.verb],)
+    return tuple(dict.fromkeys(_each(action.verb, choice)))
 
 
 def _each(verb: str, choice: Choice) -> Iterator[str]:

@@ -6,7 +6,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
 
-from console.actions.catalog import DEEDS, OTHER_LABELS, label
+from console.actions.catalog import ACTIONS, OTHER_LABELS, label
 from console.audit import diff
 from console.models import AuditEntry, Outcome
 from console.pages.undo import goes_by_itself, permission, undoable
@@ -26,7 +26,7 @@ def index(request: HttpRequest) -> HttpResponse:
         "entries": found,
         "more": more,
         "asked": asked,
-        "verbs": sorted({asked["verb"], *DEEDS, *OTHER_LABELS} - {""}, key=label),
+        "verbs": sorted({asked["verb"], *ACTIONS, *OTHER_LABELS} - {""}, key=label),
         "outcomes": Outcome.choices,
     }
     return page(request, "audit/page.html", context)

@@ -12,7 +12,7 @@ from django.shortcuts import get_object_or_404, redirect
 from django.utils.translation import gettext as _
 
 from console.actions import bulk
-from console.actions.catalog import DEEDS, Deed
+from console.actions.catalog import ACTIONS, Action
 from console.actions.confirm_thresholds import is_confirmed, need
 from console.actions.matching import Extent, extent, facts, gather
 from console.actions.perform import perform
@@ -22,7 +22,7 @@ from console.models import AuditEntry
 from console.pages import undo
 from console.pages.undo import permission
 from console.ui import filters
-from console.ui.forms import DeedForm
+from console.ui.forms import ActionForm
 from console.ui.render import Frame, page
 from queueops import inspect
 from queueops.inspect import FilterError, TaskQuery
@@ -38,25 +38,25 @@ def act(request: HttpRequest, verb: str) -> HttpResponse:
     except FilterError as error:
         return error_pages.bad_request(request, str(error))
     asked_ms = inspect.now_ms()  # before the count: tasks that come in later are left alone
-    deed, found = DEEDS[verb], extent(query)
+    action, found = ACTIONS[verb], extent(query)
     if found.sample is not None:
         asked_ms = max(asked_ms, found.sample.entered_ms)  # the newest task: the store's clock may have been set back
     if not found.count or not query.params():
         messages.info(request, _("No task matches the filter."))
         return redirect(filters.address(query))
     asked = request.POST.get("confirmed", "")
-    form = deed.form(request.POST if asked else None)
+    form = action.form(request.POST if asked else None)
     count = int(asked) if asked.isdecimal() and len(asked) < 10 else found.count
-    needed = need(count, irreversible=deed.irreversible, far_reaching=True)
+    needed = need(count, irreversible=action.irreversible, far_reaching=True)
     if not (asked and is_confirmed(needed, count, request.POST.dict()) and form.is_valid()):
-        return _question(request, deed, query, found, form, asked_ms)
+        return _question(request, action, query, found, form, asked_ms)
     asked_ms = _asked_ms(request, asked_ms)
     if count > MOST:
-        entry = bulk.start(request, deed, query, count, asked_ms, form.values)
+        entry = bulk.start(request, action, query, count, asked_ms, form.values)
         return _go_on(request, entry)
     rows, _place = gather(query, "", count, monotonic() + bulk.SECONDS, asked_ms)
     choice = Choice(tuple((row.pool, row.id) for row in rows))
-    perform(request, deed, choice, form.values, known=facts(rows), filter=query.params())
+    perform(request, action, choice, form.values, known=facts(rows), filter=query.params())
     return redirect(filters.address(query))
 
 
@@ -81,24 +81,24 @@ def _asked_ms(request: HttpRequest, now_ms: int) -> int:
 
 
 def _question(
-    request: HttpRequest, deed: Deed, query: TaskQuery, found: Extent, form: DeedForm, asked_ms: int
+    request: HttpRequest, action: Action, query: TaskQuery, found: Extent, form: ActionForm, asked_ms: int
 ) -> HttpResponse:
     again = "confirmed" in request.POST
     names = [(name, count) for name, count in inspect.facets(query).get("name", []) if count]
     context: dict[str, Any] = {
-        "deed": deed,
+        "action": action,
         "query": query,
         "found": found,
         "asked_ms": asked_ms,
         "form": form,
         "names": names[:SHOWN],
         "more": len(names) - SHOWN,
-        "needed": need(found.count, irreversible=deed.irreversible, far_reaching=True),
-        "effect": inspect.rule(deed.verb, query.state or (State.FAILED if query.error else "")),
+        "needed": need(found.count, irreversible=action.irreversible, far_reaching=True),
+        "effect": inspect.rule(action.verb, query.state or (State.FAILED if query.error else "")),
         "chosen": [(filters.LABELS[name], value) for name, value in query.params().items()],
         "next": redirects.address(request, "tasks"),
         "wrong": again,
         "reason": request.POST.get("reason", ""),
-        "action": request.get_full_path(),
+        "address": request.get_full_path(),
     }
     return page(request, "tasks/all.html", context, status=422 if again else 200)

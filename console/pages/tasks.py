@@ -11,7 +11,7 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.http import urlencode
 
-from console.actions.catalog import DEEDS, Deed, offered
+from console.actions.catalog import ACTIONS, Action, offered
 from console.actions.confirmation_page import unanswered
 from console.actions.matching import extent_of
 from console.actions.perform import perform
@@ -58,14 +58,14 @@ def rows(request: HttpRequest) -> HttpResponse:
 
 def act(request: HttpRequest, verb: str) -> HttpResponse:
     """Perform the verb on the selected tasks; ask first if they are many, or if it cannot be undone."""
-    choice, deed = Choice.parse(request.POST.getlist("task")), DEEDS[verb]
+    choice, action = Choice.parse(request.POST.getlist("task")), ACTIONS[verb]
     if not len(choice):
         return redirects.back(request, "tasks")
-    form = deed.form(request.POST)
-    if question := unanswered(request, deed, choice, form):
+    form = action.form(request.POST)
+    if question := unanswered(request, action, choice, form):
         return question
     shown = dict(parse_qsl(urlsplit(request.POST.get("next", "")).query))
-    perform(request, deed, choice, form.values, filter={key: shown[key] for key in filters.LABELS if key in shown})
+    perform(request, action, choice, form.values, filter={key: shown[key] for key in filters.LABELS if key in shown})
     return redirects.back(request, "tasks")
 
 
@@ -83,7 +83,7 @@ def _context(
         "matching": matching,
         "lines": lines,
         "version": version,
-        "deeds": offered(query.state, Frame(request).may),
+        "actions": offered(query.state, Frame(request).may),
         "whole": _whole(query, Frame(request).may),
         "delays": DELAYS,
         "here": reverse("console:tasks") + (f"?{urlencode(place)}" if place else ""),
@@ -93,10 +93,10 @@ def _context(
     }
 
 
-def _whole(query: TaskQuery, may: frozenset[str]) -> list[tuple[Deed, str]]:
+def _whole(query: TaskQuery, may: frozenset[str]) -> list[tuple[Action, str]]:
     """The bulk actions and their URLs; only for a filter by state, as no verb fits all states."""
     state = query.state or (State.FAILED if query.error else "")
     if not state or query.id:
         return []
     params = urlencode(query.params())
-    return [(deed, f"{reverse(f'console:tasks-all-{deed.verb}')}?{params}") for deed in offered(state, may)]
+    return [(action, f"{reverse(f'console:tasks-all-{action.verb}')}?{params}") for action in offered(state, may)]

@@ -194,7 +194,7 @@ def facet_url(query: TaskQuery, facet: str, value: str) -> str:
 
 
 @register.simple_tag
-def deed_url(verb: str) -> str:
+def action_url(verb: str) -> str:
     """The URL for the form with the selected rows."""
     return reverse(f"console:tasks-{verb}")
 

@@ -8,7 +8,7 @@ from django import template
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from console.actions.catalog import DEEDS, Deed, named_for, verbs_of
+from console.actions.catalog import ACTIONS, Action, named_for, verbs_of
 from console.kinds.composites.tree_page import TreePage
 from console.templatetags.console import icon
 from console.ui import state_badges
@@ -30,9 +30,11 @@ def node_key(part: Part) -> str:
 
 
 @register.filter
-def deeds_of(row: TaskRow, may: frozenset[str]) -> list[Deed]:
+def actions_of(row: TaskRow, may: frozenset[str]) -> list[Action]:
     """The actions on a part that the row offers."""
-    return [named_for(DEEDS[verb], row) for verb in verbs_of(row) if verb in OFFERED and DEEDS[verb].permission in may]
+    return [
+        named_for(ACTIONS[verb], row) for verb in verbs_of(row) if verb in OFFERED and ACTIONS[verb].permission in may
+    ]
 
 
 @register.simple_tag

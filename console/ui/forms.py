@@ -25,7 +25,7 @@ DELAYS = (
 LONGEST = timedelta(days=366)
 
 
-class DeedForm(forms.Form):
+class ActionForm(forms.Form):
     """An action that needs no input besides the selected tasks."""
 
     use_required_attribute = False
@@ -36,7 +36,7 @@ class DeedForm(forms.Form):
         return self.cleaned_data
 
 
-class PostponeForm(DeedForm):
+class PostponeForm(ActionForm):
     """When to start: after a delay, or at a time in the user's zone."""
 
     delay = forms.TypedChoiceField(label=_("For"), choices=DELAYS, coerce=int, required=False, empty_value=None)
@@ -62,19 +62,19 @@ class PostponeForm(DeedForm):
         return {"seconds": max(ahead, 0.0)}
 
 
-class PriorityForm(DeedForm):
+class PriorityForm(ActionForm):
     """A task's priority; a higher priority goes first."""
 
     priority = forms.IntegerField(label=_("Priority"), min_value=-100, max_value=100)
 
 
-class MoveForm(DeedForm):
+class MoveForm(ActionForm):
     """Another lane of the same pool."""
 
     lane = forms.RegexField(rf"^{NAME.pattern}\Z", label=_("Lane"), max_length=NAME_LENGTH)
 
 
-class KeepForm(DeedForm):
+class KeepForm(ActionForm):
     """How long an ended task is kept."""
 
     days = forms.IntegerField(label=_("Days"), min_value=1, max_value=366)

@@ -45,7 +45,7 @@ def test_no_page_breaks_a_rule(scheme: Any, size: Any, entry: None, open_page: O
         found[address] = broken(page)
         assert page.evaluate("document.documentElement.scrollWidth") <= size["width"], address
     page.goto("/ops/tasks/task-1/")
-    page.locator("#deed-keep > summary").click()
+    page.locator("#action-keep > summary").click()
     found["a menu"] = broken(page)
     page.goto("/ops/tasks/?state=failed")
     page.locator("#whole > summary").click()

@@ -81,14 +81,14 @@ def test_what_is_open_stays_open_while_a_task_lives(open_page: Open, world: Worl
     page = open_page("tasks/task-1/attempts/")
     frames = page.locator(".traceback details").first
     frames.locator("summary").click()
-    page.locator("#deed-keep > summary").click()
-    page.locator("#deed-keep input[type=number]").fill("33")
+    page.locator("#action-keep > summary").click()
+    page.locator("#action-keep input[type=number]").fill("33")
     world.states["task-1"] = "cancelled"
     tick(page, 3)
     expect(page.locator(".task-state .state")).to_have_text("cancelled")
     expect(frames).to_have_attribute("open", "")
-    expect(page.locator("#deed-keep")).to_have_attribute("open", "")
-    expect(page.locator("#deed-keep input[type=number]")).to_have_value("33")
+    expect(page.locator("#action-keep")).to_have_attribute("open", "")
+    expect(page.locator("#action-keep input[type=number]")).to_have_value("33")
 
 
 def test_a_branch_that_was_opened_or_shut_stays_so_while_the_tree_lives(open_page: Open, world: World) -> None:
@@ -266,9 +266,9 @@ def test_all_of_it_works_without_javascript(open_page: Open, world: World) -> No
     page.locator("[data-open]").first.click()
     page.get_by_role("link", name="Attempts").click()
     expect(page.get_by_role("heading", name="Attempt 1")).to_be_visible()
-    page.locator("#deed-keep > summary").click()
-    page.locator("#deed-keep input[type=number]").fill("7")
-    page.locator("#deed-keep button").click()
+    page.locator("#action-keep > summary").click()
+    page.locator("#action-keep input[type=number]").fill("7")
+    page.locator("#action-keep button").click()
     expect(page.locator("[data-flash]")).to_contain_text("Keep longer: 1 task.")
     page.get_by_role("link", name="Edit and retry").click()
     page.get_by_label("Positional arguments").fill("[")

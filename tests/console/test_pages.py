@@ -93,7 +93,7 @@ def test_an_empty_list_takes_what_comes(world: World, operator: Client) -> None:
 def test_only_what_a_state_allows_is_offered(state: State, world: World, administrator: Client) -> None:
     world.states["task-1"] = state
     page = administrator.get("/ops/tasks/task-1/").content.decode()
-    head = page[page.index('class="deeds"') : page.index('class="tabs"')]
+    head = page[page.index('class="actions"') : page.index('class="tabs"')]
     offered = set(re.findall(r'action="/ops/tasks/task-1/_(\w+)"', head))
     assert offered == set(ACTIONS[state]) - {"edit"} | ({"interrupt"} if state in RUNNING else set())
     assert ("/ops/tasks/task-1/edit/" in head) is ("edit" in ACTIONS[state])

@@ -111,11 +111,11 @@ def test_every_icon_is_in_the_sprite() -> None:
     used = {look.icon for look in state_badges.LOOKS.values()}
     for path in [*(ROOT / "templates").rglob("*.html"), *(ROOT / "console").rglob("*.py")]:
         used |= set(re.findall(r'\{% icon "([\w-]+)"', path.read_text()))
-    from console.actions.catalog import DEEDS
+    from console.actions.catalog import ACTIONS
     from console.templatetags.console import WORKER_ICONS
     from console.ui.render import NAVIGATION
 
-    used |= {deed.icon for deed in DEEDS.values()} | {item[2] for item in NAVIGATION} | set(WORKER_ICONS.values())
+    used |= {action.icon for action in ACTIONS.values()} | {item[2] for item in NAVIGATION} | set(WORKER_ICONS.values())
     assert used - known == set()
 
 
@@ -225,15 +225,15 @@ def test_when_the_next_attempt_comes_is_told_in_words() -> None:
 
 
 def test_what_a_deed_does_is_told_before_it() -> None:
-    from console.actions.catalog import DEEDS
+    from console.actions.catalog import ACTIONS
 
-    assert [verb for verb, deed in DEEDS.items() if not deed.note] == []
+    assert [verb for verb, action in ACTIONS.items() if not action.note] == []
 
 
 def test_every_deed_has_its_permission() -> None:
-    from console.actions.catalog import BULK, DEEDS
+    from console.actions.catalog import ACTIONS, BULK
 
-    assert all(f"task-{verb}" in TABLE for verb in DEEDS)
+    assert all(f"task-{verb}" in TABLE for verb in ACTIONS)
     assert all(f"tasks-{verb}" in TABLE for verb in BULK)
 
 

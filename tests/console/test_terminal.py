@@ -9,7 +9,7 @@ import pytest
 from django.db import OperationalError
 from django.test import Client
 
-from console.actions.catalog import DEEDS
+from console.actions.catalog import ACTIONS
 from console.models import AuditedTask, AuditEntry, Outcome
 from queueops import control, inspect
 from queueops.management.queue.options import VERBS
@@ -119,7 +119,7 @@ def test_without_the_audit_log_nothing_is_done(desk: Desk, monkeypatch: pytest.M
 
 def test_what_the_console_does_to_tasks_can_be_typed() -> None:
     typed = {"rerun": "retry", "interrupt": "cancel"}  # --everything, --hard
-    assert {typed.get(verb, verb.replace("_", "-")) for verb in DEEDS} <= VERBS.keys()
+    assert {typed.get(verb, verb.replace("_", "-")) for verb in ACTIONS} <= VERBS.keys()
 
 
 def test_code_that_acts_is_not_taken_for_an_operator(desk: Desk) -> None:

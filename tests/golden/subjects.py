@@ -125,7 +125,7 @@ def audit_verbs() -> Iterator[str]:
     from console.actions import catalog
     from console.models import Outcome
 
-    yield from (f"verb {verb}" for verb in (*catalog.DEEDS, *catalog.OTHER_LABELS))
+    yield from (f"verb {verb}" for verb in (*catalog.ACTIONS, *catalog.OTHER_LABELS))
     yield from (f"outcome {outcome}" for outcome in Outcome.values)
     yield from (f"permission {name} {verb or ''}".rstrip() for name, verb in TABLE.items())
 

@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy as _
 from console.access.permissions import TABLE, Verb
 
 
-class ChunkDeed(NamedTuple):
+class ChunkAction(NamedTuple):
     """An action on chunks; its URL name ends with `verb`."""
 
     verb: str
@@ -31,15 +31,15 @@ class ChunkDeed(NamedTuple):
         return TABLE[self.url_name]
 
 
-DEEDS: dict[str, ChunkDeed] = {
-    deed.verb: deed
-    for deed in (
-        ChunkDeed("retry", _("Retry"), "refresh", _("They run again now, with all their attempts.")),
-        ChunkDeed("postpone", _("Postpone"), "calendar-time", _("Its next attempt waits until then.")),
-        ChunkDeed("drop", _("Drop"), "x", _("A dropped chunk has no result: the reduce goes without it.")),
-        ChunkDeed("skip", _("Skip"), "chevron-right", _("It counts as done, with no value as its result.")),
-        ChunkDeed("release", _("Release"), "door-exit", _("It is taken from its worker and waits for another one.")),
-        ChunkDeed(
+ACTIONS: dict[str, ChunkAction] = {
+    action.verb: action
+    for action in (
+        ChunkAction("retry", _("Retry"), "refresh", _("They run again now, with all their attempts.")),
+        ChunkAction("postpone", _("Postpone"), "calendar-time", _("Its next attempt waits until then.")),
+        ChunkAction("drop", _("Drop"), "x", _("A dropped chunk has no result: the reduce goes without it.")),
+        ChunkAction("skip", _("Skip"), "chevron-right", _("It counts as done, with no value as its result.")),
+        ChunkAction("release", _("Release"), "door-exit", _("It is taken from its worker and waits for another one.")),
+        ChunkAction(
             "speculate", _("Run a second copy"), "arrows-split-2", _("Whichever copy ends first gives the result.")
         ),
     )
@@ -89,7 +89,7 @@ STARTS: dict[str, Start] = {
 }
 
 
-def allowed(verbs: Iterable[str], may: frozenset[str]) -> list[ChunkDeed]:
+def allowed(verbs: Iterable[str], may: frozenset[str]) -> list[ChunkAction]:
     """The actions for these verbs that the user's permissions allow."""
     verbs = set(verbs)
-    return [deed for verb, deed in DEEDS.items() if verb in verbs and deed.permission in may]
+    return [action for verb, action in ACTIONS.items() if verb in verbs and action.permission in may]

@@ -13,9 +13,9 @@ from console.actions.perform import tell
 from console.audit.log import recorded, tolerated
 from console.http import redirects
 from console.models import AuditEntry, Outcome
-from console.pages.outbox.message_actions import DEEDS, CommandDeed
+from console.pages.outbox.message_actions import ACTIONS, MessageAction
 from console.pages.outbox.message_selection import CommandChoice
-from console.ui.forms import DeedForm
+from console.ui.forms import ActionForm
 from console.ui.render import fragment, page, version_of
 from queueops import inspect
 from queueops.errors import FilterError
@@ -36,30 +36,30 @@ def rows(request: HttpRequest) -> HttpResponse:
 
 def act(request: HttpRequest, verb: str) -> HttpResponse:
     """Try the selected commands again, or drop them; a drop asks first."""
-    return _answer(request, DEEDS[verb], CommandChoice.parse(request.POST.getlist("task")))
+    return _answer(request, ACTIONS[verb], CommandChoice.parse(request.POST.getlist("task")))
 
 
 def act_on_dead(request: HttpRequest, verb: str) -> HttpResponse:
     """Try all dead commands of every pool again, or drop them; asks first if they are many."""
     count = inspect.commands("dead", limit=1).dead
-    return _answer(request, DEEDS[verb], CommandChoice(tasks=(), dead=count))
+    return _answer(request, ACTIONS[verb], CommandChoice(tasks=(), dead=count))
 
 
-def _answer(request: HttpRequest, deed: CommandDeed, choice: CommandChoice) -> HttpResponse:
+def _answer(request: HttpRequest, action: MessageAction, choice: CommandChoice) -> HttpResponse:
     if not len(choice):
         return redirects.back(request, "commands")
-    if question := unanswered(request, deed, choice, DeedForm(request.POST), "commands"):
+    if question := unanswered(request, action, choice, ActionForm(request.POST), "commands"):
         return question
-    entry = _dead(request, deed) if choice.dead else _chosen(request, deed, choice)
-    tell(request, entry, str(deed.label))
+    entry = _dead(request, action) if choice.dead else _chosen(request, action, choice)
+    tell(request, entry, str(action.label))
     return redirects.back(request, "commands")
 
 
-def _chosen(request: HttpRequest, deed: CommandDeed, choice: CommandChoice) -> AuditEntry:
+def _chosen(request: HttpRequest, action: MessageAction, choice: CommandChoice) -> AuditEntry:
     before = {"commands": choice.values}
-    with tolerated(), recorded(request, f"{deed.verb}_commands", choice.title(), before=before) as entry:
+    with tolerated(), recorded(request, f"{action.verb}_commands", choice.title(), before=before) as entry:
         for pool, ids in choice.by_pool().items():
-            rows = deed.call(ids, pool)
+            rows = action.call(ids, pool)
             entry.changed += sum(row.word == "OK" for row in rows)
             entry.after |= {f"{pool} {row.id}": {"word": row.word, "was": row.state} for row in rows}
         if entry.changed < len(choice):
@@ -68,10 +68,10 @@ def _chosen(request: HttpRequest, deed: CommandDeed, choice: CommandChoice) -> A
     return entry
 
 
-def _dead(request: HttpRequest, deed: CommandDeed) -> AuditEntry:
-    with tolerated(), recorded(request, f"{deed.verb}_commands", "dead") as entry:
+def _dead(request: HttpRequest, action: MessageAction) -> AuditEntry:
+    with tolerated(), recorded(request, f"{action.verb}_commands", "dead") as entry:
         for pool in sorted({pool for pool, dead in inspect.dead_commands().items() if dead}):
-            entry.after[pool] = deed.call_all(pool)
+            entry.after[pool] = action.call_all(pool)
         entry.changed = sum(entry.after.values())
     return entry
 

@@ -8,11 +8,11 @@ from typing import Any
 from django.utils.translation import gettext_lazy as _
 
 from console.access.permissions import TABLE, Verb
-from console.actions.catalog import Deed
+from console.actions.catalog import Action
 from queueops import control
 
 
-class CommandDeed(Deed):
+class MessageAction(Action):
     """An action; `call(ids, pool)` acts on some commands, `call_all(pool)` on all dead ones."""
 
     @property
@@ -30,8 +30,8 @@ class CommandDeed(Deed):
         return calls[self.verb]
 
 
-def _deed(verb: str, *rest: Any, **more: Any) -> CommandDeed:
-    return CommandDeed(verb, *rest, **more)
+def _action(verb: str, *rest: Any, **more: Any) -> MessageAction:
+    return MessageAction(verb, *rest, **more)
 
 
 def _requeue(ids: Sequence[str], pool: str) -> Sequence[Any]:
@@ -42,9 +42,9 @@ def _drop(ids: Sequence[str], pool: str) -> Sequence[Any]:
     return control.drop_commands(ids, pool)
 
 
-DEEDS: dict[str, CommandDeed] = {
-    "requeue": _deed("requeue", _("Try again"), "rotate-clockwise", _requeue),
-    "drop": _deed(
+ACTIONS: dict[str, MessageAction] = {
+    "requeue": _action("requeue", _("Try again"), "rotate-clockwise", _requeue),
+    "drop": _action(
         "drop",
         _("Drop"),
         "trash",

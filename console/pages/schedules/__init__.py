@@ -11,14 +11,14 @@ from django.urls import reverse
 from django.utils.http import urlencode
 from django.utils.translation import gettext_lazy as _
 
-from console.actions.catalog import Deed, label
+from console.actions.catalog import Action, label
 from console.actions.confirmation_page import unanswered
 from console.actions.perform import tell
 from console.actions.selection import Choice
 from console.audit.log import attempt
 from console.http import redirects
 from console.models import AuditEntry
-from console.ui.forms import DeedForm
+from console.ui.forms import ActionForm
 from console.ui.natural_order import natural
 from console.ui.render import fragment, page, version_of
 from queueops import control, inspect
@@ -27,7 +27,7 @@ from queueops.inspect.redaction import KEPT
 from queueops.model.redact import cut
 
 RUNS = 5
-DELETE = Deed(
+DELETE = Action(
     "delete",
     _("Delete the schedule"),
     "trash",
@@ -76,7 +76,7 @@ def delete(request: HttpRequest, id: str) -> HttpResponse:
     """Delete the schedule, once confirmed."""
     schedule = find(request, id)
     choice = Choice(((schedule.pool, schedule.id),))
-    if question := unanswered(request, DELETE, choice, DeedForm(request.POST), "schedules"):
+    if question := unanswered(request, DELETE, choice, ActionForm(request.POST), "schedules"):
         return question
     who = request.user.get_username()
     entry = record(

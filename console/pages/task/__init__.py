@@ -82,7 +82,7 @@ def _context(request: HttpRequest, id: str, tab: str) -> dict[str, Any]:
     task, frame = find(request, id), Frame(request)
     tree = TreePage(request, task) if tab == "children" else None
     content: Any = tree.tree if tree else _content(task, tab)
-    deeds = allowed(task, frame.may)
+    actions = allowed(task, frame.may)
     version = version_of(task, content if tab != "audit" else [entry.pk for entry in content])
     return {
         "task": task,
@@ -95,8 +95,8 @@ def _context(request: HttpRequest, id: str, tab: str) -> dict[str, Any]:
         "has_parts": task.kind in COMPOSITES,
         "composites": COMPOSITES,
         "version": version,
-        "deeds": [(deed, deed.form()) for deed in deeds],
-        "told": deeds,
+        "actions": [(action, action.form()) for action in actions],
+        "told": actions,
         "may_edit": "edit" in task.allowed and {Verb.OPERATE, Verb.SEE_ARGUMENTS} <= frame.may,
         "machine": draw_task(task),
         "strip": strip(task),

@@ -10,7 +10,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
 from console.access.permissions import Verb
-from console.actions.catalog import DEEDS, Deed, label
+from console.actions.catalog import ACTIONS, Action, label
 from console.actions.confirm_thresholds import Need, is_confirmed
 from console.actions.confirmation_page import unanswered
 from console.actions.perform import do, perform, tell
@@ -30,12 +30,12 @@ from queueops.model.redact import cut
 
 def act(request: HttpRequest, id: str, verb: str) -> HttpResponse:
     """Perform the verb; the engine refuses it if the state does not allow it."""
-    choice, deed = Choice(((request.POST.get("pool", ""), id),)), DEEDS[verb]
-    form = deed.form(request.POST)
-    if question := unanswered(request, deed, choice, form):
+    choice, action = Choice(((request.POST.get("pool", ""), id),)), ACTIONS[verb]
+    form = action.form(request.POST)
+    if question := unanswered(request, action, choice, form):
         return question
-    perform(request, deed, choice, form.values)
-    if deed.permission is Verb.DESTROY:
+    perform(request, action, choice, form.values)
+    if action.permission is Verb.DESTROY:
         return redirect("console:tasks")  # the page of the task does not exist any more
     return redirects.back(request, "tasks")
 
@@ -67,11 +67,11 @@ def save(request: HttpRequest, id: str) -> HttpResponse:
 
 
 def _saved(request: HttpRequest, task: TaskDetail, form: EditForm) -> AuditEntry:
-    deed = Deed("edit", label("edit"), "pencil", _edit_and_retry)
+    action = Action("edit", label("edit"), "pencil", _edit_and_retry)
     values = dict(form.cleaned_data)
     before = {"args": cut(task.args_json, KEPT)}
     after = {"args": masked_arguments(values["args"], values["kwargs"], task.kind, task.name)}
-    return do(request, deed, Choice(((task.pool, task.id),)), values, before=before, after=after)
+    return do(request, action, Choice(((task.pool, task.id),)), values, before=before, after=after)
 
 
 def _edit_page(

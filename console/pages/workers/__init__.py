@@ -13,8 +13,8 @@ from console.actions.perform import tell
 from console.actions.selection import Choice
 from console.audit.log import attempt
 from console.http import redirects
-from console.pages.workers.worker_actions import DEEDS, told_before
-from console.ui.forms import DeedForm
+from console.pages.workers.worker_actions import ACTIONS, told_before
+from console.ui.forms import ActionForm
 from console.ui.render import fragment, page, version_of
 from queueops import inspect
 
@@ -35,10 +35,10 @@ def act(request: HttpRequest, id: str, verb: str) -> HttpResponse:
     was = next((row for row in rows if row.id == id), None)
     if was is None:
         raise Http404
-    deed, choice = DEEDS[verb], Choice((("", id),))
-    if question := unanswered(request, deed, choice, DeedForm(request.POST), "workers", told_before(was, rows)):
+    action, choice = ACTIONS[verb], Choice((("", id),))
+    if question := unanswered(request, action, choice, ActionForm(request.POST), "workers", told_before(was, rows)):
         return question
-    entry = attempt(request, verb, id, lambda: deed.call(id), before={"state": was.state}, after={"told": verb})
+    entry = attempt(request, verb, id, lambda: action.call(id), before={"state": was.state}, after={"told": verb})
     tell(request, entry, label(entry.verb))
     return redirects.back(request, "workers")
 

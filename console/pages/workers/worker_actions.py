@@ -8,12 +8,12 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from console.access.permissions import TABLE, Verb
-from console.actions.catalog import Deed
+from console.actions.catalog import Action
 from queueops import control
 from queueops.inspect import WorkerRow
 
 
-class WorkerDeed(Deed):
+class WorkerAction(Action):
     """An action; `call(id)` tells the worker, and returns whether the worker exists."""
 
     @property
@@ -22,8 +22,8 @@ class WorkerDeed(Deed):
         return TABLE[f"worker-{self.verb}"]
 
 
-DEEDS: dict[str, WorkerDeed] = {
-    "quiet": WorkerDeed(
+ACTIONS: dict[str, WorkerAction] = {
+    "quiet": WorkerAction(
         "quiet",
         gettext_lazy("Quiet"),
         "volume-off",
@@ -31,7 +31,7 @@ DEEDS: dict[str, WorkerDeed] = {
         asks_first=True,
         note=gettext_lazy("It ends what it runs, takes nothing new, and stays so until it is stopped."),
     ),
-    "stop": WorkerDeed(
+    "stop": WorkerAction(
         "stop",
         gettext_lazy("Stop"),
         "power",

@@ -9,13 +9,13 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils.translation import gettext as _
 
-from console.actions.catalog import Deed
+from console.actions.catalog import Action
 from console.actions.confirm_thresholds import is_confirmed, need
 from console.actions.perform import perform as act_on_task
 from console.actions.selection import Choice
 from console.http import redirects
 from console.kinds.mapreduce import calls
-from console.kinds.mapreduce.chunk_actions import DEEDS, STARTS, ChunkDeed, Start
+from console.kinds.mapreduce.chunk_actions import ACTIONS, STARTS, ChunkAction, Start
 from console.kinds.mapreduce.chunk_selection import ChunkChoice
 from console.kinds.mapreduce.perform_on_chunks import do, perform, tell
 from console.models import AuditEntry, Outcome
@@ -31,15 +31,15 @@ from queueops.model.redact import cut
 
 def act(request: HttpRequest, id: str, verb: str) -> HttpResponse:
     """Perform the verb on the selected chunks; ask first if there are many."""
-    task, deed = find(request, id), DEEDS[verb]
+    task, action = find(request, id), ACTIONS[verb]
     choice = ChunkChoice.parse(request, task.pool, task.id, counts_of(task))
     if not choice.count:
         return redirects.back(request, "tasks")
     values = _values(request, verb)
-    if question := _unanswered(request, deed, choice):
+    if question := _unanswered(request, action, choice):
         return question
     after = {name: str(value) for name, value in values.items()}
-    perform(request, verb, str(deed.label), choice, lambda who: calls.mend(verb, choice, who, **values), after=after)
+    perform(request, verb, str(action.label), choice, lambda who: calls.mend(verb, choice, who, **values), after=after)
     return redirects.back(request, "tasks")
 
 
@@ -53,8 +53,8 @@ def restart(request: HttpRequest, id: str) -> HttpResponse:
     choice = ChunkChoice(pool=task.pool, id=task.id, whole=("failed",) if start.stage == "failed" else (), count=count)
     if start.stage != "reduce" and (question := _unanswered(request, start, choice)):
         return question
-    deed = Deed(f"restart_{start.stage}", start.title, "rotate-clockwise", calls.restart)
-    act_on_task(request, deed, Choice(((task.pool, task.id),)), {"stage": start.stage})
+    action = Action(f"restart_{start.stage}", start.title, "rotate-clockwise", calls.restart)
+    act_on_task(request, action, Choice(((task.pool, task.id),)), {"stage": start.stage})
     return redirects.back(request, "tasks")
 
 
@@ -124,14 +124,14 @@ def _edit_page(
     return page(request, "mapreduce/edit.html", {"task": task, "chunk": chunk, "form": form}, status=status)
 
 
-def _unanswered(request: HttpRequest, deed: ChunkDeed | Start, choice: ChunkChoice) -> HttpResponse | None:
+def _unanswered(request: HttpRequest, action: ChunkAction | Start, choice: ChunkChoice) -> HttpResponse | None:
     """The page that asks, or None when the action is confirmed. A state may hold fewer chunks than were confirmed."""
-    needed = need(choice.count, irreversible=deed.irreversible)
+    needed = need(choice.count, irreversible=action.irreversible)
     sent = request.POST.dict()
     if is_confirmed(needed, confirmed(choice, sent.get("confirmed", "")), sent):
         return None
     context = {
-        "deed": deed,
+        "action": action,
         "choice": choice,
         "needed": needed,
         "stage": request.POST.get("stage", ""),
@@ -139,7 +139,7 @@ def _unanswered(request: HttpRequest, deed: ChunkDeed | Start, choice: ChunkChoi
         "next": redirects.address(request, "tasks"),
         "wrong": "confirmed" in sent,
         "reason": sent.get("reason", ""),
-        "action": request.path,
+        "address": request.path,
     }
     return page(request, "mapreduce/confirm.html", context, status=422 if "confirmed" in sent else 200)
 

@@ -122,7 +122,7 @@ def _list(request: HttpRequest, task: TaskDetail, view: ChunksView, place: Place
         "any_error_url": chunks_url(task.id, task.pool, state=state or "all", **place.range()),
         "first_url": chunks_url(task.id, task.pool, **kept) if place.after else "",
         "next_url": chunks_url(task.id, task.pool, **kept, after=found.next) if found.next else "",
-        "deeds": allowed(_verbs(state, view), Frame(request).may),
+        "actions": allowed(_verbs(state, view), Frame(request).may),
     }
 
 
@@ -186,6 +186,6 @@ def _chunk(request: HttpRequest, id: str, number: int) -> dict[str, Any]:
         "version": version,
         "here": chunk_url(task.id, task.pool, number),
         "live_url": f"{chunk_url(task.id, '', number, 'task-chunk-live')}?{live}",
-        "deeds": allowed(chunk.allowed, frame.may),
+        "actions": allowed(chunk.allowed, frame.may),
         "may_edit": "edit" in chunk.allowed and {Verb.OPERATE, Verb.SEE_ARGUMENTS} <= frame.may,
     }
