@@ -36,7 +36,7 @@ SECONDS = 2.0
 def start(
     request: HttpRequest, action: Action, query: TaskQuery, most: int, asked_ms: int, values: dict[str, Any]
 ) -> AuditEntry:
-    """Write the audit entry: at most `most` of the matching tasks, and only those that matched before `asked_ms`."""
+    """Write the audit entry: at most `most` of the matching tasks, none that entered its state after `asked_ms`."""
     chosen = {"asked_ms": asked_ms} | ({"values": values} if values else {})
     return begin(request, action.verb, titled(query), count=most, filter=query.params(), before=chosen, place="")
 

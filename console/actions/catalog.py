@@ -265,7 +265,7 @@ def offered(state: str, may: frozenset[str]) -> list[Action]:
 
 
 def allowed(task: TaskDetail, may: frozenset[str]) -> list[Action]:
-    """The actions that one task's state allows."""
+    """The actions that a task's kind and state, and the user's permissions, allow."""
     return [named_for(ACTIONS[verb], task) for verb in verbs_of(task) if ACTIONS[verb].permission in may]
 
 
@@ -282,7 +282,7 @@ def verbs_of(task: TaskFacts) -> list[str]:
 
 
 def named_for(action: Action, task: TaskFacts) -> Action:
-    """The retry's label with what it runs, where that is not the whole task."""
+    """The action, with the label and note for this task: a retry of an ended task says what it runs."""
     if action.verb != "retry" or task.state not in TERMINAL:
         return action
     if task.state == State.SUCCEEDED and not task.is_claimed:

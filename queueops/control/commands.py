@@ -17,8 +17,8 @@ STEPS = 40
 def requeue_commands(ids: Sequence[str], pool: str) -> list[Row]:
     """Try commands again at once, with all their attempts. The `state` of a row is its index before.
 
-    REFUSED is a command that a worker is applying now, or an id of another thing. GONE is a command that does not exist
-    any more. Raises BadOption and TooMany.
+    REFUSED is a command that a process has taken now, or an entry that is not a command. GONE is a command that does
+    not exist any more. Raises BadOption and TooMany.
     """
     return _each("requeue", ids, pool)
 

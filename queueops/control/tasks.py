@@ -39,7 +39,7 @@ def reinstate(ids: Sequence[str], pool: str = "", *, who: str = "", token: str =
 
 
 def run_now(ids: Sequence[str], pool: str = "", *, who: str = "", token: str = "") -> list[Row]:
-    """Make waiting tasks ready at once."""
+    """Make tasks ready at once that are postponed or in back-off."""
     return act("run_now", ids, pool, who=who, token=token)
 
 

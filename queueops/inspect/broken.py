@@ -43,7 +43,7 @@ class Listing(list[T]):
 
 
 def broken_pools(found: Mapping[str, Iterable[str]], silent: Mapping[str, str] | None = None) -> tuple[Broken, ...]:
-    """The names of the pools with broken keys, and of those whose server did not answer."""
+    """The pools with broken keys, and those whose server did not answer, sorted by name."""
     known = [Broken(pool=pool, keys=keys) for pool, each in found.items() if (keys := tuple(each))]
     known += [Broken(pool=pool, reason=reason) for pool, reason in (silent or {}).items()]
     return tuple(sorted(known, key=lambda broken: broken.pool))

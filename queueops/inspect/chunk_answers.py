@@ -76,7 +76,7 @@ class ChunkDetail(ChunkFacts, frozen=True, kw_only=True):
 
 
 class Strip(Answer, frozen=True, kw_only=True):
-    """Chunks `first` to `end` (not included) in columns of `width`: the counts of each state in each column."""
+    """Chunks `first` to `end` (not included) in columns of `width`: the counts of each column, ordered as STATES."""
 
     first: int
     end: int
@@ -127,11 +127,11 @@ class ChunksView(Answer, frozen=True, kw_only=True):
     counts: dict[str, int]
     total: int
     per_second: float  # chunks done per second, over the last minute
-    left_s: float | None  # seconds at this rate, and after the last back-off; None if nothing moves
+    left_s: float | None  # seconds at this rate, and after the last back-off; None: nothing moves, or none is claimed
     pace: tuple[int, ...]  # chunks done in equal intervals from `pace_from_ms` to `pace_to_ms`
     pace_from_ms: int | None
     pace_to_ms: int | None
-    next_due_ms: int | None  # time of the next attempt of an errored chunk
+    next_due_ms: int | None  # time at which the first errored chunk is tried again
     max_parallel: int | None
     retries: int
     tolerated: int | None  # number of chunks that may fail; None: any number

@@ -86,7 +86,7 @@ class Branch(Answer, frozen=True, kw_only=True):
     open: int = 0  # parts that have not ended; for an iterator those that it has begun
     first: int = 0  # number of parts before the first row
     next: str = ""  # where the parts after the last row begin; empty if there are none
-    counts: tuple[tuple[str, int], ...] = ()  # by state; empty for very many parts of a chain or group
+    counts: tuple[tuple[str, int], ...] = ()  # by state; of very many parts only the ended ones of an iterator
     rows: tuple[Part, ...] = ()
 
     @property
@@ -128,9 +128,9 @@ class CommandRow(Answer, frozen=True, kw_only=True):
     sender: str
     to: str
     target: str
-    generation: str  # id of the parent of the two
-    round: int  # number of delivery attempts
-    tries: int
+    generation: str  # uid of the parent of the two: of the sender or of the target
+    round: int  # retry round of that parent; an earlier round counts no more
+    tries: int  # number of delivery attempts
     created_ms: int
     at_ms: int  # time when it is due, when its lock ends, or when it became dead
     error: str = ""  # error of the last delivery
@@ -315,7 +315,7 @@ class ErrorRow(Answer, frozen=True, kw_only=True):
     name: str
     pool: str
     count: int  # number of failures
-    failed: int  # number of tasks that failed with it
+    failed: int  # number of tasks now in the state failed because of it
     first_ms: int
     last_ms: int
     sample_id: str

@@ -22,7 +22,7 @@ def write(places: Places) -> str:
 
 
 def read(cursor: str, pools: Collection[str], indexes: Collection[str]) -> Places:
-    """Parse the parameter. Other pools and indexes than these are ignored. Raises FilterError."""
+    """Parse the parameter; other pools are left out. Raises FilterError for another index or a damaged text."""
     if len(cursor) > LONGEST:
         raise broken()
     try:

@@ -1,4 +1,4 @@
-"""Store health: figures of INFO, and warnings about them."""
+"""Store health: figures of INFO, and alarms about them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def redis_health(info: Mapping[str, Any]) -> RedisHealth:
 
 
 def store_alarms(info: Mapping[str, Any], server: str = "") -> Iterator[Alarm]:
-    """Warnings of lost tasks or of pushes that will soon fail; in a cluster with the server's name."""
+    """Alarms of what can lose tasks, or soon make pushes fail; in a cluster with the server's name."""
     for alarm in _alarms(info):
         yield structs.replace(alarm, text=f"Server {server}: {alarm.text}") if server else alarm
 

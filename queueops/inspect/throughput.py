@@ -97,7 +97,7 @@ def _chunks(sampled: Mapping[str, Any], state: str) -> int:
 
 
 def _drain(pending: int, moves: Sequence[Mapping[str, float]]) -> float | None:
-    """Seconds until no task is ready at this rate; None if their number does not fall."""
+    """Seconds until no task or chunk is pending at this rate; None if their number does not fall."""
     if not pending:
         return 0.0
     pairs = [(flow, rate) for found in moves for flow, rate in found.items()]

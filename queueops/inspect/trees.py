@@ -117,7 +117,7 @@ def _branch(pool: str, found: BranchFacts, hide: Redactor) -> Branch:
 
 
 def _counts(found: BranchFacts) -> tuple[tuple[str, int], ...]:
-    """Counts by state; the state of a shown part in another pool comes from that pool."""
+    """Counts by state; parts in other pools count as `elsewhere`, but for shown ones, whose pools were asked."""
     counts = Counter(found.counts)
     for row in found.rows:
         if row.pool and counts["elsewhere"]:

@@ -77,5 +77,5 @@ def _cancelled(detail: Detail, record: Mapping[str, str]) -> Finding:
 
 
 def _retried(detail: Detail) -> str:
-    """The ancestor to retry so that this part runs again."""
+    """The task to retry so that this one runs again: itself, or the chain or group that runs its parts again."""
     return retried_by(detail, text(detail.record.get(b"s"))) or detail.id

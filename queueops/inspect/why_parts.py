@@ -31,7 +31,7 @@ def parts_finding(detail: Detail, record: Mapping[str, str], state: State) -> tu
 
 
 def _turn(detail: Detail, record: Mapping[str, str]) -> tuple[str, str, str]:
-    """The text for a part: its parent task."""
+    """The finding for a part that waits for its turn in its parent task, or whose parent is gone."""
     if not record.get("pi"):
         return _WAITING, "", ""
     if record.get("pp") or detail.parent_state:

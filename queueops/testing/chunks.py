@@ -30,7 +30,7 @@ class EagerChunks:
         self.running = RunningTasks()
 
     def begin_map(self, pool: str, task_id: str, fence: int) -> int:
-        """Delete the chunks of an earlier run."""
+        """Delete the chunks of an earlier run; returns 0, the number of chunks that are kept."""
         self._chunks[pool, task_id] = []
         return 0
 
@@ -99,7 +99,7 @@ class EagerChunks:
 
 
 class _Silent:
-    """The channel of a chunk: its progress is not that of its task."""
+    """The channel of a chunk: its progress and log lines are not those of its task."""
 
     def progress(self, lease: Lease, done: float, total: float | None) -> None:
         """Progress is not stored: a test does not read it."""

@@ -44,7 +44,7 @@ def eager() -> Iterator[EagerBroker]:
 
 
 async def _here(call: Callable[[], Any]) -> Any:
-    """Run the threads of async code in the test's own thread, which has its database transaction."""
+    """Run in the test's own thread, with its database transaction, what async code leaves to a thread."""
     return await sync_to_async(call)()
 
 
@@ -218,7 +218,7 @@ class EagerBroker(EagerChunks):
             fail_at_end(record)
 
     def _run_failed(self, record: Record) -> None:
-        """Run an iterator's tasks that did not succeed again; then it continues from its last state."""
+        """Run again the tasks of an iterator that did not succeed; then it continues from its last state."""
         batches = self._batches.get(record.id, [])
         record.state, record.reason = State.PENDING, ""
         for batch in batches:

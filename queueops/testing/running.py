@@ -52,7 +52,7 @@ class RunningTasks:
         return True
 
     def forget(self, pool: str, task_id: str) -> None:
-        """Begin a new run of the task."""
+        """Forget the cancel reason: a new run of the task begins."""
         self._reasons.pop((pool, task_id), None)
 
 

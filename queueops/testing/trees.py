@@ -44,7 +44,7 @@ class EagerTree:
         return self._records[0]
 
     def run_failed(self) -> Record:
-        """Run the parts that did not succeed again, each as a whole; returns the root's record."""
+        """Run again the parts that did not succeed, each as a whole; returns the root's record."""
         for number in self._children[0]:
             if self._records[number].state != State.SUCCEEDED:
                 for place in self._tree_of(number):

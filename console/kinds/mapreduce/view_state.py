@@ -10,7 +10,7 @@ from django.http import HttpRequest
 
 NUMBER = re.compile(r"\d{1,9}", re.ASCII)
 SHOWN = 200
-CLOSE = 500  # the least chunks that a zoom shows
+CLOSE = 500  # the fewest chunks that a zoom shows
 
 
 class Place(msgspec.Struct, frozen=True, kw_only=True):

@@ -130,7 +130,7 @@ class Dispatcher:
             client.distrust()
 
     def send_notes(self, now: float, *, before_settling: bool = False) -> None:
-        """Send progress, log lines and extensions of tasks, when they are due or before a settlement."""
+        """Send progress and log lines of tasks, when they are due or before a settlement."""
         if self._channel.waiting() and (before_settling or now >= self._notes_at):
             self._notes_at = now + NOTES_EVERY
             for client in self.clients if self._apart else ():
@@ -222,7 +222,7 @@ class Dispatcher:
         return True
 
     def _round(self, client: PoolClient, now: float, want: int) -> None:
-        """Make one round trip. A process without siblings pipelines: it reads the reply of the previous one."""
+        """Make one round trip. While work flows, a process without siblings reads the reply of the previous one."""
         if not client.transport.accepts(flows=client.flows):
             return
         self.send_notes(now, before_settling=bool(client.to_settle))

@@ -88,7 +88,7 @@ class PoolClient:
     def trusts(self, lease: Lease, now: float) -> bool:
         """Whether a lease is fresh enough to start.
 
-        It may have aged while this process was stopped, or been revoked.
+        It may have aged while this process was stopped, or been given back after an outage.
         """
         at = lease.handed_ms / 1000 - self._clock_ahead
         return at > self._given_back_at and now - at < TRUSTED_S and not self.cut_off
@@ -142,7 +142,7 @@ class PoolClient:
         return self.ready and not self.dry and self._at_once > 1 and not self.cut_off
 
     def is_flushed(self, now: float) -> bool:
-        """Whether everything was sent; metrics are dropped in an outage."""
+        """Whether the store has answered every settlement, and no metrics wait; in an outage metrics are given up."""
         unsaid = self.to_settle or (self.metrics.waiting() and not (self.cut_off or self.transport.is_slow(now)))
         return not (unsaid or any(trip.settle for trip in self.transport.under_way))
 

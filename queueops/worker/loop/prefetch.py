@@ -1,7 +1,7 @@
 """Prefetch control: how much work a process fetches ahead, limited by time and not by count.
 
 A process holds about HOLD_MS of work beyond its free slots. Slots then never wait for a round trip, and work does not
-wait here while another worker is free. Longer tasks are not fetched ahead at all.
+wait here while another worker is free. Tasks that run longer than HOLD_MS are not fetched ahead at all.
 """
 
 from __future__ import annotations

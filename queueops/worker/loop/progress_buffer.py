@@ -1,6 +1,7 @@
-"""Progress buffer: collects progress, log lines and time extensions of running tasks, and sends them to the broker.
+"""Progress buffer: collects progress and log lines of running tasks, and sends them to the broker.
 
-Tasks only add to the buffer. The dispatcher sends it before it settles tasks, because a settled task accepts nothing.
+Time extensions are not sent: they go at once to the time limits of this process. Tasks only add to the buffer. The
+dispatcher sends it before it settles tasks, because a settled task accepts nothing.
 Of several progress reports in a short time, only the last is sent. Of too many log lines, the first are sent.
 """
 

@@ -95,7 +95,10 @@ class Transport:
         return self.under_way.popleft(), reply
 
     def has_answer(self, leave: int = 0) -> bool:
-        """Whether to call ``receive``. Without a thread, it waits for all replies but the last ``leave``."""
+        """Whether to call ``receive``.
+
+        Without a thread: whether more than ``leave`` replies are pending. ``receive`` then waits for the oldest one.
+        """
         return len(self.under_way) > leave if self.thread is None else bool(self._answers)
 
     def accepts(self, *, flows: bool) -> bool:
@@ -131,7 +134,7 @@ class Transport:
         return trips
 
     def close(self, seconds: float = 0.0) -> None:
-        """Close the connection; the thread has this many seconds for its current call."""
+        """Close the connection; the thread has this many seconds for its queued calls."""
         if self.thread is not None:
             self.thread.close(seconds)
         self._hang_up()

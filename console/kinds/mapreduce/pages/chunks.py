@@ -39,12 +39,12 @@ def show(request: HttpRequest, id: str) -> HttpResponse:
 
 
 def live(request: HttpRequest, id: str) -> HttpResponse:
-    """The live update of the picture and the figures."""
+    """The live update of the picture and the figures, if they have changed."""
     return fragment(request, "mapreduce/live.html", _at_a_glance(request, _mapreduce(request, id), Place.of(request)))
 
 
 def rows(request: HttpRequest, id: str) -> HttpResponse:
-    """The live update of the rows that the browser shows."""
+    """The live update of the rows that the browser shows, if they have changed."""
     task, place = _mapreduce(request, id), Place.of(request)
     found = inspect.chunks_named(task.id, place.shown, task.pool)
     return fragment(request, "mapreduce/rows.html", _rows(request, task, found))
@@ -56,7 +56,7 @@ def one(request: HttpRequest, id: str, number: int) -> HttpResponse:
 
 
 def one_live(request: HttpRequest, id: str, number: int) -> HttpResponse:
-    """The live update of one chunk."""
+    """The live update of one chunk, if it has changed."""
     return fragment(request, "mapreduce/chunk_live.html", _chunk(request, id, number))
 
 
