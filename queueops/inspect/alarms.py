@@ -17,7 +17,7 @@ from queueops.model.states import LEASED, ChunkState, State
 from queueops.redis.query_replies import Beat, whole
 
 FAILING, LEAST_FAILED = 0.5, 10
-"""From this share of failed attempts on, and this number of them, the error rate is an alarm."""
+"""From this share and this number of failed attempts on, the cause concerns more than one task: an alarm."""
 STUCK_MS = 60_000
 BACKLOG = 100
 """Fewer ready tasks than this are not a backlog, however fast their number grows."""

@@ -74,7 +74,7 @@ def _samples(reader: Reader, names: Sequence[str], now: int) -> tuple[Samples, b
 
 
 def _fresh(data: bytes | None, now: int) -> dict[str, Any]:
-    """A sampler's snapshot of one pool; empty if it is older than STALE_MS, or a foreign program wrote to the key."""
+    """A sampler's snapshot of one pool; empty if it is older than STALE_MS, or a foreign program wrote the key."""
     try:
         found = json.loads(text(data) or "{}")
         return found if now - found["taken"] <= STALE_MS and {"states", "lanes"} <= found.keys() else {}

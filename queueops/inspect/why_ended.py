@@ -77,5 +77,5 @@ def _cancelled(detail: Detail, record: Mapping[str, str]) -> Finding:
 
 
 def _retried(detail: Detail) -> str:
-    """The task to retry so that this one runs again: itself, or the chain or group that runs its parts again."""
+    """The task to retry so that this one runs again: itself, or its chain or group."""
     return retried_by(detail, text(detail.record.get(b"s"))) or detail.id

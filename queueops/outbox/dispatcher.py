@@ -24,7 +24,7 @@ ROOM = 50
 BATCH = 25
 """Commands in one call, which then takes less than a millisecond."""
 REST = 0.05
-"""Seconds between two reads of an outbox whose commands mostly had no target any more; this protects the server."""
+"""Seconds between two reads of an outbox whose commands mostly had no effect: other clients need the server too."""
 USELESS = ("GONE", "OLD", "FAILED", "LATER")
 LINES, LINES_APART = 8, 256
 """Pools that are called at the same time: of one server, and of several, where one may not answer."""
