@@ -74,7 +74,7 @@ class AboveFacts(msgspec.Struct):
 
 
 class CommandRow(msgspec.Struct):
-    """One command, and when it is due, its lock ends, or it was dropped; times in ms."""
+    """One command, and when it is due, its lock ends, or it became dead; times in ms."""
 
     id: str
     score: str

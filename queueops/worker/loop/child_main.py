@@ -68,4 +68,4 @@ def work_in_the_background() -> None:
     try:
         os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
     except OSError as error:  # not permitted here, as in some containers: only an optimisation
-        logger.debug("The processes run at normal priority: %s", error)
+        logger.debug("The processes keep the usual scheduling policy: %s", error)
