@@ -16,7 +16,7 @@ import pytest
 
 TESTS = Path(__file__).parents[1]
 HERE, API, MEET = "composites", "composites/test_api", "composites/test_as_users_meet_them"
-RUNNING, STREAMS, WEIGHTS = "faults/test_running", "test_events", "composites/test_weights"
+RUNNING, STREAMS, WEIGHTS = "faults/test_running", "results/test_events", "composites/test_weights"
 CHAIN, GROUP, ITERATOR = "composites/test_chain", "composites/test_group", "composites/test_iterator"
 EARLY, EVENTS, LOST = "composites/test_ending_early", "composites/test_events", "composites/test_lost"
 
@@ -75,12 +75,18 @@ BEHAVIOURS: dict[str, Place | tuple[Place, ...]] = {
     "queue: several pools": ("faults/test_running", "one_worker_serves_several_pools"),
     "queue: cron once a second": ("schedules/test_watching", "two_watchdogs_fire_every_tick_once"),
     "queue: a child is cancelled, and its parent too": (EARLY, "any_order_of_cancelling_leaves_each_ended_once"),
-    "queue: a missing address (ours has a default)": ("test_conf", "the_defaults_are_the_documented_ones"),
-    "queue: a name twice": ("test_task_api", "two_tasks_of_one_name_are_refused_with_both_places"),
+    "queue: a missing address (ours has a default)": ("conf/test_conf", "the_defaults_are_the_documented_ones"),
+    "queue: a name twice": ("tasks/test_task_api", "two_tasks_of_one_name_are_refused_with_both_places"),
     "queue: shutdown waits for what runs": ("faults/test_shutdown", "sigterm_lets_running_tasks_end"),
-    "queue: concurrency is limited": ("test_worker_executor", "threads_are_started_as_they_are_needed_and_no_more"),
+    "queue: concurrency is limited": (
+        "worker/test_thread_executor",
+        "threads_are_started_as_they_are_needed_and_no_more",
+    ),
     "queue: cancel of a bad id": (MEET, "to_cancel_what_is_not_there_changes_nothing"),
-    "queue: a task of another pool (theirs finds none)": ("test_handle", "a_task_is_found_by_its_id_in_any_pool"),
+    "queue: a task of another pool (theirs finds none)": (
+        "results/test_handle",
+        "a_task_is_found_by_its_id_in_any_pool",
+    ),
     "queue: cancel leaves what has ended": (MEET, "what_is_over_is_not_cancelled"),
     "queue: errors of Redis surface": (
         ("kernel/test_store", "a_call_to_a_server_that_is_gone_says_so"),
@@ -104,7 +110,7 @@ BEHAVIOURS: dict[str, Place | tuple[Place, ...]] = {
     "task: the same again when it has ended": (
         MEET, "a_composite_of_one_id_is_there_once_and_anew_when_it_has_ended"
     ),
-    "task: run with arguments": ("test_task_api", "every_sort_of_function_is_a_task"),
+    "task: run with arguments": ("tasks/test_task_api", "every_sort_of_function_is_a_task"),
     "task: restart when errored": (CHAIN, "a_task_that_is_tried_again_keeps_its_chain_waiting"),
     "task: finish after its retries": ("kernel/test_attempts", "n_retries_are_at_most_n_plus_1_attempts"),
     "task: restart when suspended": (
@@ -123,11 +129,11 @@ BEHAVIOURS: dict[str, Place | tuple[Place, ...]] = {
     "task: postpone": (MEET, "a_postponed_composite_begins_at_its_time_and_a_second_push_does_not_move_it"),
     "task: restart itself": (MEET, "a_part_that_restarts_itself_has_its_attempts_and_its_chain_waits"),
     "task: old ones are removed": (EARLY, "parts_are_kept_as_long_as_their_parent"),
-    "task: custom id": ("test_task_api", "a_unique_task_is_there_once"),
+    "task: custom id": ("tasks/test_task_api", "a_unique_task_is_there_once"),
     "task: process is no function": (MEET, "what_is_no_function_is_no_task"),
-    "task: errors are told": ("test_worker_executor", "signals_are_sent_with_what_became_of_the_task"),
+    "task: errors are told": ("worker/test_thread_executor", "signals_are_sent_with_what_became_of_the_task"),
     "task: no errors from cancelled ones": (
-        ("test_cancelled_tasks", "a_cancelled_task_that_raises_ends_as_cancelled_and_nobody_hears_of_a_failure"),
+        ("tasks/test_cancelled_tasks", "a_cancelled_task_that_raises_ends_as_cancelled_and_nobody_hears_of_a_failure"),
         ("faults/test_limits", "a_running_task_that_is_cancelled_and_then_raises_ends_as_cancelled"),
         ("kernel/test_attempts", "a_task_whose_cancellation_was_asked_for_ends_as_cancelled_however_it_ends"),
     ),
@@ -139,7 +145,7 @@ BEHAVIOURS: dict[str, Place | tuple[Place, ...]] = {
     ),
     "task: invalid commands": (f"{HERE}/test_commands", "what_is_told_to_an_older_generation_is_dropped_and_counted"),
     "task: a slot is released once on timeout": (
-        ("test_worker_timeouts", "the_slot_of_a_task_that_timed_out_is_free_once"),
+        ("worker/test_timeouts", "the_slot_of_a_task_that_timed_out_is_free_once"),
         ("faults/test_limits", "the_hard_limit_replaces_the_process_and_costs_its_other_tasks_nothing"),
     ),
 }  # fmt: skip

@@ -126,8 +126,10 @@ def cluster(directory: Path, *more: str) -> Iterator[tuple[str, list[Node]]]:
 
 
 def _is_whole(node: Node) -> bool:
+    """Whether the node knows the others and who has each slot; without full coverage its state is ok before that."""
     info = node.client.cluster("INFO")
-    return info["cluster_state"] == "ok" and info["cluster_known_nodes"] == "3"
+    told = (info["cluster_state"], info["cluster_known_nodes"], info["cluster_slots_assigned"])
+    return told == ("ok", "3", f"{SLOTS}")
 
 
 def slot_of(key: str) -> int:
@@ -165,7 +167,6 @@ def unassigned(slot: int, nodes: list[Node]) -> Iterator[None]:
     finally:
         owner.client.execute_command("CLUSTER ADDSLOTS", slot)
         wait_until(lambda: all(_is_whole(node) for node in nodes), 60)
-        wait_until(lambda: all(node.client.cluster("INFO")["cluster_slots_assigned"] == f"{SLOTS}" for node in nodes))
 
 
 def _has(node: Node, slot: int) -> bool:
