@@ -127,7 +127,9 @@ def audit_verbs() -> Iterator[str]:
 
     yield from (f"verb {verb}" for verb in (*catalog.ACTIONS, *catalog.OTHER_LABELS))
     yield from (f"outcome {outcome}" for outcome in Outcome.values)
-    yield from (f"permission {name} {verb or ''}".rstrip() for name, verb in TABLE.items())
+    # The demo adds its URL names when its URLs are imported, and another test may have imported them.
+    own = {name: verb for name, verb in TABLE.items() if not name.startswith("demo")}
+    yield from (f"permission {name} {verb or ''}".rstrip() for name, verb in own.items())
 
 
 def checks() -> Iterator[str]:
