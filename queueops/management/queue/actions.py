@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import redirect_stdout
 from functools import partial
 from typing import Any
@@ -27,76 +27,43 @@ DAY_S = 86_400
 MOST_LOOKED_AT = 20
 """Up to this number of tasks the side effects are shown for each task."""
 
+Given = dict[str, Any]
 Verb = Callable[..., list[Row]]
+CALLS: Mapping[str, Callable[[Given], Verb]] = {
+    "retry": lambda given: partial(control.retry, everything=given["everything"]),
+    "run_now": lambda given: control.run_now,
+    "cancel": lambda given: partial(control.cancel, reason=given["reason"], hard=given["hard"]),
+    "delete": lambda given: control.delete,
+    "restore": lambda given: control.restore,
+    "postpone": lambda given: partial(control.postpone, seconds=given["delay"]),
+    "keep": lambda given: partial(control.keep, seconds=given["days"] * DAY_S),
+    "priority": lambda given: partial(control.set_priority, priority=given["to"]),
+    "move": lambda given: partial(control.move, lane=given["to"]),
+    "release": lambda given: control.release,
+    "requeue": lambda given: control.requeue,
+    "reinstate": lambda given: control.reinstate,
+    "discard": lambda given: control.discard,
+}
+"""The call of each verb, with what its options say."""
 
 
-def retry(**given: Any) -> Iterator[str]:
-    """Retry tasks."""
-    return _act("retry", partial(control.retry, everything=given["everything"]), given)
-
-
-def run_now(**given: Any) -> Iterator[str]:
-    """Run waiting tasks now."""
-    return _act("run_now", control.run_now, given)
-
-
-def cancel(**given: Any) -> Iterator[str]:
-    """Cancel, with a reason; running code is asked to stop, or interrupted."""
-    return _act(
-        "interrupt" if given["hard"] else "cancel",
-        partial(control.cancel, reason=given["reason"], hard=given["hard"]),
-        given,
-    )
-
-
-def delete(**given: Any) -> Iterator[str]:
-    """Delete tasks: move them to the trash."""
-    return _act("delete", control.delete, given)
-
-
-def restore(**given: Any) -> Iterator[str]:
-    """Restore tasks from the trash."""
-    return _act("restore", control.restore, given)
-
-
-def postpone(**given: Any) -> Iterator[str]:
-    """Postpone tasks."""
-    return _act("postpone", partial(control.postpone, seconds=given["delay"]), given)
-
-
-def keep(**given: Any) -> Iterator[str]:
-    """Keep tasks longer."""
-    return _act("keep", partial(control.keep, seconds=given["days"] * DAY_S), given)
-
-
-def prioritise(**given: Any) -> Iterator[str]:
-    """Change the priority of tasks."""
-    return _act("priority", partial(control.set_priority, priority=given["to"]), given)
-
-
-def move(**given: Any) -> Iterator[str]:
-    """Move tasks to another lane."""
-    return _act("move", partial(control.move, lane=given["to"]), given)
-
-
-def release(**given: Any) -> Iterator[str]:
-    """Release tasks from their workers."""
-    return _act("release", control.release, given)
-
-
-def requeue(**given: Any) -> Iterator[str]:
-    """Requeue quarantined tasks."""
-    return _act("requeue", control.requeue, given)
-
-
-def reinstate(**given: Any) -> Iterator[str]:
-    """Undo a cancel."""
-    return _act("reinstate", control.reinstate, given)
-
-
-def discard(**given: Any) -> Iterator[str]:
-    """Discard quarantined tasks."""
-    return _act("discard", control.discard, given)
+def act(**given: Any) -> Iterator[str]:
+    """Act on each task once, 500 a call, each call recorded; yields the rows."""
+    verb = given["subcommand"].replace("-", "_")
+    call = CALLS[verb](given)
+    if verb == "cancel" and given["hard"]:
+        verb = "interrupt"
+    found = _chosen(given)
+    if not given["yes"]:
+        told = _effects(verb, found)
+        if found.count > 1 or (found.count and verb in IRREVERSIBLE) or told:
+            tasks = f"{'' if found.exact else 'at most '}{found.count:,} {'tasks' if found.count > 1 else 'task'}"
+            confirm("\n".join((*told, f"{verb.replace('_', ' ').capitalize()} {tasks}?")))
+    facts = {"verb": verb, "filter": query_of(given).params(), "reason": given.get("reason", "")}
+    answers = _done(call, found, facts)
+    if found.rest is None:
+        return report([row for rows in answers for row in rows], as_json=given["as_json"])
+    return streamed(answers) if given["as_json"] else summed(answers)
 
 
 def confirm(question: str) -> None:
@@ -113,21 +80,6 @@ def confirm(question: str) -> None:
 def place_of(id: str, pool: str) -> str:
     """The pool that holds a task; the given one if the task does not exist."""
     return next(iter(places([id], pool)), pool)
-
-
-def _act(verb: str, call: Verb, given: dict[str, Any]) -> Iterator[str]:
-    """Act on each task once, 500 a call, each call recorded; yields the rows."""
-    found = _chosen(given)
-    if not given["yes"]:
-        told = _effects(verb, found)
-        if found.count > 1 or (found.count and verb in IRREVERSIBLE) or told:
-            tasks = f"{'' if found.exact else 'at most '}{found.count:,} {'tasks' if found.count > 1 else 'task'}"
-            confirm("\n".join((*told, f"{verb.replace('_', ' ').capitalize()} {tasks}?")))
-    facts = {"verb": verb, "filter": query_of(given).params(), "reason": given.get("reason", "")}
-    answers = _done(call, found, facts)
-    if found.rest is None:
-        return report([row for rows in answers for row in rows], as_json=given["as_json"])
-    return streamed(answers) if given["as_json"] else summed(answers)
 
 
 def _done(call: Verb, found: Found, facts: dict[str, Any]) -> Iterator[list[Row]]:
@@ -151,7 +103,7 @@ def _effects(verb: str, found: Found) -> tuple[str, ...]:
     return tuple(dict.fromkeys(told))
 
 
-def _chosen(given: dict[str, Any]) -> Found:
+def _chosen(given: Given) -> Found:
     """The given tasks, or all that match the filter now."""
     query = query_of(given)
     if given["ids"]:

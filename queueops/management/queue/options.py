@@ -38,23 +38,21 @@ QUESTIONS = {
     "fsck": (fsck.fsck, "whether every task is where its record says; with --repair each is put there"),
 }
 VERBS = {
-    "retry": (
-        actions.retry,
-        "run ended tasks again, map-reduce ones where they ended; start the next attempt of those that back off",
-    ),
-    "cancel": (actions.cancel, "cancel tasks; those that run are asked to stop"),
-    "postpone": (actions.postpone, "let tasks that have not begun wait"),
-    "run-now": (actions.run_now, "make waiting tasks ready at once"),
-    "delete": (actions.delete, "move ended tasks to the trash, for 24 hours"),
-    "restore": (actions.restore, "bring tasks back from the trash"),
-    "keep": (actions.keep, "keep ended tasks for so many days from now"),
-    "priority": (actions.prioritise, "change the priority of tasks that have not begun"),
-    "move": (actions.move, "put tasks that have not begun into another lane of their pool"),
-    "release": (actions.release, "take running tasks from their workers, and make them ready again"),
-    "requeue": (actions.requeue, "give quarantined tasks another try"),
-    "reinstate": (actions.reinstate, "bring cancelled tasks back to their lane, or to wait until they are due"),
-    "discard": (actions.discard, "throw quarantined tasks away, for good"),
+    "retry": "run ended tasks again, map-reduce ones where they ended; start the next attempt of those that back off",
+    "cancel": "cancel tasks; those that run are asked to stop",
+    "postpone": "let tasks that have not begun wait",
+    "run-now": "make waiting tasks ready at once",
+    "delete": "move ended tasks to the trash, for 24 hours",
+    "restore": "bring tasks back from the trash",
+    "keep": "keep ended tasks for so many days from now",
+    "priority": "change the priority of tasks that have not begun",
+    "move": "put tasks that have not begun into another lane of their pool",
+    "release": "take running tasks from their workers, and make them ready again",
+    "requeue": "give quarantined tasks another try",
+    "reinstate": "bring cancelled tasks back to their lane, or to wait until they are due",
+    "discard": "throw quarantined tasks away, for good",
 }
+"""The actions on tasks: `actions.act` has them all."""
 EDITS = {
     "edit": (edit.edit, "give a task other arguments; one that has ended runs again with them"),
     "edit-chunk": (edit.edit_chunk, "give a chunk other data"),
@@ -91,7 +89,8 @@ OUTBOX = {"commands": (commands.list_commands, "what is on its way from pool to 
 FLUSH = {"flush": (flush.flush, "delete everything in a pool, or in the whole namespace, for good")}
 
 
-ALL = QUESTIONS | VERBS | EDITS | LANES | WORKERS | CHUNKS | SCHEDULES | OUTBOX | COMMANDS | FLUSH
+TASKS = {name: (actions.act, text) for name, text in VERBS.items()}
+ALL = QUESTIONS | TASKS | EDITS | LANES | WORKERS | CHUNKS | SCHEDULES | OUTBOX | COMMANDS | FLUSH
 
 
 def add_subcommands(parser: ArgumentParser) -> None:
