@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import math
 from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError
+from typing import Any
 
 from queueops.errors import BadId
 from queueops.model.ids import check_lane
+from queueops.model.redact import MASK
 
 LONGEST = 86_400
 DJANGOS = (("--settings", "--pythonpath"), ("--traceback", "--no-color", "--force-color", "--skip-checks"))
@@ -47,3 +50,55 @@ def positive(text: str) -> int:
     if not text.isdigit() or not int(text):
         raise ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
     return int(text)
+
+
+def delay(text: str) -> float:
+    """A number of seconds from now."""
+    try:
+        return float(text)
+    except ValueError:
+        raise ArgumentTypeError(f"{text!r} is not a number of seconds, such as 3600") from None
+
+
+def number_or_none(text: str) -> int:
+    """A whole number of at least 1; 0 stands for none."""
+    return 0 if text == "none" else positive(text)
+
+
+def rate_or_none(text: str) -> float:
+    """A rate in starts a second; 0 stands for none."""
+    if text == "none":
+        return 0
+    try:
+        found = float(text)
+    except ValueError:
+        found = 0
+    if not found > 0:
+        raise ArgumentTypeError(f"{text!r} is not a rate; give a number, such as 0.5, or none")
+    return found
+
+
+def any_json(text: str) -> Any:
+    """Any JSON value, but without masked parts of a shown value."""
+    if MASK in text:
+        raise ArgumentTypeError(f"replace every {MASK} by its value")
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ArgumentTypeError(f"this is no JSON: {error}") from error
+
+
+def json_list(text: str) -> list[Any]:
+    """A JSON list."""
+    value = any_json(text)
+    if not isinstance(value, list):
+        raise ArgumentTypeError("""write a JSON list, such as '[42, "a"]'""")
+    return value
+
+
+def json_object(text: str) -> dict[str, Any]:
+    """A JSON object."""
+    value = any_json(text)
+    if not isinstance(value, dict):
+        raise ArgumentTypeError("""write a JSON object, such as '{"key": 1}'""")
+    return value

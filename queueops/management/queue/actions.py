@@ -11,7 +11,7 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from queueops import control, inspect
-from queueops.control.per_pool_calls import located, places
+from queueops.control.per_pool_calls import located
 from queueops.management.queue import audit
 from queueops.management.queue.formatting import printable
 from queueops.management.queue.queries import query_of
@@ -75,11 +75,6 @@ def confirm(question: str) -> None:
         raise CommandError("No terminal can answer the question; add --yes.", returncode=2) from None
     if answer.strip().lower() not in ("y", "yes"):
         raise CommandError("Nothing was done.")
-
-
-def place_of(id: str, pool: str) -> str:
-    """The pool that holds a task; the given one if the task does not exist."""
-    return next(iter(places([id], pool)), pool)
 
 
 def _done(call: Verb, found: Found, facts: dict[str, Any]) -> Iterator[list[Row]]:

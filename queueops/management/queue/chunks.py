@@ -1,8 +1,9 @@
-"""Chunks of a map-reduce task: lists and actions."""
+"""Chunks of a map-reduce task: lists, actions, and edits of their data."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 from django.core.management.base import CommandError
@@ -11,10 +12,12 @@ from queueops import control, inspect
 from queueops.control import ChunkAnswer
 from queueops.inspect import ChunkRow
 from queueops.inspect.errors import title
+from queueops.inspect.redaction import KEPT, masked_data
 from queueops.management.queue import audit
-from queueops.management.queue.actions import confirm, place_of
-from queueops.management.queue.formatting import moment, table, to_json
-from queueops.management.queue.task_view import shown_broken
+from queueops.management.queue.actions import confirm
+from queueops.management.queue.formatting import moment, printable, shown_broken, table, to_json
+from queueops.management.queue.lookup import missing, place_of
+from queueops.model.redact import cut
 
 VERBS: dict[str, Callable[..., ChunkAnswer]] = {
     "retry": control.retry_chunks,
@@ -24,6 +27,7 @@ VERBS: dict[str, Callable[..., ChunkAnswer]] = {
     "release": control.release_chunks,
     "speculate": control.speculate,
 }
+EDITS = ("edit", "redo", "set")
 SHOWN = 5
 """The most refusal reasons that are recorded."""
 HEAD = ("CHUNK", "STATE", "TRIES", "BEGUN", "WORKER", "DATA", "ERROR")
@@ -37,7 +41,7 @@ def list_chunks(*, id: str, pool: str, as_json: bool, limit: int, after: str, **
     _check(id, pool)
     found = inspect.chunks(id, pool, state=given["state"], error=given["error"], after=after, limit=limit)
     if found is None:
-        raise CommandError(f"There is no task {id!r}{f' in the pool {pool!r}' if pool else ''}.")
+        raise missing(f"task {id!r}", pool)
     if as_json:
         yield to_json(found)
         return
@@ -76,14 +80,8 @@ def mend(*, id: str, verb: str, numbers: list[int], as_json: bool, **given: Any)
         need = "Say for how long: --delay SECONDS." if verb == "postpone" else "Only postpone takes --delay."
         raise CommandError(need, returncode=2)
     own = {"seconds": given["delay"]} if verb == "postpone" else {}
-    target = f"{id}: {state or ', '.join(map(str, numbers[:20]))}"
-    before = {"chunks": numbers, "whole": [state] if state else []}
-    facts = {"target": target, "pool": place_of(id, pool), "ids": [id], "before": before}
-    with audit.recorded(verb=f"{verb}_chunks", **facts) as act:
-        chosen = {"state": state} if state else {}
-        answer = VERBS[verb](id, numbers, pool=pool, who=act.who, **chosen, **own)
-        whys = [why for _number, why in control.reasons(verb, answer)]
-        act.changed, act.refused = answer.changed, "; ".join(whys[:SHOWN])
+    call = partial(VERBS[verb], id, numbers, pool=pool, **({"state": state} if state else {}), **own)
+    answer, whys = _recorded(verb, id, pool, numbers, state, call)
     if as_json:
         yield to_json(answer)
     else:
@@ -92,6 +90,41 @@ def mend(*, id: str, verb: str, numbers: list[int], as_json: bool, **given: Any)
         left = f", {answer.left:,} are left{goes_on}" if answer.left else ""
         yield f"{answer.changed:,} chunks done{left}; the task is {answer.state or 'gone'}"
     if answer.refused or answer.left or not answer.changed:
+        raise SystemExit(1)
+
+
+def edit_chunk(*, id: str, number: int, data: Any, retry: bool, pool: str, as_json: bool, **_: Any) -> Iterator[str]:
+    """Replace the data of a chunk, and retry it if asked. Fails if that was refused."""
+    found = inspect.chunk(id, number, pool)
+    if found is None:
+        raise missing(f"chunk {number} of a task {id!r}", pool)
+    call = partial(control.edit_chunk, id, number, data, retry=retry, pool=pool)
+    before = {"chunks": [number], "data": cut(found.data_json, KEPT)}
+    after = {"data": masked_data(data)}
+    answer, whys = _recorded("redo" if retry else "edit", id, pool, [number], "", call, before=before, after=after)
+    yield to_json(answer) if as_json else "\n".join(whys) or f"The chunk {number} of {id} has other data."
+    if not answer.changed:
+        raise SystemExit(1)
+
+
+def edit_chunks(
+    *, id: str, numbers: list[int], data: Any, fields: dict[str, Any] | None, as_json: bool, **given: Any
+) -> Iterator[str]:
+    """Replace the data of chunks, or set fields in it, and retry them. Fails if any chunk kept its data."""
+    state, pool = given["state"], given["pool"]
+    change = {"fields": fields} if fields is not None else {"data": data}
+    if state and not given["yes"]:
+        _confirm_edit(id, pool, state, change)
+    after = {name: masked_data(value) for name, value in change.items()}
+    edit = partial(control.edit_chunks, id, data) if fields is None else partial(control.set_fields, id, fields)
+    call = partial(edit, numbers, state=state, pool=pool)
+    answer, whys = _recorded("redo" if fields is None else "set", id, pool, numbers, state, call, after=after)
+    if as_json:
+        yield to_json(answer)
+    else:
+        yield from whys
+        yield f"{answer.changed:,} chunks changed; the task is {answer.state or 'gone'}"
+    if whys or not answer.changed:
         raise SystemExit(1)
 
 
@@ -107,6 +140,51 @@ def restart(*, id: str, stage: str, every: bool, pool: str, as_json: bool, **giv
     yield to_json(row) if as_json else f"{row.id}: {row.word}, {row.state}{f': {row.detail}' if row.detail else ''}"
     if row.word not in ("OK", "REPEAT"):
         raise SystemExit(1)
+
+
+def _recorded(
+    verb: str,
+    id: str,
+    pool: str,
+    numbers: list[int],
+    state: str,
+    call: Callable[..., ChunkAnswer],
+    *,
+    before: dict[str, Any] | None = None,
+    after: dict[str, Any] | None = None,
+) -> tuple[ChunkAnswer, list[str]]:
+    """Act on chunks, with an audit entry; the answer, and why chunks were refused."""
+    facts = {
+        "target": f"{id}: {state or ', '.join(map(str, numbers[:20]))}",
+        "before": before or {"chunks": numbers, "whole": [state] if state else []},
+        "after": after or {},
+    }
+    with audit.recorded(verb=f"{verb}_chunks", pool=place_of(id, pool), ids=[id], **facts) as act:
+        answer = call(who=act.who)
+        whys = [why for _number, why in control.reasons(verb, answer)]
+        if verb in EDITS:
+            whys += _kept(answer)
+        act.changed, act.refused = answer.changed, "; ".join(whys[:SHOWN])
+    return answer, whys
+
+
+def _kept(answer: ChunkAnswer) -> Iterator[str]:
+    """The chunks of a whole state that keep their data, or are not changed yet."""
+    if answer.unfit:
+        yield f"{answer.unfit:,} keep their data: it has no fields, or would be too long"
+    if answer.left:
+        yield f"{answer.left:,} are still to be changed: workers go on with it"
+
+
+def _confirm_edit(id: str, pool: str, state: str, change: dict[str, Any]) -> None:
+    """Show the changes of some chunks, and ask."""
+    view = inspect.chunks_of(id, pool, count=1)
+    if view is None:
+        raise missing(f"task {id!r}", pool)
+    shown = inspect.preview_edit(id, [state], pool, **change)
+    texts = (f"chunk {row.number}: {row.before} -> {row.after or 'stays: it has no fields'}" for row in shown)
+    lines = map(printable, texts)
+    confirm("\n".join([*lines, f"Change the data of {view.counts.get(state, 0):,} chunks, and run them again?"]))
 
 
 def _check(id: str, pool: str) -> None:

@@ -11,8 +11,7 @@ from queueops import control, inspect
 from queueops.inspect import CommandRow
 from queueops.management.queue import audit
 from queueops.management.queue.actions import confirm
-from queueops.management.queue.formatting import moment, printable, table, to_json
-from queueops.management.queue.task_view import shown_broken
+from queueops.management.queue.formatting import moment, printable, shown_broken, table, to_json
 
 HEAD = ("COMMAND", "POOL", "SAYS", "FROM", "TO", "IN", "GENERATION", "TRIES", "AT", "LAST ERROR")
 NO_COMMAND = "it is not a command, and can only be dropped"
@@ -37,18 +36,9 @@ def list_commands(*, place: str, pool: str, as_json: bool, **given: Any) -> Iter
         yield f"There are more: --after {page.next}"
 
 
-def requeue(**given: Any) -> Iterator[str]:
-    """Try them again at once."""
-    return _act("requeue", given)
-
-
-def drop(**given: Any) -> Iterator[str]:
-    """Drop them for good."""
-    return _act("drop", given)
-
-
-def _act(verb: str, given: dict[str, Any]) -> Iterator[str]:
-    ids, pool = given["ids"], given["pool"]
+def act(*, subcommand: str, ids: list[str], pool: str, as_json: bool, **given: Any) -> Iterator[str]:
+    """Try commands again at once, or drop them for good. Fails at its end if any was refused."""
+    verb = subcommand.removesuffix("-command")
     if bool(ids) == given["dead"]:
         raise CommandError("Which? Name commands, or give --dead for all that were given up.", returncode=2)
     if verb == "drop" and not given["yes"]:
@@ -63,7 +53,7 @@ def _act(verb: str, given: dict[str, Any]) -> Iterator[str]:
             done = getattr(control, f"{verb}_dead_commands")(pool)
         act.changed = done
         rows = list(act.rows)
-    if given["as_json"]:
+    if as_json:
         yield to_json({"pool": pool, "changed": done, "rows": rows})
     else:
         for row in rows:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 from django.utils import timezone
 
+from queueops.inspect import Broken, Listing
+
 WIDEST = 60
+T = TypeVar("T")
 Rows = Iterable[Sequence[object]]
 
 
@@ -24,6 +28,24 @@ def table(head: Sequence[str], rows: Rows, widest: int = WIDEST) -> str:
     lines = [list(head), *([cell(value, widest) for value in row] for row in rows)]
     widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
     return "\n".join("  ".join(map(str.ljust, line, widths)).rstrip() for line in lines)
+
+
+def listing(
+    rows: Listing[T], head: Sequence[str], line: Callable[[T], Sequence[object]], *, empty: str, as_json: bool
+) -> Iterator[str]:
+    """All rows as a table, or the text for none, after the pools that could not be read."""
+    yield from shown_broken(rows.broken, aside=as_json)
+    yield to_json(rows) if as_json else table(head, map(line, rows)) if rows else empty
+
+
+def shown_broken(pools: Iterable[Broken], *, aside: bool = False) -> Iterator[str]:
+    """The pools that could not be read; with `aside` on the standard error."""
+    for broken in pools:
+        line = f"DANGER: {printable(str(broken))}"
+        if aside:
+            print(line, file=sys.stderr)
+        else:
+            yield line
 
 
 def pairs(rows: Iterable[tuple[str, object]]) -> str:

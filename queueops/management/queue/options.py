@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, ArgumentTypeError
+from argparse import ArgumentParser
 from typing import Any
 
 from queueops.inspect.chunk_answers import STATES
 from queueops.inspect.commands import PLACES
 from queueops.inspect.query import FACETS
-from queueops.management.arguments import positive, seconds, take_djangos_options
+from queueops.management.arguments import (
+    any_json,
+    delay,
+    json_list,
+    json_object,
+    number_or_none,
+    positive,
+    rate_or_none,
+    seconds,
+    take_djangos_options,
+)
 from queueops.management.queue import (
     actions,
     chunks,
@@ -17,7 +27,6 @@ from queueops.management.queue import (
     flush,
     fsck,
     lanes,
-    mass_edit,
     queries,
     registry,
     schedules,
@@ -55,8 +64,8 @@ VERBS = {
 """The actions on tasks: `actions.act` has them all."""
 EDITS = {
     "edit": (edit.edit, "give a task other arguments; one that has ended runs again with them"),
-    "edit-chunk": (edit.edit_chunk, "give a chunk other data"),
-    "edit-chunks": (mass_edit.edit_chunks, "give many chunks other data, or set fields in it, and run them again"),
+    "edit-chunk": (chunks.edit_chunk, "give a chunk other data"),
+    "edit-chunks": (chunks.edit_chunks, "give many chunks other data, or set fields in it, and run them again"),
 }
 LANES = {
     "pause": (lanes.pause, "claim nothing from a lane any more"),
@@ -67,8 +76,8 @@ LANES = {
     ),
 }
 WORKERS = {
-    "quiet": (workers.quiet, "let a worker process end what it runs, and take nothing new"),
-    "stop": (workers.stop, "end a worker process within its grace time"),
+    "quiet": (workers.tell, "let a worker process end what it runs, and take nothing new"),
+    "stop": (workers.tell, "end a worker process within its grace time"),
 }
 CHUNKS = {
     "chunks": (chunks.list_chunks, "the chunks of a map-reduce task"),
@@ -80,15 +89,11 @@ SCHEDULES = {
     "schedule": (schedules.act, "show, pause, resume, run or delete a schedule"),
 }
 COMMANDS = {
-    "requeue-command": (commands.requeue, "have commands between pools tried again at once"),
-    "drop-command": (commands.drop, "drop commands between pools, for good"),
+    "requeue-command": (commands.act, "have commands between pools tried again at once"),
+    "drop-command": (commands.act, "drop commands between pools, for good"),
 }
 OUTBOX = {"commands": (commands.list_commands, "what is on its way from pool to pool")}
-
-
 FLUSH = {"flush": (flush.flush, "delete everything in a pool, or in the whole namespace, for good")}
-
-
 TASKS = {name: (actions.act, text) for name, text in VERBS.items()}
 ALL = QUESTIONS | TASKS | EDITS | LANES | WORKERS | CHUNKS | SCHEDULES | OUTBOX | COMMANDS | FLUSH
 
@@ -96,10 +101,7 @@ ALL = QUESTIONS | TASKS | EDITS | LANES | WORKERS | CHUNKS | SCHEDULES | OUTBOX 
 def add_subcommands(parser: ArgumentParser) -> None:
     """All subcommands, each with `--json`."""
     subcommands = parser.add_subparsers(dest="subcommand", required=True, metavar="SUBCOMMAND")
-    found = {
-        name: _add(subcommands, name, run, text)
-        for name, (run, text) in ALL.items()
-    }  # fmt: skip
+    found = {name: _add(subcommands, name, run, text) for name, (run, text) in ALL.items()}
     _list_options(found["list"])
     for name in ("show", "why", "tree", *EDITS):
         found[name].add_argument("id", help="the task's id")
@@ -119,7 +121,7 @@ def add_subcommands(parser: ArgumentParser) -> None:
     found["cancel"].add_argument(
         "--hard", action="store_true", help="interrupt those that run; one that still runs then dies with its process"
     )
-    found["postpone"].add_argument("--delay", type=_delay, required=True, metavar="SECONDS", help="from now")
+    found["postpone"].add_argument("--delay", type=delay, required=True, metavar="SECONDS", help="from now")
     found["keep"].add_argument("--days", type=positive, required=True, help="from now")
     found["priority"].add_argument("--to", type=int, required=True, metavar="NUMBER", help="-100 to 100, higher first")
     found["move"].add_argument("--to", required=True, metavar="LANE", help="the lane that they go to")
@@ -143,9 +145,11 @@ def add_subcommands(parser: ArgumentParser) -> None:
         found[name].add_argument("--pool", default="default")
     for name in ("pause", "set-lane"):
         found[name].add_argument("--new", action="store_true", help="also when no task was in this lane yet")
-    found["set-lane"].add_argument("--limit", type=_number_or_none, help="tasks at once; none: no limit")
-    found["set-lane"].add_argument("--rate", type=_rate_or_none, help="starts a second, such as 0.5; none: any")
-    found["set-lane"].add_argument("--weight", type=_number_or_none, help="1 to 1000; none: the usual 1")
+    found["set-lane"].add_argument("--limit", type=number_or_none, help="tasks at once; none: no limit")
+    found["set-lane"].add_argument("--rate", type=rate_or_none, help="starts a second, such as 0.5; none: any")
+    found["set-lane"].add_argument("--weight", type=number_or_none, help="1 to 1000; none: the usual 1")
+    for name in ("edit", "edit-chunks", "mend", "restart", "schedule", *COMMANDS):
+        found[name].add_argument("--yes", action="store_true", help="do not ask")
 
 
 def _add(commands: Any, name: str, run: Any, text: str) -> ArgumentParser:
@@ -168,6 +172,10 @@ _FACET = {"error": "error's fingerprint"}
 def _list_options(parser: ArgumentParser) -> None:
     _filters(parser)
     parser.add_argument("--id", default="", help="only the task of this id")
+    _page_options(parser)
+
+
+def _page_options(parser: ArgumentParser) -> None:
     parser.add_argument("--limit", type=positive, default=50, help="rows, at most 200")
     parser.add_argument("--after", default="", metavar="POSITION", help="go on where a list ended (its `next`)")
 
@@ -177,25 +185,21 @@ def _chunk_options(found: dict[str, ArgumentParser]) -> None:
     states = f"only those that are {', '.join(STATES)}; without a task errored is meant"
     listed.add_argument("--state", default="", help=states)
     listed.add_argument("--error", default="", help="only those of this error's fingerprint")
-    listed.add_argument("--limit", type=positive, default=50, help="rows, at most 200")
-    listed.add_argument("--after", default="", metavar="POSITION", help="go on where a list ended (its `next`)")
+    _page_options(listed)
     mended.add_argument("verb", choices=list(chunks.VERBS))
     mended.add_argument("numbers", nargs="*", type=int, metavar="NUMBER", help="the chunks; or name them by --state")
     mended.add_argument("--state", default="", help="all chunks of this state")
-    mended.add_argument("--delay", type=_delay, metavar="SECONDS", help="postpone: from now")
+    mended.add_argument("--delay", type=delay, metavar="SECONDS", help="postpone: from now")
     restarted.add_argument("stage", choices=["map", "process", "reduce"])
     restarted.add_argument("--every", action="store_true", help="process: every chunk, not only failed ones")
-    for parser in (mended, restarted):
-        parser.add_argument("--yes", action="store_true", help="do not ask")
 
 
 def _edit_options(task: ArgumentParser, chunk: ArgumentParser) -> None:
     help_args, help_kwargs = "the positional ones (those that it has)", "those with names (those that it has)"
-    task.add_argument("--args", dest="positional", type=edit.json_list, metavar="JSON", help=help_args)
-    task.add_argument("--kwargs", dest="named", type=edit.json_object, metavar="JSON", help=help_kwargs)
-    task.add_argument("--yes", action="store_true", help="do not ask")
+    task.add_argument("--args", dest="positional", type=json_list, metavar="JSON", help=help_args)
+    task.add_argument("--kwargs", dest="named", type=json_object, metavar="JSON", help=help_kwargs)
     chunk.add_argument("number", type=int)
-    chunk.add_argument("--data", type=edit.any_json, required=True, metavar="JSON")
+    chunk.add_argument("--data", type=any_json, required=True, metavar="JSON")
     chunk.add_argument("--retry", action="store_true", help="run it again")
 
 
@@ -203,53 +207,24 @@ def _mass_edit_options(parser: ArgumentParser) -> None:
     parser.add_argument("numbers", nargs="*", type=int, metavar="NUMBER", help="the chunks; or name them by --state")
     parser.add_argument("--state", default="", help="all chunks of this state: errored, failed or done")
     change = parser.add_mutually_exclusive_group(required=True)
-    change.add_argument("--data", type=edit.any_json, metavar="JSON", help="instead of all that they have")
-    change.add_argument("--fields", type=edit.json_object, metavar="JSON", help="to be set in what they have")
-    parser.add_argument("--yes", action="store_true", help="do not ask")
-
-
-def _delay(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise ArgumentTypeError(f"{text!r} is not a number of seconds, such as 3600") from None
-
-
-def _number_or_none(text: str) -> int:
-    """0 stands for none."""
-    return 0 if text == "none" else positive(text)
-
-
-def _rate_or_none(text: str) -> float:
-    """0 stands for none."""
-    if text == "none":
-        return 0
-    try:
-        found = float(text)
-    except ValueError:
-        found = 0
-    if not found > 0:
-        raise ArgumentTypeError(f"{text!r} is not a rate; give a number, such as 0.5, or none")
-    return found
+    change.add_argument("--data", type=any_json, metavar="JSON", help="instead of all that they have")
+    change.add_argument("--fields", type=json_object, metavar="JSON", help="to be set in what they have")
 
 
 def _schedule_options(parser: ArgumentParser) -> None:
     parser.add_argument("id", help="the schedule")
     parser.add_argument("verb", nargs="?", choices=schedules.VERBS, default="show", help="what to do (show)")
-    parser.add_argument("--yes", action="store_true", help="do not ask")
 
 
 def _outbox_options(found: dict[str, ArgumentParser]) -> None:
     listed = found["commands"]
     listed.add_argument("--place", choices=PLACES, default="due", help="where they are (due)")
     listed.add_argument("--pool", default="", help="only this pool; else all are looked at")
-    listed.add_argument("--limit", type=positive, default=50, help="rows, at most 200")
-    listed.add_argument("--after", default="", metavar="POSITION", help="go on where a list ended (its `next`)")
+    _page_options(listed)
     for name in COMMANDS:
         found[name].add_argument("ids", nargs="*", metavar="ID", help="the commands; or all by --dead")
         found[name].add_argument("--pool", default="default", help="the pool that they come from")
         found[name].add_argument("--dead", action="store_true", help="all that were given up")
-        found[name].add_argument("--yes", action="store_true", help="do not ask")
 
 
 def _flush_options(parser: ArgumentParser) -> None:

@@ -6,15 +6,13 @@ import difflib
 from collections.abc import Iterator
 from typing import Any
 
-from django.core.management.base import CommandError
-
 from queueops import inspect
 from queueops.errors import advice
 from queueops.inspect import ErrorRow, Finding, TaskQuery, TaskRow
 from queueops.inspect.query import FACETS
-from queueops.inspect.store import open_reader
-from queueops.management.queue.formatting import cell, moment, table, to_json
-from queueops.management.queue.task_view import shown_broken, shown_status, shown_task
+from queueops.management.queue.formatting import cell, listing, moment, shown_broken, table, to_json
+from queueops.management.queue.lookup import check_pool, task_of
+from queueops.management.queue.task_view import shown_status, shown_task
 
 HEAD = ("ID", "STATE", "NAME", "POOL", "LANE", "FAILED", "SINCE", "ARGUMENTS", "ERROR")
 
@@ -34,7 +32,7 @@ def list_tasks(*, as_json: bool, limit: int, after: str, **given: Any) -> Iterat
     query = query_of(given)
     page = inspect.tasks(query, after=after, limit=limit)
     if not page.rows:
-        _know(given["pool"])
+        check_pool(given["pool"])
     if as_json:
         yield to_json(page)
         return
@@ -49,9 +47,7 @@ def list_tasks(*, as_json: bool, limit: int, after: str, **given: Any) -> Iterat
 
 def show(*, id: str, pool: str, as_json: bool, **_: Any) -> Iterator[str]:
     """One task."""
-    found = inspect.task(id, pool)
-    if found is None:
-        raise CommandError(f"There is no task {id!r}{f' in the pool {pool!r}' if pool else ''}.")
+    found = task_of(id, pool)
     if not as_json:
         yield from shown_broken(found.broken)
     yield to_json(found) if as_json else shown_task(found)
@@ -73,15 +69,12 @@ def explain(*, id: str, pool: str, as_json: bool, **_: Any) -> Iterator[str]:
 
 def list_errors(*, as_json: bool, limit: int, **_: Any) -> Iterator[str]:
     """The error groups, the latest first."""
-    rows = inspect.errors(limit)
-    yield from shown_broken(rows.broken, aside=as_json)
-    lines = ((row.fingerprint, row.count, row.failed, moment(row.last_ms), row.name, _title(row)) for row in rows)
-    yield to_json(rows) if as_json else table(ERRORS_HEAD, lines) if rows else "No error is known."
+    return listing(inspect.errors(limit), ERRORS_HEAD, _error_line, empty="No error is known.", as_json=as_json)
 
 
 def follow(*, pool: str, name: str, id: str, seconds: float | None, as_json: bool, **_: Any) -> Iterator[str]:
     """Events as they happen; as JSON one object a line."""
-    _know(pool)
+    check_pool(pool)
     try:
         for event in inspect.tail(pool, seconds):
             if (name and event.name != name) or (id and event.id != id):
@@ -94,12 +87,6 @@ def follow(*, pool: str, name: str, id: str, seconds: float | None, as_json: boo
 def query_of(given: dict[str, Any]) -> TaskQuery:
     """The filter in the options."""
     return TaskQuery.from_params({facet: given.get(facet, "") for facet in FACETS})
-
-
-def _know(pool: str) -> None:
-    """Fail if no pool has this name; an empty name means all."""
-    if pool and not (reader := open_reader()).knows(pool):
-        raise CommandError(f"There is no pool {pool!r}{advice(pool, reader.pools())}")
 
 
 def _unknown(query: TaskQuery) -> Iterator[str]:
@@ -124,8 +111,9 @@ def _line(row: TaskRow) -> tuple[str, ...]:
     return row.id, row.state, row.name, row.pool, row.lane, failed, since, row.args, row.error
 
 
-def _title(row: ErrorRow) -> str:
-    return f"{row.type}: {row.message}" if row.message else row.type
+def _error_line(row: ErrorRow) -> tuple[object, ...]:
+    title = f"{row.type}: {row.message}" if row.message else row.type
+    return row.fingerprint, row.count, row.failed, moment(row.last_ms), row.name, title
 
 
 def _command(finding: Finding, pool: str) -> str:

@@ -10,8 +10,7 @@ from django.core.management.base import CommandError
 from queueops import inspect
 from queueops.errors import advice
 from queueops.inspect import KnownTask
-from queueops.management.queue.formatting import pairs, printable, table, to_json
-from queueops.management.queue.task_view import shown_broken
+from queueops.management.queue.formatting import listing, pairs, printable, shown_broken, to_json
 
 HEAD = ("NAME", "KIND", "SIGNATURE", "POOL", "SCHEDULE", "WORKERS", "ABOUT")
 NOT_HERE = "this process does not have its code"
@@ -20,12 +19,12 @@ NOT_HERE = "this process does not have its code"
 def list_known(*, name: str, as_json: bool, **_: Any) -> Iterator[str]:
     """All of them, or one in full."""
     rows = inspect.registry()
+    if not name:
+        yield from listing(rows, HEAD, _line, empty="No task is known.", as_json=as_json)
+        return
     yield from shown_broken(rows.broken, aside=as_json)
-    if name:
-        found = _named(rows, name)
-        yield to_json(found) if as_json else _in_full(found)
-    else:
-        yield to_json(rows) if as_json else table(HEAD, map(_line, rows)) if rows else "No task is known."
+    found = _named(rows, name)
+    yield to_json(found) if as_json else _in_full(found)
 
 
 def _named(rows: list[KnownTask], name: str) -> KnownTask:

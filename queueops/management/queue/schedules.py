@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from django.core.management.base import CommandError
-
 from queueops import control, inspect
 from queueops.inspect import ScheduleDetail, ScheduleEvent, ScheduleRow
 from queueops.management.queue import audit
 from queueops.management.queue.actions import confirm
-from queueops.management.queue.formatting import moment, pairs, printable, table, to_json
-from queueops.management.queue.task_view import shown_broken
+from queueops.management.queue.formatting import listing, moment, pairs, printable, to_json
+from queueops.management.queue.lookup import missing
 
 HEAD = ("SCHEDULE", "TASK", "WHEN", "ZONE", "NEXT", "CONDITION", "LAST RUN", "STATE", "POOL")
 VERBS = ("show", "pause", "resume", "run", "delete")
@@ -21,16 +19,14 @@ DONE = {"pause": "paused", "resume": "resumed", "run": "run", "delete": "deleted
 
 def list_schedules(*, pool: str, as_json: bool, **_: Any) -> Iterator[str]:
     """All schedules, by their next run."""
-    rows = inspect.schedules(pool)
-    yield from shown_broken(rows.broken, aside=as_json)
-    yield to_json(rows) if as_json else table(HEAD, map(_line, rows)) if rows else "There is no schedule."
+    return listing(inspect.schedules(pool), HEAD, _line, empty="There is no schedule.", as_json=as_json)
 
 
 def act(*, id: str, verb: str, pool: str, as_json: bool, **given: Any) -> Iterator[str]:
     """Show a schedule, or act on it. Fails if nothing was changed."""
     found = inspect.schedule(id, pool)
     if found is None:
-        raise CommandError(f"There is no schedule {id!r}{f' in the pool {pool!r}' if pool else ''}.")
+        raise missing(f"schedule {id!r}", pool)
     if verb == "show":
         yield to_json(found) if as_json else _shown(found)
         return

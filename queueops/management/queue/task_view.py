@@ -2,24 +2,11 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterable, Iterator
-
-from queueops.inspect import Broken, LaneRow, PoolView, Snapshot, TaskDetail
+from queueops.inspect import LaneRow, PoolView, Snapshot, TaskDetail
 from queueops.inspect.spans import span
 from queueops.management.queue.formatting import moment, pairs, printable, table
 
 POOLS = ("POOL", "WAITING", "CHUNKS WAITING", "IN/S", "OUT/S", "FAILED", "WAIT P95", "RUN P95", "DRAINED IN", "WORKERS")
-
-
-def shown_broken(pools: Iterable[Broken], *, aside: bool = False) -> Iterator[str]:
-    """The pools that could not be read; with `aside` on the standard error."""
-    for broken in pools:
-        line = f"DANGER: {printable(str(broken))}"
-        if aside:
-            print(line, file=sys.stderr)
-        else:
-            yield line
 
 
 def shown_task(task: TaskDetail) -> str:

@@ -12,6 +12,7 @@ from queueops.errors import FilterError
 from queueops.inspect import Branch, Part
 from queueops.inspect.spans import span
 from queueops.management.queue.formatting import cell, to_json
+from queueops.management.queue.lookup import task_of
 
 INDENT = "   "
 
@@ -20,9 +21,7 @@ def show_tree(
     *, id: str, pool: str, only: str, after: str, open_parts: Sequence[str], as_json: bool, **_: Any
 ) -> Iterator[str]:
     """A task's parts, with theirs, as far as a page holds."""
-    task = inspect.task(id, pool)
-    if task is None:
-        raise CommandError(f"There is no task {id!r}{f' in the pool {pool!r}' if pool else ''}.")
+    task = task_of(id, pool)
     try:
         found = inspect.tree(task.id, task.pool, after=after, show=only, opened=open_parts)
     except FilterError as error:
