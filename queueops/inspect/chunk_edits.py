@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from queueops.inspect.answer_base import Answer
+from queueops.inspect.chunk_rows import preview, read_scan
 from queueops.inspect.chunks import LATEST_FIRST, reader_of
 from queueops.inspect.redaction import redactor
 from queueops.inspect.store import open_broker
-from queueops.model.redact import Redactor, cut, readable
+from queueops.model.redact import Redactor
 
 SHOWN = 2000
 """The most characters of each side."""
@@ -42,27 +43,26 @@ def preview_edit(
     found = reader_of(id, pool)
     if found is None:
         return ()
-    place, reader = found
+    (place, reader), hide = found, redactor()
     most = max(1, min(count, 20))
     if not numbers:
         pages = (reader.page(state, most, latest=state in LATEST_FIRST) for state in states)
-        numbers = [row.number for found in pages for row in found.rows]
-    broker, hide = open_broker(), redactor()
+        numbers = [row.number for page in pages for row in read_scan(page, hide).rows]
     return tuple(
         _edited(row.number, row.state, row.fields["a"] or b"", hide, fields, data)
-        for row in broker.chunk_rows(place, id, numbers[:most], "a")
+        for row in open_broker().chunk_rows(place, id, numbers[:most], "a")
     )
 
 
 def _edited(
     number: int, state: str, was: bytes, hide: Redactor, fields: Mapping[str, Any] | None, data: Any
 ) -> EditedChunk:
-    before = _shown(was, hide)
+    before = preview(was or b"null", hide, SHOWN)
     after = ""
     if fields is None:
-        after = _shown(_encoded(data), hide)
+        after = preview(_encoded(data), hide, SHOWN)
     elif isinstance(value := _read(was), dict):
-        after = _shown(_encoded(value | dict(fields)), hide)
+        after = preview(_encoded(value | dict(fields)), hide, SHOWN)
     return EditedChunk(number=number, state=state, before=before, after=after)
 
 
@@ -71,13 +71,6 @@ def _read(data: bytes) -> Any:
         return json.loads(data) if data else None
     except (ValueError, RecursionError):
         return None
-
-
-def _shown(data: bytes, hide: Redactor) -> str:
-    try:
-        return cut(json.dumps(hide.value(json.loads(data or b"null")), ensure_ascii=False), SHOWN)
-    except (ValueError, RecursionError):
-        return cut(hide.text(readable(data)), SHOWN)
 
 
 def _encoded(value: Any) -> bytes:

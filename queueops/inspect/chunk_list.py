@@ -15,7 +15,7 @@ from queueops.inspect import pagination
 from queueops.inspect.answer_base import Answer
 from queueops.inspect.broken import Broken
 from queueops.inspect.chunk_answers import STATES, ChunkRow
-from queueops.inspect.chunk_rows import row_of
+from queueops.inspect.chunk_rows import read_scan
 from queueops.inspect.redaction import redactor
 from queueops.inspect.store import open_broker, open_reader, pools_of
 from queueops.redis.broker import RedisBroker
@@ -126,11 +126,10 @@ class _Walk:
                 self._chunks(pool, task, after)
 
     def _chunks(self, pool: str, task: Gathering, after: tuple[str, str]) -> None:
-        reader, hide = ChunkReader(self._broker, pool, task.id), redactor()
-        found = reader.page(self._state, self.limit - len(self.rows), after=after)
+        reader = ChunkReader(self._broker, pool, task.id)
+        found = read_scan(reader.page(self._state, self.limit - len(self.rows), after=after), redactor())
         for row in found.rows:
-            shown = asdict(row_of(row, hide))
-            self.rows.append(ListedChunk(pool=pool, id=task.id, name=task.name, **shown))
+            self.rows.append(ListedChunk(pool=pool, id=task.id, name=task.name, **asdict(row)))
         if found.number:
             self._last = (pool, task.entered, f"{task.id} {found.score} {found.number}")
 

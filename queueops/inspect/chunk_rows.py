@@ -1,10 +1,10 @@
-"""Chunk rows and details: built from records, redacted, with attempts and permitted actions. Pure functions."""
+"""Chunk rows and details: read from records, redacted, with attempts and permitted actions. Pure functions."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 from queueops.inspect import history
 from queueops.inspect.chunk_answers import ChunkDetail, ChunkRow, SecondRun
@@ -12,9 +12,11 @@ from queueops.inspect.errors import read_failure
 from queueops.inspect.models import Attempt
 from queueops.model.redact import Redactor, cut, readable
 from queueops.model.states import CHUNK_ACTIONS, TERMINAL, ChunkState, State
-from queueops.redis.chunkreader import Row, Single
+from queueops.redis.chunkreader import Single
 from queueops.redis.query_replies import maybe_whole, text, whole
 
+ROW_FIELDS = ("s", "at", "cr", "b", "e", "d", "c", "w", "ef", "y", "dr")
+"""What `chunkpage` returns of each chunk, in the order of FIELDS in `lua/chunkpage.lua`."""
 PREVIEW = 160
 PAYLOADS = (b"a", b"re", b"er")
 ANYWHERE = ("edit", "release")
@@ -43,14 +45,31 @@ def stages(task_state: str, phase: str, *, begun: bool, mapped: bool, open: int)
     return ("map",) if task_state == State.RESTART or (begun and task_state in RESTING) else ()
 
 
-def row_of(row: Row, hide: Redactor) -> ChunkRow:
-    """One row of a list."""
+class Scan(NamedTuple):
+    """A scan of one set, or of all chunks: its rows, and the score and number at which it stopped."""
+
+    size: int
+    ended: bool
+    score: str
+    number: str
+    rows: tuple[ChunkRow, ...]
+
+
+def read_scan(reply: Sequence[Any], hide: Redactor) -> Scan:
+    """Parse the reply of `chunkpage`."""
+    size, ended, score, number, rows = reply
+    return Scan(size, bool(ended), text(score), text(number), tuple(_row(row, hide) for row in rows))
+
+
+def _row(row: Sequence[Any], hide: Redactor) -> ChunkRow:
+    number, _score, data_size, result_size, values, data, error = row
+    fields = {name: text(value) for name, value in zip(ROW_FIELDS, values, strict=False) if value}
     return ChunkRow(
-        **_facts(row.number, row.fields),
-        error=read_failure(row.error),
-        data=_preview(row.data, hide),
-        data_size=row.data_size,
-        result_size=row.result_size,
+        **_facts(whole(number), fields),
+        error=read_failure(error),
+        data=preview(data, hide, PREVIEW) if data else "",
+        data_size=data_size,
+        result_size=result_size,
     )
 
 
@@ -84,6 +103,14 @@ def detail_of(id: str, pool: str, number: int, found: Single, hide: Redactor) ->
     )
 
 
+def preview(data: bytes, hide: Redactor, limit: int) -> str:
+    """The data of a chunk in one line, redacted and cut."""
+    try:
+        return cut(json.dumps(hide.value(json.loads(data)), ensure_ascii=False), limit)
+    except (ValueError, RecursionError):
+        return cut(hide.text(readable(data)), limit)
+
+
 def _facts(number: int, fields: Mapping[str, str]) -> dict[str, Any]:
     state = fields.get("s", "")
     return {
@@ -108,25 +135,6 @@ def _second(fields: Mapping[str, str]) -> SecondRun | None:
 
 def _last(fields: Mapping[str, str]) -> tuple[Attempt, ...]:
     """The run in the record: under way, or succeeded."""
-    state, begun = fields.get("s", ""), maybe_whole(fields.get("b"))
-    if begun is None or state not in (ChunkState.ACTIVE, ChunkState.DONE):
-        return ()
-    running = state == ChunkState.ACTIVE
-    return (
-        Attempt(
-            number=whole(fields.get("at")) + 1,
-            begun_ms=begun,
-            ended_ms=None if running else maybe_whole(fields.get("e")),
-            worker=fields.get("w", ""),
-            kind="running" if running else "succeeded",
-        ),
-    )
-
-
-def _preview(data: bytes, hide: Redactor) -> str:
-    if not data:
-        return ""
-    try:
-        return cut(json.dumps(hide.value(json.loads(data)), ensure_ascii=False), PREVIEW)
-    except (ValueError, RecursionError):
-        return cut(hide.text(readable(data)), PREVIEW)
+    kind = {"active": "running", "done": "succeeded"}.get(fields.get("s", ""))
+    run = history.run_in(fields, kind) if kind else None
+    return () if run is None else (run,)

@@ -6,7 +6,7 @@ However many chunks there are, a question reads a bounded number: long sets are 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from queueops.errors import FilterError, advice
 from queueops.inspect import pagination
@@ -22,15 +22,15 @@ from queueops.inspect.chunk_answers import (
     Skew,
     Straggler,
 )
-from queueops.inspect.chunk_rows import detail_of, row_of
+from queueops.inspect.chunk_rows import detail_of, read_scan
 from queueops.inspect.chunkstrip import read_strip
 from queueops.inspect.errors import read_failure
 from queueops.inspect.redaction import redactor
 from queueops.inspect.store import open_broker, open_reader
 from queueops.model.ids import NAME
 from queueops.model.states import State
-from queueops.redis.chunkreader import ChunkReader, Kind, Running, Summary
-from queueops.redis.query_replies import may_be_id, maybe_whole, whole
+from queueops.redis.chunkreader import ChunkReader
+from queueops.redis.query_replies import may_be_id, maybe_whole, text, texts, whole
 
 MOST_ROWS = 200
 NUMBER = re.compile("[0-9]{1,15}")
@@ -47,40 +47,44 @@ def chunks_of(id: str, pool: str = "", *, first: int = 0, count: int = 0) -> Chu
         return None
     place, reader = found
     summary = reader.summary()
-    record, counts, total = summary.record, summary.counts, sum(summary.counts.values())
+    record, counts = texts(summary["record"]), dict(zip(STATES, summary["counts"], strict=True))
     if not record:
         return None
+    now, first_done, last_done = (whole(summary[name]) for name in ("now", "first", "last"))
+    total, is_paused = sum(counts.values()), summary["paused"] == 1
     open_ = total - counts["done"] - counts["failed"]
-    per_second = _pace(summary)
+    per_second = _pace(whole(summary["minute"]), now, first_done)
+    held_up = record.get("s") != State.AGGREGATING or "rd" in record or is_paused
+    waits_s = max(0, whole(summary["late"]) - now) / 1000
     return ChunksView(
         id=id,
         pool=place,
         name=record.get("n", ""),
         state=record.get("s", ""),
         phase=record.get("ph", ""),
-        now_ms=summary.now,
+        now_ms=now,
         counts=counts,
         total=total,
         per_second=per_second,
-        left_s=_left(summary, open_, per_second),
-        pace=tuple(summary.pace),
-        pace_from_ms=summary.first or None,
-        pace_to_ms=(summary.now if open_ else summary.last) or None,
-        next_due_ms=summary.due or None,
+        left_s=None if open_ and held_up else _left(open_, counts["errored"], per_second, waits_s),
+        pace=tuple(summary["pace"]),
+        pace_from_ms=first_done or None,
+        pace_to_ms=(now if open_ else last_done) or None,
+        next_due_ms=whole(summary["due"]) or None,
         max_parallel=maybe_whole(record.get("mx")),
         retries=whole(record.get("xr")),
         tolerated=tolerated(record.get("oc", ""), whole(record.get("cn")) or total),
         let_go=whole(record.get("xd")),
         moving="rd" in record,
-        stragglers=tuple(_straggler(row) for row in summary.active),
-        skew=_skew(summary),
+        stragglers=tuple(_stragglers(summary["active"])),
+        skew=_skew(summary["runs"], record),
         broken=broken_pools({place: reader.broken}),
-        errors=tuple(_kind(kind) for kind in summary.kinds),
-        looked=summary.looked,
+        errors=tuple(_error(*row) for row in summary["errors"]),
+        looked=whole(summary["looked"]),
         strip=read_strip(reader, total, first, count),
         begun="cn" in record or "mw" in record,
         mapped="cn" in record,
-        paused=summary.paused,
+        paused=is_paused,
     )
 
 
@@ -98,10 +102,10 @@ def chunks(
     score, number = _begin(after, place, index)
     rows = max(1, min(limit, MOST_ROWS))
     latest = state in LATEST_FIRST
-    walked = reader.page(state, rows, after=(score, number), latest=latest, fingerprint=error[:100])
-    hide = redactor()
+    page = reader.page(state, rows, after=(score, number), latest=latest, fingerprint=error[:100])
+    walked = read_scan(page, redactor())
     return ChunkPage(
-        rows=tuple(row_of(row, hide) for row in walked.rows),
+        rows=walked.rows,
         next="" if walked.ended else pagination.write({place: (index, walked.score, walked.number)}),
         total=walked.size,
         partial=not walked.ended and len(walked.rows) < rows,
@@ -112,8 +116,7 @@ def chunks(
 def chunks_named(id: str, numbers: Sequence[int], pool: str = "") -> tuple[ChunkRow, ...]:
     """These chunks, in this order, at most 200; a chunk that is gone has an empty state."""
     found = reader_of(id, pool)
-    hide = redactor()
-    return () if found is None else tuple(row_of(row, hide) for row in found[1].named(numbers[:MOST_ROWS]))
+    return () if found is None else read_scan(found[1].named(numbers[:MOST_ROWS]), redactor()).rows
 
 
 def chunk(id: str, number: int, pool: str = "") -> ChunkDetail | None:
@@ -154,35 +157,39 @@ def reader_of(id: str, pool: str) -> tuple[str, ChunkReader] | None:
     return None if place is None else (place, ChunkReader(open_broker(), place, id))
 
 
-def _pace(summary: Summary) -> float:
-    """Chunks per second over the last minute, or since the first one was done."""
-    since = min(60_000, summary.now - summary.first) if summary.first else 0
-    return summary.minute * 1000 / max(1000, since)
+def _pace(done: int, now: int, first: int) -> float:
+    """Chunks per second: those done over the last minute, or since the first one was done."""
+    since = min(60_000, now - first) if first else 0
+    return done * 1000 / max(1000, since)
 
 
-def _left(summary: Summary, open_: int, per_second: float) -> float | None:
+def _left(open_: int, errored: int, per_second: float, waits_s: float) -> float | None:
     """Seconds until all chunks have ended, at least until the last back-off ends; None if no worker claims any."""
     if not open_:
         return 0.0
-    held_up = summary.record.get("s") != State.AGGREGATING or "rd" in summary.record or summary.paused
-    ready = open_ - summary.counts["errored"]
-    if held_up or (ready and not per_second):
+    if open_ > errored and not per_second:
         return None
-    waits = max(0, summary.late - summary.now) / 1000
-    return max(waits, open_ / per_second if per_second else 0.0)
+    return max(waits_s, open_ / per_second if per_second else 0.0)
 
 
-def _straggler(row: Running) -> Straggler:
-    return Straggler(
-        number=row.number, begun_ms=row.begun, worker=row.worker, attempt=row.attempts, crashes=row.crashes
-    )
+def _stragglers(flat: Sequence[bytes]) -> Iterator[Straggler]:
+    for number, begun, worker, attempts, crashes in zip(*(flat[place::5] for place in range(5)), strict=True):
+        yield Straggler(
+            number=whole(number),
+            begun_ms=whole(begun),
+            worker=text(worker),
+            attempt=whole(attempts),
+            crashes=whole(crashes),
+        )
 
 
-def _skew(summary: Summary) -> Skew | None:
-    runs = sorted((max(0, ended - begun), number) for number, begun, ended in summary.runs)
+def _skew(flat: Sequence[bytes], record: Mapping[str, str]) -> Skew | None:
+    """From the number, start and end of some chunks that are done."""
+    numbers, begun, ended = ([whole(value) for value in flat[place::3]] for place in range(3))
+    runs = sorted((max(0, end - begin), number) for number, begin, end in zip(numbers, begun, ended, strict=True))
     if not runs:
         return None
-    longest, slowest = max(runs[-1], _longest(summary.record))
+    longest, slowest = max(runs[-1], _longest(record))
     middle, most = (runs[min(len(runs) - 1, int(len(runs) * share))][0] for share in (0.5, 0.95))
     return Skew(sampled=len(runs), p50_ms=middle, p95_ms=most, max_ms=longest, slowest=slowest)
 
@@ -192,6 +199,7 @@ def _longest(record: Mapping[str, str]) -> tuple[int, int]:
     return whole(record.get("xm")), whole(record.get("xn"))
 
 
-def _kind(kind: Kind) -> ChunkError:
-    failure = read_failure(kind.error) or Failure(type="", message=kind.reason)
-    return ChunkError(failure=failure, failed=kind.failed, errored=kind.errored, number=kind.number)
+def _error(_fingerprint: bytes, failed: int, errored: int, number: bytes, error: bytes, reason: bytes) -> ChunkError:
+    """The examined chunks that failed with one kind of error."""
+    failure = read_failure(error) or Failure(message=text(reason))
+    return ChunkError(failure=failure, failed=failed, errored=errored, number=whole(number))

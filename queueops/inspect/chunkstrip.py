@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from queueops.inspect.chunk_answers import STATES, Strip
-from queueops.redis.chunkreader import ChunkReader, Columns
+from queueops.redis.chunkreader import ChunkReader
+from queueops.redis.query_replies import text, whole
 
 COLUMNS = 500
 """The most columns; a screen cannot show more."""
@@ -24,34 +26,28 @@ def read_strip(reader: ChunkReader, total: int, first: int, count: int) -> Strip
     width = -(-(end - first) // COLUMNS)
     found = reader.columns(first, width, -(-(end - first) // width))
     if width == 1:
-        return _single(first, end, found)
-    return Strip(
-        first=first, end=end, width=width, columns=_wide(first, end, width, found), exact=not found.samples
-    )  # fmt: skip
+        columns, attempts = tuple(map(_unit, found[::2])), tuple(map(whole, found[1::2]))
+        return Strip(first=first, end=end, width=1, columns=columns, attempts=attempts)
+    return Strip(first=first, end=end, width=width, columns=_wide(first, end, width, found), exact=not found[-1])
 
 
-def _single(first: int, end: int, found: Columns) -> Strip:
-    columns = tuple(_unit(state) for state, _ in found.single)
-    attempts = tuple(attempts for _, attempts in found.single)
-    return Strip(first=first, end=end, width=1, columns=columns, attempts=attempts)
-
-
-def _unit(state: str) -> Column:
-    pending, active, errored, done, failed = (int(state == one) for one in STATES)
+def _unit(state: bytes) -> Column:
+    pending, active, errored, done, failed = (int(text(state) == one) for one in STATES)
     return pending, active, errored, done, failed
 
 
-def _wide(first: int, end: int, width: int, found: Columns) -> tuple[Column, ...]:
+def _wide(first: int, end: int, width: int, found: Sequence[Any]) -> tuple[Column, ...]:
     """The state of a chunk outside of pending and of all sets that were read: done, or one too large to read."""
+    pending, *sets, samples = found
     counted = {
-        state: Counter((number - first) // width for number in numbers if number >= first)
-        for state, (size, numbers) in found.members.items()
+        state: Counter((number - first) // width for number in map(int, numbers) if number >= first)
+        for state, (size, numbers) in zip(("active", "errored", "failed"), sets, strict=True)
         if size == len(numbers)
     }
     columns = []
-    for index, pending in enumerate(found.pending):
-        known = {state: count[index] for state, count in counted.items()} | {"pending": pending}
-        sample = found.samples[index] if found.samples else ""
+    for index, waiting in enumerate(pending):
+        known = {state: count[index] for state, count in counted.items()} | {"pending": waiting}
+        sample = text(samples[index]) if samples else ""
         columns.append(_column(min(width, end - first - index * width), known, sample))
     return tuple(columns)
 

@@ -40,6 +40,20 @@ def attempts(lines: Iterable[Line], record: Mapping[str, str]) -> tuple[Attempt,
     return tuple(found)
 
 
+def run_in(record: Mapping[str, str], kind: str) -> Attempt | None:
+    """The run in the record of a task or a chunk; None if it has not begun."""
+    begun = maybe_whole(record.get("b"))
+    if begun is None:
+        return None
+    return Attempt(
+        number=whole(record.get("at")) + 1,
+        begun_ms=begun,
+        ended_ms=None if kind == "running" else maybe_whole(record.get("e")),
+        worker=record.get("w", ""),
+        kind=kind,
+    )
+
+
 def log(lines: Iterable[Line], hide: Redactor) -> tuple[LogLine, ...]:
     """The log as text, oldest first."""
     return tuple(
@@ -114,18 +128,12 @@ def _failure(line: Line) -> Failure | None:
 
 
 def _last_attempt(record: Mapping[str, str]) -> Attempt | None:
-    """The run in the record: under way, or succeeded."""
-    state, begun = record.get("s", ""), maybe_whole(record.get("b"))
+    """The run in the record: under way, or ended."""
+    state = record.get("s", "")
     leased = _is_leased(state)
-    if begun is None or record.get("k") in CONTAINERS or not (leased or state in (State.SUCCEEDED, State.CANCELLED)):
+    if record.get("k") in CONTAINERS or not (leased or state in (State.SUCCEEDED, State.CANCELLED)):
         return None
-    return Attempt(
-        number=whole(record.get("at")) + 1,
-        begun_ms=begun,
-        ended_ms=None if leased else maybe_whole(record.get("e")),
-        worker=record.get("w", ""),
-        kind="running" if leased else state,
-    )
+    return run_in(record, "running" if leased else state)
 
 
 # The text of a line, and what it says of the state

@@ -1,4 +1,7 @@
-"""Chunk reader: read-only queries about the chunks of one map-reduce task, bounded however many chunks exist."""
+"""Chunk reader: read-only queries about the chunks of one map-reduce task, bounded however many chunks exist.
+
+Replies are what the scripts return; `queueops.inspect` makes its answers from them.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +12,9 @@ from typing import Any
 import msgspec
 from redis.exceptions import ResponseError
 
-from queueops.model.records import pairs
 from queueops.redis.broker import RedisBroker
-from queueops.redis.broker.chunks import CHUNK_STATES
 from queueops.redis.keys import Keys
-from queueops.redis.query_replies import maybe_whole, text, whole
+from queueops.redis.query_replies import maybe_whole, text
 from queueops.redis.wrong_types import replies
 
 MOST_READ = 2000
@@ -21,70 +22,8 @@ MOST_READ = 2000
 BUDGET = 800
 """Maximum number of chunks that a page examines."""
 STRAGGLERS, RUNS, LOOKS, KINDS, STEPS = 8, 100, 200, 20, 60
-ROW_FIELDS = ("s", "at", "cr", "b", "e", "d", "c", "w", "ef", "y", "dr")
-"""What `chunkpage` returns of each chunk, in the order of FIELDS in `lua/chunkpage.lua`."""
-
-
-class Row(msgspec.Struct, kw_only=True):
-    """One chunk of a list. Its data is present if it is short; its error is cut."""
-
-    number: int
-    score: int
-    data_size: int
-    result_size: int
-    fields: dict[str, str]
-    data: bytes
-    error: bytes
-
-
-class Rows(msgspec.Struct, kw_only=True):
-    """A scan of one set, or of all chunks: its position, and what it found."""
-
-    size: int
-    ended: bool
-    score: str
-    number: str
-    rows: list[Row]
-
-
-class Running(msgspec.Struct, kw_only=True):
-    """A chunk that a worker currently runs."""
-
-    number: int
-    begun: int
-    worker: str
-    attempts: int
-    crashes: int
-
-
-class Kind(msgspec.Struct, kw_only=True):
-    """The examined chunks that failed with one kind of error."""
-
-    fingerprint: str
-    failed: int
-    errored: int
-    number: int
-    error: bytes
-    reason: str
-
-
-class Summary(msgspec.Struct, kw_only=True):
-    """The figures of a task's chunks. ``runs``: number, start and end of some chunks that are done."""
-
-    now: int
-    record: dict[str, str]
-    counts: dict[str, int]
-    due: int
-    late: int
-    minute: int
-    first: int
-    last: int
-    pace: list[int]
-    active: list[Running]
-    runs: list[tuple[int, int, int]]
-    looked: int
-    kinds: list[Kind]
-    paused: bool
+PARENT = ("s", "n", "ph", "xr", "xt", "xp", "oc", "mx", "cn")
+"""Fields of the task that the page of a chunk shows."""
 
 
 class Single(msgspec.Struct, kw_only=True):
@@ -101,19 +40,6 @@ class Single(msgspec.Struct, kw_only=True):
     parent: dict[str, str]
 
 
-class Columns(msgspec.Struct, kw_only=True):
-    """Chunks by number, ``width`` per column; ``members`` are (size, numbers) of a state, no numbers if too many.
-
-    Then ``samples`` has the state of one chunk of each column. For single chunks, only ``single`` is filled: the state
-    and the attempts.
-    """
-
-    single: list[tuple[str, int]]
-    pending: list[int]
-    members: dict[str, tuple[int, list[int]]]
-    samples: list[str]
-
-
 class ChunkReader:
     """Queries about one task's chunks."""
 
@@ -123,33 +49,27 @@ class ChunkReader:
         self.broken: dict[str, None] = {}
         """Keys of a wrong type (WRONGTYPE); they count as empty."""
 
-    def summary(self) -> Summary:
-        """All figures at once."""
+    def summary(self) -> dict[str, Any]:
+        """All figures at once, by name; see `lua/chunksummary.lua`."""
         reply = self._call("chunksummary", STRAGGLERS, RUNS, LOOKS, KINDS, STEPS)
-        return _summary({text(reply[i]): reply[i + 1] for i in range(0, len(reply), 2)})
+        return {text(name): value for name, value in zip(reply[::2], reply[1::2], strict=True)}
 
-    def columns(self, first: int, width: int, count: int) -> Columns:
-        """The contents of ``count`` columns of ``width`` chunks each, from chunk ``first`` on."""
-        reply = self._call("chunkstrip", first, width, count, MOST_READ)
-        if width == 1:
-            single = [(text(reply[i]), whole(reply[i + 1])) for i in range(0, len(reply), 2)]
-            return Columns(single=single, pending=[], members={}, samples=[])
-        members = {
-            state: (int(size), [int(number) for number in numbers])
-            for state, (size, numbers) in zip(("active", "errored", "failed"), reply[1:4], strict=True)
-        }
-        samples = [text(state) for state in reply[4]]
-        return Columns(single=[], pending=list(reply[0]), members=members, samples=samples)
+    def columns(self, first: int, width: int, count: int) -> Sequence[Any]:
+        """``count`` columns of ``width`` chunks each, from chunk ``first`` on; see `lua/chunkstrip.lua`."""
+        found: Sequence[Any] = self._call("chunkstrip", first, width, count, MOST_READ)
+        return found
 
     def page(
         self, state: str, rows: int, *, after: tuple[str, str] = ("", ""), latest: bool = False, fingerprint: str = ""
-    ) -> Rows:
-        """The next chunks of a state ('' = all, by number) after (score, number)."""
-        return _rows(self._call("chunkpage", state, int(latest), rows, BUDGET, *after, fingerprint))
+    ) -> Sequence[Any]:
+        """The next chunks of a state ('' = all, by number) after (score, number); see `lua/chunkpage.lua`."""
+        found: Sequence[Any] = self._call("chunkpage", state, int(latest), rows, BUDGET, *after, fingerprint)
+        return found
 
-    def named(self, numbers: Sequence[int]) -> list[Row]:
-        """These chunks, in this order."""
-        return _rows(self._call("chunkpage", "#", 0, 0, 0, "", "", "", *numbers)).rows
+    def named(self, numbers: Sequence[int]) -> Sequence[Any]:
+        """These chunks, in this order, as in a page."""
+        found: Sequence[Any] = self._call("chunkpage", "#", 0, 0, 0, "", "", "", *numbers)
+        return found
 
     def single(self, number: int) -> Single:
         """One chunk with all its details."""
@@ -183,64 +103,3 @@ class ChunkReader:
             return self._broker._repeat(call, self._keys.pool)
         except ResponseError as error:
             raise self._broker.explained(self._keys.pool, error) from error
-
-
-PARENT = ("s", "n", "ph", "xr", "xt", "xp", "oc", "mx", "cn")
-
-
-def _summary(found: dict[str, Any]) -> Summary:
-    active, runs = found["active"], [whole(value) for value in found["runs"]]
-    return Summary(
-        now=whole(found["now"]),
-        record={text(field): text(value) for field, value in pairs(found["record"]).items()},
-        counts=dict(zip(CHUNK_STATES, found["counts"], strict=True)),
-        due=whole(found["due"]),
-        late=whole(found["late"]),
-        minute=whole(found["minute"]),
-        first=whole(found["first"]),
-        last=whole(found["last"]),
-        pace=list(found["pace"]),
-        active=[_running(active[i : i + 5]) for i in range(0, len(active), 5)],
-        runs=[(runs[i], runs[i + 1], runs[i + 2]) for i in range(0, len(runs), 3)],
-        looked=whole(found["looked"]),
-        kinds=[_kind(row) for row in found["errors"]],
-        paused=found["paused"] == 1,
-    )
-
-
-def _running(row: Sequence[bytes]) -> Running:
-    number, begun, worker, attempts, crashes = row
-    return Running(
-        number=whole(number), begun=whole(begun), worker=text(worker), attempts=whole(attempts), crashes=whole(crashes)
-    )
-
-
-def _kind(row: Sequence[Any]) -> Kind:
-    fingerprint, failed, errored, number, error, reason = row
-    return Kind(
-        fingerprint=text(fingerprint),
-        failed=failed,
-        errored=errored,
-        number=whole(number),
-        error=error,
-        reason=text(reason),
-    )
-
-
-def _rows(reply: Sequence[Any]) -> Rows:
-    size, ended, score, number, rows = reply
-    return Rows(size=size, ended=bool(ended), score=text(score), number=text(number), rows=[_row(row) for row in rows])
-
-
-def _row(row: Sequence[Any]) -> Row:
-    number, score, size, result_size, values, data, error = row
-    fields = {name: text(value) for name, value in zip(ROW_FIELDS, values, strict=False) if value}
-    return Row(
-        number=whole(number),
-        score=whole(score),
-        data_size=size,
-        result_size=result_size,
-        fields=fields,
-        data=data,
-        error=error,
-    )
