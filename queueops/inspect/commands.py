@@ -2,16 +2,38 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
 from queueops.errors import FilterError
 from queueops.inspect import pagination
 from queueops.inspect.broken import broken_pools
 from queueops.inspect.models import CommandPage, CommandRow
 from queueops.inspect.store import open_reader, pools_of
 from queueops.model.redact import cut
-from queueops.redis import query_replies
+from queueops.redis.query_replies import text, whole
 
 PLACES = ("due", "locked", "dead")
 MOST = 200
+
+
+class _Found(NamedTuple):
+    """A command with its place in the list of its pool."""
+
+    score: str
+    id: str
+    row: CommandRow
+
+
+class _Page(NamedTuple):
+    """Some commands of a pool, and the number of all."""
+
+    due: int
+    locked: int
+    dead: int
+    more: bool
+    rows: list[_Found]
 
 
 def commands(place: str = "due", pool: str = "", *, after: str = "", limit: int = 50) -> CommandPage:
@@ -28,15 +50,14 @@ def commands(place: str = "due", pool: str = "", *, after: str = "", limit: int 
     limit = max(1, min(limit, MOST))
     places = pagination.read(after, pools, (place,)) if after else {}
     asked = {name: (place, limit if not after or name in places else 0, *_start(places, name)) for name in pools}
-    found = reader.commands(asked)
-    following = {name: found[name] for name in places or found if name in found}
-    merged = sorted(((row.at, name, row) for name, page in found.items() for row in page.rows), key=_order)
-    shown = merged[:limit]
+    pages = {name: _page(name, reply) for name, reply in reader.ask("commands", asked).items()}
+    shown = sorted((found for page in pages.values() for found in page.rows), key=_order)[:limit]
+    following = {name: pages[name] for name in places or pages if name in pages}
     return CommandPage(
-        rows=tuple(_row(name, row) for _, name, row in shown),
-        due=sum(page.due for page in found.values()),
-        locked=sum(page.locked for page in found.values()),
-        dead=sum(page.dead for page in found.values()),
+        rows=tuple(found.row for found in shown),
+        due=sum(page.due for page in pages.values()),
+        locked=sum(page.locked for page in pages.values()),
+        dead=sum(page.dead for page in pages.values()),
         next=pagination.write(_next(place, places, following, shown)),
         broken=broken_pools(reader.broken, reader.silent),
     )
@@ -46,7 +67,7 @@ def dead_commands() -> dict[str, int]:
     """The number of dead commands, by pool."""
     reader = open_reader()
     asked = dict.fromkeys(reader.pools(), ("dead", 0, "", ""))
-    return {name: page.dead for name, page in reader.commands(asked).items()}
+    return {name: _page(name, reply).dead for name, reply in reader.ask("commands", asked).items()}
 
 
 def _start(places: pagination.Places, pool: str) -> tuple[str, str]:
@@ -54,37 +75,43 @@ def _start(places: pagination.Places, pool: str) -> tuple[str, str]:
     return score, command
 
 
-def _order(found: tuple[int, str, query_replies.CommandRow]) -> tuple[int, str, str]:
-    return found[0], found[1], found[2].id
+def _page(pool: str, reply: Sequence[Any]) -> _Page:
+    _now, due, locked, dead, more, rows = reply
+    return _Page(due, locked, dead, bool(more), [_command(pool, row) for row in rows])
+
+
+def _command(pool: str, row: Sequence[Any]) -> _Found:
+    id, score, verb, to, target, sender, uid, number, tries, created, error, size = row
+    return _Found(
+        text(score),
+        text(id),
+        CommandRow(
+            id=cut(text(id), 250),
+            pool=pool,
+            verb=cut(text(verb), 50),
+            sender=cut(text(sender), 200),
+            to=cut(text(to), 100),
+            target=cut(text(target), 200),
+            generation=cut(text(uid), 50),
+            round=whole(number),
+            tries=whole(tries),
+            created_ms=whole(created),
+            at_ms=whole(score),
+            error=cut(text(error), 500),
+            size=int(size),
+        ),
+    )
+
+
+def _order(found: _Found) -> tuple[int, str, str]:
+    return found.row.at_ms, found.row.pool, found.id
 
 
 def _next(
-    place: str,
-    places: pagination.Places,
-    found: dict[str, query_replies.CommandPage],
-    shown: list[tuple[int, str, query_replies.CommandRow]],
+    place: str, places: pagination.Places, pages: Mapping[str, _Page], shown: Sequence[_Found]
 ) -> pagination.Places:
     """The place in each pool that has more commands than were shown."""
-    last = {name: row for _, name, row in shown}
-    counts = {name: sum(each == name for _, each, _ in shown) for name in found}
-    left = {name: page for name, page in found.items() if page.more or counts[name] < len(page.rows)}
-    return {name: (place, last[name].score, last[name].id) if name in last else places.get(name, (place, "", ""))
-            for name in left}  # fmt: skip
-
-
-def _row(pool: str, found: query_replies.CommandRow) -> CommandRow:
-    return CommandRow(
-        id=cut(found.id, 250),
-        pool=pool,
-        verb=cut(found.verb, 50),
-        sender=cut(found.sender, 200),
-        to=cut(found.to, 100),
-        target=cut(found.target, 200),
-        generation=cut(found.uid, 50),
-        round=found.round,
-        tries=found.tries,
-        created_ms=found.created,
-        at_ms=found.at,
-        error=cut(found.error, 500),
-        size=found.size,
-    )
+    last = {found.row.pool: (place, found.score, found.id) for found in shown}
+    counts = Counter(found.row.pool for found in shown)
+    left = [name for name, page in pages.items() if page.more or counts[name] < len(page.rows)]
+    return {name: last.get(name) or places.get(name, (place, "", "")) for name in left}

@@ -8,11 +8,12 @@ from queueops.inspect.errors import read_failure
 from queueops.inspect.models import Beside, TaskDetail
 from queueops.inspect.redaction import redactor
 from queueops.inspect.store import LATE_MS, open_reader, parameters, pools_of
+from queueops.inspect.task_rows import facts_of
 from queueops.inspect.why_ended import goes_on_at, retried_by
 from queueops.model.records import FIELDS
 from queueops.model.redact import Redactor, cut, readable
-from queueops.model.states import CLASSES, CONTAINERS, TIMED, State, StateClass, actions_of
-from queueops.redis.query_replies import Detail, may_be_id, maybe_real, maybe_whole, text, whole
+from queueops.model.states import CLASSES, CONTAINERS, State, StateClass, actions_of
+from queueops.redis.query_replies import Detail, may_be_id, maybe_whole, text, whole
 
 RUNNING_AGAIN = ("retry", "edit")
 """Actions not offered for an ended part: its parent task runs it again."""
@@ -70,27 +71,17 @@ def _describe(detail: Detail, hide: Redactor) -> TaskDetail:
     args, result, error, meta = (detail.record.get(short.encode(), b"") for short in _PAYLOADS)
     entered, leased_or_over = detail.states.get(state, 0), _class_of(state) in (StateClass.LEASED, StateClass.TERMINAL)
     return TaskDetail(
+        **facts_of(record, state),
         id=detail.id,
         pool=detail.pool,
-        name=name,
         kind=kind,
-        state=state,
         lane=detail.lane,
-        priority=whole(field("p")),
-        attempt=whole(field("at")),
-        retries=whole(field("r")),
-        crashes=whole(field("cr")),
         created_ms=whole(field("c")) or entered,
         entered_ms=entered,
-        due_ms=maybe_whole(field("d")) if state in TIMED else None,
         args=hide.call(args, names) if args else "",
         args_json=hide.document(args or b"[[],{}]", names),
         result_json=hide.document(result) if result else "",
         error=read_failure(error),
-        worker=field("w", ""),
-        progress=maybe_real(field("pr")),
-        total=maybe_real(field("to")),
-        tags=tuple(filter(None, field("tg", "").split(","))),
         reason=field("y", ""),
         begun_ms=maybe_whole(field("b")),
         first_begun_ms=maybe_whole(field("bm")),

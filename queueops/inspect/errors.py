@@ -11,7 +11,8 @@ from queueops.inspect.answer_base import Failure
 from queueops.inspect.broken import Listing, broken_pools
 from queueops.inspect.models import ErrorRow
 from queueops.inspect.store import open_reader
-from queueops.redis.query_replies import ErrorFacts, maybe_whole, text, whole
+from queueops.redis.query_replies import maybe_whole, text, texts, whole
+from queueops.redis.reader import Reader
 
 MOST = 200
 _TYPE = re.compile(r'"type":\s*"((?:[^"\\]|\\.)*)"')
@@ -22,29 +23,31 @@ def errors(limit: int = 50) -> Listing[ErrorRow]:
     """The error groups of all pools, the latest first."""
     reader = open_reader()
     limit = max(1, min(limit, MOST))
-    rows = error_rows(reader.errors(reader.pools(), limit), limit)
+    rows = error_rows(reader, reader.pools(), limit)
     return Listing(rows, broken_pools(reader.broken, reader.silent))
 
 
-def error_rows(found: Iterable[tuple[str, ErrorFacts]], limit: int) -> list[ErrorRow]:
-    """The rows from the answers of the pools, the latest first."""
-    rows = [_row(pool, facts) for pool, facts in found]
+def error_rows(reader: Reader, pools: Iterable[str], limit: int) -> list[ErrorRow]:
+    """The error groups of these pools, the latest first."""
+    replies = reader.ask("errors", dict.fromkeys(pools, (limit,)))
+    rows = [_row(pool, *row) for pool, found in replies.items() for row in found]
     return sorted(rows, key=attrgetter("last_ms"), reverse=True)[:limit]
 
 
-def _row(pool: str, found: ErrorFacts) -> ErrorRow:
-    kind, _, message = found.fields.get("title", "").partition(": ")
+def _row(pool: str, fingerprint: bytes, last: bytes, flat: Iterable[bytes], failed: int) -> ErrorRow:
+    fields, last_ms = texts(flat), whole(last)
+    kind, _, message = fields.get("title", "").partition(": ")
     return ErrorRow(
-        fingerprint=found.fingerprint,
+        fingerprint=text(fingerprint),
         type=kind,
         message=message,
-        name=found.fields.get("name", ""),
+        name=fields.get("name", ""),
         pool=pool,
-        count=whole(found.fields.get("count")),
-        failed=found.failed,
-        first_ms=maybe_whole(found.fields.get("first")) or found.last_ms,
-        last_ms=found.last_ms,
-        sample_id=found.fields.get("sample", ""),
+        count=whole(fields.get("count")),
+        failed=failed,
+        first_ms=maybe_whole(fields.get("first")) or last_ms,
+        last_ms=last_ms,
+        sample_id=fields.get("sample", ""),
     )
 
 

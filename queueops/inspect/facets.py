@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from queueops.inspect.query import TaskQuery
 from queueops.inspect.store import open_reader
 from queueops.model.states import State
+from queueops.redis.query_replies import text
 
 MOST = 50
 ALWAYS = ("name", "lane", "pool")
@@ -38,7 +40,8 @@ def facets(query: TaskQuery) -> Facets:
     """
     reader = open_reader()
     known = reader.pools()
-    found = reader.facets(known, (MOST, query.state, query.name, *KINDS))
+    asked = (MOST, query.state, query.name, *KINDS)
+    found = {pool: _read(reply) for pool, reply in reader.ask("facets", dict.fromkeys(known, asked)).items()}
     known = list(found)
     chosen = [pool for pool in known if pool == query.pool] if query.pool else known
     sums: dict[str, Counter[str]] = {facet: Counter() for facet in LISTED}
@@ -48,6 +51,14 @@ def facets(query: TaskQuery) -> Facets:
     sums["kind"]["task"] = sum(_size(found[pool], query.state) for pool in chosen) - sums["kind"].total()
     sums["pool"] = Counter({pool: _size(found[pool], query.state) for pool in known})
     return {facet: _known(facet, query, _shown(facet, counts)) for facet, counts in sums.items()}
+
+
+def _read(reply: Sequence[Any]) -> dict[str, list[tuple[str, int]]]:
+    """The values of each facet, with their counts."""
+    return {
+        text(facet): [(text(value), int(count)) for value, count in zip(flat[::2], flat[1::2], strict=True)]
+        for facet, flat in zip(reply[::2], reply[1::2], strict=True)
+    }
 
 
 def _shown(facet: str, counts: Counter[str]) -> list[tuple[str, int]]:

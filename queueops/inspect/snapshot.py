@@ -41,7 +41,7 @@ def snapshot() -> Snapshot:
     now = server_ms(info) or int(time.time() * 1000)
     samples, computed = _samples(reader, names, now)
     beats = _by_pool(reader.workers(names, WORKERS)[1])
-    known = error_rows(reader.errors(names, ERRORS), ERRORS)
+    known = error_rows(reader, names, ERRORS)
     broken = _broken(samples, reader)
     alive = {pool: len(live(sampled, beats.get(pool, ()))) for pool, sampled in samples.items()}
     views = tuple(pool_view(pool, sampled, alive[pool]) for pool, sampled in samples.items())

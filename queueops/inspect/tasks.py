@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
+
+import msgspec
 
 from queueops.inspect import pagination
 from queueops.inspect.broken import broken_pools
-from queueops.inspect.errors import read_failure, title
 from queueops.inspect.models import TaskPage, TaskRow
 from queueops.inspect.query import TaskQuery
 from queueops.inspect.redaction import redactor
-from queueops.inspect.store import LATE_MS, open_reader, parameters, pools_of
-from queueops.model.redact import Redactor, cut
-from queueops.model.states import CLASSES, TIMED, State, actions_of
-from queueops.redis.query_replies import Detail, Page, PageRow, maybe_real, maybe_whole, text, whole
+from queueops.inspect.store import LATE_MS, open_reader, pools_of
+from queueops.inspect.task_rows import StoredRow, read_row, row_of
+from queueops.redis.query_replies import Detail, text, whole
 from queueops.redis.reader import Argument, Reader
 
 MOST = 200
@@ -31,7 +32,8 @@ def tasks(query: TaskQuery, after: str = "", limit: int = 50) -> TaskPage:
         return _one(reader, pools, query)
     indexes = _indexes(query)
     places = pagination.read(after, pools, indexes) if after else dict.fromkeys(pools, ("", "", ""))
-    pages = reader.pages({pool: _arguments(query, indexes, place, limit) for pool, place in places.items()})
+    asked = {pool: _arguments(query, indexes, place, limit) for pool, place in places.items()}
+    pages = {pool: _page(reply) for pool, reply in reader.ask("page", asked).items()}
     taken, places = _merge(pages, places, limit)
     hide = redactor()
     return TaskPage(
@@ -44,44 +46,21 @@ def tasks(query: TaskQuery, after: str = "", limit: int = 50) -> TaskPage:
     )
 
 
-def row_of(pool: str, row: PageRow, hide: Redactor) -> TaskRow:
-    """One row, with its arguments redacted and cut."""
-    field = row.fields.get
-    kind, name, state = field("k", "task"), field("n", ""), field("s", "")
-    preview = _preview(row, parameters(kind, name), hide)
-    return TaskRow(
-        id=row.id,
-        pool=pool,
-        name=name,
-        kind=kind,
-        state=state,
-        lane=field("l", "default"),
-        priority=whole(field("p")),
-        attempt=whole(field("at")),
-        retries=whole(field("r")),
-        crashes=whole(field("cr")),
-        created_ms=whole(field("c")),
-        entered_ms=row.entered_ms,
-        due_ms=maybe_whole(field("d")) if field("s") in TIMED else None,
-        args=preview,
-        error=title(read_failure(row.error)),
-        worker=field("w", ""),
-        progress=maybe_real(field("pr")),
-        total=maybe_real(field("to")),
-        tags=tuple(filter(None, field("tg", "").split(","))),
-        reason=cut(field("y", ""), 200),
-        parent=field("pi", ""),
-        allowed=actions_of(kind, State(state)) if state in CLASSES else (),
-    )
+class _Page(msgspec.Struct):
+    """A scan of one index of one pool: its position, and what it found."""
+
+    index: str
+    size: int
+    ended: bool
+    score: str
+    id: str
+    rows: list[StoredRow]
 
 
-def _preview(row: PageRow, names: tuple[str, ...], hide: Redactor) -> str:
-    """Arguments as a short call; cut ones are masked as text, because incomplete data cannot be decoded."""
-    if row.args_size <= len(row.args):
-        return hide.call(row.args, names) if row.args else ""
-    if any(hide.hides(name) for name in names):
-        return f"({row.args_size:,} bytes)"
-    return f"{cut(hide.text(text(row.args)), 80)} ({row.args_size:,} bytes)"
+def _page(reply: Sequence[Any]) -> _Page:
+    index, size, ended, _seen, score, last, rows = reply
+    found = [read_row(text(id), row, text(its_score)) for id, its_score, *row in rows]
+    return _Page(text(index), size, bool(ended), text(score), text(last), found)
 
 
 # Which index is walked
@@ -120,12 +99,13 @@ def _arguments(query: TaskQuery, indexes: list[str], place: tuple[str, str, str]
     return [limit, BUDGET, *place, len(indexes), *indexes, *triples]
 
 
-Taken = list[tuple[str, PageRow]]
-
 # One list out of those of several pools
 
 
-def _merge(pages: dict[str, Page], places: pagination.Places, limit: int) -> tuple[Taken, pagination.Places]:
+Taken = list[tuple[str, StoredRow]]
+
+
+def _merge(pages: dict[str, _Page], places: pagination.Places, limit: int) -> tuple[Taken, pagination.Places]:
     """The newest rows of all pools, and where each pool continues."""
     taken: Taken = []
     shown = dict.fromkeys(pages, 0)
@@ -141,13 +121,13 @@ def _merge(pages: dict[str, Page], places: pagination.Places, limit: int) -> tup
     }
 
 
-def _age(index: str, row: PageRow) -> float:
+def _age(index: str, row: StoredRow) -> float:
     """The sort key of rows from different pools: their sequence numbers are not comparable."""
     timed = index == "*" or index.startswith(("state:", "error:"))
     return float(row.score) if timed else float(whole(row.fields.get("c")))
 
 
-def _place(page: Page, shown: int, before: tuple[str, str, str]) -> tuple[str, str, str] | None:
+def _place(page: _Page, shown: int, before: tuple[str, str, str]) -> tuple[str, str, str] | None:
     if shown < len(page.rows):
         last = page.rows[shown - 1] if shown else None
         return (page.index, last.score, last.id) if last else (page.index, *before[1:])
@@ -169,13 +149,13 @@ def _known(reader: Reader, pools: Sequence[str], task_id: str) -> list[Detail]:
     return [detail for detail in details if detail.record or detail.states]
 
 
-def _as_row(detail: Detail) -> PageRow:
+def _as_row(detail: Detail) -> StoredRow:
     record = detail.record
     fields = {text(short): text(value) for short, value in record.items() if short not in (b"a", b"re", b"er")}
     fields.setdefault("s", next(iter(detail.states), ""))
     args = record.get(b"a", b"")
     entered = detail.states.get(fields["s"], 0)
-    return PageRow(detail.id, entered, len(args), fields, args[:4096], record.get(b"er", b""))
+    return StoredRow(detail.id, entered, len(args), fields, args[:4096], record.get(b"er", b""))
 
 
 def _matches(row: TaskRow, query: TaskQuery) -> bool:

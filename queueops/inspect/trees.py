@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
@@ -13,11 +14,11 @@ from queueops.inspect.detail import RUNNING_AGAIN
 from queueops.inspect.models import Above, Branch, Part, Tree
 from queueops.inspect.redaction import redactor
 from queueops.inspect.store import open_reader
-from queueops.inspect.tasks import row_of
+from queueops.inspect.task_rows import read_row, row_of
 from queueops.model.ids import NAME
-from queueops.model.redact import Redactor, cut
+from queueops.model.redact import cut
 from queueops.model.states import TERMINAL, State
-from queueops.redis.query_replies import BranchFacts, PartFacts, may_be_id, maybe_whole
+from queueops.redis.query_replies import may_be_id, maybe_whole, text, whole
 from queueops.redis.reader import Reader
 
 PAGE, ROWS = 50, 100
@@ -45,105 +46,112 @@ def tree(id: str, pool: str, *, after: str = "", show: str = "", opened: Sequenc
     if not may_be_id(id) or not NAME.fullmatch(pool):
         return Tree()
     asked = [each for each in opened if may_be_id(each)][:MOST_OPENED]
-    reader, hide = open_reader(), redactor()
-    root, above = reader.tree(pool, id, after, show, (PAGE, ROWS), asked)
-    if root and show:
-        _search_on(root, lambda at, taken: reader.tree(pool, id, at, show, (PAGE - taken, ROWS - taken), asked)[0])
-    if root and (far := list(_far(id, root))):
-        _find(reader, far)
-    if root and show:
-        _leave_out(root, show)
+    reader = open_reader()
+
+    def read(position: str, taken: int) -> Any:
+        return reader.ask("tree", {pool: (id, position, show, PAGE - taken, ROWS - taken, *asked)})[pool]
+
+    branch, above = read(after, 0)
+    root = _searched(_Branch(*branch), show, lambda at, taken: read(at, taken)[0]) if branch else None
     return Tree(
-        root=_branch(pool, root, hide) if root else None,
-        above=tuple(
-            Above(id=each.id, pool=each.pool or pool, name=cut(each.name, 200), kind=each.kind, state=each.state)
-            for each in above
-        ),
+        root=None if root is None else _Answer(reader, pool, id, root, show).branch(root),
+        above=tuple(_above(pool, *map(text, row)) for row in above),
     )
 
 
-def _search_on(root: BranchFacts, read: Callable[[str, int], BranchFacts | None]) -> None:
-    """Search more parts: in several calls, so that none blocks the store for long."""
-    for _ in range(SEARCHES - 1):
-        found = read(root.next, len(root.rows)) if root.next and len(root.rows) < PAGE else None
-        if found is None:
-            return
-        root.rows += found.rows
-        root.next = found.next
+class _Branch(NamedTuple):
+    """Some parts of a composite, in order, as `lua/tree.lua` returns them."""
+
+    total: bytes
+    open: bytes
+    first: bytes
+    next: bytes
+    counts: Sequence[Any]
+    rows: Sequence[Any]
 
 
-def _far(id: str, branch: BranchFacts) -> Iterator[tuple[str, PartFacts]]:
-    """Each part in another pool, with its parent."""
-    for row in branch.rows:
-        if row.pool:
-            yield id, row
-        if row.branch:
-            yield from _far(row.id, row.branch)
+def _above(pool: str, id: str, place: str, name: str, kind: str, state: str) -> Above:
+    return Above(id=id, pool=place or pool, name=cut(name, 200), kind=kind, state=state)
 
 
-def _find(reader: Reader, far: Sequence[tuple[str, PartFacts]]) -> None:
-    """Read the parts of other pools, in one round trip for pools on the same server."""
-    wanted: dict[str, list[tuple[str, str]]] = {}
-    for parent, part in far:
-        wanted.setdefault(part.pool, []).append((part.id, parent))
-    found = reader.rows(wanted)
-    for _, part in far:
-        part.row = found.get((part.pool, part.id))
-        part.silent = reader.silent.get(part.pool, "")
+def _searched(root: _Branch, show: str, read: Callable[[str, int], Any]) -> _Branch:
+    """Search more parts for a filter: in several calls, so that none blocks the store for long."""
+    for _ in range(SEARCHES - 1 if show else 0):
+        found = read(text(root.next), len(root.rows)) if root.next and len(root.rows) < PAGE else None
+        if not found:
+            return root
+        further = _Branch(*found)
+        root = root._replace(rows=[*root.rows, *further.rows], next=further.next)
+    return root
 
 
-def _leave_out(branch: BranchFacts, show: str) -> None:
-    """Filter the parts of other pools too."""
-    branch.rows = [part for part in branch.rows if not part.pool or _is_shown(part, show)]
-    for part in branch.rows:
-        if part.branch:
-            _leave_out(part.branch, show)
+class _Answer:
+    """Makes the answer of a reply, and of the parts that are in other pools."""
+
+    def __init__(self, reader: Reader, pool: str, id: str, root: _Branch, show: str) -> None:
+        """Read the parts of other pools, in one round trip for pools on the same server."""
+        wanted: dict[str, list[tuple[str, str]]] = {}
+        for place, part, parent in _far(id, root):
+            wanted.setdefault(place, []).append((part, parent))
+        self._far = reader.rows(wanted) if wanted else {}
+        self._silent = reader.silent
+        self._pool, self._show, self._hide = pool, show, redactor()
+
+    def branch(self, found: _Branch) -> Branch:
+        """The shown parts of one task; a filter leaves out parts of other pools, too."""
+        total = maybe_whole(found.total)
+        parts = [self._part(row, alone=total is None) for row in found.rows]
+        rows = tuple(part for part in parts if not (self._show and part.elsewhere) or _is_shown(part, self._show))
+        return Branch(
+            total=total,
+            open=whole(found.open),
+            first=whole(found.first),
+            next=text(found.next),
+            counts=_counts(found.counts, rows),
+            rows=rows,
+        )
+
+    def _part(self, found: Sequence[Any], *, alone: bool) -> Part:
+        """`alone`: the part can be retried alone; an ended part of a chain or group is retried with its parent."""
+        id, elsewhere, order, gone, *own_row, branch = found
+        task_id, place, before = text(id), text(elsewhere) or self._pool, maybe_whole(order)
+        part = Part(id=task_id, pool=place, number=None if before is None else before + 1, elsewhere=bool(elsewhere))
+        row = self._far.get((place, task_id)) if elsewhere else None if gone else own_row
+        if row is None:
+            return replace(part, silent=self._silent.get(place, "") if elsewhere else "")
+        stored = read_row(task_id, row)
+        task = row_of(place, stored, self._hide)
+        if task.state in TERMINAL and not alone:
+            task = replace(task, allowed=tuple(verb for verb in task.allowed if verb not in RUNNING_AGAIN))
+        return replace(
+            part,
+            task=task,
+            begun_ms=maybe_whole(stored.fields.get("b")),
+            ended_ms=maybe_whole(stored.fields.get("e")),
+            branch=self.branch(_Branch(*branch)) if branch else None,
+        )
 
 
-def _is_shown(part: PartFacts, show: str) -> bool:
-    state = part.row.fields.get("s") if part.row else None
+def _far(id: str, branch: _Branch) -> Iterator[tuple[str, str, str]]:
+    """Pool and id of each part in another pool, and its parent."""
+    for part, place, *_, own in branch.rows:
+        if place:
+            yield text(place), text(part), id
+        if own:
+            yield from _far(text(part), _Branch(*own))
+
+
+def _is_shown(part: Part, show: str) -> bool:
+    state = part.task.state if part.task else None
     return state is not None and (state in UNWELL if show == "failed" else state not in TERMINAL)
 
 
-def _branch(pool: str, found: BranchFacts, hide: Redactor) -> Branch:
-    return Branch(
-        total=found.total,
-        open=found.open,
-        first=maybe_whole(found.first) or 0,
-        next=found.next,
-        counts=_counts(found),
-        rows=tuple(_part(pool, row, hide, alone=found.total is None) for row in found.rows),
-    )
-
-
-def _counts(found: BranchFacts) -> tuple[tuple[str, int], ...]:
+def _counts(flat: Sequence[Any], rows: Sequence[Part]) -> tuple[tuple[str, int], ...]:
     """Counts by state; parts in other pools count as `elsewhere`, but for shown ones, whose pools were asked."""
-    counts = Counter(found.counts)
-    for row in found.rows:
-        if row.pool and counts["elsewhere"]:
+    counts = Counter({text(state): whole(count) for state, count in zip(flat[::2], flat[1::2], strict=True)})
+    for row in rows:
+        if row.elsewhere and counts["elsewhere"]:
             counts["elsewhere"] -= 1
-            counts[row.row.fields.get("s", "gone") if row.row else "gone"] += 1
+            counts[row.task.state if row.task else "gone"] += 1
     shown = ((state, count) for state, count in counts.items() if count)
     return tuple(sorted(shown, key=lambda item: _ORDER.get(item[0], len(_ORDER))))
-
-
-def _part(pool: str, found: PartFacts, hide: Redactor, *, alone: bool) -> Part:
-    """`alone`: whether the part can be retried alone; an ended part of a chain or group is retried with its parent."""
-    number = None if found.order is None else found.order + 1
-    branch = _branch(pool, found.branch, hide) if found.branch else None
-    place = found.pool or pool
-    if found.row is None:
-        return Part(id=found.id, pool=place, number=number, elsewhere=bool(found.pool), silent=found.silent)
-    field, row = found.row.fields.get, row_of(place, found.row, hide)
-    if row.state in TERMINAL and not alone:
-        row = replace(row, allowed=tuple(verb for verb in row.allowed if verb not in RUNNING_AGAIN))
-    return Part(
-        id=found.id,
-        pool=place,
-        number=number,
-        elsewhere=bool(found.pool),
-        task=row,
-        begun_ms=maybe_whole(field("b")),
-        ended_ms=maybe_whole(field("e")),
-        branch=branch,
-    )

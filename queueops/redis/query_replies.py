@@ -16,107 +16,12 @@ _MOST = 2**53
 """The engine writes no greater number; a greater one is garbage."""
 
 
-class PageRow(msgspec.Struct):
-    """One task of a list. `fields` has the short names of `queueops.model.records`; `args` and `error` may be cut."""
-
-    id: str
-    entered_ms: int
-    args_size: int
-    fields: dict[str, str]
-    args: bytes
-    error: bytes
-    score: str = ""
-
-
-class Page(msgspec.Struct):
-    """A scan of one index of one pool: its position, and what it found."""
-
-    index: str
-    size: int
-    ended: bool
-    seen: int
-    score: str
-    id: str
-    rows: list[PageRow]
-
-
-class PartFacts(msgspec.Struct):
-    """One part of a composite. `pool` is empty if it is its parent's; `row` is None if nothing is known."""
-
-    id: str
-    pool: str
-    order: int | None
-    row: PageRow | None
-    branch: BranchFacts | None
-    silent: str = ""
-    """Why its pool did not answer."""
-
-
-class BranchFacts(msgspec.Struct):
-    """Some parts of a composite, in order; `total` is None if unknown."""
-
-    total: int | None
-    open: int
-    first: str
-    next: str
-    counts: dict[str, int]
-    rows: list[PartFacts]
-
-
-class AboveFacts(msgspec.Struct):
-    """The parents of a task; `pool` is empty if it is the task's own."""
-
-    id: str
-    pool: str
-    name: str
-    kind: str
-    state: str
-
-
-class CommandRow(msgspec.Struct):
-    """One command, and when it is due, its lock ends, or it became dead; times in ms."""
-
-    id: str
-    score: str
-    at: int
-    verb: str
-    to: str
-    target: str
-    sender: str
-    uid: str
-    round: int
-    tries: int
-    created: int
-    error: str
-    size: int
-
-
-class CommandPage(msgspec.Struct):
-    """Some commands of a pool, and the number of all."""
-
-    now: int
-    due: int
-    locked: int
-    dead: int
-    more: bool
-    rows: list[CommandRow]
-
-
 class Beat(msgspec.Struct):
     """A worker's latest heartbeat."""
 
     id: str
     beat_ms: int
     fields: dict[str, str]
-
-
-class ErrorFacts(msgspec.Struct):
-    """One kind of error."""
-
-    fingerprint: str
-    last_ms: int
-    fields: dict[str, str]
-    failed: int
 
 
 class Detail(msgspec.Struct, kw_only=True):
@@ -202,66 +107,9 @@ def texts(flat: Iterable[bytes]) -> dict[str, str]:
     return {text(key): text(value) for key, value in pairs(flat).items()}
 
 
-def read_page(fields: Sequence[str], reply: Sequence[Any]) -> Page:
-    """Parse the reply of `page`; `fields` are those that it returns for each row."""
-    index, size, ended, seen, score, last, rows = reply
-    return Page(text(index), size, bool(ended), seen, text(score), text(last), [_row(fields, row) for row in rows])
-
-
-def _row(fields: Sequence[str], row: Sequence[Any]) -> PageRow:
-    task_id, score, entered, size, values, args, error = row
-    known = {name: text(value) for name, value in zip(fields, values, strict=False) if value is not None}
-    return PageRow(text(task_id), whole(entered), size, known, args, error, text(score))
-
-
-def read_row(fields: Sequence[str], task_id: str, row: Sequence[Any]) -> PageRow:
-    """Parse a row of the reply of `rows`."""
-    return _row(fields, [task_id.encode(), b"", *row])
-
-
-def read_tree(fields: Sequence[str], reply: Sequence[Any]) -> tuple[BranchFacts | None, list[AboveFacts]]:
-    """Parse the reply of `tree`."""
-    root, above = reply
-    return _branch(fields, root), [AboveFacts(*map(text, row)) for row in above]
-
-
-def _branch(fields: Sequence[str], reply: Sequence[Any]) -> BranchFacts | None:
-    if not reply:
-        return None
-    total, open_count, first, further, counts, rows = reply
-    numbers = {text(counts[i]): whole(counts[i + 1]) for i in range(0, len(counts), 2)}
-    parts = [_part(fields, row) for row in rows]
-    return BranchFacts(maybe_whole(total), whole(open_count), text(first), text(further), numbers, parts)
-
-
-def _part(fields: Sequence[str], row: Sequence[Any]) -> PartFacts:
-    task_id, pool, order, gone, *rest, branch = row
-    known = None if gone or pool else _row(fields, [task_id, order, *rest])
-    return PartFacts(text(task_id), text(pool), maybe_whole(order), known, _branch(fields, branch))
-
-
-def read_commands(reply: Sequence[Any]) -> CommandPage:
-    """Parse the reply of `commands`."""
-    now, due, locked, dead, more, rows = reply
-    return CommandPage(int(now), due, locked, dead, bool(more), [_command(row) for row in rows])
-
-
-def _command(row: Sequence[Any]) -> CommandRow:
-    name, score, verb, to, target, sender, uid, number, tries, created, error, size = row
-    return CommandRow(
-        text(name), text(score), whole(score), text(verb), text(to), text(target), text(sender), text(uid),
-        whole(number), whole(tries), whole(created), text(error), int(size),
-    )  # fmt: skip
-
-
 def read_beats(rows: Iterable[Sequence[Any]]) -> list[Beat]:
     """Parse workers, as `workers` and `detail` return them."""
     return [Beat(text(worker), whole(beat), texts(flat)) for worker, beat, flat in rows]
-
-
-def read_errors(rows: Iterable[Sequence[Any]]) -> list[ErrorFacts]:
-    """Parse the reply of `errors`."""
-    return [ErrorFacts(text(name), whole(last), texts(flat), failed) for name, last, flat, failed in rows]
 
 
 def read_detail(pool: str, task_id: str, reply: Sequence[Any]) -> Detail:

@@ -20,13 +20,8 @@ from queueops.redis.broker import RedisBroker
 from queueops.redis.keys import Keys
 from queueops.redis.wrong_types import right
 
-_FIRST_FIELDS = ("s", "n", "k", "l", "p", "c", "b", "e", "d")
-ROW_FIELDS = (*_FIRST_FIELDS, "at", "r", "cr", "w", "pr", "to", "tg", "y", "ef", "pi")
-"""What `page` returns of each row, in the order of ROW_FIELDS in `lua/include/list_row.lua`."""
-
 T = TypeVar("T")
 Argument = str | int | bytes
-Facets = dict[str, list[tuple[str, int]]]
 
 
 class Reader:
@@ -80,69 +75,54 @@ class Reader:
         found = self._explained(pool, lambda client: client.zrevrange(key.lanes, 0, most - 1))
         return [query_replies.text(lane) for lane in found]
 
-    def pages(self, arguments: Mapping[str, Sequence[Argument]]) -> dict[str, query_replies.Page]:
-        """One page of each pool's list; see `lua/page.lua`."""
-        return {
-            pool: query_replies.read_page(ROW_FIELDS, reply) for pool, reply in self._ask("page", arguments).items()
-        }
+    def ask(self, script: str, arguments: Mapping[str, Sequence[Argument]]) -> dict[str, Any]:
+        """The reply of a read-only script for each pool, as its file in `lua/` describes it.
 
-    def tree(
-        self, pool: str, task_id: str, position: str, show: str, rows: tuple[int, int], opened: Sequence[str]
-    ) -> tuple[query_replies.BranchFacts | None, list[query_replies.AboveFacts]]:
-        """Parts of a composite, and its parents; see `lua/tree.lua`."""
-        replies = self._ask("tree", {pool: (task_id, position, show, *rows, *opened)})
-        return query_replies.read_tree(ROW_FIELDS, replies[pool])
+        Keys that the script found wrong are remembered in `broken`.
+        """
+        replies = self._answers(script, arguments)
+        for pool, (wrong, _) in replies.items():
+            if wrong:
+                known = (*self.broken.get(pool, ()), *map(query_replies.text, wrong))
+                self.broken[pool] = tuple(dict.fromkeys(known))
+        return {pool: reply for pool, (_, reply) in replies.items()}
 
-    def rows(self, wanted: Mapping[str, Sequence[tuple[str, str]]]) -> dict[tuple[str, str], query_replies.PageRow]:
-        """Tasks of several pools, by pool and id, each with the parents that its record names.
+    def rows(self, wanted: Mapping[str, Sequence[tuple[str, str]]]) -> dict[tuple[str, str], Sequence[Any]]:
+        """Tasks of several pools, by pool and id, each with the parents that its record names; see `lua/rows.lua`.
 
         Tasks that are gone are omitted, and so are pools that do not answer.
         """
         asked = {pool: [part for pair in pairs for part in pair] for pool, pairs in wanted.items()}
         try:
-            replies = self._ask("rows", asked)
+            replies = self.ask("rows", asked)
         except BrokerUnavailable as error:
             if not self._broker.servers.is_cluster:
                 raise
             self.silent |= dict.fromkeys(wanted, error.reason)
             return {}
         return {
-            (pool, id): query_replies.read_row(ROW_FIELDS, id, row)
+            (pool, id): row
             for pool, pairs in wanted.items()
             if pool in replies
             for (id, _), (gone, *row) in zip(pairs, replies[pool], strict=True)
             if not gone
         }
 
-    def commands(self, arguments: Mapping[str, Sequence[Argument]]) -> dict[str, query_replies.CommandPage]:
-        """For each pool one page of its outbox; see `lua/commands.lua`."""
-        return {pool: query_replies.read_commands(reply) for pool, reply in self._ask("commands", arguments).items()}
-
     def details(self, names: Iterable[str], task_id: str, late_ms: int) -> list[query_replies.Detail]:
         """What each of these pools has under an id; usually all but one have nothing."""
         asked = dict.fromkeys(names, (task_id, late_ms))
-        found = [query_replies.read_detail(pool, task_id, reply) for pool, reply in self._ask("detail", asked).items()]
+        found = [query_replies.read_detail(pool, task_id, reply) for pool, reply in self.ask("detail", asked).items()]
         for detail in found:
             detail.broken = self.broken.get(detail.pool, ())
         return found
 
-    def facets(self, names: Iterable[str], arguments: Sequence[Argument]) -> dict[str, Facets]:
-        """For each pool: facet to values with their counts; see `lua/facets.lua`."""
-        replies = self._ask("facets", dict.fromkeys(names, arguments))
-        return {pool: _facets(reply) for pool, reply in replies.items()}
-
     def workers(self, names: Iterable[str], limit: int) -> tuple[int, list[tuple[str, query_replies.Beat]]]:
         """Redis' time in ms, and the workers, once for each pool that they serve."""
         now, rows = 0, []
-        for pool, (time, beats) in self._ask("workers", dict.fromkeys(names, (limit,))).items():
+        for pool, (time, beats) in self.ask("workers", dict.fromkeys(names, (limit,))).items():
             now = max(now, int(time))
             rows += [(pool, beat) for beat in query_replies.read_beats(beats)]
         return now, rows
-
-    def errors(self, names: Iterable[str], limit: int) -> list[tuple[str, query_replies.ErrorFacts]]:
-        """The most recent kinds of error, with their pool."""
-        replies = self._ask("errors", dict.fromkeys(names, (limit,)))
-        return [(pool, row) for pool, reply in replies.items() for row in query_replies.read_errors(reply)]
 
     def samples(self, names: Iterable[str], lanes: int) -> dict[str, bytes]:
         """The figures of each pool, counted now; see `lua/sample.lua`."""
@@ -234,15 +214,6 @@ class Reader:
         self.silent |= silent
         return answers
 
-    def _ask(self, script: str, arguments: Mapping[str, Sequence[Argument]]) -> dict[str, Any]:
-        """The reply of a script for each pool; the keys that it found wrong are remembered."""
-        replies = self._answers(script, arguments)
-        for pool, (wrong, _) in replies.items():
-            if wrong:
-                known = (*self.broken.get(pool, ()), *map(query_replies.text, wrong))
-                self.broken[pool] = tuple(dict.fromkeys(known))
-        return {pool: reply for pool, (_, reply) in replies.items()}
-
     def _answers(self, script: str, arguments: Mapping[str, Sequence[Argument]]) -> dict[str, Any]:
         """Run a script once for each pool, in one round trip to each server, unless the server forgot the script."""
 
@@ -285,13 +256,3 @@ def _mark(task: Sequence[bytes | None], trash: Sequence[bytes | None]) -> tuple[
 
 def _if_text(reply: Any) -> bytes | None:
     return reply if isinstance(reply, bytes) else None
-
-
-def _facets(reply: Sequence[Any]) -> Facets:
-    found = {}
-    for i in range(0, len(reply), 2):
-        flat = reply[i + 1]
-        found[query_replies.text(reply[i])] = [
-            (query_replies.text(flat[j]), int(flat[j + 1])) for j in range(0, len(flat), 2)
-        ]
-    return found

@@ -1,0 +1,83 @@
+"""Task rows: the tasks of lists and trees, read from the replies of scripts, with arguments redacted and cut."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from queueops.inspect.errors import read_failure, title
+from queueops.inspect.models import TaskRow
+from queueops.inspect.store import parameters
+from queueops.model.redact import Redactor, cut
+from queueops.model.states import CLASSES, TIMED, State, actions_of
+from queueops.redis.query_replies import maybe_real, maybe_whole, text, whole
+
+ROW_FIELDS = (*("s", "n", "k", "l", "p", "c", "b", "e", "d", "at", "r", "cr", "w", "pr", "to", "tg", "y", "ef", "pi"),)
+"""What `page`, `rows` and `tree` return of each task, in the order of ROW_FIELDS in `lua/include/list_row.lua`."""
+
+
+class StoredRow(NamedTuple):
+    """One task of a list. `fields` has the short names of `queueops.model.records`; `args` and `error` may be cut."""
+
+    id: str
+    entered_ms: int
+    args_size: int
+    fields: Mapping[str, str]
+    args: bytes
+    error: bytes
+    score: str = ""  # in the index that was walked
+
+
+def read_row(task_id: str, row: Sequence[Any], score: str = "") -> StoredRow:
+    """Parse a row: the time of its state, the size of its arguments, its fields, its arguments and its error."""
+    entered, size, values, args, error = row
+    known = {name: text(value) for name, value in zip(ROW_FIELDS, values, strict=False) if value is not None}
+    return StoredRow(task_id, whole(entered), size, known, args, error, score)
+
+
+def row_of(pool: str, row: StoredRow, hide: Redactor) -> TaskRow:
+    """One row, with its arguments redacted and cut."""
+    field = row.fields.get
+    kind, state = field("k", "task"), field("s", "")
+    facts = facts_of(row.fields, state)
+    return TaskRow(
+        **facts,
+        id=row.id,
+        pool=pool,
+        kind=kind,
+        lane=field("l", "default"),
+        created_ms=whole(field("c")),
+        entered_ms=row.entered_ms,
+        args=_preview(row, parameters(kind, facts["name"]), hide),
+        error=title(read_failure(row.error)),
+        reason=cut(field("y", ""), 200),
+        parent=field("pi", ""),
+        allowed=actions_of(kind, State(state)) if state in CLASSES else (),
+    )
+
+
+def facts_of(fields: Mapping[str, str], state: str) -> dict[str, Any]:
+    """What a row and the page of a task take from the record in the same way, by the names of TaskFacts."""
+    field = fields.get
+    return {
+        "name": field("n", ""),
+        "state": state,
+        "priority": whole(field("p")),
+        "attempt": whole(field("at")),
+        "retries": whole(field("r")),
+        "crashes": whole(field("cr")),
+        "due_ms": maybe_whole(field("d")) if state in TIMED else None,
+        "worker": field("w", ""),
+        "progress": maybe_real(field("pr")),
+        "total": maybe_real(field("to")),
+        "tags": tuple(filter(None, field("tg", "").split(","))),
+    }
+
+
+def _preview(row: StoredRow, names: tuple[str, ...], hide: Redactor) -> str:
+    """Arguments as a short call; cut ones are masked as text, because incomplete data cannot be decoded."""
+    if row.args_size <= len(row.args):
+        return hide.call(row.args, names) if row.args else ""
+    if any(hide.hides(name) for name in names):
+        return f"({row.args_size:,} bytes)"
+    return f"{cut(hide.text(text(row.args)), 80)} ({row.args_size:,} bytes)"
