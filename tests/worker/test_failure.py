@@ -3,10 +3,11 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from queueops.worker.execution.failure import MAX_MESSAGE, MAX_TRACEBACK, Failure, describe, middle_cut, plain
+from queueops.model.task_error import StoredError
+from queueops.worker.execution.failure import MAX_MESSAGE, MAX_TRACEBACK, describe, middle_cut, plain
 
 
-def raised(error: BaseException, depth: int = 0) -> Failure:
+def raised(error: BaseException, depth: int = 0) -> StoredError:
     try:
         _raise(error, depth)
     except BaseException as caught:  # what is looked at is what was raised
@@ -25,7 +26,7 @@ def test_type_message_and_traceback_are_kept() -> None:
     assert (failure.type, failure.message) == ("ValueError", "no such order")
     assert failure.title == "ValueError: no such order"
     assert "in _raise" in failure.traceback
-    assert msgspec.json.decode(failure.encoded(), type=Failure) == failure
+    assert msgspec.json.decode(failure.encoded(), type=StoredError) == failure
 
 
 @pytest.mark.parametrize(

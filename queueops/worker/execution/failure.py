@@ -1,4 +1,4 @@
-"""Stored error: type, message, bounded traceback, and a fingerprint that groups equal errors.
+"""Failures: the stored error of an exception, with a bounded traceback and a fingerprint that groups equal errors.
 
 Errors are stored as text and never rebuilt as exceptions. Two errors have the same fingerprint when their type, their
 innermost application frames and their messages agree. Numbers, ids and quoted words in messages are ignored.
@@ -15,14 +15,12 @@ from hashlib import sha1
 from pathlib import Path
 from types import TracebackType
 
-import msgspec
-
 from queueops.conf import redactor
+from queueops.model.task_error import StoredError
 
 MAX_NAME = 100
 MAX_MESSAGE = 2_000
 MAX_TRACEBACK = 20_000
-MAX_TITLE = 200
 WIDE = 100_000
 """Characters at each end that are masked before a cut. Far more than are kept: no secret may begin between them."""
 _FRAMES = 3
@@ -39,37 +37,17 @@ _VARIABLE = re.compile(
 )
 
 
-class Failure(msgspec.Struct, frozen=True):
-    """An error as it is stored: JSON with these fields."""
-
-    fingerprint: str
-    type: str
-    message: str
-    traceback: str
-
-    @property
-    def title(self) -> str:
-        """The error in one line, without secrets, for the log and the list of errors."""
-        message = redactor().text(self.message).strip()
-        first = message.splitlines()[0] if message else ""
-        return f"{self.type}: {first}"[:MAX_TITLE] if first else self.type[:MAX_TITLE]
-
-    def encoded(self) -> bytes:
-        """The JSON that goes into the record."""
-        return msgspec.json.encode(self)
-
-
-def describe(error: BaseException) -> Failure:
+def describe(error: BaseException) -> StoredError:
     """Build the stored error of an exception. Bounded; never raises, whatever the exception's ``__str__`` does."""
     kind = type_name(error)
     message = middle_cut(_text_of(error), MAX_MESSAGE)
     frames = list(_application_frames(error.__traceback__))[-_FRAMES:]
-    return Failure(_fingerprint(kind, message, frames), kind, message, middle_cut(_formatted(error), MAX_TRACEBACK))
+    return StoredError(_fingerprint(kind, message, frames), kind, message, middle_cut(_formatted(error), MAX_TRACEBACK))
 
 
-def plain(kind: str, message: str) -> Failure:
+def plain(kind: str, message: str) -> StoredError:
     """Build a stored error without a Python exception, such as for a worker that died."""
-    return Failure(_fingerprint(kind, message, []), kind, middle_cut(message, MAX_MESSAGE), "")
+    return StoredError(_fingerprint(kind, message, []), kind, middle_cut(message, MAX_MESSAGE), "")
 
 
 def type_name(error: BaseException) -> str:
