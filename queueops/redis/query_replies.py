@@ -47,7 +47,6 @@ class Detail(msgspec.Struct, kw_only=True):
     condition: str
     silent_since: int | None
     tick: int | None
-    grace: int | None
     started: int
     workers: list[Beat]
     alive: int
@@ -114,7 +113,7 @@ def read_beats(rows: Iterable[Sequence[Any]]) -> list[Beat]:
 
 def read_detail(pool: str, task_id: str, reply: Sequence[Any]) -> Detail:
     """Parse the reply of `detail`."""
-    found: dict[str, Any] = {text(reply[i]): reply[i + 1] for i in range(0, len(reply), 2)}
+    found: dict[str, Any] = {text(name): value for name, value in zip(reply[::2], reply[1::2], strict=True)}
     return Detail(
         id=task_id,
         pool=pool,
@@ -136,7 +135,6 @@ def read_detail(pool: str, task_id: str, reply: Sequence[Any]) -> Detail:
         condition=text(found.get("condition")),
         silent_since=maybe_whole(found.get("silent_since")),
         tick=maybe_whole(found.get("tick")),
-        grace=maybe_whole(found.get("grace")),
         started=whole(found["started"]),
         workers=read_beats(found["workers"]),
         alive=whole(found["alive"]),
