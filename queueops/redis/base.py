@@ -127,8 +127,11 @@ class StoreClient:
         return self._noticing(self.keys(pool).prefix, call, self.settings.retry)
 
     def once(self, call: Callable[[], T], pool: str) -> T:
-        """Make a call for a pool that must not be repeated automatically. Raises BrokerUnavailable or StoreFull."""
-        return self._noticing(self.keys(pool).prefix, call, ONCE)
+        """Make a script call that must not be repeated. Raises BrokerUnavailable, StoreFull or BrokenPool."""
+        try:
+            return self._noticing(self.keys(pool).prefix, call, ONCE)
+        except ResponseError as error:
+            raise self.explained(pool, error) from error
 
     def _noticing(self, key: str, call: Callable[[], T], retry: conf.BrokerRetry) -> T:
         """Make a call for a key. If it fails, the key may be on another server at the next attempt."""

@@ -6,33 +6,37 @@ Replies arrive in the order of the calls. Not thread-safe.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import hiredis
 from redis.exceptions import NoScriptError
 
-from queueops.redis.scripts import Scripts
+from queueops.redis.base import StoreClient
+from queueops.redis.connections import own_connection
 
 Argument = str | int | float | bytes
 
 
 class ScriptLine:
-    """Each ``send`` is followed by one ``receive``. After any error it must be closed: replies may be missing."""
+    """Calls of one script for one pool. Each ``send`` is followed by one ``receive``.
 
-    def __init__(self, connect: Callable[[], Any], scripts: Scripts, name: str) -> None:
-        """``connect`` returns a connection to the node that has the keys; ``name`` is the script's."""
-        self._scripts = scripts
+    After any error it must be closed: replies may be missing.
+    """
+
+    def __init__(self, link: StoreClient, pool: str, name: str) -> None:
+        """Connect to the node that has the pool; ``name`` is the script's. Raises redis-py's errors."""
+        self._scripts = link.scripts
+        self._prefix = link.keys(pool).prefix
         self._name = name
         self._calls: deque[tuple[Argument, ...]] = deque()
         self._early: deque[Any] = deque()
-        self._connection = connect()
+        self._connection = own_connection(link.at(pool))
         self._connection.connect()
 
-    def send(self, prefix: str, *arguments: Argument) -> None:
+    def send(self, *arguments: Argument) -> None:
         """Send one call. Raises redis-py's errors."""
-        call = (prefix, *arguments)
+        call = (self._prefix, *arguments)
         self._write("EVALSHA", self._scripts.script(self._name)[0], call)
         self._calls.append(call)
 

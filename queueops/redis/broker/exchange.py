@@ -2,32 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, TypeVar
-
-from redis.exceptions import ResponseError
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 from queueops.model import endings, states
 from queueops.model.contracts import Exchange, Extend, Settlement
 from queueops.redis import wire
 from queueops.redis.base import FORGET_WORKER_MS, StoreClient
-from queueops.redis.connections import own_connection
 from queueops.redis.pipelined_calls import ScriptLine
 from queueops.redis.wakeup import RedisWaker
 from queueops.redis.wrong_types import replies
-
-T = TypeVar("T")
 
 
 class RedisExchanges:
     """A worker's round trips with one pool. Raises BrokerUnavailable or StoreFull; after that it must be closed."""
 
-    def __init__(self, link: StoreClient, pool: str, worker: str, connect: Callable[[], Any]) -> None:
+    def __init__(self, link: StoreClient, pool: str, worker: str) -> None:
         self._link = link
         self._pool = pool
         self._worker = worker
-        self._prefix = link.keys(pool).prefix
-        self._line = self._once(lambda: ScriptLine(connect, link.scripts, "exchange"))
+        self._line = link.once(lambda: ScriptLine(link, pool, "exchange"), pool)
 
     def send(
         self,
@@ -44,21 +38,15 @@ class RedisExchanges:
         arguments = wire.exchange_arguments(
             self._worker, want, idle, link.longest_ms, link.rules, settle, extend, metrics or {}, take
         )
-        self._once(lambda: self._line.send(self._prefix, *arguments))
+        link.once(lambda: self._line.send(*arguments), self._pool)
 
     def receive(self) -> Exchange:
         """The reply of the oldest pending exchange."""
-        return wire.read_exchange(self._pool, self._worker, self._once(self._line.receive))
+        return wire.read_exchange(self._pool, self._worker, self._link.once(self._line.receive, self._pool))
 
     def close(self) -> None:
         """Close the connection. The worker does not know leases of pending replies until it calls ``recover``."""
         self._line.close()
-
-    def _once(self, call: Callable[[], T]) -> T:
-        try:
-            return self._link.once(call, self._pool)
-        except ResponseError as error:
-            raise self._link.explained(self._pool, error) from error
 
 
 class ExchangeCalls(StoreClient):
@@ -81,15 +69,12 @@ class ExchangeCalls(StoreClient):
             worker, want, idle, self.longest_ms, self.rules, settle, extend, metrics or {}, take
         )
         prefix = self.keys(pool).prefix
-        try:
-            reply = self.once(lambda: self.scripts.call("exchange", prefix, *arguments), pool)
-        except ResponseError as error:
-            raise self.explained(pool, error) from error
+        reply = self.once(lambda: self.scripts.call("exchange", prefix, *arguments), pool)
         return wire.read_exchange(pool, worker, reply)
 
     def exchanges(self, pool: str, worker: str) -> RedisExchanges:
         """The same, for a worker that sends the next exchange while one is pending."""
-        return RedisExchanges(self, pool, worker, lambda: own_connection(self.at(pool)))
+        return RedisExchanges(self, pool, worker)
 
     def note(
         self,

@@ -6,7 +6,7 @@ import logging
 import threading
 from collections.abc import Sequence
 
-from redis.exceptions import RedisError, ResponseError
+from redis.exceptions import RedisError
 
 from queueops.errors import QueueOpsError
 from queueops.model import endings
@@ -32,10 +32,7 @@ class OutboxCalls(StoreClient):
         """
         arguments = wire.command_arguments(self.rules, told, apply, take)
         prefix = self.keys(pool).prefix
-        try:
-            reply = self.once(lambda: self.scripts.call("command", prefix, *arguments), pool)
-        except ResponseError as error:
-            raise self.explained(pool, error) from error
+        reply = self.once(lambda: self.scripts.call("command", prefix, *arguments), pool)
         return wire.read_posted(pool, reply)
 
     def bring(self, pool: str) -> None:

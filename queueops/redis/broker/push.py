@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
-from functools import partial
 
-from redis.exceptions import ResponseError
+from redis.exceptions import RedisError, ResponseError
 
 from queueops.errors import BrokenPool
 from queueops.model.contracts import LeaseRef, Push, Pushed
@@ -13,7 +13,7 @@ from queueops.redis import pushwire
 from queueops.redis.base import BATCH
 from queueops.redis.durability import Confirmation, confirmed
 from queueops.redis.fencing import Fencing
-from queueops.redis.pipelined_push import RedisPushes
+from queueops.redis.pipelined_calls import ScriptLine
 
 
 class PushCalls(Fencing):
@@ -37,17 +37,7 @@ class PushCalls(Fencing):
 
         A running task's push is sent batch by batch: each batch needs to know that the one before was not refused.
         """
-        confirmation = Confirmation(self, pool) if durable else None
-
-        def read(batch: Sequence[Push], reply: Sequence[int]) -> list[Pushed]:
-            self.announce(pool)
-            pushed = self._displaced(pool, batch, reply, None)
-            if confirmation is not None:
-                confirmation.wait()
-            return pushed
-
-        push = partial(self.push, durable=durable, under=under)
-        return RedisPushes(self, pool, push, read, confirmation, ahead=under is None)
+        return RedisPushes(self, pool, durable=durable, under=under)
 
     def _push_pools(self, pushes: Sequence[Push], under: LeaseRef | None) -> list[Pushed]:
         answers: dict[int, Pushed] = {}
@@ -82,3 +72,64 @@ class PushCalls(Fencing):
             for index, answer in zip(taken, pushwire.read_displaced(those, displaced), strict=True):
                 pushed[index] = answer
         return pushed
+
+
+class RedisPushes:
+    """Pending batches for one pool, on a dedicated connection. Not thread-safe.
+
+    A batch without a reply there is pushed in the usual way, which recognises what has already arrived.
+    """
+
+    def __init__(self, calls: PushCalls, pool: str, *, durable: bool, under: LeaseRef | None) -> None:
+        """With ``under``, each batch is pushed in the usual way when it is received."""
+        self._calls = calls
+        self._pool = pool
+        self._confirmation = Confirmation(calls, pool) if durable else None
+        self._under = under
+        self._ahead = under is None
+        self._line: ScriptLine | None = None
+        self._under_way: deque[Sequence[Push]] = deque()
+
+    def send(self, pushes: Sequence[Push]) -> None:
+        """Send a batch if it is worth a connection; a small single batch waits until it is received."""
+        self._calls.lane_patterns.prepare_for(self._pool, pushes)
+        self._under_way.append(pushes)
+        try:
+            if self._line is None and self._ahead and len(pushes) >= BATCH:
+                self._line = ScriptLine(self._calls, self._pool, "enqueue")
+            if self._line is not None:
+                self._line.send(*pushwire.enqueue_arguments(pushes))
+        except (RedisError, OSError):
+            self._give_up()
+
+    def receive(self) -> list[Pushed]:
+        """Return the replies for the oldest pending batch. Raises BrokerUnavailable and StoreFull."""
+        pushes = self._under_way.popleft()
+        try:
+            reply = None if self._line is None else self._line.receive()
+        except (RedisError, OSError):
+            self._give_up()
+            reply = None
+        if reply is None:
+            return self._calls.push(pushes, durable=self._confirmation is not None, under=self._under)
+        self._calls.announce(self._pool)
+        pushed = self._calls._displaced(self._pool, pushes, reply, None)
+        if self._confirmation is not None:
+            self._confirmation.wait()
+        return pushed
+
+    def close(self) -> None:
+        """Close the connection; pending batches may still arrive."""
+        if self._confirmation is not None:
+            self._confirmation.close()
+        self._hang_up()
+
+    def _hang_up(self) -> None:
+        line, self._line = self._line, None
+        if line is not None:
+            line.close()
+
+    def _give_up(self) -> None:
+        """Ignore the error: if it lasts, the usual way meets and reports it."""
+        self._ahead = False
+        self._hang_up()
