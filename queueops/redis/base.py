@@ -14,7 +14,6 @@ from queueops import conf
 from queueops.errors import BrokenPool
 from queueops.redis import wire
 from queueops.redis.connection import connect, servers
-from queueops.redis.diagnosis import SIGNS, foreign_keys
 from queueops.redis.error_translation import repeat
 from queueops.redis.fanout import FanOut
 from queueops.redis.keys import Keys
@@ -22,6 +21,7 @@ from queueops.redis.lane_patterns import LanePatterns
 from queueops.redis.pool_registry import Registry
 from queueops.redis.query_replies import may_be_id
 from queueops.redis.scripts import Scripts
+from queueops.redis.wrong_types import SIGNS, foreign_keys, replies
 
 BATCH = 500
 """Tasks in one script call; more would delay the other clients."""
@@ -78,6 +78,11 @@ class StoreClient:
         The call is atomic and idempotent, so it is repeated.
         """
         return self._repeat(lambda: call(self.at(pool)), pool)
+
+    def ask_all(self, pool: str, fill: Callable[[Any], object], *, transaction: bool = False) -> list[Any]:
+        """Make the commands that ``fill`` puts into a pipeline, as `ask` does; None for each key of a wrong type."""
+        found: list[Any] = self.ask(pool, lambda client: replies(client, fill, transaction=transaction))
+        return found
 
     def hasty(self) -> Self:
         """The same store with short timeouts, for callers that must not wait long, such as the console's pages."""

@@ -1,11 +1,21 @@
-"""WRONGTYPE handling: in replies of a pipeline, a key of a wrong type counts as empty."""
+"""Keys of a wrong type: which keys of a pool make a script fail, and replies in which such a key counts as empty."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+import time
+from collections.abc import Callable, Iterable
 from typing import Any
 
+from queueops.model.states import ChunkState, State
+from queueops.redis.keys import KINDS, Keys
+
 WRONGTYPE = "WRONGTYPE"
+MOST = 200
+"""How many lanes and workers are examined: the most recently used."""
+SIGNS = (WRONGTYPE, "not an integer", "not a valid float")
+"""What a script's error says when a key of the pool caused it."""
+_PLACEHOLDER = re.compile("<[a-z]+>")
 
 
 def right(reply: Any) -> Any:
@@ -22,3 +32,45 @@ def replies(client: Any, fill: Callable[[Any], object], *, transaction: bool = F
     with client.pipeline(transaction=transaction) as pipe:
         fill(pipe)
         return [right(reply) for reply in pipe.execute(raise_on_error=False)]
+
+
+def foreign_keys(client: Any, keys: Keys, lanes: Iterable[str] = (), about: Iterable[object] = ()) -> list[str]:
+    """The pool's own keys of a wrong type, each with its actual type.
+
+    Includes the keys of `lanes`, and of every task, worker and schedule named in `about`.
+    """
+    expected = {f"{keys.prefix}:{name}": kind for name, kind in KINDS.items() if "<" not in name}
+    expected |= {keys.state(state): "zset" for state in (*State, ChunkState.ACTIVE)}
+    expected |= {keys.metrics(int(time.time() // 60) - ago): "hash" for ago in (-1, 0, 1)}
+    for lane in ["default", *lanes, *_members(client, keys.lanes)]:
+        expected |= {keys.lane(lane): "zset", keys.lane_conf(lane): "hash", keys.lane_active(lane): "set"}
+    for worker in _members(client, keys.workers):
+        expected |= {keys.worker(worker): "hash", keys.wake(worker): "list"}
+    for name in about:
+        expected |= {
+            f"{keys.prefix}:{_PLACEHOLDER.sub(str(name), kind)}": wanted
+            for kind, wanted in KINDS.items()
+            if "<" in kind and "<number>" not in kind
+        }
+    with client.pipeline(transaction=False) as pipe:
+        for key in expected:
+            pipe.type(key)
+        found = [kind.decode() for kind in pipe.execute()]
+    pairs = zip(expected.items(), found, strict=True)
+    wrong = [f"{key} is a {kind}, not a {wanted}" for (key, wanted), kind in pairs if kind not in (wanted, "none")]
+    return wrong or _no_number(client, keys.seq)
+
+
+def _members(client: Any, key: str) -> list[str]:
+    if client.type(key) != b"zset":
+        return []
+    return [member.decode("utf-8", "replace") for member in client.zrevrange(key, 0, MOST - 1)]
+
+
+def _no_number(client: Any, key: str) -> list[str]:
+    value = client.get(key) or b"0"
+    try:
+        int(value)
+    except ValueError:
+        return [f"{key} holds {value[:50]!r}, which is not a whole number"]
+    return []

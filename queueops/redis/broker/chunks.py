@@ -13,7 +13,6 @@ from queueops.errors import ChunksLost, StaleLease
 from queueops.model.contracts import ChunkRow
 from queueops.model.states import ChunkState
 from queueops.redis.base import BATCH, StoreClient
-from queueops.redis.wrong_types import replies
 
 PAGE, PAGE_BYTES = 250, 256 * 1024
 """Results in one round trip of the reduce: a maximum count, and an approximate maximum of bytes."""
@@ -77,7 +76,7 @@ class ChunkCalls(StoreClient):
                 pipe.zcard(keys.chunks(task_id, state))
 
         # read at one moment, so that no chunk is counted twice
-        found = self.ask(pool, lambda client: replies(client, fill, transaction=True))
+        found = self.ask_all(pool, fill, transaction=True)
         return {state: count or 0 for state, count in zip(CHUNK_STATES, found, strict=True)}
 
     def chunk_numbers(self, pool: str, task_id: str, state: str, start: int = 0, count: int = BATCH) -> list[int]:
@@ -94,7 +93,7 @@ class ChunkCalls(StoreClient):
                 pipe.hmget(keys.chunk(task_id, number), "s", *fields)
 
         blank: list[bytes | None] = [None] * (1 + len(fields))
-        rows = [row or blank for row in self.ask(pool, lambda client: replies(client, fill))]
+        rows = [row or blank for row in self.ask_all(pool, fill)]
         return [
             ChunkRow(number, (row[0] or b"").decode(), dict(zip(fields, row[1:], strict=True)))
             for number, row in zip(numbers, rows, strict=True)

@@ -11,7 +11,6 @@ from queueops.redis import wire
 from queueops.redis.base import FORGET_WORKER_MS, StoreClient
 from queueops.redis.pipelined_calls import ScriptLine
 from queueops.redis.wakeup import RedisWaker
-from queueops.redis.wrong_types import replies
 
 
 class RedisExchanges:
@@ -149,7 +148,7 @@ class ExchangeCalls(StoreClient):
             pipe.zrem(keys.idle, worker)
             pipe.delete(keys.worker(worker), keys.wake(worker))
 
-        self.ask(pool, lambda client: replies(client, fill))
+        self.ask_all(pool, fill)
 
     def waker(self, pool: str, worker: str) -> RedisWaker:
         """A blocking wait for the worker's wake-up tokens. Raises redis-py's errors: the worker's loop handles them."""

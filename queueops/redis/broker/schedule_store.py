@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import redis
-from redis.exceptions import ResponseError
 
 from queueops.errors import TooMany
 from queueops.model.records import pairs
@@ -98,15 +97,8 @@ class ScheduleCalls(StoreClient):
 
     def schedule_log(self, pool: str, id: str) -> list[bytes]:
         """The log of a schedule, oldest line first."""
-        try:
-            found: list[bytes] = self.ask(
-                pool, lambda client: client.lrange(self.keys(pool).schedule_log(id), -100, -1)
-            )
-        except ResponseError as error:
-            if not str(error).startswith("WRONGTYPE"):
-                raise
-            return []
-        return found
+        (found,) = self.ask_all(pool, lambda pipe: pipe.lrange(self.keys(pool).schedule_log(id), -100, -1))
+        return found or []
 
     def states_of(self, pool: str, ids: Sequence[str]) -> list[str]:
         """The states of tasks; '' for a task that does not exist."""

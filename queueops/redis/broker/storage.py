@@ -13,7 +13,6 @@ from queueops.model.part_refs import PartRef
 from queueops.model.records import Record, Undecodable, decode
 from queueops.redis.base import BATCH, StoreClient
 from queueops.redis.query_replies import text, whole
-from queueops.redis.wrong_types import replies
 
 T = TypeVar("T")
 MOST_PARTS = 10_000
@@ -26,19 +25,15 @@ class StorageCalls(StoreClient):
     def record(self, pool: str, task_id: str) -> Record | None:
         """The record of a task, or None. Raises records.Undecodable for an unreadable one."""
         keys = self.keys(pool)
-        try:
-            raw = self.ask(pool, lambda client: client.hgetall(keys.task(task_id)))
-        except ResponseError as error:
-            if not str(error).startswith("WRONGTYPE"):
-                raise
-            raise Undecodable(f"the key of task {task_id} holds no record") from error
+        (raw,) = self.ask_all(pool, lambda pipe: pipe.hgetall(keys.task(task_id)))
+        if raw is None:
+            raise Undecodable(f"the key of task {task_id} holds no record")
         if not raw:
             return None
         record = decode(task_id, pool, raw)
         if not record.created:  # never claimed: it has been in this state since it was created
             state = keys.state(record.state)
-            fill = partial(_score, state, task_id)
-            (entered,) = self.ask(pool, lambda client: replies(client, fill))
+            (entered,) = self.ask_all(pool, lambda pipe: pipe.zscore(state, task_id))
             record.created = whole(entered)
         return record
 
@@ -51,18 +46,13 @@ class StorageCalls(StoreClient):
             pipe.hget(keys.task(parent), "xp" if chunk else "rp")
             pipe.hget(keys.task(task_id.removesuffix("~")), "at")
 
-        policy, attempts = self.ask(pool, lambda client: replies(client, fill))
+        policy, attempts = self.ask_all(pool, fill)
         return text(policy), whole(attempts)
 
     def log(self, pool: str, task_id: str) -> list[bytes]:
         """The lines of a task's log, oldest first; none if the key is of a wrong type."""
-        try:
-            lines: list[bytes] = self.ask(pool, lambda client: client.lrange(self.keys(pool).log(task_id), 0, -1))
-        except ResponseError as error:
-            if not str(error).startswith("WRONGTYPE"):
-                raise
-            return []
-        return lines
+        (lines,) = self.ask_all(pool, lambda pipe: pipe.lrange(self.keys(pool).log(task_id), 0, -1))
+        return lines or []
 
     def find(self, task_id: str) -> tuple[str, Record] | None:
         """The pool that holds this id, and the task's record.
@@ -96,7 +86,7 @@ class StorageCalls(StoreClient):
     def last(self, pool: str, task_id: str) -> Record | None:
         """The previous generation, or None; kept for a minute if a caller waited for its end."""
         key = self.keys(pool).last(task_id)
-        (raw,) = self.ask(pool, lambda client: replies(client, lambda pipe: pipe.hgetall(key)))
+        (raw,) = self.ask_all(pool, lambda pipe: pipe.hgetall(key))
         return decode(task_id, pool, raw) if raw else None
 
     def parts(self, pool: str, task_id: str, *, last: bool = False) -> list[PartRef]:
@@ -155,7 +145,3 @@ def _reference(member: bytes, pool: str) -> tuple[str, str]:
 def _scored(key: str, first: int, last: int, client: redis.Redis) -> Any:
     """Members of an index with their scores, by rank."""
     return client.zrange(key, first, last, withscores=True)
-
-
-def _score(index: str, member: str, pipe: Any) -> None:
-    pipe.zscore(index, member)
