@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from queueops.model.fsck import FsckPage, fsck_page
+from queueops.model.fsck import FsckPage
 from queueops.redis.broker import get_broker
 
 
@@ -11,4 +11,4 @@ def repair(pool: str, after: str = "") -> FsckPage:
 
     Safe while workers run, and when repeated: an intact task is left alone. Raises BrokenPool and BrokerUnavailable.
     """
-    return fsck_page(pool, *get_broker().check(pool, after, repair=True))
+    return get_broker().check(pool, after, repair=True)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import msgspec
+
+KEY, ADVICE = "~key:", "Delete it, or restore it."
+"""The prefix of a fault's `id` that is the name of a key of a wrong type, and what its text ends with."""
 
 
 class Fault(msgspec.Struct, frozen=True, kw_only=True):
@@ -21,9 +22,3 @@ class FsckPage(msgspec.Struct, frozen=True, kw_only=True):
     faults: tuple[Fault, ...]
     looked: int  # names of tasks and chunks that were examined; one task has several
     next: str = ""
-
-
-def fsck_page(pool: str, looked: int, faults: Iterable[tuple[str, str]], following: str) -> FsckPage:
-    """Parse the store's reply of one step."""
-    found = tuple(Fault(pool=pool, id=id, text=text) for id, text in faults)
-    return FsckPage(faults=found, looked=looked, next=following)

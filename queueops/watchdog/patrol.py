@@ -9,8 +9,8 @@ from __future__ import annotations
 import logging
 import time
 
+from queueops.model.fsck import KEY, Fault
 from queueops.redis.broker import RedisBroker
-from queueops.redis.broker.fsck import KEY
 from queueops.watchdog.log_once import LogOnce
 
 NAMES_A_ROUND, STEPS_A_ROUND = 300, 10
@@ -42,8 +42,8 @@ class Patrol:
             step = self._broker.check(pool, self._after.get(pool, ""), repair=True, counters=False)
             self._after[pool] = step.next
             looked += step.looked
-            for name, text in step.faults:
-                repaired += self._tell(pool, name, text, repaired < MOST_TOLD)
+            for fault in step.faults:
+                repaired += self._tell(fault, repaired < MOST_TOLD)
             if not step.next:
                 self._next[pool] = time.monotonic() + self._rest_s
             if not step.next or looked >= NAMES_A_ROUND:
@@ -52,15 +52,15 @@ class Patrol:
             logger.warning("pool %s: %d faults more were put right", pool, repaired - MOST_TOLD)
         return {"repaired": repaired} if repaired else {}
 
-    def _tell(self, pool: str, name: str, text: str, told: bool) -> int:
+    def _tell(self, fault: Fault, told: bool) -> int:
         """Log a fault; return how many were repaired.
 
         A key of a wrong type is left to an operator; an alarm names it.
         """
-        if name.startswith(KEY):
-            self._complaints.fault(pool, name, text)
-            self._broker.leave_broken(pool, name.removeprefix(KEY))
+        if fault.id.startswith(KEY):
+            self._complaints.fault(fault.pool, fault.id, fault.text)
+            self._broker.leave_broken(fault.pool, fault.id.removeprefix(KEY))
             return 0
         if told:
-            logger.warning("pool %s: %s was put right: %s", pool, name, text)
+            logger.warning("pool %s: %s was put right: %s", fault.pool, fault.id, fault.text)
         return 1

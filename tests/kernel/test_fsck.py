@@ -20,8 +20,9 @@ def checked(desk: Desk, *, repair: bool = False) -> set[str]:
     """All that a whole check says."""
     found, after, steps = set(), "", 0
     while after or not steps:
-        _, faults, after = desk.broker.check(desk.pool, after, repair=repair)
-        found |= {f"{task_id}: {text}" for task_id, text in faults}
+        page = desk.broker.check(desk.pool, after, repair=repair)
+        found |= {f"{fault.id}: {fault.text}" for fault in page.faults}
+        after = page.next
         steps += 1
         assert steps < 1000
     return found
@@ -51,9 +52,9 @@ def faults(desk: Desk, *, repair: bool = False) -> list[str]:
     """The same, with what is said more than once."""
     found, after, begun = [], "", False
     while after or not begun:
-        _, page, after = desk.broker.check(desk.pool, after, repair=repair)
-        found += [f"{task_id}: {text}" for task_id, text in page]
-        begun = True
+        page = desk.broker.check(desk.pool, after, repair=repair)
+        found += [f"{fault.id}: {fault.text}" for fault in page.faults]
+        after, begun = page.next, True
     return found
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from django.core.management.base import CommandError
@@ -13,7 +13,7 @@ from queueops.inspect import Fault, FsckPage
 from queueops.inspect.store import open_reader, pools_of
 from queueops.management.queue import audit
 from queueops.management.queue.formatting import printable, to_json
-from queueops.redis.broker.fsck import ADVICE
+from queueops.model.fsck import ADVICE
 
 SHOWN = 1000
 """The most faults that are printed; all are counted and repaired."""
@@ -27,7 +27,7 @@ def fsck(*, pool: str, repair: bool, as_json: bool, **_: Any) -> Iterator[str]:
         raise CommandError(f"There is no pool {pool!r}.")
     total, looked = 0, 0
     faults: list[Fault] = []
-    walks = (_told(_repaired(name) if repair else _steps(name), name) for name in pools)
+    walks = (_told(_repaired(name) if repair else _walk(inspect.fsck, name), name) for name in pools)
     for walk in ([_of_list(reader.broken.get("*", ()))], *walks):
         for page in walk:
             looked += page.looked
@@ -59,11 +59,11 @@ def _told(pages: Iterator[FsckPage], pool: str) -> Iterator[FsckPage]:
         yield FsckPage(faults=(Fault(pool=pool, id="~keys", text=str(error)),), looked=0)
 
 
-def _steps(pool: str) -> Iterator[FsckPage]:
-    page = inspect.fsck(pool)
+def _walk(step: Callable[[str, str], FsckPage], pool: str) -> Iterator[FsckPage]:
+    page = step(pool, "")
     yield page
     while page.next:
-        page = inspect.fsck(pool, page.next)
+        page = step(pool, page.next)
         yield page
 
 
@@ -72,11 +72,8 @@ def _repaired(pool: str) -> Iterator[FsckPage]:
     with audit.recorded(verb="fsck", target=pool, pool=pool) as act:
         mended: list[str] = []
         act.changed = 0
-        after, ended = "", False
-        while not ended:
-            page = control.repair(pool, after)
+        for page in _walk(control.repair, pool):
             mended += [f"{fault.id}: {fault.text}" for fault in page.faults[: max(0, 100 - len(mended))]]
             act.changed += len(page.faults)
             act.after = {"faults": mended}
-            after, ended = page.next, not page.next
             yield page

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
-import redis
 from redis.exceptions import ResponseError
 
 from queueops.conf import Settings
+from queueops.model.fsck import ADVICE, KEY, Fault, FsckPage
 from queueops.model.records import FIELDS, WHOLE
 from queueops.model.states import State
 from queueops.redis.base import StoreClient
 from queueops.redis.keys import KINDS, kind_of
 from queueops.redis.query_replies import text
-from queueops.redis.wrong_types import WRONGTYPE, replies
 
 STEP = 100
 """About how many tasks one call examines."""
@@ -28,17 +27,7 @@ MOST_COUNTED, NAMES_AT_ONCE = 5_000, 5
 CHUNK = re.compile(r"[^#]+#[0-9]+")
 RECORD_KINDS = ("task:<id>", "task:<id>#<number>", "command:<id>")
 """Keys that the script itself reports as unreadable, if their type is wrong. They are quarantined."""
-KEY, ADVICE = "~key:", "Delete it, or restore it."
-Faults = list[tuple[str, str]]
 _WHOLE = " ".join(f"{short}:{name}" for short, name in FIELDS.items() if name in WHOLE)
-
-
-class Checked(NamedTuple):
-    """One step: how many tasks and chunks were examined, the faults (id, why), and where the next begins ('' = end)."""
-
-    looked: int
-    faults: list[tuple[str, str]]
-    next: str
 
 
 class Places:
@@ -49,9 +38,9 @@ class Places:
         self.number = {name: number for number, name in enumerate(names)}
         self._found: set[int] = set()
 
-    def new(self, faults: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    def new(self, faults: Iterable[Fault]) -> tuple[Fault, ...]:
         """The tasks that this walk has not found before under another of their names."""
-        fresh = [fault for fault in dict.fromkeys(faults) if hash(fault) not in self._found]
+        fresh = tuple(fault for fault in dict.fromkeys(faults) if hash(fault) not in self._found)
         self._found.update(map(hash, fresh))
         return fresh
 
@@ -71,40 +60,23 @@ class FsckCalls(StoreClient):
         super().__init__(settings)
         self._walked: dict[tuple[str, bool], Places] = {}
 
-    def check(self, pool: str, after: str = "", *, repair: bool = False, counters: bool = True) -> Checked:
+    def check(self, pool: str, after: str = "", *, repair: bool = False, counters: bool = True) -> FsckPage:
         """The step that begins at `after`. Raises BrokenPool if nothing can be checked because of a broken key.
 
         A repair corrects the display counters, too, unless ``counters`` is false.
         """
-        try:
-            return self._check(pool, after, repair=repair, counters=counters)
-        except ResponseError as error:
-            raise self.explained(pool, error) from error
-
-    def _check(self, pool: str, after: str, *, repair: bool, counters: bool) -> Checked:
         places = self._places_of(pool, after, counters=repair and counters)
         place, _, cursor = after.rpartition(" ") if after else (places.names[0], "", "0")
         if place not in places.number:  # a lane that was deleted meanwhile
             place, cursor = next((each for each in places.names if each > place), RECORDS), "0"
-        if place in (NAMES, RUNNING):
-            return self._recount(pool, places, place, cursor)
-        ids, cursor, faults = self._walk(pool, place, cursor)
+        try:
+            ids, cursor, faults = self._walk(pool, place, cursor)
+        except ResponseError as error:
+            raise self.explained(pool, error) from error
         lane = place.partition(":")[2] if place.startswith(("lane:", "slots:", "round:")) else ""
         if ids or place.startswith("round:"):
-            faults += _pairs(self._call("fsck", pool, int(repair), lane, _WHOLE, "", self.rules, *ids))
-        return Checked(len(ids), places.new(faults), places.next(place, cursor))
-
-    def _recount(self, pool: str, places: Places, place: str, cursor: str) -> Checked:
-        """Correct the display counters, those of names in portions."""
-        if place == RUNNING:
-            return Checked(0, _pairs(self._call("recount", pool, MOST_COUNTED)), places.next(place, cursor))
-        key, found = self.keys(pool).names, []
-        (page,) = self.ask(pool, lambda client: replies(client, lambda pipe: pipe.zscan(key, int(cursor), count=STEP)))
-        following, rows = page or (0, ())
-        names = list(dict.fromkeys(name for name, _ in rows))
-        for start in range(0, len(names), NAMES_AT_ONCE):
-            found += self._call("recount", pool, MOST_COUNTED, *names[start : start + NAMES_AT_ONCE])
-        return Checked(0, _pairs(found), places.next(place, str(following)))
+            faults += _faults(pool, self._call("fsck", pool, int(repair), lane, _WHOLE, "", self.rules, *ids))
+        return FsckPage(faults=places.new(faults), looked=len(ids), next=places.next(place, cursor))
 
     def _places_of(self, pool: str, after: str, *, counters: bool) -> Places:
         """The places of a walk; a walk of another process, or a forgotten one, is read again."""
@@ -116,41 +88,41 @@ class FsckCalls(StoreClient):
 
     def _places(self, pool: str) -> list[str]:
         key = self.keys(pool).lanes
-        (known,) = self.ask(pool, lambda client: replies(client, lambda pipe: pipe.zrevrange(key, 0, MOST_LANES - 1)))
+        (known,) = self.ask_all(pool, lambda pipe: pipe.zrevrange(key, 0, MOST_LANES - 1))
         lanes = sorted({"default", *map(text, known or ())})
         of_lanes = [f"{part}:{lane}" for part in ("lane", "slots", "round") for lane in lanes]
         return sorted(["agenda", HELD, *of_lanes, RECORDS, *(f"state:{state}" for state in State)], key=_rank)
 
-    def _walk(self, pool: str, place: str, cursor: str) -> tuple[list[str], str, Faults]:
+    def _walk(self, pool: str, place: str, cursor: str) -> tuple[list[str], str, list[Fault]]:
         keys = self.keys(pool)
         kind, _, name = place.partition(":")
         if kind == "round":
             return [], "0", []
         if kind == RECORDS:
             return self._records(pool, cursor)
+        if kind == NAMES:
+            return self._recounted_names(pool, cursor)
+        if kind == RUNNING:
+            return [], "0", _faults(pool, self._call("recount", pool, MOST_COUNTED))
 
-        def scan(client: redis.Redis) -> Any:
+        def scan(pipe: Any) -> None:
             if kind == "slots":
-                return client.sscan(keys.lane_active(name), int(cursor), count=STEP)
+                pipe.sscan(keys.lane_active(name), int(cursor), count=STEP)
+                return
             places = {
                 "agenda": keys.agenda,
                 "state": keys.state(name),
                 "lane": keys.lane(name),
                 HELD: keys.state("active"),
             }
-            key = places[kind]
-            return client.zscan(key, int(cursor), count=STEP)
+            pipe.zscan(places[kind], int(cursor), count=STEP)
 
-        try:
-            following, found = self.ask(pool, scan)
-        except ResponseError as error:
-            if WRONGTYPE not in str(error):
-                raise
-            return [], "0", []  # the scan of all keys names it
+        (page,) = self.ask_all(pool, scan)
+        following, found = page or (0, ())  # None for a key of a wrong type: the scan of all keys names it
         members = (text(row) if kind == "slots" else text(row[0]) for row in found)
         return list(dict.fromkeys(_tasks(members))), str(following), []
 
-    def _records(self, pool: str, cursor: str) -> tuple[list[str], str, Faults]:
+    def _records(self, pool: str, cursor: str) -> tuple[list[str], str, list[Fault]]:
         """Records and commands, whether an index names them or not; and keys of a wrong type.
 
         Only this scans the keys, on the pool's node.
@@ -158,9 +130,13 @@ class FsckCalls(StoreClient):
         prefix = f"{self.keys(pool).prefix}:"
         following, found = self.ask(pool, lambda client: client.scan(int(cursor), match=f"{prefix}*", count=STEP))
         kinds = {key: kind for key in found if (kind := kind_of(text(key)[len(prefix) :]))}
-        types = self.ask(pool, lambda client: replies(client, lambda pipe: [pipe.type(key) for key in kinds]))
+        types = self.ask_all(pool, lambda pipe: [pipe.type(key) for key in kinds])
         faults = [
-            (f"{KEY}{text(key)[len(prefix) :]}", f"{text(key)} is a {text(type)}, not a {KINDS[kind]}. {ADVICE}")
+            Fault(
+                pool=pool,
+                id=f"{KEY}{text(key)[len(prefix) :]}",
+                text=f"{text(key)} is a {text(type)}, not a {KINDS[kind]}. {ADVICE}",
+            )
             for (key, kind), type in zip(kinds.items(), types, strict=True)
             if kind not in RECORD_KINDS and text(type) not in ("none", KINDS[kind])
         ]
@@ -169,10 +145,20 @@ class FsckCalls(StoreClient):
         commands = (f"~command:{rest}" for family, _, rest in parts if family == "command")
         return list(dict.fromkeys([*ids, *commands])), str(following), faults
 
+    def _recounted_names(self, pool: str, cursor: str) -> tuple[list[str], str, list[Fault]]:
+        """Correct the display counters of some names, in portions."""
+        key, found = self.keys(pool).names, []
+        (page,) = self.ask_all(pool, lambda pipe: pipe.zscan(key, int(cursor), count=STEP))
+        following, rows = page or (0, ())
+        names = list(dict.fromkeys(name for name, _ in rows))
+        for start in range(0, len(names), NAMES_AT_ONCE):
+            found += self._call("recount", pool, MOST_COUNTED, *names[start : start + NAMES_AT_ONCE])
+        return [], str(following), _faults(pool, found)
 
-def _pairs(found: list[bytes]) -> list[tuple[str, str]]:
+
+def _faults(pool: str, found: Iterable[bytes]) -> list[Fault]:
     words = iter(map(text, found))
-    return list(zip(words, words, strict=True))
+    return [Fault(pool=pool, id=id, text=why) for id, why in zip(words, words, strict=True)]
 
 
 def _rank(place: str) -> tuple[int, str]:
