@@ -37,6 +37,6 @@ class QueueOpsConfig(AppConfig):
 
 def _explain(pool: str, task_id: str) -> tuple[str, str]:
     """Why a task did not end in time. Imported here: most processes never ask."""
-    from queueops.inspect.why_wait_timed_out import reason
+    from queueops.inspect.why import state_and_reason
 
-    return reason(pool, task_id)
+    return state_and_reason(pool, task_id)

@@ -10,8 +10,7 @@ from queueops.inspect.models import Alarm, LaneRow, PoolView
 from queueops.inspect.spans import span
 from queueops.inspect.store import LATE_MS, NOT_TAKING, UNRESPONSIVE
 from queueops.inspect.throughput import failures, flows, pushed_names
-from queueops.inspect.why import MOST_NAMES
-from queueops.inspect.workers import names_of
+from queueops.inspect.workers import names_told
 from queueops.model.losses import SHOWN_MS, decode
 from queueops.model.states import LEASED, ChunkState, State
 from queueops.redis.query_replies import Beat, whole
@@ -113,8 +112,8 @@ def _overdue(view: PoolView, sampled: Mapping[str, Any]) -> Iterator[Alarm]:
 
 def _unknown_names(view: PoolView, sampled: Mapping[str, Any], live: Sequence[Beat]) -> Iterator[Alarm]:
     """Recently pushed task names that no live worker reported; no alarm if a worker's report may be cut."""
-    told = [names_of(beat) for beat in live]
-    if not told or any(not names or len(names) >= MOST_NAMES for names in told):
+    told = names_told(live)
+    if not told:
         return
     for name in sorted(pushed_names(sampled) - {name for names in told for name in names})[:5]:
         yield _danger(f"No worker of the pool {view.name} knows the task {name[:100]}.", "workers")

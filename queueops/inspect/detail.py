@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from queueops.inspect import history
 from queueops.inspect.broken import broken_pools
 from queueops.inspect.errors import read_failure
@@ -9,10 +11,9 @@ from queueops.inspect.models import Beside, TaskDetail
 from queueops.inspect.redaction import redactor
 from queueops.inspect.store import LATE_MS, open_reader, parameters, pools_of
 from queueops.inspect.task_rows import facts_of
-from queueops.inspect.why_ended import goes_on_at, retried_by
 from queueops.model.records import FIELDS
 from queueops.model.redact import Redactor, cut, readable
-from queueops.model.states import CLASSES, CONTAINERS, State, StateClass, actions_of
+from queueops.model.states import CLASSES, CONTAINERS, TERMINAL, State, StateClass, actions_of
 from queueops.redis.query_replies import Detail, may_be_id, maybe_whole, text, whole
 
 RUNNING_AGAIN = ("retry", "edit")
@@ -62,6 +63,21 @@ def fields_of(detail: Detail) -> dict[str, str]:
     """The record's fields as text, without payloads; its reasons redacted for the current user."""
     fields = {text(key): text(value) for key, value in detail.record.items() if text(key) not in _PAYLOADS}
     return fields | {reason: redactor().words_of_task(fields[reason]) for reason in _REASONS if reason in fields}
+
+
+def retried_by(detail: Detail, state: str) -> str:
+    """The chain or group that runs this ended part again; empty if the part can be retried alone."""
+    is_part = detail.parent_kind in CONTAINERS or (b"pp" in detail.record and b"it" not in detail.record)
+    return text(detail.record.get(b"pi")) if is_part and state in TERMINAL else ""
+
+
+def goes_on_at(record: Mapping[str, str], state: str) -> str:
+    """The stage at which a retry continues an ended map-reduce task: `map`, `process` or `reduce`; empty for others."""
+    if record.get("k") != "mapreduce" or state not in TERMINAL:
+        return ""
+    if "ch" not in record or "cn" not in record:
+        return "map"
+    return "reduce" if record.get("ph") else "process"
 
 
 def _describe(detail: Detail, hide: Redactor) -> TaskDetail:

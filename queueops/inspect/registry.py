@@ -13,7 +13,7 @@ from queueops.inspect.answer_base import Answer
 from queueops.inspect.broken import Listing, broken_pools
 from queueops.inspect.redaction import redactor
 from queueops.inspect.store import LATE_MS, open_reader
-from queueops.inspect.workers import MOST, names_of
+from queueops.inspect.workers import MOST, MOST_NAMES, names_of
 from queueops.model.ids import ID
 from queueops.model.redact import MASK
 from queueops.tasks.annotations import hints
@@ -21,8 +21,6 @@ from queueops.tasks.declared_schedules import all_tasks
 from queueops.tasks.options import UNSET, Options
 from queueops.tasks.task import Task
 
-MOST_NAMES = 200
-"""The most task names in a heartbeat: a list of that length may be cut, and proves nothing."""
 _USUAL = Options()
 _OF_ONE_PUSH = ("pool", "id", "root", "under")
 _SHOWN_AS = {"postpone_delay": "delay"}

@@ -11,6 +11,8 @@ from queueops.inspect.store import LATE_MS, UNRESPONSIVE, open_reader
 from queueops.redis.query_replies import Beat, maybe_whole, whole
 
 MOST = 500
+MOST_NAMES = 200
+"""The most task names in a heartbeat; a list of that length may be cut, and proves nothing."""
 
 
 def workers() -> Listing[WorkerRow]:
@@ -33,6 +35,12 @@ def worker_rows(now: int, beats: Iterable[Beat]) -> list[WorkerRow]:
 def names_of(beat: Beat) -> list[str]:
     """The task names that the worker reports."""
     return [name for name in beat.fields.get("names", "").split(",") if name]
+
+
+def names_told(beats: Iterable[Beat]) -> list[list[str]]:
+    """The task names that each worker reports; empty if any reports none, or so many that its list may be cut."""
+    told = [names_of(beat) for beat in beats]
+    return [] if any(not names or len(names) >= MOST_NAMES for names in told) else told
 
 
 def _row(now: int, beat: Beat) -> WorkerRow:

@@ -1,18 +1,47 @@
-"""Diagnosis of ended tasks: how a task ended, in the same form as the checks of an open task."""
+"""Checks of a run: of the one that is under way, and how that of an ended task came out."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
 from queueops.inspect.chunks import chunks_of
+from queueops.inspect.detail import goes_on_at, retried_by
 from queueops.inspect.errors import read_failure, title
 from queueops.inspect.findings import bad, good
 from queueops.inspect.models import Finding
 from queueops.inspect.spans import clock, span
-from queueops.model.states import CONTAINERS, TERMINAL, State
+from queueops.inspect.store import LATE_MS, UNRESPONSIVE
+from queueops.model.states import State
 from queueops.redis.query_replies import Detail, maybe_whole, text, whole
 
 OPEN = ("failed", "errored", "active", "pending")
+
+
+def leased_findings(detail: Detail, record: Mapping[str, str]) -> Iterator[Finding]:
+    """Its worker, its lease, and whether it was asked to stop."""
+    begun, worker = whole(record.get("b")), record.get("w", "?")
+    yield good(f"It has run for {span(detail.now - begun)}.", value=worker, target=worker)
+    yield _holder(detail, worker)
+    left = (detail.due or 0) - detail.now
+    if left < 0:
+        tick = (
+            f"the last watchdog came {span(detail.now - detail.tick)} ago" if detail.tick else "no watchdog ever came"
+        )
+        yield bad(
+            f"Its lease ended {span(-left)} ago; {tick}.",
+            value=clock(detail.due or 0),
+            verb="release",
+            target=detail.id,
+        )
+    else:
+        yield good(f"Its lease lasts {span(left)} more unless it is extended.", value=clock(detail.due or 0))
+    if reason := record.get("x"):
+        text = (
+            "It was asked to stop, and has not yet: a function that is not async has to look at current().cancelled."
+            " Cancelled hard it is interrupted, or killed with its process. It can be released, too: that takes it from"
+            " its worker; what it does goes on there, and counts no more."
+        )
+        yield bad(text, value=reason, verb="release", target=detail.id)
 
 
 def ended_findings(detail: Detail, record: Mapping[str, str], state: State) -> Iterator[Finding]:
@@ -26,19 +55,41 @@ def ended_findings(detail: Detail, record: Mapping[str, str], state: State) -> I
         yield good(f"It is kept for {left} more.", value=clock(detail.due), verb="keep", target=detail.id)
 
 
-def retried_by(detail: Detail, state: str) -> str:
-    """The chain or group that runs this ended part again; empty if the part can be retried alone."""
-    is_part = detail.parent_kind in CONTAINERS or (b"pp" in detail.record and b"it" not in detail.record)
-    return text(detail.record.get(b"pi")) if is_part and state in TERMINAL else ""
+def _holder(detail: Detail, worker: str) -> Finding:
+    if detail.beat is None:
+        return bad(
+            "Its worker is not in the registry; the task is recovered when the lease ends.",
+            value=worker,
+            verb="release",
+            target=detail.id,
+        )
+    age = detail.now - detail.beat
+    where = f"{detail.host} " if detail.host else ""
+    if age > LATE_MS:
+        return bad(
+            f"The worker that holds it has not beaten for {span(age)}.",
+            value=where + worker,
+            verb="release",
+            target=detail.id,
+            place="workers",
+        )
+    if detail.condition in UNRESPONSIVE:
+        return _unresponsive(detail, where + worker)
+    return good(f"The worker that holds it is alive: it beat {span(age)} ago.", value=where + worker)
 
 
-def goes_on_at(record: Mapping[str, str], state: str) -> str:
-    """The stage at which a retry continues an ended map-reduce task: `map`, `process` or `reduce`; empty for others."""
-    if record.get("k") != "mapreduce" or state not in TERMINAL:
-        return ""
-    if "ch" not in record or "cn" not in record:
-        return "map"
-    return "reduce" if record.get("ph") else "process"
+def _unresponsive(detail: Detail, worker: str) -> Finding:
+    """The process of the task cannot run Python code: a task holds the interpreter lock, or it is stopped."""
+    silent = span(detail.now - (detail.silent_since or detail.now))
+    text = (
+        f"The worker process that holds it has given no sign of life for {silent}: a task in it holds the interpreter,"
+        " or the process is stopped."
+    )
+    if detail.condition == "hung":
+        text += " It is hung and is about to be killed."
+    else:
+        text += " Its supervisor renews the lease. After HUNG_AFTER the process is killed."
+    return bad(text, value=worker, verb="interrupt", target=detail.id, place="workers")
 
 
 def _chunks(detail: Detail, record: Mapping[str, str], state: State) -> Iterator[Finding]:

@@ -1,0 +1,76 @@
+"""Diagnosis: why a task is not running. Checks in order, each with the value that was read and its remedy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from queueops.inspect.detail import fields_of, find, state_of
+from queueops.inspect.findings import bad
+from queueops.inspect.models import Finding
+from queueops.inspect.why.parts import parked_findings
+from queueops.inspect.why.runs import ended_findings, leased_findings
+from queueops.inspect.why.waiting import ready_findings, timed_findings
+from queueops.model.states import CLASSES, ON_AGENDA, State, StateClass
+from queueops.redis.query_replies import Detail
+
+
+def why(id: str, pool: str = "") -> list[Finding]:
+    """Every check for this task, in order. The first that failed is the reason."""
+    detail = find(id, pool)
+    if detail is None:
+        gone = "There is no task of this id: it never was, it was deleted for good, or its retention ended."
+        return [bad(gone, value=id)]
+    if not detail.record and not detail.states:
+        return [bad("It was deleted and lies in the trash.", verb="restore", target=id)]
+    return list(_findings(detail))
+
+
+def state_and_reason(pool: str, task_id: str) -> tuple[str, str]:
+    """For a wait that timed out: the task's state, and the first check that failed, both read at one moment.
+
+    Of a running task without a failed check its run time. Empty for an ended task, and if all checks passed.
+    """
+    detail = find(task_id, pool)
+    state = state_of(detail) if detail is not None else ""
+    if detail is None or state not in CLASSES or CLASSES[State(state)] is StateClass.TERMINAL:
+        return "", ""
+    findings = list(_findings(detail))
+    wrong = next((finding.text for finding in findings if not finding.ok), "")
+    return state, wrong or (findings[0].text if CLASSES[State(state)] is StateClass.LEASED else "")
+
+
+def _findings(detail: Detail) -> Iterator[Finding]:
+    if detail.broken:
+        reason = "Another program wrote to keys of its pool, which count as empty here: delete them, or restore them."
+        yield bad(reason, value="; ".join(detail.broken))
+    yield from _indexes(detail)
+    state = state_of(detail)
+    if state not in CLASSES:
+        yield bad("Its state is none that this version knows.", value=state)
+        return
+    record = fields_of(detail)
+    match CLASSES[State(state)]:
+        case StateClass.READY:
+            yield from ready_findings(detail)
+        case StateClass.TIMED:
+            yield from timed_findings(detail, record, State(state))
+        case StateClass.LEASED:
+            yield from leased_findings(detail, record)
+        case StateClass.PARKED:
+            yield from parked_findings(detail, record, State(state))
+        case StateClass.TERMINAL:
+            yield from ended_findings(detail, record, State(state))
+
+
+def _indexes(detail: Detail) -> Iterator[Finding]:
+    """Whether the indexes agree with the record: workers and readers find a task only by its indexes."""
+    state, named = state_of(detail), ", ".join(sorted(detail.states)) or "none"
+    if set(detail.states) != {state}:
+        yield bad(
+            "The state indexes don't agree with its record; run `manage.py queue fsck`.",
+            value=f"record: {state or 'none'}, indexes: {named}",
+        )
+    if state == State.PENDING and detail.rank is None:
+        yield bad("It is ready, but no lane holds it; run `manage.py queue fsck`.", value=detail.lane)
+    if state in ON_AGENDA and detail.due is None:
+        yield bad("Nothing is scheduled for it; run `manage.py queue fsck`.", value="not on the agenda")

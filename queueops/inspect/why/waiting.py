@@ -1,0 +1,150 @@
+"""Checks of a waiting task: its lane, the workers that can take it, and its time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from queueops.inspect.errors import read_failure, title
+from queueops.inspect.findings import bad, good
+from queueops.inspect.models import Finding
+from queueops.inspect.spans import clock, span
+from queueops.inspect.store import NOT_TAKING, UNRESPONSIVE
+from queueops.inspect.workers import names_told
+from queueops.model.states import State
+from queueops.redis.query_replies import Beat, Detail, maybe_whole, text, whole
+
+
+def ready_findings(detail: Detail) -> Iterator[Finding]:
+    """Each condition for a start, and the position in the lane."""
+    yield _lane(detail)
+    yield from _slots(detail)
+    yield from _rate(detail)
+    yield from servers(detail)
+    yield _position(detail)
+
+
+def timed_findings(detail: Detail, record: Mapping[str, str], state: State) -> Iterator[Finding]:
+    """When it is offered next, and what may keep it waiting then."""
+    due = detail.due if detail.due is not None else whole(record.get("d"))
+    left = due - detail.now
+    workers = list(servers(detail))
+    if state is State.RESTART:
+        yield _backing_off(detail, record, left)
+    elif record.get("uk") and left > 0 and any(not finding.ok for finding in workers):
+        # A worker postponed it because it does not know the name: the time of the next offer is not the reason.
+        yield from workers
+        workers = []
+        yield bad(f"A worker put it off. It is offered again in {span(left)}.", clock(due), place="workers")
+    elif left > 0:
+        yield bad(f"It is postponed: due in {span(left)}.", value=clock(due), verb="run_now", target=detail.id)
+    if reason := record.get("y"):
+        yield bad("What was said when it was put off.", value=reason)
+    if left <= -2000:
+        yield bad(
+            f"It was due {span(-left)} ago: no worker and no watchdog looks at the agenda.",
+            value=clock(due),
+            verb="run_now",
+            target=detail.id,
+        )
+    yield _lane(detail)
+    yield from workers
+
+
+def servers(detail: Detail) -> Iterator[Finding]:
+    """The workers that can take it: live, of the pool, not quiet, and with its name."""
+    if not detail.workers:
+        yield bad(
+            f"No live worker serves the pool {detail.pool}; start `manage.py runworker`.",
+            value="0 live",
+            target=detail.pool,
+            place="workers",
+        )
+        return
+    taking = [worker for worker in detail.workers if worker.fields.get("state") not in NOT_TAKING]
+    count = f"{detail.alive} live"
+    if not taking:
+        told = "All live workers of its pool were told to take no more work."
+        if any(worker.fields.get("state") in UNRESPONSIVE for worker in detail.workers):
+            told = "No live worker of its pool takes work: each gives no sign of life, or was told to take no more."
+        yield bad(told, value=count, target=detail.pool, place="workers")
+        return
+    yield good(f"Live workers serve the pool {detail.pool}.", value=count, target=detail.pool)
+    yield from _name(detail, taking)
+    yield _capacity(taking)
+
+
+def _lane(detail: Detail) -> Finding:
+    target = f"{detail.pool}/{detail.lane}"
+    if detail.conf.get("paused") == "1":
+        return bad(f"Its lane {detail.lane} is paused.", value="paused", verb="resume_lane", target=target)
+    return good(f"Its lane {detail.lane} is not paused.", target=target)
+
+
+def _slots(detail: Detail) -> Iterator[Finding]:
+    limit = maybe_whole(detail.conf.get("limit"))
+    if limit is None:
+        return
+    value, target = f"{detail.active} of {limit}", f"{detail.pool}/{detail.lane}"
+    if detail.active < limit:
+        yield good("Its lane has a free slot.", value=value, target=target)
+    else:
+        holders = f" by {', '.join(detail.holders)}" if detail.holders else ""
+        yield bad(f"All slots of its lane are taken{holders}.", value, "set_lane", target, place="lanes")
+
+
+def _rate(detail: Detail) -> Iterator[Finding]:
+    rate, target = detail.conf.get("rate"), f"{detail.pool}/{detail.lane}"
+    if detail.token_at is not None:
+        left = span(max(0, detail.token_at - detail.now))
+        text = f"Its lane's rate limit of {rate}/s is used up: free again in {left}."
+        yield bad(text, clock(detail.token_at), "set_lane", target, place="lanes")
+    elif rate is not None:
+        yield good("Its lane's rate limit allows a start.", value=f"{rate}/s", target=target)
+
+
+def _position(detail: Detail) -> Finding:
+    """Its position in the lane, and when it may start at the rate of the last two minutes."""
+    if detail.rank is None:
+        return bad("It has no place in its lane.", value=detail.lane)
+    place = f"{detail.rank + 1:,} of {detail.ready:,}"
+    if not detail.rank:
+        return good("It is the next one of its lane.", value=place)
+    pace = detail.started / 120
+    estimate = "; nothing starts"
+    if pace:
+        estimate = f"; at the pace of the last two minutes it starts in about {span(detail.rank / pace * 1000)}"
+    return bad(f"Others of its lane come first{estimate}.", value=place, verb="priority", target=detail.id)
+
+
+def _backing_off(detail: Detail, record: Mapping[str, str], left: int) -> Finding:
+    tries = f"attempt {whole(record.get('at'))} of {whole(record.get('r')) + 1} failed"
+    if crashes := whole(record.get("cr")):
+        tries += f", {crashes} starts were lost with their worker"
+    when = f"the next one starts in {span(left)}" if left > 0 else "the next one is due"
+    error = title(read_failure(detail.record.get(b"er", b"")))
+    return bad(f"It backs off: {tries}; {when}.", value=error, verb="run_now", target=detail.id)
+
+
+def _name(detail: Detail, workers: list[Beat]) -> Iterator[Finding]:
+    name = text(detail.record.get(b"n"))
+    told = names_told(workers)
+    if not told:
+        return
+    knowing = sum(name in names for names in told)
+    if knowing:
+        yield good(f"Workers know the name {name}.", value=f"{knowing} of {len(told)}")
+    else:
+        yield bad(
+            f"No live worker knows the name {name}; is the code deployed, and imported by a tasks.py?",
+            value=f"0 of {len(told)}",
+            place="workers",
+        )
+
+
+def _capacity(workers: list[Beat]) -> Finding:
+    busy = sum(whole(worker.fields.get("busy")) for worker in workers)
+    slots = sum(whole(worker.fields.get("slots")) for worker in workers)
+    value = f"{busy} of {slots} busy"
+    if slots and busy >= slots:
+        return bad("All slots of the workers are busy.", value=value, place="workers")
+    return good("Workers have free slots.", value=value)
