@@ -1,7 +1,7 @@
 """Inspection: read-only questions about tasks, lanes, workers, schedules and the store; one function for each."""
 
 from queueops.errors import FilterError
-from queueops.inspect.answer_base import Failure
+from queueops.inspect.alarms import Alarm
 from queueops.inspect.broken import Broken, Listing
 from queueops.inspect.chunk_answers import (
     ChunkDetail,
@@ -18,39 +18,14 @@ from queueops.inspect.chunk_list import ChunkList, ListedChunk, all_chunks
 from queueops.inspect.chunk_rows import allowed as chunk_verbs
 from queueops.inspect.chunk_rows import stages
 from queueops.inspect.chunks import chunk, chunks, chunks_named, chunks_of
-from queueops.inspect.commands import commands, dead_commands
-from queueops.inspect.detail import raw, task
-from queueops.inspect.errors import errors
+from queueops.inspect.commands import CommandPage, CommandRow, commands, dead_commands
+from queueops.inspect.detail import Beside, TaskDetail, raw, task
+from queueops.inspect.errors import ErrorRow, Failure, errors
 from queueops.inspect.facets import facets
+from queueops.inspect.findings import Finding
 from queueops.inspect.fsck import fsck
-from queueops.inspect.lanes import chunk_lanes, lanes
-from queueops.inspect.models import (
-    Above,
-    Alarm,
-    Attempt,
-    Beside,
-    Branch,
-    ChunkLane,
-    CommandPage,
-    CommandRow,
-    ErrorRow,
-    Event,
-    Finding,
-    LaneRow,
-    LogLine,
-    Moment,
-    Part,
-    PoolView,
-    RedisHealth,
-    RunningTask,
-    Snapshot,
-    TaskDetail,
-    TaskFacts,
-    TaskPage,
-    TaskRow,
-    Tree,
-    WorkerRow,
-)
+from queueops.inspect.history import Attempt, LogLine, Moment
+from queueops.inspect.lanes import ChunkLane, LaneRow, chunk_lanes, lanes
 from queueops.inspect.query import TaskQuery
 from queueops.inspect.registry import KnownTask, registry
 from queueops.inspect.schedules import (
@@ -65,13 +40,16 @@ from queueops.inspect.schedules import (
     unkept_schedules,
 )
 from queueops.inspect.side_effects import REACHING, effects, rule
-from queueops.inspect.snapshot import snapshot
+from queueops.inspect.snapshot import Snapshot, snapshot
 from queueops.inspect.store import now_ms
-from queueops.inspect.tail import tail
-from queueops.inspect.tasks import tasks
-from queueops.inspect.trees import tree
+from queueops.inspect.store_health import RedisHealth
+from queueops.inspect.tail import Event, tail
+from queueops.inspect.task_rows import TaskFacts, TaskRow
+from queueops.inspect.tasks import TaskPage, tasks
+from queueops.inspect.throughput import PoolView
+from queueops.inspect.trees import Above, Branch, Part, Tree, tree
 from queueops.inspect.why import why
-from queueops.inspect.workers import workers
+from queueops.inspect.workers import RunningTask, WorkerRow, workers
 from queueops.model.fsck import Fault, FsckPage
 
 __all__ = [

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
+from queueops.inspect.answer_base import Answer
 from queueops.inspect.broken import Broken
-from queueops.inspect.models import Alarm, LaneRow, PoolView
+from queueops.inspect.lanes import LaneRow
 from queueops.inspect.spans import span
 from queueops.inspect.store import LATE_MS, NOT_TAKING, UNRESPONSIVE
-from queueops.inspect.throughput import failures, flows, pushed_names
+from queueops.inspect.throughput import PoolView, failures, flows, pushed_names
 from queueops.inspect.workers import names_told
 from queueops.model.losses import SHOWN_MS, decode
 from queueops.model.states import LEASED, ChunkState, State
@@ -22,6 +23,26 @@ BACKLOG = 100
 """Fewer ready tasks than this are not a backlog, however fast their number grows."""
 GROWING = 1.1
 NO_WATCHDOG_MS = 15_000
+
+
+class Alarm(Answer, frozen=True, kw_only=True):
+    """A condition that needs an operator."""
+
+    TEXTS: ClassVar = ("text",)
+
+    level: str  # warning, danger
+    text: str
+    url_hint: str = ""  # page with more about it: workers, lanes, tasks?..., health
+
+
+def warning(text: str, hint: str) -> Alarm:
+    """A condition to look at; `hint` is the page with more about it."""
+    return Alarm(level="warning", text=text, url_hint=hint)
+
+
+def danger(text: str, hint: str) -> Alarm:
+    """A condition that loses work, or stops it."""
+    return Alarm(level="danger", text=text, url_hint=hint)
 
 
 def live(sampled: Mapping[str, Any], beats: Sequence[Beat]) -> list[Beat]:
@@ -44,23 +65,23 @@ def pool_alarms(view: PoolView, sampled: Mapping[str, Any], beats: Sequence[Beat
     yield from _growing(view)
     if count := sampled.get("given_up") or 0:
         told = _some(count, "command to another pool was given up", "commands to other pools were given up")
-        yield _warning(f"Pool {view.name}: {told}.", "commands?place=dead")
+        yield warning(f"Pool {view.name}: {told}.", "commands?place=dead")
     if count := view.states.get(State.QUARANTINED, 0):
         hint = f"tasks/?state=quarantined&pool={view.name}"
-        yield _warning(f"Pool {view.name}: {_some(count, 'task is quarantined', 'tasks are quarantined')}.", hint)
+        yield warning(f"Pool {view.name}: {_some(count, 'task is quarantined', 'tasks are quarantined')}.", hint)
 
 
 def broken_alarms(pools: Iterable[Broken]) -> Iterator[Alarm]:
     """Pools that could not be read in full."""
     for broken in pools:
-        yield _danger(str(broken), "health" if broken.reason or broken.pool == "*" else f"tasks/?pool={broken.pool}")
+        yield danger(str(broken), "health" if broken.reason or broken.pool == "*" else f"tasks/?pool={broken.pool}")
 
 
 def lane_alarms(rows: Sequence[LaneRow]) -> Iterator[Alarm]:
     """Paused lanes with waiting tasks."""
     for row in rows:
         if row.paused and row.ready:
-            yield _warning(f"Lane {row.lane} of pool {row.pool} is paused; {_waiting(row.ready)}.", "lanes")
+            yield warning(f"Lane {row.lane} of pool {row.pool} is paused; {_waiting(row.ready)}.", "lanes")
 
 
 def _lost(view: PoolView, sampled: Mapping[str, Any]) -> Iterator[Alarm]:
@@ -68,15 +89,15 @@ def _lost(view: PoolView, sampled: Mapping[str, Any]) -> Iterator[Alarm]:
     loss = decode(str(sampled.get("loss") or ""))
     if loss is not None and (age := sampled["taken"] - loss.at) <= SHOWN_MS:
         text = f"Pool {view.name} lost data that the store had acknowledged, {span(age)} ago: {loss}."
-        yield _danger(f"{text} Tasks may be missing, and tasks that had ended may run again.", "health")
+        yield danger(f"{text} Tasks may be missing, and tasks that had ended may run again.", "health")
 
 
 def _unserved(view: PoolView, live: Sequence[Beat]) -> Iterator[Alarm]:
     waiting = view.states.get(State.PENDING, 0)
     if waiting and not live:
-        yield _danger(f"No live worker serves the pool {view.name}: {_waiting(waiting)}.", "workers")
+        yield danger(f"No live worker serves the pool {view.name}: {_waiting(waiting)}.", "workers")
     elif waiting and all(beat.fields.get("state") in NOT_TAKING for beat in live):
-        yield _warning(f"All workers of the pool {view.name} take no more work: {_waiting(waiting)}.", "workers")
+        yield warning(f"All workers of the pool {view.name} take no more work: {_waiting(waiting)}.", "workers")
 
 
 def _stuck(view: PoolView, sampled: Mapping[str, Any], live: Sequence[Beat]) -> Iterator[Alarm]:
@@ -86,7 +107,7 @@ def _stuck(view: PoolView, sampled: Mapping[str, Any], live: Sequence[Beat]) -> 
     if slots and busy >= slots and waited > STUCK_MS and not _moves_on(sampled):
         text = f"All {slots:,} slots of the workers of pool {view.name} are taken, and none of its tasks came to an end"
         waiting = _waiting(view.states.get(State.PENDING, 0))
-        yield _danger(f"{text} within a minute: {waiting}, the first for {span(waited)}.", "workers")
+        yield danger(f"{text} within a minute: {waiting}, the first for {span(waited)}.", "workers")
 
 
 def _moves_on(sampled: Mapping[str, Any]) -> bool:
@@ -101,13 +122,13 @@ def _failing(view: PoolView, sampled: Mapping[str, Any]) -> Iterator[Alarm]:
     if bad >= LEAST_FAILED and bad >= FAILING * ended:
         name, most = failed.most_common(1)[0]
         text = f"Pool {view.name}: {bad:,} of {ended:,} attempts of the last two minutes failed"
-        yield _warning(f"{text}, {most:,} of them of {name[:100]}.", "errors")
+        yield warning(f"{text}, {most:,} of them of {name[:100]}.", "errors")
 
 
 def _overdue(view: PoolView, sampled: Mapping[str, Any]) -> Iterator[Alarm]:
     if count := sampled.get("overdue") or 0:
         told = _some(count, "lease, delay or retention is", "leases, delays or retentions are")
-        yield _danger(f"Pool {view.name}: {told} over 5 s overdue.", "health")
+        yield danger(f"Pool {view.name}: {told} over 5 s overdue.", "health")
 
 
 def _unknown_names(view: PoolView, sampled: Mapping[str, Any], live: Sequence[Beat]) -> Iterator[Alarm]:
@@ -116,7 +137,7 @@ def _unknown_names(view: PoolView, sampled: Mapping[str, Any], live: Sequence[Be
     if not told:
         return
     for name in sorted(pushed_names(sampled) - {name for names in told for name in names})[:5]:
-        yield _danger(f"No worker of the pool {view.name} knows the task {name[:100]}.", "workers")
+        yield danger(f"No worker of the pool {view.name} knows the task {name[:100]}.", "workers")
 
 
 def _watchdog(view: PoolView, sampled: Mapping[str, Any]) -> Iterator[Alarm]:
@@ -124,15 +145,15 @@ def _watchdog(view: PoolView, sampled: Mapping[str, Any]) -> Iterator[Alarm]:
     if not sum(view.states.values()):
         return
     if tick is None:
-        yield _warning(f"No watchdog has looked after the pool {view.name} yet; run `manage.py watchdog`.", "health")
+        yield warning(f"No watchdog has looked after the pool {view.name} yet; run `manage.py watchdog`.", "health")
     elif (age := sampled["taken"] - tick) > NO_WATCHDOG_MS:
-        yield _warning(f"No watchdog looks after the pool {view.name}: the last one came {span(age)} ago.", "health")
+        yield warning(f"No watchdog looks after the pool {view.name}: the last one came {span(age)} ago.", "health")
 
 
 def _late(view: PoolView, beats: Sequence[Beat], live: Sequence[Beat]) -> Iterator[Alarm]:
     if late := len(beats) - len(live):
         told = f"{late} of {_some(len(beats), 'worker', 'workers')} {'has' if late == 1 else 'have'}"
-        yield _warning(f"Pool {view.name}: {told} not beaten for 15 s.", "workers")
+        yield warning(f"Pool {view.name}: {told} not beaten for 15 s.", "workers")
 
 
 def _silent(view: PoolView, sampled: Mapping[str, Any], live: Sequence[Beat]) -> Iterator[Alarm]:
@@ -141,14 +162,14 @@ def _silent(view: PoolView, sampled: Mapping[str, Any], live: Sequence[Beat]) ->
     longest = max((sampled["taken"] - whole(beat.fields.get("silent_since")) for beat in silent), default=0)
     if longest > LATE_MS:
         told = _some(len(silent), "worker process gives", "worker processes give")
-        yield _danger(f"Pool {view.name}: {told} no sign of life, the longest for {span(longest)}.", "workers")
+        yield danger(f"Pool {view.name}: {told} no sign of life, the longest for {span(longest)}.", "workers")
 
 
 def _growing(view: PoolView) -> Iterator[Alarm]:
     waiting = view.states.get(State.PENDING, 0)
     if waiting >= BACKLOG and view.drain_s is None and view.in_rate > view.out_rate * GROWING:
         pace = f"{view.in_rate:.1f}/s come, {view.out_rate:.1f}/s end"
-        yield _warning(
+        yield warning(
             f"The backlog of the pool {view.name} grows: {waiting:,} wait, {pace}.",
             f"tasks/?state=pending&pool={view.name}",
         )
@@ -160,11 +181,3 @@ def _waiting(count: int) -> str:
 
 def _some(count: int, one: str, more: str) -> str:
     return f"{count:,} {one if count == 1 else more}"
-
-
-def _warning(text: str, hint: str) -> Alarm:
-    return Alarm(level="warning", text=text, url_hint=hint)
-
-
-def _danger(text: str, hint: str) -> Alarm:
-    return Alarm(level="danger", text=text, url_hint=hint)

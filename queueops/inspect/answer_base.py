@@ -1,6 +1,8 @@
 """Base class of answers: redacts the texts of every answer, so that no secret leaves this package.
 
-Each class names its text fields; they are redacted at creation, for the current user.
+Each class names its text fields; they are redacted at creation, for the current user. Answers are ready for a page, a
+terminal or JSON. Times are epoch milliseconds on Redis' clock. Texts of tasks may be hostile: each consumer escapes
+them.
 """
 
 from __future__ import annotations
@@ -28,21 +30,3 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
         for name in self.TEXTS_OF_TASKS:
             if text := getattr(self, name):
                 force_setattr(self, name, hide.words_of_task(text))
-
-
-class Failure(Answer, frozen=True, kw_only=True):
-    """An error as it was recorded; the traceback is bounded."""
-
-    fingerprint: str = ""
-    type: str = ""
-    message: str = ""
-    traceback: str = ""
-
-    TEXTS: ClassVar = ("type",)
-
-    def __post_init__(self) -> None:
-        """Redact the texts; a user without the permission for arguments gets only type and code locations."""
-        hide = redactor()
-        force_setattr(self, "message", hide.message(self.message))
-        force_setattr(self, "traceback", hide.traceback(self.traceback))
-        super().__post_init__()

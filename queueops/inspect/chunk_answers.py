@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from queueops.inspect.answer_base import Answer, Failure
+from queueops.inspect.answer_base import Answer
 from queueops.inspect.broken import Broken
-from queueops.inspect.models import Attempt, LogLine
+from queueops.inspect.errors import Failure
+from queueops.inspect.history import Attempt, LogLine
 
 STATES = ("pending", "active", "errored", "done", "failed")
 """The states of chunks, in the order of counts."""

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from queueops.inspect import history
 from queueops.inspect.chunk_answers import ChunkDetail, ChunkRow, SecondRun
 from queueops.inspect.errors import read_failure
-from queueops.inspect.models import Attempt
+from queueops.inspect.history import Attempt
 from queueops.model.redact import Redactor, cut, readable
 from queueops.model.states import CHUNK_ACTIONS, TERMINAL, ChunkState, State
 from queueops.redis.chunkreader import Single

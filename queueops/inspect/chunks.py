@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from queueops.errors import FilterError, advice
 from queueops.inspect import pagination
-from queueops.inspect.answer_base import Failure
 from queueops.inspect.broken import broken_pools
 from queueops.inspect.chunk_answers import (
     STATES,
@@ -24,7 +23,7 @@ from queueops.inspect.chunk_answers import (
 )
 from queueops.inspect.chunk_rows import detail_of, read_scan
 from queueops.inspect.chunkstrip import read_strip
-from queueops.inspect.errors import read_failure
+from queueops.inspect.errors import Failure, read_failure
 from queueops.inspect.redaction import redactor
 from queueops.inspect.store import open_broker, open_reader
 from queueops.model.ids import NAME

@@ -4,18 +4,49 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from queueops.errors import FilterError
 from queueops.inspect import pagination
-from queueops.inspect.broken import broken_pools
-from queueops.inspect.models import CommandPage, CommandRow
+from queueops.inspect.answer_base import Answer
+from queueops.inspect.broken import Broken, broken_pools
 from queueops.inspect.store import open_reader, pools_of
 from queueops.model.redact import cut
 from queueops.redis.query_replies import text, whole
 
 PLACES = ("due", "locked", "dead")
 MOST = 200
+
+
+class CommandRow(Answer, frozen=True, kw_only=True):
+    """A command: a transition in `pool` to apply to the task `target` of the pool `to`."""
+
+    TEXTS_OF_TASKS: ClassVar = ("error",)
+
+    id: str
+    pool: str
+    verb: str
+    sender: str
+    to: str
+    target: str
+    generation: str  # uid of the parent of the two: of the sender or of the target
+    round: int  # retry round of that parent; an earlier round counts no more
+    tries: int  # number of delivery attempts
+    created_ms: int
+    at_ms: int  # time when it is due, when its lock ends, or when it became dead
+    error: str = ""  # error of the last delivery
+    size: int = 0  # bytes of its results and errors
+
+
+class CommandPage(Answer, frozen=True, kw_only=True):
+    """Commands, the oldest first, and their total number; `next` continues them, empty at the end."""
+
+    rows: tuple[CommandRow, ...]
+    due: int = 0
+    locked: int = 0
+    dead: int = 0
+    next: str = ""
+    broken: tuple[Broken, ...] = ()  # pools that could not be read in full
 
 
 class _Found(NamedTuple):

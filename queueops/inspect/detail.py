@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import ClassVar
 
 from queueops.inspect import history
-from queueops.inspect.broken import broken_pools
-from queueops.inspect.errors import read_failure
-from queueops.inspect.models import Beside, TaskDetail
+from queueops.inspect.answer_base import Answer
+from queueops.inspect.broken import Broken, broken_pools
+from queueops.inspect.errors import Failure, read_failure
+from queueops.inspect.history import Attempt, LogLine, Moment
 from queueops.inspect.redaction import redactor
 from queueops.inspect.store import LATE_MS, open_reader, parameters, pools_of
-from queueops.inspect.task_rows import facts_of
+from queueops.inspect.task_rows import TaskFacts, facts_of
 from queueops.model.records import FIELDS
 from queueops.model.redact import Redactor, cut, readable
 from queueops.model.states import CLASSES, CONTAINERS, TERMINAL, State, StateClass, actions_of
@@ -20,6 +22,62 @@ RUNNING_AGAIN = ("retry", "edit")
 """Actions not offered for an ended part: its parent task runs it again."""
 _PAYLOADS = ("a", "re", "er", "me")
 _REASONS = ("y", "x")
+
+
+class Beside(Answer, frozen=True, kw_only=True):
+    """The neighbour of a part in a chain, before or after it."""
+
+    id: str
+    name: str
+    state: str
+
+
+class TaskDetail(TaskFacts, frozen=True, kw_only=True):
+    """Everything that is known about one task."""
+
+    TEXTS_OF_TASKS: ClassVar = ("reason", "cancel_requested")
+
+    args_json: str
+    result_json: str
+    error: Failure | None = None
+    begun_ms: int | None = None
+    first_begun_ms: int | None = None  # of a map-reduce task: time of its first map
+    ended_ms: int | None = None
+    deadline_ms: int | None = None  # end of the lease, or of the retention
+    fence: int = 0
+    uid: int = 0
+    timeout_ms: int | None = None
+    retry: str = ""
+    keep_ms: int | None = None
+    parent: str = ""
+    parent_pool: str = ""
+    parent_uid: int = 0
+    parent_name: str = ""  # of a parent in the same pool, if it exists
+    parent_state: str = ""
+    retried_by: str = ""  # the chain or group that runs this part again; it cannot be retried alone
+    number: int | None = None  # its position there, from 1 on
+    siblings: int | None = None  # the number of parts there
+    before: Beside | None = None  # the part before it in its chain
+    behind: Beside | None = None
+    root: str = ""
+    trace: str = ""
+    meta: str = ""
+    cancel_requested: str = ""
+    next_generation: bool = False
+    attempts: tuple[Attempt, ...] = ()
+    log: tuple[LogLine, ...] = ()
+    timeline: tuple[Moment, ...] = ()
+    parts: int | None = None  # of a chain or a group
+    parts_open: int = 0  # of its parts, or of an iterator's tasks so far, those that have not ended
+    phase: str = ""  # of a map-reduce task: `reduce` once all chunks have ended
+    on_failure: str = ""  # of a parent task: fail, continue, outcomes
+    goes_on_at: str = ""  # stage at which a retry continues an ended map-reduce task: `map`, `process` or `reduce`
+    broken: tuple[Broken, ...] = ()  # its pool, if not all of its data could be read
+
+    @property
+    def parts_ended(self) -> int:
+        """The number of ended parts of a chain or a group."""
+        return max(0, (self.parts or 0) - self.parts_open)
 
 
 def task(id: str, pool: str = "") -> TaskDetail | None:

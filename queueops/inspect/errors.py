@@ -6,10 +6,13 @@ import json
 import re
 from collections.abc import Iterable
 from operator import attrgetter
+from typing import ClassVar
 
-from queueops.inspect.answer_base import Failure
+from msgspec.structs import force_setattr
+
+from queueops.inspect.answer_base import Answer
 from queueops.inspect.broken import Listing, broken_pools
-from queueops.inspect.models import ErrorRow
+from queueops.inspect.redaction import redactor
 from queueops.inspect.store import open_reader
 from queueops.redis.query_replies import maybe_whole, text, texts, whole
 from queueops.redis.reader import Reader
@@ -17,6 +20,42 @@ from queueops.redis.reader import Reader
 MOST = 200
 _TYPE = re.compile(r'"type":\s*"((?:[^"\\]|\\.)*)"')
 _MESSAGE = re.compile(r'"message":\s*"((?:[^"\\]|\\.)*)')
+
+
+class Failure(Answer, frozen=True, kw_only=True):
+    """An error as it was recorded; the traceback is bounded."""
+
+    fingerprint: str = ""
+    type: str = ""
+    message: str = ""
+    traceback: str = ""
+
+    TEXTS: ClassVar = ("type",)
+
+    def __post_init__(self) -> None:
+        """Redact the texts; a user without the permission for arguments gets only type and code locations."""
+        hide = redactor()
+        force_setattr(self, "message", hide.message(self.message))
+        force_setattr(self, "traceback", hide.traceback(self.traceback))
+        super().__post_init__()
+
+
+class ErrorRow(Answer, frozen=True, kw_only=True):
+    """Failures of one fingerprint."""
+
+    fingerprint: str
+    type: str
+    message: str
+    name: str
+    pool: str
+    count: int  # number of failures
+    failed: int  # number of tasks now in the state failed because of it
+    first_ms: int
+    last_ms: int
+    sample_id: str
+
+    TEXTS: ClassVar = ("type",)
+    TEXTS_OF_TASKS: ClassVar = ("message",)
 
 
 def errors(limit: int = 50) -> Listing[ErrorRow]:

@@ -2,7 +2,22 @@
 
 from __future__ import annotations
 
-from queueops.inspect.models import Finding
+from typing import ClassVar
+
+from queueops.inspect.answer_base import Answer
+
+
+class Finding(Answer, frozen=True, kw_only=True):
+    """One check: whether it passed, the value that was read, and the verb of queueops.control that repairs it."""
+
+    TEXTS: ClassVar = ("text", "value")
+
+    ok: bool
+    text: str
+    value: str = ""
+    verb: str | None = None
+    target: str = ""  # target of the verb: a task id, `pool/lane`, a worker id
+    place: str = ""  # page with more about it: `lanes`, `workers`, or the `parts` of `target`
 
 
 def good(text: str, value: str = "", verb: str | None = None, target: str = "") -> Finding:

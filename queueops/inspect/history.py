@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
-from queueops.inspect.answer_base import Failure
-from queueops.inspect.errors import read_failure, title
-from queueops.inspect.models import Attempt, LogLine, Moment
+from queueops.inspect.answer_base import Answer
+from queueops.inspect.errors import Failure, read_failure, title
 from queueops.model.redact import Redactor, cut, readable
 from queueops.model.states import CLAIMED_AS, CLASSES, CONTAINERS, State, StateClass
 from queueops.redis.query_replies import maybe_whole, whole
@@ -24,6 +23,37 @@ _RESTARTED = {
     "restart from reduce": "pending",
 }
 """The state after a restart of a map-reduce task; other actions name it in their log line."""
+
+
+class Attempt(Answer, frozen=True, kw_only=True):
+    """One run of a task that has ended, or the one that runs now (`ended_ms` is None)."""
+
+    number: int
+    begun_ms: int | None
+    ended_ms: int | None
+    worker: str
+    kind: str  # error, timeout, crash, release, restart, cancelled, succeeded, running
+    error: Failure | None = None
+
+
+class LogLine(Answer, frozen=True, kw_only=True):
+    """A line of the task's own log."""
+
+    TEXTS: ClassVar = ("text",)
+
+    t: int
+    kind: str
+    text: str
+
+
+class Moment(Answer, frozen=True, kw_only=True):
+    """A change of state, for the timeline."""
+
+    TEXTS: ClassVar = ("text",)
+
+    t: int
+    state: str
+    text: str
 
 
 def read_lines(log: Iterable[bytes]) -> list[Line]:

@@ -6,12 +6,43 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
+from queueops.inspect.answer_base import Answer
 from queueops.inspect.broken import Listing, broken_pools
-from queueops.inspect.models import ChunkLane, LaneRow
 from queueops.inspect.store import open_reader, pools_of
 from queueops.redis.query_replies import text
 
 MOST, MOST_CHUNK_LANES = 200, 50
+
+
+class LaneRow(Answer, frozen=True, kw_only=True):
+    """A lane: its settings and its queue now."""
+
+    pool: str
+    lane: str
+    ready: int
+    active: int
+    limit: int | None = None
+    rate: float | None = None  # starts per second; None: no limit
+    spent: bool = False  # the rate limit permits no start now
+    paused: bool = False
+    oldest_ms: int | None = None  # time when its oldest ready task became ready
+    weight: int = 1
+
+
+class ChunkLane(Answer, frozen=True, kw_only=True):
+    """The chunks of one aggregating map-reduce task: they wait in a lane of their own."""
+
+    pool: str
+    id: str
+    name: str
+    lane: str  # the task's lane: when that is paused, its chunks wait too
+    ready: int
+    active: int
+    errored: int
+    done: int = 0
+    failed: int = 0
+    limit: int | None = None
+    closed: bool = False  # workers claim none now: the task's lane is paused, or chunks are being moved back to pending
 
 
 def lanes(pool: str = "") -> Listing[LaneRow]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from queueops.errors import BrokerUnavailable
+from queueops.inspect.detail import TaskDetail
 from queueops.inspect.detail import task as find_task
-from queueops.inspect.models import TaskDetail
 from queueops.model.states import CONTAINERS, TERMINAL, State
 
 _FAILS = "A part of a chain, a group or an iterator counts as failed there."

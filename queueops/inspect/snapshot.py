@@ -15,14 +15,14 @@ from typing import Any
 
 import msgspec
 
-from queueops.inspect.alarms import broken_alarms, lane_alarms, live, pool_alarms
+from queueops.inspect.alarms import Alarm, broken_alarms, lane_alarms, live, pool_alarms
+from queueops.inspect.answer_base import Answer
 from queueops.inspect.broken import Broken, broken_pools
-from queueops.inspect.errors import error_rows
-from queueops.inspect.lanes import chunk_rows, lane_rows, most_ready
-from queueops.inspect.models import Alarm, ChunkLane, ErrorRow, LaneRow, PoolView, Snapshot
+from queueops.inspect.errors import ErrorRow, error_rows
+from queueops.inspect.lanes import ChunkLane, LaneRow, chunk_rows, lane_rows, most_ready
 from queueops.inspect.store import open_reader
-from queueops.inspect.store_health import redis_health, server_ms, store_alarms
-from queueops.inspect.throughput import flows, pool_view
+from queueops.inspect.store_health import RedisHealth, redis_health, server_ms, store_alarms
+from queueops.inspect.throughput import PoolView, flows, pool_view
 from queueops.redis.query_replies import Beat, text
 from queueops.redis.reader import Reader
 
@@ -31,6 +31,23 @@ STALE_MS = 3000
 LANES, ERRORS, WORKERS = 50, 20, 500
 
 Samples = dict[str, dict[str, Any]]
+
+
+class Snapshot(Answer, frozen=True, kw_only=True):
+    """The whole system at one moment. `version` changes when any shown value has changed."""
+
+    version: str
+    taken_ms: int
+    computed: bool  # True: not written by a watchdog, but counted for this question
+    states: dict[str, int]
+    flows: dict[str, float]  # "pending>locked": changes per second
+    pools: tuple[PoolView, ...]
+    lanes: tuple[LaneRow, ...]
+    chunk_lanes: tuple[ChunkLane, ...]  # tasks with most ready chunks first
+    errors: tuple[ErrorRow, ...]
+    alarms: tuple[Alarm, ...]
+    redis: RedisHealth
+    broken: tuple[Broken, ...] = ()  # pools that could not be read in full; each is an alarm, too
 
 
 def snapshot() -> Snapshot:

@@ -7,10 +7,23 @@ from typing import Any
 
 from msgspec import structs
 
-from queueops.inspect.models import Alarm, RedisHealth
+from queueops.inspect.alarms import Alarm, danger, warning
+from queueops.inspect.answer_base import Answer
 from queueops.redis.store_checks import faults
 
 NEAR_FULL, ALMOST_FULL = 0.85, 0.95
+
+
+class RedisHealth(Answer, frozen=True, kw_only=True):
+    """The store, as its INFO reports it."""
+
+    version: str
+    used_memory: int
+    maxmemory: int
+    policy: str
+    aof: bool
+    clients: int
+    ops: int
 
 
 def redis_health(info: Mapping[str, Any]) -> RedisHealth:
@@ -36,24 +49,20 @@ def store_alarms(info: Mapping[str, Any], server: str = "") -> Iterator[Alarm]:
 def _alarms(info: Mapping[str, Any]) -> Iterator[Alarm]:
     if not info:
         text = "Our user may not ask the store for INFO: how full it is, and whether it keeps its data, is unknown."
-        yield Alarm(level="warning", text=text, url_hint="health")
+        yield warning(text, "health")
         return
     health = redis_health(info)
     for fault in faults(info):
         if fault.loses:
-            yield _danger(f"{fault.text} {fault.hint}")
+            yield danger(f"{fault.text} {fault.hint}", "health")
     if health.maxmemory and (share := health.used_memory / health.maxmemory) >= NEAR_FULL:
         text = f"Redis uses {share:.0%} of its memory; at its end pushes are refused."
-        yield _danger(text) if share >= ALMOST_FULL else Alarm(level="warning", text=text, url_hint="health")
+        yield (danger if share >= ALMOST_FULL else warning)(text, "health")
     if str(info.get("role", "master")) != "master":
-        yield _danger("This Redis is a replica: nothing can be written to it.")
+        yield danger("This Redis is a replica: nothing can be written to it.", "health")
 
 
 def server_ms(info: Mapping[str, Any]) -> int | None:
     """The server's clock, if the server reports it."""
     found = info.get("server_time_usec")
     return None if found is None else int(found) // 1000
-
-
-def _danger(text: str) -> Alarm:
-    return Alarm(level="danger", text=text, url_hint="health")

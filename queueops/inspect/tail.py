@@ -4,11 +4,28 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from typing import ClassVar
 
-from queueops.inspect.models import Event
+from queueops.inspect.answer_base import Answer
 from queueops.inspect.store import open_broker, open_reader, pools_of
 from queueops.redis.events import Tail
 from queueops.redis.query_replies import whole
+
+
+class Event(Answer, frozen=True, kw_only=True):
+    """A live event: a change of state (`before` to `after`), progress, or a log line."""
+
+    TEXTS_OF_TASKS: ClassVar = ("text",)
+
+    t: int
+    pool: str
+    id: str
+    name: str = ""
+    before: str = ""  # empty for a new task
+    after: str = ""  # empty for a task that is gone, and without a change of state
+    done: str = ""
+    total: str = ""
+    text: str = ""
 
 
 def tail(pool: str = "", seconds: float | None = None) -> Iterator[Event]:

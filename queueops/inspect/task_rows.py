@@ -3,17 +3,58 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
+from queueops.inspect.answer_base import Answer
 from queueops.inspect.errors import read_failure, title
-from queueops.inspect.models import TaskRow
 from queueops.inspect.store import parameters
 from queueops.model.redact import Redactor, cut
-from queueops.model.states import CLASSES, TIMED, State, actions_of
+from queueops.model.states import CLASSES, CONTAINERS, TIMED, State, actions_of
 from queueops.redis.query_replies import maybe_real, maybe_whole, text, whole
 
 ROW_FIELDS = (*("s", "n", "k", "l", "p", "c", "b", "e", "d", "at", "r", "cr", "w", "pr", "to", "tg", "y", "ef", "pi"),)
 """What `page`, `rows` and `tree` return of each task, in the order of ROW_FIELDS in `lua/include/list_row.lua`."""
+
+
+class TaskFacts(Answer, frozen=True, kw_only=True):
+    """Fields of a task that lists and its own page show."""
+
+    TEXTS_OF_TASKS: ClassVar[tuple[str, ...]] = ("reason",)
+
+    id: str
+    pool: str
+    name: str
+    kind: str
+    state: str
+    lane: str
+    priority: int
+    attempt: int  # attempts that ended in an error or a timeout
+    retries: int
+    crashes: int
+    created_ms: int
+    entered_ms: int  # when it entered its state
+    due_ms: int | None = None
+    args: str = ""  # a short, redacted preview
+    worker: str = ""
+    progress: float | None = None
+    total: float | None = None
+    tags: tuple[str, ...] = ()
+    reason: str = ""
+    allowed: tuple[str, ...] = ()  # verbs of queueops.control that its kind and its state allow
+
+    @property
+    def is_claimed(self) -> bool:
+        """Whether workers claim it: a chain and a group have no lane, no priority and no attempts."""
+        return self.kind not in CONTAINERS
+
+
+class TaskRow(TaskFacts, frozen=True, kw_only=True):
+    """One row of a task list."""
+
+    TEXTS: ClassVar = ("error",)
+
+    error: str = ""  # one line
+    parent: str = ""  # its parent task
 
 
 class StoredRow(NamedTuple):

@@ -8,18 +8,29 @@ from typing import Any
 import msgspec
 
 from queueops.inspect import pagination
-from queueops.inspect.broken import broken_pools
-from queueops.inspect.models import TaskPage, TaskRow
+from queueops.inspect.answer_base import Answer
+from queueops.inspect.broken import Broken, broken_pools
 from queueops.inspect.query import TaskQuery
 from queueops.inspect.redaction import redactor
 from queueops.inspect.store import LATE_MS, open_reader, pools_of
-from queueops.inspect.task_rows import StoredRow, read_row, row_of
+from queueops.inspect.task_rows import StoredRow, TaskRow, read_row, row_of
 from queueops.redis.query_replies import Detail, text, whole
 from queueops.redis.reader import Argument, Reader
 
 MOST = 200
 BUDGET = 2000
 """Candidates that one page looks at: with more facets than one index covers, a page may end before it is full."""
+
+
+class TaskPage(Answer, frozen=True, kw_only=True):
+    """One page of a list; `next` continues it, empty at the end."""
+
+    rows: tuple[TaskRow, ...]
+    next: str = ""
+    total: int = 0  # of the index that was walked
+    exact: bool = True  # the index holds only matching tasks; otherwise `total` is an upper bound
+    partial: bool = False  # the budget ended before the page was full; `next` continues from there
+    broken: tuple[Broken, ...] = ()  # pools that could not be read in full
 
 
 def tasks(query: TaskQuery, after: str = "", limit: int = 50) -> TaskPage:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from queueops.inspect.models import PoolView
+from queueops.inspect.answer_base import Answer
 from queueops.model.histogram import percentile
 from queueops.model.states import TERMINAL, ChunkState, State
 
@@ -14,6 +14,30 @@ Minutes = tuple[Mapping[str, int], Mapping[str, int]]
 """The counters of the current minute and of the previous one."""
 
 _ENDED = frozenset(str(state) for state in TERMINAL)
+
+
+class PoolView(Answer, frozen=True, kw_only=True):
+    """One pool's counts and rates."""
+
+    name: str
+    states: dict[str, int]
+    oldest_pending_ms: int | None  # time when the oldest pending task became pending
+    in_rate: float
+    out_rate: float
+    failure_rate: float  # 0..1, share of ended attempts
+    wait_p95_ms: float | None
+    run_p95_ms: float | None
+    drain_s: float | None  # seconds until no task or chunk is pending; None: their number does not fall
+    workers: int  # live workers
+    chunks_pending: int = 0  # chunks of aggregating map-reduce tasks; an estimate if there are very many tasks
+    chunks_active: int = 0
+    chunks: dict[str, int] = {}  # of the same tasks, by state
+    chunk_rate: float = 0.0  # chunks that ended, per second
+
+    @property
+    def waiting(self) -> int:
+        """Pending tasks and pending chunks."""
+        return self.states.get("pending", 0) + self.chunks_pending
 
 
 def pool_view(name: str, sampled: Mapping[str, Any], workers: int) -> PoolView:

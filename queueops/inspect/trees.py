@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 from msgspec.structs import replace
 
 from queueops.inspect import pagination
+from queueops.inspect.answer_base import Answer
 from queueops.inspect.detail import RUNNING_AGAIN
-from queueops.inspect.models import Above, Branch, Part, Tree
 from queueops.inspect.redaction import redactor
 from queueops.inspect.store import open_reader
-from queueops.inspect.task_rows import read_row, row_of
+from queueops.inspect.task_rows import TaskRow, read_row, row_of
 from queueops.model.ids import NAME
 from queueops.model.redact import cut
 from queueops.model.states import TERMINAL, State
@@ -31,6 +31,58 @@ SHOWN = ("", "failed", "open")
 UNWELL = (State.FAILED, State.CANCELLED, State.QUARANTINED)
 _POSITION = re.compile(r"[ge]?\d{1,15}", re.ASCII)
 _ORDER = {str(state): number for number, state in enumerate(State)}
+
+
+class Part(Answer, frozen=True, kw_only=True):
+    """One part of a chain, a group or an iterator; `task` is None if it is gone, or its pool does not answer."""
+
+    id: str
+    pool: str
+    number: int | None = None  # its position from 1 on; None for an iterator's tasks
+    task: TaskRow | None = None
+    begun_ms: int | None = None
+    ended_ms: int | None = None
+    elsewhere: bool = False  # the part is in another pool
+    silent: str = ""  # the reason why its pool did not answer
+    branch: Branch | None = None  # its own parts, if it may have any
+
+
+class Branch(Answer, frozen=True, kw_only=True):
+    """The shown parts of one task, in order."""
+
+    total: int | None = None  # None for an iterator, whose number of parts is not known
+    open: int = 0  # parts that have not ended; for an iterator those that it has begun
+    first: int = 0  # number of parts before the first row
+    next: str = ""  # where the parts after the last row begin; empty if there are none
+    counts: tuple[tuple[str, int], ...] = ()  # by state; of very many parts only the ended ones of an iterator
+    rows: tuple[Part, ...] = ()
+
+    @property
+    def ended(self) -> int:
+        """The number of ended parts."""
+        return max(0, (self.total or 0) - self.open)
+
+    @property
+    def behind(self) -> int | None:
+        """The number of parts after the last row; None if it is not known."""
+        return None if self.total is None else max(0, self.total - self.first - len(self.rows))
+
+
+class Above(Answer, frozen=True, kw_only=True):
+    """A parent task; its name is empty if it is in another pool."""
+
+    id: str
+    pool: str
+    name: str = ""
+    kind: str = ""
+    state: str = ""
+
+
+class Tree(Answer, frozen=True, kw_only=True):
+    """A task's parts, with theirs, and its own parents, from near to far."""
+
+    root: Branch | None = None
+    above: tuple[Above, ...] = ()
 
 
 def tree(id: str, pool: str, *, after: str = "", show: str = "", opened: Sequence[str] = ()) -> Tree:

@@ -5,14 +5,41 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 
+from queueops.inspect.answer_base import Answer
 from queueops.inspect.broken import Listing, broken_pools
-from queueops.inspect.models import RunningTask, WorkerRow
 from queueops.inspect.store import LATE_MS, UNRESPONSIVE, open_reader
 from queueops.redis.query_replies import Beat, maybe_whole, whole
 
 MOST = 500
 MOST_NAMES = 200
 """The most task names in a heartbeat; a list of that length may be cut, and proves nothing."""
+
+
+class RunningTask(Answer, frozen=True, kw_only=True):
+    """The task in a worker's slot."""
+
+    id: str
+    name: str
+    pool: str
+    since_ms: int  # time of its start
+
+
+class WorkerRow(Answer, frozen=True, kw_only=True):
+    """A worker process, as in its last heartbeat."""
+
+    id: str
+    host: str
+    pid: int
+    version: str
+    pools: tuple[str, ...]
+    slots: int
+    busy: int
+    beat_ms: int
+    started_ms: int
+    rss: int  # bytes
+    running: tuple[RunningTask, ...] = ()
+    state: str = "live"  # live, quiet, silent, hung, late
+    silent_since_ms: int | None = None  # last sign of life of a silent or hung process
 
 
 def workers() -> Listing[WorkerRow]:

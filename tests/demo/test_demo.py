@@ -13,7 +13,7 @@ import pytest
 
 from console.demo.tasks import failing, waiting
 from queueops import get, inspect
-from queueops.inspect.models import LogLine
+from queueops.inspect import LogLine
 from queueops.redis import embedded
 from queueops.redis.broker import forget_brokers
 from tests.support.playing import Playing, Visitor

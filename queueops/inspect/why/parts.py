@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from queueops.inspect.chunk_answers import ChunksView
 from queueops.inspect.chunks import chunks_of
-from queueops.inspect.findings import bad, good
-from queueops.inspect.models import Finding
+from queueops.inspect.findings import Finding, bad, good
 from queueops.inspect.spans import clock, span
 from queueops.inspect.why.waiting import servers
 from queueops.model.states import State

@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping
 from queueops.inspect.chunks import chunks_of
 from queueops.inspect.detail import goes_on_at, retried_by
 from queueops.inspect.errors import read_failure, title
-from queueops.inspect.findings import bad, good
-from queueops.inspect.models import Finding
+from queueops.inspect.findings import Finding, bad, good
 from queueops.inspect.spans import clock, span
 from queueops.inspect.store import LATE_MS, UNRESPONSIVE
 from queueops.model.states import State

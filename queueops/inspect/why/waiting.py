@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from queueops.inspect.errors import read_failure, title
-from queueops.inspect.findings import bad, good
-from queueops.inspect.models import Finding
+from queueops.inspect.findings import Finding, bad, good
 from queueops.inspect.spans import clock, span
 from queueops.inspect.store import NOT_TAKING, UNRESPONSIVE
 from queueops.inspect.workers import names_told
