@@ -13,7 +13,7 @@ import queueops
 from queueops import chain, control, group
 from tests.faults import tasks
 from tests.faults.conftest import Bench
-from tests.faults.layout import Layout
+from tests.faults.layout import GIVES_UP_S, Layout
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.faults
@@ -71,7 +71,7 @@ def test_a_worker_starts_and_stops_while_a_server_stands_still(bench: Bench, lay
         worker.signal(signal.SIGTERM)
         bench.wait(last)
         assert not clock.done()
-        worker.wait(60)
+        worker.wait(2 * GIVES_UP_S)  # a claim on its way to the server that stands still may last GIVES_UP_S
 
 
 def test_tasks_of_a_dead_process_go_back_in_the_other_pools(bench: Bench, layout: Layout) -> None:
