@@ -29,7 +29,6 @@ from console.pages import (
 from console.pages.outbox import message_actions
 from console.pages.schedules import form_views
 from console.pages.task import act_on_task
-from console.pages.workers import worker_actions
 
 converters.register()
 app_name = "console"
@@ -73,8 +72,7 @@ urlpatterns = [
     _url("errors/<name:fingerprint>/", errors.show, "error"),
     _url("lanes/", lanes.index, "lanes"),
     _url("lanes/_rows", lanes.rows, "lanes-rows"),
-    _url("lanes/<name:pool>/<name:lane>/_pause", lanes.pause, "lane-pause"),
-    _url("lanes/<name:pool>/<name:lane>/_resume", lanes.resume, "lane-resume"),
+    *(_url(f"lanes/<name:pool>/<name:lane>/_{verb}", lanes.act, f"lane-{verb}", verb=verb) for verb in lanes.ACTIONS),
     _url("lanes/<name:pool>/<name:lane>/_set", lanes.change, "lane-set"),
     _url("commands/", outbox.index, "commands"),
     _url("commands/_rows", outbox.rows, "commands-rows"),
@@ -91,14 +89,10 @@ urlpatterns = [
     _url("schedules/<name:id>/_live", schedules.live, "schedule-live"),
     _url("schedules/<name:id>/edit/", form_views.edit, "schedule-edit"),
     _url("schedules/<name:id>/_edit", form_views.save, "schedule-edit-save"),
-    *(
-        _url(f"schedules/<name:id>/_{verb}", schedules.act, f"schedule-{verb}", verb=verb)
-        for verb in ("pause", "resume", "run")
-    ),
-    _url("schedules/<name:id>/_delete", schedules.delete, "schedule-delete"),
+    *(_url(f"schedules/<name:id>/_{verb}", schedules.act, f"schedule-{verb}", verb=verb) for verb in schedules.ACTIONS),
     _url("workers/", workers.index, "workers"),
     _url("workers/_rows", workers.rows, "workers-rows"),
-    *(_url(f"workers/<name:id>/_{verb}", workers.act, f"worker-{verb}", verb=verb) for verb in worker_actions.ACTIONS),
+    *(_url(f"workers/<name:id>/_{verb}", workers.act, f"worker-{verb}", verb=verb) for verb in workers.ACTIONS),
     _url("registry/", registry.index, "registry"),
     _url("registry/_rows", registry.rows, "registry-rows"),
     _url("registry/<name:id>/", registry.show, "registry-task"),

@@ -11,21 +11,16 @@ from math import inf
 from time import monotonic
 from typing import Any
 
-from django.contrib import messages
 from django.db.models.functions import Greatest
 from django.http import HttpRequest
-from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
 
-from console.actions import undo
 from console.actions.bulk_parts import alone, find_out, recount
-from console.actions.catalog import ACTIONS, Action, label
-from console.actions.matching import facts, gather
+from console.actions.catalog import ACTIONS, Action
+from console.actions.matching import gather
 from console.actions.perform import do
 from console.actions.selection import MOST, Choice
 from console.audit.log import begin
 from console.models import AuditEntry, Outcome
-from console.ui.formatting import count
 from queueops import control
 from queueops.inspect import TaskQuery, TaskRow
 
@@ -54,21 +49,6 @@ def go_on(request: HttpRequest, entry: AuditEntry) -> bool:
         if not _step(request, entry, until) or monotonic() > until:
             break
     return entry.place is None
-
-
-def tell(request: HttpRequest, entry: AuditEntry) -> None:
-    """Show the result to the user as one message, with an undo where possible."""
-    name = label(entry.verb)
-    if entry.outcome == Outcome.FAILED:
-        messages.error(request, _("%(label)s failed: %(detail)s") % {"label": name, "detail": entry.detail})
-        return
-    text = ngettext("%(label)s: %(n)s task.", "%(label)s: %(n)s tasks.", entry.changed)
-    text = text % {"label": name, "n": count(entry.changed)}
-    if missed := entry.seen - entry.changed:
-        why = ngettext("%(n)s was left as it is: %(why)s.", "%(n)s were left as they are: %(why)s.", missed)
-        text = f"{text} {why % {'n': count(missed), 'why': entry.detail}}"
-    level = messages.SUCCESS if entry.outcome == Outcome.DONE else messages.WARNING
-    messages.add_message(request, level, text, extra_tags=f"undo-{entry.pk}" if undo.is_open(entry) else "")
 
 
 def outcome(entry: AuditEntry) -> Outcome:
@@ -110,12 +90,11 @@ def _step(request: HttpRequest, entry: AuditEntry, until: float) -> bool:
 def _not_yet(entry: AuditEntry, rows: list[TaskRow]) -> list[TaskRow]:
     """Leave out the tasks already changed: an interrupted step may have moved them to a lane where they match again."""
     done: set[tuple[str, str]] = set()
-    for pool, ids in Choice(tuple((row.pool, row.id) for row in rows)).by_pool().items():
+    for pool, ids in Choice.of(*rows).by_pool().items():
         done |= {(pool, row.id) for row in control.recall(ids, pool, token=entry.token) if row.word == "OK"}
     return [row for row in rows if (row.pool, row.id) not in done]
 
 
 def _act(request: HttpRequest, entry: AuditEntry, rows: list[TaskRow]) -> AuditEntry:
-    choice = Choice(tuple((row.pool, row.id) for row in rows))
     values = dict(entry.before.get("values", {}))
-    return do(request, ACTIONS[entry.verb], choice, values, facts(rows), reason=entry.reason, part_of=entry)
+    return do(request, ACTIONS[entry.verb], Choice.of(*rows), values, reason=entry.reason, part_of=entry)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from django.utils.functional import Promise
@@ -15,35 +15,44 @@ from queueops.inspect import TaskDetail, TaskFacts
 from queueops.model.states import ACTIONS as ALLOWED
 from queueops.model.states import LEASED, TERMINAL, State
 
-Call = Callable[..., Sequence[Any]]
+Call = Callable[..., Any]
 
 
 class Action(NamedTuple):
-    """An action; `call(ids, pool=, who=, token=, **values of its form)` performs it."""
+    """An action of the console; `verb` is its name in the audit log.
+
+    `call` performs it; a selection in `console.actions.selection` makes the call and knows its parameters.
+    """
 
     verb: str
-    label: str | Promise
-    icon: str
     call: Call
+    label: str | Promise = ""
+    icon: str = ""
     form: type[forms.ActionForm] = forms.ActionForm
     irreversible: bool = False
     asks_first: bool = False
     note: str | Promise = ""
+    url: str = ""
+
+    @property
+    def url_name(self) -> str:
+        """The URL name of the action; without `url` it is that of an action on one task."""
+        return self.url or f"task-{self.verb}"
 
     @property
     def permission(self) -> Verb | None:
         """The permission that the action needs."""
-        return TABLE[f"task-{self.verb}"]
-
-    @property
-    def url_name(self) -> str:
-        """The URL name of the action on one task."""
-        return f"task-{self.verb}"
+        return TABLE[self.url_name]
 
     @property
     def asks(self) -> bool:
-        """Whether the action needs input besides the selected tasks."""
+        """Whether the action needs input besides the selection."""
         return bool(self.form.base_fields)
+
+    @property
+    def is_destructive(self) -> bool:
+        """Whether something is lost by it."""
+        return self.irreversible or self.permission is Verb.DESTROY
 
 
 ACTIONS: dict[str, Action] = {
@@ -51,9 +60,9 @@ ACTIONS: dict[str, Action] = {
     for action in (
         Action(
             "retry",
+            lambda ids, **how: control.retry(ids, **how),
             _("Retry"),
             "refresh",
-            lambda ids, **how: control.retry(ids, **how),
             note=_(
                 "It runs again with the arguments that it has. That cannot be undone once it has begun."
                 " Map-reduce tasks go on where they ended: at their failed chunks, or at their reduce."
@@ -61,17 +70,17 @@ ACTIONS: dict[str, Action] = {
         ),
         Action(
             "rerun",
+            lambda ids, **how: control.retry(ids, everything=True, **how),
             _("Run everything again"),
             "rotate-clockwise",
-            lambda ids, **how: control.retry(ids, everything=True, **how),
             asks_first=True,
             note=_("All parts run again, also those that succeeded; an iterator begins anew."),
         ),
         Action(
             "reinstate",
+            lambda ids, **how: control.reinstate(ids, **how),
             _("Reinstate"),
             "arrow-back-up",
-            lambda ids, **how: control.reinstate(ids, **how),
             note=_(
                 "It comes back to where it was when it was cancelled: in its lane, or until it is due, with the"
                 " attempts that it has had. What ran then runs again."
@@ -79,31 +88,31 @@ ACTIONS: dict[str, Action] = {
         ),
         Action(
             "run_now",
+            lambda ids, **how: control.run_now(ids, **how),
             _("Run now"),
             "player-play",
-            lambda ids, **how: control.run_now(ids, **how),
             note=_("It is ready at once, and waits for its time no more."),
         ),
         Action(
             "requeue",
+            lambda ids, **how: control.requeue(ids, **how),
             _("Requeue"),
             "arrow-back-up",
-            lambda ids, **how: control.requeue(ids, **how),
             note=_("It is ready again. What it was put aside for may put it aside again."),
         ),
         Action(
             "postpone",
+            lambda ids, seconds, **how: control.postpone(ids, seconds=seconds, **how),
             _("Postpone"),
             "calendar-time",
-            lambda ids, seconds, **how: control.postpone(ids, seconds=seconds, **how),
             forms.PostponeForm,
             note=_("It waits until then, and is ready by itself."),
         ),
         Action(
             "cancel",
+            lambda ids, reason="", **how: control.cancel(ids, reason=reason, **how),
             _("Cancel"),
             "ban",
-            lambda ids, reason="", **how: control.cancel(ids, reason=reason, **how),
             note=_(
                 "It will not run. One that runs already is asked to stop; what it has done so far stays done."
                 " An undo brings back what had not begun, to wait as it did, and nothing else."
@@ -111,9 +120,9 @@ ACTIONS: dict[str, Action] = {
         ),
         Action(
             "interrupt",
+            lambda ids, reason="", **how: control.cancel(ids, reason=reason, hard=True, **how),
             _("Cancel and interrupt"),
             "power",
-            lambda ids, reason="", **how: control.cancel(ids, reason=reason, hard=True, **how),
             asks_first=True,
             note=_(
                 "It will not run, and what runs of it is interrupted in the middle. What still runs a second later is"
@@ -122,9 +131,9 @@ ACTIONS: dict[str, Action] = {
         ),
         Action(
             "release",
+            lambda ids, **how: control.release(ids, **how),
             _("Release"),
             "door-exit",
-            lambda ids, **how: control.release(ids, **how),
             note=_(
                 "It is taken from its worker and is ready again, which costs it no attempt."
                 " What it does there goes on, and counts no more: it may run twice."
@@ -132,40 +141,40 @@ ACTIONS: dict[str, Action] = {
         ),
         Action(
             "priority",
+            lambda ids, priority, **how: control.set_priority(ids, priority, **how),
             _("Priority"),
             "arrows-sort",
-            lambda ids, priority, **how: control.set_priority(ids, priority, **how),
             forms.PriorityForm,
             note=_("From -100 to 100: higher goes first in its lane."),
         ),
         Action(
             "move",
+            lambda ids, lane, **how: control.move(ids, lane, **how),
             _("Move"),
             "arrows-right",
-            lambda ids, lane, **how: control.move(ids, lane, **how),
             forms.MoveForm,
             note=_("It waits in another lane of its pool, under that lane's limits."),
         ),
         Action(
             "keep",
+            lambda ids, days, **how: control.keep(ids, days * 86400, **how),
             _("Keep longer"),
             "pin",
-            lambda ids, days, **how: control.keep(ids, days * 86400, **how),
             forms.KeepForm,
             note=_("It is deleted that many days from now, and not before."),
         ),
         Action(
             "delete",
+            lambda ids, **how: control.delete(ids, **how),
             _("Delete"),
             "trash",
-            lambda ids, **how: control.delete(ids, **how),
             note=_("Deleted tasks stay in the trash for 24 hours."),
         ),
         Action(
             "discard",
+            lambda ids, **how: control.discard(ids, **how),
             _("Discard"),
             "flame",
-            lambda ids, **how: control.discard(ids, **how),
             irreversible=True,
             note=_("What is discarded is gone for good."),
         ),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from time import monotonic
-from typing import Any
 
 import msgspec
 
@@ -55,17 +54,3 @@ def gather(query: TaskQuery, place: str, most: int, until: float, asked_ms: floa
         if monotonic() > until:
             break
     return rows, place
-
-
-def facts(rows: list[TaskRow]) -> dict[str, Any]:
-    """The facts of each task that an undo needs, from the list's rows."""
-    return {
-        f"{row.pool} {row.id}": {
-            "state": row.state,
-            "due_ms": row.due_ms,
-            "lane": row.lane,
-            "priority": row.priority,
-            **({"parent": row.parent} if row.parent else {}),
-        }
-        for row in rows
-    }

@@ -1,4 +1,4 @@
-"""Execution of actions on tasks: reads the states before, writes the audit entry, calls the engine, tells the user."""
+"""Execution of actions: asks for a confirmation, writes the audit entry, calls the engine, tells the user."""
 
 from __future__ import annotations
 
@@ -6,86 +6,99 @@ from collections import Counter
 from typing import Any
 
 from django.contrib import messages
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from console.actions import undo
-from console.actions.catalog import AFTERWARDS, REASONED, STAYING, Action
+from console.actions.catalog import AFTERWARDS, REASONED, STAYING, Action, label
+from console.actions.confirmation import unanswered
 from console.actions.selection import Choice
-from console.audit.log import judge, recorded, tolerated
+from console.audit.log import recorded, tolerated
+from console.http import redirects
 from console.models import AuditEntry, Outcome
-from queueops import inspect
+from console.ui.formatting import count
 
-MOST_BEFORE = 100
-"""More than a page shows, so that all tasks selected there can be undone."""
 MOST_KINDS = 4
 """How many different answers a message lists, the most frequent first."""
 
 
+def answer(
+    request: HttpRequest,
+    action: Action,
+    choice: Choice,
+    otherwise: str = "tasks",
+    *,
+    effects: tuple[str, ...] = (),
+    onward: str = "",
+    **facts: Any,
+) -> HttpResponse:
+    """Ask, or perform the action and tell the user: the whole way of one click.
+
+    Then the user returns to the page of the form (to `otherwise`, if the form does not name it), or goes `onward`.
+    """
+    if not len(choice):
+        return redirects.back(request, otherwise)
+    form = action.form(request.POST)
+    if question := unanswered(request, action, choice, form, otherwise, effects):
+        return question
+    perform(request, action, choice, form.values, **facts)
+    return redirect(onward) if onward else redirects.back(request, otherwise)
+
+
 def perform(request: HttpRequest, action: Action, choice: Choice, values: dict[str, Any], **facts: Any) -> AuditEntry:
-    """Perform the action on the selected tasks and tell the user; an engine error is shown too, an outage is raised."""
+    """Perform the action and tell the user; an engine error is shown too, an outage is raised."""
     entry = do(request, action, choice, values, **facts)
     tell(request, entry, str(action.label))
     return entry
 
 
-def do(
-    request: HttpRequest,
-    action: Action,
-    choice: Choice,
-    values: dict[str, Any],
-    known: dict[str, Any] | None = None,
-    **facts: Any,
-) -> AuditEntry:
-    """Perform the action without telling the user; `known` replaces what `before` would read."""
-    with tolerated(), recorded(request, action.verb, choice.title(), tasks=choice.tasks, **facts) as entry:
-        entry.before |= before(choice) if known is None else known
+def do(request: HttpRequest, action: Action, choice: Choice, values: dict[str, Any], **facts: Any) -> AuditEntry:
+    """Perform the action without telling the user."""
+    with tolerated(), recorded(request, action.verb, choice.target(), **(choice.facts() | facts)) as entry:
         if action.verb in REASONED and entry.reason:
             values = values | {"reason": entry.reason}
-        for pool, ids in choice.by_pool().items():
-            judge(entry, pool, action.call(ids, pool=pool, who=entry.actor_name, token=entry.token, **values))
+        choice.act(action, entry, values)
     return entry
 
 
-def before(choice: Choice) -> dict[str, Any]:
-    """The facts of each task that an undo needs; read only for a few tasks, because each needs a call."""
-    if len(choice) > MOST_BEFORE:
-        return {}
-    found = ((pool, id, inspect.task(id, pool)) for pool, id in choice.tasks)
-    return {
-        f"{pool} {id}": {
-            "state": task.state,
-            "due_ms": task.due_ms,
-            "lane": task.lane,
-            "priority": task.priority,
-            **({"parent": task.parent} if task.parent else {}),
-        }
-        for pool, id, task in found
-        if task is not None
-    }
-
-
-def tell(request: HttpRequest, entry: AuditEntry, label: str) -> None:
-    """Show the result to the user as one message, with an undo where possible."""
+def tell(request: HttpRequest, entry: AuditEntry, name: str = "") -> None:
+    """Show the result to the user as one message, with an undo where possible; `name` is the label of the action."""
+    name = name or label(entry.verb)
     if entry.outcome == Outcome.FAILED:
-        messages.error(request, _("%(label)s failed: %(detail)s") % {"label": label, "detail": entry.detail})
+        messages.error(request, _("%(label)s failed: %(detail)s") % {"label": name, "detail": entry.detail})
         return
-    text = _("%(label)s: %(target)s.") % {"label": label, "target": entry.target}
-    if entry.ids:
-        text = ngettext("%(label)s: %(n)d task.", "%(label)s: %(n)d tasks.", entry.changed) % {
-            "label": label,
-            "n": entry.changed,
-        }
-    if missed := entry.count - entry.changed if entry.ids else 0:
-        why = ngettext("%(n)d was left as it is: %(why)s.", "%(n)d were left as they are: %(why)s.", missed)
-        text = f"{text} {why % {'n': missed, 'why': entry.detail}}"
-    if not entry.ids and entry.outcome == Outcome.REFUSED:
-        text = f"{text.removesuffix('.')}: {entry.detail}."
-    elif entry.changed or not entry.ids:
-        text = " ".join(filter(None, (text, _became(entry), str(AFTERWARDS.get(entry.verb, "")))))
     level = messages.SUCCESS if entry.outcome == Outcome.DONE else messages.WARNING
-    messages.add_message(request, level, text, extra_tags=f"undo-{entry.pk}" if undo.steps(entry) else "")
+    text = _of_chunks(entry, name) if entry.verb.endswith("_chunks") else _of_tasks(entry, name)
+    messages.add_message(request, level, text, extra_tags=f"undo-{entry.pk}" if undo.is_open(entry) else "")
+
+
+def _of_tasks(entry: AuditEntry, name: str) -> str:
+    """The result for tasks: how many were changed, and to what; for another thing its name."""
+    if not entry.ids and not entry.is_mass:
+        text = _("%(label)s: %(target)s.") % {"label": name, "target": entry.target}
+        if entry.outcome == Outcome.REFUSED:
+            return f"{text.removesuffix('.')}: {entry.detail}."
+        return _joined(text, AFTERWARDS.get(entry.verb, ""))
+    text = ngettext("%(label)s: %(n)s task.", "%(label)s: %(n)s tasks.", entry.changed)
+    text = text % {"label": name, "n": count(entry.changed)}
+    if missed := (entry.seen if entry.is_mass else entry.count) - entry.changed:
+        why = ngettext("%(n)s was left as it is: %(why)s.", "%(n)s were left as they are: %(why)s.", missed)
+        text = f"{text} {why % {'n': count(missed), 'why': entry.detail}}"
+    if entry.is_mass or not entry.changed:
+        return text
+    return _joined(text, _became(entry), AFTERWARDS.get(entry.verb, ""))
+
+
+def _of_chunks(entry: AuditEntry, name: str) -> str:
+    text = ngettext("%(label)s: %(n)d chunk.", "%(label)s: %(n)d chunks.", entry.changed)
+    told = _("Of the others: %(why)s.") % {"why": entry.detail} if entry.detail else ""
+    return _joined(text % {"label": name, "n": entry.changed}, told)
+
+
+def _joined(*texts: object) -> str:
+    return " ".join(filter(None, map(str, texts)))
 
 
 def _became(entry: AuditEntry) -> str:

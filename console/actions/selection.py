@@ -1,24 +1,42 @@
-"""Task selection: the selected tasks of an action, as the form sent them, checked and bounded."""
+"""Selection: what an action acts on, as the form sent it, checked and bounded.
+
+A selection knows its number and its names, what its confirmation sends again, and how the engine's answer is recorded.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
-from typing import Self
+from functools import cached_property
+from typing import Any, ClassVar, Self
 
 import msgspec
 from django.core.exceptions import SuspiciousOperation
 from django.utils.translation import gettext as _
 
+from console.actions.catalog import Action
+from console.audit.log import judge
+from console.models import AuditEntry, Outcome
+from queueops import inspect
+from queueops.inspect import TaskDetail, TaskRow
 from queueops.model.ids import ID, NAME
 
 MOST = 500  # the most for one call of queueops.control
+MOST_BEFORE = 100
+"""More than a page shows, so that all tasks selected there can be undone."""
 
 
-class Choice(msgspec.Struct, frozen=True):
-    """Selected tasks as (pool, id), without duplicates, in the order of the form."""
+class Choice(msgspec.Struct, frozen=True, dict=True):
+    """Selected tasks as (pool, id), without duplicates, in the order of the form; the base of other selections.
+
+    `rows` are the tasks themselves, if the request has read them already.
+    """
 
     tasks: tuple[tuple[str, str], ...]
+    rows: tuple[TaskRow | TaskDetail, ...] = ()
+
+    question: ClassVar[str] = "confirm.html"
+    """The template of the confirmation page."""
 
     @classmethod
     def parse(cls, values: Iterable[str]) -> Self:
@@ -28,13 +46,30 @@ class Choice(msgspec.Struct, frozen=True):
             raise SuspiciousOperation(_("At most %(most)d tasks can be chosen at once.") % {"most": MOST})
         return cls(tasks)
 
+    @classmethod
+    def of(cls, *rows: TaskRow | TaskDetail) -> Self:
+        """Select tasks that the request has read."""
+        return cls(tuple((row.pool, row.id) for row in rows), rows)
+
     def __len__(self) -> int:
         return len(self.tasks)
+
+    @cached_property
+    def found(self) -> dict[str, TaskRow | TaskDetail]:
+        """The tasks as they were before the action; each is read once, with a call of its own."""
+        read = self.rows or (inspect.task(id, pool) for pool, id in self.tasks)
+        return {name: task for name, task in zip(self.values, read, strict=True) if task is not None}
 
     @property
     def values(self) -> list[str]:
         """The selection as values of checkboxes."""
         return [f"{pool} {id}" for pool, id in self.tasks]
+
+    @property
+    def fields(self) -> list[tuple[str, str]]:
+        """The names and values of the fields that select the same again."""
+        pools = [("pool", pool) for pool, _id in self.tasks] if len(self.tasks) == 1 else []
+        return [*pools, *(("task", value) for value in self.values)]
 
     def by_pool(self) -> dict[str, list[str]]:
         """The ids of the tasks, by pool."""
@@ -46,6 +81,66 @@ class Choice(msgspec.Struct, frozen=True):
     def title(self) -> str:
         """The id of a single task, or the number of tasks."""
         return self.tasks[0][1] if len(self) == 1 else _("%(count)d tasks") % {"count": len(self)}
+
+    def target(self) -> str:
+        """The target in the audit log."""
+        return self.title()
+
+    def facts(self) -> dict[str, Any]:
+        """The facts of the audit entry that are known without the store."""
+        return {"tasks": self.tasks}
+
+    def before(self) -> dict[str, Any]:
+        """The facts of each task that an undo needs; read only for a few tasks, because each needs a call."""
+        if not self.rows and len(self) > MOST_BEFORE:
+            return {}
+        return {
+            name: {
+                "state": task.state,
+                "due_ms": task.due_ms,
+                "lane": task.lane,
+                "priority": task.priority,
+                **({"parent": task.parent} if task.parent else {}),
+            }
+            for name, task in self.found.items()
+        }
+
+    def expected(self, sent: str) -> int:
+        """The number that a confirmation must name; `sent` is the number that it names."""
+        return len(self)
+
+    def act(self, action: Action, entry: AuditEntry, values: dict[str, Any]) -> None:
+        """Make the action's call, and store the engine's answer in the audit entry."""
+        entry.before |= self.before()
+        for pool, ids in self.by_pool().items():
+            judge(entry, pool, action.call(ids, pool=pool, who=entry.actor_name, token=entry.token, **values))
+
+
+class Thing(Choice, frozen=True, kw_only=True):
+    """One thing that is not a task: a lane, a schedule or a worker, with its facts before and after the action."""
+
+    was: dict[str, Any] = {}
+    becomes: dict[str, Any] = {}
+
+    @classmethod
+    def named(cls, pool: str, name: str, was: dict[str, Any], becomes: dict[str, Any]) -> Self:
+        """The thing of this name; the pool is empty if the thing belongs to none."""
+        return cls(((pool, name),), was=was, becomes=becomes)
+
+    def target(self) -> str:
+        """The pool, if there is one, and the name."""
+        return "/".join(filter(None, self.tasks[0]))
+
+    def facts(self) -> dict[str, Any]:
+        """The facts before the action."""
+        return {"before": self.was}
+
+    def act(self, action: Action, entry: AuditEntry, values: dict[str, Any]) -> None:
+        """Make the call; the answer False means that the thing was not found."""
+        if action.call(*self.tasks[0], who=entry.actor_name, **values) is False:
+            entry.outcome, entry.detail = Outcome.REFUSED, _("there is none of this name any more")
+        else:
+            entry.after = self.becomes
 
 
 def _task(value: str) -> tuple[str, str]:

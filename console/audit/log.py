@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from ipaddress import IPv6Address, ip_address
 from typing import Any
 
 from django.http import HttpRequest
-from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from console.models import AuditedTask, AuditEntry, Outcome
@@ -90,18 +89,6 @@ def tolerated() -> Iterator[None]:
         raise
     except QueueOpsError as error:
         logger.info("%s", error)
-
-
-def attempt(
-    request: HttpRequest, verb: str, target: str, call: Callable[[], Any], *, after: dict[str, Any], **facts: Any
-) -> AuditEntry:
-    """Make and record one call that is not about tasks; the answer False means that the target was not found."""
-    with tolerated(), recorded(request, verb, target, **facts) as entry:
-        if call() is False:
-            entry.outcome, entry.detail = Outcome.REFUSED, _("there is none of this name any more")
-        else:
-            entry.after = after
-    return entry
 
 
 def judge(entry: AuditEntry, pool: str, rows: Iterable[Any]) -> None:

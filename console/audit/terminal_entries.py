@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from console.actions import perform
 from console.actions.selection import Choice
 from console.audit import log
 from console.models import AuditEntry, Outcome
@@ -22,7 +21,7 @@ def keep(done: Act) -> Iterator[None]:
     with log.written(done.verb, target, choice.tasks, actor_name=done.who, **facts) as entry:
         done.token = entry.token
         if choice:
-            entry.before = done.before | perform.before(choice)
+            entry.before = done.before | choice.before()
         yield
         entry.after = dict(done.after)
         log.judge(entry, done.pool, done.rows)

@@ -13,9 +13,9 @@ from django.utils.translation import gettext as _
 
 from console.actions import bulk
 from console.actions.catalog import ACTIONS, Action
-from console.actions.confirm_thresholds import is_confirmed, need
-from console.actions.matching import Extent, extent, facts, gather
-from console.actions.perform import perform
+from console.actions.confirmation import is_confirmed, need
+from console.actions.matching import Extent, extent, gather
+from console.actions.perform import perform, tell
 from console.actions.selection import MOST, Choice
 from console.http import error_pages, redirects
 from console.models import AuditEntry
@@ -55,8 +55,7 @@ def act(request: HttpRequest, verb: str) -> HttpResponse:
         entry = bulk.start(request, action, query, count, asked_ms, form.values)
         return _go_on(request, entry)
     rows, _place = gather(query, "", count, monotonic() + bulk.SECONDS, asked_ms)
-    choice = Choice(tuple((row.pool, row.id) for row in rows))
-    perform(request, action, choice, form.values, known=facts(rows), filter=query.params())
+    perform(request, action, Choice.of(*rows), form.values, filter=query.params())
     return redirect(filters.address(query))
 
 
@@ -70,7 +69,7 @@ def go_on(request: HttpRequest, pk: int) -> HttpResponse:
 
 def _go_on(request: HttpRequest, entry: AuditEntry) -> HttpResponse:
     if entry.goes_on and bulk.go_on(request, entry):
-        bulk.tell(request, entry)
+        tell(request, entry)
     return redirect(undo.progress_url(request, entry))
 
 

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import reverse
 
-from console.actions.catalog import label
-from console.actions.perform import tell
-from console.audit.log import attempt
+from console.actions.catalog import Action
+from console.actions.perform import answer, perform
+from console.actions.selection import Thing
 from console.http import redirects
 from console.ui.forms import LaneForm
 from console.ui.lane_order import in_place
 from console.ui.render import fragment, page, version_of
 from queueops import control, inspect
-from queueops.inspect import LaneRow
+
+FACTS = ("pool", "lane", "limit", "rate", "weight", "paused")
+ACTIONS: dict[str, Action] = {
+    "pause": Action("pause", lambda pool, lane, **_: control.pause_lane(pool, lane), url="lane-pause"),
+    "resume": Action("resume", lambda pool, lane, **_: control.resume_lane(pool, lane), url="lane-resume"),
+}
+SET = Action("set_lane", lambda pool, lane, *, who, **wanted: control.set_lane(pool, lane, **wanted), url="lane-set")
 
 
 def index(request: HttpRequest) -> HttpResponse:
@@ -29,14 +34,9 @@ def rows(request: HttpRequest) -> HttpResponse:
     return fragment(request, "lanes/rows.html", _context())
 
 
-def pause(request: HttpRequest, pool: str, lane: str) -> HttpResponse:
-    """Pause the lane: it starts nothing until it is resumed; running tasks go on."""
-    return _act(request, "pause", pool, lane, lambda: control.pause_lane(pool, lane), paused=True)
-
-
-def resume(request: HttpRequest, pool: str, lane: str) -> HttpResponse:
-    """Resume the lane: it starts tasks again."""
-    return _act(request, "resume", pool, lane, lambda: control.resume_lane(pool, lane), paused=False)
+def act(request: HttpRequest, pool: str, lane: str, verb: str) -> HttpResponse:
+    """Pause the lane, so that it starts nothing while running tasks go on; or resume it."""
+    return answer(request, ACTIONS[verb], _thing(pool, lane, paused=verb == "pause"), "lanes")
 
 
 def change(request: HttpRequest, pool: str, lane: str) -> HttpResponse:
@@ -45,24 +45,17 @@ def change(request: HttpRequest, pool: str, lane: str) -> HttpResponse:
     if not form.is_valid():
         context = _context() | {"wrong": form, "wrong_pool": pool, "wrong_lane": lane}
         return page(request, "lanes/page.html", context, status=422)
-    wanted = form.cleaned_data
-    return _act(request, "set_lane", pool, lane, lambda: control.set_lane(pool, lane, **wanted), **wanted)
-
-
-def _act(
-    request: HttpRequest, verb: str, pool: str, lane: str, call: Callable[[], Any], **changed: Any
-) -> HttpResponse:
-    was = next((row for row in inspect.lanes() if (row.pool, row.lane) == (pool, lane)), None)
-    if was is None:
-        raise Http404
-    entry = attempt(request, verb, f"{pool}/{lane}", call, before=_facts(was), after=_facts(was) | changed)
-    tell(request, entry, label(entry.verb))
+    perform(request, SET, _thing(pool, lane, **form.cleaned_data), form.cleaned_data)
     return redirects.back(request, "lanes")
 
 
-def _facts(row: LaneRow) -> dict[str, Any]:
-    values = {"limit": row.limit, "rate": row.rate, "weight": row.weight, "paused": row.paused}
-    return {"pool": row.pool, "lane": row.lane, **values}
+def _thing(pool: str, lane: str, **changed: Any) -> Thing:
+    """The lane with its facts, and those that change; 404 without the lane."""
+    was = next((row for row in inspect.lanes() if (row.pool, row.lane) == (pool, lane)), None)
+    if was is None:
+        raise Http404
+    facts = {name: getattr(was, name) for name in FACTS}
+    return Thing.named(pool, lane, facts, facts | changed)
 
 
 def _context() -> dict[str, Any]:

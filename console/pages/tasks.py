@@ -12,11 +12,9 @@ from django.urls import reverse
 from django.utils.http import urlencode
 
 from console.actions.catalog import ACTIONS, Action, offered
-from console.actions.confirmation_page import unanswered
 from console.actions.matching import extent_of
-from console.actions.perform import perform
+from console.actions.perform import answer
 from console.actions.selection import Choice
-from console.http import redirects
 from console.ui import filters
 from console.ui import live_list as living
 from console.ui.forms import DELAYS
@@ -58,15 +56,9 @@ def rows(request: HttpRequest) -> HttpResponse:
 
 def act(request: HttpRequest, verb: str) -> HttpResponse:
     """Perform the verb on the selected tasks; ask first if they are many, or if it cannot be undone."""
-    choice, action = Choice.parse(request.POST.getlist("task")), ACTIONS[verb]
-    if not len(choice):
-        return redirects.back(request, "tasks")
-    form = action.form(request.POST)
-    if question := unanswered(request, action, choice, form):
-        return question
     shown = dict(parse_qsl(urlsplit(request.POST.get("next", "")).query))
-    perform(request, action, choice, form.values, filter={key: shown[key] for key in filters.LABELS if key in shown})
-    return redirects.back(request, "tasks")
+    chosen = {key: shown[key] for key in filters.LABELS if key in shown}
+    return answer(request, ACTIONS[verb], Choice.parse(request.POST.getlist("task")), filter=chosen)
 
 
 def _context(

@@ -81,7 +81,7 @@ def go_on(request: HttpRequest, whole: AuditEntry) -> HttpResponse:
         if not (whole.undoes and in_a_step(whole.undoes).exists()):
             bulk.end(whole)
     if whole.place is None:
-        bulk.tell(request, whole)
+        tell(request, whole)
     return redirect(progress_url(request, whole))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from django.test import Client
 
-from console.actions.confirm_thresholds import Need, is_confirmed, need
+from console.actions.confirmation import Need, is_confirmed, need
 from console.models import AuditEntry, Outcome
 from queueops import control
 from tests.console.standin import World

@@ -11,6 +11,7 @@ from django.test import Client
 from console.actions.catalog import ACTIONS, OTHER_LABELS, label
 from console.audit.log import judge
 from console.models import AuditedTask, AuditEntry, Outcome
+from queueops import inspect
 from queueops.errors import BadArguments
 from queueops.model.contracts import Row
 from tests.console.standin import World
@@ -118,6 +119,17 @@ def test_an_action_that_breaks_leaves_one_entry_too(address: Address, world: Wor
         administrator.post(address.path, address.form)
     (found,) = new_entries()
     assert (found.outcome, found.detail) == (Outcome.FAILED, "ZeroDivisionError")
+
+
+@pytest.mark.parametrize("address", [one for one in MUTATIONS if one.name.startswith("task-")], ids=named)
+def test_an_action_on_one_task_reads_the_task_once(
+    address: Address, world: World, administrator: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read, ask = [], inspect.task
+    monkeypatch.setattr(inspect, "task", lambda id, pool="": read.append(id) or ask(id, pool))
+    assert administrator.post(address.path, address.form).status_code == 302
+    assert len(world.calls) == 1
+    assert len(read) == 1
 
 
 def test_an_entry_tells_what_was_before_and_after(world: World, operator: Client) -> None:

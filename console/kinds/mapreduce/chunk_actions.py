@@ -1,95 +1,137 @@
-"""Chunk actions: one entry for each verb with its label, and the stages from which a task can be restarted."""
+"""Chunk actions: one entry for each verb, and the stages from which a task can be restarted."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
-from console.access.permissions import TABLE, Verb
+from console.actions.catalog import Action
+from console.ui.forms import PostponeForm
+from queueops import control
+from queueops.control import Row
 
-
-class ChunkAction(NamedTuple):
-    """An action on chunks; its URL name ends with `verb`."""
-
-    verb: str
-    label: str | Promise
-    icon: str
-    note: str | Promise = ""
-    irreversible: bool = False
-
-    @property
-    def url_name(self) -> str:
-        """The URL name of the action."""
-        return f"task-chunks-{self.verb}"
-
-    @property
-    def permission(self) -> Verb | None:
-        """The permission that the action needs."""
-        return TABLE[self.url_name]
-
-
-ACTIONS: dict[str, ChunkAction] = {
-    action.verb: action
-    for action in (
-        ChunkAction("retry", _("Retry"), "refresh", _("They run again now, with all their attempts.")),
-        ChunkAction("postpone", _("Postpone"), "calendar-time", _("Its next attempt waits until then.")),
-        ChunkAction("drop", _("Drop"), "x", _("A dropped chunk has no result: the reduce goes without it.")),
-        ChunkAction("skip", _("Skip"), "chevron-right", _("It counts as done, with no value as its result.")),
-        ChunkAction("release", _("Release"), "door-exit", _("It is taken from its worker and waits for another one.")),
-        ChunkAction(
-            "speculate", _("Run a second copy"), "arrows-split-2", _("Whichever copy ends first gives the result.")
-        ),
-    )
+ACTIONS: dict[str, Action] = {
+    "retry": Action(
+        "retry_chunks",
+        lambda id, **how: control.retry_chunks(id, **how),
+        _("Retry"),
+        "refresh",
+        note=_("They run again now, with all their attempts."),
+        url="task-chunks-retry",
+    ),
+    "postpone": Action(
+        "postpone_chunks",
+        lambda id, **how: control.postpone_chunks(id, **how),
+        _("Postpone"),
+        "calendar-time",
+        PostponeForm,
+        note=_("Its next attempt waits until then."),
+        url="task-chunks-postpone",
+    ),
+    "drop": Action(
+        "drop_chunks",
+        lambda id, **how: control.drop_chunks(id, **how),
+        _("Drop"),
+        "x",
+        note=_("A dropped chunk has no result: the reduce goes without it."),
+        url="task-chunks-drop",
+    ),
+    "skip": Action(
+        "skip_chunks",
+        lambda id, **how: control.skip_chunks(id, **how),
+        _("Skip"),
+        "chevron-right",
+        note=_("It counts as done, with no value as its result."),
+        url="task-chunks-skip",
+    ),
+    "release": Action(
+        "release_chunks",
+        lambda id, **how: control.release_chunks(id, **how),
+        _("Release"),
+        "door-exit",
+        note=_("It is taken from its worker and waits for another one."),
+        url="task-chunks-release",
+    ),
+    "speculate": Action(
+        "speculate_chunks",
+        lambda id, **how: control.speculate(id, **how),
+        _("Run a second copy"),
+        "arrows-split-2",
+        note=_("Whichever copy ends first gives the result."),
+        url="task-chunks-speculate",
+    ),
 }
 
 
 class Start(NamedTuple):
-    """A stage from which a task can be restarted."""
+    """A restart: its name in the form, its texts, and the stage of `control.restart_from`."""
 
-    stage: str
+    name: str
     label: str | Promise
     title: str | Promise  # a complete sentence
     note: str | Promise
+    stage: str
+    every: bool = False
     irreversible: bool = False
+
+    @property
+    def action(self) -> Action:
+        """The action on the task."""
+        return Action(
+            f"restart_{self.name}",
+            self._restart,
+            self.title,
+            note=self.note,
+            irreversible=self.irreversible,
+            url="task-chunks-restart",
+        )
+
+    def _restart(self, ids: Sequence[str], *, pool: str, who: str, token: str) -> list[Row]:
+        return [control.restart_from(id, self.stage, every=self.every, pool=pool, who=who) for id in ids]
 
 
 STARTS: dict[str, Start] = {
-    start.stage: start
+    start.name: start
     for start in (
         Start(
             "reduce",
             _("From reduce"),
             _("Restart from reduce"),
             _("The results of the chunks are reduced again."),
+            "reduce",
         ),
         Start(
             "failed",
             _("From process: failed chunks"),
             _("Restart the failed chunks"),
             _("Failed chunks run again, then the reduce."),
+            "process",
         ),
         Start(
             "all",
             _("From process: all chunks"),
             _("Restart all chunks"),
             _("All chunks run again; their results are thrown away."),
-            True,
+            "process",
+            every=True,
+            irreversible=True,
         ),
         Start(
             "map",
             _("From map"),
             _("Restart from map"),
             _("The chunks are made anew; all results are thrown away."),
-            True,
+            "map",
+            irreversible=True,
         ),
     )
 }
 
 
-def allowed(verbs: Iterable[str], may: frozenset[str]) -> list[ChunkAction]:
+def allowed(verbs: Iterable[str], may: frozenset[str]) -> list[Action]:
     """The actions for these verbs that the user's permissions allow."""
     verbs = set(verbs)
     return [action for verb, action in ACTIONS.items() if verb in verbs and action.permission in may]

@@ -3,45 +3,65 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Self
+from itertools import islice
+from typing import Any, ClassVar, Self
 
-import msgspec
 from django.core.exceptions import SuspiciousOperation
 from django.http import HttpRequest
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from console.actions.catalog import Action
+from console.actions.selection import MOST, Choice
+from console.models import AuditEntry, Outcome
+from queueops import control
+from queueops.control import ChunkAnswer
+from queueops.inspect import TaskDetail
 from queueops.model.states import ChunkState
 
-MOST = 500  # the most for one call of queueops.control
 HIGHEST = 10**9
+SHOWN = 5
+"""The most refusal reasons that are recorded."""
+RESENT = ("delay", "stage")
+"""Values besides the chunks that the confirmation sends again."""
 
 
-class ChunkChoice(msgspec.Struct, frozen=True, kw_only=True):
+class ChunkChoice(Choice, frozen=True, kw_only=True):
     """Selected chunks of one task: `numbers`, or all in the states `whole`; `count` is their number now."""
 
-    pool: str
-    id: str
     numbers: tuple[int, ...] = ()
     whole: tuple[str, ...] = ()
-    count: int = 0
+    count: int
+    before_edit: dict[str, str] = {}
+    resent: tuple[tuple[str, str], ...] = ()
+
+    question: ClassVar[str] = "mapreduce/confirm.html"
 
     @classmethod
-    def parse(cls, request: HttpRequest, pool: str, id: str, counts: Mapping[str, int]) -> Self:
+    def of_form(cls, request: HttpRequest, task: TaskDetail, counts: Mapping[str, int]) -> Self:
         """Parse a form: selected numbers have precedence over whole states, which the URL may also hold."""
         numbers = tuple(dict.fromkeys(_number(value) for value in request.POST.getlist("chunk")))
         if len(numbers) > MOST:
             raise SuspiciousOperation(_("At most %(most)d chunks can be chosen at once.") % {"most": MOST})
+        resent = tuple((name, request.POST[name]) for name in RESENT if name in request.POST)
+        tasks = ((task.pool, task.id),)
         if numbers:
-            return cls(pool=pool, id=id, numbers=numbers, count=len(numbers))
+            return cls(tasks, numbers=numbers, count=len(numbers), resent=resent)
         states = request.POST.getlist("whole") or request.GET.getlist("whole")
         if any(state not in set(ChunkState) for state in states):
             raise SuspiciousOperation(_("The chosen chunks could not be read."))
         whole = tuple(dict.fromkeys(states))
-        return cls(pool=pool, id=id, whole=whole, count=sum(counts[state] for state in whole))
+        return cls(tasks, whole=whole, count=sum(counts[state] for state in whole), resent=resent)
 
     def __len__(self) -> int:
         return self.count
+
+    @property
+    def fields(self) -> list[tuple[str, str]]:
+        """The task, the chunks, and what else is sent again."""
+        ((pool, _id),) = self.tasks
+        chunks = [("chunk", str(number)) for number in self.numbers] + [("whole", state) for state in self.whole]
+        return [("pool", pool), *chunks, *self.resent]
 
     def title(self) -> str:
         """The number of a single chunk, or how many chunks there are."""
@@ -50,11 +70,62 @@ class ChunkChoice(msgspec.Struct, frozen=True, kw_only=True):
         return ngettext("%(count)d chunk", "%(count)d chunks", self.count) % {"count": self.count}
 
     def target(self) -> str:
-        """The target in the audit log: the task and its selected chunks."""
+        """The task and its selected chunks."""
+        ((_pool, id),) = self.tasks
         if self.whole:
-            return f"{self.id}: {' + '.join(self.whole)} ({self.count})"
+            return f"{id}: {' + '.join(self.whole)} ({self.count})"
         shown = ", ".join(map(str, self.numbers[:20]))
-        return f"{self.id}: {shown}{', …' if len(self.numbers) > 20 else ''}"
+        return f"{id}: {shown}{', …' if len(self.numbers) > 20 else ''}"
+
+    def facts(self) -> dict[str, Any]:
+        """The task, the chunks, and their data if it is edited."""
+        chosen = {"chunks": list(self.numbers), "whole": list(self.whole)}
+        return super().facts() | {"before": chosen | self.before_edit}
+
+    def expected(self, sent: str) -> int:
+        """A state may hold fewer chunks now than when the page was shown; then the number of that time counts."""
+        fewer = self.whole and sent.isdecimal() and len(sent) < 11 and self.count <= int(sent)
+        return int(sent) if fewer else self.count
+
+    def act(self, action: Action, entry: AuditEntry, values: dict[str, Any]) -> None:
+        """Act on the chunks by number, or on whole states one after the other."""
+        entry.count = self.count
+        entry.after |= {name: str(value) for name, value in values.items()}
+        ((pool, id),) = self.tasks
+        chosen: list[dict[str, Any]] = [{"numbers": self.numbers}] if self.numbers else []
+        chosen = chosen or [{"state": state} for state in self.whole]
+        answers = [action.call(id, pool=pool, who=entry.actor_name, **each, **values) for each in chosen]
+        _judge(entry, f"{pool} {id}", answers[0] if self.numbers else _summed(answers))
+
+
+def _summed(answers: list[ChunkAnswer]) -> ChunkAnswer:
+    """One answer for all whole states; a whole state refuses no single chunk."""
+    return ChunkAnswer(
+        changed=sum(answer.changed for answer in answers),
+        left=sum(answer.left for answer in answers),
+        state=answers[-1].state,
+        refused={},
+        unfit=sum(answer.unfit for answer in answers),
+    )
+
+
+def _judge(entry: AuditEntry, task: str, answer: ChunkAnswer) -> None:
+    """Store the engine's answer in the entry: how many chunks changed, why others were refused, the new state."""
+    verb = entry.verb.removesuffix("_chunks")
+    entry.changed = answer.changed
+    whys = [why for _number, why in islice(control.reasons(verb, answer), SHOWN)]
+    if answer.unfit:
+        kept = ngettext("%(n)d keeps its data", "%(n)d keep their data", answer.unfit) % {"n": answer.unfit}
+        whys.append(_("%(kept)s: it has no fields, or would be too long") % {"kept": kept})
+    if answer.left:
+        again = _("%(left)d are left; do it again") if verb == "release" else _("%(left)d are still to come, by itself")
+        whys.append(again % {"left": answer.left})
+    if not answer.changed and not whys:
+        whys.append(_("the task is %(state)s") % {"state": answer.state or _("gone")})
+    if whys:
+        entry.outcome = Outcome.PARTLY if answer.changed else Outcome.REFUSED
+        entry.detail = "; ".join(whys)
+    entry.after[task] = {"word": "OK" if answer.changed else "REFUSED", "state": answer.state, "detail": entry.detail}
 
 
 def _number(value: str) -> int:

@@ -1,58 +1,87 @@
-"""Actions on commands between pools: one entry for each verb of `queueops.control`."""
+"""Actions on commands between pools: some commands, or all dead ones."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from typing import Any
 
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext
 
-from console.access.permissions import TABLE, Verb
 from console.actions.catalog import Action
-from queueops import control
+from console.actions.selection import Choice
+from console.models import AuditEntry, Outcome
+from queueops import control, inspect
 
-
-class MessageAction(Action):
-    """An action; `call(ids, pool)` acts on some commands, `call_all(pool)` on all dead ones."""
-
-    @property
-    def permission(self) -> Verb | None:
-        """The permission that the action needs."""
-        return TABLE[f"commands-{self.verb}"]
-
-    @property
-    def call_all(self) -> Callable[[str], int]:
-        """Act on all dead commands of a pool; returns how many."""
-        calls: dict[str, Callable[[str], int]] = {
-            "requeue": control.requeue_dead_commands,
-            "drop": control.drop_dead_commands,
-        }
-        return calls[self.verb]
-
-
-def _action(verb: str, *rest: Any, **more: Any) -> MessageAction:
-    return MessageAction(verb, *rest, **more)
-
-
-def _requeue(ids: Sequence[str], pool: str) -> Sequence[Any]:
-    return control.requeue_commands(ids, pool)
-
-
-def _drop(ids: Sequence[str], pool: str) -> Sequence[Any]:
-    return control.drop_commands(ids, pool)
-
-
-ACTIONS: dict[str, MessageAction] = {
-    "requeue": _action("requeue", _("Try again"), "rotate-clockwise", _requeue),
-    "drop": _action(
-        "drop",
+ACTIONS: dict[str, Action] = {
+    "requeue": Action(
+        "requeue_commands",
+        lambda ids, pool: control.requeue_commands(ids, pool),
+        _("Try again"),
+        "rotate-clockwise",
+        url="commands-requeue",
+    ),
+    "drop": Action(
+        "drop_commands",
+        lambda ids, pool: control.drop_commands(ids, pool),
         _("Drop"),
         "trash",
-        _drop,
         irreversible=True,
         note=_(
             "An end or a turn that it would have told is told again after half a minute or more."
             " A cancelling or a retry is not: cancel what waits for it, and retry that when it has ended."
         ),
+        url="commands-drop",
     ),
 }
+ACTIONS_ON_DEAD: dict[str, Action] = {
+    "requeue": ACTIONS["requeue"]._replace(call=lambda pool: control.requeue_dead_commands(pool)),
+    "drop": ACTIONS["drop"]._replace(call=lambda pool: control.drop_dead_commands(pool)),
+}
+
+
+class CommandChoice(Choice, frozen=True):
+    """Selected commands as (pool, id)."""
+
+    def title(self) -> str:
+        """The single command, or the number of commands."""
+        if len(self.tasks) == 1:
+            return self.tasks[0][1]
+        return ngettext("%(count)d command", "%(count)d commands", len(self)) % {"count": len(self)}
+
+    def facts(self) -> dict[str, Any]:
+        """The commands."""
+        return {"before": {"commands": self.values}}
+
+    def act(self, action: Action, entry: AuditEntry, values: dict[str, Any]) -> None:
+        """Act on the commands of each pool."""
+        for pool, ids in self.by_pool().items():
+            rows = action.call(ids, pool)
+            entry.changed += sum(row.word == "OK" for row in rows)
+            entry.after |= {f"{pool} {row.id}": {"word": row.word, "was": row.state} for row in rows}
+        if entry.changed < len(self):
+            entry.outcome = Outcome.PARTLY if entry.changed else Outcome.REFUSED
+            entry.detail = "others were gone, were not commands, or were just being applied"
+
+
+class DeadCommands(CommandChoice, frozen=True, kw_only=True):
+    """All dead commands of every pool; `count` is their number now."""
+
+    tasks: tuple[tuple[str, str], ...] = ()
+    count: int
+
+    def __len__(self) -> int:
+        return self.count
+
+    def target(self) -> str:
+        """The place of the commands."""
+        return "dead"
+
+    def facts(self) -> dict[str, Any]:
+        """None: the commands are not read."""
+        return {}
+
+    def act(self, action: Action, entry: AuditEntry, values: dict[str, Any]) -> None:
+        """Act on all dead commands of each pool that has some."""
+        for pool in sorted(pool for pool, dead in inspect.dead_commands().items() if dead):
+            entry.after[pool] = action.call(pool)
+        entry.changed = sum(entry.after.values())

@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.http import urlencode
 from django.utils.translation import gettext_lazy as _
 
-from console.actions.catalog import Action, label
-from console.actions.confirmation_page import unanswered
-from console.actions.perform import tell
-from console.actions.selection import Choice
-from console.audit.log import attempt
-from console.http import redirects
-from console.models import AuditEntry
-from console.ui.forms import ActionForm
+from console.actions.catalog import Action
+from console.actions.perform import answer
+from console.actions.selection import Thing
 from console.ui.natural_order import natural
 from console.ui.render import fragment, page, version_of
 from queueops import control, inspect
@@ -27,14 +20,28 @@ from queueops.inspect.redaction import KEPT
 from queueops.model.redact import cut
 
 RUNS = 5
-DELETE = Action(
-    "delete",
-    _("Delete the schedule"),
-    "trash",
-    lambda ids, pool, who: (),  # it is performed by `delete`; the confirmation page uses these texts
-    irreversible=True,
-    note=_("Its history goes with it; the tasks that it created stay."),
-)
+ACTIONS: dict[str, Action] = {
+    "pause": Action(
+        "pause_schedule", lambda pool, id, who: control.pause_schedule(id, pool=pool, who=who), url="schedule-pause"
+    ),
+    "resume": Action(
+        "resume_schedule", lambda pool, id, who: control.resume_schedule(id, pool=pool, who=who), url="schedule-resume"
+    ),
+    "run": Action(
+        "run_schedule", lambda pool, id, who: control.run_schedule(id, pool=pool, who=who), url="schedule-run"
+    ),
+    "delete": Action(
+        "delete_schedule",
+        lambda pool, id, who: control.delete_schedule(id, pool=pool, who=who),
+        _("Delete the schedule"),
+        "trash",
+        irreversible=True,
+        note=_("Its history goes with it; the tasks that it created stay."),
+        url="schedule-delete",
+    ),
+}
+CHANGES: dict[str, dict[str, Any]] = {"pause": {"paused": True}, "resume": {"paused": False}}
+"""The facts that an action changes."""
 
 
 def index(request: HttpRequest) -> HttpResponse:
@@ -58,36 +65,11 @@ def live(request: HttpRequest, id: str) -> HttpResponse:
 
 
 def act(request: HttpRequest, id: str, verb: str) -> HttpResponse:
-    """Pause or resume the schedule, or run its task now."""
+    """Pause or resume the schedule, run its task now, or delete the schedule."""
     schedule = find(request, id)
-    who = request.user.get_username()
-    calls: dict[str, Callable[[], Any]] = {
-        "pause": lambda: control.pause_schedule(schedule.id, pool=schedule.pool, who=who),
-        "resume": lambda: control.resume_schedule(schedule.id, pool=schedule.pool, who=who),
-        "run": lambda: control.run_schedule(schedule.id, pool=schedule.pool, who=who),
-    }
-    change: dict[str, Any] = {"run": {}, "pause": {"paused": True}, "resume": {"paused": False}}[verb]
-    entry = record(request, f"{verb}_schedule", schedule, calls[verb], facts(schedule) | change)
-    tell(request, entry, label(entry.verb))
-    return redirects.back(request, "schedules")
-
-
-def delete(request: HttpRequest, id: str) -> HttpResponse:
-    """Delete the schedule, once confirmed."""
-    schedule = find(request, id)
-    choice = Choice(((schedule.pool, schedule.id),))
-    if question := unanswered(request, DELETE, choice, ActionForm(request.POST), "schedules"):
-        return question
-    who = request.user.get_username()
-    entry = record(
-        request,
-        "delete_schedule",
-        schedule,
-        lambda: control.delete_schedule(schedule.id, pool=schedule.pool, who=who),
-        {},
-    )
-    tell(request, entry, label(entry.verb))
-    return redirect("console:schedules")
+    becomes = {} if verb == "delete" else facts(schedule) | CHANGES.get(verb, {})
+    onward = "console:schedules" if verb == "delete" else ""
+    return answer(request, ACTIONS[verb], thing(schedule, becomes), "schedules", onward=onward)
 
 
 def find(request: HttpRequest, id: str) -> ScheduleDetail:
@@ -98,11 +80,9 @@ def find(request: HttpRequest, id: str) -> ScheduleDetail:
     return found
 
 
-def record(
-    request: HttpRequest, verb: str, schedule: ScheduleDetail, call: Callable[[], Any], after: dict[str, Any]
-) -> AuditEntry:
-    """Perform the action and write an audit entry."""
-    return attempt(request, verb, f"{schedule.pool}/{schedule.id}", call, before=facts(schedule), after=after)
+def thing(schedule: ScheduleDetail, becomes: dict[str, Any]) -> Thing:
+    """The schedule as an action acts on it, with its facts before and after."""
+    return Thing.named(schedule.pool, schedule.id, facts(schedule), becomes)
 
 
 def facts(schedule: ScheduleDetail) -> dict[str, Any]:

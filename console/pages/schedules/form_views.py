@@ -10,11 +10,11 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.http import urlencode
 
-from console.actions.catalog import label
-from console.actions.perform import tell
-from console.audit.log import attempt
+from console.actions.catalog import Action
+from console.actions.perform import do, tell
+from console.actions.selection import Thing
 from console.models import AuditEntry, Outcome
-from console.pages.schedules import RUNS, facts, find, record
+from console.pages.schedules import RUNS, facts, find, thing
 from console.pages.schedules.form import ScheduleForm, as_sent
 from console.ui.preferences import Preferences
 from console.ui.render import Frame, page
@@ -42,14 +42,14 @@ def create(request: HttpRequest) -> HttpResponse:
     form = _sent(request)
     if not form.is_valid():
         return _form(request, form, status=422)
-    values, who, made = form.cleaned_data, request.user.get_username(), ""
+    values, made = form.cleaned_data, ""
 
-    def call() -> None:
+    def call(_pool: str, _name: str, who: str) -> None:
         nonlocal made
         made = control.create_schedule(values["task"], form.schedule(), id=values["id"], source="console", who=who)
 
-    entry = attempt(request, "create_schedule", values["id"] or values["task"], call, after=_told(form))
-    return _ended(request, form, entry, made)
+    new = Thing.named("", values["id"] or values["task"], {}, _told(form))
+    return _ended(request, form, do(request, Action("create_schedule", call), new, {}), made)
 
 
 def edit(request: HttpRequest, id: str) -> HttpResponse:
@@ -66,14 +66,13 @@ def save(request: HttpRequest, id: str) -> HttpResponse:
     form = _sent(request, schedule)
     if not form.is_valid():
         return _form(request, form, status=422)
-    task, who, seen = form.cleaned_data["task"], request.user.get_username(), request.POST.get("version", "")[:32]
-    entry = record(
-        request,
-        "edit_schedule",
-        schedule,
-        lambda: control.update_schedule(id, form.schedule(), task=task, seen=seen, pool=schedule.pool, who=who),
-        facts(schedule) | _told(form),
-    )
+    task, seen = form.cleaned_data["task"], request.POST.get("version", "")[:32]
+
+    def call(pool: str, id: str, who: str) -> None:
+        control.update_schedule(id, form.schedule(), task=task, seen=seen, pool=pool, who=who)
+
+    changed = thing(schedule, facts(schedule) | _told(form))
+    entry = do(request, Action("edit_schedule", call), changed, {})
     return _ended(request, form, entry, schedule.id, schedule.pool)
 
 
@@ -81,7 +80,7 @@ def _ended(request: HttpRequest, form: ScheduleForm, entry: AuditEntry, id: str,
     if entry.outcome == Outcome.FAILED:
         form.add_error(None, entry.detail)
         return _form(request, form, status=422, told=True)
-    tell(request, entry, label(entry.verb))
+    tell(request, entry)
     return redirect(_address(id, pool))
 
 

@@ -10,12 +10,10 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
 from console.access.permissions import Verb
-from console.actions.catalog import ACTIONS, Action, label
-from console.actions.confirm_thresholds import Need, is_confirmed
-from console.actions.confirmation_page import unanswered
-from console.actions.perform import do, perform, tell
+from console.actions.catalog import ACTIONS, Action
+from console.actions.confirmation import Need, is_confirmed
+from console.actions.perform import answer, do, tell
 from console.actions.selection import Choice
-from console.http import redirects
 from console.models import AuditEntry, Outcome
 from console.pages.task import find
 from console.ui import arguments
@@ -31,13 +29,8 @@ from queueops.model.redact import cut
 def act(request: HttpRequest, id: str, verb: str) -> HttpResponse:
     """Perform the verb; the engine refuses it if the state does not allow it."""
     choice, action = Choice(((request.POST.get("pool", ""), id),)), ACTIONS[verb]
-    form = action.form(request.POST)
-    if question := unanswered(request, action, choice, form):
-        return question
-    perform(request, action, choice, form.values)
-    if action.permission is Verb.DESTROY:
-        return redirect("console:tasks")  # the page of the task does not exist any more
-    return redirects.back(request, "tasks")
+    # after a delete the page of the task does not exist any more
+    return answer(request, action, choice, onward="console:tasks" if action.permission is Verb.DESTROY else "")
 
 
 def edit(request: HttpRequest, id: str) -> HttpResponse:
@@ -60,18 +53,18 @@ def save(request: HttpRequest, id: str) -> HttpResponse:
     if form.is_valid() and confirmed:
         entry = _saved(request, task, form)
         if entry.outcome == Outcome.DONE:
-            tell(request, entry, label(entry.verb))
+            tell(request, entry)
             return redirect(task_url(task.id, task.pool))
         form.refuse(entry.detail, by_state=entry.outcome == Outcome.REFUSED)
     return _edit_page(request, task, form, wrong=not confirmed, status=422)
 
 
 def _saved(request: HttpRequest, task: TaskDetail, form: EditForm) -> AuditEntry:
-    action = Action("edit", label("edit"), "pencil", _edit_and_retry)
+    action = Action("edit", _edit_and_retry)
     values = dict(form.cleaned_data)
     before = {"args": cut(task.args_json, KEPT)}
     after = {"args": masked_arguments(values["args"], values["kwargs"], task.kind, task.name)}
-    return do(request, action, Choice(((task.pool, task.id),)), values, before=before, after=after)
+    return do(request, action, Choice.of(task), values, before=before, after=after)
 
 
 def _edit_page(

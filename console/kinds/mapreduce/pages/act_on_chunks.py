@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from django.core.exceptions import PermissionDenied, SuspiciousOperation
@@ -10,20 +11,19 @@ from django.shortcuts import redirect
 from django.utils.translation import gettext as _
 
 from console.actions.catalog import Action
-from console.actions.confirm_thresholds import is_confirmed, need
-from console.actions.perform import perform as act_on_task
+from console.actions.confirmation import unanswered
+from console.actions.perform import answer, do, perform, tell
 from console.actions.selection import Choice
 from console.http import redirects
-from console.kinds.mapreduce import calls
-from console.kinds.mapreduce.chunk_actions import ACTIONS, STARTS, ChunkAction, Start
+from console.kinds.mapreduce.chunk_actions import ACTIONS, STARTS
 from console.kinds.mapreduce.chunk_selection import ChunkChoice
-from console.kinds.mapreduce.perform_on_chunks import do, perform, tell
 from console.models import AuditEntry, Outcome
 from console.pages.task import find
-from console.ui.forms import ChunkForm, PostponeForm
+from console.ui.forms import ActionForm, ChunkForm
 from console.ui.links import chunk_url
 from console.ui.render import Frame, page
-from queueops import inspect
+from queueops import control, inspect
+from queueops.control import ChunkAnswer
 from queueops.inspect import ChunkDetail, TaskDetail
 from queueops.inspect.redaction import KEPT, masked_data
 from queueops.model.redact import cut
@@ -32,15 +32,9 @@ from queueops.model.redact import cut
 def act(request: HttpRequest, id: str, verb: str) -> HttpResponse:
     """Perform the verb on the selected chunks; ask first if there are many."""
     task, action = find(request, id), ACTIONS[verb]
-    choice = ChunkChoice.parse(request, task.pool, task.id, counts_of(task))
-    if not choice.count:
-        return redirects.back(request, "tasks")
-    values = _values(request, verb)
-    if question := _unanswered(request, action, choice):
-        return question
-    after = {name: str(value) for name, value in values.items()}
-    perform(request, verb, str(action.label), choice, lambda who: calls.mend(verb, choice, who, **values), after=after)
-    return redirects.back(request, "tasks")
+    if not action.form(request.POST).is_valid():
+        raise SuspiciousOperation(_("Say for how long, or until when."))
+    return answer(request, action, ChunkChoice.of_form(request, task, counts_of(task)))
 
 
 def restart(request: HttpRequest, id: str) -> HttpResponse:
@@ -49,12 +43,13 @@ def restart(request: HttpRequest, id: str) -> HttpResponse:
     if start is None:
         raise SuspiciousOperation(_("There is no such stage."))
     counts = counts_of(task)
-    count = counts["failed"] + counts["errored"] if start.stage == "failed" else sum(counts.values())
-    choice = ChunkChoice(pool=task.pool, id=task.id, whole=("failed",) if start.stage == "failed" else (), count=count)
-    if start.stage != "reduce" and (question := _unanswered(request, start, choice)):
-        return question
-    action = Action(f"restart_{start.stage}", start.title, "rotate-clockwise", calls.restart)
-    act_on_task(request, action, Choice(((task.pool, task.id),)), {"stage": start.stage})
+    if start.name != "reduce":
+        count = counts["failed"] + counts["errored"] if start.name == "failed" else sum(counts.values())
+        whole = ("failed",) if start.name == "failed" else ()
+        chunks = ChunkChoice(((task.pool, task.id),), whole=whole, count=count, resent=(("stage", start.name),))
+        if question := unanswered(request, start.action, chunks, ActionForm(request.POST)):
+            return question
+    perform(request, start.action, Choice.of(task), {})
     return redirects.back(request, "tasks")
 
 
@@ -80,26 +75,14 @@ def save(request: HttpRequest, id: str, number: int) -> HttpResponse:
     return _edit_page(request, task, chunk, form, status=422)
 
 
-def _values(request: HttpRequest, verb: str) -> dict[str, Any]:
-    """The verb's values besides the chunks: the delay of a postpone."""
-    if verb != "postpone":
-        return {}
-    form = PostponeForm(request.POST)
-    if not form.is_valid():
-        raise SuspiciousOperation(_("Say for how long, or until when."))
-    return form.values
-
-
 def _saved(request: HttpRequest, task: TaskDetail, chunk: ChunkDetail, value: Any, *, again: bool) -> AuditEntry:
-    choice = ChunkChoice(pool=task.pool, id=task.id, numbers=(chunk.number,), count=1)
-    return do(
-        request,
-        "redo" if again else "edit",
-        choice,
-        lambda who: calls.edit(choice, value, who, again=again),
-        before={"data": cut(chunk.data_json, KEPT)},
-        after={"data": masked_data(value)},
-    )
+    def call(id: str, numbers: Sequence[int], **how: str) -> ChunkAnswer:
+        return control.edit_chunk(id, numbers[0], value, retry=again, **how)
+
+    action = Action("redo_chunks" if again else "edit_chunks", call)
+    before = {"data": cut(chunk.data_json, KEPT)}
+    choice = ChunkChoice(((task.pool, task.id),), numbers=(chunk.number,), count=1, before_edit=before)
+    return do(request, action, choice, {}, after={"data": masked_data(value)})
 
 
 def _find(request: HttpRequest, id: str, number: int) -> tuple[TaskDetail, ChunkDetail]:
@@ -122,29 +105,3 @@ def _edit_page(
     request: HttpRequest, task: TaskDetail, chunk: ChunkDetail, form: ChunkForm, status: int = 200
 ) -> HttpResponse:
     return page(request, "mapreduce/edit.html", {"task": task, "chunk": chunk, "form": form}, status=status)
-
-
-def _unanswered(request: HttpRequest, action: ChunkAction | Start, choice: ChunkChoice) -> HttpResponse | None:
-    """The page that asks, or None when the action is confirmed. A state may hold fewer chunks than were confirmed."""
-    needed = need(choice.count, irreversible=action.irreversible)
-    sent = request.POST.dict()
-    if is_confirmed(needed, confirmed(choice, sent.get("confirmed", "")), sent):
-        return None
-    context = {
-        "action": action,
-        "choice": choice,
-        "needed": needed,
-        "stage": request.POST.get("stage", ""),
-        "delay": request.POST.get("delay", ""),
-        "next": redirects.address(request, "tasks"),
-        "wrong": "confirmed" in sent,
-        "reason": sent.get("reason", ""),
-        "address": request.path,
-    }
-    return page(request, "mapreduce/confirm.html", context, status=422 if "confirmed" in sent else 200)
-
-
-def confirmed(choice: ChunkChoice, sent: str) -> int:
-    """The number that a confirmation must name; a state may hold fewer chunks now than when the page was shown."""
-    fewer = choice.whole and sent.isdecimal() and len(sent) < 11 and choice.count <= int(sent)
-    return int(sent) if fewer else choice.count

@@ -8,17 +8,17 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 
-from console.actions.confirm_thresholds import is_confirmed, need
+from console.actions.catalog import Action
+from console.actions.confirmation import is_confirmed, need
+from console.actions.perform import do, tell
 from console.http import redirects
-from console.kinds.mapreduce import calls
 from console.kinds.mapreduce.chunk_selection import ChunkChoice
-from console.kinds.mapreduce.pages.act_on_chunks import confirmed, counts_of
-from console.kinds.mapreduce.perform_on_chunks import do, tell
+from console.kinds.mapreduce.pages.act_on_chunks import counts_of
 from console.pages.task import find
 from console.ui.forms import ChunksForm
 from console.ui.links import chunks_url
 from console.ui.render import Frame, page
-from queueops import inspect
+from queueops import control, inspect
 from queueops.inspect import TaskDetail
 from queueops.inspect.redaction import masked_data
 
@@ -44,20 +44,25 @@ def save(request: HttpRequest, id: str) -> HttpResponse:
     if not form.is_valid() or "again" in request.POST:
         return _form(request, task, choice, form, status=200 if form.is_valid() else 422)
     needed, sent = need(choice.count, irreversible=False, far_reaching=True), request.POST.dict()
-    if not is_confirmed(needed, confirmed(choice, sent.get("confirmed", "")), sent):
+    if not is_confirmed(needed, choice.expected(sent.get("confirmed", "")), sent):
         shown = {"needed": needed, "wrong": "confirmed" in sent, "reason": sent.get("reason", "")}
         return _form(request, task, choice, form, status=422 if "confirmed" in sent else 200, **shown)
     changed = form.changed
-    verb = "set" if "fields" in changed else "redo"
     after = {name: masked_data(value) for name, value in changed.items()}
-    entry = do(request, verb, choice, lambda who: calls.change(choice, changed, who), after=after)
-    tell(request, entry, _("Edit and retry"))
+    tell(request, do(request, _action(changed), choice, {}, after=after), _("Edit and retry"))
     return redirects.back(request, "tasks")
+
+
+def _action(changed: dict[str, Any]) -> Action:
+    """The action that sets `fields` in the data of chunks, or replaces it by `data`, and retries them."""
+    if "fields" in changed:
+        return Action("set_chunks", lambda id, **how: control.set_fields(id, changed["fields"], **how))
+    return Action("redo_chunks", lambda id, **how: control.edit_chunks(id, changed["data"], **how))
 
 
 def _chosen(request: HttpRequest, id: str) -> tuple[TaskDetail, ChunkChoice]:
     task = find(request, id)
-    return task, ChunkChoice.parse(request, task.pool, task.id, counts_of(task))
+    return task, ChunkChoice.of_form(request, task, counts_of(task))
 
 
 def _form(

@@ -10,7 +10,6 @@ from django.utils.http import urlencode
 
 from console.access.permissions import Verb
 from console.diagram.chunks import draw_bars, draw_chunks
-from console.kinds.mapreduce import calls
 from console.kinds.mapreduce.chunk_actions import STARTS, Start, allowed
 from console.kinds.mapreduce.chunk_appearance import LOOKS
 from console.kinds.mapreduce.view_state import Place
@@ -105,7 +104,7 @@ def _at_a_glance(request: HttpRequest, task: TaskDetail, place: Place) -> dict[s
 def _starts(view: ChunksView) -> list[Start]:
     """The stages from which the engine would restart the task."""
     stages = inspect.stages(view.state, view.phase, begun=view.begun, mapped=view.mapped, open=view.open)
-    return [start for start in STARTS.values() if calls.STAGES[start.stage][0] in stages]
+    return [start for start in STARTS.values() if start.stage in stages]
 
 
 def _list(request: HttpRequest, task: TaskDetail, view: ChunksView, place: Place) -> dict[str, Any]:

@@ -1,0 +1,86 @@
+"""Worker pages: the worker processes, and the actions on them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
+from console.actions.catalog import Action
+from console.actions.perform import answer
+from console.actions.selection import Thing
+from console.ui.render import fragment, page, version_of
+from queueops import control, inspect
+from queueops.inspect import WorkerRow
+
+ACTIONS: dict[str, Action] = {
+    "quiet": Action(
+        "quiet",
+        lambda _pool, id, **_: control.quiet_worker(id),
+        gettext_lazy("Quiet"),
+        "volume-off",
+        asks_first=True,
+        note=gettext_lazy("It ends what it runs, takes nothing new, and stays so until it is stopped."),
+        url="worker-quiet",
+    ),
+    "stop": Action(
+        "stop",
+        lambda _pool, id, **_: control.stop_worker(id),
+        gettext_lazy("Stop"),
+        "power",
+        asks_first=True,
+        note=gettext_lazy(
+            "It takes no new tasks. Tasks that it runs may end within its grace time, then they are interrupted and go"
+            " back to their lanes, which costs no attempt. QueueOps does not start another worker in its place."
+        ),
+        url="worker-stop",
+    ),
+}
+
+
+def index(request: HttpRequest) -> HttpResponse:
+    """All workers."""
+    return page(request, "workers/page.html", _context())
+
+
+def rows(request: HttpRequest) -> HttpResponse:
+    """The live update of all workers."""
+    return fragment(request, "workers/rows.html", _context())
+
+
+def act(request: HttpRequest, id: str, verb: str) -> HttpResponse:
+    """Quiet or stop a worker, once the user has confirmed it: the console cannot undo it."""
+    rows = inspect.workers()
+    was = next((row for row in rows if row.id == id), None)
+    if was is None:
+        raise Http404
+    worker = Thing.named("", id, {"state": was.state}, {"told": verb})
+    return answer(request, ACTIONS[verb], worker, "workers", effects=_side_effects(was, rows))
+
+
+def _side_effects(worker: WorkerRow, all_of_them: Sequence[WorkerRow]) -> tuple[str, ...]:
+    """The running tasks of the worker, and the pools that would have no worker left."""
+    others = [row for row in all_of_them if row.id != worker.id and row.state == "live"]
+    alone = [pool for pool in worker.pools if not any(pool in row.pools for row in others)]
+    told = []
+    if worker.busy:
+        told.append(ngettext("It runs %(n)d task now.", "It runs %(n)d tasks now.", worker.busy) % {"n": worker.busy})
+    if alone:
+        text = _("No other live worker serves %(pools)s: what waits there waits on.")
+        told.append(text % {"pools": ", ".join(alone)})
+    return tuple(told)
+
+
+def _context() -> dict[str, Any]:
+    workers = inspect.workers()
+    version = version_of(workers, workers.broken)
+    return {
+        "workers": workers,
+        "versions": {worker.version for worker in workers},
+        "version": version,
+        "live_url": f"{reverse('console:workers-rows')}?v={version}",
+    }
