@@ -15,13 +15,25 @@ from django.db.models import F
 from django.http import HttpRequest
 from django.utils import timezone
 
-from console.access.denied_verbs import verb_of
 from console.access.permissions import changes
+from console.actions.catalog import ACTIONS
 from console.audit.log import address_of, kept
 from console.models import AuditEntry, Outcome
 
 ONE_ROW = timedelta(days=1)
 TARGETS = ("id", "pool", "lane", "number", "pk")
+VERBS = {
+    "task-edit-save": "edit",
+    "task-chunk-edit-save": "edit_chunks",
+    "task-chunks-edit-save": "set_chunks",
+    "task-chunks-restart": "restart",
+    "lane-set": "set_lane",
+    "schedule-edit-save": "edit_schedule",
+    "audit-go-on": "go_on",
+}
+"""The verbs of URLs whose names do not end with the verb of the audit log."""
+PREFIXES = ("tasks-all-", "task-chunks-", "tasks-", "task-", "lane-", "worker-", "commands-", "schedule-")
+THINGS = {"task-chunks-": "_chunks", "commands-": "_commands", "schedule-": "_schedule"}
 
 logger = logging.getLogger("console.audit")
 
@@ -31,7 +43,7 @@ def record(request: HttpRequest, name: str, why: str, kwargs: Mapping[str, Any])
     if not request.user.is_authenticated or not changes(name):
         return
     try:
-        _record(request, verb_of(name), why, kwargs)
+        _record(request, _verb_of(name), why, kwargs)
     except DatabaseError as error:  # for example a read-only database: the action stays denied
         logger.warning("The denied action %s of %s is not in the audit log: %s", name, request.user, error)
 
@@ -51,3 +63,12 @@ def _record(request: HttpRequest, verb: str, why: str, kwargs: Mapping[str, Any]
             count=1,
             detail=kept(why, 1000),
         )  # the form's reason is not stored: the form may be too large to read
+
+
+def _verb_of(name: str) -> str:
+    """The verb of the action behind a URL: `retry` of `tasks-all-retry`, `drop_chunks`, `set_lane`."""
+    if name in VERBS:
+        return VERBS[name]
+    prefix = next((each for each in PREFIXES if name.startswith(each)), "")
+    verb = name.removeprefix(prefix).removesuffix("-dead")
+    return verb if verb in ACTIONS and prefix not in THINGS else verb + THINGS.get(prefix, "")
