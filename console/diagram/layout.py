@@ -17,52 +17,25 @@ class Layout(NamedTuple):
     stubs: bool
 
 
-_S = State
+PLACES: dict[State, tuple[tuple[int, int], tuple[int, int]]] = {
+    State.POSTPONED: ((170, 48), (58, 40)),
+    State.PENDING: ((170, 159), (58, 140)),
+    State.MAPPING: ((170, 318), (58, 366)),
+    State.AGGREGATING: ((376, 318), (170, 366)),
+    State.REDUCING: ((572, 318), (282, 366)),
+    State.RESTART: ((510, 48), (282, 40)),
+    State.LOCKED: ((510, 159), (282, 140)),
+    State.FAILED: ((930, 48), (170, 280)),
+    State.SUCCEEDED: ((930, 159), (282, 280)),
+    State.CANCELLED: ((930, 240), (58, 280)),
+    State.QUARANTINED: ((930, 318), (58, 436)),
+    State.WAITING: ((170, 404), (170, 436)),
+    State.IDLE: ((450, 404), (282, 436)),
+}
+"""The centre of each state's box on wide and on narrow screens."""
 
-WIDE = Layout(
-    "wide",
-    1080,
-    (150, 58),
-    {
-        _S.POSTPONED: (170, 48),
-        _S.PENDING: (170, 159),
-        _S.MAPPING: (170, 318),
-        _S.AGGREGATING: (376, 318),
-        _S.REDUCING: (572, 318),
-        _S.RESTART: (510, 48),
-        _S.LOCKED: (510, 159),
-        _S.FAILED: (930, 48),
-        _S.SUCCEEDED: (930, 159),
-        _S.CANCELLED: (930, 240),
-        _S.QUARANTINED: (930, 318),
-        _S.WAITING: (170, 404),
-        _S.IDLE: (450, 404),
-    },
-    stubs=True,
-)
-
-NARROW = Layout(
-    "narrow",
-    340,
-    (104, 50),
-    {
-        _S.POSTPONED: (58, 40),
-        _S.RESTART: (282, 40),
-        _S.PENDING: (58, 140),
-        _S.LOCKED: (282, 140),
-        _S.CANCELLED: (58, 280),
-        _S.FAILED: (170, 280),
-        _S.SUCCEEDED: (282, 280),
-        _S.MAPPING: (58, 366),
-        _S.AGGREGATING: (170, 366),
-        _S.REDUCING: (282, 366),
-        _S.QUARANTINED: (58, 436),
-        _S.WAITING: (170, 436),
-        _S.IDLE: (282, 436),
-    },
-    stubs=False,
-)
-
+WIDE = Layout("wide", 1080, (150, 58), {state: wide for state, (wide, _narrow) in PLACES.items()}, stubs=True)
+NARROW = Layout("narrow", 340, (104, 50), {state: narrow for state, (_wide, narrow) in PLACES.items()}, stubs=False)
 LAYOUTS = (WIDE, NARROW)
 
 SPINE: frozenset[tuple[str, str]] = frozenset(
