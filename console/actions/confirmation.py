@@ -76,6 +76,8 @@ def unanswered(
     context = {
         "action": action,
         "choice": choice,
+        "count": len(choice),
+        "fields": choice.fields,
         "form": form,
         "needed": needed,
         "effects": effects,

@@ -83,20 +83,23 @@ def _question(
     request: HttpRequest, action: Action, query: TaskQuery, found: Extent, form: ActionForm, asked_ms: int
 ) -> HttpResponse:
     again = "confirmed" in request.POST
+    rule = inspect.rule(action.verb, query.state or (State.FAILED if query.error else ""))
     names = [(name, count) for name, count in inspect.facets(query).get("name", []) if count]
     context: dict[str, Any] = {
         "action": action,
         "query": query,
         "found": found,
-        "asked_ms": asked_ms,
+        "count": found.count,
+        "fields": [("asked_ms", asked_ms)],
         "form": form,
         "names": names[:SHOWN],
         "more": len(names) - SHOWN,
         "needed": need(found.count, irreversible=action.irreversible, far_reaching=True),
-        "effect": inspect.rule(action.verb, query.state or (State.FAILED if query.error else "")),
+        "effects": [rule] if rule else [],
+        "reasoned": True,
         "chosen": [(filters.LABELS[name], value) for name, value in query.params().items()],
         "next": redirects.address(request, "tasks"),
-        "wrong": again,
+        "wrong": again and not form.errors,
         "reason": request.POST.get("reason", ""),
         "address": request.get_full_path(),
     }
