@@ -7,11 +7,10 @@ from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import reverse
-from django.utils.http import urlencode
 
 from console.kinds.mapreduce import refs
 from console.ui import live_list as living
-from console.ui.render import fragment, page, version_of
+from console.ui.render import fragment, live_update, page
 from queueops import inspect
 from queueops.inspect import ChunkDetail, ErrorRow, TaskDetail, TaskQuery
 
@@ -51,20 +50,18 @@ def _sample(group: ErrorRow) -> TaskDetail | ChunkDetail | None:
 
 def _context(request: HttpRequest, shown: str) -> dict[str, Any]:
     """The context of the list; the groups with the keys `shown` keep their places, and newer groups are counted."""
-    sort = request.GET.get("sort", "")
+    sort = asked if (asked := request.GET.get("sort", "")) in SORTS else ""
     found = inspect.errors(LIMIT)
-    groups = {key(group): group for group in sorted(found, key=attrgetter(SORTS.get(sort, SORTS[""])), reverse=True)}
+    groups = {key(group): group for group in sorted(found, key=attrgetter(SORTS[sort]), reverse=True)}
     keys = [each for each in shown.split(",") if each in groups] or list(groups)
     new = len(groups) - len(keys)
-    version = version_of([groups[each] for each in keys], new, found.broken)
-    params = {"v": version, "shown": ",".join(keys)} | ({"sort": sort} if sort in SORTS and sort else {})
+    data = [groups[each] for each in keys], new, found.broken
     return {
         "groups": [(each, groups[each]) for each in keys],
         "broken": found.broken,
         "new": new,
-        "sort": sort if sort in SORTS else "",
-        "version": version,
-        "live_url": f"{reverse('console:errors-rows')}?{urlencode(params)}",
+        "sort": sort,
+        **live_update(reverse("console:errors-rows"), *data, shown=",".join(keys), sort=sort),
     }
 
 

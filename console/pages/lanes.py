@@ -12,8 +12,8 @@ from console.actions.perform import answer, perform
 from console.actions.selection import Thing
 from console.http import redirects
 from console.ui.forms import LaneForm
-from console.ui.lane_order import in_place
-from console.ui.render import fragment, page, version_of
+from console.ui.list_order import in_place
+from console.ui.render import fragment, live_update, page
 from queueops import control, inspect
 
 FACTS = ("pool", "lane", "limit", "rate", "weight", "paused")
@@ -61,6 +61,5 @@ def _thing(pool: str, lane: str, **changed: Any) -> Thing:
 def _context() -> dict[str, Any]:
     found, chunk_lanes = inspect.lanes(), inspect.chunk_lanes()
     lanes = inspect.Listing(in_place(found), found.broken)
-    version = version_of(lanes, chunk_lanes, lanes.broken)
-    live_url = f"{reverse('console:lanes-rows')}?v={version}"
-    return {"lanes": lanes, "chunk_lanes": chunk_lanes, "version": version, "live_url": live_url}
+    update = live_update(reverse("console:lanes-rows"), lanes, chunk_lanes, lanes.broken)
+    return {"lanes": lanes, "chunk_lanes": chunk_lanes, **update}

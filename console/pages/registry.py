@@ -7,7 +7,7 @@ from typing import Any
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import reverse
 
-from console.ui.render import fragment, page, version_of
+from console.ui.render import fragment, live_update, page
 from queueops import inspect
 
 
@@ -31,5 +31,4 @@ def show(request: HttpRequest, id: str) -> HttpResponse:
 
 def _context() -> dict[str, Any]:
     known = inspect.registry()
-    version = version_of(known, known.broken)
-    return {"known": known, "version": version, "live_url": f"{reverse('console:registry-rows')}?v={version}"}
+    return {"known": known, **live_update(reverse("console:registry-rows"), known, known.broken)}

@@ -18,7 +18,7 @@ from console.actions.selection import Choice
 from console.ui import filters
 from console.ui import live_list as living
 from console.ui.forms import DELAYS
-from console.ui.render import Frame, fragment, page, version_of
+from console.ui.render import Frame, fragment, live_update, page
 from queueops import inspect
 from queueops.inspect import FilterError, TaskPage, TaskQuery
 from queueops.model.states import State
@@ -67,21 +67,20 @@ def _context(
     after = request.GET.get("after", "")
     place = query.params() | ({"after": after} if after else {})
     matching = extent_of(query, found)
-    version = version_of(found.rows, matching.count, matching.exact, lines.new, found.broken)
-    live = place | {"since": str(since), "v": version, "shown": lines.keys}
+    data = found.rows, matching.count, matching.exact, lines.new, found.broken
+    live = place | {"since": str(since), "shown": lines.keys}
     return {
         "query": query,
         "found": found,
         "matching": matching,
         "lines": lines,
-        "version": version,
         "actions": offered(query.state, Frame(request).may),
         "whole": _whole(query, Frame(request).may),
         "delays": DELAYS,
         "here": reverse("console:tasks") + (f"?{urlencode(place)}" if place else ""),
         "first_url": filters.address(query),
         "next_url": filters.address(query, after=found.next) if found.next else "",
-        "live_url": f"{reverse('console:tasks-rows')}?{urlencode(live)}",
+        **live_update(reverse("console:tasks-rows"), *data, **live),
     }
 
 

@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy, ngettext
 from console.actions.catalog import Action
 from console.actions.perform import answer
 from console.actions.selection import Thing
-from console.ui.render import fragment, page, version_of
+from console.ui.render import fragment, live_update, page
 from queueops import control, inspect
 from queueops.inspect import WorkerRow
 
@@ -77,10 +77,5 @@ def _side_effects(worker: WorkerRow, all_of_them: Sequence[WorkerRow]) -> tuple[
 
 def _context() -> dict[str, Any]:
     workers = inspect.workers()
-    version = version_of(workers, workers.broken)
-    return {
-        "workers": workers,
-        "versions": {worker.version for worker in workers},
-        "version": version,
-        "live_url": f"{reverse('console:workers-rows')}?v={version}",
-    }
+    update = live_update(reverse("console:workers-rows"), workers, workers.broken)
+    return {"workers": workers, "versions": {worker.version for worker in workers}, **update}

@@ -15,6 +15,7 @@ from django.http import HttpRequest, HttpResponse
 from django.template import RequestContext
 from django.template.loader import get_template
 from django.urls import reverse
+from django.utils.http import urlencode
 from django.utils.translation import gettext_lazy as _
 
 from console.access.permissions import Verb, granted
@@ -132,6 +133,13 @@ def fragment(request: HttpRequest, template: str, context: dict[str, Any]) -> Ht
 def version_of(*data: Any) -> str:
     """A digest of the data, for comparison."""
     return hashlib.blake2b(msgspec.json.encode(data), digest_size=6).hexdigest()
+
+
+def live_update(address: str, *data: Any, **params: Any) -> dict[str, str]:
+    """The version of the data, and the URL of its live update: the address with this version and the parameters."""
+    given = {name: value for name, value in params.items() if value}
+    version = version_of(*data)
+    return {"version": version, "live_url": f"{address}?{urlencode(given | {'v': version}, doseq=True)}"}
 
 
 def _inside(here: str, name: str) -> bool:

@@ -10,7 +10,7 @@ from django.utils.http import urlencode
 
 from console.actions.perform import answer
 from console.pages.outbox.message_actions import ACTIONS, ACTIONS_ON_DEAD, CommandChoice, DeadCommands
-from console.ui.render import fragment, page, version_of
+from console.ui.render import fragment, live_update, page
 from queueops import inspect
 from queueops.errors import FilterError
 from queueops.inspect import CommandPage
@@ -47,8 +47,6 @@ def _context(request: HttpRequest) -> dict[str, Any]:
         found = inspect.commands(place, after=after)
     except FilterError as error:
         found, wrong = CommandPage(rows=()), str(error)
-    version = version_of(place, after, found)
-    query = urlencode({"place": place, "after": after, "v": version})
     return {
         "place": place,
         "found": found,
@@ -56,6 +54,5 @@ def _context(request: HttpRequest) -> dict[str, Any]:
         "counts": [(each, getattr(found, each)) for each in PLACES],
         "here": f"{reverse('console:commands')}?{urlencode({'place': place})}",
         "after": after,
-        "version": version,
-        "live_url": f"{reverse('console:commands-rows')}?{query}",
+        **live_update(reverse("console:commands-rows"), place, after, found, place=place, after=after),
     }

@@ -9,7 +9,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from console.diagram.machine import draw
 from console.kinds.mapreduce.chunk_appearance import LOOKS
 from console.pages.overview.stats import figures
-from console.ui.lane_order import busiest
+from console.ui.list_order import busiest
 from console.ui.render import fragment, page
 from queueops import inspect
 

@@ -6,14 +6,13 @@ from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import reverse
-from django.utils.http import urlencode
 from django.utils.translation import gettext_lazy as _
 
 from console.actions.catalog import Action
 from console.actions.perform import answer
 from console.actions.selection import Thing
-from console.ui.natural_order import natural
-from console.ui.render import fragment, page, version_of
+from console.ui.list_order import natural
+from console.ui.render import fragment, live_update, page
 from queueops import control, inspect
 from queueops.inspect import ScheduleDetail
 from queueops.inspect.redaction import KEPT
@@ -98,14 +97,12 @@ def facts(schedule: ScheduleDetail) -> dict[str, Any]:
 def _list() -> dict[str, Any]:
     found, unkept = inspect.schedules(), inspect.unkept_schedules()
     schedules = inspect.Listing(sorted(found, key=lambda row: (natural(row.id), row.pool)), found.broken)
-    version = version_of(schedules, unkept, found.broken)
-    address = f"{reverse('console:schedules-rows')}?v={version}"
     late = any(row.condition == "late" for row in found)
-    return {"schedules": schedules, "unkept": unkept, "late": late, "version": version, "live_url": address}
+    update = live_update(reverse("console:schedules-rows"), schedules, unkept, found.broken)
+    return {"schedules": schedules, "unkept": unkept, "late": late, **update}
 
 
 def _one(request: HttpRequest, id: str) -> dict[str, Any]:
     schedule = find(request, id)
-    version = version_of(schedule)
-    live = f"{reverse('console:schedule-live', kwargs={'id': id})}?{urlencode({'pool': schedule.pool, 'v': version})}"
-    return {"schedule": schedule, "version": version, "live_url": live}
+    address = reverse("console:schedule-live", kwargs={"id": id})
+    return {"schedule": schedule, **live_update(address, schedule, pool=schedule.pool)}

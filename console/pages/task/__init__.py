@@ -6,7 +6,6 @@ from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.utils.functional import Promise
-from django.utils.http import urlencode
 from django.utils.translation import gettext_lazy as _
 
 from console.access.permissions import Verb
@@ -17,7 +16,7 @@ from console.http import error_pages
 from console.kinds.composites.tree_page import COMPOSITES, TreePage
 from console.models import AuditEntry
 from console.ui.links import tab_url, task_url
-from console.ui.render import Frame, fragment, page, version_of
+from console.ui.render import Frame, fragment, live_update, page
 from queueops import inspect
 from queueops.inspect import FilterError, TaskDetail
 
@@ -83,18 +82,18 @@ def _context(request: HttpRequest, id: str, tab: str) -> dict[str, Any]:
     tree = TreePage(request, task) if tab == "children" else None
     content: Any = tree.tree if tree else _content(task, tab)
     actions = allowed(task, frame.may)
-    version = version_of(task, content if tab != "audit" else [entry.pk for entry in content])
+    data = task, content if tab != "audit" else [entry.pk for entry in content]
+    params = {"pool": task.pool, "tab": tab} | (tree.live_params if tree else {})
     return {
         "task": task,
         "tab": tab,
         "tab_template": f"console/task/tab_{tab}.html",
         "here": tree.here if tree else tab_url(task.id, task.pool, tab),
-        "live_url": _live_url(task, tab, version, tree),
         "content": content,
         "tree": tree,
         "has_parts": task.kind in COMPOSITES,
         "composites": COMPOSITES,
-        "version": version,
+        **live_update(task_url(task.id, "", "task-live"), *data, **params),
         "actions": [(action, action.form()) for action in actions],
         "told": actions,
         "may_edit": "edit" in task.allowed and {Verb.OPERATE, Verb.SEE_ARGUMENTS} <= frame.may,
@@ -102,13 +101,6 @@ def _context(request: HttpRequest, id: str, tab: str) -> dict[str, Any]:
         "strip": strip(task),
         "tabs": tabs_of(task, frame),
     }
-
-
-def _live_url(task: TaskDetail, tab: str, version: str, tree: TreePage | None) -> str:
-    """The URL of the live update."""
-    params = {"pool": task.pool, "tab": tab, "v": version} | (tree.live_params if tree else {})
-    given = {name: value for name, value in params.items() if value}
-    return f"{task_url(task.id, '', 'task-live')}?{urlencode(given, doseq=True)}"
 
 
 def _content(task: TaskDetail, tab: str) -> Any:

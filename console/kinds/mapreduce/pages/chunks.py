@@ -6,7 +6,6 @@ from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.utils.http import urlencode
 
 from console.access.permissions import Verb
 from console.diagram.chunks import draw_bars, draw_chunks
@@ -15,7 +14,7 @@ from console.kinds.mapreduce.chunk_appearance import LOOKS
 from console.kinds.mapreduce.view_state import Place
 from console.pages.task import find, tabs_of
 from console.ui.links import chunk_url, chunks_url
-from console.ui.render import Frame, fragment, page, version_of
+from console.ui.render import Frame, fragment, live_update, page, version_of
 from queueops import inspect
 from queueops.inspect import ChunksView, FilterError, TaskDetail
 from queueops.model.states import State
@@ -177,14 +176,11 @@ def _chunk(request: HttpRequest, id: str, number: int) -> dict[str, Any]:
     chunk = inspect.chunk(task.id, number, task.pool) if number <= 10**9 else None
     if chunk is None:
         raise Http404
-    version = version_of(task.state, chunk)
-    live = urlencode({"pool": task.pool, "v": version})
     return {
         "task": task,
         "chunk": chunk,
-        "version": version,
         "here": chunk_url(task.id, task.pool, number),
-        "live_url": f"{chunk_url(task.id, '', number, 'task-chunk-live')}?{live}",
+        **live_update(chunk_url(task.id, "", number, "task-chunk-live"), task.state, chunk, pool=task.pool),
         "actions": allowed(chunk.allowed, frame.may),
         "may_edit": "edit" in chunk.allowed and {Verb.OPERATE, Verb.SEE_ARGUMENTS} <= frame.may,
     }
