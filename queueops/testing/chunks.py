@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from queueops.model.contracts import Lease, Outcome, Settlement
 from queueops.model.records import FIELDS, Record
 from queueops.model.states import ChunkState, State
-from queueops.testing.execution import run
+from queueops.testing.execution import SilentChannel, run
 from queueops.testing.running import RunningTasks
 
 MAX_STARTS = 1_000
@@ -98,21 +98,6 @@ class EagerChunks:
         record.progress = record.total = len(chunks)
 
 
-class _Silent:
-    """The channel of a chunk: its progress and log lines are not those of its task."""
-
-    def progress(self, lease: Lease, done: float, total: float | None) -> None:
-        """Progress is not stored: a test does not read it."""
-
-    def log(self, lease: Lease, text: str) -> None:
-        """Log lines are not stored: a test does not read them."""
-
-    def extend(self, lease: Lease, seconds: float) -> None:
-        """Timeouts are not enforced."""
-
-    set_deadline = extend
-
-
 def take_over(record: Record, own: Sequence[tuple[str, str | int]]) -> None:
     """The fields that only this kind of task has."""
     for short, value in own:
@@ -134,7 +119,7 @@ def _limit_reduce(record: Record) -> None:
 
 def _run(record: Record, number: int, chunk: Chunk, running: RunningTasks) -> None:
     for _ in range(MAX_STARTS):
-        end = run(_lease(record, number, chunk), _Silent(), running)
+        end = run(_lease(record, number, chunk), SilentChannel(), running)
         if end.outcome is Outcome.RELEASE and running.reason(record.pool, record.id) is not None:
             return
         if end.outcome is Outcome.SUCCESS:

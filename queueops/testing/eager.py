@@ -17,17 +17,18 @@ from queueops import conf
 from queueops.model.contracts import Lease, LeaseRef, Node, Outcome, Push, Pushed, Row, Settlement
 from queueops.model.part_refs import PartRef
 from queueops.model.records import Record
-from queueops.model.states import ACTIONS, State
+from queueops.model.states import ACTIONS, CONTAINERS, State
 from queueops.redis import broker as brokers
 from queueops.redis.keys import Keys
 from queueops.results import waiting
 from queueops.results.handle import TaskHandle
 from queueops.tasks import registry
-from queueops.testing.chunks import EagerChunks, take_over
-from queueops.testing.execution import run
-from queueops.testing.trees import CONTAINERS, EagerTree, count_tasks, fail_at_end, signal_end
+from queueops.testing.chunks import MAX_STARTS, EagerChunks, take_over
+from queueops.testing.execution import SilentChannel, run
+from queueops.testing.trees import EagerTree, count_tasks, fail_at_end, signal_end
 
-MAX_STARTS = 1_000
+_OF_A_LEASE = set(Lease.__struct_fields__) & set(Record.__struct_fields__) - {"attempt"}
+"""The fields of a lease that are those of its record."""
 
 
 @contextmanager
@@ -245,7 +246,7 @@ class EagerBroker(EagerChunks):
             if self.running.ends(record):
                 return
             record.state, record.fence, record.begun = State.LOCKED, fence, _now()
-            self._settle(record, run(_lease(record), _Notes(record), self.running))
+            self._settle(record, run(_lease(record), _Progress(record), self.running))
             if record.kind == "mapreduce" and not record.phase and record.state == State.SUCCEEDED:
                 self._process(record)
             if record.kind == "iterator" and record.state == State.SUCCEEDED:
@@ -278,24 +279,17 @@ class _EagerPushes:
         """Nothing to close: the eager broker has no connection."""
 
 
-class _Notes:
+class _Progress(SilentChannel):
     """The channel of an eager task."""
 
     def __init__(self, record: Record) -> None:
         self._record = record
 
     def progress(self, lease: Lease, done: float, total: float | None) -> None:
+        """Store the progress in the record."""
         self._record.progress = done
         if total is not None:
             self._record.total = total
-
-    def log(self, lease: Lease, text: str) -> None:
-        """Log lines are not stored: a test does not read them."""
-
-    def extend(self, lease: Lease, seconds: float) -> None:
-        """Timeouts are not enforced."""
-
-    set_deadline = extend
 
 
 def _recorded(push: Push, number: int) -> Record:
@@ -307,28 +301,7 @@ def _recorded(push: Push, number: int) -> Record:
 
 
 def _lease(record: Record) -> Lease:
-    same = (
-        "id",
-        "fence",
-        "uid",
-        "name",
-        "kind",
-        "pool",
-        "lane",
-        "priority",
-        "args",
-        "retries",
-        "retry",
-        "tags",
-        "root",
-        "meta",
-        "phase",
-        "cursor",
-        "worker",
-        "backend",
-        "run_after",
-    )
-    values = {name: getattr(record, name) for name in same}
+    values = {name: getattr(record, name) for name in _OF_A_LEASE}
     return Lease(
         attempt=record.attempt + 1,
         timeout_ms=record.timeout,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import threading
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
@@ -16,14 +17,53 @@ from queueops.tasks import registry
 from queueops.tasks.context import Channel, Context
 from queueops.testing.running import RunningTasks
 from queueops.testing.savepoints import savepoints
-from queueops.testing.slots import InlineAsyncSlot, InlineThreadSlot
 from queueops.worker.execution import db_connections
 from queueops.worker.execution.execution import aexecute, execute
+from queueops.worker.execution.slot import AsyncSlot, ThreadSlot
 from queueops.worker.loop import settlements
 from queueops.worker.supervisor.shared_slot_table import SlotTable
 
 GRACE_S = 5.0
 """How long an interrupted test waits for its async task to end."""
+
+
+def _ends_the_test() -> tuple[type[BaseException], ...]:
+    """KeyboardInterrupt, and what pytest raises for a timeout, `pytest.fail()`, `pytest.skip()` and `pytest.exit()`.
+
+    An exception that ends the test itself is not an outcome of the task.
+    """
+    pytest: Any = sys.modules.get("pytest")
+    own = (pytest.fail.Exception, pytest.skip.Exception, pytest.exit.Exception) if pytest else ()
+    return (KeyboardInterrupt, *own)
+
+
+class InlineThreadSlot(ThreadSlot):
+    """A slot in the thread of the test."""
+
+    __slots__ = ()
+    passes = _ends_the_test()
+
+
+class InlineAsyncSlot(AsyncSlot):
+    """A slot on an event loop of the test."""
+
+    __slots__ = ()
+    passes = _ends_the_test()
+
+
+class SilentChannel:
+    """Channel that stores nothing: the progress and the log lines of a chunk are not those of its task."""
+
+    def progress(self, lease: Lease, done: float, total: float | None) -> None:
+        """Progress is not stored."""
+
+    def log(self, lease: Lease, text: str) -> None:
+        """Log lines are not stored."""
+
+    def extend(self, lease: Lease, seconds: float) -> None:
+        """Timeouts are not enforced."""
+
+    set_deadline = extend
 
 
 def run(lease: Lease, channel: Channel, running: RunningTasks | None = None) -> Settlement:

@@ -10,12 +10,11 @@ from queueops.model import endings
 from queueops.model.contracts import Node, Push
 from queueops.model.endings import Ended
 from queueops.model.records import Record
-from queueops.model.states import State
+from queueops.model.states import CONTAINERS, State
 from queueops.redis.wire import with_first
 from queueops.tasks import registry
 from queueops.testing.running import RunningTasks
 
-CONTAINERS = ("chain", "group")
 ENDED = (State.SUCCEEDED, State.FAILED)
 
 
