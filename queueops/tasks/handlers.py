@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack, ExitStack
 from functools import cached_property
 from typing import Any
@@ -12,7 +12,7 @@ from queueops import conf
 from queueops.errors import BadDependency, Cancelled, PayloadTooLarge
 from queueops.results.types import ResultType
 from queueops.tasks.context import Context
-from queueops.tasks.depends import aenter_all, enter_all
+from queueops.tasks.depends import Dependencies, aenter_all, enter_all
 from queueops.tasks.hooks import Middleware
 from queueops.tasks.signature import ArgumentSpec
 
@@ -53,12 +53,20 @@ class FunctionHandler:
         return self.call(*args, **kwargs)
 
     def call(self, /, *args: Any, **kwargs: Any) -> Any:
-        """Call the function here and now; its dependencies are given and closed."""
-        dependencies = self.plan.dependencies
-        if not dependencies:
-            return self.func(*args, **kwargs)
+        """Call the function here and now; its dependencies are given and closed.
+
+        The answer is that of the function: a value, a coroutine or a generator.
+        """
+        return self._with_dependencies(args, kwargs) if self.plan.dependencies else self.func(*args, **kwargs)
+
+    def _with_dependencies(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        """The call with the dependencies."""
         with ExitStack() as stack:
-            return self.func(*args, **kwargs, **enter_all(_wanted(dependencies, kwargs), stack))
+            return self.func(*args, **kwargs, **enter_all(self._wanted(kwargs), stack))
+
+    def _wanted(self, given: dict[str, Any]) -> Dependencies:
+        """The dependencies that the caller did not pass, as a test may."""
+        return {name: depends for name, depends in self.plan.dependencies.items() if name not in given}
 
 
 class GeneratorHandler(FunctionHandler):
@@ -84,16 +92,10 @@ class GeneratorHandler(FunctionHandler):
         finally:
             generator.close()
 
-    def call(self, /, *args: Any, **kwargs: Any) -> Any:
-        """The function's generator; its dependencies are closed with it."""
-        dependencies = self.plan.dependencies
-        if not dependencies:
-            return self.func(*args, **kwargs)
-        return self._generate(args, kwargs)
-
-    def _generate(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _with_dependencies(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        """The generator; the dependencies are closed with it."""
         with ExitStack() as stack:
-            given = enter_all(_wanted(self.plan.dependencies, kwargs), stack)
+            given = enter_all(self._wanted(kwargs), stack)
             return (yield from self.func(*args, **kwargs, **given))
 
 
@@ -107,29 +109,16 @@ class CoroutineHandler(FunctionHandler):
         args, kwargs = self.plan.decode(context.lease.args)
         return await self.call(*args, **kwargs)
 
-    def call(self, /, *args: Any, **kwargs: Any) -> Any:
-        """The function's coroutine; its dependencies are given and closed."""
-        dependencies = self.plan.dependencies
-        if not dependencies:
-            return self.func(*args, **kwargs)
-        return self._call(args, kwargs)
-
-    async def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    async def _with_dependencies(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         async with AsyncExitStack() as stack:
-            given = await aenter_all(_wanted(self.plan.dependencies, kwargs), stack)
+            given = await aenter_all(self._wanted(kwargs), stack)
             return await self.func(*args, **kwargs, **given)
 
 
-class AsyncGeneratorHandler(FunctionHandler):
+class AsyncGeneratorHandler(GeneratorHandler):
     """Runs an async generator to its end."""
 
     is_async = True
-
-    @cached_property
-    def result_type(self) -> ResultType:
-        """The type that the generator returns, or the list of the yielded types."""
-        is_plain = self.encoder or self.on_yield
-        return ResultType(self.name) if is_plain else ResultType.of_generator(self.func, self.name)
 
     async def run(self, context: Context) -> Any:
         """Run the generator; return the list of what it yielded."""
@@ -143,16 +132,10 @@ class AsyncGeneratorHandler(FunctionHandler):
             await generator.aclose()
         return yields.result(None)
 
-    def call(self, /, *args: Any, **kwargs: Any) -> Any:
-        """The function's async generator; its dependencies are closed with it."""
-        dependencies = self.plan.dependencies
-        if not dependencies:
-            return self.func(*args, **kwargs)
-        return self._generate(args, kwargs)
-
-    async def _generate(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    async def _with_dependencies(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        """The async generator; the dependencies are closed with it."""
         async with AsyncExitStack() as stack:
-            given = await aenter_all(_wanted(self.plan.dependencies, kwargs), stack)
+            given = await aenter_all(self._wanted(kwargs), stack)
             generator = self.func(*args, **kwargs, **given)
             try:
                 async for value in generator:
@@ -205,8 +188,3 @@ class _Yields:
 
 async def _awaited(value: Any) -> Any:
     return await value if inspect.isawaitable(value) else value
-
-
-def _wanted(dependencies: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
-    """The dependencies that the caller did not pass, as a test may."""
-    return {name: depends for name, depends in dependencies.items() if name not in given}

@@ -26,7 +26,7 @@ from queueops.results.types import ResultType
 from queueops.tasks import registry
 from queueops.tasks.class_based import ClassTask, RunClass, options_of, place_of, require, unique_of
 from queueops.tasks.context import Context
-from queueops.tasks.depends import Dependencies, aenter_all, enter_all
+from queueops.tasks.depends import aenter_all, enter_all
 from queueops.tasks.handlers import FunctionHandler
 from queueops.tasks.hooks import middlewares_of
 from queueops.tasks.store_call import write
@@ -99,10 +99,6 @@ class IteratorHandler(FunctionHandler):
     def _arguments(self, context: Context) -> tuple[Any, Sequence[Any], dict[str, Any]]:
         """The state, and the arguments of the push."""
         return decode_result(self.name, context.lease.cursor), *self.plan.decode(context.lease.args)
-
-    def _wanted(self, given: dict[str, Any]) -> Dependencies:
-        """The dependencies that no argument replaces."""
-        return {name: depends for name, depends in self.plan.dependencies.items() if name not in given}
 
     def _emit(self, context: Context, found: object) -> None:
         lease = context.lease
