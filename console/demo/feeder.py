@@ -21,8 +21,7 @@ class Feeder:
     """Owes some tasks to the queue: more with time, fewer with each push."""
 
     def __init__(self) -> None:
-        from console.demo.mix import Mix
-        from console.demo.rounds import Rounds
+        from console.demo.mix import Mix, Rounds
 
         self._mix = Mix()
         self._rounds = Rounds()

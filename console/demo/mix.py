@@ -9,6 +9,10 @@ from dataclasses import dataclass
 
 from console.demo.library import any_binary, any_package, any_source
 from console.demo.tasks import failing, files, pictures, reading, waiting, web
+from console.demo.tasks.words import StrictWordCount, WordCount
+
+ROUND_S, STRICT_AFTER_S = 300.0, 45.0
+"""Seconds between two counts of all words, and after which the strict count of one package follows."""
 
 Push = Callable[[], object]
 
@@ -99,3 +103,18 @@ class Mix:
 def _at_first(share: Share) -> float:
     """What is kept far apart is rough: it does not come in the first third of its time."""
     return share.apart / 3 if share.apart > 60 else 0.0
+
+
+class Rounds:
+    """The word counts: started every few minutes, however fast the rest comes; the first one at once."""
+
+    def __init__(self) -> None:
+        now = time.monotonic()
+        self._next = {WordCount: now, StrictWordCount: now + STRICT_AFTER_S}
+
+    def push_due(self, now: float) -> None:
+        """Push what is due by now."""
+        for count, due in self._next.items():
+            if now >= due:
+                self._next[count] = now + ROUND_S
+                count.push("the library" if count is WordCount else any_package())

@@ -8,14 +8,17 @@ import subprocess
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from threading import Thread
+from typing import IO
 
-from console.demo.log import Drain
 from console.demo.place import python
 
 HEALTHY_AFTER = 20.0
 """A process that lived this many seconds did not fail at its start."""
 MAX_DEATHS = 5
 MAX_DELAY = 10.0
+LOG_LIMIT, LONGEST_LINE = 2 * 1024 * 1024, 64 * 1024
+"""Bytes of a log, until a new one begins, and of what is read at once."""
 
 
 class Part:
@@ -103,3 +106,30 @@ def _signal_group(pid: int, number: int) -> bool:
     except (ProcessLookupError, PermissionError):
         return False
     return True
+
+
+class Drain(Thread):
+    """Writes what a process says into a file that does not grow without end.
+
+    It reads a pipe to its end; above `limit` bytes the file becomes `<name>.1`, and a new one begins.
+    """
+
+    def __init__(self, pipe: IO[bytes], path: Path, limit: int = LOG_LIMIT) -> None:
+        super().__init__(name=f"queueops-demo-{path.name}", daemon=True)
+        self._pipe = pipe
+        self._path = path
+        self._limit = limit
+
+    def run(self) -> None:
+        """Copy line by line."""
+        file = self._path.open("ab", buffering=0)
+        try:
+            while line := self._pipe.readline(LONGEST_LINE):
+                if file.tell() + len(line) > self._limit:
+                    file.close()
+                    self._path.replace(self._path.with_name(f"{self._path.name}.1"))
+                    file = self._path.open("ab", buffering=0)
+                file.write(line)
+        finally:
+            file.close()
+            self._pipe.close()

@@ -98,7 +98,7 @@ class Show:
             self._introduce()
 
     def _introduce(self) -> None:
-        from console.demo.account import NAME, password
+        from console.demo.prepare import NAME, password
 
         self._say(f"Console: {self.place.url}")
         self._say(f"User: {NAME}")

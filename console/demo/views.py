@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
+from django import forms
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from console.audit.log import recorded
-from console.demo.forms import PaceForm
 from console.demo.models import Digest, Pace, Report
+from console.demo.rate import MAX_RATE
 from console.ui.render import page
 
 SHOWN = 10
 MARKS = (0, 1, 4, 10, 25, 50, 100)
+
+
+class PaceForm(forms.Form):
+    """The slider: how many tasks a second."""
+
+    rate = forms.FloatField(
+        label=gettext_lazy("Tasks a second"),
+        min_value=0,
+        max_value=MAX_RATE,
+        widget=forms.NumberInput(attrs={"type": "range", "class": "form-range", "list": "paces", "step": "1"}),
+    )
 
 
 def show(request: HttpRequest) -> HttpResponse:

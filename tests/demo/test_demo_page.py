@@ -9,8 +9,8 @@ import pytest
 from django.contrib.auth.models import Group, User
 from django.test import Client
 
-from console.demo.account import ensure_operator
 from console.demo.models import Digest, Pace, Report
+from console.demo.prepare import ensure_operator
 from console.models import AuditEntry
 
 in_the_demo = pytest.mark.urls("console.demo.addresses")

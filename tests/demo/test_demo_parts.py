@@ -15,10 +15,9 @@ import psutil
 import pytest
 
 from console.demo import library
-from console.demo.log import Drain
 from console.demo.mix import SHARES, Mix
 from console.demo.models import Reading
-from console.demo.part import MAX_DEATHS, Part
+from console.demo.part import MAX_DEATHS, Drain, Part
 from console.demo.place import Place
 from console.demo.png import HEIGHT, WIDTH, Picture, draw
 from console.demo.rate import seconds

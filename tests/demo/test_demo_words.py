@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from console.demo import library
-from console.demo.rounds import EVERY, STRICT_AFTER, Rounds
+from console.demo.mix import ROUND_S, STRICT_AFTER_S, Rounds
 from console.demo.tasks import words
 from console.demo.tasks.words import StrictWordCount, WordCount
 from queueops import control, inspect
@@ -106,6 +106,6 @@ def test_counts_come_at_once_and_then_every_few_minutes(namespace: str) -> None:
     random.seed(1)
     rounds = Rounds()
     now = rounds._next[WordCount]
-    for moment, count in ((0.0, 1), (1.0, 1), (STRICT_AFTER + 1, 2), (EVERY - 1, 2), (EVERY + 1, 3)):
+    for moment, count in ((0.0, 1), (1.0, 1), (STRICT_AFTER_S + 1, 2), (ROUND_S - 1, 2), (ROUND_S + 1, 3)):
         rounds.push_due(now + moment)
         assert inspect.tasks(inspect.TaskQuery(kind="mapreduce")).total == count
