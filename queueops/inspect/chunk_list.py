@@ -19,8 +19,7 @@ from queueops.inspect.chunk_rows import read_scan
 from queueops.inspect.redaction import redactor
 from queueops.inspect.store import open_broker, open_reader, pools_of
 from queueops.redis.broker import RedisBroker
-from queueops.redis.broker.aggregating import Gathering, gathering
-from queueops.redis.chunkreader import ChunkReader
+from queueops.redis.chunkreader import ChunkReader, Gathering, gathering
 
 MOST_ROWS = 200
 MOST_TASKS = 500

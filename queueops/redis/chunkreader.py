@@ -1,27 +1,29 @@
-"""Chunk reader: read-only queries about the chunks of one map-reduce task, bounded however many chunks exist.
+"""Chunk reader: read-only queries about the chunks of map-reduce tasks, bounded however many chunks exist.
 
 Replies are what the scripts return; `queueops.inspect` makes its answers from them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 import msgspec
+import redis
 from redis.exceptions import ResponseError
 
+from queueops.model.states import State
 from queueops.redis.broker import RedisBroker
 from queueops.redis.keys import Keys
 from queueops.redis.query_replies import maybe_whole, text
-from queueops.redis.wrong_types import replies
 
 MOST_READ = 2000
 """Members of one set that are read for a picture; a larger set is sampled."""
 BUDGET = 800
 """Maximum number of chunks that a page examines."""
 STRAGGLERS, RUNS, LOOKS, KINDS, STEPS = 8, 100, 200, 20, 60
+TASKS = 100
+"""Aggregating tasks that are read at once."""
 PARENT = ("s", "n", "ph", "xr", "xt", "xp", "oc", "mx", "cn")
 """Fields of the task that the page of a chunk shows."""
 
@@ -40,6 +42,15 @@ class Single(msgspec.Struct, kw_only=True):
     parent: dict[str, str]
 
 
+class Gathering(NamedTuple):
+    """A task in the state `aggregating`; `entered` is its score in that index."""
+
+    id: str
+    entered: str
+    name: str
+    chunks: int
+
+
 class ChunkReader:
     """Queries about one task's chunks."""
 
@@ -56,20 +67,17 @@ class ChunkReader:
 
     def columns(self, first: int, width: int, count: int) -> Sequence[Any]:
         """``count`` columns of ``width`` chunks each, from chunk ``first`` on; see `lua/chunkstrip.lua`."""
-        found: Sequence[Any] = self._call("chunkstrip", first, width, count, MOST_READ)
-        return found
+        return self._call("chunkstrip", first, width, count, MOST_READ)
 
     def page(
         self, state: str, rows: int, *, after: tuple[str, str] = ("", ""), latest: bool = False, fingerprint: str = ""
     ) -> Sequence[Any]:
         """The next chunks of a state ('' = all, by number) after (score, number); see `lua/chunkpage.lua`."""
-        found: Sequence[Any] = self._call("chunkpage", state, int(latest), rows, BUDGET, *after, fingerprint)
-        return found
+        return self._call("chunkpage", state, int(latest), rows, BUDGET, *after, fingerprint)
 
     def named(self, numbers: Sequence[int]) -> Sequence[Any]:
         """These chunks, in this order, as in a page."""
-        found: Sequence[Any] = self._call("chunkpage", "#", 0, 0, 0, "", "", "", *numbers)
-        return found
+        return self._call("chunkpage", "#", 0, 0, 0, "", "", "", *numbers)
 
     def single(self, number: int) -> Single:
         """One chunk with all its details."""
@@ -83,23 +91,47 @@ class ChunkReader:
             pipe.zscore(keys.agenda, ref)
             pipe.hmget(keys.task(self._id), PARENT)
 
-        record, failed, second, log, due, parent = self._repeat(lambda: replies(self._broker.at(keys.pool), fill))
+        record, failed, second, log, due, parent = self._broker.ask_all(keys.pool, fill)
         known = {field: text(value) for field, value in zip(PARENT, parent or (), strict=False) if value is not None}
         lost = not record and failed is not None
         return Single(
             record=record or {}, lost=lost, second=second or {}, log=log or [], due=maybe_whole(due), parent=known
         )
 
-    def _call(self, script: str, *values: str | int) -> Any:
+    def _call(self, script: str, *values: str | int) -> Sequence[Any]:
         """Return the reply of a script, and remember the keys that it found wrong."""
-        call = partial(self._broker.scripts.call, script, self._keys.prefix, self._id, *values)
-        wrong, reply = self._repeat(call)
+        reply: Sequence[Any]
+        wrong, reply = self._broker._call(script, self._keys.pool, self._id, *values)
         self.broken |= dict.fromkeys(map(text, wrong))
         return reply
 
-    def _repeat(self, call: Callable[[], Any]) -> Any:
-        """Raises BrokerUnavailable and BrokenPool."""
-        try:
-            return self._broker._repeat(call, self._keys.pool)
-        except ResponseError as error:
-            raise self._broker.explained(self._keys.pool, error) from error
+
+def gathering(broker: RedisBroker, pool: str, state: str, start: str) -> Iterator[Gathering]:
+    """The aggregating tasks of a pool, from a score on. Raises BrokerUnavailable and BrokenPool."""
+    offset = 0
+    while page := _page(broker, pool, state, start, offset):
+        yield from page
+        offset += len(page)
+
+
+def _page(broker: RedisBroker, pool: str, state: str, start: str, offset: int) -> Sequence[Gathering]:
+    keys = broker.keys(pool)
+
+    def read(client: redis.Redis) -> list[Gathering]:
+        index = keys.state(State.AGGREGATING)
+        found: Any = client.zrangebyscore(index, start, "+inf", start=offset, num=TASKS, withscores=True)
+        with client.pipeline(transaction=False) as pipe:
+            for task_id, _ in found:
+                pipe.hget(keys.task(text(task_id)), "n")
+                pipe.zcard(keys.chunks(text(task_id), state))
+            facts = iter(pipe.execute() if found else [])
+        return [
+            Gathering(text(task_id), format(entered, ".17g"), text(name), int(count))
+            for (task_id, entered), name, count in zip(found, facts, facts, strict=True)
+        ]
+
+    try:
+        page: list[Gathering] = broker.ask(pool, read)
+    except ResponseError as error:
+        raise broker.explained(pool, error) from error
+    return page
