@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple
+from collections.abc import Sequence
+from typing import Any, ClassVar
 
 from queueops.errors import FilterError
 from queueops.inspect import pagination
@@ -49,24 +48,6 @@ class CommandPage(Answer, frozen=True, kw_only=True):
     broken: tuple[Broken, ...] = ()  # pools that could not be read in full
 
 
-class _Found(NamedTuple):
-    """A command with its place in the list of its pool."""
-
-    score: str
-    id: str
-    row: CommandRow
-
-
-class _Page(NamedTuple):
-    """Some commands of a pool, and the number of all."""
-
-    due: int
-    locked: int
-    dead: int
-    more: bool
-    rows: list[_Found]
-
-
 def commands(place: str = "due", pool: str = "", *, after: str = "", limit: int = 50) -> CommandPage:
     """The commands of a pool, or of all, that are `due` (now or later), `locked` or `dead`. Raises FilterError.
 
@@ -79,17 +60,18 @@ def commands(place: str = "due", pool: str = "", *, after: str = "", limit: int 
     if not pools:
         return CommandPage(rows=())
     limit = max(1, min(limit, MOST))
-    places = pagination.read(after, pools, (place,)) if after else {}
-    asked = {name: (place, limit if not after or name in places else 0, *_start(places, name)) for name in pools}
-    pages = {name: _page(name, reply) for name, reply in reader.ask("commands", asked).items()}
-    shown = sorted((found for page in pages.values() for found in page.rows), key=_order)[:limit]
-    following = {name: pages[name] for name in places or pages if name in pages}
+    starts = pagination.read(after, pools, (place,)) if after else dict.fromkeys(pools, (place, "", ""))
+    asked = {name: (place, limit if name in starts else 0, *starts.get(name, ("", "", ""))[1:]) for name in pools}
+    replies = reader.ask("commands", asked)
+    walks = {name: _walk(name, start, replies[name]) for name, start in starts.items() if name in replies}
+    taken, following = pagination.merge(walks, limit, lambda name, row: (row.at_ms, name))
+    due, locked, dead = (sum(reply[number] for reply in replies.values()) for number in (1, 2, 3))
     return CommandPage(
-        rows=tuple(found.row for found in shown),
-        due=sum(page.due for page in pages.values()),
-        locked=sum(page.locked for page in pages.values()),
-        dead=sum(page.dead for page in pages.values()),
-        next=pagination.write(_next(place, places, following, shown)),
+        rows=tuple(row for _, row in taken),
+        due=due,
+        locked=locked,
+        dead=dead,
+        next=pagination.write(following),
         broken=broken_pools(reader.broken, reader.silent),
     )
 
@@ -97,52 +79,30 @@ def commands(place: str = "due", pool: str = "", *, after: str = "", limit: int 
 def dead_commands() -> dict[str, int]:
     """The number of dead commands, by pool."""
     reader = open_reader()
-    asked = dict.fromkeys(reader.pools(), ("dead", 0, "", ""))
-    return {name: _page(name, reply).dead for name, reply in reader.ask("commands", asked).items()}
+    replies = reader.ask("commands", dict.fromkeys(reader.pools(), ("dead", 0, "", "")))
+    return {name: dead for name, (_now, _due, _locked, dead, *_) in replies.items()}
 
 
-def _start(places: pagination.Places, pool: str) -> tuple[str, str]:
-    _, score, command = places.get(pool, ("", "", ""))
-    return score, command
+def _walk(pool: str, start: pagination.Place, reply: Sequence[Any]) -> pagination.Walk[CommandRow]:
+    _now, _due, _locked, _dead, more, found = reply
+    rows = [((start[0], text(score), text(id)), _command(pool, id, score, *row)) for id, score, *row in found]
+    return pagination.Walk(start=start, rows=rows, next=(rows[-1][0] if rows else start) if more else None)
 
 
-def _page(pool: str, reply: Sequence[Any]) -> _Page:
-    _now, due, locked, dead, more, rows = reply
-    return _Page(due, locked, dead, bool(more), [_command(pool, row) for row in rows])
-
-
-def _command(pool: str, row: Sequence[Any]) -> _Found:
-    id, score, verb, to, target, sender, uid, number, tries, created, error, size = row
-    return _Found(
-        text(score),
-        text(id),
-        CommandRow(
-            id=cut(text(id), 250),
-            pool=pool,
-            verb=cut(text(verb), 50),
-            sender=cut(text(sender), 200),
-            to=cut(text(to), 100),
-            target=cut(text(target), 200),
-            generation=cut(text(uid), 50),
-            round=whole(number),
-            tries=whole(tries),
-            created_ms=whole(created),
-            at_ms=whole(score),
-            error=cut(text(error), 500),
-            size=int(size),
-        ),
+def _command(pool: str, id: bytes, score: bytes, *row: Any) -> CommandRow:
+    verb, to, target, sender, uid, number, tries, created, error, size = row
+    return CommandRow(
+        id=cut(text(id), 250),
+        pool=pool,
+        verb=cut(text(verb), 50),
+        sender=cut(text(sender), 200),
+        to=cut(text(to), 100),
+        target=cut(text(target), 200),
+        generation=cut(text(uid), 50),
+        round=whole(number),
+        tries=whole(tries),
+        created_ms=whole(created),
+        at_ms=whole(score),
+        error=cut(text(error), 500),
+        size=int(size),
     )
-
-
-def _order(found: _Found) -> tuple[int, str, str]:
-    return found.row.at_ms, found.row.pool, found.id
-
-
-def _next(
-    place: str, places: pagination.Places, pages: Mapping[str, _Page], shown: Sequence[_Found]
-) -> pagination.Places:
-    """The place in each pool that has more commands than were shown."""
-    last = {found.row.pool: (place, found.score, found.id) for found in shown}
-    counts = Counter(found.row.pool for found in shown)
-    left = [name for name, page in pages.items() if page.more or counts[name] < len(page.rows)]
-    return {name: last.get(name) or places.get(name, (place, "", "")) for name in left}

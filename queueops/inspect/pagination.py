@@ -1,19 +1,55 @@
-"""Pagination cursor: for each pool the index that is walked, and its last shown row."""
+"""Pagination: lists of several pools as one, and a cursor with the last shown row of each pool."""
 
 from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, Generic, TypeVar
 
 import msgspec
 
 from queueops.errors import FilterError
 
-Places = dict[str, tuple[str, str, str]]
-"""Pool to (index, score, id); score and id are empty at the beginning."""
+T = TypeVar("T")
+Place = tuple[str, str, str]
+"""(index, score, id) of a row; score and id are empty at the beginning."""
+Places = dict[str, Place]
 
 LONGEST = 20_000
+
+
+class Walk(msgspec.Struct, Generic[T]):
+    """What was read of one pool's list."""
+
+    start: Place
+    rows: list[tuple[Place, T]]
+    next: Place | None  # the place after the rows; None at the end of the list
+    size: int = 0  # of the whole list, if it was counted
+
+
+def merge(walks: Mapping[str, Walk[T]], limit: int, key: Callable[[str, T], Any]) -> tuple[list[tuple[str, T]], Places]:
+    """The first rows of all pools, the lowest key first, and where each pool continues.
+
+    The rows of one pool stay in their order.
+    """
+    taken: list[tuple[str, T]] = []
+    shown = dict.fromkeys(walks, 0)
+    while len(taken) < limit:
+        heads = [(pool, walk.rows[shown[pool]][1]) for pool, walk in walks.items() if shown[pool] < len(walk.rows)]
+        if not heads:
+            break
+        head = min(heads, key=lambda head: key(*head))
+        taken.append(head)
+        shown[head[0]] += 1
+    found = {pool: _following(walk, shown[pool]) for pool, walk in walks.items()}
+    return taken, {pool: place for pool, place in found.items() if place is not None}
+
+
+def _following(walk: Walk[T], shown: int) -> Place | None:
+    if shown == len(walk.rows):
+        return walk.next
+    return walk.rows[shown - 1][0] if shown else walk.start
 
 
 def write(places: Places) -> str:

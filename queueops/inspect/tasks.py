@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import msgspec
-
 from queueops.inspect import pagination
 from queueops.inspect.answer_base import Answer
 from queueops.inspect.broken import Broken, broken_pools
@@ -44,34 +42,34 @@ def tasks(query: TaskQuery, after: str = "", limit: int = 50) -> TaskPage:
     indexes = _indexes(query)
     places = pagination.read(after, pools, indexes) if after else dict.fromkeys(pools, ("", "", ""))
     asked = {pool: _arguments(query, indexes, place, limit) for pool, place in places.items()}
-    pages = {pool: _page(reply) for pool, reply in reader.ask("page", asked).items()}
-    taken, places = _merge(pages, places, limit)
+    walks = {pool: _walk(places[pool], reply) for pool, reply in reader.ask("page", asked).items()}
+    taken, places = pagination.merge(walks, limit, lambda pool, row: -_age(walks[pool].start[0], row))
     hide = redactor()
     return TaskPage(
         rows=tuple(row_of(pool, row, hide) for pool, row in taken),
         next=pagination.write(places),
-        total=sum(page.size for page in pages.values()),
-        exact=all(_tells(query, page.index) for page in pages.values()),
+        total=sum(walk.size for walk in walks.values()),
+        exact=all(_tells(query, walk.start[0]) for walk in walks.values()),
         partial=bool(places) and len(taken) < limit,
         broken=broken_pools(reader.broken, reader.silent),
     )
 
 
-class _Page(msgspec.Struct):
-    """A scan of one index of one pool: its position, and what it found."""
+def _walk(place: pagination.Place, reply: Sequence[Any]) -> pagination.Walk[StoredRow]:
+    raw_index, size, ended, _seen, score, last, rows = reply
+    index, found = text(raw_index), [read_row(text(id), row, text(its_score)) for id, its_score, *row in rows]
+    return pagination.Walk(
+        size=size,
+        start=(index, *place[1:]),
+        rows=[((index, row.score, row.id), row) for row in found],
+        next=None if ended else (index, text(score), text(last)),
+    )
 
-    index: str
-    size: int
-    ended: bool
-    score: str
-    id: str
-    rows: list[StoredRow]
 
-
-def _page(reply: Sequence[Any]) -> _Page:
-    index, size, ended, _seen, score, last, rows = reply
-    found = [read_row(text(id), row, text(its_score)) for id, its_score, *row in rows]
-    return _Page(text(index), size, bool(ended), text(score), text(last), found)
+def _age(index: str, row: StoredRow) -> float:
+    """The sort key of rows from different pools: their sequence numbers are not comparable."""
+    timed = index == "*" or index.startswith(("state:", "error:"))
+    return float(row.score) if timed else float(whole(row.fields.get("c")))
 
 
 # Which index is walked
@@ -105,44 +103,9 @@ def _indexes(query: TaskQuery) -> list[str]:
     return [index for _, _, index in _facets(query) if index] or ["*"]
 
 
-def _arguments(query: TaskQuery, indexes: list[str], place: tuple[str, str, str], limit: int) -> list[Argument]:
+def _arguments(query: TaskQuery, indexes: list[str], place: pagination.Place, limit: int) -> list[Argument]:
     triples = [part for facet in _facets(query) for part in facet]
     return [limit, BUDGET, *place, len(indexes), *indexes, *triples]
-
-
-# One list out of those of several pools
-
-
-Taken = list[tuple[str, StoredRow]]
-
-
-def _merge(pages: dict[str, _Page], places: pagination.Places, limit: int) -> tuple[Taken, pagination.Places]:
-    """The newest rows of all pools, and where each pool continues."""
-    taken: Taken = []
-    shown = dict.fromkeys(pages, 0)
-    while len(taken) < limit:
-        heads = [(pool, page.rows[shown[pool]]) for pool, page in pages.items() if shown[pool] < len(page.rows)]
-        if not heads:
-            break
-        pool, row = max(heads, key=lambda head: _age(pages[head[0]].index, head[1]))
-        taken.append((pool, row))
-        shown[pool] += 1
-    return taken, {
-        pool: place for pool, page in pages.items() if (place := _place(page, shown[pool], places[pool])) is not None
-    }
-
-
-def _age(index: str, row: StoredRow) -> float:
-    """The sort key of rows from different pools: their sequence numbers are not comparable."""
-    timed = index == "*" or index.startswith(("state:", "error:"))
-    return float(row.score) if timed else float(whole(row.fields.get("c")))
-
-
-def _place(page: _Page, shown: int, before: tuple[str, str, str]) -> tuple[str, str, str] | None:
-    if shown < len(page.rows):
-        last = page.rows[shown - 1] if shown else None
-        return (page.index, last.score, last.id) if last else (page.index, *before[1:])
-    return None if page.ended else (page.index, page.score, page.id)
 
 
 # A list of one
