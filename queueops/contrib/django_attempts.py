@@ -15,6 +15,7 @@ from queueops.contrib.django_library import library
 from queueops.errors import QueueOpsError, TaskFailed
 from queueops.model.states import State
 from queueops.model.task_error import StoredError
+from queueops.redis.query_replies import read_object
 
 ENDED = (State.SUCCEEDED, State.FAILED, State.CANCELLED)
 
@@ -43,7 +44,7 @@ def attempts_in(log: Iterable[bytes]) -> list[Attempt]:
     """The ended attempts, oldest first. An operator's retry of an ended task begins a new count."""
     found: list[Attempt] = []
     crashes: Any = 0
-    for line in map(_line, log):
+    for line in (read_object(data) or {} for data in log):
         kind = line.get("k")
         if kind == "operator" and line.get("verb") == "retry" and line.get("from") in ENDED:
             found, crashes = [], 0
@@ -86,11 +87,3 @@ def _task_error(path: str, traceback: str) -> Any:
 def _attempt(line: Mapping[str, Any], error: Any) -> Attempt:
     begun = line.get("begun")
     return Attempt(str(line.get("worker") or ""), int(begun) if isinstance(begun, (int, float)) else None, error)
-
-
-def _line(data: bytes) -> Mapping[str, Any]:
-    try:
-        found = msgspec.json.decode(data.decode("utf-8", "replace"))
-    except (msgspec.MsgspecError, RecursionError):
-        found = None
-    return found if isinstance(found, dict) else {}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from typing import Any
 
@@ -10,6 +9,7 @@ import msgspec
 
 from queueops.model.records import Record
 from queueops.model.states import TERMINAL
+from queueops.redis.query_replies import read_object
 
 NOW, STATE, END, PROGRESS, LOG, GAP = "now", "state", "end", "progress", "log", "gap"
 KINDS = (STATE, END, PROGRESS, LOG)
@@ -45,11 +45,8 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
 
 def parse(pool: str, data: bytes) -> Event | None:
     """One event of a published message; None for a message of a foreign program."""
-    try:
-        found = json.loads(data.decode("utf-8", "replace"))  # a log line may hold invalid UTF-8
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(found, dict) or "id" not in found:
+    found = read_object(data)
+    if found is None or "id" not in found:
         return None
     task_id = _text(found, "id")
     state = _text(found, "to")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
@@ -10,7 +9,7 @@ from queueops.inspect.answer_base import Answer
 from queueops.inspect.errors import Failure, read_failure, title
 from queueops.model.redact import Redactor, cut, readable
 from queueops.model.states import CLAIMED_AS, CLASSES, CONTAINERS, State, StateClass
-from queueops.redis.query_replies import maybe_whole, whole
+from queueops.redis.query_replies import maybe_whole, read_object, whole
 
 Line = Mapping[str, Any]
 
@@ -124,11 +123,8 @@ def _time(moment: Moment) -> int:
 
 
 def _line(data: bytes) -> Line:
-    try:
-        found = json.loads(data.decode("utf-8", "replace"))
-    except (ValueError, RecursionError):
-        found = None
-    return found if isinstance(found, dict) else {"k": "unreadable", "text": readable(data)}
+    found = read_object(data)
+    return {"k": "unreadable", "text": readable(data)} if found is None else found
 
 
 def _kind(line: Line) -> str:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import ClassVar
 
 from queueops.inspect.answer_base import Answer
 from queueops.inspect.store import open_broker, open_reader, pools_of
 from queueops.redis.events import Tail
-from queueops.redis.query_replies import whole
+from queueops.redis.query_replies import read_object, whole
 
 
 class Event(Answer, frozen=True, kw_only=True):
@@ -44,11 +43,8 @@ def tail(pool: str = "", seconds: float | None = None) -> Iterator[Event]:
 
 def _event(pool: str, data: bytes) -> Event | None:
     """One event; None for a message that a foreign program has published."""
-    try:
-        found = json.loads(data.decode("utf-8", "replace"))  # a log line may hold invalid UTF-8
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(found, dict):
+    found = read_object(data)
+    if found is None:
         return None
     return Event(
         t=whole(str(found.get("t", ""))),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -99,6 +100,15 @@ def maybe_real(value: bytes | str | None) -> float | None:
     except ValueError:
         return None
     return found if found is not None and math.isfinite(found) else None
+
+
+def read_object(data: bytes) -> dict[str, Any] | None:
+    """Decode a JSON object, with invalid UTF-8 replaced; None for what a foreign program has written instead."""
+    try:
+        found = json.loads(data.decode("utf-8", "replace"))
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
 
 
 def texts(flat: Iterable[bytes]) -> dict[str, str]:
