@@ -3,21 +3,13 @@
 from queueops.errors import FilterError
 from queueops.inspect.alarms import Alarm
 from queueops.inspect.broken import Broken, Listing
-from queueops.inspect.chunk_answers import (
-    ChunkDetail,
-    ChunkError,
-    ChunkPage,
-    ChunkRow,
-    ChunksView,
-    Skew,
-    Straggler,
-    Strip,
-)
 from queueops.inspect.chunk_edits import EditedChunk, preview_edit
 from queueops.inspect.chunk_list import ChunkList, ListedChunk, all_chunks
+from queueops.inspect.chunk_overview import ChunkError, ChunksView, Skew, Straggler, chunks_of
+from queueops.inspect.chunk_rows import ChunkDetail, ChunkRow, stages
 from queueops.inspect.chunk_rows import allowed as chunk_verbs
-from queueops.inspect.chunk_rows import stages
-from queueops.inspect.chunks import chunk, chunks, chunks_named, chunks_of
+from queueops.inspect.chunks import ChunkPage, chunk, chunks, chunks_named
+from queueops.inspect.chunkstrip import Strip
 from queueops.inspect.commands import CommandPage, CommandRow, commands, dead_commands
 from queueops.inspect.detail import Beside, TaskDetail, raw, task
 from queueops.inspect.errors import ErrorRow, Failure, errors

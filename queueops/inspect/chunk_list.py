@@ -14,10 +14,10 @@ from queueops.errors import BrokenPool, BrokerUnavailable, FilterError, advice
 from queueops.inspect import pagination
 from queueops.inspect.answer_base import Answer
 from queueops.inspect.broken import Broken
-from queueops.inspect.chunk_answers import STATES, ChunkRow
-from queueops.inspect.chunk_rows import read_scan
+from queueops.inspect.chunk_rows import ChunkRow, read_scan
 from queueops.inspect.redaction import redactor
 from queueops.inspect.store import open_broker, open_reader, pools_of
+from queueops.model.states import CHUNK_STATES
 from queueops.redis.broker import RedisBroker
 from queueops.redis.chunkreader import ChunkReader, Gathering, gathering
 
@@ -55,8 +55,8 @@ class _Place(NamedTuple):
 
 def all_chunks(state: str = "errored", pool: str = "", *, after: str = "", limit: int = 50) -> ChunkList:
     """The chunks of all aggregating tasks that are in a state. Raises FilterError."""
-    if state not in STATES:
-        raise FilterError(reason=f"there is no state {state!r} of chunks{advice(state, STATES)}")
+    if state not in CHUNK_STATES:
+        raise FilterError(reason=f"there is no state {state!r} of chunks{advice(state, CHUNK_STATES)}")
     pools = sorted(pools_of(open_reader(), pool))
     walk = _walked(pools, state, after, max(1, min(limit, MOST_ROWS)))
     next_ = walk.position()

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from queueops.inspect import history
-from queueops.inspect.chunk_answers import ChunkDetail, ChunkRow, SecondRun
-from queueops.inspect.errors import read_failure
-from queueops.inspect.history import Attempt
+from queueops.inspect.answer_base import Answer
+from queueops.inspect.errors import Failure, read_failure
+from queueops.inspect.history import Attempt, LogLine
 from queueops.model.redact import Redactor, cut, readable
 from queueops.model.states import CHUNK_ACTIONS, TERMINAL, ChunkState, State
 from queueops.redis.chunkreader import Single
@@ -25,6 +25,59 @@ REDOING = ("redo", "set")
 """An edit and a retry in one."""
 RESTING = (State.PENDING, State.POSTPONED, State.RESTART)
 """States of a task whose reduce has not begun; its chunks can still be processed again."""
+
+
+class ChunkFacts(Answer, frozen=True, kw_only=True):
+    """Fields of a chunk that lists and its own page show."""
+
+    TEXTS_OF_TASKS: ClassVar = ("reason",)
+
+    number: int
+    state: str  # empty when the chunk is gone
+    attempt: int  # attempts that ended in an error or a timeout
+    crashes: int
+    begun_ms: int | None = None
+    ended_ms: int | None = None
+    due_ms: int | None = None  # time of the next attempt of an errored chunk
+    worker: str = ""
+    reason: str = ""
+    dropped: bool = False  # dropped by an operator
+    error: Failure | None = None
+    data_size: int = 0
+    result_size: int = 0
+
+
+class ChunkRow(ChunkFacts, frozen=True, kw_only=True):
+    """One row of a list of chunks."""
+
+    data: str = ""  # a short, redacted preview
+
+
+class SecondRun(Answer, frozen=True, kw_only=True):
+    """A second run of the same chunk: the first run that succeeds counts."""
+
+    state: str  # pending, active
+    worker: str
+    begun_ms: int | None
+
+
+class ChunkDetail(ChunkFacts, frozen=True, kw_only=True):
+    """One chunk in full."""
+
+    task_id: str
+    pool: str
+    name: str
+    task_state: str
+    retries: int
+    timeout_ms: int | None
+    deadline_ms: int | None  # the end of its lease
+    data_json: str
+    result_json: str
+    attempts: tuple[Attempt, ...] = ()
+    log: tuple[LogLine, ...] = ()
+    second: SecondRun | None = None
+    of: int | None = None  # how many chunks the task has, once its map has ended
+    allowed: tuple[str, ...] = ()
 
 
 def allowed(state: str, task_state: str, phase: str = "") -> tuple[str, ...]:

@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from queueops.inspect.chunk_answers import STATES, Strip
+from queueops.inspect.answer_base import Answer
+from queueops.model.states import CHUNK_STATES
 from queueops.redis.chunkreader import ChunkReader
 from queueops.redis.query_replies import text, whole
 
@@ -15,6 +16,20 @@ COLUMNS = 500
 SETS = ("failed", "errored", "active")
 
 Column = tuple[int, int, int, int, int]
+
+
+class Strip(Answer, frozen=True, kw_only=True):
+    """Chunks `first` to `end` (not included) in columns of `width`, with the counts of each column.
+
+    The order of counts is pending, active, errored, done, failed.
+    """
+
+    first: int
+    end: int
+    width: int
+    columns: tuple[tuple[int, int, int, int, int], ...]
+    attempts: tuple[int, ...] = ()  # failed attempts of each chunk, if a column is one chunk
+    exact: bool = True  # False: a large set was sampled, the counts are estimates
 
 
 def read_strip(reader: ChunkReader, total: int, first: int, count: int) -> Strip:
@@ -32,7 +47,7 @@ def read_strip(reader: ChunkReader, total: int, first: int, count: int) -> Strip
 
 
 def _unit(state: bytes) -> Column:
-    pending, active, errored, done, failed = (int(text(state) == one) for one in STATES)
+    pending, active, errored, done, failed = (int(text(state) == one) for one in CHUNK_STATES)
     return pending, active, errored, done, failed
 
 
@@ -57,11 +72,11 @@ def _column(left: int, known: Mapping[str, int], sample: str) -> Column:
 
     Chunks in none of the sets get the state of the sampled chunk, if that set was not read.
     """
-    values = dict.fromkeys(STATES, 0)
+    values = dict.fromkeys(CHUNK_STATES, 0)
     for state in (*SETS, "pending"):
         values[state] = min(left, known.get(state, 0))
         left -= values[state]
     rest = sample if sample in SETS and sample not in known else "done"
     values[rest] = left
-    pending, active, errored, done, failed = (values[state] for state in STATES)
+    pending, active, errored, done, failed = (values[state] for state in CHUNK_STATES)
     return pending, active, errored, done, failed

@@ -37,6 +37,10 @@ class ChunkState(StrEnum):
     FAILED = "failed"
 
 
+CHUNK_STATES = tuple(str(state) for state in ChunkState)
+"""The states of chunks as stored, in the order of counts."""
+
+
 class StateClass(StrEnum):
     """What a state means for a task's place: in a lane if ready, on the agenda if leased, timed or terminal."""
 

@@ -11,9 +11,9 @@ import pytest
 from queueops import inspect
 from queueops.errors import FilterError
 from queueops.inspect import ChunksView, pagination
-from queueops.inspect.chunk_answers import STATES
-from queueops.inspect.chunks import tolerated
+from queueops.inspect.chunk_overview import tolerated
 from queueops.model.contracts import Outcome, Settlement
+from queueops.model.states import CHUNK_STATES
 from queueops.redis import chunkreader
 from queueops.redis.broker import get_broker
 from tests.support.chunkwork import ChunkWork
@@ -35,7 +35,7 @@ def seen(**part: int) -> ChunksView:
 
 def columns(view: ChunksView) -> list[dict[str, int]]:
     """The columns of the strip, each as its counts by state."""
-    return [dict(zip(STATES, column, strict=True)) for column in view.strip.columns]
+    return [dict(zip(CHUNK_STATES, column, strict=True)) for column in view.strip.columns]
 
 
 def some_of_each(work: ChunkWork, count: int = 20) -> None:
@@ -76,7 +76,7 @@ def test_few_chunks_have_a_column_each_with_their_attempts(work: ChunkWork) -> N
     some_of_each(work)
     strip = seen().strip
     assert (strip.first, strip.end, strip.width, strip.exact) == (0, 20, 1, True)
-    states = ["".join(state for state in STATES if column[state]) for column in columns(seen())]
+    states = ["".join(state for state in CHUNK_STATES if column[state]) for column in columns(seen())]
     assert states[:6] == ["failed", "failed", "errored", "active", "active", "done"]
     assert strip.attempts[:4] == (1, 1, 1, 0)
 
@@ -202,7 +202,7 @@ def test_errors_are_grouped_and_lead_to_one_of_their_chunks(work: ChunkWork) -> 
     assert (view.errors[1].failure.message, view.errors[1].number, view.looked) == ("'k'", 3, 4)
 
 
-@pytest.mark.parametrize("state", ["", *STATES])
+@pytest.mark.parametrize("state", ["", *CHUNK_STATES])
 def test_each_list_shows_every_chunk_once(work: ChunkWork, state: str) -> None:
     some_of_each(work, 60)
     found: list[int] = []
@@ -211,7 +211,7 @@ def test_each_list_shows_every_chunk_once(work: ChunkWork, state: str) -> None:
         page = inspect.chunks("count", state=state, after=after, limit=4)
         assert page is not None
         found += [row.number for row in page.rows]
-        assert {row.state for row in page.rows} <= ({state} if state else set(STATES))
+        assert {row.state for row in page.rows} <= ({state} if state else set(CHUNK_STATES))
         if not (after := page.next):
             break
     expected = seen().total if not state else seen().counts[state]

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from queueops.model.contracts import Lease, Outcome, Settlement
+from queueops.model.states import CHUNK_STATES
 from queueops.redis.broker import RedisBroker
-from queueops.redis.broker.chunks import CHUNK_STATES
 from tests.kernel.desk import POOL, Desk
 from tests.kernel.picture import Picture
 from tests.mapreduce import invariants

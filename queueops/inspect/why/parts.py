@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
-from queueops.inspect.chunk_answers import ChunksView
-from queueops.inspect.chunks import chunks_of
+from queueops.inspect.chunk_overview import ChunksView, chunks_of
 from queueops.inspect.findings import Finding, bad, good
 from queueops.inspect.spans import clock, span
 from queueops.inspect.why.waiting import servers

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from queueops.inspect.chunks import chunks_of
+from queueops.inspect.chunk_overview import chunks_of
 from queueops.inspect.detail import goes_on_at, retried_by
 from queueops.inspect.errors import read_failure, title
 from queueops.inspect.findings import Finding, bad, good

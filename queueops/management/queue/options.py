@@ -5,7 +5,6 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from typing import Any
 
-from queueops.inspect.chunk_answers import STATES
 from queueops.inspect.commands import PLACES
 from queueops.inspect.query import FACETS
 from queueops.management.arguments import (
@@ -33,6 +32,7 @@ from queueops.management.queue import (
     trees,
     workers,
 )
+from queueops.model.states import CHUNK_STATES
 
 QUESTIONS = {
     "status": (queries.status, "all figures at a glance"),
@@ -182,7 +182,7 @@ def _page_options(parser: ArgumentParser) -> None:
 
 def _chunk_options(found: dict[str, ArgumentParser]) -> None:
     listed, mended, restarted = (found[name] for name in CHUNKS)
-    states = f"only those that are {', '.join(STATES)}; without a task errored is meant"
+    states = f"only those that are {', '.join(CHUNK_STATES)}; without a task errored is meant"
     listed.add_argument("--state", default="", help=states)
     listed.add_argument("--error", default="", help="only those of this error's fingerprint")
     _page_options(listed)
