@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from datetime import timedelta
-from typing import Any, TypeVar
+from typing import Any
 
 from django import forms
 from django.utils import timezone
@@ -80,20 +80,34 @@ class KeepForm(ActionForm):
     days = forms.IntegerField(label=_("Days"), min_value=1, max_value=366)
 
 
+class JsonField(forms.CharField):
+    """A JSON value of a kind; hidden values must be typed anew, so that the masked text is never sent back."""
+
+    def __init__(self, label: Any, kind: type = object, advice: Any = "") -> None:
+        """`advice` is the error for a value of another kind."""
+        super().__init__(label=label, max_length=1_000_000)
+        self.kind, self.advice = kind, advice
+
+    def clean(self, value: Any) -> Any:
+        """Parse the text."""
+        text = super().clean(value)
+        if MASK in text:
+            raise forms.ValidationError(_("Replace every %(mask)s by its value.") % {"mask": MASK})
+        try:
+            found = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise forms.ValidationError(_("This is no JSON: %(error)s") % {"error": error}) from error
+        if not isinstance(found, self.kind):
+            raise forms.ValidationError(self.advice)
+        return found
+
+
 class EditForm(forms.Form):
-    """A task's arguments as JSON. Hidden values must be typed anew; the masked text is never sent back."""
+    """A task's arguments as JSON."""
 
     use_required_attribute = False
-    args = forms.CharField(label=_("Positional arguments"), max_length=1_000_000)
-    kwargs = forms.CharField(label=_("Named arguments"), max_length=1_000_000)
-
-    def clean_args(self) -> list[Any]:
-        """A JSON list."""
-        return _parsed(self.cleaned_data["args"], list, _('Write a JSON list, such as [42, "a"].'))
-
-    def clean_kwargs(self) -> dict[str, Any]:
-        """A JSON object."""
-        return _parsed(self.cleaned_data["kwargs"], dict, _('Write a JSON object, such as {"key": 1}.'))
+    args = JsonField(_("Positional arguments"), list, _('Write a JSON list, such as [42, "a"].'))
+    kwargs = JsonField(_("Named arguments"), dict, _('Write a JSON object, such as {"key": 1}.'))
 
     def refuse(self, reason: str, *, by_state: bool) -> None:
         """Show the engine's refusal at the field that it is about, or above both."""
@@ -105,11 +119,7 @@ class ChunkForm(forms.Form):
     """A chunk's data: any JSON."""
 
     use_required_attribute = False
-    data = forms.CharField(label=_("Data"), max_length=1_000_000)  # type: ignore[assignment]  # becomes a field of the form
-
-    def clean_data(self) -> Any:
-        """Any JSON value."""
-        return _parsed(self.cleaned_data["data"], object, "")  # type: ignore[type-var]  # any value is valid
+    data = JsonField(_("Data"))  # type: ignore[assignment]  # becomes a field of the form
 
 
 class ChunksForm(forms.Form):
@@ -120,22 +130,16 @@ class ChunksForm(forms.Form):
     change = forms.ChoiceField(
         label=_("Change"), choices=((FIELDS, _("Set these fields")), (WHOLE, _("Replace it all")))
     )
-    value = forms.CharField(label=_("JSON"), max_length=1_000_000)
+    value = JsonField(_("JSON"))
 
     def clean(self) -> dict[str, Any]:
-        """Check the JSON value; to set fields, it must be an object with at least one field."""
+        """To set fields, the JSON value must be an object with at least one field."""
         found = super().clean() or self.cleaned_data
-        if "value" not in found or "change" not in found:
-            return found
-        try:
-            if found["change"] == self.WHOLE:
-                found["value"] = _parsed(found["value"], object, "")  # type: ignore[type-var]  # any value is valid
-            else:
-                found["value"] = _parsed(found["value"], dict, _('Write a JSON object, such as {"host": "b"}.'))
-                if not found["value"]:
-                    raise forms.ValidationError(_("Name at least one field."))
-        except forms.ValidationError as error:
-            self.add_error("value", error)
+        if found.get("change") == self.FIELDS and "value" in found:
+            if not isinstance(found["value"], dict):
+                self.add_error("value", _('Write a JSON object, such as {"host": "b"}.'))
+            elif not found["value"]:
+                self.add_error("value", _("Name at least one field."))
         return found
 
     @property
@@ -151,18 +155,3 @@ class LaneForm(forms.Form):
     limit = forms.IntegerField(label=_("Limit"), min_value=1, max_value=1_000_000, required=False)
     rate = forms.FloatField(label=_("Starts a second"), min_value=0.001, max_value=100_000, required=False)
     weight = forms.IntegerField(label=_("Weight"), min_value=1, max_value=1000)
-
-
-Parsed = TypeVar("Parsed", list[Any], dict[str, Any])
-
-
-def _parsed(text: str, kind: type[Parsed], advice: Any) -> Parsed:
-    if MASK in text:
-        raise forms.ValidationError(_("Replace every %(mask)s by its value.") % {"mask": MASK})
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise forms.ValidationError(_("This is no JSON: %(error)s") % {"error": error}) from error
-    if not isinstance(value, kind):
-        raise forms.ValidationError(advice)
-    return value
