@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from django import template
 from django.utils.functional import Promise
-from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from console.kinds.mapreduce.chunk_appearance import ChunkLook, look
-from console.templatetags.console import icon
+from console.kinds.mapreduce.chunk_appearance import look
+from console.templatetags.console import badge
 from console.ui import links
 from console.ui.forms import DELAYS
 from queueops.inspect import ChunkDetail, ChunkRow, ChunksView, Strip, TaskDetail
@@ -30,14 +29,7 @@ def delays() -> tuple[tuple[int, str | Promise], ...]:
 @register.simple_tag
 def chunk_state(name: str) -> SafeString:
     """A chunk's state: icon, label and colour."""
-    found: ChunkLook = look(name)
-    return format_html(
-        '<span class="state {}" title="{}">{}{}</span>',
-        found.css_class,
-        found.meaning,
-        icon(found.icon),
-        name or "gone",
-    )
+    return badge(look(name), name or "gone")
 
 
 @register.filter

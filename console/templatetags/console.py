@@ -85,14 +85,13 @@ def icon(name: str, label: str = "") -> SafeString:
 @register.simple_tag
 def state(name: str) -> SafeString:
     """A state: icon, label and colour."""
-    found = state_badges.look(name)
-    return format_html(
-        '<span class="state {}" title="{}">{}{}</span>',
-        state_badges.css_class(name),
-        found.meaning,
-        icon(found.icon),
-        name,
-    )
+    return badge(state_badges.look(name), name)
+
+
+def badge(look: state_badges.Look, name: str) -> SafeString:
+    """The badge of a state of a task or of a chunk."""
+    span = '<span class="state {}" title="{}">{}{}</span>'
+    return format_html(span, look.css_class, look.meaning, icon(look.icon), name)
 
 
 @register.simple_tag
@@ -111,16 +110,13 @@ def state_use(name: str) -> SafeString:
 def worker_state(name: str) -> SafeString:
     """A worker's condition: icon and label."""
     known = name if name in WORKER_ICONS else "unknown"
-    return format_html(
-        '<span class="condition condition-{}">{}{}</span>', known, icon(WORKER_ICONS.get(name, "help-circle")), name
-    )
+    return _condition(WORKER_ICONS.get(name, "help-circle"), name, known)
 
 
 @register.simple_tag
 def schedule_condition(schedule: ScheduleRow) -> SafeString:
     """A schedule's condition: icon and label."""
-    name, words, colour = schedule_appearance.condition(schedule)
-    return format_html('<span class="condition condition-{}">{}{}</span>', colour, icon(name), words)
+    return _condition(*schedule_appearance.condition(schedule))
 
 
 @register.simple_tag
@@ -282,6 +278,10 @@ def field_in(field: BoundField, suffix: str) -> SafeString:
 def mend(context: Context, finding: Finding, task: TaskDetail) -> dict[str, str] | None:
     """The one-click repair of a finding, for users with the permission: the form's address and label."""
     return remedy(finding, task, context["may"])
+
+
+def _condition(name: str, words: str, colour: str) -> SafeString:
+    return format_html('<span class="condition condition-{}">{}{}</span>', colour, icon(name), words)
 
 
 def _iso(ms: int) -> str:

@@ -1,4 +1,4 @@
-"""State badges: each state's icon and, by its CSS class in `states.css`, its colour."""
+"""State badges: each state's icon, meaning, and, by its CSS class in `states.css`, colour."""
 
 from __future__ import annotations
 
@@ -11,29 +11,30 @@ from queueops.model.states import State
 
 
 class Look(NamedTuple):
-    """The name of the icon in the sprite, and the meaning of the state in a sentence."""
+    """The appearance of a state: the icon's name in the sprite, the meaning in a sentence, the CSS class."""
 
     icon: str
     meaning: str | Promise
+    css_class: str
 
 
-LOOKS: dict[str, Look] = {
-    State.WAITING: Look("link", _("waits for another task")),
-    State.POSTPONED: Look("calendar-time", _("starts at a later time")),
-    State.PENDING: Look("hourglass", _("waits in its lane for a worker")),
-    State.LOCKED: Look("player-play", _("a worker runs it")),
-    State.MAPPING: Look("arrows-split-2", _("a worker runs its map")),
-    State.REDUCING: Look("arrows-join-2", _("a worker runs its reduce")),
-    State.RESTART: Look("rotate-clockwise", _("failed, and will be tried again")),
-    State.IDLE: Look("zzz", _("waits for its children or for an event")),
-    State.AGGREGATING: Look("stack-2", _("its parts are being worked on")),
-    State.QUARANTINED: Look("biohazard", _("cannot be read or run; an operator must look")),
-    State.SUCCEEDED: Look("circle-check", _("ended well")),
-    State.FAILED: Look("circle-x", _("ended with an error")),
-    State.CANCELLED: Look("ban", _("was ended by a person or by itself")),
+_SHOWN: dict[State, tuple[str, str | Promise]] = {
+    State.WAITING: ("link", _("waits for another task")),
+    State.POSTPONED: ("calendar-time", _("starts at a later time")),
+    State.PENDING: ("hourglass", _("waits in its lane for a worker")),
+    State.LOCKED: ("player-play", _("a worker runs it")),
+    State.MAPPING: ("arrows-split-2", _("a worker runs its map")),
+    State.REDUCING: ("arrows-join-2", _("a worker runs its reduce")),
+    State.RESTART: ("rotate-clockwise", _("failed, and will be tried again")),
+    State.IDLE: ("zzz", _("waits for its children or for an event")),
+    State.AGGREGATING: ("stack-2", _("its parts are being worked on")),
+    State.QUARANTINED: ("biohazard", _("cannot be read or run; an operator must look")),
+    State.SUCCEEDED: ("circle-check", _("ended well")),
+    State.FAILED: ("circle-x", _("ended with an error")),
+    State.CANCELLED: ("ban", _("was ended by a person or by itself")),
 }
-
-UNKNOWN = Look("help-circle", _("this version does not know the state"))
+LOOKS: dict[str, Look] = {state: Look(*shown, f"st-{state}") for state, shown in _SHOWN.items()}
+UNKNOWN = Look("help-circle", _("this version does not know the state"), "st-unknown")
 
 
 def look(state: str) -> Look:
@@ -43,4 +44,4 @@ def look(state: str) -> Look:
 
 def css_class(state: str) -> str:
     """The CSS class of the state's colour; only known states give their name to it."""
-    return f"st-{state}" if state in LOOKS else "st-unknown"
+    return look(state).css_class

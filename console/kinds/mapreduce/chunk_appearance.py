@@ -2,40 +2,23 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
-from console.ui import state_badges
+from console.ui.state_badges import Look, css_class
 from queueops.model.states import ChunkState, State
 
-
-class ChunkLook(NamedTuple):
-    """The task state that gives the colour, the icon, and the meaning in a sentence."""
-
-    like: State
-    icon: str
-    meaning: str | Promise
-
-    @property
-    def css_class(self) -> str:
-        """The CSS class of the colour."""
-        return state_badges.css_class(self.like)
-
-
-LOOKS: dict[str, ChunkLook] = {
-    ChunkState.DONE: ChunkLook(State.SUCCEEDED, "circle-check", _("has its result")),
-    ChunkState.ACTIVE: ChunkLook(State.LOCKED, "player-play", _("a worker runs it")),
-    ChunkState.PENDING: ChunkLook(State.PENDING, "hourglass", _("waits for a worker")),
-    ChunkState.ERRORED: ChunkLook(State.RESTART, "rotate-clockwise", _("failed, and will be tried again")),
-    ChunkState.FAILED: ChunkLook(State.FAILED, "circle-x", _("failed for good, or was dropped")),
+LOOKS: dict[str, Look] = {
+    ChunkState.DONE: Look("circle-check", _("has its result"), css_class(State.SUCCEEDED)),
+    ChunkState.ACTIVE: Look("player-play", _("a worker runs it"), css_class(State.LOCKED)),
+    ChunkState.PENDING: Look("hourglass", _("waits for a worker"), css_class(State.PENDING)),
+    ChunkState.ERRORED: Look("rotate-clockwise", _("failed, and will be tried again"), css_class(State.RESTART)),
+    ChunkState.FAILED: Look("circle-x", _("failed for good, or was dropped"), css_class(State.FAILED)),
 }
 """In the order in which counts are shown."""
 
-GONE = ChunkLook(State.CANCELLED, "ban", _("there is no such chunk any more"))
+GONE = Look("ban", _("there is no such chunk any more"), css_class(State.CANCELLED))
 
 
-def look(state: str) -> ChunkLook:
+def look(state: str) -> Look:
     """The appearance of a chunk state."""
     return LOOKS.get(state, GONE)
