@@ -17,6 +17,16 @@ class Layout(NamedTuple):
     stubs: bool
 
 
+def states_of(flow: str) -> tuple[str, str]:
+    """The states of a transition that is written as `pending>locked`; an empty name stands for no state."""
+    source, _, target = flow.partition(">")
+    return source, target
+
+
+def _pairs(flows: str) -> frozenset[tuple[str, str]]:
+    return frozenset(map(states_of, flows.split()))
+
+
 PLACES: dict[State, tuple[tuple[int, int], tuple[int, int]]] = {
     State.POSTPONED: ((170, 48), (58, 40)),
     State.PENDING: ((170, 159), (58, 140)),
@@ -38,30 +48,13 @@ WIDE = Layout("wide", 1080, (150, 58), {state: wide for state, (wide, _narrow) i
 NARROW = Layout("narrow", 340, (104, 50), {state: narrow for state, (_wide, narrow) in PLACES.items()}, stubs=False)
 LAYOUTS = (WIDE, NARROW)
 
-SPINE: frozenset[tuple[str, str]] = frozenset(
-    {
-        ("", "pending"),
-        ("", "postponed"),
-        ("postponed", "pending"),
-        ("pending", "locked"),
-        ("locked", "restart"),
-        ("restart", "pending"),
-        ("locked", "succeeded"),
-        ("locked", "failed"),
-        ("locked", "cancelled"),
-    }
+SPINE = _pairs(
+    ">pending >postponed postponed>pending pending>locked locked>restart restart>pending"
+    " locked>succeeded locked>failed locked>cancelled"
 )
 """Transitions that are always drawn; the others appear with their traffic."""
 
-CHUNKED: frozenset[tuple[str, str]] = frozenset(
-    {
-        ("pending", "mapping"),
-        ("mapping", "aggregating"),
-        ("aggregating", "pending"),
-        ("pending", "reducing"),
-        ("reducing", "succeeded"),
-    }
-)
+CHUNKED = _pairs("pending>mapping mapping>aggregating aggregating>pending pending>reducing reducing>succeeded")
 """The transitions of a map-reduce task."""
 
 ALWAYS = {WIDE.name: SPINE | CHUNKED, NARROW.name: SPINE}

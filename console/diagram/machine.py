@@ -10,7 +10,7 @@ from itertools import pairwise
 import msgspec
 
 from console.diagram import labels
-from console.diagram.layout import ALWAYS, DRAWN, LAYOUTS, Layout
+from console.diagram.layout import ALWAYS, DRAWN, LAYOUTS, Layout, states_of
 from console.diagram.path import Arrow, Point
 from console.diagram.route import Pair, Rectangle, route
 from console.ui.formatting import rate as spelled
@@ -70,7 +70,7 @@ class Picture(msgspec.Struct, frozen=True):
 
 def draw(counts: Mapping[str, int], flows: Mapping[str, float]) -> tuple[Picture, ...]:
     """The machine, for wide and for narrow screens."""
-    rates = {_pair(name): rate for name, rate in flows.items()}
+    rates = {states_of(name): rate for name, rate in flows.items()}
     states = _connected() | {state for state, count in counts.items() if count}
     drawn = {layout.name: {pair: rates.get(pair, 0) for pair in _drawn(layout, rates)} for layout in LAYOUTS}
     return tuple(_picture(layout, states, counts, drawn[layout.name]) for layout in LAYOUTS)
@@ -156,8 +156,3 @@ def _stays(task: TaskDetail) -> list[str]:
 def _connected() -> set[str]:
     """The states that the engine's transitions reach."""
     return {state for pair in FLOWS for state in pair if state}
-
-
-def _pair(name: str) -> tuple[str, str]:
-    source, _, target = name.partition(">")
-    return source, target
