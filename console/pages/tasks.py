@@ -9,7 +9,6 @@ from urllib.parse import parse_qsl, urlsplit
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
-from django.utils.http import urlencode
 
 from console.actions.catalog import ACTIONS, Action, offered
 from console.actions.matching import extent_of
@@ -18,6 +17,7 @@ from console.actions.selection import Choice
 from console.ui import filters
 from console.ui import live_list as living
 from console.ui.forms import DELAYS
+from console.ui.links import url
 from console.ui.render import Frame, fragment, live_update, page
 from queueops import inspect
 from queueops.inspect import FilterError, TaskPage, TaskQuery
@@ -65,7 +65,7 @@ def _context(
     request: HttpRequest, query: TaskQuery, found: TaskPage, lines: living.Living, since: int
 ) -> dict[str, Any]:
     after = request.GET.get("after", "")
-    place = query.params() | ({"after": after} if after else {})
+    place = query.params() | {"after": after}
     matching = extent_of(query, found)
     data = found.rows, matching.count, matching.exact, lines.new, found.broken
     live = place | {"since": str(since), "shown": lines.keys}
@@ -77,7 +77,7 @@ def _context(
         "actions": offered(query.state, Frame(request).may),
         "whole": _whole(query, Frame(request).may),
         "delays": DELAYS,
-        "here": reverse("console:tasks") + (f"?{urlencode(place)}" if place else ""),
+        "here": url("tasks", place),
         "first_url": filters.address(query),
         "next_url": filters.address(query, after=found.next) if found.next else "",
         **live_update(reverse("console:tasks-rows"), *data, **live),
@@ -89,5 +89,4 @@ def _whole(query: TaskQuery, may: frozenset[str]) -> list[tuple[Action, str]]:
     state = query.state or (State.FAILED if query.error else "")
     if not state or query.id:
         return []
-    params = urlencode(query.params())
-    return [(action, f"{reverse(f'console:tasks-all-{action.verb}')}?{params}") for action in offered(state, may)]
+    return [(action, url(f"tasks-all-{action.verb}", query.params())) for action in offered(state, may)]

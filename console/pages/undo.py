@@ -12,8 +12,6 @@ from django.core import signing
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
-from django.urls import reverse
-from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 
 from console.access.permissions import TABLE
@@ -25,6 +23,7 @@ from console.actions.undo import has_way_back, in_a_step, is_open, open_parts, s
 from console.audit.log import begin, judge, recorded, tolerated
 from console.http import redirects
 from console.models import AuditEntry
+from console.ui.links import url
 from console.ui.render import Frame
 
 GOING = timedelta(minutes=1)
@@ -87,8 +86,7 @@ def go_on(request: HttpRequest, whole: AuditEntry) -> HttpResponse:
 
 def progress_url(request: HttpRequest, entry: AuditEntry) -> str:
     """The URL of an action's progress page; in the browser of the acting user the page continues the steps itself."""
-    address = reverse("console:audit-entry", kwargs={"pk": entry.pk})
-    return f"{address}?{urlencode({'going': signing.dumps(_goer(request, entry))})}" if entry.goes_on else address
+    return url("audit-entry", {"going": entry.goes_on and signing.dumps(_goer(request, entry))}, pk=entry.pk)
 
 
 def goes_by_itself(request: HttpRequest, entry: AuditEntry) -> bool:

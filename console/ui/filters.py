@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import msgspec
-from django.urls import reverse
 from django.utils.functional import Promise
-from django.utils.http import urlencode
 from django.utils.translation import gettext_lazy as _
 
+from console.ui.links import url
 from queueops import inspect
 from queueops.inspect import TaskQuery
 
@@ -55,8 +54,7 @@ def build(query: TaskQuery) -> dict[str, Facet]:
 
 def address(query: TaskQuery, **changed: str) -> str:
     """The URL of the list with some facets changed; an empty facet is left out."""
-    params = {name: value for name, value in (query.params() | changed).items() if value}
-    return reverse("console:tasks") + (f"?{urlencode(params)}" if params else "")
+    return url("tasks", query.params() | changed)
 
 
 def _facet(query: TaskQuery, name: str, counted: list[tuple[str, int | None]]) -> Facet:

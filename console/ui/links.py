@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
 from urllib.parse import parse_qsl
 
 from django.urls import reverse
@@ -14,16 +16,25 @@ TOLD = ("tasks", "lanes", "workers", "errors", "commands")
 """Pages that an alarm may lead to."""
 
 
-def task_url(id: str, pool: str = "", name: str = "task", **more: str) -> str:
+def url(name: str, query: Mapping[str, Any] | None = None, **kwargs: Any) -> str:
+    """The URL of this name, with the parameters that are not empty."""
+    return with_query(reverse(f"console:{name}", kwargs=kwargs), query or {})
+
+
+def with_query(address: str, query: Mapping[str, Any]) -> str:
+    """The address with the parameters that are not empty."""
+    given = {key: value for key, value in query.items() if value}
+    return f"{address}?{urlencode(given, doseq=True)}" if given else address
+
+
+def task_url(id: str, pool: str = "", name: str = "task", **more: Any) -> str:
     """The URL of a task's page, or of one of its tabs or actions; the pool distinguishes tasks of the same id.
 
     For an id `<task>#<number>` it is the chunk's page.
     """
     if ref := refs.read(id):
         return chunk_url(ref.task, pool, ref.number)
-    address = reverse(f"console:{name}", kwargs={"id": id})
-    params = {key: value for key, value in {"pool": pool, **more}.items() if value}
-    return f"{address}?{urlencode(params)}" if params else address
+    return url(name, {"pool": pool, **more}, id=id)
 
 
 def alarm_url(alarm: Alarm) -> str:
@@ -31,7 +42,7 @@ def alarm_url(alarm: Alarm) -> str:
     name, _, query = alarm.url_hint.partition("?")
     if (name := name.strip("/")) not in TOLD:
         return ""
-    return reverse(f"console:{name}") + (f"?{urlencode(parse_qsl(query))}" if query else "")
+    return url(name, dict(parse_qsl(query)))
 
 
 def chunks_url(id: str, pool: str = "", name: str = "task-chunks", **more: str) -> str:
@@ -41,8 +52,7 @@ def chunks_url(id: str, pool: str = "", name: str = "task-chunks", **more: str) 
 
 def chunk_url(id: str, pool: str, number: int, name: str = "task-chunk") -> str:
     """The URL of one chunk, or of an action on it."""
-    address = reverse(f"console:{name}", kwargs={"id": id, "number": number})
-    return f"{address}?{urlencode({'pool': pool})}" if pool else address
+    return url(name, {"pool": pool}, id=id, number=number)
 
 
 def tab_url(id: str, pool: str, tab: str) -> str:

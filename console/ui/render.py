@@ -15,10 +15,10 @@ from django.http import HttpRequest, HttpResponse
 from django.template import RequestContext
 from django.template.loader import get_template
 from django.urls import reverse
-from django.utils.http import urlencode
 from django.utils.translation import gettext_lazy as _
 
 from console.access.permissions import Verb, granted
+from console.ui.links import with_query
 from console.ui.preferences import THEMES, Preferences
 from console.ui.state_badges import LOOKS
 from queueops import conf
@@ -137,9 +137,8 @@ def version_of(*data: Any) -> str:
 
 def live_update(address: str, *data: Any, **params: Any) -> dict[str, str]:
     """The version of the data, and the URL of its live update: the address with this version and the parameters."""
-    given = {name: value for name, value in params.items() if value}
     version = version_of(*data)
-    return {"version": version, "live_url": f"{address}?{urlencode(given | {'v': version}, doseq=True)}"}
+    return {"version": version, "live_url": with_query(address, params | {"v": version})}
 
 
 def _inside(here: str, name: str) -> bool:

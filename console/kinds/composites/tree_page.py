@@ -6,7 +6,6 @@ from typing import Any
 
 from django.http import HttpRequest
 from django.utils.functional import Promise
-from django.utils.http import urlencode
 from django.utils.translation import gettext_lazy as _
 
 from console.ui.links import task_url
@@ -74,6 +73,4 @@ class TreePage:
         return {"after": self.after, "show": self.show, "open": self.opened, **other}
 
     def _address(self, **other: Any) -> str:
-        given = {name: value for name, value in self._params(**other).items() if value}
-        address = task_url(self.task.id, self.task.pool, "task-children")
-        return f"{address}&{urlencode(given, doseq=True)}" if given else address
+        return task_url(self.task.id, self.task.pool, "task-children", **self._params(**other))

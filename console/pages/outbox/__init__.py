@@ -6,10 +6,10 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
-from django.utils.http import urlencode
 
 from console.actions.perform import answer
 from console.pages.outbox.message_actions import ACTIONS, ACTIONS_ON_DEAD, CommandChoice, DeadCommands
+from console.ui.links import url
 from console.ui.render import fragment, live_update, page
 from queueops import inspect
 from queueops.errors import FilterError
@@ -52,7 +52,7 @@ def _context(request: HttpRequest) -> dict[str, Any]:
         "found": found,
         "wrong": wrong,
         "counts": [(each, getattr(found, each)) for each in PLACES],
-        "here": f"{reverse('console:commands')}?{urlencode({'place': place})}",
+        "here": url("commands", {"place": place}),
         "after": after,
         **live_update(reverse("console:commands-rows"), place, after, found, place=place, after=after),
     }

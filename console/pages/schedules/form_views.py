@@ -7,8 +7,6 @@ from typing import Any
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.urls import reverse
-from django.utils.http import urlencode
 
 from console.actions.catalog import Action
 from console.actions.perform import do, tell
@@ -16,6 +14,7 @@ from console.actions.selection import Thing
 from console.models import AuditEntry, Outcome
 from console.pages.schedules import RUNS, facts, find, thing
 from console.pages.schedules.form import ScheduleForm, as_sent
+from console.ui.links import url
 from console.ui.preferences import Preferences
 from console.ui.render import Frame, page
 from queueops import control, inspect
@@ -81,7 +80,7 @@ def _ended(request: HttpRequest, form: ScheduleForm, entry: AuditEntry, id: str,
         form.add_error(None, entry.detail)
         return _form(request, form, status=422, told=True)
     tell(request, entry)
-    return redirect(_address(id, pool))
+    return redirect(url("schedule", {"pool": pool}, id=id))
 
 
 def _sent(request: HttpRequest, edited: ScheduleDetail | None = None) -> ScheduleForm:
@@ -129,7 +128,3 @@ def _told(form: ScheduleForm) -> dict[str, Any]:
 
 def _tried(request: HttpRequest) -> dict[str, str]:
     return {name: request.GET[name][:200] for name in TRIED if request.GET.get(name)}
-
-
-def _address(id: str, pool: str = "") -> str:
-    return reverse("console:schedule", kwargs={"id": id}) + (f"?{urlencode({'pool': pool})}" if pool else "")

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from django.urls import reverse
 from django.utils.functional import Promise
-from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from console.pages.schedules.form import CATCH_UP, OVERLAP
+from console.ui.links import url
 from queueops.inspect import ScheduleEvent, ScheduleRow
 
 CONDITIONS: dict[str, tuple[str, str | Promise, str]] = {
@@ -68,4 +67,4 @@ def overlap(policy: str) -> str:
 
 def address(schedule: ScheduleRow, name: str = "schedule") -> str:
     """The URL of a schedule's page; the pool distinguishes schedules of the same id."""
-    return f"{reverse(f'console:{name}', kwargs={'id': schedule.id})}?{urlencode({'pool': schedule.pool})}"
+    return url(name, {"pool": schedule.pool}, id=schedule.id)

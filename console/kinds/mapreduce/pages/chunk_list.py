@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
-from django.urls import reverse
-from django.utils.http import urlencode
 
 from console.kinds.mapreduce.chunk_appearance import LOOKS
+from console.ui.links import url
 from console.ui.render import page
 from queueops import inspect
 from queueops.inspect import FilterError
@@ -36,5 +35,4 @@ def index(request: HttpRequest) -> HttpResponse:
 
 
 def _address(state: str, pool: str, after: str = "") -> str:
-    given = {"state": state, "pool": pool, "after": after}
-    return f"{reverse('console:chunks')}?{urlencode({name: value for name, value in given.items() if value})}"
+    return url("chunks", {"state": state, "pool": pool, "after": after})
