@@ -131,6 +131,29 @@ class Settlement(msgspec.Struct):
     counted: bool = False
 
 
+class Extend(msgspec.Struct):
+    """Renew a lease. ``left_ms`` limits it to the task's own time limit; -1 means that there is none."""
+
+    id: str
+    fence: int
+    left_ms: int = -1
+
+
+class RoundTrip(msgspec.Struct, frozen=True, kw_only=True):
+    """What one round trip of a worker carries: settlements, renewals, metrics, and what it asks for.
+
+    It claims up to ``want`` tasks. An ``idle`` worker is woken when a task comes later. It takes the commands that
+    result for other pools, and ``take`` others; with -1 it takes none.
+    """
+
+    settle: Sequence[Settlement] = ()
+    extend: Sequence[Extend] = ()
+    want: int = 0
+    idle: bool = False
+    metrics: Mapping[str, int] | None = None
+    take: int = -1
+
+
 class Exchange(msgspec.Struct):
     """The reply of one round trip: new leases, a word for each settlement, and when to come again.
 
@@ -150,14 +173,6 @@ class Exchange(msgspec.Struct):
     now_ms: int = 0
     hard: list[str] = []
     ended: list[Ended] = []
-
-
-class Extend(msgspec.Struct):
-    """Renew a lease. ``left_ms`` limits it to the task's own time limit; -1 means that there is none."""
-
-    id: str
-    fence: int
-    left_ms: int = -1
 
 
 class TickReport(msgspec.Struct):
@@ -235,16 +250,7 @@ class Producer(Protocol):
 class Exchanges(Protocol):
     """A worker's round trips with one pool, of which several may be pending. After an error it is closed."""
 
-    def send(
-        self,
-        *,
-        settle: Sequence[Settlement] = (),
-        extend: Sequence[Extend] = (),
-        want: int = 0,
-        idle: bool = False,
-        metrics: Mapping[str, int] | None = None,
-        take: int = -1,
-    ) -> None:
+    def send(self, trip: RoundTrip) -> None:
         """Send one exchange; raises BrokerUnavailable or StoreFull."""
 
     def receive(self) -> Exchange:
@@ -264,22 +270,8 @@ class Broker(Producer, Protocol):
     def spread(self) -> bool:
         """Whether pools may be on several servers."""
 
-    def exchange(
-        self,
-        pool: str,
-        worker: str,
-        *,
-        settle: Sequence[Settlement] = (),
-        extend: Sequence[Extend] = (),
-        want: int = 0,
-        idle: bool = False,
-        metrics: Mapping[str, int] | None = None,
-        take: int = -1,
-    ) -> Exchange:
-        """Settle, renew, promote what is due and claim up to ``want`` tasks in one round trip.
-
-        Takes the commands that result for other pools, and ``take`` others; with -1 it takes none.
-        """
+    def exchange(self, pool: str, worker: str, trip: RoundTrip) -> Exchange:
+        """Settle, renew, promote what is due and claim tasks in one round trip."""
 
     def post(self, pool: str, *, told: Sequence[Told] = (), apply: Sequence[Command] = (), take: int = -1) -> Posted:
         """Report the outcome of this pool's commands, apply commands for its tasks, take others as `exchange` does."""
@@ -358,13 +350,6 @@ class Handler(Protocol):
 
     def run(self, context: Any) -> Any:
         """Run the task in ``context`` and return its result (a coroutine when ``is_async``)."""
-
-
-class TaskExecutor(Protocol):
-    """Runs a lease through middlewares and its handler, and returns how it ended. It stores nothing."""
-
-    def execute(self, lease: Lease) -> Settlement:
-        """Run the task and return its settlement; never raises what the task raised."""
 
 
 class Waker(Protocol):

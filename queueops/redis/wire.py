@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from time import monotonic
 from typing import Any, NamedTuple
 
@@ -10,7 +10,7 @@ import hiredis
 
 from queueops.conf import Settings
 from queueops.model import endings
-from queueops.model.contracts import Command, Exchange, Extend, Lease, Outcome, Posted, Settlement, Told
+from queueops.model.contracts import Command, Exchange, Lease, Outcome, Posted, RoundTrip, Settlement, Told
 
 Argument = str | int | float | bytes
 _TASK = b"task "
@@ -35,29 +35,11 @@ def rules(settings: Settings) -> str:
     return " ".join(map(str, (*milliseconds, *rest)))
 
 
-def exchange_arguments(
-    worker: str,
-    want: int,
-    idle: bool,
-    longest_ms: int,
-    rule_text: str,
-    settle: Sequence[Settlement],
-    extend: Sequence[Extend],
-    metrics: Mapping[str, int],
-    take: int = -1,
-) -> list[Argument]:
+def exchange_arguments(worker: str, longest_ms: int, rule_text: str, trip: RoundTrip) -> list[Argument]:
     """The arguments of ``exchange``."""
-    arguments: list[Argument] = [
-        worker,
-        want,
-        "1" if idle else "",
-        longest_ms,
-        rule_text,
-        len(settle),
-        len(extend),
-        len(metrics),
-        take,
-    ]
+    settle, extend, metrics = trip.settle, trip.extend, trip.metrics or {}
+    arguments: list[Argument] = [worker, trip.want, "1" if trip.idle else "", longest_ms, rule_text]
+    arguments += (len(settle), len(extend), len(metrics), trip.take)
     for end in settle:
         if end.outcome == _SUCCESS:
             arguments += (end.id, end.fence, _SUCCESS, end.value)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from queueops import signals
 from queueops.model import endings
-from queueops.model.contracts import Command, Exchange, Lease, Settlement, Told
+from queueops.model.contracts import Command, Exchange, Lease, RoundTrip, Settlement, Told
 from queueops.redis.broker import RedisBroker, get_broker
 from queueops.testing.execution import run
 from queueops.worker.loop.progress_buffer import ProgressBuffer
@@ -44,7 +44,7 @@ def run_worker(until_idle: bool = True, *, pools: Iterable[str] | None = None, a
 
 def _one(broker: RedisBroker, pool: str, worker: str, channel: ProgressBuffer) -> Exchange | None:
     """Run one task of a pool, and deliver its commands; None if it has neither."""
-    reply = broker.exchange(pool, worker, want=1, take=MOST_COMMANDS)
+    reply = broker.exchange(pool, worker, RoundTrip(want=1, take=MOST_COMMANDS))
     endings.tell(reply.ended)
     _deliver(broker, reply.commands)
     for lease in reply.leases:
@@ -54,7 +54,7 @@ def _one(broker: RedisBroker, pool: str, worker: str, channel: ProgressBuffer) -
 
 def _settle(broker: RedisBroker, lease: Lease, worker: str, settlement: Settlement, channel: ProgressBuffer) -> None:
     channel.send()
-    reply = broker.exchange(lease.pool, worker, settle=[settlement], take=MOST_COMMANDS)
+    reply = broker.exchange(lease.pool, worker, RoundTrip(settle=[settlement], take=MOST_COMMANDS))
     endings.tell(reply.ended)
     _deliver(broker, reply.commands)
 

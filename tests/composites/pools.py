@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
-from queueops.model.contracts import Command, Lease, Node, Outcome, Pushed, Settlement, Told
+from queueops.model.contracts import Command, Lease, Node, Outcome, Pushed, RoundTrip, Settlement, Told
 from queueops.redis.broker import RedisBroker
 from tests.composites.trees import Tree, nodes_of
 from tests.kernel import invariants
@@ -114,7 +114,7 @@ class Pools:
 
     def lease(self, pool: str, worker: str = "w1") -> Lease:
         """Claim one task, which must be there."""
-        (lease,) = self.broker.exchange(pool, worker, want=1).leases
+        (lease,) = self.broker.exchange(pool, worker, RoundTrip(want=1)).leases
         return lease
 
     def settle(self, lease: Lease, outcome: Outcome = Outcome.SUCCESS, value: bytes = b"null", **values: int) -> str:
@@ -130,7 +130,9 @@ class Pools:
         order: list[str] = []
         while True:
             self.deliver(chance)
-            leases = [lease for pool in self.desks for lease in self.broker.exchange(pool, "w1", want=most).leases]
+            leases = [
+                lease for pool in self.desks for lease in self.broker.exchange(pool, "w1", RoundTrip(want=most)).leases
+            ]
             if not leases:
                 return order
             for lease in leases:

@@ -19,7 +19,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 from queueops.conf import Settings
 from queueops.errors import StaleLease
 from queueops.errors.composites import PartInUse
-from queueops.model.contracts import Command, Lease, Node, Outcome, Told
+from queueops.model.contracts import Command, Lease, Node, Outcome, RoundTrip, Told
 from queueops.redis.broker import RedisBroker
 from tests.composites.model import TERMINAL, TIMED
 from tests.composites.model_of_post import Part
@@ -107,7 +107,7 @@ class Fates(RuleBasedStateMachine):
     def work(self, several: list[tuple[Any, ...]], brings: bool) -> None:
         """Some of what is ready is run, or what was claimed long ago."""
         for pool in APART:
-            self.leases += self.pools.broker.exchange(pool, "w1", want=4).leases
+            self.leases += self.pools.broker.exchange(pool, "w1", RoundTrip(want=4)).leases
         for pick, outcome, parts, takes, want in several:
             if self.leases:
                 lease = self.leases.pop(-1 - pick % len(self.leases) // 2)
@@ -125,7 +125,9 @@ class Fates(RuleBasedStateMachine):
                 self.pools.broker.emit(lease, self.batch(lease, parts), answer, b"")
         end = self.pools.end(lease, json.dumps(lease.id).encode())
         end.outcome, end.delay_ms = outcome, -1
-        found = self.pools.broker.exchange(lease.pool, "w1", settle=[end], take=0 if takes else -1, want=want)
+        found = self.pools.broker.exchange(
+            lease.pool, "w1", RoundTrip(settle=[end], take=0 if takes else -1, want=want)
+        )
         self.leases += found.leases
         return found.commands
 
@@ -188,7 +190,9 @@ class Fates(RuleBasedStateMachine):
             self.let_time_come()
             for lease in old:
                 self.end(lease, Outcome.SUCCESS, (), "done")
-            old = [lease for pool in APART for lease in self.pools.broker.exchange(pool, "w1", want=50).leases]
+            old = [
+                lease for pool in APART for lease in self.pools.broker.exchange(pool, "w1", RoundTrip(want=50)).leases
+            ]
             if not old and not self.pools.commands():
                 return
         raise AssertionError(f"it goes on for ever: {self.say()}")

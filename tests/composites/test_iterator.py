@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from queueops import TaskFailed, chain, get, group
-from queueops.model.contracts import Lease, Outcome
+from queueops.model.contracts import Lease, Outcome, RoundTrip
 from queueops.redis.broker import get_broker
 from queueops.results.handle import TaskHandle
 from queueops.testing import run_worker
@@ -48,7 +48,7 @@ def lists_of(handle: TaskHandle) -> set[str]:
 def begun() -> tuple[TaskHandle, Desk, Lease, list[Lease]]:
     """An iterator that runs, and two tasks of it that do, too."""
     handle, desk = Count.push(9), Desk(get_broker())
-    desk.broker.exchange("default", "w1", settle=[run(desk.lease(), CHANNEL)])
+    desk.broker.exchange("default", "w1", RoundTrip(settle=[run(desk.lease(), CHANNEL)]))
     leases = desk.claim(3)
     (running,) = [lease for lease in leases if lease.id == handle.id]
     return handle, desk, running, [lease for lease in leases if lease.id != handle.id]
@@ -68,11 +68,11 @@ def test_no_more_tasks_are_in_flight_than_its_window() -> None:
     broker = get_broker()
     open_key = f"{broker.keys('default').task(handle.id)}#open"
     sizes = set()
-    while leases := broker.exchange("default", "w1", want=5).leases:
+    while leases := broker.exchange("default", "w1", RoundTrip(want=5)).leases:
         sizes.add(broker.client.scard(open_key))
         last = leases[-1]  # the one that came last goes first, so that as many as may are waiting
         for lease in [last, *leases[:-1]]:
-            broker.exchange("default", "w1", settle=[run(lease, CHANNEL)])
+            broker.exchange("default", "w1", RoundTrip(settle=[run(lease, CHANNEL)]))
             sizes.add(broker.client.scard(open_key))
     assert max(sizes) == 3
     assert sorted(seen) == list(range(12))
@@ -89,13 +89,13 @@ def test_it_emits_chains_and_groups_and_may_end_before_them() -> None:
 def test_with_nothing_to_emit_it_waits_until_a_task_of_its_own_ends() -> None:
     handle = Patient.push()
     broker = get_broker()
-    (first,) = broker.exchange("default", "w1", want=1).leases
-    broker.exchange("default", "w1", settle=[run(first, CHANNEL)])
-    noted, again = broker.exchange("default", "w1", want=2).leases
-    broker.exchange("default", "w1", settle=[run(again, CHANNEL)])
+    (first,) = broker.exchange("default", "w1", RoundTrip(want=1)).leases
+    broker.exchange("default", "w1", RoundTrip(settle=[run(first, CHANNEL)]))
+    noted, again = broker.exchange("default", "w1", RoundTrip(want=2)).leases
+    broker.exchange("default", "w1", RoundTrip(settle=[run(again, CHANNEL)]))
     assert handle.state == "idle"
-    assert broker.exchange("default", "w1", want=1).leases == []
-    broker.exchange("default", "w1", settle=[run(noted, CHANNEL)])
+    assert broker.exchange("default", "w1", RoundTrip(want=1)).leases == []
+    broker.exchange("default", "w1", RoundTrip(settle=[run(noted, CHANNEL)]))
     assert handle.state == "pending"
     run_worker()
     assert handle.state == "succeeded"
@@ -155,14 +155,14 @@ def test_an_answer_that_cannot_get_better_fails_at_once(way: str) -> None:
 def test_a_run_that_died_before_it_settled_leaves_nothing_and_is_repeated() -> None:
     handle = Count.push(4)
     broker = get_broker()
-    lost = broker.exchange("default", "w1", want=1).leases[0]
+    lost = broker.exchange("default", "w1", RoundTrip(want=1)).leases[0]
     run(lost, CHANNEL)
     assert len(keys("*")) == 4  # itself, its drafts and their list
     assert broker.recover("default", "w1", {lost.id: end(lost, Outcome.CRASH, b"killed")}) == 1
     get(handle.id).run_now()
     run_worker()
     assert sorted(seen) == [0, 1, 2, 3]
-    assert broker.exchange("default", "w1", settle=[end(lost)]).settled == ["STALE"]
+    assert broker.exchange("default", "w1", RoundTrip(settle=[end(lost)])).settled == ["STALE"]
 
 
 def test_cancelling_it_cancels_its_tasks() -> None:
@@ -224,15 +224,15 @@ def test_a_group_that_it_emitted_goes_on_where_it_failed() -> None:
 def test_what_was_cancelled_with_it_comes_again_within_the_window() -> None:
     handle = Burst.push(9)
     broker = get_broker()
-    (lease,) = broker.exchange("default", "w1", want=1).leases
-    broker.exchange("default", "w1", settle=[run(lease, CHANNEL)])
+    (lease,) = broker.exchange("default", "w1", RoundTrip(want=1)).leases
+    broker.exchange("default", "w1", RoundTrip(settle=[run(lease, CHANNEL)]))
     assert handle.cancel("enough")
     assert handle.retry()
     open_key, sizes = f"{broker.keys('default').task(handle.id)}#open", set()
-    while leases := broker.exchange("default", "w1", want=5).leases:
+    while leases := broker.exchange("default", "w1", RoundTrip(want=5)).leases:
         sizes.add(broker.client.scard(open_key))
         for lease in leases:
-            broker.exchange("default", "w1", settle=[run(lease, CHANNEL)])
+            broker.exchange("default", "w1", RoundTrip(settle=[run(lease, CHANNEL)]))
     assert max(sizes) == 2
     assert handle.state == "succeeded"
     assert sorted(seen) == list(range(9))
@@ -241,14 +241,14 @@ def test_what_was_cancelled_with_it_comes_again_within_the_window() -> None:
 def test_one_that_runs_on_when_its_iterator_comes_again_is_kept() -> None:
     handle = Burst.push(2)
     broker = get_broker()
-    (lease,) = broker.exchange("default", "w1", want=1).leases
-    broker.exchange("default", "w1", settle=[run(lease, CHANNEL)])
-    running = broker.exchange("default", "w1", want=2).leases
+    (lease,) = broker.exchange("default", "w1", RoundTrip(want=1)).leases
+    broker.exchange("default", "w1", RoundTrip(settle=[run(lease, CHANNEL)]))
+    running = broker.exchange("default", "w1", RoundTrip(want=2)).leases
     assert handle.cancel("enough")
     assert handle.retry()
-    (again,) = broker.exchange("default", "w1", want=1).leases
-    broker.exchange("default", "w1", settle=[run(again, CHANNEL)])
-    broker.exchange("default", "w1", settle=[run(lease, CHANNEL) for lease in running])
+    (again,) = broker.exchange("default", "w1", RoundTrip(want=1)).leases
+    broker.exchange("default", "w1", RoundTrip(settle=[run(again, CHANNEL)]))
+    broker.exchange("default", "w1", RoundTrip(settle=[run(lease, CHANNEL) for lease in running]))
     assert handle.state == "succeeded"
     assert seen == [0, 1]
 
@@ -300,8 +300,8 @@ def test_its_tasks_end_at_once_when_one_fails_while_iterate_runs() -> None:
 def test_a_task_that_is_cancelled_before_its_turn_takes_no_place_in_the_window() -> None:
     handle = Burst.push(6)
     broker = get_broker()
-    (lease,) = broker.exchange("default", "w1", want=1).leases
-    broker.exchange("default", "w1", settle=[run(lease, CHANNEL)])
+    (lease,) = broker.exchange("default", "w1", RoundTrip(want=1)).leases
+    broker.exchange("default", "w1", RoundTrip(settle=[run(lease, CHANNEL)]))
     (waiting,) = broker.client.zrange(f"{broker.keys('default').task(handle.id)}#planted", 3, 3)
     broker.control("default", "cancel", [waiting.decode()])
     run_worker()
@@ -315,25 +315,25 @@ def test_a_cancelled_iterator_ends_as_cancelled_though_tasks_of_it_failed() -> N
     handle = Burst.push(14)
     broker = get_broker()
     held = []
-    while leases := broker.exchange("default", "w1", want=1).leases:
+    while leases := broker.exchange("default", "w1", RoundTrip(want=1)).leases:
         if leases[0].id == handle.id and seen:
             held += leases  # its second run
         else:
-            broker.exchange("default", "w1", settle=[run(leases[0], CHANNEL)])
+            broker.exchange("default", "w1", RoundTrip(settle=[run(leases[0], CHANNEL)]))
     assert broker.record("default", handle.id).children_failed == 1
     assert get(handle.id).cancel("enough")
-    broker.exchange("default", "w1", settle=[run(held[0], CHANNEL)])
+    broker.exchange("default", "w1", RoundTrip(settle=[run(held[0], CHANNEL)]))
     assert (handle.state, handle.status().reason) == ("cancelled", "enough")
 
 
 def test_an_iterator_that_fails_for_a_cancelled_task_is_an_outcome_of_its_group() -> None:
     handle = group(Burst.s(2), tell.s(1), on_failure="outcomes").push()
     broker = get_broker()
-    leases = broker.exchange("default", "w1", want=2).leases
-    broker.exchange("default", "w1", settle=[run(lease, CHANNEL) for lease in leases])
-    (task, *_) = broker.exchange("default", "w1", want=1).leases
+    leases = broker.exchange("default", "w1", RoundTrip(want=2)).leases
+    broker.exchange("default", "w1", RoundTrip(settle=[run(lease, CHANNEL) for lease in leases]))
+    (task, *_) = broker.exchange("default", "w1", RoundTrip(want=1)).leases
     broker.control("default", "cancel", [task.id], value="no")
-    broker.exchange("default", "w1", settle=[end(task, Outcome.CANCEL, b"no")])
+    broker.exchange("default", "w1", RoundTrip(settle=[end(task, Outcome.CANCEL, b"no")]))
     run_worker()
     first, second = handle.result(timeout=60)
     assert (first["state"], first["error"]) == ("failed", None)
@@ -371,12 +371,12 @@ def test_of_very_many_that_failed_the_first_are_forgotten() -> None:
     handle = Burst.push(14)
     desk = Desk(get_broker())
     while len(seen) < 13:
-        desk.broker.exchange("default", "w1", settle=[run(desk.lease(), CHANNEL)])
+        desk.broker.exchange("default", "w1", RoundTrip(settle=[run(desk.lease(), CHANNEL)]))
     (lease,) = [lease for lease in desk.claim(2) if lease.id != handle.id]
     key = desk.keys.task(handle.id)
     desk.client.rpush(f"{key}#failures", *(f"fgone{number}" for number in range(100_000)))
     desk.client.hset(key, "rq", 3)
-    desk.broker.exchange("default", "w1", settle=[run(lease, CHANNEL)])
+    desk.broker.exchange("default", "w1", RoundTrip(settle=[run(lease, CHANNEL)]))
     assert desk.client.llen(f"{key}#failures") == 100_000
     assert desk.client.lrange(f"{key}#failures", 0, 0) == [b"fgone1"]
     assert desk.client.lrange(f"{key}#failures", -1, -1) == [f"f{lease.id}".encode()]

@@ -16,7 +16,7 @@ import hypothesis.strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from queueops.conf import Settings
-from queueops.model.contracts import Command, Lease, Outcome, Told
+from queueops.model.contracts import Command, Lease, Outcome, RoundTrip, Told
 from queueops.redis.broker import RedisBroker
 from tests.composites.model_of_post import MOST_TRIES, Letter, Part, PostModel
 from tests.composites.model_trees import picks, plain
@@ -102,7 +102,7 @@ class Post(RuleBasedStateMachine):
     def claim(self, pool: str, want: int) -> None:
         """What is ready is claimed, with the result of what was before it."""
         ready = {node.id for node in self.parts(pool) if node.state == "pending"}
-        leases = self.pools.broker.exchange(pool, "w1", want=want).leases
+        leases = self.pools.broker.exchange(pool, "w1", RoundTrip(want=want)).leases
         assert len(leases) == min(want, len(ready))
         for lease in leases:
             assert lease.id in ready
@@ -126,7 +126,7 @@ class Post(RuleBasedStateMachine):
             self.model.settle_up()
         end = self.pools.end(lease, json.dumps(lease.id).encode())
         end.outcome, end.delay_ms = outcome, -1
-        found = self.pools.broker.exchange(lease.pool, "w1", settle=[end], take=0 if takes else -1)
+        found = self.pools.broker.exchange(lease.pool, "w1", RoundTrip(settle=[end], take=0 if takes else -1))
         assert found.settled == ["OK"]
         fresh = [each for each in self.model.letters[before:] if takes and each.pool == lease.pool]
         for letter in fresh:

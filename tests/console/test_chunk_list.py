@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from django.test import Client
 
-from queueops.model.contracts import Outcome, Settlement
+from queueops.model.contracts import Outcome, RoundTrip, Settlement
 from queueops.redis.broker import get_broker
 from tests.console.test_mapreduce import html
 from tests.inspecting.test_chunk_list import errored
@@ -59,8 +59,8 @@ def test_the_overview_counts_chunks_by_state(namespace: str, operator: Client) -
     assert 'id="chunks-title"' not in html(operator, "/ops/")
     errored({"a": 2})
     broker = get_broker()
-    (lease,) = broker.exchange("default", "w1", want=1).leases
-    broker.exchange("default", "w1", settle=[Settlement(lease.id, lease.fence, Outcome.SUCCESS, b"1")])
+    (lease,) = broker.exchange("default", "w1", RoundTrip(want=1)).leases
+    broker.exchange("default", "w1", RoundTrip(settle=[Settlement(lease.id, lease.fence, Outcome.SUCCESS, b"1")]))
     page = html(operator, "/ops/")
     counts = {
         state: page.partition(f'state={state}">')[2].partition("</b>")[0].rpartition("<b>")[2] for state in STATES

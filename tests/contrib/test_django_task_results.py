@@ -15,7 +15,7 @@ from queueops.contrib.django_library import library
 from queueops.contrib.django_tasks import HardTimeout, TaskQuarantined, WorkerLost
 from queueops.control import tasks as control
 from queueops.errors import NotEncodable, TaskCancelled, TaskFailed
-from queueops.model.contracts import Outcome, Settlement
+from queueops.model.contracts import Outcome, RoundTrip, Settlement
 from queueops.model.states import State
 from queueops.redis.broker import get_broker
 from queueops.results.handle import TaskHandle
@@ -41,7 +41,7 @@ def run_all(result: Any) -> Any:
 
 
 def claim(worker: str, pool: str = "default") -> Any:
-    (lease,) = get_broker().exchange(pool, worker, want=1).leases
+    (lease,) = get_broker().exchange(pool, worker, RoundTrip(want=1)).leases
     return lease
 
 

@@ -13,6 +13,7 @@ from queueops.contrib.django_library import library
 from queueops.contrib.django_tasks import QueueOpsBackend, TaskQuarantined
 from queueops.control import tasks as control
 from queueops.errors import SoftTimeout, TaskCancelled, TaskFailed
+from queueops.model.contracts import RoundTrip
 from queueops.redis.broker import get_broker
 from queueops.results.handle import TaskHandle
 from queueops.tasks import middleware
@@ -120,7 +121,7 @@ def test_an_end_that_is_no_ordinary_exception_is_told(tasks, sent, later, how, e
 def test_a_restart_is_no_end(tasks, sent, later, settings):
     settings.TASKS = {"default": {"BACKEND": BACKEND, "QUEUES": [], "OPTIONS": {"retries": 1}}}
     getattr(tasks, f"leave{later}").enqueue("restart")
-    get_broker().exchange("default", "nobody")
+    get_broker().exchange("default", "nobody", RoundTrip())
     run_worker(until_idle=False)
     assert words(sent)[1:] == [("started", "RUNNING")]
 

@@ -17,6 +17,8 @@ from typing import Any
 
 import django
 
+from queueops.model.contracts import RoundTrip
+
 WORKERS, TREES = 2, 16
 
 
@@ -35,7 +37,7 @@ def main(kills: int, seed: int) -> None:
     from queueops.redis.broker import get_broker
     from tests.faults.trees import tree
 
-    get_broker().exchange("default", "killing", want=0)
+    get_broker().exchange("default", "killing", RoundTrip(want=0))
     rng, workers, handles = random.Random(seed), [], []
     open_ones: list[Any] = []
     try:
@@ -98,7 +100,7 @@ def work(name: str, tells: int) -> None:
     broker = get_broker()  # a new one: a fork has forgotten its parent's
     settled: list[Any] = []
     while True:
-        leases = broker.exchange("default", name, want=3, settle=settled).leases
+        leases = broker.exchange("default", name, RoundTrip(want=3, settle=settled)).leases
         if tells:
             os.close(tells)  # the listener reads the end of the file
             tells = 0

@@ -8,6 +8,7 @@ import pytest
 
 from queueops import chain, group
 from queueops.kinds.composites.parts import Composite
+from queueops.model.contracts import RoundTrip
 from tests.faults.conftest import Bench
 from tests.faults.tasks import Pages, echo, patient_later, work
 from tests.kernel.desk import end
@@ -47,8 +48,8 @@ def test_composites_over_pools_end_though_their_workers_are_killed(bench: Bench,
 def test_commands_are_brought_by_others_when_the_one_who_took_them_died(bench: Bench) -> None:
     broker = bench.broker
     handle = chain(echo.s(1), echo.using(pool="north").s()).push()
-    (lease,) = broker.exchange("default", "dead", want=1).leases
-    (command,) = broker.exchange("default", "dead", settle=[end(lease, value=b"5")], take=5).commands
+    (lease,) = broker.exchange("default", "dead", RoundTrip(want=1)).leases
+    (command,) = broker.exchange("default", "dead", RoundTrip(settle=[end(lease, value=b"5")], take=5)).commands
     assert command.to == "north"
     keys = broker.keys("default")
     broker.client.zadd(keys.commands_locked, {command.id: 1})

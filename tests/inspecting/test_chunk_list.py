@@ -8,7 +8,7 @@ import redis
 from queueops import inspect
 from queueops.errors import FilterError
 from queueops.inspect import chunk_list
-from queueops.model.contracts import Lease, Outcome, Push, Settlement
+from queueops.model.contracts import Lease, Outcome, Push, RoundTrip, Settlement
 from queueops.redis import chunkreader
 from queueops.redis.broker import get_broker
 from queueops.results.handle import TaskHandle
@@ -24,11 +24,12 @@ def errored(counts: dict[str, int], pool: str = "default") -> None:
     broker = get_broker()
     own = (("xr", 3), ("oc", "10000000"))
     broker.push([Push(id=task, name="tests.count", kind="mapreduce", pool=pool, own=own) for task in counts])
-    for lease in broker.exchange(pool, "w1", want=100).leases:
+    for lease in broker.exchange(pool, "w1", RoundTrip(want=100)).leases:
         broker.begin_map(pool, lease.id, lease.fence)
         broker.split(pool, lease.id, lease.fence, 0, [b'{"n":%d,"token":"hunter2"}' % number for number in range(6)])
-        broker.exchange(pool, "w1", settle=[Settlement(lease.id, lease.fence, Outcome.SUCCESS, b"6")])
-    broker.exchange(pool, "w1", settle=[ended(lease, counts) for lease in broker.exchange(pool, "w1", want=100).leases])
+        broker.exchange(pool, "w1", RoundTrip(settle=[Settlement(lease.id, lease.fence, Outcome.SUCCESS, b"6")]))
+    leases = broker.exchange(pool, "w1", RoundTrip(want=100)).leases
+    broker.exchange(pool, "w1", RoundTrip(settle=[ended(lease, counts) for lease in leases]))
 
 
 def ended(lease: Lease, counts: dict[str, int]) -> Settlement:

@@ -10,6 +10,7 @@ from queueops import chain, group, inspect
 from queueops.errors import FilterError
 from queueops.inspect import Branch, Part, Tree
 from queueops.inspect.trees import PAGE, ROWS
+from queueops.model.contracts import RoundTrip
 from queueops.redis.broker import get_broker
 from queueops.testing import run_worker
 from queueops.testing.execution import run
@@ -314,7 +315,7 @@ def test_of_an_iterators_tasks_that_are_not_kept_the_numbers_stay() -> None:
 def test_tasks_that_were_cancelled_with_their_iterator_are_shown_and_counted() -> None:
     handle = Burst.push(5)
     desk = Desk(get_broker())
-    desk.broker.exchange("default", "w1", settle=[run(desk.lease(), CHANNEL)])
+    desk.broker.exchange("default", "w1", RoundTrip(settle=[run(desk.lease(), CHANNEL)]))
     assert handle.cancel("enough")
     page = read(handle.id)
     assert page.counts == (("cancelled", 5),)

@@ -5,7 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from queueops.model.contracts import Conflict, Exchange, Extend, Lease, Outcome, Push, Pushed, Row, Settlement
+from queueops.model.contracts import (
+    Conflict,
+    Exchange,
+    Extend,
+    Lease,
+    Outcome,
+    Push,
+    Pushed,
+    RoundTrip,
+    Row,
+    Settlement,
+)
 from queueops.model.records import Record
 from queueops.redis.broker import RedisBroker
 from tests.kernel import invariants
@@ -48,7 +59,7 @@ class Desk:
 
     def exchange(self, worker: str = "w1", **values: Any) -> Exchange:
         """One round trip."""
-        return self.broker.exchange(self.pool, worker, **values)
+        return self.broker.exchange(self.pool, worker, RoundTrip(**values))
 
     def claim(self, want: int = 1, worker: str = "w1") -> list[Lease]:
         """Claim up to ``want`` tasks."""

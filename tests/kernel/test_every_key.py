@@ -9,7 +9,7 @@ import pytest
 
 from queueops import inspect
 from queueops.errors import BrokenPool
-from queueops.model.contracts import Conflict, Extend, Outcome
+from queueops.model.contracts import Conflict, Extend, Outcome, RoundTrip
 from queueops.redis.keys import KINDS
 from queueops.watchdog import Watchdog
 from tests.composites.trees import group_of
@@ -162,7 +162,7 @@ def test_the_other_tasks_run_whatever_stands_in_a_key(desk: Specimens, watchdog:
             said = attempt(action, desk)
             assert not said or (key in said and value != KINDS[kind]), (value, number, said)
         watchdog.round()
-        assert desk.broker.exchange(WELL, "w1", want=5).leases, value
+        assert desk.broker.exchange(WELL, "w1", RoundTrip(want=5)).leases, value
         desk.client.delete(key)
         repair(desk)
         desk.push("last")

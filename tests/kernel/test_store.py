@@ -12,7 +12,7 @@ from redis import exceptions
 from queueops.conf import Settings
 from queueops.errors import BrokerUnavailable, NotDurable, StoreFull
 from queueops.errors.refusals import DurabilityUnsupported, StoreRefuses
-from queueops.model.contracts import Node, Outcome, Settlement
+from queueops.model.contracts import Node, Outcome, RoundTrip, Settlement
 from queueops.model.ids import new_id
 from queueops.redis import durability, embedded
 from queueops.redis.base import BATCH
@@ -254,7 +254,7 @@ def test_a_call_to_a_server_that_is_gone_says_so(tmp_path: Path) -> None:
     with pytest.raises(BrokerUnavailable, match="attempts: 2"):
         broker.push([make("a")])
     with pytest.raises(BrokerUnavailable):
-        broker.exchange(POOL, "w1", want=1)
+        broker.exchange(POOL, "w1", RoundTrip(want=1))
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from queueops.model.contracts import Lease, Outcome, Settlement
+from queueops.model.contracts import Lease, Outcome, RoundTrip, Settlement
 from queueops.redis.broker import get_broker
 from tests.kernel.desk import POOL, Desk
 
@@ -20,7 +20,7 @@ class Frozen:
     def comes_back(self, value: bytes = b'"too late"') -> str:
         """Send the outcome; the word that is answered."""
         end = Settlement(self.lease.id, self.lease.fence, Outcome.SUCCESS, value)
-        return get_broker().exchange(POOL, FROZEN, settle=[end]).settled[0]
+        return get_broker().exchange(POOL, FROZEN, RoundTrip(settle=[end])).settled[0]
 
     def _lose(self) -> None:
         for _ in ("its lease ends", "the pause after a crash ends"):

@@ -20,6 +20,7 @@ from queueops import (
     signals,
 )
 from queueops import Iterator as TaskIterator
+from queueops.model.contracts import RoundTrip
 from queueops.model.endings import Ended
 from queueops.redis.broker import get_broker
 from queueops.testing import eager, run_worker
@@ -147,7 +148,7 @@ def test_what_ends_when_it_is_pushed_is_told(told: list[dict[str, Any]]) -> None
 def test_what_the_watchdog_ends_is_told(told: list[dict[str, Any]]) -> None:
     handle = group(add.s(1)).push()
     broker = get_broker()
-    (lease,) = broker.exchange("default", "gone", want=1).leases
+    (lease,) = broker.exchange("default", "gone", RoundTrip(want=1)).leases
     keys = broker.keys("default")
     broker.client.hset(keys.task(lease.id), "cr", 100)
     broker.client.zadd(keys.agenda, {lease.id: 1})

@@ -16,6 +16,7 @@ import queueops
 from queueops import TaskCancelled, TaskFailed, TaskGone
 from queueops.errors import BadId, BadOption, QueueOpsError, ResultTimeout, TaskSuperseded
 from queueops.model import contracts
+from queueops.model.contracts import RoundTrip
 from queueops.model.reasons import LONGEST_REASON
 from queueops.model.states import State
 from queueops.redis.broker import get_broker
@@ -126,9 +127,9 @@ def test_a_waiter_gets_the_result_when_the_task_ends(namespace, later):
 
 def test_a_result_of_none_is_a_result(namespace):
     handle = results.maybe.using(id="x").push()
-    lease = get_broker().exchange("default", "w", want=1).leases[0]
+    lease = get_broker().exchange("default", "w", RoundTrip(want=1)).leases[0]
     end = contracts.Settlement(lease.id, lease.fence, contracts.Outcome.SUCCESS)
-    get_broker().exchange("default", "w", settle=[end])
+    get_broker().exchange("default", "w", RoundTrip(settle=[end]))
     assert handle.result(1) is None
 
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from queueops.model.contracts import Lease, Outcome, Push, Settlement
+from queueops.model.contracts import Lease, Outcome, Push, RoundTrip, Settlement
 from queueops.redis.broker import RedisBroker
 
 POOL = "default"
@@ -56,7 +56,7 @@ class ChunkWork:
 
     def exchange(self, **values: Any) -> Any:
         """One round trip of the worker."""
-        return self.broker.exchange(self.pool, "w1", **values)
+        return self.broker.exchange(self.pool, "w1", RoundTrip(**values))
 
     def _settle(self, numbers: Iterable[int], outcome: Outcome, value: bytes, **more: Any) -> None:
         ends = [Settlement(f"{self.id}#{n}", self.leases.pop(n).fence, outcome, value, **more) for n in numbers]

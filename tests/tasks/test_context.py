@@ -10,7 +10,7 @@ import pytest
 from queueops import Group, Iterator, MapReduce, chain, group, inspect
 from queueops.errors import BadOption, Cancelled, Interrupt, Restart
 from queueops.errors.leases import LeaseLost
-from queueops.model.contracts import Lease, Outcome, Settlement
+from queueops.model.contracts import Lease, Outcome, RoundTrip, Settlement
 from queueops.model.reasons import LONGEST_REASON
 from queueops.model.states import State
 from queueops.redis.broker import get_broker
@@ -147,7 +147,7 @@ def test_a_generator_stops_at_the_yield_after_it_was_asked_to(channel):
 def running_context(namespace, channel):
     """The context of a task that holds a lease in the store."""
     tasks.add.using(id="x").push(1)
-    (lease,) = get_broker().exchange("default", "w1", want=1).leases
+    (lease,) = get_broker().exchange("default", "w1", RoundTrip(want=1)).leases
     token = enter(Context(lease, tasks.add.handler, channel))
     yield current()
     leave(token)
@@ -180,7 +180,7 @@ def test_a_pushed_child_has_this_task_as_its_root(running_context, push):
 @pytest.mark.parametrize("push", WAYS_TO_PUSH)
 def test_a_task_that_lost_its_lease_pushes_no_child(running_context, push):
     lease = running_context.lease
-    get_broker().exchange("default", "w1", settle=[Settlement(lease.id, lease.fence, Outcome.RELEASE)])
+    get_broker().exchange("default", "w1", RoundTrip(settle=[Settlement(lease.id, lease.fence, Outcome.RELEASE)]))
     with pytest.raises(LeaseLost, match="wrote nothing"):
         push(running_context)
     assert len(list(get_broker().client.scan_iter("*:task:*"))) == 1
@@ -188,7 +188,7 @@ def test_a_task_that_lost_its_lease_pushes_no_child(running_context, push):
 
 def test_a_plain_push_within_a_task_asks_for_no_lease(running_context):
     lease = running_context.lease
-    get_broker().exchange("default", "w1", settle=[Settlement(lease.id, lease.fence, Outcome.RELEASE)])
+    get_broker().exchange("default", "w1", RoundTrip(settle=[Settlement(lease.id, lease.fence, Outcome.RELEASE)]))
     assert tasks.add.push(1).state is State.PENDING
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from queueops.model.contracts import Lease
+from queueops.model.contracts import Lease, RoundTrip
 from queueops.redis.broker import RedisBroker, get_broker
 from queueops.worker.loop.lease_keeper import LeaseKeeper
 from queueops.worker.supervisor.shared_slot_table import NEVER, Condition, SlotTable
@@ -35,7 +35,7 @@ def table() -> Iterator[SlotTable]:
 
 def claimed(broker: RedisBroker, count: int, worker: str = "w1") -> list[Lease]:
     tasks.add.push_many([(1,)] * count)
-    return broker.exchange("default", worker, want=count).leases
+    return broker.exchange("default", worker, RoundTrip(want=count)).leases
 
 
 def begin(table: SlotTable, slot: int, lease: Lease, deadline: float = NEVER) -> None:
@@ -152,7 +152,7 @@ def test_a_pool_that_does_not_answer_holds_up_no_other(broker: RedisBroker, tabl
 
 
 def test_what_was_handed_over_and_not_started_ends_by_itself(broker: RedisBroker, table: SlotTable) -> None:
-    assert broker.exchange("default", "w1", want=1, idle=True).leases == []
+    assert broker.exchange("default", "w1", RoundTrip(want=1, idle=True)).leases == []
     handle = tasks.add.push(1)
     renew(broker, table)
     record = broker.record("default", handle.id)

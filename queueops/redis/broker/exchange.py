@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from queueops.model import endings, states
-from queueops.model.contracts import Exchange, Extend, Settlement
+from queueops.model.contracts import Exchange, RoundTrip, Settlement
 from queueops.redis import wire
 from queueops.redis.base import FORGET_WORKER_MS, StoreClient
 from queueops.redis.pipelined_calls import ScriptLine
@@ -22,21 +22,10 @@ class RedisExchanges:
         self._worker = worker
         self._line = link.once(lambda: ScriptLine(link, pool, "exchange"), pool)
 
-    def send(
-        self,
-        *,
-        settle: Sequence[Settlement] = (),
-        extend: Sequence[Extend] = (),
-        want: int = 0,
-        idle: bool = False,
-        metrics: Mapping[str, int] | None = None,
-        take: int = -1,
-    ) -> None:
+    def send(self, trip: RoundTrip) -> None:
         """Send one exchange."""
         link = self._link
-        arguments = wire.exchange_arguments(
-            self._worker, want, idle, link.longest_ms, link.rules, settle, extend, metrics or {}, take
-        )
+        arguments = wire.exchange_arguments(self._worker, link.longest_ms, link.rules, trip)
         link.once(lambda: self._line.send(*arguments), self._pool)
 
     def receive(self) -> Exchange:
@@ -51,22 +40,9 @@ class RedisExchanges:
 class ExchangeCalls(StoreClient):
     """The role of the broker for workers and their supervisors. It executes nothing."""
 
-    def exchange(
-        self,
-        pool: str,
-        worker: str,
-        *,
-        settle: Sequence[Settlement] = (),
-        extend: Sequence[Extend] = (),
-        want: int = 0,
-        idle: bool = False,
-        metrics: Mapping[str, int] | None = None,
-        take: int = -1,
-    ) -> Exchange:
+    def exchange(self, pool: str, worker: str, trip: RoundTrip) -> Exchange:
         """One round trip of a worker. Not repeated automatically: after a lost reply the worker calls ``recover``."""
-        arguments = wire.exchange_arguments(
-            worker, want, idle, self.longest_ms, self.rules, settle, extend, metrics or {}, take
-        )
+        arguments = wire.exchange_arguments(worker, self.longest_ms, self.rules, trip)
         prefix = self.keys(pool).prefix
         reply = self.once(lambda: self.scripts.call("exchange", prefix, *arguments), pool)
         return wire.read_exchange(pool, worker, reply)

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 
 from queueops.errors import QueueOpsError
-from queueops.model.contracts import Extend, Outcome, Settlement
+from queueops.model.contracts import Extend, Outcome, RoundTrip, Settlement
 from queueops.worker.execution.time_limits import SPARE_MS
 from queueops.worker.loop import settlements
 from queueops.worker.loop.pool_client import MAX_SETTLE
@@ -107,7 +107,7 @@ class LeaseKeeper:
             elif not handed:  # a handed-over lease is short, and its expiry is not charged to the task
                 settle.append(Settlement(id, fence, Outcome.RELEASE, settlements.TAKEN_OVER.encode()))
         while settle or extend:
-            reply = store.exchange(pool, self._worker, settle=settle[:MAX_SETTLE], extend=extend)
+            reply = store.exchange(pool, self._worker, RoundTrip(settle=settle[:MAX_SETTLE], extend=extend))
             settle, extend = settle[MAX_SETTLE:], []
             for task in started.values():
                 if task.id in reply.hard:

@@ -7,7 +7,7 @@ Only the thread that makes the loop's turn counts, so there is no lock. Counts a
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from queueops.model.contracts import Lease, Outcome, Settlement
 from queueops.model.histogram import BUCKETS, bucket
@@ -81,7 +81,7 @@ class MetricsBuffer:
         """Send with the next round trip, without waiting for the interval."""
         self._sent_at = 0.0
 
-    def give_back(self, taken: dict[str, int] | None) -> None:
+    def give_back(self, taken: Mapping[str, int] | None) -> None:
         """Put back counts that could not be sent."""
         for field, count in (taken or {}).items():
             self._returned[field] = self._returned.get(field, 0) + count

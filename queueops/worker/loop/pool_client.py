@@ -11,7 +11,7 @@ from queueops.model.contracts import Broker, Exchange, Extend, Lease, Settlement
 from queueops.worker.loop import settlements
 from queueops.worker.loop.metrics_buffer import MetricsBuffer
 from queueops.worker.loop.pool_thread import PoolThread
-from queueops.worker.loop.transport import RoundTrip, Transport
+from queueops.worker.loop.transport import PendingTrip, Transport
 
 LINGER = 0.005
 """Seconds that a settlement may wait for others while there is other work to do."""
@@ -174,7 +174,16 @@ class PoolClient:
         settle, self.to_settle = self.to_settle[:most], self.to_settle[most:]
         self._of_parts = self._of_parts and bool(self.to_settle)
         recovers = self.transport.failures > 0
-        trip = RoundTrip(now, settle, self._extensions(now), self.metrics.due(now), want, idle, take, recovers)
+        trip = PendingTrip(
+            at=now,
+            settle=settle,
+            extend=self._extensions(now),
+            want=want,
+            idle=idle,
+            metrics=self.metrics.due(now),
+            take=take,
+            recovers=recovers,
+        )
         error = self.transport.send(trip, self._known(settle) if recovers else ())
         if error is not None:
             self._take_back(error)
@@ -207,7 +216,7 @@ class PoolClient:
         self._asked = {key: left - 1 for key, left in self._asked.items() if left > 1 and key not in self.held}
         return extend
 
-    def _take(self, trip: RoundTrip, reply: Exchange) -> None:
+    def _take(self, trip: PendingTrip, reply: Exchange) -> None:
         for settlement, word in zip(trip.settle, reply.settled, strict=True):
             if word in ("STALE", "GONE") and settlement.value != TAKEN_OVER:
                 logger.warning("The outcome of %s came too late (%s): its lease is no longer ours", settlement.id, word)

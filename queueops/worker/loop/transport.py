@@ -11,10 +11,9 @@ import time
 from collections import deque
 from collections.abc import Callable, Collection
 from functools import partial
-from typing import NamedTuple
 
 from queueops.errors import QueueOpsError
-from queueops.model.contracts import Broker, Exchange, Exchanges, Extend, Settlement
+from queueops.model.contracts import Broker, Exchange, Exchanges, RoundTrip
 from queueops.worker.loop.pool_thread import PoolThread
 
 MIN_BACKOFF, MAX_BACKOFF = 0.1, 5.0
@@ -24,19 +23,13 @@ SLOW_AFTER = 0.05
 logger = logging.getLogger("queueops.worker")
 
 
-class RoundTrip(NamedTuple):
-    """The content of one round trip. ``at`` is the moment of the monotonic clock at which it was sent.
+class PendingTrip(RoundTrip, frozen=True, kw_only=True):
+    """A round trip that is under way. ``at`` is the moment of the monotonic clock at which it was sent.
 
     One that ``recovers`` first gives back leases that the store lists for this process, and that it does not hold.
     """
 
     at: float
-    settle: list[Settlement]
-    extend: list[Extend]
-    metrics: dict[str, int] | None
-    want: int
-    idle: bool
-    take: int = -1
     recovers: bool = False
 
 
@@ -53,7 +46,7 @@ class Transport:
         self.retry_at = 0.0
         self.failures = 0
         self.works = False
-        self.under_way: deque[RoundTrip] = deque()
+        self.under_way: deque[PendingTrip] = deque()
         self.thread = thread
         self._pool = pool
         self._worker = worker
@@ -64,7 +57,7 @@ class Transport:
         self._skips = False  # set by the thread: a round trip failed, and those behind it are taken back
         self._chores: set[str] = set()
 
-    def send(self, trip: RoundTrip, known: Collection[tuple[str, int]]) -> Exception | None:
+    def send(self, trip: PendingTrip, known: Collection[tuple[str, int]]) -> Exception | None:
         """Send; return the error if that failed.
 
         ``known`` holds each (id, fence) of this process. After a failure, Redis may list more leases for it. Their
@@ -80,7 +73,7 @@ class Transport:
             return self._failed(error)
         return None
 
-    def receive(self) -> tuple[RoundTrip, Exchange] | Exception:
+    def receive(self) -> tuple[PendingTrip, Exchange] | Exception:
         """Return the oldest pending round trip and its reply, or the error if it failed."""
         try:
             reply = self._open().receive() if self.thread is None else self._answers.popleft()
@@ -127,7 +120,7 @@ class Transport:
             self.thread.call(partial(self._do, name, call))
         return True
 
-    def take_back(self) -> list[RoundTrip]:
+    def take_back(self) -> list[PendingTrip]:
         """Remove and return the failed round trips."""
         trips = list(self.under_way)
         self.under_way.clear()
@@ -150,17 +143,10 @@ class Transport:
             self._line = self._broker.exchanges(self._pool, self._worker)
         return self._line
 
-    def _send(self, trip: RoundTrip, known: Collection[tuple[str, int]]) -> None:
+    def _send(self, trip: PendingTrip, known: Collection[tuple[str, int]]) -> None:
         if trip.recovers:
             self._broker.recover(self._pool, self._worker, {}, known)
-        self._open().send(
-            settle=trip.settle,
-            extend=trip.extend,
-            want=trip.want,
-            idle=trip.idle,
-            metrics=trip.metrics,
-            take=trip.take,
-        )
+        self._open().send(trip)
 
     def _failed(self, error: Exception) -> Exception:
         if self.thread is None:
@@ -177,7 +163,7 @@ class Transport:
 
     # In the thread
 
-    def _make_round_trip(self, trip: RoundTrip, known: Collection[tuple[str, int]]) -> None:
+    def _make_round_trip(self, trip: PendingTrip, known: Collection[tuple[str, int]]) -> None:
         """Make a whole round trip, unless one before it failed: it was then taken back with that one."""
         if self._skips and not trip.recovers:
             return
