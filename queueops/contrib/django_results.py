@@ -21,9 +21,9 @@ from queueops.contrib.django_attempts import (
 from queueops.contrib.django_library import DEFAULT_ALIAS, backend_of, library, load, moment, with_fields
 from queueops.errors import NotDecodable, TaskCancelled, TaskFailed
 from queueops.model.contracts import Lease
-from queueops.model.encoding import Arguments, decode_arguments, decode_result
 from queueops.model.records import Record
 from queueops.model.states import State
+from queueops.tasks.encoding import Arguments, decode_arguments, decode_result
 
 _STATUS = {
     State.LOCKED: "RUNNING",

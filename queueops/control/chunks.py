@@ -18,10 +18,10 @@ from queueops.control.per_pool_calls import GONE, MOST, places
 from queueops.control.tasks import due_ms
 from queueops.errors import BadOption, TooMany
 from queueops.model.contracts import ChunkAnswer, Row
-from queueops.model.encoding import encode_result
 from queueops.model.records import Undecodable
 from queueops.model.states import TERMINAL, State, chunks_allowing
 from queueops.redis.broker import get_broker
+from queueops.tasks.encoding import encode_result
 
 TAKEN_UP = (State.AGGREGATING, *TERMINAL)
 STAGES = ("map", "process", "reduce")

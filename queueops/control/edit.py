@@ -8,11 +8,11 @@ from typing import Any
 from queueops.control.per_pool_calls import GONE, act, places
 from queueops.errors import NotDecodable
 from queueops.model.contracts import Row
-from queueops.model.encoding import Arguments, decode_arguments, encode_arguments
 from queueops.model.records import Record, Undecodable
 from queueops.model.states import TERMINAL, State
 from queueops.redis.broker import get_broker
 from queueops.tasks import registry
+from queueops.tasks.encoding import Arguments, decode_arguments, encode_arguments
 
 NONE = "-"
 """The text that stands for empty arguments in the script; an empty text leaves the arguments as they are."""

@@ -16,11 +16,11 @@ from queueops.contrib.django_library import backend_of, library, load, moment, p
 from queueops.contrib.django_results import ended, result_of, running_result
 from queueops.errors import BrokerUnavailable, QueueOpsError, TaskCancelled, TaskFailed
 from queueops.model.contracts import Lease, Outcome, Settlement
-from queueops.model.encoding import decode_result, encode_result
 from queueops.model.states import State
 from queueops.redis import broker as brokers
 from queueops.tasks import registry
 from queueops.tasks.context import Context
+from queueops.tasks.encoding import decode_result, encode_result
 from queueops.worker.loop.settlements import will_be_retried
 
 KIND = "django_task"

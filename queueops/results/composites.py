@@ -8,11 +8,11 @@ from typing import Any, Protocol
 import msgspec
 
 from queueops.errors import NotDecodable
-from queueops.model.encoding import decode_result
 from queueops.model.part_refs import PartRef
 from queueops.model.states import CONTAINERS
 from queueops.results.types import ResultType
 from queueops.tasks import registry
+from queueops.tasks.encoding import decode_result
 
 _pieces = msgspec.json.Decoder(list[msgspec.Raw]).decode
 _outcomes = msgspec.json.Decoder(list[dict[str, msgspec.Raw]]).decode

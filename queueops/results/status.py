@@ -7,11 +7,11 @@ from typing import Any
 import msgspec
 
 from queueops.errors import NotDecodable
-from queueops.model.encoding import decode_arguments
-from queueops.model.metadata import decode_meta
 from queueops.model.records import Record
 from queueops.model.states import State
 from queueops.model.task_error import StoredError, error_of
+from queueops.tasks.encoding import decode_arguments
+from queueops.tasks.metadata import decode_meta
 
 _NO_ERROR = StoredError(type="")
 

@@ -13,9 +13,9 @@ import msgspec
 
 from queueops.errors import NotDecodable
 from queueops.errors.results import BadResult
-from queueops.model.encoding import decode_result
 from queueops.model.text_types import either_version
 from queueops.tasks.annotations import decoder, hints, is_supported
+from queueops.tasks.encoding import decode_result
 
 _GENERATORS = (abc.Generator, abc.AsyncGenerator, abc.Iterator, abc.AsyncIterator, abc.Iterable, abc.AsyncIterable)
 _RETURNED = 2  # the place of the return type in Generator[yielded, sent, returned]

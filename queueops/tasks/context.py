@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 from queueops.errors import BadOption, Cancelled, OutsideTask, Restart
 from queueops.model.contracts import Handler, Lease, LeaseRef
 from queueops.model.durations import Delay, signed_ms, to_ms
-from queueops.model.metadata import decode_meta
 from queueops.model.reasons import kept
+from queueops.tasks.metadata import decode_meta
 
 if TYPE_CHECKING:
     from queueops.results.handle import TaskHandle

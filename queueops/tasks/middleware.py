@@ -27,8 +27,8 @@ from django.utils.module_loading import import_string
 
 from queueops import conf
 from queueops.errors import NotEncodable
-from queueops.model.encoding import with_article
 from queueops.tasks.context import Context, enter, leave
+from queueops.tasks.encoding import with_article
 
 GetResult = Callable[[Context], Any]
 _forks = 0

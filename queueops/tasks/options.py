@@ -13,10 +13,10 @@ from queueops.model import retry as retries_module
 from queueops.model.contracts import DEFAULT_LANE, Conflict, LeaseRef
 from queueops.model.durations import AT_ONCE, Delay, When, to_ms, when
 from queueops.model.ids import check_id, check_lane
-from queueops.model.metadata import encode_meta, merged
 from queueops.model.retry import Retry
 from queueops.model.weights import shown
 from queueops.tasks.celery_names import unknown_option
+from queueops.tasks.metadata import encode_meta, merged
 
 UNSET: Any = object()
 DEFAULT_RETRIES = 2

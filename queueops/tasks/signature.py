@@ -14,7 +14,6 @@ from typing import Any
 import msgspec
 
 from queueops.errors import BadArguments, BadDependency, NotDecodable, advice
-from queueops.model.encoding import Arguments, decode_arguments, encode_arguments, plain, with_article
 from queueops.tasks.annotations import (
     Accepted,
     accepted,
@@ -26,6 +25,7 @@ from queueops.tasks.annotations import (
     positional_decoder,
 )
 from queueops.tasks.depends import Depends
+from queueops.tasks.encoding import Arguments, decode_arguments, encode_arguments, plain, with_article
 
 _PATH = re.compile(r" - at (?:`(?P<part>\w+)` in )?`\$\[0\]\[(?P<number>\d+)\](?P<rest>[^`]*)`$")
 _BROKEN = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)

@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from queueops import control
 from queueops.errors import BadOption, BrokerUnavailable, NotEncodable, PayloadTooLarge
 from queueops.model.contracts import Outcome
-from queueops.model.encoding import encode_result
 from queueops.redis.broker import RedisBroker
+from queueops.tasks.encoding import encode_result
 from tests.kernel.desk import POOL, end
 from tests.mapreduce.bench import ChunkDesk
 

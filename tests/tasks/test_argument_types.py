@@ -15,10 +15,10 @@ from pydantic import BaseModel, Field
 
 from queueops import Iterator, task
 from queueops.errors import BadArguments, TaskFailed
-from queueops.model.encoding import decode_arguments, encode_arguments, encode_result
 from queueops.model.states import State
 from queueops.redis.broker import get_broker
 from queueops.tasks import registry
+from queueops.tasks.encoding import decode_arguments, encode_arguments, encode_result
 from queueops.tasks.signature import ArgumentSpec
 from queueops.testing import eager, run_worker
 

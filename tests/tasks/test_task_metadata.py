@@ -13,9 +13,9 @@ from django.core.management import call_command
 from queueops import Batch, Chain, Iterator, MapReduce, Schedule, chain, control, current, group, schedules, task
 from queueops.errors import BadOption, NotEncodable, PayloadTooLarge, TaskFailed
 from queueops.inspect import task as detail_of
-from queueops.model.metadata import META_LIMIT, decode_meta
 from queueops.model.redact import MASK
 from queueops.redis.broker import get_broker
+from queueops.tasks.metadata import META_LIMIT, decode_meta
 from queueops.testing import eager, run_worker
 
 pytestmark = pytest.mark.usefixtures("seen")

@@ -12,10 +12,10 @@ from queueops.errors import NotEncodable, PayloadTooLarge
 from queueops.errors.composites import CompositeTooLarge, Cycle, EmptyComposite, IdTwice, NoPart
 from queueops.kinds.composites.parts import PART_ADVICE, Composite, Part, Signature
 from queueops.model.contracts import DEFAULT_LANE, Conflict, Node, Push
-from queueops.model.encoding import encode_arguments
 from queueops.model.ids import new_id
-from queueops.model.metadata import merged
 from queueops.model.weights import shown, weights_below
+from queueops.tasks.encoding import encode_arguments
+from queueops.tasks.metadata import merged
 from queueops.tasks.options import Options
 
 MOST_NODES, DEEPEST = 10_000, 1_000

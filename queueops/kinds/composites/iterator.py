@@ -18,7 +18,6 @@ from queueops.kinds.composites.flatten import nodes_of
 from queueops.kinds.composites.parts import Composite, Part
 from queueops.model.contracts import Node
 from queueops.model.durations import to_ms
-from queueops.model.encoding import decode_result, encode_result
 from queueops.model.schedule import Schedule
 from queueops.redis import broker as brokers
 from queueops.results import waiting
@@ -27,6 +26,7 @@ from queueops.tasks import registry
 from queueops.tasks.class_based import ClassTask, RunClass, options_of, place_of, require, unique_of
 from queueops.tasks.context import Context
 from queueops.tasks.depends import aenter_all, enter_all
+from queueops.tasks.encoding import decode_result, encode_result
 from queueops.tasks.handlers import FunctionHandler
 from queueops.tasks.hooks import middlewares_of
 from queueops.tasks.store_call import write

@@ -7,11 +7,11 @@ from time import monotonic
 from typing import Any
 
 from queueops.errors import BadChunks, TooManyChunks
-from queueops.model.encoding import encode_result, with_article
 from queueops.redis.broker import RedisBroker
 from queueops.redis.broker.chunks import digest
 from queueops.results import waiting
 from queueops.tasks.context import Context
+from queueops.tasks.encoding import encode_result, with_article
 from queueops.tasks.store_call import write
 
 MOST_CHUNKS = 10_000_000

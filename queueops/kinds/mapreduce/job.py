@@ -16,7 +16,6 @@ from queueops.kinds.mapreduce.chunk_writer import awrite_chunks, write_chunks
 from queueops.kinds.mapreduce.methods import Stages
 from queueops.kinds.mapreduce.options import ChunkOptions, ListedResults, Results
 from queueops.model.contracts import Handler, Push
-from queueops.model.encoding import decode_result
 from queueops.model.ids import check_id
 from queueops.model.retry import Retry
 from queueops.model.schedule import Schedule
@@ -27,6 +26,7 @@ from queueops.results.types import ResultType
 from queueops.tasks import registry
 from queueops.tasks.class_based import RunClass, options_of, place_of, refuse_total, require, unique_of
 from queueops.tasks.context import Context
+from queueops.tasks.encoding import decode_result
 from queueops.tasks.handlers import FunctionHandler
 from queueops.tasks.hooks import middlewares_of
 from queueops.tasks.task import Task

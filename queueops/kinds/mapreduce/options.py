@@ -12,10 +12,10 @@ from typing import Any
 from queueops.errors import BadOption
 from queueops.model.contracts import Push
 from queueops.model.durations import to_ms
-from queueops.model.encoding import decode_result
 from queueops.model.retry import Retry
 from queueops.redis.broker import RedisBroker
 from queueops.results import waiting
+from queueops.tasks.encoding import decode_result
 
 _POLICY = re.compile(r"fail|drop|drop:(\d{1,7})|drop:(\d{1,2}(?:\.\d{1,3})?|100)%")
 _ANY = 10_000_000

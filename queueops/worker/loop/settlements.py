@@ -19,9 +19,9 @@ from queueops.errors import (
 from queueops.errors.composites import UnfitParts
 from queueops.model import retry
 from queueops.model.contracts import Lease, Outcome, Settlement
-from queueops.model.encoding import encode_result
 from queueops.model.reasons import kept
 from queueops.tasks.context import Context
+from queueops.tasks.encoding import encode_result
 from queueops.worker.execution import failure
 
 UNKNOWN_DELAY_MS = 5_000

@@ -15,7 +15,7 @@ from django.utils.safestring import mark_safe
 from django.utils.translation import gettext_lazy
 
 from queueops.errors import NotDecodable, NotEncodable, PayloadTooLarge
-from queueops.model.encoding import decode_arguments, decode_result, encode_arguments, encode_result
+from queueops.tasks.encoding import decode_arguments, decode_result, encode_arguments, encode_result
 
 
 class Colour(enum.Enum):

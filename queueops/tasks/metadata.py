@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from queueops.errors import BadOption, PayloadTooLarge
-from queueops.model.encoding import encode_result
+from queueops.tasks.encoding import encode_result
 
 META_LIMIT = 4096
 """Maximum bytes of JSON: each child has a copy."""
