@@ -17,7 +17,7 @@ class ConsoleConfig(AppConfig):
 
     def ready(self) -> None:
         """Register the system checks, and audit the operators' terminal commands."""
-        from console.audit.terminal_entries import keep
+        from console.actions.terminal_entries import keep
         from console.checks import check_project
         from queueops.management.queue import audit
         from queueops.management.subcommands import SUBCOMMANDS, Subcommand

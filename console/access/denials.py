@@ -16,7 +16,6 @@ from django.http import HttpRequest
 from django.utils import timezone
 
 from console.access.permissions import changes
-from console.actions.catalog import ACTIONS
 from console.audit.log import address_of, kept
 from console.models import AuditEntry, Outcome
 
@@ -71,4 +70,4 @@ def _verb_of(name: str) -> str:
         return VERBS[name]
     prefix = next((each for each in PREFIXES if name.startswith(each)), "")
     verb = name.removeprefix(prefix).removesuffix("-dead")
-    return verb if verb in ACTIONS and prefix not in THINGS else verb + THINGS.get(prefix, "")
+    return verb + THINGS.get(prefix, "")

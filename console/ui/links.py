@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl
 from django.urls import reverse
 from django.utils.http import urlencode
 
-from console.kinds.mapreduce import refs
+from console.ui import chunk_refs
 from queueops.inspect import Alarm
 
 TOLD = ("tasks", "lanes", "workers", "errors", "commands")
@@ -32,7 +32,7 @@ def task_url(id: str, pool: str = "", name: str = "task", **more: Any) -> str:
 
     For an id `<task>#<number>` it is the chunk's page.
     """
-    if ref := refs.read(id):
+    if ref := chunk_refs.read(id):
         return chunk_url(ref.task, pool, ref.number)
     return url(name, {"pool": pool, **more}, id=id)
 

@@ -47,6 +47,12 @@ def masked_arguments(args: Sequence[Any] | None, kwargs: Mapping[str, Any] | Non
     return cut(conf.redactor().document(_encoded([args, kwargs]), parameters(kind, name)), KEPT)
 
 
+def masked_call(args: Sequence[Any], kwargs: Mapping[str, Any], name: str) -> str:
+    """Arguments of a schedule, as masked JSON for the audit log; its form names the task and not the kind."""
+    kind = next((kind for kind in ("task", "mapreduce") if parameters(kind, name)), "task")
+    return masked_arguments(args, kwargs, kind, name)
+
+
 def masked_data(value: Any) -> str:
     """New data of a chunk, as masked JSON for the audit log."""
     return cut(conf.redactor().document(_encoded(value)), KEPT)

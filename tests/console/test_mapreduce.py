@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from console.diagram.chunks import HEIGHT, LEAST, draw_bars, draw_chunks
+from console.kinds.mapreduce.chunk_pictures import HEIGHT, LEAST, draw_bars, draw_chunks
 from console.models import AuditEntry, Outcome
 from queueops import inspect
 from queueops.inspect import Strip

@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy as _
 from console.ui import arguments
 from console.ui.forms import EditForm
 from console.ui.preferences import zones
-from queueops import Schedule, control
+from queueops import control
 from queueops.errors import (
     BadId,
     BadSchedule,
@@ -20,6 +20,7 @@ from queueops.errors import (
     UnknownTask,
 )
 from queueops.inspect import ScheduleDetail
+from queueops.model.schedule import Schedule
 
 CATCH_UP = (
     ("once", _("one run for all of them")),

@@ -20,8 +20,7 @@ from console.ui.render import Frame, page
 from queueops import control, inspect
 from queueops.errors import QueueOpsError
 from queueops.inspect import ScheduleDetail
-from queueops.inspect.redaction import masked_arguments
-from queueops.inspect.store import parameters
+from queueops.inspect.redaction import masked_call
 
 NOTHING = {"args": "[]", "kwargs": "{}"}
 ARGUMENTS = ("args", "kwargs")
@@ -121,9 +120,7 @@ def _told(form: ScheduleForm) -> dict[str, Any]:
     """The facts of the form for the audit log."""
     values = form.cleaned_data
     told = {name: value for name, value in values.items() if name not in ARGUMENTS}
-    name = values["task"]
-    kind = next((kind for kind in ("task", "mapreduce") if parameters(kind, name)), "task")
-    return told | {"args": masked_arguments(values["args"], values["kwargs"], kind, name)}
+    return told | {"args": masked_call(values["args"], values["kwargs"], values["task"])}
 
 
 def _tried(request: HttpRequest) -> dict[str, str]:
