@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
-from queueops.conf import redactor
 from queueops.errors import QueueOpsError, TaskCancelled, TaskFailed
 from queueops.model.records import Record
 from queueops.model.states import State
-
-MAX_TITLE = 200
 
 
 class StoredError(msgspec.Struct, frozen=True):
@@ -22,13 +19,6 @@ class StoredError(msgspec.Struct, frozen=True):
     type: str = "Error"
     message: str = ""
     traceback: str = ""
-
-    @property
-    def title(self) -> str:
-        """The error in one line, without secrets, for the log and the list of errors."""
-        message = redactor().text(self.message).strip()
-        first = message.splitlines()[0] if message else ""
-        return f"{self.type}: {first}"[:MAX_TITLE] if first else self.type[:MAX_TITLE]
 
     def encoded(self) -> bytes:
         """The JSON that goes into the record."""

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from queueops.model.task_error import StoredError
-from queueops.worker.execution.failure import MAX_MESSAGE, MAX_TRACEBACK, describe, middle_cut, plain
+from queueops.worker.execution.failure import MAX_MESSAGE, MAX_TRACEBACK, describe, middle_cut, plain, title_of
 
 
 def raised(error: BaseException, depth: int = 0) -> StoredError:
@@ -24,7 +24,7 @@ def _raise(error: BaseException, depth: int) -> None:
 def test_type_message_and_traceback_are_kept() -> None:
     failure = raised(ValueError("no such order"))
     assert (failure.type, failure.message) == ("ValueError", "no such order")
-    assert failure.title == "ValueError: no such order"
+    assert title_of(failure) == "ValueError: no such order"
     assert "in _raise" in failure.traceback
     assert msgspec.json.decode(failure.encoded(), type=StoredError) == failure
 
@@ -82,4 +82,4 @@ def test_a_lone_surrogate_in_a_message_can_be_stored() -> None:
 
 def test_an_error_without_an_exception_has_no_traceback() -> None:
     failure = plain("HardTimeout", "too long")
-    assert (failure.traceback, failure.title) == ("", "HardTimeout: too long")
+    assert (failure.traceback, title_of(failure)) == ("", "HardTimeout: too long")

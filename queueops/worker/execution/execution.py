@@ -157,7 +157,7 @@ def _log_cancelled(context: Context, error: BaseException | None) -> None:
     """Log the error of a cancelled task, in the task's log and the worker's log. This is not a failure."""
     if error is None or isinstance(error, Interrupt | asyncio.CancelledError):
         return
-    text = f"cancelled, and then raised {failure.describe(error).title}"
+    text = f"cancelled, and then raised {failure.title_of(failure.describe(error))}"
     context.log(text)
     lease = context.lease
     told = {"task": lease.id, "name": lease.name, "pool": lease.pool}

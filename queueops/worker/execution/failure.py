@@ -19,6 +19,7 @@ from queueops.conf import redactor
 from queueops.model.task_error import StoredError
 
 MAX_NAME = 100
+MAX_TITLE = 200
 MAX_MESSAGE = 2_000
 MAX_TRACEBACK = 20_000
 WIDE = 100_000
@@ -48,6 +49,13 @@ def describe(error: BaseException) -> StoredError:
 def plain(kind: str, message: str) -> StoredError:
     """Build a stored error without a Python exception, such as for a worker that died."""
     return StoredError(_fingerprint(kind, message, []), kind, middle_cut(message, MAX_MESSAGE), "")
+
+
+def title_of(error: StoredError) -> str:
+    """The error in one line, without secrets, for the log and the list of errors."""
+    message = redactor().text(error.message).strip()
+    first = message.splitlines()[0] if message else ""
+    return f"{error.type}: {first}"[:MAX_TITLE] if first else error.type[:MAX_TITLE]
 
 
 def type_name(error: BaseException) -> str:

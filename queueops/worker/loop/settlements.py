@@ -113,6 +113,7 @@ def _timeout(context: Context, error: SoftTimeout) -> SoftTimeout:
 
 def _error(lease: Lease, outcome: Outcome, error: BaseException, delay_ms: int) -> Settlement:
     known = failure.describe(error)
+    title = failure.title_of(known)
     return Settlement(
-        lease.id, lease.fence, outcome, known.encoded(), delay_ms, fingerprint=known.fingerprint, title=known.title
+        lease.id, lease.fence, outcome, known.encoded(), delay_ms, fingerprint=known.fingerprint, title=title
     )

@@ -107,6 +107,5 @@ def _crash(task: Running, reason: str, deaths: int) -> Settlement:
 def _timeout(task: Running) -> Settlement:
     seconds = task.deadline - task.started
     error = failure.plain("HardTimeout", f"The task did not stop within {seconds:.1f} s, so its process was killed.")
-    return Settlement(
-        task.id, task.fence, Outcome.TIMEOUT, error.encoded(), fingerprint=error.fingerprint, title=error.title
-    )
+    title = failure.title_of(error)
+    return Settlement(task.id, task.fence, Outcome.TIMEOUT, error.encoded(), fingerprint=error.fingerprint, title=title)
