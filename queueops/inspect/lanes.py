@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from typing import Any
 
 from queueops.inspect.answer_base import Answer
 from queueops.inspect.broken import Listing, broken_pools
 from queueops.inspect.store import open_reader, pools_of
-from queueops.redis.query_replies import text
 
 MOST, MOST_CHUNK_LANES = 200, 50
 
@@ -48,7 +46,7 @@ class ChunkLane(Answer, frozen=True, kw_only=True):
 def lanes(pool: str = "") -> Listing[LaneRow]:
     """The lanes of a pool or of all, by pool, the latest used first; at most 200 of each."""
     reader = open_reader()
-    samples = {name: json.loads(text(data)) for name, data in reader.samples(pools_of(reader, pool), MOST).items()}
+    samples = reader.samples(pools_of(reader, pool), MOST)
     broken = broken_pools({name: sampled.get("broken") or () for name, sampled in samples.items()}, reader.silent)
     return Listing((row for name, sampled in samples.items() for row in lane_rows(name, sampled)), broken)
 
@@ -57,7 +55,7 @@ def chunk_lanes(pool: str = "") -> list[ChunkLane]:
     """Aggregating map-reduce tasks of a pool or of all, those with most ready chunks first; at most 50 of each."""
     reader = open_reader()
     samples = reader.samples(pools_of(reader, pool), MOST_CHUNK_LANES)
-    return most_ready(row for name, sampled in samples.items() for row in chunk_rows(name, json.loads(text(sampled))))
+    return most_ready(row for name, sampled in samples.items() for row in chunk_rows(name, sampled))
 
 
 def most_ready(rows: Iterable[ChunkLane]) -> list[ChunkLane]:

@@ -85,7 +85,7 @@ def _samples(reader: Reader, names: Sequence[str], now: int) -> tuple[Samples, b
     """Each pool's figures, and whether any had to be counted now."""
     fresh = {pool: found for pool, data in reader.snapshots(names).items() if (found := _fresh(data, now))}
     missing = [pool for pool in names if pool not in fresh and pool not in reader.silent]
-    counted = {pool: json.loads(text(data)) for pool, data in reader.samples(missing, LANES).items()} if missing else {}
+    counted = reader.samples(missing, LANES) if missing else {}
     found = {pool: fresh.get(pool) or counted.get(pool) for pool in names}
     return {pool: sampled for pool, sampled in found.items() if sampled}, bool(missing)
 

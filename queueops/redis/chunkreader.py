@@ -29,10 +29,7 @@ PARENT = ("s", "n", "ph", "xr", "xt", "xp", "oc", "mx", "cn")
 
 
 class Single(msgspec.Struct, kw_only=True):
-    """One chunk with its log, and its task's counts of all chunks.
-
-    ``lost``: it failed because its record is missing.
-    """
+    """One chunk with its log, its second run and fields of its task; ``lost``: its record is missing."""
 
     record: dict[bytes, bytes]
     lost: bool

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -23,6 +23,10 @@ class Beat(msgspec.Struct):
     id: str
     beat_ms: int
     fields: dict[str, str]
+
+
+Neighbour = tuple[str, str, str]
+"""Id, name and state of the neighbour of a part in a chain."""
 
 
 class Detail(msgspec.Struct, kw_only=True):
@@ -51,14 +55,14 @@ class Detail(msgspec.Struct, kw_only=True):
     started: int
     workers: list[Beat]
     alive: int
-    open: int = 0
-    parent_name: str = ""
-    parent_state: str = ""
-    parent_kind: str = ""
-    parent_parts: int | None = None
-    order: int | None = None
-    before: tuple[str, str, str] | None = None
-    behind: tuple[str, str, str] | None = None
+    open: int
+    parent_name: str
+    parent_state: str
+    parent_kind: str
+    parent_parts: int | None
+    order: int | None
+    before: Neighbour | None
+    behind: Neighbour | None
     broken: tuple[str, ...] = ()
     """Keys of a wrong type (WRONGTYPE); they count as empty."""
 
@@ -122,42 +126,27 @@ def read_beats(rows: Iterable[Sequence[Any]]) -> list[Beat]:
 
 
 def read_detail(pool: str, task_id: str, reply: Sequence[Any]) -> Detail:
-    """Parse the reply of `detail`."""
-    found: dict[str, Any] = {text(name): value for name, value in zip(reply[::2], reply[1::2], strict=True)}
-    return Detail(
-        id=task_id,
-        pool=pool,
-        now=whole(found["now"]),
-        record=pairs(found["record"]),
-        states={text(state): whole(entered) for state, entered in pairs(found["states"]).items()},
-        due=maybe_whole(found.get("due")),
-        trashed=maybe_whole(found.get("trashed")),
-        log=found["log"],
-        lane=text(found["lane"]),
-        conf=texts(found["conf"]),
-        ready=whole(found["ready"]),
-        rank=maybe_whole(found.get("rank")),
-        active=max(0, whole(found.get("active"))),
-        holders=[text(holder) for holder in found["holders"]],
-        token_at=maybe_whole(found.get("token_at")),
-        beat=maybe_whole(found.get("beat")),
-        host=text(found.get("host")),
-        condition=text(found.get("condition")),
-        silent_since=maybe_whole(found.get("silent_since")),
-        tick=maybe_whole(found.get("tick")),
-        started=whole(found["started"]),
-        workers=read_beats(found["workers"]),
-        alive=whole(found["alive"]),
-        open=whole(found.get("open")),
-        parent_name=text(found.get("parent_name")),
-        parent_state=text(found.get("parent_state")),
-        parent_kind=text(found.get("parent_kind")),
-        parent_parts=maybe_whole(found.get("parent_parts")),
-        order=maybe_whole(found.get("order")),
-        before=_beside(found.get("before")),
-        behind=_beside(found.get("behind")),
-    )
+    """Parse the reply of `detail`: each field is read as its type says."""
+    found = {text(name): value for name, value in zip(reply[::2], reply[1::2], strict=True)}
+    detail = Detail(id=task_id, pool=pool, **{name: read(found.get(name)) for name, read in _FIELDS.items()})
+    detail.active = max(0, detail.active)
+    return detail
 
 
-def _beside(row: Sequence[bytes] | None) -> tuple[str, str, str] | None:
-    return None if row is None else (text(row[0]), text(row[1]), text(row[2]))
+_READ_AS: Mapping[Any, Callable[[Any], Any]] = {
+    int: whole,
+    int | None: maybe_whole,
+    str: text,
+    list[bytes]: list,
+    list[str]: lambda values: list(map(text, values)),
+    list[Beat]: read_beats,
+    dict[bytes, bytes]: pairs,
+    dict[str, str]: texts,
+    dict[str, int]: lambda flat: {text(name): whole(value) for name, value in pairs(flat).items()},
+    Neighbour | None: lambda row: None if row is None else tuple(map(text, row)),
+}
+_FIELDS = {
+    field.name: _READ_AS[field.type]
+    for field in msgspec.structs.fields(Detail)
+    if field.name not in ("id", "pool", "broken")
+}

@@ -5,6 +5,7 @@ No call scans a whole key: lists are read by key set within a budget, counts fro
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, TypeVar
@@ -15,9 +16,9 @@ from redis.exceptions import NoScriptError, ResponseError
 from queueops.errors import BrokenPool, BrokerUnavailable
 from queueops.errors.refusals import StoreRefuses
 from queueops.model.states import State
-from queueops.redis import query_replies
 from queueops.redis.broker import RedisBroker
 from queueops.redis.keys import Keys
+from queueops.redis.query_replies import Beat, Detail, read_beats, read_detail, text
 from queueops.redis.wrong_types import right
 
 T = TypeVar("T")
@@ -29,25 +30,21 @@ class Reader:
 
     def __init__(self, broker: RedisBroker) -> None:
         """Use a broker's connection and settings."""
-        self._broker = broker.hasty()
-        self._fan_out = self._broker.fan_out
-        self.settings = self._broker.settings
+        self.broker = broker.hasty()
+        """The broker that makes the queries, with short timeouts."""
+        self._fan_out = self.broker.fan_out
+        self.settings = self.broker.settings
         self.silent: dict[str, str] = {}
         """Pools whose server did not answer a query so far, with the reason. Results omit these pools."""
         self.broken: dict[str, tuple[str, ...]] = {}
         """Keys of a wrong type (WRONGTYPE) that queries met so far, by pool. They count as empty."""
 
-    @property
-    def broker(self) -> RedisBroker:
-        """The broker that makes the queries, with short timeouts."""
-        return self._broker
-
     def pools(self) -> list[str]:
         """The pools that were ever used or are declared, sorted by name."""
-        names, reason = self._broker.registry.seen()
+        names, reason = self.broker.registry.seen()
         if reason:
             self.silent["*"] = reason
-        if broken := self._broker.registry.broken:
+        if broken := self.broker.registry.broken:
             self.broken["*"] = broken
         return names
 
@@ -67,13 +64,13 @@ class Reader:
         """
         key = Keys(self.settings.namespace, pool)
         known = self._explained(pool, lambda client: client.zscore(key.lanes, lane)) is not None
-        return known or bool(self._broker.ask(pool, lambda client: client.exists(key.lane_conf(lane), key.lane(lane))))
+        return known or bool(self.broker.ask(pool, lambda client: client.exists(key.lane_conf(lane), key.lane(lane))))
 
     def lanes(self, pool: str, most: int) -> list[str]:
         """The most recently used lanes of a pool."""
         key = Keys(self.settings.namespace, pool)
         found = self._explained(pool, lambda client: client.zrevrange(key.lanes, 0, most - 1))
-        return [query_replies.text(lane) for lane in found]
+        return [text(lane) for lane in found]
 
     def ask(self, script: str, arguments: Mapping[str, Sequence[Argument]]) -> dict[str, Any]:
         """The reply of a read-only script for each pool, as its file in `lua/` describes it.
@@ -83,7 +80,7 @@ class Reader:
         replies = self._answers(script, arguments)
         for pool, (wrong, _) in replies.items():
             if wrong:
-                known = (*self.broken.get(pool, ()), *map(query_replies.text, wrong))
+                known = (*self.broken.get(pool, ()), *map(text, wrong))
                 self.broken[pool] = tuple(dict.fromkeys(known))
         return {pool: reply for pool, (_, reply) in replies.items()}
 
@@ -96,7 +93,7 @@ class Reader:
         try:
             replies = self.ask("rows", asked)
         except BrokerUnavailable as error:
-            if not self._broker.servers.is_cluster:
+            if not self.broker.servers.is_cluster:
                 raise
             self.silent |= dict.fromkeys(wanted, error.reason)
             return {}
@@ -108,25 +105,26 @@ class Reader:
             if not gone
         }
 
-    def details(self, names: Iterable[str], task_id: str, late_ms: int) -> list[query_replies.Detail]:
+    def details(self, names: Iterable[str], task_id: str, late_ms: int) -> list[Detail]:
         """What each of these pools has under an id; usually all but one have nothing."""
         asked = dict.fromkeys(names, (task_id, late_ms))
-        found = [query_replies.read_detail(pool, task_id, reply) for pool, reply in self.ask("detail", asked).items()]
+        found = [read_detail(pool, task_id, reply) for pool, reply in self.ask("detail", asked).items()]
         for detail in found:
             detail.broken = self.broken.get(detail.pool, ())
         return found
 
-    def workers(self, names: Iterable[str], limit: int) -> tuple[int, list[tuple[str, query_replies.Beat]]]:
+    def workers(self, names: Iterable[str], limit: int) -> tuple[int, list[tuple[str, Beat]]]:
         """Redis' time in ms, and the workers, once for each pool that they serve."""
         now, rows = 0, []
         for pool, (time, beats) in self.ask("workers", dict.fromkeys(names, (limit,))).items():
             now = max(now, int(time))
-            rows += [(pool, beat) for beat in query_replies.read_beats(beats)]
+            rows += [(pool, beat) for beat in read_beats(beats)]
         return now, rows
 
-    def samples(self, names: Iterable[str], lanes: int) -> dict[str, bytes]:
+    def samples(self, names: Iterable[str], lanes: int) -> dict[str, dict[str, Any]]:
         """The figures of each pool, counted now; see `lua/sample.lua`."""
-        return self._answers("sample", dict.fromkeys(names, (lanes, "", 0)))
+        found = self._answers("sample", dict.fromkeys(names, (lanes, "", 0)))
+        return {pool: json.loads(text(data)) for pool, data in found.items()}
 
     def locate(self, names: Sequence[str], ids: Sequence[str]) -> dict[str, str]:
         """The pool of each id, by its record, quarantine entry or trash entry; unknown ids are omitted."""
@@ -155,7 +153,7 @@ class Reader:
 
     def now_ms(self) -> int:
         """The time of the store; of a cluster, the time of a server that answers."""
-        found, _ = self._fan_out.servers(lambda client: self._repeat(client.time))
+        found, _ = self._fan_out.servers(lambda client: self.broker._repeat(client.time))
         seconds, microseconds = next(iter(found.values()))
         return int(seconds) * 1000 + int(microseconds) // 1000
 
@@ -170,7 +168,7 @@ class Reader:
 
     def _info(self, client: redis.Redis) -> dict[str, Any]:
         try:
-            return dict(self._repeat(client.info))
+            return dict(self.broker._repeat(client.info))
         except StoreRefuses:  # INFO is among the commands that -@dangerous forbids
             return {}
 
@@ -188,7 +186,7 @@ class Reader:
                             pipe.execute_command(*command)
                     return iter(pipe.execute(raise_on_error=False))
 
-            replies = self._broker.ask(names[0], read)
+            replies = self.broker.ask(names[0], read)
             return {pool: list(islice(replies, len(wanted[pool]))) for pool in names}
 
         return self.everywhere(wanted, ask)
@@ -219,13 +217,13 @@ class Reader:
 
         def ask(names: list[str]) -> dict[str, Any]:
             calls = [(Keys(self.settings.namespace, pool).prefix, arguments[pool]) for pool in names]
-            return dict(zip(names, self._repeat(lambda: self._run(script, calls), names[0]), strict=True))
+            return dict(zip(names, self.broker._repeat(lambda: self._run(script, calls), names[0]), strict=True))
 
         return self.everywhere(arguments, ask)
 
     def _run(self, script: str, calls: list[tuple[str, Sequence[Argument]]]) -> list[Any]:
         """Make calls to one server."""
-        scripts, servers = self._broker.scripts, self._broker.servers
+        scripts, servers = self.broker.scripts, self.broker.servers
         if len(calls) > 1 or servers.is_cluster:  # the threads that query a cluster do not have dedicated connections
             digest, _ = scripts.script(script)
             try:
@@ -237,20 +235,17 @@ class Reader:
                 pass  # the single calls load it
         return [scripts.call(script, prefix, *values) for prefix, values in calls]
 
-    def _repeat(self, call: Callable[[], Any], pool: str = "default") -> Any:
-        return self._broker._repeat(call, pool)
-
     def _explained(self, pool: str, call: Any) -> Any:
         try:
-            return self._broker.ask(pool, call)
+            return self.broker.ask(pool, call)
         except ResponseError as error:
-            raise self._broker.explained(pool, error) from error
+            raise self.broker.explained(pool, error) from error
 
 
 def _mark(task: Sequence[bytes | None], trash: Sequence[bytes | None]) -> tuple[str, str] | None:
     for (state, token), is_there in ((task, True), (trash, False)):
         if state is not None:
-            return query_replies.text(state) if is_there else "", query_replies.text(token or b"")
+            return text(state) if is_there else "", text(token or b"")
     return None
 
 
