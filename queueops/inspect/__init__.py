@@ -2,19 +2,17 @@
 
 from queueops.errors import FilterError
 from queueops.inspect.alarms import Alarm
-from queueops.inspect.broken import Broken, Listing
+from queueops.inspect.answers import Broken, Listing
 from queueops.inspect.chunk_edits import EditedChunk, preview_edit
 from queueops.inspect.chunk_list import ChunkList, ListedChunk, all_chunks
 from queueops.inspect.chunk_overview import ChunkError, ChunksView, Skew, Straggler, chunks_of
-from queueops.inspect.chunk_rows import ChunkDetail, ChunkRow, stages
-from queueops.inspect.chunk_rows import allowed as chunk_verbs
+from queueops.inspect.chunk_rows import ChunkDetail, ChunkRow, chunk_verbs, stages
 from queueops.inspect.chunks import ChunkPage, chunk, chunks, chunks_named
 from queueops.inspect.chunkstrip import Strip
 from queueops.inspect.commands import CommandPage, CommandRow, commands, dead_commands
 from queueops.inspect.detail import Beside, TaskDetail, raw, task
 from queueops.inspect.errors import ErrorRow, Failure, errors
 from queueops.inspect.facets import facets
-from queueops.inspect.findings import Finding
 from queueops.inspect.fsck import fsck
 from queueops.inspect.history import Attempt, LogLine, Moment
 from queueops.inspect.lanes import ChunkLane, LaneRow, chunk_lanes, lanes
@@ -41,6 +39,7 @@ from queueops.inspect.tasks import TaskPage, tasks
 from queueops.inspect.throughput import PoolView
 from queueops.inspect.trees import Above, Branch, Part, Tree, tree
 from queueops.inspect.why import why
+from queueops.inspect.why.findings import Finding
 from queueops.inspect.workers import RunningTask, WorkerRow, workers
 from queueops.model.fsck import Fault, FsckPage
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
-from queueops.inspect.answer_base import Answer
-from queueops.inspect.broken import Broken
+from queueops.inspect.answers import Answer, Broken
 from queueops.inspect.lanes import LaneRow
 from queueops.inspect.spans import span
 from queueops.inspect.store import LATE_MS, NOT_TAKING, UNRESPONSIVE

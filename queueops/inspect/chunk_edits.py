@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from queueops.inspect.answer_base import Answer
+from queueops.inspect.answers import Answer
 from queueops.inspect.chunk_rows import preview, read_scan
 from queueops.inspect.chunks import LATEST_FIRST, reader_of
 from queueops.inspect.redaction import redactor

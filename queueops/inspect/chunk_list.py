@@ -12,8 +12,7 @@ from msgspec.structs import asdict
 
 from queueops.errors import BrokenPool, BrokerUnavailable, FilterError, advice
 from queueops.inspect import pagination
-from queueops.inspect.answer_base import Answer
-from queueops.inspect.broken import Broken
+from queueops.inspect.answers import Answer, Broken
 from queueops.inspect.chunk_rows import ChunkRow, read_scan
 from queueops.inspect.redaction import redactor
 from queueops.inspect.store import open_broker, open_reader, pools_of

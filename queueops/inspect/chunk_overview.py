@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from queueops.inspect.answer_base import Answer
-from queueops.inspect.broken import Broken, broken_pools
+from queueops.inspect.answers import Answer, Broken, broken_pools
 from queueops.inspect.chunks import reader_of
 from queueops.inspect.chunkstrip import Strip, read_strip
 from queueops.inspect.errors import Failure, read_failure

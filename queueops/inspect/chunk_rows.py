@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 from queueops.inspect import history
-from queueops.inspect.answer_base import Answer
+from queueops.inspect.answers import Answer
 from queueops.inspect.errors import Failure, read_failure
 from queueops.inspect.history import Attempt, LogLine
 from queueops.model.redact import Redactor, cut, readable
@@ -80,7 +80,7 @@ class ChunkDetail(ChunkFacts, frozen=True, kw_only=True):
     allowed: tuple[str, ...] = ()
 
 
-def allowed(state: str, task_state: str, phase: str = "") -> tuple[str, ...]:
+def chunk_verbs(state: str, task_state: str, phase: str = "") -> tuple[str, ...]:
     """The actions that the engine permits on a chunk: all while its task aggregates, fewer before and after."""
     verbs = tuple(verb for verb in CHUNK_ACTIONS.get(state, ()) if verb not in REDOING)  # type: ignore[call-overload]
     if task_state == State.AGGREGATING:
@@ -152,7 +152,7 @@ def detail_of(id: str, pool: str, number: int, found: Single, hide: Redactor) ->
         log=history.log(lines, hide),
         second=_second(second),
         of=maybe_whole(parent.get("cn")),
-        allowed=("drop",) if found.lost else allowed(state, parent.get("s", ""), parent.get("ph", "")),
+        allowed=("drop",) if found.lost else chunk_verbs(state, parent.get("s", ""), parent.get("ph", "")),
     )
 
 

@@ -10,8 +10,7 @@ from collections.abc import Sequence
 
 from queueops.errors import FilterError, advice
 from queueops.inspect import pagination
-from queueops.inspect.answer_base import Answer
-from queueops.inspect.broken import Broken, broken_pools
+from queueops.inspect.answers import Answer, Broken, broken_pools
 from queueops.inspect.chunk_rows import ChunkDetail, ChunkRow, detail_of, read_scan
 from queueops.inspect.redaction import redactor
 from queueops.inspect.store import open_broker, open_reader

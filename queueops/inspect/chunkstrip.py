@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from queueops.inspect.answer_base import Answer
+from queueops.inspect.answers import Answer
 from queueops.model.states import CHUNK_STATES
 from queueops.redis.chunkreader import ChunkReader
 from queueops.redis.query_replies import text, whole

@@ -7,8 +7,7 @@ from typing import Any, ClassVar
 
 from queueops.errors import FilterError
 from queueops.inspect import pagination
-from queueops.inspect.answer_base import Answer
-from queueops.inspect.broken import Broken, broken_pools
+from queueops.inspect.answers import Answer, Broken, broken_pools
 from queueops.inspect.store import open_reader, pools_of
 from queueops.model.redact import cut
 from queueops.redis.query_replies import text, whole

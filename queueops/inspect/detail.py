@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from queueops.inspect import history
-from queueops.inspect.answer_base import Answer
-from queueops.inspect.broken import Broken, broken_pools
+from queueops.inspect.answers import Answer, Broken, broken_pools
 from queueops.inspect.errors import Failure, read_failure
 from queueops.inspect.history import Attempt, LogLine, Moment
 from queueops.inspect.redaction import redactor

@@ -10,8 +10,7 @@ from typing import ClassVar
 
 from msgspec.structs import force_setattr
 
-from queueops.inspect.answer_base import Answer
-from queueops.inspect.broken import Listing, broken_pools
+from queueops.inspect.answers import Answer, Listing, broken_pools
 from queueops.inspect.redaction import redactor
 from queueops.inspect.store import open_reader
 from queueops.redis.query_replies import maybe_whole, text, texts, whole

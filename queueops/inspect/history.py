@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
-from queueops.inspect.answer_base import Answer
+from queueops.inspect.answers import Answer
 from queueops.inspect.errors import Failure, read_failure, title
 from queueops.model.redact import Redactor, cut, readable
 from queueops.model.states import CLAIMED_AS, CLASSES, CONTAINERS, State, StateClass

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from queueops.inspect.answer_base import Answer
-from queueops.inspect.broken import Listing, broken_pools
+from queueops.inspect.answers import Answer, Listing, broken_pools
 from queueops.inspect.store import open_reader, pools_of
 
 MOST, MOST_CHUNK_LANES = 200, 50

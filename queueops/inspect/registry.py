@@ -9,8 +9,7 @@ from datetime import timedelta
 from typing import Any, ClassVar
 
 from queueops.errors import QueueOpsError
-from queueops.inspect.answer_base import Answer
-from queueops.inspect.broken import Listing, broken_pools
+from queueops.inspect.answers import Answer, Listing, broken_pools
 from queueops.inspect.redaction import redactor
 from queueops.inspect.store import LATE_MS, open_reader
 from queueops.inspect.workers import MOST, MOST_NAMES, names_of

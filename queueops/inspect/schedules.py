@@ -11,8 +11,7 @@ from zoneinfo import ZoneInfo
 import msgspec
 
 from queueops.errors import BrokenPool
-from queueops.inspect.answer_base import Answer
-from queueops.inspect.broken import Listing, broken_pools
+from queueops.inspect.answers import Answer, Listing, broken_pools
 from queueops.inspect.code_schedules import in_code, known_names, note_on, unkept
 from queueops.inspect.redaction import redactor
 from queueops.inspect.store import open_broker, open_reader, parameters, pools_of

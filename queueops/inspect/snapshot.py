@@ -16,8 +16,7 @@ from typing import Any
 import msgspec
 
 from queueops.inspect.alarms import Alarm, broken_alarms, lane_alarms, live, pool_alarms
-from queueops.inspect.answer_base import Answer
-from queueops.inspect.broken import Broken, broken_pools
+from queueops.inspect.answers import Answer, Broken, broken_pools
 from queueops.inspect.errors import ErrorRow, error_rows
 from queueops.inspect.lanes import ChunkLane, LaneRow, chunk_rows, lane_rows, most_ready
 from queueops.inspect.store import open_reader

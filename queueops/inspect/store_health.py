@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import structs
 
 from queueops.inspect.alarms import Alarm, danger, warning
-from queueops.inspect.answer_base import Answer
+from queueops.inspect.answers import Answer
 from queueops.redis.store_checks import faults
 
 NEAR_FULL, ALMOST_FULL = 0.85, 0.95

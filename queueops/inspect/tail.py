@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
-from queueops.inspect.answer_base import Answer
+from queueops.inspect.answers import Answer
 from queueops.inspect.store import open_broker, open_reader, pools_of
 from queueops.redis.events import Tail
 from queueops.redis.query_replies import read_object, whole

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
-from queueops.inspect.answer_base import Answer
+from queueops.inspect.answers import Answer
 from queueops.inspect.errors import read_failure, title
 from queueops.inspect.store import parameters
 from queueops.model.redact import Redactor, cut

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from queueops.inspect import pagination
-from queueops.inspect.answer_base import Answer
-from queueops.inspect.broken import Broken, broken_pools
+from queueops.inspect.answers import Answer, Broken, broken_pools
 from queueops.inspect.query import TaskQuery
 from queueops.inspect.redaction import redactor
 from queueops.inspect.store import LATE_MS, open_reader, pools_of

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from msgspec.structs import replace
 
 from queueops.inspect import pagination
-from queueops.inspect.answer_base import Answer
+from queueops.inspect.answers import Answer
 from queueops.inspect.detail import RUNNING_AGAIN
 from queueops.inspect.redaction import redactor
 from queueops.inspect.store import open_reader

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 
-from queueops.inspect.answer_base import Answer
-from queueops.inspect.broken import Listing, broken_pools
+from queueops.inspect.answers import Answer, Listing, broken_pools
 from queueops.inspect.store import LATE_MS, UNRESPONSIVE, open_reader
 from queueops.redis.query_replies import Beat, maybe_whole, whole
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from queueops.inspect.detail import fields_of, find, state_of
-from queueops.inspect.findings import Finding, bad
+from queueops.inspect.why.findings import Finding, bad
 from queueops.inspect.why.parts import parked_findings
 from queueops.inspect.why.runs import ended_findings, leased_findings
 from queueops.inspect.why.waiting import ready_findings, timed_findings

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from queueops.inspect.chunk_overview import ChunksView, chunks_of
-from queueops.inspect.findings import Finding, bad, good
 from queueops.inspect.spans import clock, span
+from queueops.inspect.why.findings import Finding, bad, good
 from queueops.inspect.why.waiting import servers
 from queueops.model.states import State
 from queueops.redis.query_replies import Detail, whole

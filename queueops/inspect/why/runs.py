@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 from queueops.inspect.chunk_overview import chunks_of
 from queueops.inspect.detail import goes_on_at, retried_by
 from queueops.inspect.errors import read_failure, title
-from queueops.inspect.findings import Finding, bad, good
 from queueops.inspect.spans import clock, span
 from queueops.inspect.store import LATE_MS, UNRESPONSIVE
+from queueops.inspect.why.findings import Finding, bad, good
 from queueops.model.states import State
 from queueops.redis.query_replies import Detail, maybe_whole, text, whole
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from queueops.inspect.errors import read_failure, title
-from queueops.inspect.findings import Finding, bad, good
 from queueops.inspect.spans import clock, span
 from queueops.inspect.store import NOT_TAKING, UNRESPONSIVE
+from queueops.inspect.why.findings import Finding, bad, good
 from queueops.inspect.workers import names_told
 from queueops.model.states import State
 from queueops.redis.query_replies import Beat, Detail, maybe_whole, text, whole

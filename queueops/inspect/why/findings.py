@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from queueops.inspect.answer_base import Answer
+from queueops.inspect.answers import Answer
 
 
 class Finding(Answer, frozen=True, kw_only=True):

@@ -1,14 +1,40 @@
-"""Broken pools: pools that could not be read in full, with the reason; answers hold what could be read."""
+"""Answers: their base class redacts texts, so that no secret leaves this package; lists; pools that could not be read.
+
+Each class names its text fields; they are redacted at creation, for the current user. Answers are ready for a page, a
+terminal or JSON. Times are epoch milliseconds on Redis' clock. Texts of tasks may be hostile: each consumer escapes
+them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 import msgspec
+from msgspec.structs import force_setattr
+
+from queueops.inspect.redaction import redactor
 
 T = TypeVar("T")
 SHOWN = 5
+"""Broken keys that a sentence names."""
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True):
+    """Base of all answers: frozen, named fields, redacted texts."""
+
+    TEXTS: ClassVar[tuple[str, ...]] = ()  # texts of the engine; secrets in them are masked
+    TEXTS_OF_TASKS: ClassVar[tuple[str, ...]] = ()  # texts of a task's code; concealed from some users too
+
+    def __post_init__(self) -> None:
+        """Redact the texts, for the current user."""
+        hide = redactor()
+        for name in self.TEXTS:
+            if text := getattr(self, name):
+                force_setattr(self, name, hide.text(text))
+        for name in self.TEXTS_OF_TASKS:
+            if text := getattr(self, name):
+                force_setattr(self, name, hide.words_of_task(text))
 
 
 class Broken(msgspec.Struct, frozen=True, kw_only=True):
