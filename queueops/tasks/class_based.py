@@ -117,20 +117,19 @@ class ClassTask(Task[Any, Any, Any]):
 
     def using(self, **options: Any) -> Task[Any, Any, Any]:
         """The same task with other options, as for any task; it counts its parts, so it has no `total`."""
-        refuse_total(options)
+        if "total" in options:
+            expected = "left out: its total is the number of its chunks, tasks or parts"
+            raise BadOption(name="total", value=options["total"], expected=expected)
         return super().using(**options)
 
     def _made(self, args: Sequence[Any], kwargs: dict[str, Any], *, after: bool = False) -> Push:
         push = super()._made(args, kwargs, after=after)
-        push.kind, push.own = self.handler.kind, self.own
+        push.kind, push.own = self.handler.kind, self.own_fields(push)
         return push
 
-
-def refuse_total(options: dict[str, Any]) -> None:
-    """Refuse `total`: for a class it is the number of its chunks, tasks or parts."""
-    if "total" in options:
-        expected = "left out: its total is the number of its chunks, tasks or parts"
-        raise BadOption(name="total", value=options["total"], expected=expected)
+    def own_fields(self, push: Push) -> tuple[tuple[str, str | int], ...]:
+        """The record fields of this kind only."""
+        return self.own
 
 
 class RunClass(TaskClass, abstract=True):

@@ -73,7 +73,7 @@ def test_it_runs_when_somebody_knows_it_again_and_it_is_put_back(desk: Desk, rem
     handle = Gone.push()
     removed()
     go_on(desk, handle.id)
-    for handler in (Gone.task.handler, ChunkHandler(Gone, Gone.name)):
+    for handler in (Gone.task.handler, ChunkHandler(Gone.task.handler)):
         registry.register(handler, "a release that has it")
     assert [row.word for row in control.requeue([handle.id])] == ["OK"]
     run_worker()

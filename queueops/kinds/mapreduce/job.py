@@ -24,12 +24,11 @@ from queueops.results import waiting
 from queueops.results.handle import TaskStatus, get
 from queueops.results.types import ResultType
 from queueops.tasks import registry
-from queueops.tasks.class_based import RunClass, options_of, place_of, refuse_total, require, unique_of
+from queueops.tasks.class_based import ClassTask, RunClass, options_of, place_of, require, unique_of
 from queueops.tasks.context import Context
 from queueops.tasks.encoding import decode_result
 from queueops.tasks.handlers import FunctionHandler
 from queueops.tasks.hooks import middlewares_of
-from queueops.tasks.task import Task
 
 
 class MapReduce(RunClass, abstract=True):
@@ -95,27 +94,20 @@ class MapReduce(RunClass, abstract=True):
     def _register(cls, name: str, schedule: Schedule | None) -> None:
         require(cls, "process", "the result of one chunk", "def process(self, chunk): return ...")
         chunk_options = ChunkOptions.of(cls, name)
-        handler = AsyncMapHandler(cls, name) if "map" in chunk_options.async_stages else MapHandler(cls, name)
-        handler.reduce = (
-            AsyncReduceHandler(handler) if "reduce" in chunk_options.async_stages else ReduceHandler(handler)
-        )
+        is_async = chunk_options.async_stages
+        handler = (AsyncMapHandler if "map" in is_async else MapHandler)(cls, name)
         task = MapReduceTask(handler, options_of(cls), unique_of(cls), schedule)
         task.chunk_options = chunk_options
-        handler.task = handler.reduce.task = cls.task = task
+        handler.task = cls.task = task
+        handler.reduce = (AsyncReduceHandler if "reduce" in is_async else ReduceHandler)(handler)
         registry.register(handler, place_of(cls))
-        chunk_handler = AsyncChunkHandler if "process" in chunk_options.async_stages else ChunkHandler
-        registry.register(chunk_handler(cls, name), place_of(cls))
+        registry.register((AsyncChunkHandler if "process" in is_async else ChunkHandler)(handler), place_of(cls))
 
 
-class MapReduceTask(Task[Any, Any, Any]):
+class MapReduceTask(ClassTask):
     """The task of a MapReduce class: its pushes hold the limits of the chunks."""
 
     chunk_options: ChunkOptions
-
-    def using(self, **options: Any) -> Task[Any, Any, Any]:
-        """The same task with other options; it has no `total`, because it counts its chunks."""
-        refuse_total(options)
-        return super().using(**options)
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Run map, process and reduce in this process, one chunk after the other."""
@@ -129,13 +121,8 @@ class MapReduceTask(Task[Any, Any, Any]):
                 results = [process(chunk) for chunk in chunks]
         return async_to_sync(stages.areduce)(ListedResults(results)) if "reduce" in is_async else stages.reduce(results)
 
-    def _made(self, args: Sequence[Any], kwargs: dict[str, Any], *, after: bool = False) -> Push:
-        push = super()._made(args, kwargs, after=after)
-        push.kind = "mapreduce"
-        push.own = self._own_fields(push)
-        return push
-
-    def _own_fields(self, push: Push) -> tuple[tuple[str, str | int], ...]:
+    def own_fields(self, push: Push) -> tuple[tuple[str, str | int], ...]:
+        """The limits of the chunks. Checks the dependencies of the three methods; raises BadDependency."""
         stages: Stages = self.handler.stages  # type: ignore[attr-defined]
         stages.check(self.chunk_options.async_stages)
         return self.chunk_options.fields(push)
@@ -187,16 +174,19 @@ class AsyncMapHandler(MapHandler):
             return await awrite_chunks(brokers.get_broker(), context, self.name, chunks)
 
 
-class ReduceHandler:
-    """Runs the reduce of a class."""
+class StageHandler:
+    """Runs a method of the class whose map a handler runs: the reduce, or one chunk."""
 
     kind = "mapreduce"
     is_async = False
 
     def __init__(self, map_handler: MapHandler) -> None:
         self.name, self.retry_on, self.stages = map_handler.name, map_handler.retry_on, map_handler.stages
-        self.middleware = map_handler.middleware
-        self.task: Any = self
+        self.middleware, self.task = map_handler.middleware, map_handler.task
+
+
+class ReduceHandler(StageHandler):
+    """Runs the reduce of a class."""
 
     def run(self, context: Context) -> Any:
         """The result of all chunks."""
@@ -218,18 +208,10 @@ class AsyncReduceHandler(ReduceHandler):
         return await self.stages.areduce(results, results.dropped)
 
 
-class ChunkHandler:
+class ChunkHandler(StageHandler):
     """Runs one chunk."""
 
     kind = "chunk"
-    is_async = False
-
-    def __init__(self, cls: type[MapReduce], name: str) -> None:
-        self.name = name
-        self.task = cls.task
-        self.stages = Stages(cls, name)
-        self.retry_on = tuple(cls.retry_on)
-        self.middleware = middlewares_of(cls.middleware)
 
     def run(self, context: Context) -> Any:
         """The result of the chunk."""
