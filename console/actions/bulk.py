@@ -16,13 +16,13 @@ from django.http import HttpRequest
 
 from console.actions.bulk_parts import alone, find_out, recount
 from console.actions.catalog import ACTIONS, Action
-from console.actions.matching import gather
 from console.actions.perform import do
 from console.actions.selection import MOST, Choice
 from console.audit.log import begin
 from console.models import AuditEntry, Outcome
 from queueops import control
 from queueops.inspect import TaskQuery, TaskRow
+from queueops.inspect.selection import gather
 
 SECONDS = 2.0
 """A step starts no new work after this time."""
@@ -72,7 +72,9 @@ def _step(request: HttpRequest, entry: AuditEntry, until: float) -> bool:
     """Act on one part; False when another request went on meanwhile. The engine does nothing twice; all work counts."""
     begun_at = {"seen": entry.seen, "place": entry.place}
     query, left = TaskQuery(**entry.filter), entry.count - entry.seen
-    rows, place = gather(query, entry.place or "", min(MOST, left), until, entry.before.get("asked_ms", inf))
+    rows, place = gather(
+        query, entry.place or "", min(MOST, left), asked_ms=entry.before.get("asked_ms", inf), until=until
+    )
     rows = _not_yet(entry, rows)
     part = _act(request, entry, rows) if rows else None
     moved: dict[str, Any] = {"seen": entry.seen + len(rows), "place": place if len(rows) < left else None}

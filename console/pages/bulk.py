@@ -14,7 +14,6 @@ from django.utils.translation import gettext as _
 from console.actions import bulk
 from console.actions.catalog import ACTIONS, Action
 from console.actions.confirmation import is_confirmed, need
-from console.actions.matching import Extent, extent, gather
 from console.actions.perform import perform, tell
 from console.actions.selection import MOST, Choice
 from console.http import error_pages, redirects
@@ -26,6 +25,7 @@ from console.ui.forms import ActionForm
 from console.ui.render import Frame, page
 from queueops import inspect
 from queueops.inspect import FilterError, TaskQuery
+from queueops.inspect.selection import Extent, extent, gather
 from queueops.model.states import State
 
 SHOWN = 8
@@ -54,7 +54,7 @@ def act(request: HttpRequest, verb: str) -> HttpResponse:
     if count > MOST:
         entry = bulk.start(request, action, query, count, asked_ms, form.values)
         return _go_on(request, entry)
-    rows, _place = gather(query, "", count, monotonic() + bulk.SECONDS, asked_ms)
+    rows, _place = gather(query, "", count, asked_ms=asked_ms, until=monotonic() + bulk.SECONDS)
     perform(request, action, Choice.of(*rows), form.values, filter=query.params())
     return redirect(filters.address(query))
 

@@ -11,7 +11,6 @@ from django.shortcuts import redirect
 from django.urls import reverse
 
 from console.actions.catalog import ACTIONS, Action, offered
-from console.actions.matching import extent_of
 from console.actions.perform import answer
 from console.actions.selection import Choice
 from console.ui import filters
@@ -21,6 +20,7 @@ from console.ui.links import url
 from console.ui.render import Frame, fragment, live_update, page
 from queueops import inspect
 from queueops.inspect import FilterError, TaskPage, TaskQuery
+from queueops.inspect.selection import extent_of
 from queueops.model.states import State
 
 LIMIT = 50

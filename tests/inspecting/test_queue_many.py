@@ -21,8 +21,9 @@ IDS = [f"t{number:02}" for number in range(25)]
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ten are looked up ahead, in pages of four; a call takes six, and each ten are told."""
-    monkeypatch.setattr(selection, "MOST", 10)
+    """Twelve are looked up ahead, in pages of four; a call takes six, and each ten are told."""
+    monkeypatch.setattr(selection, "MOST", 12)
+    monkeypatch.setattr("queueops.inspect.selection.PAGE", 4)
     monkeypatch.setattr(selection, "PAGE", 4)
     monkeypatch.setattr(control, "MOST", 6)
     monkeypatch.setattr(actions, "AHEAD", 10)

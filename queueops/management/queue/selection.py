@@ -8,10 +8,10 @@ import msgspec
 
 from queueops import inspect
 from queueops.inspect import TaskQuery
+from queueops.inspect.selection import PAGE, gather
 
 MOST = 100_000
 """The most tasks that are read, and so counted, before the action."""
-PAGE = 200
 
 
 class Found(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,25 +38,20 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
 def matching(query: TaskQuery) -> Found:
     """All tasks that match now."""
     asked_ms = inspect.now_ms()
-    page = inspect.tasks(query, limit=PAGE)
-    asked_ms = max([asked_ms, *(row.entered_ms for row in page.rows)])  # the store's clock may have been set back
-    total, exact = page.total, page.exact
+    first = inspect.tasks(query, limit=1)
+    asked_ms = max([asked_ms, *(row.entered_ms for row in first.rows)])  # the store's clock may have been set back
+    rows, place = gather(query, "", MOST)
     ahead: dict[str, list[str]] = {}
-    count = 0
-    while True:
-        for row in page.rows:
-            ahead.setdefault(row.pool, []).append(row.id)
-        count += len(page.rows)
-        if not page.next:
-            return Found(ahead=ahead, count=count)
-        if count >= MOST:
-            return Found(ahead=ahead, count=max(total, count), exact=exact, rest=_rest(query, page.next, asked_ms))
-        page = inspect.tasks(query, after=page.next, limit=PAGE)
+    for row in rows:
+        ahead.setdefault(row.pool, []).append(row.id)
+    if place is None:
+        return Found(ahead=ahead, count=len(rows))
+    count, rest = max(first.total, len(rows)), _rest(query, place, asked_ms)
+    return Found(ahead=ahead, count=count, exact=first.exact, rest=rest)
 
 
-def _rest(query: TaskQuery, after: str, asked_ms: int) -> Iterator[tuple[str, str]]:
+def _rest(query: TaskQuery, place: str | None, asked_ms: int) -> Iterator[tuple[str, str]]:
     """The tasks after a place, without those that came in since the question."""
-    while after:
-        page = inspect.tasks(query, after=after, limit=PAGE)
-        yield from ((row.pool, row.id) for row in page.rows if row.entered_ms <= asked_ms)
-        after = page.next
+    while place is not None:
+        rows, place = gather(query, place, PAGE, asked_ms=asked_ms)
+        yield from ((row.pool, row.id) for row in rows)

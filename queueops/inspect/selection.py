@@ -1,7 +1,8 @@
-"""Tasks that match a filter: their count, and the rows on which an action acts next."""
+"""Selection by a filter, for an action on all matching tasks: their count, and the rows on which it acts next."""
 
 from __future__ import annotations
 
+from math import inf
 from time import monotonic
 
 import msgspec
@@ -39,10 +40,13 @@ def extent_of(query: TaskQuery, page: TaskPage) -> Extent:
     return Extent(page.total, exact=False, sample=sample)
 
 
-def gather(query: TaskQuery, place: str, most: int, until: float, asked_ms: float) -> tuple[list[TaskRow], str | None]:
+def gather(
+    query: TaskQuery, place: str, most: int, *, asked_ms: float = inf, until: float = inf
+) -> tuple[list[TaskRow], str | None]:
     """The next rows after `place`, at most `most`, and the place where they continue (None at the end).
 
-    Tasks that entered their state after `asked_ms`, the time of the question, are left out.
+    Tasks that entered their state after `asked_ms`, the time of the question, are left out. After the monotonic time
+    `until` no further page is read.
     """
     rows: list[TaskRow] = []
     while len(rows) < most:
