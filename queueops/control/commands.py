@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from queueops.errors import BadOption, TooMany
 from queueops.model.contracts import Row
-from queueops.redis.broker import RedisBroker, get_broker
+from queueops.redis.broker import get_broker
 from queueops.redis.broker.control import MOST_AT_ONCE
 from queueops.redis.reader import Reader
 
@@ -42,12 +42,16 @@ def _each(verb: str, ids: Sequence[str], pool: str) -> list[Row]:
     wanted = list(dict.fromkeys(ids))
     if len(wanted) > MOST_AT_ONCE:
         raise TooMany(count=len(wanted), what="commands", limit=MOST_AT_ONCE)
-    return _broker(pool).redeliver(pool, verb, wanted)[0] if wanted else []
+    if not wanted:
+        return []
+    _check(pool)
+    return get_broker().redeliver(pool, verb, wanted)[0]
 
 
 def _all(verb: str, pool: str) -> int:
     """Act in bounded steps; commands that become dead meanwhile are left for the next action."""
-    broker, done = _broker(pool), 0
+    _check(pool)
+    broker, done = get_broker(), 0
     for _ in range(STEPS):
         rows, left = broker.redeliver(pool, verb, (), dead=MOST_AT_ONCE)
         done += sum(row.word == "OK" for row in rows)
@@ -56,8 +60,7 @@ def _all(verb: str, pool: str) -> int:
     return done
 
 
-def _broker(pool: str) -> RedisBroker:
-    broker = get_broker()
-    if not Reader(broker).knows(pool):
+def _check(pool: str) -> None:
+    """Raise BadOption for a pool that does not exist."""
+    if not Reader(get_broker()).knows(pool):
         raise BadOption(name="pool", value=pool, expected="one that has been used")
-    return broker

@@ -6,7 +6,7 @@ from queueops.conf import MOST_RATE
 from queueops.errors import BadOption, UnknownLane, advice
 from queueops.model.contracts import DEFAULT_LANE
 from queueops.model.ids import check_lane
-from queueops.redis.broker import RedisBroker, get_broker
+from queueops.redis.broker import get_broker
 from queueops.redis.reader import Reader
 
 MOST_SLOTS = 1_000_000
@@ -33,12 +33,14 @@ def pause_lane(pool: str, lane: str, *, new: bool = False) -> dict[str, str]:
 
     Raises UnknownLane for a lane that never had a ready task and is not in the settings, unless it is `new`.
     """
-    return _broker(pool, lane, new=new).lane(pool, lane, paused=1)
+    _check(pool, lane, new=new)
+    return get_broker().lane(pool, lane, paused=1)
 
 
 def resume_lane(pool: str, lane: str) -> dict[str, str]:
     """Resume the lane. Returns the settings before."""
-    return _broker(pool, lane).lane(pool, lane, paused=None)
+    _check(pool, lane)
+    return get_broker().lane(pool, lane, paused=None)
 
 
 def set_lane(
@@ -60,7 +62,8 @@ def set_lane(
     for name, value in given.items():
         if value is not None and not _allowed(name, value):
             raise BadOption(name=name, value=value, expected=f"{ALLOWED[name]}, or None")
-    return _broker(pool, lane, new=new).lane(pool, lane, **given)
+    _check(pool, lane, new=new)
+    return get_broker().lane(pool, lane, **given)
 
 
 def _allowed(name: str, value: object) -> bool:
@@ -72,8 +75,8 @@ def _allowed(name: str, value: object) -> bool:
     return isinstance(value, int) and 1 <= value <= (MOST_SLOTS if name == "limit" else MOST_WEIGHT)
 
 
-def _broker(pool: str, lane: str, *, new: bool = False) -> RedisBroker:
-    """The broker, after a check that the pool and the lane exist (or that the lane is a new one)."""
+def _check(pool: str, lane: str, *, new: bool = False) -> None:
+    """Raise BadOption or UnknownLane unless the pool and the lane exist (or the lane is a new one)."""
     broker = get_broker()
     check_lane(lane)
     reader = Reader(broker)
@@ -82,4 +85,3 @@ def _broker(pool: str, lane: str, *, new: bool = False) -> RedisBroker:
     declared = {DEFAULT_LANE, *broker.settings.pool(pool).lanes}
     if not new and lane not in declared and not reader.has_lane(pool, lane):
         raise UnknownLane(pool=pool, lane=lane, advice=advice(lane, declared.union(reader.lanes(pool, NEIGHBOURS))))
-    return broker

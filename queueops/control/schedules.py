@@ -7,9 +7,8 @@ from typing import Any
 from queueops.errors import ScheduleChanged, ScheduleFromCode, ScheduleInUse, UnknownSchedule
 from queueops.model.ids import new_id
 from queueops.model.schedule import Schedule
-from queueops.model.schedule_definition import ScheduleDefinition, ScheduleState
+from queueops.model.schedule_definition import NEW, ScheduleDefinition, ScheduleState
 from queueops.redis.broker import get_broker
-from queueops.redis.broker.schedule_store import NEW
 from queueops.redis.reader import Reader
 from queueops.tasks.declared_schedules import define, find_task
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from queueops.errors import BrokerUnavailable, QueueOpsError
 from queueops.events.event import parse
-from queueops.redis.broker import RedisBroker
+from queueops.redis.base import StoreClient
 from queueops.redis.events import keep_published
 from queueops.redis.subscription import RedisListener
 
@@ -36,7 +36,7 @@ _lock = threading.Lock()
 
 def hub_of(broker: object) -> Hub | None:
     """The hub of a broker; None for an eager broker, whose events are over before a stream can follow them."""
-    if not isinstance(broker, RedisBroker):
+    if not isinstance(broker, StoreClient):
         return None
     with _lock:
         hub = _hubs.get(id(broker))
@@ -57,7 +57,7 @@ def close() -> None:
 class Hub:
     """The streams of one broker, and a line to each server with pools that they follow."""
 
-    def __init__(self, broker: RedisBroker) -> None:
+    def __init__(self, broker: StoreClient) -> None:
         self.broker = broker
         self._lock = threading.Lock()
         self._streams: list[EventStream] = []

@@ -15,9 +15,9 @@ from queueops.inspect import pagination
 from queueops.inspect.answers import Answer, Broken
 from queueops.inspect.chunk_rows import ChunkRow, read_scan
 from queueops.inspect.redaction import redactor
-from queueops.inspect.store import open_broker, open_reader, pools_of
+from queueops.inspect.store import open_reader, pools_of
 from queueops.model.states import CHUNK_STATES
-from queueops.redis.broker import RedisBroker
+from queueops.redis.broker import get_broker
 from queueops.redis.chunkreader import ChunkReader, Gathering, gathering
 
 MOST_ROWS = 200
@@ -69,7 +69,7 @@ def all_chunks(state: str = "errored", pool: str = "", *, after: str = "", limit
 
 
 def _walked(pools: list[str], state: str, after: str, limit: int) -> _Walk:
-    walk, (first, place) = _Walk(open_broker(), state, limit), _begin(after, pools, state)
+    walk, (first, place) = _Walk(state, limit), _begin(after, pools, state)
     for pool in pools:
         if pool < first or walk.is_full:
             continue
@@ -83,12 +83,12 @@ def _walked(pools: list[str], state: str, after: str, limit: int) -> _Walk:
 class _Walk:
     """Collects rows until the page is full, or enough tasks were looked at."""
 
-    def __init__(self, broker: RedisBroker, state: str, limit: int) -> None:
+    def __init__(self, state: str, limit: int) -> None:
         self.rows: list[ListedChunk] = []
         self.broken: list[Broken] = []
         self.limit = limit
         self._last: tuple[str, str, str] | None = None
-        self._broker = broker
+        self._broker = get_broker()
         self._state = state
         self._looked = 0
 

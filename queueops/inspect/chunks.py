@@ -13,9 +13,10 @@ from queueops.inspect import pagination
 from queueops.inspect.answers import Answer, Broken, broken_pools
 from queueops.inspect.chunk_rows import ChunkDetail, ChunkRow, detail_of, read_scan
 from queueops.inspect.redaction import redactor
-from queueops.inspect.store import open_broker, open_reader
+from queueops.inspect.store import open_reader
 from queueops.model.ids import NAME
 from queueops.model.states import CHUNK_STATES
+from queueops.redis.broker import get_broker
 from queueops.redis.chunkreader import ChunkReader
 from queueops.redis.query_replies import may_be_id
 
@@ -93,4 +94,4 @@ def reader_of(id: str, pool: str) -> tuple[str, ChunkReader] | None:
     place = pool or reader.locate(reader.pools(), [id]).get(id)
     if place is None:
         reader.ensure_all()
-    return None if place is None else (place, ChunkReader(open_broker(), place, id))
+    return None if place is None else (place, ChunkReader(get_broker(), place, id))

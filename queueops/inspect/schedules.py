@@ -14,9 +14,10 @@ from queueops.errors import BrokenPool
 from queueops.inspect.answers import Answer, Listing, broken_pools
 from queueops.inspect.code_schedules import in_code, known_names, note_on, unkept
 from queueops.inspect.redaction import redactor
-from queueops.inspect.store import open_broker, open_reader, parameters, pools_of
+from queueops.inspect.store import open_reader, parameters, pools_of
 from queueops.model.cron import read_timetable
 from queueops.model.schedule_definition import ScheduleState
+from queueops.redis.broker import get_broker
 from queueops.redis.reader import Reader
 from queueops.tasks.declared_schedules import task_names
 
@@ -128,7 +129,7 @@ def schedule(id: str, pool: str = "", *, runs: int = 5) -> ScheduleDetail | None
 
     Raises BrokenPool or BrokerUnavailable when it is not found, and a pool could not be searched.
     """
-    broker, reader = open_broker(), open_reader()
+    broker, reader = get_broker(), open_reader()
     found = reader.in_each_pool(pools_of(reader, pool), lambda name: reader.broker.schedule(name, id))
     states = [state for state in found.values() if isinstance(state, ScheduleState)]
     if not states:
@@ -235,7 +236,7 @@ class _Line(msgspec.Struct):
 def _history(pool: str, lines: Sequence[bytes]) -> Iterator[ScheduleEvent]:
     known = [line for line in map(_read_line, reversed(lines)) if line is not None]
     tasks = [line.id for line in known if line.id]
-    states = dict(zip(tasks, open_broker().states_of(pool, tasks), strict=True))
+    states = dict(zip(tasks, get_broker().states_of(pool, tasks), strict=True))
     for line in known:
         yield ScheduleEvent(
             t=int(line.t),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from inspect import Parameter
 
-from queueops.model.contracts import Handler
-from queueops.redis.broker import RedisBroker, get_broker
+from queueops.model.ports import Handler
+from queueops.redis.broker import get_broker
 from queueops.redis.query_replies import LATE_MS as LATE_MS
 from queueops.redis.reader import Reader
 from queueops.tasks import registry
@@ -15,11 +15,6 @@ NOT_TAKING = ("quiet", "stopping", "silent", "hung")
 """The state of a process that takes no work, as it reports itself or its supervisor reports it."""
 UNRESPONSIVE = ("silent", "hung")
 """The states of a process without a sign of life, as its supervisor reports them."""
-
-
-def open_broker() -> RedisBroker:
-    """The broker of the current settings."""
-    return get_broker()
 
 
 def open_reader() -> Reader:

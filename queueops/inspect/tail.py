@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from queueops.inspect.answers import Answer
-from queueops.inspect.store import open_broker, open_reader, pools_of
+from queueops.inspect.store import open_reader, pools_of
+from queueops.redis.broker import get_broker
 from queueops.redis.events import Tail
 from queueops.redis.query_replies import read_object, whole
 
@@ -32,7 +33,7 @@ def tail(pool: str = "", seconds: float | None = None) -> Iterator[Event]:
 
     Events are published while they are followed and are not stored: earlier events are not seen.
     """
-    followed = Tail(open_broker(), pools_of(open_reader(), pool))
+    followed = Tail(get_broker(), pools_of(open_reader(), pool))
     try:
         for where, data in followed.follow(seconds):
             if (event := _event(where, data)) is not None:

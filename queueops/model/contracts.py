@@ -1,14 +1,10 @@
-"""Contracts between the engine's components, and the plain data that they exchange.
-
-A task is data at every stage, never an executable object. The broker executes nothing, the worker stores nothing, the
-storage knows no execution logic. They only interact through these declarations.
-"""
+"""Contracts: the plain data that the engine's components exchange. `queueops.model.ports` says by which calls."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -20,7 +16,7 @@ from queueops.model.outbox_messages import Posted as Posted
 from queueops.model.outbox_messages import Told as Told
 
 if TYPE_CHECKING:
-    from queueops.model.records import Record
+    pass
 
 
 class Conflict(StrEnum):
@@ -214,155 +210,3 @@ class ChunkAnswer(msgspec.Struct, frozen=True, kw_only=True):
     state: str
     refused: dict[int, str]
     unfit: int = 0
-
-
-class Pushes(Protocol):
-    """Batches of tasks for one pool, of which several may be pending."""
-
-    def send(self, pushes: Sequence[Push]) -> None:
-        """Send one batch."""
-
-    def receive(self) -> list[Pushed]:
-        """The results of the oldest pending batch; raises BrokerUnavailable, StoreFull or NotDurable."""
-
-    def close(self) -> None:
-        """Close the connection; pending batches may still arrive."""
-
-
-class Producer(Protocol):
-    """Component that creates tasks."""
-
-    def push(self, pushes: Sequence[Push], *, durable: bool = False, under: LeaseRef | None = None) -> list[Pushed]:
-        """Create tasks, all of one call in the given order; raises BrokerUnavailable, StoreFull or NotDurable.
-
-        DurabilityUnsupported is raised before anything is written.
-
-        ``under`` is the lease of the pushing task. Raises LeaseLost, and creates nothing, if it has ended.
-        """
-
-    def pushes(self, pool: str, *, durable: bool = False, under: LeaseRef | None = None) -> Pushes:
-        """The same for many batches to one pool, of which the next may be sent before the last is answered."""
-
-    def plant(self, nodes: Sequence[Node], *, durable: bool = False, under: LeaseRef | None = None) -> Pushed:
-        """Create the tree of a composite and start it, or nothing; the same errors, and PartInUse, PlantingLost."""
-
-
-class Exchanges(Protocol):
-    """A worker's round trips with one pool, of which several may be pending. After an error it is closed."""
-
-    def send(self, trip: RoundTrip) -> None:
-        """Send one exchange; raises BrokerUnavailable or StoreFull."""
-
-    def receive(self) -> Exchange:
-        """The reply of the oldest pending exchange; raises BrokerUnavailable or StoreFull."""
-
-    def close(self) -> None:
-        """Close the connection."""
-
-
-class Broker(Producer, Protocol):
-    """Component that hands tasks to workers and takes their outcomes. It executes nothing.
-
-    It is ``spread`` if pools may be on several servers, of which one may not answer while others do.
-    """
-
-    @property
-    def spread(self) -> bool:
-        """Whether pools may be on several servers."""
-
-    def exchange(self, pool: str, worker: str, trip: RoundTrip) -> Exchange:
-        """Settle, renew, promote what is due and claim tasks in one round trip."""
-
-    def post(self, pool: str, *, told: Sequence[Told] = (), apply: Sequence[Command] = (), take: int = -1) -> Posted:
-        """Report the outcome of this pool's commands, apply commands for its tasks, take others as `exchange` does."""
-
-    def declare_lanes(self, pool: str) -> None:
-        """Before the first claim: apply the settings' limits to lanes, unless an operator has set some."""
-
-    def exchanges(self, pool: str, worker: str) -> Exchanges:
-        """The same, for a worker that sends the next exchange while one is pending."""
-
-    def note(
-        self,
-        pool: str,
-        task_id: str,
-        fence: int,
-        *,
-        done: float | None = None,
-        total: float | None = None,
-        line: bytes = b"",
-        number: int = 0,
-    ) -> str:
-        """Record progress or a log line under the fence; returns OK, STALE or GONE.
-
-        A repeated line of a lease, with the same ``number``, is not written twice.
-        """
-
-    def advance(self, pool: str, task_id: str, fence: int, done: float, total: float | None = None) -> str:
-        """Record the progress of a part of a composite, which counts it; returns OK, STALE or GONE."""
-
-    def recover(
-        self, pool: str, worker: str, running: Mapping[str, Settlement], keep: Collection[tuple[str, int]] = ()
-    ) -> int:
-        """Take back the leases of a worker: those in ``running`` as judged, the others without a charge.
-
-        ``keep`` are (id, fence) that a live worker holds. It lost a reply, and with it leases that it does not know of.
-        """
-
-    def beat(self, pool: str, worker: str, fields: Mapping[str, str | int | bytes]) -> None:
-        """Record a heartbeat: the worker is alive, and what it is doing."""
-
-    def leave(self, pool: str, worker: str) -> None:
-        """Remove the worker from the registry at its orderly end."""
-
-
-class Storage(Protocol):
-    """Component that stores tasks. It contains no execution logic."""
-
-    def record(self, pool: str, task_id: str) -> Record | None:
-        """The record of a task, or None if there is none."""
-
-    def retry_policy(self, pool: str, task_id: str) -> tuple[str, int]:
-        """The retry policy of a task or a chunk, and how many of its attempts have failed."""
-
-    def log(self, pool: str, task_id: str) -> list[bytes]:
-        """The lines of a task's log, at most the last 100, oldest first: JSON documents."""
-
-    def find(self, task_id: str) -> tuple[str, Record] | None:
-        """The pool that holds this id, and its record."""
-
-    def last(self, pool: str, task_id: str) -> Record | None:
-        """The previous generation; kept for a while if a caller waited for its end."""
-
-    def wait(self, pool: str, task_id: str, uid: int = 0, *, after: bool = False) -> str:
-        """Request a message at the end of a generation (0: any), or of the one after it.
-
-        Returns the current state, an empty string if there is no such task, or `superseded`.
-        """
-
-
-class Handler(Protocol):
-    """Runs the tasks of one name; kinds register their own handlers."""
-
-    name: str
-    kind: str
-    is_async: bool
-
-    def run(self, context: Any) -> Any:
-        """Run the task in ``context`` and return its result (a coroutine when ``is_async``)."""
-
-
-class Waker(Protocol):
-    """A blocking wait for wake-up tokens, on a dedicated connection."""
-
-    def fileno(self) -> int:
-        """The descriptor to select on."""
-
-    def read(self) -> Iterable[str | Lease]:
-        """The tokens that arrived: ``work``, ``commands``, ``cancel <id>``, ``quiet``, ``stop``, or a task's lease."""
-
-    def arm(self) -> None:
-        """Wait for the next tokens, after a ``read``: tokens that came in between are not lost."""
-
-    def close(self) -> None:
-        """Close the connection."""

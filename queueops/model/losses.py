@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import msgspec
 
 SHOWN_MS = 86_400_000
@@ -39,3 +41,22 @@ def decode(data: str) -> Loss | None:
         return msgspec.json.decode(data, type=Loss) if data else None
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None
+
+
+class Replication(NamedTuple):
+    """A server's replication stream: its id and length, and from which stream and offset it was promoted."""
+
+    run_id: str
+    is_primary: bool
+    stream: str
+    offset: int
+    taken_over: str
+    taken_over_at: int
+
+    def lacks(self, before: Replication) -> int:
+        """How many bytes of an earlier primary's stream this one did not receive, as far as that was observed."""
+        return max(0, before.offset - (self.taken_over_at - 1)) if self.succeeds(before) else 0
+
+    def succeeds(self, before: Replication) -> bool:
+        """Whether this primary was a replica of the earlier one, and replaced it."""
+        return self.stream != before.stream and self.taken_over == before.stream

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from typing import NamedTuple
 
 import msgspec
 
@@ -17,6 +18,8 @@ LONGEST_ID = 165
 """Maximum characters: a run's id is the schedule's id and its time."""
 LONGEST_ARGUMENTS = 16 * 1024
 """Maximum bytes: lists of schedules read all of them."""
+NEW, ANY = "new", ""
+"""Versions of a schedule for compare-and-set: there is none yet, or any."""
 
 
 class Undefined(QueueOpsError, ValueError):
@@ -122,3 +125,23 @@ class ScheduleState(msgspec.Struct, kw_only=True):
         """A number of the state; None if there is none."""
         text = self.fields.get(field, "")
         return int(text) if text.isascii() and text.isdigit() and len(text) < 16 else None
+
+
+class Schedules(NamedTuple):
+    """Schedules at a moment of Redis' clock; `next_ms` is the next tick of any of them.
+
+    `put_off`: how many of the due ones have runs that wait for the end of another run.
+    """
+
+    now_ms: int
+    next_ms: int | None
+    put_off: int
+    rows: list[ScheduleState]
+
+
+class Firing(NamedTuple):
+    """What to do about a due schedule: runs as ticks, ticks that are not made up for, and the next tick."""
+
+    runs: Sequence[int]
+    missed: int
+    next_ms: int | None

@@ -16,8 +16,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 from queueops.errors import BrokerUnavailable, StoreFull
 from queueops.model import endings
-from queueops.model.contracts import Broker, Command, Posted, Told
+from queueops.model.contracts import Command, Posted, Told
 from queueops.model.endings import Ended
+from queueops.model.ports import Broker
 
 ROOM = 50
 """Commands that a process takes at once; more would only wait here, where no other process may take them."""

@@ -110,9 +110,16 @@ class StoreClient:
             keys = self._keys[pool] = Keys(self.settings.namespace, pool)
         return keys
 
-    def announce(self, pool: str) -> None:
-        """Register a pool in the namespace. Each producer that pushes to it and each worker of it calls this."""
-        self.registry.announce(pool)
+    def announce(self, pool: str, *, again: bool = False) -> None:
+        """Register a pool in the namespace. Each producer that pushes to it and each worker of it calls this.
+
+        ``again`` if it was registered a moment ago and its name may be lost.
+        """
+        self.registry.announce(pool, again=again)
+
+    def homes(self, names: Iterable[str]) -> tuple[dict[str, list[str]], dict[str, str]]:
+        """The pools of each server, and the reason for each pool without a server. Raises BrokerUnavailable."""
+        return self.fan_out.homes(names)
 
     def declare_lane(self, pool: str, lane: str, wanted: conf.LaneSettings) -> None:
         """Apply the settings' limit, rate and weight to a lane, if these settings are new to the store."""

@@ -12,7 +12,7 @@ from typing import Any
 
 import redis
 
-from queueops.redis.broker import RedisBroker
+from queueops.redis.base import StoreClient
 from queueops.redis.error_translation import translate
 from queueops.redis.keys import Keys
 
@@ -26,7 +26,7 @@ MOST_WAITING = 10_000
 """Events that wait for the follower; a reader thread with more waits itself."""
 
 
-def keep_published(broker: RedisBroker, pools: Iterable[str]) -> set[str]:
+def keep_published(broker: StoreClient, pools: Iterable[str]) -> set[str]:
     """Make the store publish the events of pools for some more seconds. Returns the pools that it had not published."""
     new = set()
     for pool in pools:
@@ -47,7 +47,7 @@ logger = logging.getLogger("queueops.tail")
 class Tail:
     """Follows the events of pools; for one thread. Close it when done."""
 
-    def __init__(self, broker: RedisBroker, pools: Sequence[str]) -> None:
+    def __init__(self, broker: StoreClient, pools: Sequence[str]) -> None:
         """Bind; events are received after `follow` has begun. Raises BrokerUnavailable."""
         by_server: dict[str, list[str]] = {}
         for pool in pools:
@@ -110,7 +110,7 @@ class Tail:
 class _Server:
     """The events of the pools on one server."""
 
-    def __init__(self, broker: RedisBroker, pools: Sequence[str]) -> None:
+    def __init__(self, broker: StoreClient, pools: Sequence[str]) -> None:
         self.pools = pools
         self._broker = broker
         self._keys = {broker.keys(pool).events: pool for pool in pools}

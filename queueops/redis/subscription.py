@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import redis
 
 from queueops.errors import BrokerUnavailable
-from queueops.redis.broker import RedisBroker
+from queueops.redis.base import StoreClient
 from queueops.redis.connections import own_connection, socket_of
 from queueops.redis.error_translation import unavailable
 
@@ -30,7 +30,7 @@ class RedisListener:
     Every method raises BrokerUnavailable if the connection is lost: close it and make another one.
     """
 
-    def __init__(self, broker: RedisBroker, pool: str = "default") -> None:
+    def __init__(self, broker: StoreClient, pool: str = "default") -> None:
         """Connect to the server that holds a pool: messages come from there, even if the rest of a cluster is down."""
         self._broker = broker
         try:

@@ -12,7 +12,7 @@ from concurrent.futures import Future, InvalidStateError
 
 from queueops.errors import BrokerUnavailable
 from queueops.errors.refusals import StoreRefuses
-from queueops.redis.broker import RedisBroker
+from queueops.redis.base import StoreClient
 from queueops.redis.subscription import Heard, RedisListener
 
 IDLE = 5.0
@@ -46,7 +46,7 @@ class Ear:
 class Hub:
     """All waits of a process for one server. Its thread runs while there are waits, and a little longer."""
 
-    def __init__(self, broker: RedisBroker, pool: str = "default") -> None:
+    def __init__(self, broker: StoreClient, pool: str = "default") -> None:
         """``pool`` is a pool on the server."""
         self.broker = broker
         self._pool = pool

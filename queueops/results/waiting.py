@@ -128,7 +128,7 @@ def _steps(broker: Any, pool: str, task_id: str, patience: Patience, generation:
 
     Receives the call's result, or whether the future is done.
     """
-    channel = broker.keys(pool).done(task_id)
+    channel = broker.done_channel(pool, task_id)
     ask = partial(broker.wait, pool, task_id, generation.uid, after=generation.after)
     state = yield ask
     while not _is_over(pool, task_id, state):

@@ -12,8 +12,9 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from queueops.errors import BadOption, Cancelled, OutsideTask, Restart
-from queueops.model.contracts import Handler, Lease, LeaseRef
+from queueops.model.contracts import Lease, LeaseRef
 from queueops.model.durations import Delay, signed_ms, to_ms
+from queueops.model.ports import Handler
 from queueops.model.reasons import kept
 from queueops.tasks.metadata import decode_meta
 

@@ -12,7 +12,8 @@ from importlib.util import find_spec
 from types import MappingProxyType
 
 from queueops.errors import DuplicateName, UnknownTask, advice
-from queueops.model.contracts import Handler, Row
+from queueops.model.contracts import Row
+from queueops.model.ports import Handler
 from queueops.model.states import State
 
 Resolver = Callable[[str], Handler | None]

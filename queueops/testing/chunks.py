@@ -42,6 +42,10 @@ class EagerChunks:
         """Take the next chunks of a map."""
         self._chunks[pool, task_id] += [Chunk(each) for each in data]
 
+    def written_stages(self, pool: str, task_id: str) -> Iterator[tuple[int, str]]:
+        """None: a map that begins keeps no chunks."""
+        return iter(())
+
     def chunk_counts(self, pool: str, task_id: str) -> dict[str, int]:
         """The number of chunks of a task, by state."""
         states = [chunk.state for chunk in self._of(pool, task_id)]

@@ -95,9 +95,9 @@ class EagerBroker(EagerChunks):
         """Take the batch of a running iterator."""
         self._emitted[lease.id] = nodes, answer, state
 
-    def keys(self, pool: str) -> Keys:
-        """The keys of a pool."""
-        return Keys(self.settings.namespace, pool)
+    def done_channel(self, pool: str, task_id: str) -> str:
+        """The channel on which a task's end would be told."""
+        return Keys(self.settings.namespace, pool).done(task_id)
 
     def record(self, pool: str, task_id: str) -> Record | None:
         """The record of a task, or None."""
@@ -132,7 +132,15 @@ class EagerBroker(EagerChunks):
         return record.state if record else ""
 
     def control(
-        self, pool: str, verb: str, ids: Sequence[str], *, value: Any = "", hard: bool = False, **_: Any
+        self,
+        pool: str,
+        verb: str,
+        ids: Sequence[str],
+        *,
+        value: str | int = "",
+        hard: bool = False,
+        who: str = "",
+        token: str = "",
     ) -> list[Row]:
         """Perform an operator's action; here only `retry` and `cancel` have an effect."""
         with self.in_place():  # a handle may be used after the block

@@ -8,7 +8,8 @@ from collections.abc import Iterable
 from queueops import signals
 from queueops.model import endings
 from queueops.model.contracts import Command, Exchange, Lease, RoundTrip, Settlement, Told
-from queueops.redis.broker import RedisBroker, get_broker
+from queueops.model.ports import Broker
+from queueops.redis.broker import get_broker
 from queueops.testing.execution import run
 from queueops.worker.loop.progress_buffer import ProgressBuffer
 from queueops.worker.options import worker_id
@@ -42,7 +43,7 @@ def run_worker(until_idle: bool = True, *, pools: Iterable[str] | None = None, a
     return starts
 
 
-def _one(broker: RedisBroker, pool: str, worker: str, channel: ProgressBuffer) -> Exchange | None:
+def _one(broker: Broker, pool: str, worker: str, channel: ProgressBuffer) -> Exchange | None:
     """Run one task of a pool, and deliver its commands; None if it has neither."""
     reply = broker.exchange(pool, worker, RoundTrip(want=1, take=MOST_COMMANDS))
     endings.tell(reply.ended)
@@ -52,14 +53,14 @@ def _one(broker: RedisBroker, pool: str, worker: str, channel: ProgressBuffer) -
     return reply if reply.leases or reply.commands else None
 
 
-def _settle(broker: RedisBroker, lease: Lease, worker: str, settlement: Settlement, channel: ProgressBuffer) -> None:
+def _settle(broker: Broker, lease: Lease, worker: str, settlement: Settlement, channel: ProgressBuffer) -> None:
     channel.send()
     reply = broker.exchange(lease.pool, worker, RoundTrip(settle=[settlement], take=MOST_COMMANDS))
     endings.tell(reply.ended)
     _deliver(broker, reply.commands)
 
 
-def _deliver(broker: RedisBroker, commands: Iterable[Command]) -> None:
+def _deliver(broker: Broker, commands: Iterable[Command]) -> None:
     """Deliver the commands for tasks of other pools, and the commands that these cause."""
     waiting = deque(commands)
     while waiting:

@@ -12,9 +12,8 @@ from typing import Any
 
 import msgspec
 
-from queueops.model.losses import Loss
-from queueops.redis.broker import RedisBroker
-from queueops.redis.broker.maintenance import Replication
+from queueops.model.losses import Loss, Replication
+from queueops.model.ports import Upkeep
 
 SUCCEEDED = (
     "a replica has become the primary. It has all that the watchdog saw of the old one; "
@@ -27,7 +26,7 @@ logger = logging.getLogger("queueops.watchdog")
 class Losses:
     """What was known of each pool at the last check. Thread-safe for threads with different pools."""
 
-    def __init__(self, broker: RedisBroker) -> None:
+    def __init__(self, broker: Upkeep) -> None:
         self._broker = broker
         self._servers: dict[str, Replication] = {}
         self._counters: dict[str, int] = {}

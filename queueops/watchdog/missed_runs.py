@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from queueops.model.schedule import caught_up
-from queueops.model.schedule_definition import ScheduleDefinition
-from queueops.redis.broker.schedule_store import Firing
+from queueops.model.schedule_definition import Firing, ScheduleDefinition
 
 LATE_MS = 15_000
 """A tick counts as missed if no watchdog has fired it for this long; a watchdog's restart takes less."""

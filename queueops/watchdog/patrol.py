@@ -10,7 +10,7 @@ import logging
 import time
 
 from queueops.model.fsck import KEY, Fault
-from queueops.redis.broker import RedisBroker
+from queueops.model.ports import Upkeep
 from queueops.watchdog.log_once import LogOnce
 
 NAMES_A_ROUND, STEPS_A_ROUND = 300, 10
@@ -26,7 +26,7 @@ logger = logging.getLogger("queueops.watchdog")
 class Patrol:
     """The position of the walk through each pool."""
 
-    def __init__(self, broker: RedisBroker, complaints: LogOnce, rest_s: float = REST_S) -> None:
+    def __init__(self, broker: Upkeep, complaints: LogOnce, rest_s: float = REST_S) -> None:
         self._broker = broker
         self._complaints = complaints
         self._rest_s = rest_s

@@ -8,9 +8,8 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 
 from queueops.errors import QueueOpsError, StoreFull, TooMany
-from queueops.model.schedule_definition import ScheduleDefinition, ScheduleState
-from queueops.redis.broker import RedisBroker
-from queueops.redis.broker.schedule_store import NEW, Firing
+from queueops.model.ports import Upkeep
+from queueops.model.schedule_definition import NEW, Firing, ScheduleDefinition, ScheduleState
 from queueops.watchdog.missed_runs import LATE_MS, firing
 
 Declared = Callable[[], Sequence[ScheduleDefinition]]
@@ -25,7 +24,7 @@ logger = logging.getLogger("queueops.watchdog")
 class ScheduleFiring:
     """Fires what is due in the given pools, and knows when the next tick of any pool comes."""
 
-    def __init__(self, broker: RedisBroker, declared: Declared | None = None, origin: str = "") -> None:
+    def __init__(self, broker: Upkeep, declared: Declared | None = None, origin: str = "") -> None:
         """`declared` returns the schedules in the code of the project `origin`; without it, none is changed."""
         self._broker = broker
         self._declared = declared

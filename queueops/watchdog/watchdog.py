@@ -15,10 +15,10 @@ from collections.abc import Callable, Iterable
 from queueops.errors import BrokerUnavailable, StoreFull
 from queueops.model.contracts import TickReport
 from queueops.model.ids import new_id
+from queueops.model.ports import Upkeep
 from queueops.model.schedule_definition import ScheduleDefinition
 from queueops.outbox.dispatcher import Outbox
 from queueops.redis.base import BATCH
-from queueops.redis.broker import RedisBroker
 from queueops.redis.query_replies import text
 from queueops.watchdog.log_once import LogOnce
 from queueops.watchdog.losses import Losses
@@ -44,7 +44,7 @@ class Watchdog:
 
     def __init__(
         self,
-        broker: RedisBroker,
+        broker: Upkeep,
         *,
         pools: Iterable[str] = (),
         period_s: float = PERIOD_S,
@@ -103,7 +103,7 @@ class Watchdog:
         A pool whose slot no server has is logged, and waits; the others do not.
         """
         names = self._chosen or sorted({*self._found(), *self._timekeeper.declared()})
-        found, homeless = self.broker.fan_out.homes(names)
+        found, homeless = self.broker.homes(names)
         for pool, reason in homeless.items():
             self._complaints.fault(pool, "server", f"it is not watched over: {reason}")
         return found
@@ -220,7 +220,7 @@ class Watchdog:
         """All pools. A pool with data that is not listed any more was lost with its data; it is listed again."""
         found = self.broker.pools()
         for pool in self._losses.pools.difference(found):
-            self.broker.registry.announce(pool, again=True)
+            self.broker.announce(pool, again=True)
             found.append(pool)
         return found
 

@@ -17,7 +17,7 @@ from pathlib import Path
 import msgspec
 
 from queueops.errors import BrokenPool, QueueOpsError
-from queueops.model.contracts import Broker
+from queueops.model.ports import Broker
 from queueops.tasks import registry
 from queueops.worker.execution.thread_executor import ThreadExecutor
 from queueops.worker.options import WorkerOptions

@@ -12,9 +12,9 @@ import pytest
 from django.core.management import call_command
 
 from queueops import control, inspect
+from queueops.model.losses import Replication
 from queueops.redis import embedded
 from queueops.redis.broker import close_brokers, get_broker
-from queueops.redis.broker.maintenance import Replication
 from queueops.watchdog import Watchdog
 from queueops.watchdog.losses import Losses
 from tests.support.tasks_for_tests import add

@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from queueops.model.schedule_definition import ScheduleDefinition, ScheduleState
+from queueops.model.schedule_definition import NEW, ScheduleDefinition, ScheduleState
 from queueops.redis.broker import get_broker
-from queueops.redis.broker.schedule_store import NEW
 from queueops.testing.execution import run
 from queueops.watchdog.schedule_firing import ScheduleFiring
 from tests.composites.channel import CHANNEL

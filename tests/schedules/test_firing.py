@@ -9,7 +9,7 @@ import pytest
 
 from queueops import inspect
 from queueops.model.contracts import Outcome
-from queueops.redis.broker.schedule_store import Firing
+from queueops.model.schedule_definition import Firing
 from queueops.watchdog.missed_runs import COUNTED, LATE_MS, firing
 from tests.kernel.desk import POOL
 from tests.schedules.conftest import HOUR_MS, Clock

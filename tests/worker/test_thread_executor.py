@@ -13,7 +13,8 @@ from django.db import connection, connections
 
 from queueops import conf
 from queueops.errors import Interrupt, NotEncodable, PayloadTooLarge, SoftTimeout
-from queueops.model.contracts import Handler, Lease, Outcome
+from queueops.model.contracts import Lease, Outcome
+from queueops.model.ports import Handler
 from queueops.signals import task_failed, task_retried, task_succeeded
 from queueops.tasks import registry
 from queueops.tasks.context import Context

@@ -7,7 +7,7 @@ from time import monotonic
 from typing import Any
 
 from queueops.errors import BadChunks, TooManyChunks
-from queueops.redis.broker import RedisBroker
+from queueops.model.ports import ChunkStore
 from queueops.redis.broker.chunks import digest
 from queueops.results import waiting
 from queueops.tasks.context import Context
@@ -20,7 +20,7 @@ BATCH_CHUNKS, BATCH_BYTES, BATCH_SECONDS = 250, 256 * 1024, 1.0
 """A stage is a batch of chunks: a call of the store stays short, memory flat, and progress is seen."""
 
 
-def write_chunks(broker: RedisBroker, context: Context, name: str, chunks: Any) -> int:
+def write_chunks(broker: ChunkStore, context: Context, name: str, chunks: Any) -> int:
     """Write the chunks of a map, and return their number.
 
     Stages of an earlier attempt stay while the map yields the same chunks in the same order. From the first stage that
@@ -36,7 +36,7 @@ def write_chunks(broker: RedisBroker, context: Context, name: str, chunks: Any) 
     return writer.end()
 
 
-async def awrite_chunks(broker: RedisBroker, context: Context, name: str, chunks: Any) -> int:
+async def awrite_chunks(broker: ChunkStore, context: Context, name: str, chunks: Any) -> int:
     """The async form, for an async map; calls of the store are made in a thread."""
     writer = ChunkWriter(broker, context, name)
     found = chunks if isinstance(chunks, AsyncIterable) else _each(_checked(name, chunks))
@@ -50,7 +50,7 @@ async def awrite_chunks(broker: RedisBroker, context: Context, name: str, chunks
 class ChunkWriter:
     """Compares the chunks of a map with the stored stages, then writes those after them. `add` calls no store."""
 
-    def __init__(self, broker: RedisBroker, context: Context, name: str) -> None:
+    def __init__(self, broker: ChunkStore, context: Context, name: str) -> None:
         self._broker, self._context, self._name = broker, context, name
         self._lease = context.lease
         self._number = 0  # of the next chunk

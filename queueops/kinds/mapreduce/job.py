@@ -15,8 +15,9 @@ from asgiref.sync import async_to_sync
 from queueops.kinds.mapreduce.chunk_writer import awrite_chunks, write_chunks
 from queueops.kinds.mapreduce.methods import Stages
 from queueops.kinds.mapreduce.options import ChunkOptions, ListedResults, Results
-from queueops.model.contracts import Handler, Push
+from queueops.model.contracts import Push
 from queueops.model.ids import check_id
+from queueops.model.ports import Handler
 from queueops.model.retry import Retry
 from queueops.model.schedule import Schedule
 from queueops.redis import broker as brokers

@@ -12,8 +12,8 @@ from typing import Any
 from queueops.errors import BadOption
 from queueops.model.contracts import Push
 from queueops.model.durations import to_ms
+from queueops.model.ports import ChunkStore
 from queueops.model.retry import Retry
-from queueops.redis.broker import RedisBroker
 from queueops.results import waiting
 from queueops.tasks.encoding import decode_result
 
@@ -79,7 +79,7 @@ class Results:
     result, the first 100,000 of them.
     """
 
-    def __init__(self, broker: RedisBroker, pool: str, task_id: str, name: str) -> None:
+    def __init__(self, broker: ChunkStore, pool: str, task_id: str, name: str) -> None:
         self._broker, self._pool, self._id, self._name = broker, pool, task_id, name
         counts = broker.chunk_counts(pool, task_id)
         self._length = counts["done"]

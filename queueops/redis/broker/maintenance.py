@@ -2,35 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from queueops.errors.refusals import StoreRefuses
 from queueops.model import endings
 from queueops.model.contracts import TickReport
+from queueops.model.losses import Replication
 from queueops.redis.base import BATCH, FORGET_WORKER_MS, LONGEST_SLEEP_MS, StoreClient
 from queueops.redis.query_replies import text
 from queueops.redis.wrong_types import replies
 
 LANES_SHOWN = 50
-
-
-class Replication(NamedTuple):
-    """A server's replication stream: its id and length, and from which stream and offset it was promoted."""
-
-    run_id: str
-    is_primary: bool
-    stream: str
-    offset: int
-    taken_over: str
-    taken_over_at: int
-
-    def lacks(self, before: Replication) -> int:
-        """How many bytes of an earlier primary's stream this one did not receive, as far as that was observed."""
-        return max(0, before.offset - (self.taken_over_at - 1)) if self.succeeds(before) else 0
-
-    def succeeds(self, before: Replication) -> bool:
-        """Whether this primary was a replica of the earlier one, and replaced it."""
-        return self.stream != before.stream and self.taken_over == before.stream
 
 
 class MaintenanceCalls(StoreClient):

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import redis
 
 from queueops.errors import TooMany
 from queueops.model.records import pairs
-from queueops.model.schedule_definition import ScheduleDefinition, ScheduleState, Undefined, decode_definition
+from queueops.model.schedule_definition import (
+    ANY,
+    Firing,
+    ScheduleDefinition,
+    Schedules,
+    ScheduleState,
+    Undefined,
+    decode_definition,
+)
 from queueops.redis import pushwire, query_replies
 from queueops.redis.base import StoreClient
 
@@ -17,27 +25,6 @@ MOST_SCHEDULES = 500
 """Maximum schedules of one pool: lists show all of them."""
 RIPE = 50
 """Schedules that one call handles."""
-NEW, ANY = "new", ""
-
-
-class Schedules(NamedTuple):
-    """Schedules at a moment of Redis' clock; `next_ms` is the next tick of any of them.
-
-    `put_off`: how many of the due ones have runs that wait for the end of another run.
-    """
-
-    now_ms: int
-    next_ms: int | None
-    put_off: int
-    rows: list[ScheduleState]
-
-
-class Firing(NamedTuple):
-    """What to do about a due schedule: runs as ticks, ticks that are not made up for, and the next tick."""
-
-    runs: Sequence[int]
-    missed: int
-    next_ms: int | None
 
 
 class ScheduleCalls(StoreClient):

@@ -126,8 +126,12 @@ class StorageCalls(StoreClient):
 
         return zip(ids, self.ask(pool, read), strict=True)
 
+    def done_channel(self, pool: str, task_id: str) -> str:
+        """The channel on which the end of a task is told."""
+        return self.keys(pool).done(task_id)
+
     def wait(self, pool: str, task_id: str, uid: int = 0, *, after: bool = False) -> str:
-        """Request a message at the end on the channel ``keys.done``; return the current state, '' if there is none.
+        """Request a message at the end on ``done_channel``; return the current state, '' if there is none.
 
         With the generation ``uid``: `superseded` if another generation has the id. With ``after``, the next generation
         is meant: `waiting` until its turn comes.

@@ -15,7 +15,8 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
 from queueops.errors import Interrupt
-from queueops.model.contracts import Handler, Lease, Settlement
+from queueops.model.contracts import Lease, Settlement
+from queueops.model.ports import Handler
 from queueops.tasks import registry
 from queueops.tasks.context import Channel, Context
 from queueops.worker.execution import db_connections

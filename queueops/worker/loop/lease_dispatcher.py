@@ -8,8 +8,9 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
-from queueops.model.contracts import Broker, Exchange, Lease
+from queueops.model.contracts import Exchange, Lease
 from queueops.model.endings import Ended
+from queueops.model.ports import Broker
 from queueops.outbox.dispatcher import Outbox
 from queueops.worker.execution.thread_executor import ThreadExecutor
 from queueops.worker.execution.time_limits import TimeLimits

@@ -15,6 +15,7 @@ from functools import partial
 from typing import Any
 
 from queueops.model.contracts import Lease
+from queueops.model.ports import Broker
 from queueops.outbox.dispatcher import Outbox
 from queueops.tasks import process_scope
 from queueops.worker.execution.composite_signals import SignalThread
@@ -44,7 +45,9 @@ _monotonic = time.monotonic
 class Loop:
     """The work of one process until it is told to stop, has nothing left (burst), or is retired (its limits)."""
 
-    def __init__(self, options: WorkerOptions, worker: str, broker: Any, table: SlotTable, self_pipe: SelfPipe) -> None:
+    def __init__(
+        self, options: WorkerOptions, worker: str, broker: Broker, table: SlotTable, self_pipe: SelfPipe
+    ) -> None:
         self._options = options
         self._worker = worker
         self._table = table

@@ -7,7 +7,8 @@ import time
 from collections.abc import Callable, Iterable
 
 from queueops.errors import QueueOpsError
-from queueops.model.contracts import Broker, Exchange, Extend, Lease, Settlement
+from queueops.model.contracts import Exchange, Extend, Lease, Settlement
+from queueops.model.ports import Broker
 from queueops.worker.loop import settlements
 from queueops.worker.loop.metrics_buffer import MetricsBuffer
 from queueops.worker.loop.pool_thread import PoolThread

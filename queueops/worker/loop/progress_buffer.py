@@ -13,7 +13,8 @@ from collections.abc import Callable, Iterable
 from itertools import count
 
 from queueops.errors import BrokerUnavailable, QueueOpsError
-from queueops.model.contracts import Broker, Lease
+from queueops.model.contracts import Lease
+from queueops.model.ports import Broker
 from queueops.model.weights import counts_in_parent
 
 EVERY = 0.1

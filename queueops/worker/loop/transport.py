@@ -13,7 +13,8 @@ from collections.abc import Callable, Collection
 from functools import partial
 
 from queueops.errors import QueueOpsError
-from queueops.model.contracts import Broker, Exchange, Exchanges, RoundTrip
+from queueops.model.contracts import Exchange, RoundTrip
+from queueops.model.ports import Broker, Exchanges
 from queueops.worker.loop.pool_thread import PoolThread
 
 MIN_BACKOFF, MAX_BACKOFF = 0.1, 5.0

@@ -12,7 +12,8 @@ from collections import deque
 from collections.abc import Callable
 from functools import partial
 
-from queueops.model.contracts import Lease, Waker
+from queueops.model.contracts import Lease
+from queueops.model.ports import Waker
 
 RETRY_AFTER = 1.0
 logger = logging.getLogger("queueops.worker")

@@ -10,24 +10,16 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import Protocol
 
 from queueops.errors import QueueOpsError
 from queueops.model import retry
-from queueops.model.contracts import Broker, Outcome, Settlement, Storage
+from queueops.model.contracts import Outcome, Settlement
+from queueops.model.ports import Store
 from queueops.worker.execution import failure
 from queueops.worker.supervisor.shared_slot_table import Running
 
 GIVE_UP_AFTER = 60.0
 logger = logging.getLogger("queueops.worker")
-
-
-class Store(Broker, Storage, Protocol):
-    """The store that holds the leases."""
-
-    def held(self, pool: str, worker: str) -> list[tuple[str, int, bool]]:
-        """The leases of a worker: id, fence, and whether it was handed over and not renewed since."""
-
 
 Judgement = Mapping[str, Mapping[str, Settlement]]
 """Pool -> id -> how a started task of the dead process ends."""

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 
+from queueops.model.ports import Store
 from queueops.worker.loop.lease_keeper import LeaseKeeper
 from queueops.worker.loop.self_pipe import SelfPipe
 from queueops.worker.options import WorkerOptions, worker_id
@@ -44,7 +45,7 @@ class Supervisor:
         self,
         options: WorkerOptions,
         child: ChildMain,
-        connect: Callable[[], crash_recovery.Store],
+        connect: Callable[[], Store],
         changed: Callable[[], str] = lambda: "",
     ) -> None:
         self._options = options

@@ -1,0 +1,314 @@
+"""Ports: what the engine's components call of each other. Data alone passes between them.
+
+A task is data at every stage, never an executable object. The broker executes nothing, the worker stores nothing, the
+storage knows no execution logic. `queueops.redis` implements all ports of the store; the eager broker of
+`queueops.testing` implements those of producers and of map-reduce tasks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+from queueops.model.contracts import (
+    Command,
+    Exchange,
+    Lease,
+    LeaseRef,
+    Node,
+    Posted,
+    Push,
+    Pushed,
+    RoundTrip,
+    Row,
+    Settlement,
+    TickReport,
+    Told,
+)
+
+if TYPE_CHECKING:
+    from queueops.model.fsck import FsckPage
+    from queueops.model.losses import Replication
+    from queueops.model.part_refs import PartRef
+    from queueops.model.records import Record
+    from queueops.model.schedule_definition import Firing, ScheduleDefinition, Schedules, ScheduleState
+
+
+class Pushes(Protocol):
+    """Batches of tasks for one pool, of which several may be pending."""
+
+    def send(self, pushes: Sequence[Push]) -> None:
+        """Send one batch."""
+
+    def receive(self) -> list[Pushed]:
+        """The results of the oldest pending batch; raises BrokerUnavailable, StoreFull or NotDurable."""
+
+    def close(self) -> None:
+        """Close the connection; pending batches may still arrive."""
+
+
+class Producer(Protocol):
+    """Component that creates tasks."""
+
+    def push(self, pushes: Sequence[Push], *, durable: bool = False, under: LeaseRef | None = None) -> list[Pushed]:
+        """Create tasks, all of one call in the given order; raises BrokerUnavailable, StoreFull or NotDurable.
+
+        DurabilityUnsupported is raised before anything is written.
+
+        ``under`` is the lease of the pushing task. Raises LeaseLost, and creates nothing, if it has ended.
+        """
+
+    def pushes(self, pool: str, *, durable: bool = False, under: LeaseRef | None = None) -> Pushes:
+        """The same for many batches to one pool, of which the next may be sent before the last is answered."""
+
+    def plant(self, nodes: Sequence[Node], *, durable: bool = False, under: LeaseRef | None = None) -> Pushed:
+        """Create the tree of a composite and start it, or nothing; the same errors, and PartInUse, PlantingLost."""
+
+    def emit(self, lease: Lease, nodes: Sequence[Node], answer: str, state: bytes) -> None:
+        """Write what a running iterator or template returned; raises StaleLease and PartInUse."""
+
+
+class Exchanges(Protocol):
+    """A worker's round trips with one pool, of which several may be pending. After an error it is closed."""
+
+    def send(self, trip: RoundTrip) -> None:
+        """Send one exchange; raises BrokerUnavailable or StoreFull."""
+
+    def receive(self) -> Exchange:
+        """The reply of the oldest pending exchange; raises BrokerUnavailable or StoreFull."""
+
+    def close(self) -> None:
+        """Close the connection."""
+
+
+class Broker(Producer, Protocol):
+    """Component that hands tasks to workers and takes their outcomes. It executes nothing.
+
+    It is ``spread`` if pools may be on several servers, of which one may not answer while others do.
+    """
+
+    @property
+    def spread(self) -> bool:
+        """Whether pools may be on several servers."""
+
+    def exchange(self, pool: str, worker: str, trip: RoundTrip) -> Exchange:
+        """Settle, renew, promote what is due and claim tasks in one round trip."""
+
+    def post(self, pool: str, *, told: Sequence[Told] = (), apply: Sequence[Command] = (), take: int = -1) -> Posted:
+        """Report the outcome of this pool's commands, apply commands for its tasks, take others as `exchange` does."""
+
+    def declare_lanes(self, pool: str) -> None:
+        """Before the first claim: apply the settings' limits to lanes, unless an operator has set some."""
+
+    def exchanges(self, pool: str, worker: str) -> Exchanges:
+        """The same, for a worker that sends the next exchange while one is pending."""
+
+    def waker(self, pool: str, worker: str) -> Waker:
+        """Connect for the wake-up tokens of a worker."""
+
+    def note(
+        self,
+        pool: str,
+        task_id: str,
+        fence: int,
+        *,
+        done: float | None = None,
+        total: float | None = None,
+        line: bytes = b"",
+        number: int = 0,
+    ) -> str:
+        """Record progress or a log line under the fence; returns OK, STALE or GONE.
+
+        A repeated line of a lease, with the same ``number``, is not written twice.
+        """
+
+    def advance(self, pool: str, task_id: str, fence: int, done: float, total: float | None = None) -> str:
+        """Record the progress of a part of a composite, which counts it; returns OK, STALE or GONE."""
+
+    def recover(
+        self, pool: str, worker: str, running: Mapping[str, Settlement], keep: Collection[tuple[str, int]] = ()
+    ) -> int:
+        """Take back the leases of a worker: those in ``running`` as judged, the others without a charge.
+
+        ``keep`` are (id, fence) that a live worker holds. It lost a reply, and with it leases that it does not know of.
+        """
+
+    def held(self, pool: str, worker: str) -> list[tuple[str, int, bool]]:
+        """The leases of a worker: id, fence, and whether it was handed over and not renewed since."""
+
+    def beat(self, pool: str, worker: str, fields: Mapping[str, str | int | bytes]) -> None:
+        """Record a heartbeat: the worker is alive, and what it is doing."""
+
+    def leave(self, pool: str, worker: str) -> None:
+        """Remove the worker from the registry at its orderly end."""
+
+
+class Storage(Protocol):
+    """Component that stores tasks. It contains no execution logic."""
+
+    def record(self, pool: str, task_id: str) -> Record | None:
+        """The record of a task, or None if there is none."""
+
+    def retry_policy(self, pool: str, task_id: str) -> tuple[str, int]:
+        """The retry policy of a task or a chunk, and how many of its attempts have failed."""
+
+    def log(self, pool: str, task_id: str) -> list[bytes]:
+        """The lines of a task's log, at most the last 100, oldest first: JSON documents."""
+
+    def find(self, task_id: str) -> tuple[str, Record] | None:
+        """The pool that holds this id, and its record."""
+
+    def last(self, pool: str, task_id: str) -> Record | None:
+        """The previous generation; kept for a while if a caller waited for its end."""
+
+    def wait(self, pool: str, task_id: str, uid: int = 0, *, after: bool = False) -> str:
+        """Request a message at the end of a generation (0: any), or of the one after it.
+
+        Returns the current state, an empty string if there is no such task, or `superseded`.
+        """
+
+    def done_channel(self, pool: str, task_id: str) -> str:
+        """The channel on which the end of a task is told."""
+
+    def server(self, pool: str) -> str:
+        """The name of the server that holds a pool; empty if there is only one. Raises BrokerUnavailable."""
+
+    def parts(self, pool: str, task_id: str, *, last: bool = False) -> list[PartRef]:
+        """The parts of a chain or a group in order, or only the last one. Raises BrokenPool."""
+
+    def control(
+        self,
+        pool: str,
+        verb: str,
+        ids: Sequence[str],
+        *,
+        value: str | int = "",
+        hard: bool = False,
+        who: str = "",
+        token: str = "",
+    ) -> list[Row]:
+        """Apply an operator's or a producer's action to tasks; a row for each, in order."""
+
+
+class Store(Broker, Storage, Protocol):
+    """All that a worker's processes call."""
+
+
+class ChunkStore(Protocol):
+    """Component that stores the chunks of map-reduce tasks."""
+
+    def begin_map(self, pool: str, task_id: str, fence: int) -> int:
+        """How many chunks of an earlier attempt of this map exist; all others are deleted. Raises StaleLease."""
+
+    def make_room(self, pool: str, task_id: str, fence: int, first: int = 0) -> None:
+        """Delete the chunks from number ``first`` on, where a stage begins. Raises StaleLease."""
+
+    def split(self, pool: str, task_id: str, fence: int, first: int, data: Sequence[bytes]) -> None:
+        """Write the next stage of a running map, numbered from ``first``. Raises StaleLease."""
+
+    def written_stages(self, pool: str, task_id: str) -> Iterator[tuple[int, str]]:
+        """The stages written by a map that has not ended: the number after each one's last chunk, and its digest."""
+
+    def chunk_counts(self, pool: str, task_id: str) -> dict[str, int]:
+        """How many chunks are in each state."""
+
+    def chunk_numbers(self, pool: str, task_id: str, state: str, start: int = 0, count: int = 500) -> list[int]:
+        """The numbers of the chunks in a state, in order, from the ``start``-th on."""
+
+    def chunk_results(self, pool: str, task_id: str, count: int) -> Iterator[bytes]:
+        """The results of the first ``count`` chunks, in order."""
+
+    def chunk_result_pages(self, pool: str, task_id: str, count: int) -> Iterator[list[bytes]]:
+        """The same in pages, one for each round trip."""
+
+
+class ScheduleStore(Protocol):
+    """Component that stores schedules, and creates their tasks."""
+
+    def schedules(self, pool: str) -> Schedules:
+        """All schedules of a pool."""
+
+    def ripe_schedules(self, pool: str) -> Schedules:
+        """The schedules whose tick is due, or whose deferred run can start."""
+
+    def put_schedule(
+        self, pool: str, definition: ScheduleDefinition, due_ms: int | None, *, seen: str = "", who: str = ""
+    ) -> str:
+        """Define a schedule; returns OK, REPEAT, STALE, TAKEN or GONE. Raises TooMany."""
+
+    def change_schedule(
+        self,
+        pool: str,
+        id: str,
+        verb: str,
+        data: bytes = b"",
+        due_ms: int | None = None,
+        *,
+        seen: str = "",
+        who: str = "",
+    ) -> str:
+        """Put, align, pause, resume, orphan, rest or delete; returns OK, REPEAT, STALE or GONE."""
+
+    def fire(self, row: ScheduleState, definition: ScheduleDefinition, firing: Firing) -> list[str]:
+        """Create the tasks of a tick; returns a word for all (OK, REPEAT, STALE, GONE), then one for each run."""
+
+
+class Upkeep(Broker, Storage, ScheduleStore, Protocol):
+    """All that a watchdog calls."""
+
+    def pools(self) -> list[str]:
+        """Every pool that was ever used or is declared, sorted by name."""
+
+    def announce(self, pool: str, *, again: bool = False) -> None:
+        """Register a pool; ``again`` if it was registered a moment ago and its name may be lost."""
+
+    def homes(self, names: Iterable[str]) -> tuple[dict[str, list[str]], dict[str, str]]:
+        """The pools of each server, and the reason for each pool without a server. Raises BrokerUnavailable."""
+
+    def tick(self, pool: str, limit: int = 500) -> TickReport:
+        """One round of the watchdog on a pool: at most ``limit`` entries of its agenda."""
+
+    def draw(self, pool: str, holder: str, ms: int) -> bytes:
+        """Store a sample as the snapshot that every page reads; empty if another watchdog did so within ``ms``."""
+
+    def check(self, pool: str, after: str = "", *, repair: bool = False, counters: bool = True) -> FsckPage:
+        """The step of the consistency check that begins at ``after``. Raises BrokenPool."""
+
+    def leave_broken(self, pool: str, name: str) -> None:
+        """Store in a pool the name (after its prefix) of a key of a wrong type; samples show it."""
+
+    def replication(self, pool: str) -> Replication | None:
+        """The replication offset of a pool's server; None where it must not be read."""
+
+    def was_flushed(self, pool: str) -> bool:
+        """Whether the pool was flushed recently: what is missing then was not lost."""
+
+    def leave_loss(self, pool: str, data: bytes) -> None:
+        """Store in a pool what is known of lost data; samples show it."""
+
+
+class Handler(Protocol):
+    """Runs the tasks of one name; kinds register their own handlers."""
+
+    name: str
+    kind: str
+    is_async: bool
+
+    def run(self, context: Any) -> Any:
+        """Run the task in ``context`` and return its result (a coroutine when ``is_async``)."""
+
+
+class Waker(Protocol):
+    """A blocking wait for wake-up tokens, on a dedicated connection."""
+
+    def fileno(self) -> int:
+        """The descriptor to select on."""
+
+    def read(self) -> Iterable[str | Lease]:
+        """The tokens that arrived: ``work``, ``commands``, ``cancel <id>``, ``quiet``, ``stop``, or a task's lease."""
+
+    def arm(self) -> None:
+        """Wait for the next tokens, after a ``read``: tokens that came in between are not lost."""
+
+    def close(self) -> None:
+        """Close the connection."""

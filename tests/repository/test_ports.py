@@ -1,0 +1,81 @@
+"""Ports: what the engine's components call of the store is declared, and both brokers have it as declared."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Protocol
+
+import pytest
+
+from queueops.model import ports
+from queueops.redis.broker import RedisBroker
+from queueops.testing.eager import EagerBroker
+
+ROOT = Path(__file__).resolve().parents[2]
+CALLERS = ("contrib", "kinds", "outbox", "results", "tasks", "watchdog", "worker")
+ROLES = (ports.Broker, ports.ChunkStore, ports.Producer, ports.ScheduleStore, ports.Storage, ports.Upkeep)
+
+
+def calls_of(role: type) -> dict[str, Any]:
+    """The calls that a port declares, with those of the ports that it extends."""
+    found: dict[str, Any] = {}
+    for each in reversed(role.__mro__):
+        if each not in (object, Protocol):
+            found |= {name: value for name, value in vars(each).items() if not name.startswith("_")}
+    return found
+
+
+DECLARED = {name: value for role in ROLES for name, value in calls_of(role).items()}
+
+
+def test_the_name_of_the_redis_broker_is_known_to_the_redis_package_alone():
+    files = [path for package in ("queueops", "console") for path in (ROOT / package).rglob("*.py")]
+    known = [path for path in files if "RedisBroker" in path.read_text()]
+    assert {path.relative_to(ROOT).parts[:2] for path in known} == {("queueops", "redis")}
+
+
+def test_every_call_of_the_store_is_declared_in_a_port():
+    called = {name: place for folder in CALLERS for name, place in _calls(ROOT / "queueops" / folder)}
+    assert {name: place for name, place in called.items() if name not in DECLARED} == {}
+    assert len(called) > 40  # else the names of the variables have changed, and nothing is looked at
+
+
+@pytest.mark.parametrize("name", sorted(DECLARED))
+def test_the_redis_broker_has_each_call_as_it_is_declared(name):
+    assert _parameters(getattr(RedisBroker, name)) == _parameters(DECLARED[name])
+
+
+@pytest.mark.parametrize("name", sorted(set(DECLARED).intersection(dir(EagerBroker))))
+def test_the_eager_broker_takes_each_call_as_it_is_declared(name):
+    assert _parameters(getattr(EagerBroker, name)) == _parameters(DECLARED[name])
+
+
+def test_the_eager_broker_has_all_calls_of_producers_and_map_reduce_tasks():
+    wanted = {*calls_of(ports.Producer), *calls_of(ports.ChunkStore)}
+    assert wanted.difference(dir(EagerBroker)) == set()
+
+
+def _calls(folder: Path) -> Iterator[tuple[str, str]]:
+    """Each attribute of a broker that a module reads, and where."""
+    for path in sorted(folder.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Attribute) and _is_broker(node.value):
+                yield node.attr, f"{path.relative_to(ROOT)}:{node.lineno}"
+
+
+def _is_broker(node: ast.expr) -> bool:
+    """Whether an expression is `broker`, `self.broker`, `self._broker`, `store`, or the factory's call."""
+    if isinstance(node, ast.Call):
+        return ast.unparse(node.func).endswith("get_broker")
+    return ast.unparse(node) in ("broker", "store", "self.broker", "self._broker", "self._hub.broker")
+
+
+def _parameters(call: Any) -> list[tuple[str, Any, Any]] | None:
+    """Names, kinds and defaults of the parameters; None for a property."""
+    if isinstance(call, property):
+        return None
+    found = inspect.signature(call).parameters.values()
+    return [(each.name, each.kind, each.default) for each in found if each.name != "self"]
