@@ -68,6 +68,8 @@ _SHAPES = {
     kind: re.compile(_PLACEHOLDER.sub(lambda found: r"\d+" if found[1] == "number" else "[^#]+", re.escape(kind)))
     for kind in sorted(KINDS, key=lambda kind: ("<" in kind, -kind.count("#"), "<number>" not in kind))
 }
+_PLAIN = {kind.replace(":", "_"): kind for kind in KINDS if "<" not in kind} | {"events": "events"}
+"""Keys without a variable part, by attribute; `events` is a channel."""
 
 
 def kind_of(name: str) -> str | None:
@@ -198,27 +200,3 @@ class Keys:
     def wake(self, worker: str) -> str:
         """A worker's wake-up tokens."""
         return f"{self.prefix}:wake:{worker}"
-
-
-_PLAIN = {
-    "agenda": "agenda",
-    "clock": "clock",
-    "commands": "commands",
-    "commands_dead": "commands:dead",
-    "commands_locked": "commands_locked",
-    "counts": "counts",
-    "errors": "errors",
-    "events": "events",
-    "idle": "idle",
-    "lanes": "lanes",
-    "lanes_ready": "lanes:ready",
-    "names": "names",
-    "sampler": "sampler",
-    "schedules": "schedules",
-    "seq": "seq",
-    "snapshot": "snapshot",
-    "tags": "tags",
-    "tail": "tail",
-    "trashed": "trashed",
-    "workers": "workers",
-}

@@ -37,47 +37,6 @@ PROMPT = frozenset({"enqueue"})
 T = TypeVar("T")
 ALLOW_OOM = "redis.call('DEL', KEYS[1] .. ':none')\n"
 """Replaces the flag on older servers, which permit writes after a write that needs no memory."""
-NAMES = (
-    "advance",
-    "beat",
-    "chunkpage",
-    "chunks",
-    "chunkstrip",
-    "chunksummary",
-    "command",
-    "commands",
-    "control",
-    "displace",
-    "detail",
-    "emit",
-    "enqueue",
-    "errors",
-    "exchange",
-    "facets",
-    "fire",
-    "fsck",
-    "held",
-    "lane",
-    "lease",
-    "note",
-    "page",
-    "plant",
-    "recount",
-    "recover",
-    "redeliver",
-    "restage",
-    "results",
-    "rows",
-    "sample",
-    "schedule",
-    "schedules",
-    "split",
-    "tell",
-    "tick",
-    "tree",
-    "wait",
-    "workers",
-)
 
 
 def _read(path: str) -> str:

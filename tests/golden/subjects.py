@@ -26,7 +26,7 @@ from queueops import conf
 from queueops.errors import Explained
 from queueops.model.records import FIELDS
 from queueops.redis import keys
-from queueops.redis.scripts import NAMES, source
+from queueops.redis.scripts import source
 
 FOLDER = Path(__file__).parent
 TESTS = FOLDER.parent
@@ -36,7 +36,7 @@ COMMANDS = ("demo", "embedded", "queue", "queueops", "runworker", "watchdog")
 
 def scripts() -> Iterator[str]:
     """The digest of each script, with its first line and without."""
-    for name in NAMES:
+    for name in sorted(path.stem for path in (Path(queueops.__file__).parent / "redis" / "lua").glob("*.lua")):
         digests = (hashlib.sha1(source(name, shebang=first).encode()).hexdigest() for first in (True, False))
         yield f"{name} {' '.join(digests)}"
 
