@@ -1,7 +1,7 @@
 """Script loader: one Lua file per transition, preceded by the includes that it names.
 
-``--@include NAME`` stands for ``lua/include/NAME.lua``. The state tables of the scripts are generated from
-``queueops.model.states``, so that the state names are written once.
+``--@include NAME`` stands for ``lua/include/NAME.lua``, or for the includes that this file names. The state tables of
+the scripts are generated from ``queueops.model.states``, so that the state names are written once.
 """
 
 from __future__ import annotations
@@ -94,10 +94,20 @@ def _uses(text: str) -> Counter[str]:
     return Counter(_WORD.findall(_NO_USE.sub("", text)))
 
 
+def unbundled(text: str) -> str:
+    """A script's text that names each include itself. A bundle is an include that only names others."""
+
+    def named(match: re.Match[str]) -> str:
+        names = _INCLUDE.findall(_read(f"include/{match[1]}.lua"))
+        return unbundled("\n".join(f"--@include {name}" for name in names)) if names else match[0]
+
+    return _INCLUDE.sub(named, text)
+
+
 @functools.cache
 def source(name: str, *, shebang: bool = True) -> str:
     """The whole text of a script. Without ``shebang`` for servers before version 7, which do not know that line."""
-    text = _read(f"{name}.lua")
+    text = unbundled(_read(f"{name}.lua"))
     first, _, body = text.partition("\n")
     body = _INCLUDE.sub(lambda match: lua_linker.marked(match[1], _read(f"include/{match[1]}.lua")), body)
     body = drop_unused(lua_linker.flattened(_COMMENT.sub("", body)))

@@ -10,7 +10,7 @@ import pytest
 
 import queueops.redis
 from queueops.model import states
-from queueops.redis.scripts import ALLOW_OOM, drop_unused, source, state_tables
+from queueops.redis.scripts import ALLOW_OOM, drop_unused, source, state_tables, unbundled
 from tests.kernel.desk import Desk
 
 LUA = Path(queueops.redis.__file__).parent / "lua"
@@ -34,6 +34,11 @@ READING = {
     "tree",
     "workers",
 }
+
+
+def written(name: str) -> str:
+    """A script as it is written, with each include by its name."""
+    return unbundled((LUA / f"{name}.lua").read_text())
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -78,8 +83,15 @@ def test_a_script_is_short(path: Path) -> None:
 
 
 def test_every_include_is_included() -> None:
-    named = {name for file in FILES for name in re.findall(r"--@include (\w+)", (LUA / f"{file}.lua").read_text())}
+    named = {name for file in LUA.rglob("*.lua") for name in re.findall(r"--@include (\w+)", file.read_text())}
     assert named == set(INCLUDES)
+
+
+@pytest.mark.parametrize("name", INCLUDES)
+def test_an_include_that_names_others_has_nothing_of_its_own(name: str) -> None:
+    lines = (LUA / "include" / f"{name}.lua").read_text().splitlines()
+    named = [line for line in lines if line.startswith("--@include ")]
+    assert not named or all(line.startswith("--") for line in lines)
 
 
 def test_the_tables_of_states_are_generated_from_the_single_source() -> None:
@@ -116,6 +128,6 @@ def test_a_script_has_the_functions_that_it_calls_and_no_others(name: str) -> No
         assert said[field] > len(re.findall(rf"\bF\.{field}\b", body)), f"{name} carries {field} for nothing"
 
 
-@pytest.mark.parametrize("name", [name for name in FILES if "--@include lanes\n" in (LUA / f"{name}.lua").read_text()])
+@pytest.mark.parametrize("name", [name for name in FILES if "--@include lanes\n" in written(name)])
 def test_whatever_knows_lanes_knows_their_rates(name: str) -> None:
-    assert "--@include rate_limit\n--@include lanes\n" in (LUA / f"{name}.lua").read_text()
+    assert "--@include rate_limit\n--@include lanes\n" in written(name)

@@ -11,7 +11,7 @@ import pytest
 from queueops.redis.lua_linker import BASE, flattened, made_late, marked
 from queueops.redis.scripts import source
 from tests.kernel.desk import Desk
-from tests.kernel.test_loader import FILES, INCLUDES, LUA
+from tests.kernel.test_loader import FILES, INCLUDES, LUA, written
 
 STRING = re.compile(r"'[^'\n]*'")
 COMMENT = re.compile(r"--[^\n]*")
@@ -61,7 +61,7 @@ def test_the_functions_of_includes_are_only_called_never_used_as_values(name: st
 
 @pytest.mark.parametrize("name", FILES)
 def test_no_two_includes_of_a_script_have_a_variable_or_a_function_of_the_same_name(name: str) -> None:
-    main = (LUA / f"{name}.lua").read_text()
+    main = written(name)
     names = {
         include: set(top_names((LUA / "include" / f"{include}.lua").read_text()))
         for include in re.findall(r"--@include (\w+)", main)

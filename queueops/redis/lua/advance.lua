@@ -5,21 +5,7 @@
 -- Reply: OK STALE GONE
 -- Transitions: none.
 --@include context
---@include store_helpers
---@include transitions
---@include limits
---@include numbers
---@include rate_limit
---@include lanes
---@include wakeup
---@include outbox
---@include outbox_dispatch
---@include abandon_chunks
---@include records
---@include generations
---@include end_effects
---@include parent
---@include progress
+--@include tasks
 --@include remote_parent
 
 local id, fence, done, total = ARGV[1], ARGV[2], ARGV[3], ARGV[4]

@@ -12,31 +12,8 @@
 -- Transitions: push, activate.
 --@include context
 --@include fence
---@include store_helpers
---@include transitions
---@include limits
---@include numbers
---@include rate_limit
---@include lanes
---@include wakeup
---@include outbox
---@include outbox_dispatch
---@include abandon_chunks
---@include records
---@include generations
---@include end_effects
---@include parent
---@include progress
---@include claim_on_settle
---@include group_results
---@include retry_tree
---@include activate_and_cancel
---@include iterator
---@include iterator_retry
---@include expand_template
---@include remote_parent
---@include chain_hop
---@include parent_liveness
+--@include tasks
+--@include composites
 --@include nodes
 
 need_agenda()

@@ -1,0 +1,11 @@
+-- What a script needs when a task that it changes may be a part of a composite, or be one. It follows `tasks`.
+--@include claim_on_settle
+--@include group_results
+--@include retry_tree
+--@include activate_and_cancel
+--@include iterator
+--@include iterator_retry
+--@include expand_template
+--@include remote_parent
+--@include chain_hop
+--@include parent_liveness

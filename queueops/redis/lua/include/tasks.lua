@@ -1,0 +1,17 @@
+-- What every script that changes tasks needs: records, indexes, lanes, outbox, and what a task's end and progress do
+-- to its parent. This file and `composites` only name other includes; the loader puts these in their place.
+--@include store_helpers
+--@include transitions
+--@include limits
+--@include numbers
+--@include rate_limit
+--@include lanes
+--@include wakeup
+--@include outbox
+--@include outbox_dispatch
+--@include abandon_chunks
+--@include records
+--@include generations
+--@include end_effects
+--@include parent
+--@include progress
