@@ -13,7 +13,6 @@
 --@include chunk_sets
 --@include speculative_copy
 --@include purge
---@include fsck_finding
 --@include fieldcheck
 --@include chunk_fsck
 

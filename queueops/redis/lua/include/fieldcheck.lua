@@ -1,5 +1,12 @@
--- Whether what is stored can be read: the numbers of records and of lanes, and the commands of the outbox. What can't be read
--- counts as absent; a repair removes it.
+-- What a consistency check finds, and whether it puts it right. Whether what is stored can be read: the numbers of records and
+-- of lanes, and the commands of the outbox. What can't be read counts as absent; a repair removes it.
+local repair, found = ARGV[1] == '1', {}
+
+-- Answers whether it is to be put right.
+local function wrong(id, text)
+  found[#found + 1] = id; found[#found + 1] = text
+  return repair
+end
 
 local function is_whole(value) return string.find(value, '^-?%d+$') and number_of(value) end
 
