@@ -171,20 +171,11 @@ def _whole(name: str, plus: int = 0) -> Any:
     return put
 
 
-def _put_args(lease: Lease, value: bytes) -> None:
-    lease.args = value
+def _raw(name: str) -> Any:
+    def put(lease: Lease, value: bytes) -> None:
+        setattr(lease, name, value)
 
-
-def _put_meta(lease: Lease, value: bytes) -> None:
-    lease.meta = value
-
-
-def _put_cursor(lease: Lease, value: bytes) -> None:
-    lease.cursor = value
-
-
-def _put_previous(lease: Lease, value: bytes) -> None:
-    lease.previous = value
+    return put
 
 
 def _put_tags(lease: Lease, value: bytes) -> None:
@@ -205,7 +196,7 @@ def _put_name(lease: Lease, value: bytes) -> None:
 
 _LEASE = {
     b"n": _put_name,
-    b"a": _put_args,
+    b"a": _raw("args"),
     b"u": _whole("uid"),
     b"c": _whole("created_ms"),
     b"k": _text("kind"),
@@ -220,10 +211,10 @@ _LEASE = {
     b"pi": _text("parent_id"),
     b"tr": _text("trace"),
     b"ph": _text("phase"),
-    b"pv": _put_previous,
-    b"st": _put_cursor,
+    b"pv": _raw("previous"),
+    b"st": _raw("cursor"),
     b"rn": _whole("round"),
-    b"me": _put_meta,
+    b"me": _raw("meta"),
     b"ba": _text("backend"),
     b"ra": _text("run_after"),
     b"tg": _put_tags,
