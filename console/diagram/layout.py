@@ -8,13 +8,17 @@ from queueops.model.states import State
 
 
 class Layout(NamedTuple):
-    """Width of the drawing, size of a state's box, centre of each box; `stubs`: there is space at the left."""
+    """Width of the drawing, size of a state's box, centre of each box, and transitions that are always drawn.
+
+    A roomy layout has space at its left, and for all transitions with traffic.
+    """
 
     name: str
     width: int
     box: tuple[int, int]
     places: dict[State, tuple[int, int]]
-    stubs: bool
+    always: frozenset[tuple[str, str]]
+    is_roomy: bool
 
 
 def states_of(flow: str) -> tuple[str, str]:
@@ -44,21 +48,19 @@ PLACES: dict[State, tuple[tuple[int, int], tuple[int, int]]] = {
 }
 """The centre of each state's box on wide and on narrow screens."""
 
-WIDE = Layout("wide", 1080, (150, 58), {state: wide for state, (wide, _narrow) in PLACES.items()}, stubs=True)
-NARROW = Layout("narrow", 340, (104, 50), {state: narrow for state, (_wide, narrow) in PLACES.items()}, stubs=False)
-LAYOUTS = (WIDE, NARROW)
-
 SPINE = _pairs(
     ">pending >postponed postponed>pending pending>locked locked>restart restart>pending"
     " locked>succeeded locked>failed locked>cancelled"
 )
-"""Transitions that are always drawn; the others appear with their traffic."""
+"""The transitions of a plain task."""
 
 CHUNKED = _pairs("pending>mapping mapping>aggregating aggregating>pending pending>reducing reducing>succeeded")
 """The transitions of a map-reduce task."""
 
-ALWAYS = {WIDE.name: SPINE | CHUNKED, NARROW.name: SPINE}
-"""What is drawn also without traffic."""
-
-DRAWN = {WIDE.name: None, NARROW.name: SPINE}
-"""What is drawn at all, as far as there is room for it; None: everything."""
+WIDE = Layout(
+    "wide", 1080, (150, 58), {state: wide for state, (wide, _) in PLACES.items()}, SPINE | CHUNKED, is_roomy=True
+)
+NARROW = Layout(
+    "narrow", 340, (104, 50), {state: narrow for state, (_, narrow) in PLACES.items()}, SPINE, is_roomy=False
+)
+LAYOUTS = (WIDE, NARROW)

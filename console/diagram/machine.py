@@ -10,7 +10,7 @@ from itertools import pairwise
 import msgspec
 
 from console.diagram import labels
-from console.diagram.layout import ALWAYS, DRAWN, LAYOUTS, Layout, states_of
+from console.diagram.layout import LAYOUTS, Layout, states_of
 from console.diagram.path import Arrow, Point
 from console.diagram.route import Pair, Rectangle, route
 from console.ui.formatting import rate as spelled
@@ -72,8 +72,7 @@ def draw(counts: Mapping[str, int], flows: Mapping[str, float]) -> tuple[Picture
     """The machine, for wide and for narrow screens."""
     rates = {states_of(name): rate for name, rate in flows.items()}
     states = _connected() | {state for state, count in counts.items() if count}
-    drawn = {layout.name: {pair: rates.get(pair, 0) for pair in _drawn(layout, rates)} for layout in LAYOUTS}
-    return tuple(_picture(layout, states, counts, drawn[layout.name]) for layout in LAYOUTS)
+    return tuple(_picture(layout, states, counts, _drawn(layout, rates)) for layout in LAYOUTS)
 
 
 def draw_task(task: TaskDetail) -> tuple[Picture, ...]:
@@ -83,8 +82,7 @@ def draw_task(task: TaskDetail) -> tuple[Picture, ...]:
     walked = Counter(pairwise(["", *stays]))
     states = {*USUAL.get(task.kind, USUAL["task"]), task.state, *visits}
     return tuple(
-        _picture(layout, states, visits, dict.fromkeys(ALWAYS[layout.name], 0) | walked, task.state)
-        for layout in LAYOUTS
+        _picture(layout, states, visits, dict.fromkeys(layout.always, 0) | walked, task.state) for layout in LAYOUTS
     )
 
 
@@ -103,10 +101,10 @@ def _picture(
     return Picture(layout.name, layout.width, *_extent(boxes, ways), boxes, tuple(way for way, _arrow in ways))
 
 
-def _drawn(layout: Layout, rates: Mapping[Pair, float]) -> frozenset[Pair]:
+def _drawn(layout: Layout, rates: Mapping[Pair, float]) -> dict[Pair, float]:
     """The transitions to draw: the permanent ones, and those with traffic if the layout has space."""
-    busy = frozenset(pair for pair, rate in rates.items() if rate)
-    return ALWAYS[layout.name] | (busy & (DRAWN[layout.name] or FLOWS | busy))
+    busy = {pair for pair, rate in rates.items() if rate} if layout.is_roomy else set()
+    return {pair: rates.get(pair, 0) for pair in layout.always | busy}
 
 
 def _ways(

@@ -67,7 +67,7 @@ def _length(corners: tuple[Point, ...]) -> float:
 def _direct(layout: Layout, pair: Pair) -> Arrow:
     source, target = pair
     if not source:
-        return arriving(layout.places[State(target)], layout.box, room=layout.stubs)
+        return arriving(layout.places[State(target)], layout.box, room=layout.is_roomy)
     if not target:
         return leaving(layout.places[State(source)], layout.box)
     return between(layout.places[State(source)], layout.places[State(target)], layout.box)
