@@ -16,7 +16,7 @@ from django.http import HttpRequest
 from django.utils import timezone
 
 from console.access.permissions import changes
-from console.audit.log import address_of, kept
+from console.audit.log import DETAIL_LENGTH, address_of, kept, new_entry
 from console.models import AuditEntry, Outcome
 
 ONE_ROW = timedelta(days=1)
@@ -52,15 +52,16 @@ def _record(request: HttpRequest, verb: str, why: str, kwargs: Mapping[str, Any]
     today = rows.filter(actor_id=request.user.pk, verb=verb, outcome=Outcome.DENIED, at__gt=timezone.now() - ONE_ROW)
     pk = today.values_list("pk", flat=True).first()
     if pk is None or not rows.filter(pk=pk).update(count=F("count") + 1):
-        rows.create(
+        target = "/".join(str(kwargs[part]) for part in TARGETS if part in kwargs)
+        new_entry(
+            verb,
+            target,
             actor_id=request.user.pk,
-            actor_name=request.user.get_username()[:150],
+            actor_name=request.user.get_username(),
             address=address_of(request),
-            verb=verb,
-            target=kept("/".join(str(kwargs[part]) for part in TARGETS if part in kwargs), 400),
             outcome=Outcome.DENIED,
             count=1,
-            detail=kept(why, 1000),
+            detail=kept(why, DETAIL_LENGTH),
         )  # the form's reason is not stored: the form may be too large to read
 
 

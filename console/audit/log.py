@@ -36,9 +36,13 @@ def recorded(
 
 def begin(request: HttpRequest, verb: str, target: str, **facts: Any) -> AuditEntry:
     """Begin the entry of an action that takes longer than a request; a later request writes its outcome."""
-    who = _who(request)
-    texts = {"target": kept(target, 400), "reason": kept(who["reason"], 500)}
-    return AuditEntry.objects.create(verb=verb, **(who | texts | facts))
+    return new_entry(verb, target, **(_who(request) | facts))
+
+
+def new_entry(verb: str, target: str, *, actor_name: str, reason: str = "", **facts: Any) -> AuditEntry:
+    """Write an entry; its texts are masked, and cut to the lengths of their columns."""
+    texts = {"actor_name": actor_name[:150], "target": kept(target, 400), "reason": kept(reason, 500)}
+    return AuditEntry.objects.create(verb=verb, **(texts | facts))
 
 
 def address_of(request: HttpRequest) -> str | None:
@@ -53,18 +57,11 @@ def address_of(request: HttpRequest) -> str | None:
 
 @contextmanager
 def written(
-    verb: str, target: str, tasks: Sequence[tuple[str, str]], *, actor_name: str, reason: str = "", **facts: Any
+    verb: str, target: str, tasks: Sequence[tuple[str, str]], *, actor_name: str, **facts: Any
 ) -> Iterator[AuditEntry]:
     """The same as `recorded` for an actor without a request, such as a terminal command."""
-    entry = AuditEntry.objects.create(
-        actor_name=actor_name[:150],
-        verb=verb,
-        target=kept(target, 400),
-        ids=[list(task) for task in tasks],
-        count=len(tasks) or 1,
-        reason=kept(reason, 500),
-        **facts,
-    )
+    facts |= {"ids": [list(task) for task in tasks], "count": len(tasks) or 1}
+    entry = new_entry(verb, target, actor_name=actor_name, **facts)
     AuditedTask.objects.bulk_create(AuditedTask(entry=entry, pool=pool, task_id=id) for pool, id in tasks)
     try:
         yield entry
