@@ -20,7 +20,7 @@ from django_htmx.middleware import HtmxDetails
 from console.access import denials, login_url
 from console.access.csrf import csrf_protected
 from console.access.headers import protect
-from console.access.permissions import TABLE, Verb, changes, granted
+from console.access.permissions import TABLE, TAKING_ARGUMENTS, Verb, changes, granted
 from console.http import error_pages
 from console.ui.language import spoken
 from console.ui.preferences import Preferences
@@ -49,6 +49,8 @@ def guarded(name: str, view: View) -> View:
             return error_pages.not_allowed(request, methods)
         if verb is not None and verb not in granted(request.user):
             return _denied(request, name, kwargs, verb)
+        if name in TAKING_ARGUMENTS and Verb.SEE_ARGUMENTS not in granted(request.user):
+            return _denied(request, name, kwargs)
         return _run(view, request, name, kwargs)
 
     checked = csrf_protected(answer)

@@ -83,6 +83,12 @@ TABLE: dict[str, Verb | None] = {
 }
 
 
+TAKING_ARGUMENTS = frozenset(
+    ["task-edit-save", "task-chunk-edit-save", "task-chunks-edit-save", "schedule-create", "schedule-edit-save"]
+)
+"""URLs that need SEE_ARGUMENTS beside their own permission: their forms hold arguments or data."""
+
+
 def granted(user: User | AnonymousUser) -> frozenset[Verb]:
     """The permissions that the user has now; while READ_ONLY is on, only reading is permitted."""
     if not user.is_authenticated or not user.is_active:

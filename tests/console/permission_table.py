@@ -45,6 +45,14 @@ NEEDED = {
 """By permission, the names of the URLs that need it."""
 
 VERB_OF = {name: verb for verb, names in NEEDED.items() for name in names.split()}
+TAKING_ARGUMENTS = {
+    "schedule-create",
+    "schedule-edit-save",
+    "task-chunk-edit-save",
+    "task-chunks-edit-save",
+    "task-edit-save",
+}
+"""URLs that need the permission to see arguments too."""
 
 
 def may(group: str, name: str) -> bool:

@@ -17,7 +17,7 @@ from django.test import Client
 from console.access import guard
 from console.access.permissions import TABLE, Verb
 from console.models import AuditEntry
-from tests.console.permission_table import GROUPS, VERB_OF, may
+from tests.console.permission_table import GROUPS, TAKING_ARGUMENTS, VERB_OF, may
 from tests.console.standin import World
 from tests.console.walk import ADDRESSES, GOING_ON, MUTATIONS, PAGES, Address
 
@@ -111,6 +111,19 @@ def test_no_other_permission_stands_for_the_one_that_is_needed(
     answer = client.post(address.path, address.form) if address in MUTATIONS else client.get(address.path)
     assert answer.status_code == 403
     assert world.calls == []
+
+
+@pytest.mark.parametrize("address", MUTATIONS, ids=named)
+def test_an_action_that_takes_arguments_is_refused_without_the_permission_to_see_them(
+    address: Address, world: World, client_of: Callable[..., Client]
+) -> None:
+    client = client_of()
+    entry(client)
+    own = Permission.objects.filter(content_type__app_label="queueops_console").exclude(codename="see_arguments")
+    User.objects.get(username="nobody").user_permissions.set(own)
+    refused = address.name in TAKING_ARGUMENTS
+    assert client.post(address.path, address.form).status_code == (403 if refused else 302)
+    assert bool(world.calls) is not refused
 
 
 @pytest.mark.parametrize("verb", ["delete", "pause", "set_lane"])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
@@ -16,7 +15,7 @@ from console.pages.schedules import RUNS, facts, find, thing
 from console.pages.schedules.form import ScheduleForm, as_sent
 from console.ui.links import url
 from console.ui.preferences import Preferences
-from console.ui.render import Frame, page
+from console.ui.render import page
 from queueops import control, inspect
 from queueops.errors import QueueOpsError
 from queueops.inspect import ScheduleDetail
@@ -36,8 +35,8 @@ def new(request: HttpRequest) -> HttpResponse:
 def create(request: HttpRequest) -> HttpResponse:
     """Create the schedule; after a refusal the page shows the form again, with the reason."""
     if "preview" in request.POST:
-        return _form(request, _unsent(request))
-    form = _sent(request)
+        return _form(request, _unchecked(request))
+    form = ScheduleForm(request.POST)
     if not form.is_valid():
         return _form(request, form, status=422)
     values, made = form.cleaned_data, ""
@@ -60,8 +59,8 @@ def save(request: HttpRequest, id: str) -> HttpResponse:
     """Save the new version, unless the schedule has changed since the form was shown."""
     schedule = find(request, id)
     if "preview" in request.POST:
-        return _form(request, _unsent(request, schedule))
-    form = _sent(request, schedule)
+        return _form(request, _unchecked(request, schedule))
+    form = ScheduleForm(request.POST, edited=schedule)
     if not form.is_valid():
         return _form(request, form, status=422)
     task, seen = form.cleaned_data["task"], request.POST.get("version", "")[:32]
@@ -82,17 +81,8 @@ def _ended(request: HttpRequest, form: ScheduleForm, entry: AuditEntry, id: str,
     return redirect(url("schedule", {"pool": pool}, id=id))
 
 
-def _sent(request: HttpRequest, edited: ScheduleDetail | None = None) -> ScheduleForm:
-    """The submitted form. Raises PermissionDenied for a user who may not see arguments."""
-    if not Frame(request).sees_arguments:
-        raise PermissionDenied
-    return ScheduleForm(request.POST, edited=edited)
-
-
-def _unsent(request: HttpRequest, edited: ScheduleDetail | None = None) -> ScheduleForm:
+def _unchecked(request: HttpRequest, edited: ScheduleDetail | None = None) -> ScheduleForm:
     """The values typed so far, kept unchecked while a line is tried."""
-    if not Frame(request).sees_arguments:
-        raise PermissionDenied
     return ScheduleForm(initial=request.POST.dict(), edited=edited)
 
 

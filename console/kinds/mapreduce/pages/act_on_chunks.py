@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from django.core.exceptions import PermissionDenied, SuspiciousOperation
+from django.core.exceptions import SuspiciousOperation
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils.translation import gettext as _
@@ -21,7 +21,7 @@ from console.models import AuditEntry, Outcome
 from console.pages.task import find
 from console.ui.forms import ActionForm, ChunkForm
 from console.ui.links import chunk_url
-from console.ui.render import Frame, page
+from console.ui.render import page
 from queueops import control, inspect
 from queueops.control import ChunkAnswer
 from queueops.inspect import ChunkDetail, TaskDetail
@@ -61,8 +61,6 @@ def edit(request: HttpRequest, id: str, number: int) -> HttpResponse:
 
 def save(request: HttpRequest, id: str, number: int) -> HttpResponse:
     """Save the new data and, if asked, retry the chunk. After a refusal the page shows the form again."""
-    if not Frame(request).sees_arguments:
-        raise PermissionDenied
     (task, chunk), form = _find(request, id, number), ChunkForm(request.POST)
     if not form.is_valid():
         return _edit_page(request, task, chunk, form, status=422)
