@@ -7,9 +7,10 @@ next step first asks the store which tasks that step has changed.
 
 from __future__ import annotations
 
+from functools import cached_property
 from math import inf
 from time import monotonic
-from typing import Any
+from typing import Any, ClassVar
 
 from django.db.models.functions import Greatest
 from django.http import HttpRequest
@@ -20,12 +21,53 @@ from console.actions.perform import do
 from console.actions.selection import MOST, Choice
 from console.audit.log import begin
 from console.models import AuditEntry, Outcome
-from queueops import control
+from console.ui import filters
+from queueops import control, inspect
 from queueops.inspect import TaskQuery, TaskRow
-from queueops.inspect.selection import gather
+from queueops.inspect.selection import Extent, gather
+from queueops.model.states import State
 
 SECONDS = 2.0
 """A step starts no new work after this time."""
+
+
+class Matching(Choice, frozen=True, kw_only=True):
+    """All tasks that match a filter, as the confirmation page shows them; `asked_ms` is the time of the question."""
+
+    tasks: tuple[tuple[str, str], ...] = ()
+    query: TaskQuery
+    extent: Extent
+    asked_ms: int
+
+    question: ClassVar[str] = "tasks/all.html"
+    asks_reason: ClassVar[bool] = True
+
+    def __len__(self) -> int:
+        return self.extent.count
+
+    @property
+    def fields(self) -> list[tuple[str, str]]:
+        """The time of the question; the filter is in the URL."""
+        return [("asked_ms", str(self.asked_ms))]
+
+    @property
+    def facets(self) -> list[tuple[Any, str]]:
+        """The labels and values of the filter."""
+        return [(filters.LABELS[name], value) for name, value in self.query.params().items()]
+
+    @cached_property
+    def names(self) -> list[tuple[str, int]]:
+        """The names of the tasks, with their numbers."""
+        return [(name, count) for name, count in inspect.facets(self.query).get("name", []) if count]
+
+    def effects(self, verb: str) -> tuple[str, ...]:
+        """The rule of the verb for tasks in this state."""
+        rule = inspect.rule(verb, self.query.state or (State.FAILED if self.query.error else ""))
+        return (rule,) if rule else ()
+
+    def expected(self, sent: str) -> int:
+        """Any number may be confirmed: the action changes no more tasks than that."""
+        return int(sent) if sent.isdecimal() and len(sent) < 10 else len(self)
 
 
 def start(

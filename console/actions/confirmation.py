@@ -7,21 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
+from functools import partial
 
 from django.http import HttpRequest, HttpResponse
 
 from console.actions.catalog import REASONED, Action
-from console.actions.selection import Choice
+from console.actions.selection import AT_ONCE, Choice
 from console.audit.log import recorded
 from console.http import redirects
 from console.models import Outcome
 from console.ui.forms import ActionForm
 from console.ui.render import page
-from queueops import inspect
 from queueops.errors import QueueOpsError
-from queueops.inspect import REACHING, TaskDetail
 
-AT_ONCE = 20  # reversible, up to here: act, and offer an undo
 ASK = 1000  # reversible, up to here: ask, and show the count
 
 
@@ -55,22 +53,22 @@ def unanswered(
     choice: Choice,
     form: ActionForm,
     otherwise: str = "tasks",
-    effects: tuple[str, ...] = (),
 ) -> HttpResponse | None:
-    """The page that asks, or None when the action may run; `effects` are shown with its side effects.
+    """The page that asks, or None when the action may run.
 
     If the store cannot tell the side effects, the action fails here. The audit log has that failure too.
     """
     try:
-        effects = (*effects, *_side_effects(action.verb, choice))
+        effects = choice.effects(action.verb)
     except QueueOpsError:
         with recorded(request, action.verb, choice.target(), **choice.facts()) as entry:
             entry.outcome = Outcome.FAILED  # the action was not performed
             raise
-    needed = need(len(choice), irreversible=action.irreversible, far_reaching=action.asks_first or bool(effects))
+    needed = partial(need, irreversible=action.irreversible, far_reaching=action.asks_first or bool(effects))
     sent = request.POST.dict()
-    confirmed, valid = is_confirmed(needed, choice.expected(sent.get("confirmed", "")), sent), form.is_valid()
-    if confirmed and valid:
+    number = choice.expected(sent.get("confirmed", ""))
+    confirmed = is_confirmed(needed(number), number, sent)
+    if form.is_valid() and confirmed:
         return None
     answered_before = "confirmed" in sent
     context = {
@@ -79,22 +77,12 @@ def unanswered(
         "count": len(choice),
         "fields": choice.fields,
         "form": form,
-        "needed": needed,
+        "needed": needed(len(choice)),
         "effects": effects,
-        "reasoned": action.verb in REASONED,
+        "reasoned": action.verb in REASONED or choice.asks_reason,
         "next": redirects.address(request, otherwise),
         "wrong": answered_before and not confirmed,
         "reason": sent.get("reason", ""),
-        "address": request.path,
+        "address": request.get_full_path(),
     }
     return page(request, choice.question, context, status=422 if answered_before else 200)
-
-
-def _side_effects(verb: str, choice: Choice) -> tuple[str, ...]:
-    """One sentence for each side effect on other tasks; for more than AT_ONCE tasks only the general rule."""
-    if verb not in REACHING:
-        return ()
-    if len(choice) > AT_ONCE:
-        return (REACHING[verb],)
-    tasks = (task for task in choice.found.values() if isinstance(task, TaskDetail))
-    return tuple(dict.fromkeys(effect for task in tasks for effect in inspect.effects(verb, task)))

@@ -30,7 +30,6 @@ def answer(
     choice: Choice,
     otherwise: str = "tasks",
     *,
-    effects: tuple[str, ...] = (),
     onward: str = "",
     **facts: Any,
 ) -> HttpResponse:
@@ -41,7 +40,7 @@ def answer(
     if not len(choice):
         return redirects.back(request, otherwise)
     form = action.form(request.POST)
-    if question := unanswered(request, action, choice, form, otherwise, effects):
+    if question := unanswered(request, action, choice, form, otherwise):
         return question
     perform(request, action, choice, form.values, **facts)
     return redirect(onward) if onward else redirects.back(request, otherwise)

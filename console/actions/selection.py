@@ -18,10 +18,11 @@ from console.actions.catalog import Action
 from console.audit.log import judge
 from console.models import AuditEntry, Outcome
 from queueops import inspect
-from queueops.inspect import TaskDetail, TaskRow
+from queueops.inspect import REACHING, TaskDetail, TaskRow
 from queueops.model.ids import ID, NAME
 
 MOST = 500  # the most for one call of queueops.control
+AT_ONCE = 20  # up to here an action may run without a question, and each task is read for its side effects
 MOST_BEFORE = 100
 """More than a page shows, so that all tasks selected there can be undone."""
 
@@ -37,6 +38,8 @@ class Choice(msgspec.Struct, frozen=True, dict=True):
 
     question: ClassVar[str] = "confirm.html"
     """The template of the confirmation page."""
+    asks_reason: ClassVar[bool] = False
+    """Whether the confirmation page asks for a reason, whatever the action is."""
 
     @classmethod
     def parse(cls, values: Iterable[str]) -> Self:
@@ -105,6 +108,15 @@ class Choice(msgspec.Struct, frozen=True, dict=True):
             for name, task in self.found.items()
         }
 
+    def effects(self, verb: str) -> tuple[str, ...]:
+        """One sentence for each side effect on other tasks; for more than AT_ONCE tasks only the general rule."""
+        if verb not in REACHING:
+            return ()
+        if len(self) > AT_ONCE:
+            return (REACHING[verb],)
+        tasks = (task for task in self.found.values() if isinstance(task, TaskDetail))
+        return tuple(dict.fromkeys(effect for task in tasks for effect in inspect.effects(verb, task)))
+
     def expected(self, sent: str) -> int:
         """The number that a confirmation must name; `sent` is the number that it names."""
         return len(self)
@@ -119,13 +131,16 @@ class Choice(msgspec.Struct, frozen=True, dict=True):
 class Thing(Choice, frozen=True, kw_only=True):
     """One thing that is not a task: a lane, a schedule or a worker, with its facts before and after the action."""
 
-    was: dict[str, Any] = {}
-    becomes: dict[str, Any] = {}
+    was: dict[str, Any]
+    becomes: dict[str, Any]
+    told: tuple[str, ...]
 
     @classmethod
-    def named(cls, pool: str, name: str, was: dict[str, Any], becomes: dict[str, Any]) -> Self:
-        """The thing of this name; the pool is empty if the thing belongs to none."""
-        return cls(((pool, name),), was=was, becomes=becomes)
+    def named(
+        cls, pool: str, name: str, was: dict[str, Any], becomes: dict[str, Any], told: tuple[str, ...] = ()
+    ) -> Self:
+        """The thing of this name, without a pool if it belongs to none; `told` are the side effects."""
+        return cls(((pool, name),), was=was, becomes=becomes, told=told)
 
     def target(self) -> str:
         """The pool, if there is one, and the name."""
@@ -134,6 +149,10 @@ class Thing(Choice, frozen=True, kw_only=True):
     def facts(self) -> dict[str, Any]:
         """The facts before the action."""
         return {"before": self.was}
+
+    def effects(self, verb: str) -> tuple[str, ...]:
+        """What was told at its making."""
+        return self.told
 
     def act(self, action: Action, entry: AuditEntry, values: dict[str, Any]) -> None:
         """Make the call; the answer False means that the thing was not found."""

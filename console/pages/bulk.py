@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from time import monotonic
-from typing import Any
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
@@ -12,23 +11,20 @@ from django.shortcuts import get_object_or_404, redirect
 from django.utils.translation import gettext as _
 
 from console.actions import bulk
-from console.actions.catalog import ACTIONS, Action
-from console.actions.confirmation import is_confirmed, need
+from console.actions.bulk import Matching
+from console.actions.catalog import ACTIONS
+from console.actions.confirmation import unanswered
 from console.actions.perform import perform, tell
 from console.actions.selection import MOST, Choice
-from console.http import error_pages, redirects
+from console.http import error_pages
 from console.models import AuditEntry
 from console.pages import undo
 from console.pages.undo import permission
 from console.ui import filters
-from console.ui.forms import ActionForm
-from console.ui.render import Frame, page
+from console.ui.render import Frame
 from queueops import inspect
 from queueops.inspect import FilterError, TaskQuery
-from queueops.inspect.selection import Extent, extent, gather
-from queueops.model.states import State
-
-SHOWN = 8
+from queueops.inspect.selection import extent, gather
 
 
 def act(request: HttpRequest, verb: str) -> HttpResponse:
@@ -38,19 +34,17 @@ def act(request: HttpRequest, verb: str) -> HttpResponse:
     except FilterError as error:
         return error_pages.bad_request(request, str(error))
     asked_ms = inspect.now_ms()  # before the count: tasks that come in later are left alone
-    action, found = ACTIONS[verb], extent(query)
+    action, found = ACTIONS[verb]._replace(asks_first=True), extent(query)
     if found.sample is not None:
         asked_ms = max(asked_ms, found.sample.entered_ms)  # the newest task: the store's clock may have been set back
     if not found.count or not query.params():
         messages.info(request, _("No task matches the filter."))
         return redirect(filters.address(query))
-    asked = request.POST.get("confirmed", "")
-    form = action.form(request.POST if asked else None)
-    count = int(asked) if asked.isdecimal() and len(asked) < 10 else found.count
-    needed = need(count, irreversible=action.irreversible, far_reaching=True)
-    if not (asked and is_confirmed(needed, count, request.POST.dict()) and form.is_valid()):
-        return _question(request, action, query, found, form, asked_ms)
-    asked_ms = _asked_ms(request, asked_ms)
+    choice = Matching(query=query, extent=found, asked_ms=asked_ms)
+    form = action.form(request.POST if "confirmed" in request.POST else None)
+    if question := unanswered(request, action, choice, form):
+        return question
+    count, asked_ms = choice.expected(request.POST["confirmed"]), _asked_ms(request, asked_ms)
     if count > MOST:
         entry = bulk.start(request, action, query, count, asked_ms, form.values)
         return _go_on(request, entry)
@@ -77,30 +71,3 @@ def _asked_ms(request: HttpRequest, now_ms: int) -> int:
     """The time at which the confirmed question was shown; now, if the form does not hold it."""
     sent = request.POST.get("asked_ms", "")
     return int(sent) if sent.isdecimal() and len(sent) < 16 else now_ms
-
-
-def _question(
-    request: HttpRequest, action: Action, query: TaskQuery, found: Extent, form: ActionForm, asked_ms: int
-) -> HttpResponse:
-    again = "confirmed" in request.POST
-    rule = inspect.rule(action.verb, query.state or (State.FAILED if query.error else ""))
-    names = [(name, count) for name, count in inspect.facets(query).get("name", []) if count]
-    context: dict[str, Any] = {
-        "action": action,
-        "query": query,
-        "found": found,
-        "count": found.count,
-        "fields": [("asked_ms", asked_ms)],
-        "form": form,
-        "names": names[:SHOWN],
-        "more": len(names) - SHOWN,
-        "needed": need(found.count, irreversible=action.irreversible, far_reaching=True),
-        "effects": [rule] if rule else [],
-        "reasoned": True,
-        "chosen": [(filters.LABELS[name], value) for name, value in query.params().items()],
-        "next": redirects.address(request, "tasks"),
-        "wrong": again and not form.errors,
-        "reason": request.POST.get("reason", ""),
-        "address": request.get_full_path(),
-    }
-    return page(request, "tasks/all.html", context, status=422 if again else 200)

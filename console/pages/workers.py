@@ -58,8 +58,8 @@ def act(request: HttpRequest, id: str, verb: str) -> HttpResponse:
     was = next((row for row in rows if row.id == id), None)
     if was is None:
         raise Http404
-    worker = Thing.named("", id, {"state": was.state}, {"told": verb})
-    return answer(request, ACTIONS[verb], worker, "workers", effects=_side_effects(was, rows))
+    worker = Thing.named("", id, {"state": was.state}, {"told": verb}, _side_effects(was, rows))
+    return answer(request, ACTIONS[verb], worker, "workers")
 
 
 def _side_effects(worker: WorkerRow, all_of_them: Sequence[WorkerRow]) -> tuple[str, ...]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-
 from django import template
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
@@ -11,7 +9,7 @@ from django.utils.safestring import SafeString
 from console.actions.catalog import ACTIONS, Action, named_for, verbs_of
 from console.kinds.composites.tree_page import TreePage
 from console.templatetags.console import icon
-from console.ui import state_badges
+from console.ui import live_list, state_badges
 from console.ui.formatting import count
 from queueops.inspect import Branch, Part, TaskRow
 
@@ -26,7 +24,7 @@ SMALL = 20
 @register.filter
 def node_key(part: Part) -> str:
     """An id of a part that is safe as an element's id."""
-    return hashlib.blake2b(f"{part.pool} {part.id}".encode(), digest_size=5).hexdigest()
+    return live_list.short(f"{part.pool} {part.id}")
 
 
 @register.filter

@@ -16,6 +16,7 @@ from console.pages import bulk as views
 from queueops import control, inspect
 from queueops.errors import BrokerUnavailable
 from queueops.inspect import TaskQuery
+from queueops.inspect.selection import Extent
 from queueops.model.contracts import Outcome as Ended
 from queueops.model.contracts import Row
 from queueops.redis.broker import get_broker
@@ -116,7 +117,7 @@ def test_no_more_are_touched_than_were_confirmed(desk: Desk, operator: Client) -
 
 def test_over_a_thousand_want_the_count_typed(desk: Desk, operator: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     fail(desk, "a")
-    monkeypatch.setattr(views, "extent", lambda query: views.Extent(30_000, exact=True))
+    monkeypatch.setattr(views, "extent", lambda query: Extent(30_000, exact=True))
     url = "/ops/tasks/_all_retry?state=failed"
     assert "Type 30000 to confirm" in told(operator.post(url))
     for wrong in ({}, {"typed": "30000"}, {"typed": "3000", "reason": "x"}):

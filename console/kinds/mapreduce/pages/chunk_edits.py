@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 
 from console.actions.catalog import Action
 from console.actions.confirmation import is_confirmed, need
-from console.actions.perform import do, tell
+from console.actions.perform import perform
 from console.http import redirects
 from console.kinds.mapreduce.chunk_selection import ChunkChoice
 from console.kinds.mapreduce.pages.act_on_chunks import counts_of
@@ -46,15 +46,16 @@ def save(request: HttpRequest, id: str) -> HttpResponse:
         return _form(request, task, choice, form, status=422 if "confirmed" in sent else 200, **shown)
     changed = form.changed
     after = {name: masked_data(value) for name, value in changed.items()}
-    tell(request, do(request, _action(changed), choice, {}, after=after), _("Edit and retry"))
+    perform(request, _action(changed), choice, {}, after=after)
     return redirects.back(request, "tasks")
 
 
 def _action(changed: dict[str, Any]) -> Action:
     """The action that sets `fields` in the data of chunks, or replaces it by `data`, and retries them."""
+    label = _("Edit and retry")
     if "fields" in changed:
-        return Action("set_chunks", lambda id, **how: control.set_fields(id, changed["fields"], **how))
-    return Action("redo_chunks", lambda id, **how: control.edit_chunks(id, changed["data"], **how))
+        return Action("set_chunks", lambda id, **how: control.set_fields(id, changed["fields"], **how), label)
+    return Action("redo_chunks", lambda id, **how: control.edit_chunks(id, changed["data"], **how), label)
 
 
 def _chosen(request: HttpRequest, id: str) -> tuple[TaskDetail, ChunkChoice]:
