@@ -64,8 +64,8 @@ ACTIONS: dict[str, Action] = {
             _("Retry"),
             "refresh",
             note=_(
-                "It runs again with the arguments that it has. That cannot be undone once it has begun."
-                " Map-reduce tasks go on where they ended: at their failed chunks, or at their reduce."
+                "Runs the task again with the same arguments. A retry that has started cannot be undone. A"
+                " map-reduce task continues where it ended: at its failed chunks, or at its reduce."
             ),
         ),
         Action(
@@ -74,7 +74,7 @@ ACTIONS: dict[str, Action] = {
             _("Run everything again"),
             "rotate-clockwise",
             asks_first=True,
-            note=_("All parts run again, also those that succeeded; an iterator begins anew."),
+            note=_("Runs all parts again, also those that succeeded. An iterator starts from its beginning."),
         ),
         Action(
             "reinstate",
@@ -82,8 +82,8 @@ ACTIONS: dict[str, Action] = {
             _("Reinstate"),
             "arrow-back-up",
             note=_(
-                "It comes back to where it was when it was cancelled: in its lane, or until it is due, with the"
-                " attempts that it has had. What ran then runs again."
+                "Takes the cancel back. The task returns to its lane, or waits until it is due; its attempts stay"
+                " counted. A task that was running runs again."
             ),
         ),
         Action(
@@ -91,14 +91,14 @@ ACTIONS: dict[str, Action] = {
             lambda ids, **how: control.run_now(ids, **how),
             _("Run now"),
             "player-play",
-            note=_("It is ready at once, and waits for its time no more."),
+            note=_("Makes the task ready now, before its due time."),
         ),
         Action(
             "requeue",
             lambda ids, **how: control.requeue(ids, **how),
             _("Requeue"),
             "arrow-back-up",
-            note=_("It is ready again. What it was put aside for may put it aside again."),
+            note=_("Makes the task ready again. The task returns to quarantine if the cause remains."),
         ),
         Action(
             "postpone",
@@ -106,7 +106,7 @@ ACTIONS: dict[str, Action] = {
             _("Postpone"),
             "calendar-time",
             forms.PostponeForm,
-            note=_("It waits until then, and is ready by itself."),
+            note=_("The task waits until that time. Then it becomes ready."),
         ),
         Action(
             "cancel",
@@ -114,8 +114,8 @@ ACTIONS: dict[str, Action] = {
             _("Cancel"),
             "ban",
             note=_(
-                "It will not run. One that runs already is asked to stop; what it has done so far stays done."
-                " An undo brings back what had not begun, to wait as it did, and nothing else."
+                "Cancels the task. A running task is asked to stop; its effects so far remain. Undo restores only"
+                " tasks that had not started."
             ),
         ),
         Action(
@@ -125,8 +125,8 @@ ACTIONS: dict[str, Action] = {
             "power",
             asks_first=True,
             note=_(
-                "It will not run, and what runs of it is interrupted in the middle. What still runs a second later is"
-                " killed with its worker process, whose other tasks run again."
+                "Cancels the task, and interrupts it if it is running. If it still runs one second later, its"
+                " worker process is killed. Other tasks of that process run again."
             ),
         ),
         Action(
@@ -135,8 +135,8 @@ ACTIONS: dict[str, Action] = {
             _("Release"),
             "door-exit",
             note=_(
-                "It is taken from its worker and is ready again, which costs it no attempt."
-                " What it does there goes on, and counts no more: it may run twice."
+                "Takes the task from its worker and makes it ready again, without counting an attempt. Its code"
+                " continues there, but the outcome is refused: the task may run twice."
             ),
         ),
         Action(
@@ -145,7 +145,7 @@ ACTIONS: dict[str, Action] = {
             _("Priority"),
             "arrows-sort",
             forms.PriorityForm,
-            note=_("From -100 to 100: higher goes first in its lane."),
+            note=_("From -100 to 100. The task with the highest priority starts first in its lane."),
         ),
         Action(
             "move",
@@ -153,7 +153,7 @@ ACTIONS: dict[str, Action] = {
             _("Move"),
             "arrows-right",
             forms.MoveForm,
-            note=_("It waits in another lane of its pool, under that lane's limits."),
+            note=_("Moves the task to another lane of its pool. The limits of that lane apply."),
         ),
         Action(
             "keep",
@@ -161,7 +161,7 @@ ACTIONS: dict[str, Action] = {
             _("Keep longer"),
             "pin",
             forms.KeepForm,
-            note=_("It is deleted that many days from now, and not before."),
+            note=_("Keeps the task for that many days from now. Then it is deleted."),
         ),
         Action(
             "delete",
@@ -176,31 +176,37 @@ ACTIONS: dict[str, Action] = {
             _("Discard"),
             "flame",
             irreversible=True,
-            note=_("What is discarded is gone for good."),
+            note=_("Discarded tasks cannot be restored."),
         ),
     )
 }
 
 RETRIES = {
-    "process": (_("Retry failed chunks"), _("Chunks that are done keep their results; then it reduces.")),
-    "reduce": (_("Retry the reduce"), _("It reduces the results of its chunks again; no chunk runs again.")),
+    "process": (
+        _("Retry failed chunks"),
+        _("Runs the chunks that are not done, then the reduce. Done chunks keep their results."),
+    ),
+    "reduce": (_("Retry the reduce"), _("Runs the reduce again with the results of the chunks. No chunk runs again.")),
 }
 """Label and note of a retry of an ended map-reduce task, by the stage where it continues."""
 RETRIES_OF_PARTS = {
-    "chain": (_("Retry what failed"), _("What succeeded keeps its result; what follows from what failed runs, too.")),
-    "group": (_("Retry what failed"), _("What succeeded keeps its result.")),
+    "chain": (
+        _("Retry failed parts"),
+        _("Runs the failed part again, then the parts after it. Succeeded parts keep their results."),
+    ),
+    "group": (_("Retry failed parts"), _("Runs the parts that did not succeed. Succeeded parts keep their results.")),
     "iterator": (
-        _("Retry what failed"),
-        _("What did not succeed runs again; then it goes on from its last state."),
+        _("Retry failed parts"),
+        _("Runs the parts that did not succeed. Then the iterator continues from its last state."),
     ),
 }
 """Label and note of a retry of a parent task, by its kind."""
-GOES_ON = (_("Go on where it ended"), _("It goes on from its last state."))
+GOES_ON = (_("Continue from the last state"), _("The iterator continues from its last state."))
 """Label and note of a retry of an iterator that has succeeded."""
 
 RUNNING = (*LEASED, State.IDLE, State.AGGREGATING)
 """States in which a task, or a child of it, may be running."""
-AGAIN = (_("Run again"), _("It has succeeded, and does once more what it did, with the arguments that it has."))
+AGAIN = (_("Run again"), _("Runs the task again with the same arguments. It has already succeeded once."))
 """Label and note of a retry of a plain task that has succeeded."""
 
 REASONED = ("cancel", "interrupt")
@@ -210,12 +216,12 @@ STAYING = ("priority", "move", "keep")
 """Verbs that leave a task in its state."""
 AFTERWARDS: dict[str, str | Promise] = {
     "delete": _("In the trash for 24 hours."),
-    "discard": _("Gone for good."),
-    "pause": _("Nothing is claimed from it any more; what runs goes on."),
-    "resume": _("Its tasks are claimed again."),
-    "set_lane": _("That holds from the next claim on."),
-    "quiet": _("It ends what it runs and takes nothing new."),
-    "stop": _("It ends within its grace time."),
+    "discard": _("Cannot be restored."),
+    "pause": _("Workers claim no more tasks from this lane. Running tasks continue."),
+    "resume": _("Workers claim tasks from this lane again."),
+    "set_lane": _("The limits apply from the next claim."),
+    "quiet": _("The worker finishes its running tasks and claims no new tasks."),
+    "stop": _("The worker ends within its grace time."),
 }
 """The lasting effect of a verb, if the tasks' states do not show it."""
 
@@ -233,7 +239,7 @@ OTHER_LABELS: dict[str, str | Promise] = {
     "delete_schedule": _("Delete the schedule"),
     "requeue_commands": _("Try commands again"),
     "drop_commands": _("Drop commands"),
-    "fsck": _("Repair what the check found"),
+    "fsck": _("Repair the findings of the check"),
     "flush": _("Flush the pool"),
     "quiet": _("Quiet"),
     "stop": _("Stop"),
@@ -242,13 +248,13 @@ OTHER_LABELS: dict[str, str | Promise] = {
     "drop_chunks": _("Drop chunks"),
     "skip_chunks": _("Skip chunks"),
     "release_chunks": _("Release chunks"),
-    "speculate_chunks": _("Run second copies of chunks"),
+    "speculate_chunks": _("Start second runs of chunks"),
     "edit_chunks": _("Edit a chunk"),
     "redo_chunks": _("Edit and retry chunks"),
     "set_chunks": _("Set fields of chunks and retry"),
     "restart": _("Restart from a stage"),  # audit labels of denied actions, for all stages and actions
     "undo": _("Undo"),
-    "go_on": _("Go on with an action"),
+    "go_on": _("Continue an action"),
     "restart_map": _("Restart from map"),
     "restart_all": _("Restart from process: all chunks"),
     "restart_failed": _("Restart from process: failed chunks"),

@@ -83,7 +83,7 @@ def _of_tasks(entry: AuditEntry, name: str) -> str:
     text = ngettext("%(label)s: %(n)s task.", "%(label)s: %(n)s tasks.", entry.changed)
     text = text % {"label": name, "n": count(entry.changed)}
     if missed := (entry.seen if entry.is_mass else entry.count) - entry.changed:
-        why = ngettext("%(n)s was left as it is: %(why)s.", "%(n)s were left as they are: %(why)s.", missed)
+        why = ngettext("%(n)s was not changed: %(why)s.", "%(n)s were not changed: %(why)s.", missed)
         text = f"{text} {why % {'n': count(missed), 'why': entry.detail}}"
     if entry.is_mass or not entry.changed:
         return text
@@ -92,7 +92,7 @@ def _of_tasks(entry: AuditEntry, name: str) -> str:
 
 def _of_chunks(entry: AuditEntry, name: str) -> str:
     text = ngettext("%(label)s: %(n)d chunk.", "%(label)s: %(n)d chunks.", entry.changed)
-    told = _("Of the others: %(why)s.") % {"why": entry.detail} if entry.detail else ""
+    told = _("Others: %(why)s.") % {"why": entry.detail} if entry.detail else ""
     return _joined(text % {"label": name, "n": entry.changed}, told)
 
 

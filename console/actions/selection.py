@@ -46,7 +46,7 @@ class Choice(msgspec.Struct, frozen=True, dict=True):
         """Parse the values of checkboxes, `<pool> <id>`."""
         tasks = tuple(dict.fromkeys(_task(value) for value in values))
         if len(tasks) > MOST:
-            raise SuspiciousOperation(_("At most %(most)d tasks can be chosen at once.") % {"most": MOST})
+            raise SuspiciousOperation(_("At most %(most)d tasks can be selected at once.") % {"most": MOST})
         return cls(tasks)
 
     @classmethod
@@ -157,7 +157,7 @@ class Thing(Choice, frozen=True, kw_only=True):
     def act(self, action: Action, entry: AuditEntry, values: dict[str, Any]) -> None:
         """Make the call; the answer False means that the thing was not found."""
         if action.call(*self.tasks[0], who=entry.actor_name, **values) is False:
-            entry.outcome, entry.detail = Outcome.REFUSED, _("there is none of this name any more")
+            entry.outcome, entry.detail = Outcome.REFUSED, _("it does not exist any more")
         else:
             entry.after = self.becomes
 
@@ -165,5 +165,5 @@ class Thing(Choice, frozen=True, kw_only=True):
 def _task(value: str) -> tuple[str, str]:
     pool, space, id = value.partition(" ")
     if not space or not ID.fullmatch(id) or (pool and not NAME.fullmatch(pool)):
-        raise SuspiciousOperation(_("The chosen tasks could not be read."))
+        raise SuspiciousOperation(_("The selection could not be read. Select the tasks again."))
     return pool, id

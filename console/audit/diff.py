@@ -49,7 +49,7 @@ LABELS: dict[str, str | Promise] = {
     "task": gettext_lazy("Task"),
     "line": gettext_lazy("When"),
     "zone": gettext_lazy("Time zone"),
-    "jitter": gettext_lazy("Delay by chance, up to (s)"),
+    "jitter": gettext_lazy("Random delay, up to (s)"),
     "catch_up": gettext_lazy("Missed ticks"),
     "overlap": gettext_lazy("Overlapping"),
     "chunks": gettext_lazy("Chunks"),

@@ -105,7 +105,9 @@ def judge(entry: AuditEntry, pool: str, rows: Iterable[Any]) -> None:
             refused += 1
             entry.detail = entry.detail or detail or row.word.lower()
     if repeated:
-        already = ngettext("%(n)d was so already", "%(n)d were so already", repeated) % {"n": repeated}
+        already = ngettext("%(n)d was already in this state", "%(n)d were already in this state", repeated) % {
+            "n": repeated
+        }
         entry.detail = f"{already}; {entry.detail}"[:DETAIL_LENGTH] if entry.detail else already
     if refused:
         entry.outcome = Outcome.PARTLY if entry.changed else Outcome.REFUSED

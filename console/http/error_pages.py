@@ -20,21 +20,21 @@ RETRY_AFTER = "5"
 
 def not_found(request: HttpRequest, text: str = "") -> HttpResponse:
     """404: the page, task, error or entry does not exist."""
-    text = text or _("There is nothing here. A task is gone when it was deleted or when its retention has ended.")
+    text = text or _("Nothing exists at this address. A task disappears when it is deleted or its retention ends.")
     return _failure(request, 404, _("Not found"), text)
 
 
 def forbidden(request: HttpRequest, verb: Verb | None = None) -> HttpResponse:
     """403: the user lacks the permission, or the console is read-only."""
     if verb in CHANGING and conf.current().read_only:
-        return _failure(request, 403, _("Read-only"), _("Nothing can be changed here: the setting READ_ONLY is on."))
+        return _failure(request, 403, _("Read-only"), _("The console changes nothing: the setting READ_ONLY is on."))
     text = _("Your account does not have the permission %(verb)s. An administrator can give it to you.")
     return _failure(request, 403, _("Not allowed"), text % {"verb": f"“{verb}”" if verb else ""})
 
 
 def not_allowed(request: HttpRequest, methods: Sequence[str]) -> HttpResponse:
     """405: the address of an action was opened by GET, or a page was sent a POST."""
-    text = _("This is the address of an action, not of a page. Nothing was done. Go back, and begin it there again.")
+    text = _("This address is an action, not a page. Nothing was changed. Go back and start the action again.")
     response = _failure(request, 405, _("Not a page"), text)
     response["Allow"] = ", ".join(methods)
     return response
@@ -42,7 +42,7 @@ def not_allowed(request: HttpRequest, methods: Sequence[str]) -> HttpResponse:
 
 def bad_request(request: HttpRequest, text: str) -> HttpResponse:
     """400: the request holds an invalid value."""
-    return _failure(request, 400, _("That was not understood"), text)
+    return _failure(request, 400, _("Invalid request"), text)
 
 
 def unavailable(request: HttpRequest, error: QueueOpsError) -> HttpResponse:

@@ -24,7 +24,9 @@ ACTIONS: dict[str, Action] = {
         gettext_lazy("Quiet"),
         "volume-off",
         asks_first=True,
-        note=gettext_lazy("It ends what it runs, takes nothing new, and stays so until it is stopped."),
+        note=gettext_lazy(
+            "The worker finishes its running tasks and claims no new tasks. It stays quiet until it is stopped."
+        ),
         url="worker-quiet",
     ),
     "stop": Action(
@@ -34,8 +36,9 @@ ACTIONS: dict[str, Action] = {
         "power",
         asks_first=True,
         note=gettext_lazy(
-            "It takes no new tasks. Tasks that it runs may end within its grace time, then they are interrupted and go"
-            " back to their lanes, which costs no attempt. QueueOps does not start another worker in its place."
+            "The worker claims no new tasks. Running tasks may end within its grace time. Then they are"
+            " interrupted and return to their lanes, without counting an attempt. QueueOps does not start another"
+            " worker in its place."
         ),
         url="worker-stop",
     ),
@@ -68,9 +71,12 @@ def _side_effects(worker: WorkerRow, all_of_them: Sequence[WorkerRow]) -> tuple[
     alone = [pool for pool in worker.pools if not any(pool in row.pools for row in others)]
     told = []
     if worker.busy:
-        told.append(ngettext("It runs %(n)d task now.", "It runs %(n)d tasks now.", worker.busy) % {"n": worker.busy})
+        told.append(
+            ngettext("The worker runs %(n)d task now.", "The worker runs %(n)d tasks now.", worker.busy)
+            % {"n": worker.busy}
+        )
     if alone:
-        text = _("No other live worker serves %(pools)s: what waits there waits on.")
+        text = _("No other live worker serves %(pools)s: tasks there keep waiting.")
         told.append(text % {"pools": ", ".join(alone)})
     return tuple(told)
 

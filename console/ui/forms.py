@@ -49,9 +49,9 @@ class PostponeForm(ActionForm):
         values = super().clean() or {}
         until = values.get("until")
         if until is None and not values.get("delay"):
-            raise forms.ValidationError(_("Say for how long, or until when."))
+            raise forms.ValidationError(_("Enter a duration or a time."))
         if until is not None and not timezone.now() < until < timezone.now() + LONGEST:
-            raise forms.ValidationError(_("The moment must lie ahead, by a year at most."))
+            raise forms.ValidationError(_("Enter a time in the future, at most one year ahead."))
         return values
 
     @property
@@ -92,11 +92,11 @@ class JsonField(forms.CharField):
         """Parse the text."""
         text = super().clean(value)
         if MASK in text:
-            raise forms.ValidationError(_("Replace every %(mask)s by its value.") % {"mask": MASK})
+            raise forms.ValidationError(_("Replace each %(mask)s with its value.") % {"mask": MASK})
         try:
             found = json.loads(text)
         except (ValueError, RecursionError) as error:
-            raise forms.ValidationError(_("This is no JSON: %(error)s") % {"error": error}) from error
+            raise forms.ValidationError(_("This is not JSON: %(error)s") % {"error": error}) from error
         if not isinstance(found, self.kind):
             raise forms.ValidationError(self.advice)
         return found
@@ -128,7 +128,7 @@ class ChunksForm(forms.Form):
     FIELDS, WHOLE = "fields", "data"
     use_required_attribute = False
     change = forms.ChoiceField(
-        label=_("Change"), choices=((FIELDS, _("Set these fields")), (WHOLE, _("Replace it all")))
+        label=_("Change"), choices=((FIELDS, _("Set these fields")), (WHOLE, _("Replace all data")))
     )
     value = JsonField(_("JSON"))
 
@@ -139,7 +139,7 @@ class ChunksForm(forms.Form):
             if not isinstance(found["value"], dict):
                 self.add_error("value", _('Write a JSON object, such as {"host": "b"}.'))
             elif not found["value"]:
-                self.add_error("value", _("Name at least one field."))
+                self.add_error("value", _("Enter at least one field."))
         return found
 
     @property
@@ -153,5 +153,5 @@ class LaneForm(forms.Form):
 
     use_required_attribute = False
     limit = forms.IntegerField(label=_("Limit"), min_value=1, max_value=1_000_000, required=False)
-    rate = forms.FloatField(label=_("Starts a second"), min_value=0.001, max_value=100_000, required=False)
+    rate = forms.FloatField(label=_("Starts per second"), min_value=0.001, max_value=100_000, required=False)
     weight = forms.IntegerField(label=_("Weight"), min_value=1, max_value=1000)

@@ -25,16 +25,16 @@ _SHOWN: dict[State, tuple[str, str | Promise]] = {
     State.LOCKED: ("player-play", _("a worker runs it")),
     State.MAPPING: ("arrows-split-2", _("a worker runs its map")),
     State.REDUCING: ("arrows-join-2", _("a worker runs its reduce")),
-    State.RESTART: ("rotate-clockwise", _("failed, and will be tried again")),
+    State.RESTART: ("rotate-clockwise", _("failed; waits for its next attempt")),
     State.IDLE: ("zzz", _("waits for its children or for an event")),
-    State.AGGREGATING: ("stack-2", _("its parts are being worked on")),
-    State.QUARANTINED: ("biohazard", _("cannot be read or run; an operator must look")),
-    State.SUCCEEDED: ("circle-check", _("ended well")),
+    State.AGGREGATING: ("stack-2", _("waits for its chunks")),
+    State.QUARANTINED: ("biohazard", _("cannot be read or run; an operator requeues or discards it")),
+    State.SUCCEEDED: ("circle-check", _("ended without an error")),
     State.FAILED: ("circle-x", _("ended with an error")),
-    State.CANCELLED: ("ban", _("was ended by a person or by itself")),
+    State.CANCELLED: ("ban", _("was ended by an operator or by its own code")),
 }
 LOOKS: dict[str, Look] = {state: Look(*shown, f"st-{state}") for state, shown in _SHOWN.items()}
-UNKNOWN = Look("help-circle", _("this version does not know the state"), "st-unknown")
+UNKNOWN = Look("help-circle", _("unknown state; a newer version may have written it"), "st-unknown")
 
 
 def look(state: str) -> Look:

@@ -72,7 +72,7 @@ class BadSetting(QueueOpsError):
 
 
 class BadUrl(QueueOpsError, ValueError):
-    """The URL {url!r} of the store is not understood: {reason}."""
+    """The URL {url!r} of the store is not valid: {reason}."""
 
     url: str
     reason: str
@@ -87,7 +87,7 @@ class BrokerUnavailable(QueueOpsError):
 
 
 class StoreFull(QueueOpsError):
-    """Redis is out of memory and takes nothing new: {reason}. Add memory, or let the workers drain it.
+    """Redis is out of memory and refuses writes: {reason}. Add memory, or wait until workers have drained the queue.
 
     Nothing was written.
     """
@@ -112,14 +112,14 @@ class EmbeddedFailed(QueueOpsError):
 
 
 class BrokenPool(QueueOpsError):
-    """The pool {pool} is broken: {keys}. Another program wrote there: delete the key, or restore it."""
+    """The pool {pool} is broken: {keys}. Another program wrote there: delete or restore the key."""
 
     pool: str
     keys: str
 
 
 class BadReply(QueueOpsError):
-    """The script {script!r} answered {reply!r}, which this version does not know. Do all processes run one version?"""
+    """The script {script!r} answered {reply!r}, unknown to this version. Run one version in all processes."""
 
     script: str
     reply: object
@@ -177,7 +177,7 @@ class TooManyChunks(QueueOpsError, ValueError):
 
 
 class ChunksLost(QueueOpsError, LookupError):
-    """{id} has lost the records of its chunks {numbers}. Drop them, or restart it from its map."""
+    """The task {id} has lost the records of its chunks {numbers}. Drop them, or restart the task from its map."""
 
     id: str
     numbers: list[int]
@@ -224,14 +224,14 @@ class BadDependency(QueueOpsError, TypeError):
 
 
 class IdInUse(QueueOpsError):
-    """There is a task {id!r} already, in the state {state!r}, and on_conflict is "reject"."""
+    """A task {id!r} already exists in the state {state!r}, and on_conflict is "reject". Push with another id."""
 
     id: str
     state: str
 
 
 class BadSchedule(QueueOpsError, ValueError):
-    """The schedule {line!r} is not understood: {reason}"""
+    """The schedule {line!r} is not valid: {reason}"""
 
     line: object
     reason: str
@@ -244,20 +244,20 @@ class BadZone(QueueOpsError, ValueError):
 
 
 class ScheduleInUse(QueueOpsError):
-    """There is a schedule {id!r} already, in the pool {pool}."""
+    """A schedule {id!r} already exists in the pool {pool}. Use another id, or change that schedule."""
 
     id: str
     pool: str
 
 
 class ScheduleChanged(QueueOpsError):
-    """Another user or process has changed the schedule {id!r} meanwhile. Look at it again."""
+    """Another user or process has changed the schedule {id!r} meanwhile. Reload it, and repeat the change."""
 
     id: str
 
 
 class ScheduleFromCode(QueueOpsError):
-    """The schedule {id!r} stands in the code and is changed there; here it can be paused, resumed and run."""
+    """The schedule {id!r} is declared in code. Change it there; here it can be paused, resumed and run."""
 
     id: str
 
@@ -276,7 +276,7 @@ class UnknownTask(QueueOpsError, LookupError):
 
 
 class UnknownLane(QueueOpsError, LookupError):
-    """There is no such lane in the pool {pool}: {lane!r}{advice}"""
+    """The pool {pool} has no lane {lane!r}{advice}"""
 
     pool: str
     lane: str
@@ -284,7 +284,7 @@ class UnknownLane(QueueOpsError, LookupError):
 
 
 class TooMany(QueueOpsError, ValueError):
-    """{count} {what} are too many for one call: at most {limit}."""
+    """{count} {what} are too many for one call: the limit is {limit}. Split the call."""
 
     count: int
     what: str
@@ -292,13 +292,13 @@ class TooMany(QueueOpsError, ValueError):
 
 
 class FilterError(QueueOpsError, ValueError):
-    """The filter is not understood: {reason}"""
+    """The filter is not valid: {reason}"""
 
     reason: str
 
 
 class OutsideTask(QueueOpsError, RuntimeError):
-    """{what} works only inside a task that runs."""
+    """{what} works only inside a running task."""
 
     what: str
 
@@ -335,21 +335,21 @@ class ResultTimeout(QueueOpsError, TimeoutError):
 
 
 class TaskGone(QueueOpsError, LookupError):
-    """There is no task {id} in the pool {pool}: it never was, is in another pool, was deleted, or its time was over."""
+    """The pool {pool} has no task {id}: it was never pushed there, was deleted, or its retention has ended."""
 
     id: str
     pool: str
 
 
 class TaskSuperseded(TaskGone):
-    """The task {id} was replaced by a later push of the same id, and the outcome of this one is not kept."""
+    """The task {id} was replaced by a later push of the same id, and its own outcome is not kept."""
 
 
 # What a worker learns
 
 
 class StaleLease(QueueOpsError):
-    """The lease of {id} with fence {fence} is no longer ours: it ended, or was taken. Nothing was written."""
+    """The lease of {id} with fence {fence} is no longer valid: it ended, or was taken. Nothing was written."""
 
     id: str
     fence: int

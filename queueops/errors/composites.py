@@ -6,11 +6,15 @@ from queueops.errors import IdInUse, QueueOpsError
 
 
 class PartInUse(IdInUse):
-    """A part of the composite can't be created: there is a task {id!r} already, in the state {state!r}."""
+    """A part of the composite cannot be created: a task {id!r} already exists in the state {state!r}.
+    Use another id.
+    """
 
 
 class PlantingLost(QueueOpsError):
-    """The composite {id} was not pushed: writing its {count} tasks took too long, and what was written is erased."""
+    """The composite {id} was not pushed: writing its {count} tasks took too long.
+    The written part is erased. Push it again.
+    """
 
     id: str
     count: int
@@ -30,7 +34,7 @@ class EmptyComposite(UnfitParts, ValueError):
 
 
 class NoPart(UnfitParts, TypeError):
-    """{value} can't be part of {name}: use {advice}."""
+    """{value} cannot be part of {name}: use {advice}."""
 
     value: str
     name: str
@@ -47,14 +51,14 @@ class CompositeTooLarge(UnfitParts, ValueError):
 
 
 class IdTwice(UnfitParts, ValueError):
-    """The composite {name} has two parts with the id {id!r}."""
+    """The composite {name} has two parts with the id {id!r}. Give each part its own id."""
 
     id: str
     name: str
 
 
 class BadBatch(UnfitParts, TypeError):
-    """{name}.iterate() must answer a Batch, or None when it is done, but it answered {value}."""
+    """{name}.iterate() must return a Batch, or None when it is done, but it returned {value}."""
 
     name: str
     value: str

@@ -15,7 +15,7 @@ class DurabilityUnsupported(QueueOpsError):
 
 
 class StoreRefuses(BrokerUnavailable):
-    """Redis at {url} refuses to work for us: {reason}. {advice}."""
+    """Redis at {url} refuses this client: {reason}. {advice}."""
 
     url: str
     attempts: int

@@ -20,13 +20,13 @@ class WaitOnEventLoop(QueueOpsError, SynchronousOnlyOperation):
 
 
 class CodeElsewhere(QueueOpsError, RuntimeError):
-    """The task {name} cannot be called here: this process does not have its code. Write push(...)."""
+    """The task {name} cannot be called here: this process does not have its code. Use push(...)."""
 
     name: str
 
 
 class NotImportable(QueueOpsError, RuntimeError):
-    """The task {name} cannot be pushed, for workers do not find its code: {reason}."""
+    """The task {name} cannot be pushed: workers do not find its code: {reason}."""
 
     name: str
     reason: str

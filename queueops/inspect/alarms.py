@@ -88,7 +88,7 @@ def _lost(view: PoolView, sampled: Mapping[str, Any]) -> Iterator[Alarm]:
     loss = decode(str(sampled.get("loss") or ""))
     if loss is not None and (age := sampled["taken"] - loss.at) <= SHOWN_MS:
         text = f"Pool {view.name} lost data that the store had acknowledged, {span(age)} ago: {loss}."
-        yield danger(f"{text} Tasks may be missing, and tasks that had ended may run again.", "health")
+        yield danger(f"{text} Tasks may be missing, and ended tasks may run again.", "health")
 
 
 def _unserved(view: PoolView, live: Sequence[Beat]) -> Iterator[Alarm]:
@@ -96,7 +96,9 @@ def _unserved(view: PoolView, live: Sequence[Beat]) -> Iterator[Alarm]:
     if waiting and not live:
         yield danger(f"No live worker serves the pool {view.name}: {_waiting(waiting)}.", "workers")
     elif waiting and all(beat.fields.get("state") in NOT_TAKING for beat in live):
-        yield warning(f"All workers of the pool {view.name} take no more work: {_waiting(waiting)}.", "workers")
+        yield warning(
+            f"All workers of the pool {view.name} are quiet, ending or silent: {_waiting(waiting)}.", "workers"
+        )
 
 
 def _stuck(view: PoolView, sampled: Mapping[str, Any], live: Sequence[Beat]) -> Iterator[Alarm]:
@@ -104,7 +106,7 @@ def _stuck(view: PoolView, sampled: Mapping[str, Any], live: Sequence[Beat]) -> 
     slots, busy = (sum(whole(beat.fields.get(field)) for beat in live) for field in ("slots", "busy"))
     waited = sampled["taken"] - (view.oldest_pending_ms or sampled["taken"])
     if slots and busy >= slots and waited > STUCK_MS and not _moves_on(sampled):
-        text = f"All {slots:,} slots of the workers of pool {view.name} are taken, and none of its tasks came to an end"
+        text = f"All {slots:,} worker slots of pool {view.name} are busy, and no task ended"
         waiting = _waiting(view.states.get(State.PENDING, 0))
         yield danger(f"{text} within a minute: {waiting}, the first for {span(waited)}.", "workers")
 
@@ -144,15 +146,15 @@ def _watchdog(view: PoolView, sampled: Mapping[str, Any]) -> Iterator[Alarm]:
     if not sum(view.states.values()):
         return
     if tick is None:
-        yield warning(f"No watchdog has looked after the pool {view.name} yet; run `manage.py watchdog`.", "health")
+        yield warning(f"No watchdog has served the pool {view.name} yet. Run `manage.py watchdog`.", "health")
     elif (age := sampled["taken"] - tick) > NO_WATCHDOG_MS:
-        yield warning(f"No watchdog looks after the pool {view.name}: the last one came {span(age)} ago.", "health")
+        yield warning(f"No watchdog serves the pool {view.name}: the last one ran {span(age)} ago.", "health")
 
 
 def _late(view: PoolView, beats: Sequence[Beat], live: Sequence[Beat]) -> Iterator[Alarm]:
     if late := len(beats) - len(live):
         told = f"{late} of {_some(len(beats), 'worker', 'workers')} {'has' if late == 1 else 'have'}"
-        yield warning(f"Pool {view.name}: {told} not beaten for 15 s.", "workers")
+        yield warning(f"Pool {view.name}: {told} sent no heartbeat for 15 s.", "workers")
 
 
 def _silent(view: PoolView, sampled: Mapping[str, Any], live: Sequence[Beat]) -> Iterator[Alarm]:
@@ -160,16 +162,16 @@ def _silent(view: PoolView, sampled: Mapping[str, Any], live: Sequence[Beat]) ->
     silent = [beat for beat in live if beat.fields.get("state") in UNRESPONSIVE]
     longest = max((sampled["taken"] - whole(beat.fields.get("silent_since")) for beat in silent), default=0)
     if longest > LATE_MS:
-        told = _some(len(silent), "worker process gives", "worker processes give")
-        yield danger(f"Pool {view.name}: {told} no sign of life, the longest for {span(longest)}.", "workers")
+        told = _some(len(silent), "worker process is", "worker processes are")
+        yield danger(f"Pool {view.name}: {told} silent, the longest for {span(longest)}.", "workers")
 
 
 def _growing(view: PoolView) -> Iterator[Alarm]:
     waiting = view.states.get(State.PENDING, 0)
     if waiting >= BACKLOG and view.drain_s is None and view.in_rate > view.out_rate * GROWING:
-        pace = f"{view.in_rate:.1f}/s come, {view.out_rate:.1f}/s end"
+        pace = f"{view.in_rate:.1f}/s arrive, {view.out_rate:.1f}/s end"
         yield warning(
-            f"The backlog of the pool {view.name} grows: {waiting:,} wait, {pace}.",
+            f"The backlog of the pool {view.name} grows: {waiting:,} tasks wait, {pace}.",
             f"tasks/?state=pending&pool={view.name}",
         )
 

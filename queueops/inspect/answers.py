@@ -50,13 +50,15 @@ class Broken(msgspec.Struct, frozen=True, kw_only=True):
     def __str__(self) -> str:
         """The problem in a sentence, with the remedy."""
         if self.reason and self.pool == "*":
-            return f"The list of pools cannot be read ({self.reason}): only pools of the settings are sure to be shown."
+            return (
+                f"The list of pools cannot be read ({self.reason}): pools that the settings do not name may be missing."
+            )
         if self.reason:
-            return f"Pool {self.pool} does not answer ({self.reason}): nothing of it is shown."
+            return f"Pool {self.pool} does not answer ({self.reason}): its tasks are not shown."
         more = f"; and {len(self.keys) - SHOWN} more" if len(self.keys) > SHOWN else ""
         keys = "; ".join(self.keys[:SHOWN])
         place = "The list of pools" if self.pool == "*" else f"Pool {self.pool}"
-        return f"{place} is broken: {keys}{more}. Another program wrote there: delete the key, or restore it."
+        return f"{place} is broken: {keys}{more}. Another program wrote there: delete or restore the key."
 
 
 class Listing(list[T]):

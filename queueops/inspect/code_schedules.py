@@ -37,12 +37,12 @@ def note_on(state: ScheduleState, code: Code, names: Collection[str]) -> str:
     if names and definition.push.name not in names:
         return (
             f"The code of this console has no task {definition.push.name}. "
-            "Where that of the workers has none either, its runs wait for one that has, and are quarantined in the end."
+            "If workers do not have it either, its runs wait, and are quarantined in the end."
         )
     if definition.source != "code" or definition.origin != str(settings.SETTINGS_MODULE or ""):
         return ""
     if state.id not in code:
-        return "It is gone from the code; it stops when a watchdog starts."
+        return "The code does not declare this schedule any more. It stops at the next start of a watchdog."
     return "" if code[state.id] == definition else _difference(definition, code[state.id])
 
 
@@ -60,4 +60,4 @@ def _difference(kept: ScheduleDefinition, code: ScheduleDefinition) -> str:
         if getattr(code, name) != getattr(kept, name)
     ]
     what = ", ".join(said) or "other options or arguments"
-    return f"The code says something else by now ({what}); a watchdog takes that over when it starts."
+    return f"The code differs ({what}). A watchdog stores the change at its next start."

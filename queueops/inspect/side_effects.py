@@ -7,23 +7,23 @@ from queueops.inspect.detail import TaskDetail
 from queueops.inspect.detail import task as find_task
 from queueops.model.states import CONTAINERS, TERMINAL, State
 
-_FAILS = "A part of a chain, a group or an iterator counts as failed there."
-_ALONE = "A part that runs again alone changes nothing in what it is part of."
+_FAILS = "A part of a chain, a group or an iterator then counts as failed there."
+_ALONE = "A part that runs again alone does not change its parent task."
 REACHING = {
     "cancel": _FAILS,
     "interrupt": _FAILS,
     "discard": _FAILS,
     "reinstate": _ALONE,
-    "retry": f"{_ALONE} What has succeeded does once more what it did.",
+    "retry": f"{_ALONE} A task that has succeeded repeats its effects.",
 }
 """Actions with another effect on a part than on a plain task, and the general rule."""
 _POLICIES = {
-    ("chain", "fail"): "the chain ends as failed at once, and what was still to come is cancelled",
-    ("group", "fail"): "the group ends as failed at once, and its parts that have not ended are cancelled",
-    ("group", "continue"): "the group lets its other parts end, then ends as failed",
-    ("group", "outcomes"): "the group goes on, and tells it in its list of outcomes",
-    ("iterator", "fail"): "the iterator ends as failed, and its tasks that have not ended are cancelled",
-    ("iterator", "continue"): "the iterator goes on, and ends as failed when its tasks have ended",
+    ("chain", "fail"): "the chain fails at once, and its later parts are cancelled",
+    ("group", "fail"): "the group fails at once, and its open parts are cancelled",
+    ("group", "continue"): "the group waits for its other parts, then fails",
+    ("group", "outcomes"): "the group continues, and lists the failure in its outcomes",
+    ("iterator", "fail"): "the iterator fails at once, and its open tasks are cancelled",
+    ("iterator", "continue"): "the iterator continues, and fails when its tasks have ended",
 }
 
 
@@ -41,7 +41,9 @@ def effects(verb: str, task: TaskDetail) -> tuple[str, ...]:
     try:
         return _effects(verb, task)
     except BrokerUnavailable:  # the page of a task works without its parents
-        return (f"It is part of {task.parent} in the pool {task.parent_pool or task.pool}, which does not answer now.",)
+        return (
+            f"Its parent task {task.parent} is in the pool {task.parent_pool or task.pool}, which does not answer now.",
+        )
 
 
 def _effects(verb: str, task: TaskDetail) -> tuple[str, ...]:
@@ -55,8 +57,8 @@ def _effects(verb: str, task: TaskDetail) -> tuple[str, ...]:
 def _below(task: TaskDetail) -> tuple[str, ...]:
     if not task.parts_open:
         return ()
-    what = "parts that have" if task.parts_open > 1 else "part that has"
-    return (f"Its {task.parts_open:,} {what} not ended: cancelled with it.",)
+    what = "open parts are" if task.parts_open > 1 else "open part is"
+    return (f"Its {task.parts_open:,} {what} cancelled too.",)
 
 
 def _parent(task: TaskDetail) -> TaskDetail | None:
@@ -67,13 +69,13 @@ def _parent(task: TaskDetail) -> TaskDetail | None:
 def _again(task: TaskDetail) -> tuple[str, ...]:
     if task.kind != "task" or task.state != State.SUCCEEDED:
         return ()
-    return ("It has succeeded: what it did is done once more.",)
+    return ("The task has already succeeded once: it repeats its effects.",)
 
 
 def _apart(task: TaskDetail) -> tuple[str, ...]:
     if (parent := _parent(task)) is None or parent.kind in CONTAINERS:
         return ()  # the engine says of which retry it is part
-    return (f"It runs again alone: {_named(parent, parent.state)}, which it is part of, has counted its end already.",)
+    return (f"The task runs again alone: its parent {_named(parent, parent.state)} has already counted its end.",)
 
 
 def _named(parent: TaskDetail, *more: str) -> str:
@@ -90,7 +92,7 @@ def _above(task: TaskDetail) -> tuple[str, ...]:
         return ()
     means = _POLICIES.get((parent.kind, parent.on_failure), f"{parent.kind} {parent.name} decides what follows")
     place = _named(parent) if parent.kind == "chain" else _named(parent, f'on_failure="{parent.on_failure}"')
-    first = f"It is part of {place}, where it counts as failed: {means}."
+    first = f"The task is part of {place} and counts as failed there: {means}."
     if not parent.parent or parent.on_failure == "outcomes":
         return (first,)
-    return first, f"When that fails, it counts as failed in what it is part of itself, {parent.parent}."
+    return first, f"If that parent fails, it counts as failed in its own parent {parent.parent}."

@@ -48,7 +48,7 @@ def store_alarms(info: Mapping[str, Any], server: str = "") -> Iterator[Alarm]:
 
 def _alarms(info: Mapping[str, Any]) -> Iterator[Alarm]:
     if not info:
-        text = "Our user may not ask the store for INFO: how full it is, and whether it keeps its data, is unknown."
+        text = "The store user has no permission for INFO: memory use and persistence are unknown. Grant it +info."
         yield warning(text, "health")
         return
     health = redis_health(info)
@@ -56,10 +56,10 @@ def _alarms(info: Mapping[str, Any]) -> Iterator[Alarm]:
         if fault.loses:
             yield danger(f"{fault.text} {fault.hint}", "health")
     if health.maxmemory and (share := health.used_memory / health.maxmemory) >= NEAR_FULL:
-        text = f"Redis uses {share:.0%} of its memory; at its end pushes are refused."
+        text = f"The store uses {share:.0%} of its memory limit. At the limit it refuses pushes."
         yield (danger if share >= ALMOST_FULL else warning)(text, "health")
     if str(info.get("role", "master")) != "master":
-        yield danger("This Redis is a replica: nothing can be written to it.", "health")
+        yield danger("The server is a replica and refuses writes. Name the primary, or sentinels.", "health")
 
 
 def server_ms(info: Mapping[str, Any]) -> int | None:

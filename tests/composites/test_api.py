@@ -181,7 +181,7 @@ def test_what_is_wrong_is_said_at_the_push_and_nothing_is_written(redis_client) 
         chain(add.s(1, 2), chain()).push()
     with pytest.raises(BadArguments, match=r"but 1 was given\. Before these comes .*; \.si\(\) goes without"):
         chain(add.s(1), deaf.s()).push()
-    with pytest.raises(NoPart, match="can't be part of chain"):
+    with pytest.raises(NoPart, match="cannot be part of chain"):
         chain(add, add)
     with pytest.raises(NoPart, match="init"):
         Nothing.push()

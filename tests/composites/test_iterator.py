@@ -139,7 +139,7 @@ def test_or_it_goes_on_and_fails_at_the_end() -> None:
 def test_what_is_no_batch_fails_it_with_words() -> None:
     handle = Wrong.push()
     run_worker()
-    with pytest.raises(TaskFailed, match="must answer a Batch"):
+    with pytest.raises(TaskFailed, match="must return a Batch"):
         handle.result(timeout=60)
 
 

@@ -60,7 +60,9 @@ def test_a_row_that_has_left_the_list_stays_and_says_so(open_page: Open, world: 
     tick(page)
     row = page.locator("#rows tbody tr").nth(1)
     expect(row).to_have_attribute("data-gone", "")
-    assert "has moved on" in str(row.locator("th").evaluate("cell => getComputedStyle(cell, '::after').content"))
+    assert "has changed its state" in str(
+        row.locator("th").evaluate("cell => getComputedStyle(cell, '::after').content")
+    )
     assert ticked(page) == ["default task-1"]
     world.states["task-1"] = "failed"
     tick(page)

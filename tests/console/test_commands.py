@@ -36,10 +36,10 @@ def test_what_was_given_up_is_shown_with_its_target(pools: Pools, viewer: Client
     page = viewer.get("/ops/commands/?place=dead").content.decode()
     assert 'href="/ops/tasks/a/?pool=north"' in page
     assert "boom" not in page
-    assert "its turn has come" in page
+    assert "the turn of the part has come" in page
     assert "_drop" not in page
-    assert "Nothing is on its way." in viewer.get("/ops/commands/").content.decode()
-    assert "None was given up." not in page
+    assert "No command waits for delivery." in viewer.get("/ops/commands/").content.decode()
+    assert "No command was given up." not in page
     assert viewer.get("/ops/commands/?after=nonsense").status_code == 200
 
 
@@ -61,7 +61,7 @@ def test_all_are_tried_again(pools: Pools, operator: Client) -> None:
 def test_dropping_asks_for_the_count_and_a_reason(pools: Pools, administrator: Client) -> None:
     asked = administrator.post("/ops/commands/_drop_dead").content.decode()
     assert "2 commands" in asked
-    assert "A cancelling or a retry is not" in asked
+    assert "A dropped cancel or retry is not" in asked
     assert len(ids()) == 2
     sent = {"confirmed": "2", "typed": "2", "reason": "not needed"}
     administrator.post("/ops/commands/_drop_dead", sent)

@@ -29,7 +29,7 @@ def test_a_part_leads_to_what_it_is_part_of_and_why_leads_to_the_parts(desk: Des
     assert 'href="/ops/tasks/c/?pool=default">chain</a>' in page
     assert "children/" not in page
     why = viewer.get("/ops/tasks/c/why/").content.decode()
-    assert "It waits for its parts: 0 of 2 have ended." in why
+    assert "The task waits for its parts: 0 of 2 have ended." in why
     assert "See its parts" in why
 
 
@@ -49,7 +49,7 @@ def test_a_part_is_cancelled_after_a_question_that_names_its_parent_and_the_poli
     question = operator.post("/ops/tasks/a/_cancel", {"pool": "default"})
     text = question.content.decode()
     assert question.status_code == 200
-    assert "It is part of the group g (on_failure=&quot;continue&quot;), where it counts as failed" in text
+    assert "The task is part of the group g (on_failure=&quot;continue&quot;) and counts as failed there" in text
     assert desk.state("a") == "pending"
     answer = operator.post("/ops/tasks/a/_cancel", {"pool": "default", "confirmed": "1", "reason": "no need"})
     assert answer.status_code == 302
@@ -63,14 +63,14 @@ def test_ticked_parts_are_cancelled_after_the_same_question(desk: Desk, operator
     plant(desk, group_of("g", "a", "b"))
     desk.push("alone")
     ticked = {"task": ["default alone", "default a"]}
-    assert "where it counts as failed" in operator.post("/ops/tasks/_cancel", ticked).content.decode()
+    assert "and counts as failed there" in operator.post("/ops/tasks/_cancel", ticked).content.decode()
     assert desk.states("alone", "a") == ["pending", "pending"]
     assert operator.post("/ops/tasks/_cancel", {"task": "default alone"}).status_code == 302
 
 
 def test_of_many_tasks_only_the_rule_is_said(desk: Desk, operator: Client) -> None:
     many = {"task": [f"default t{number}" for number in range(21)]}
-    assert "A part of a chain, a group or an iterator counts as failed there." in (
+    assert "A part of a chain, a group or an iterator then counts as failed there." in (
         operator.post("/ops/tasks/_cancel", many).content.decode()
     )
 
@@ -80,19 +80,19 @@ def test_what_failed_is_retried_or_everything(desk: Desk, operator: Client) -> N
     desk.settle(desk.lease())
     desk.settle(desk.lease(), Outcome.ERROR, b"{}", delay_ms=-1)
     page = operator.get("/ops/tasks/c/").content.decode()
-    assert "Retry what failed" in page
+    assert "Retry failed parts" in page
     assert "Run everything again" in page
     operator.post("/ops/tasks/c/_retry", {"pool": "default"})
     assert desk.states("c", "a", "b") == ["idle", "succeeded", "pending"]
     desk.settle(desk.lease(), Outcome.ERROR, b"{}", delay_ms=-1)
     question = operator.post("/ops/tasks/c/_rerun", {"pool": "default"}).content.decode()
-    assert "All parts run again, also those that succeeded" in question
+    assert "Runs all parts again, also those that succeeded" in question
     assert desk.state("c") == "failed"
     operator.post("/ops/tasks/c/_rerun", {"pool": "default", "confirmed": "1"})
     assert desk.states("c", "a", "b") == ["idle", "pending", "waiting"]
     desk.drain()
     page = operator.get("/ops/tasks/c/").content.decode()
-    assert "Retry what failed" not in page
+    assert "Retry failed parts" not in page
     assert "Run everything again" in page
 
 
@@ -102,8 +102,8 @@ def test_an_iterator_that_failed_is_retried_with_what_failed_and_its_page_lists_
     handle = Burst.push(20)
     run_worker()
     page = operator.get(f"/ops/tasks/{handle.id}/children/?pool=default").content.decode()
-    assert "Retry what failed" in page
-    assert "the latest that have ended" in page
+    assert "Retry failed parts" in page
+    assert "the latest ended parts" in page
     assert "19 succeeded" in page
     failed = operator.get(f"/ops/tasks/{handle.id}/children/?pool=default&show=failed").content.decode()
     assert failed.count("data-row") == 1
@@ -112,5 +112,5 @@ def test_an_iterator_that_failed_is_retried_with_what_failed_and_its_page_lists_
     run_worker()
     page = operator.get(f"/ops/tasks/{handle.id}/children/?pool=default").content.decode()
     assert "20 succeeded" in page
-    assert "Go on where it ended" in page
-    assert "Retry what failed" not in page
+    assert "Continue from the last state" in page
+    assert "Retry failed parts" not in page

@@ -75,15 +75,15 @@ def test_a_worker_is_told_once_it_was_confirmed_with_what_that_means(
 ) -> None:
     page = administrator.post(f"/ops/workers/host:1/_{verb}").content.decode()
     assert world.calls == []
-    assert "It runs 1 task now." in page
-    assert "No other live worker serves demo.task: what waits there waits on." in page
-    assert ("go back to their lanes" in page) == (verb == "stop")
+    assert "The worker runs 1 task now." in page
+    assert "No other live worker serves demo.task: tasks there keep waiting." in page
+    assert ("return to their lanes" in page) == (verb == "stop")
     administrator.post(f"/ops/workers/host:1/_{verb}", {"confirmed": "1"})
     assert [call for call, _ in world.calls] == [f"{verb}_worker"]
     monkeypatch.setattr(control, f"{verb}_worker", lambda id: False)
     administrator.post(f"/ops/workers/host:1/_{verb}", {"confirmed": "1"})
     told = administrator.get("/ops/workers/").content.decode()
-    assert f"{verb.title()}: host:1: there is none of this name any more.</p>" in told
+    assert f"{verb.title()}: host:1: it does not exist any more.</p>" in told
 
 
 def test_more_than_five_hundred_are_refused(world: World, operator: Client) -> None:

@@ -191,10 +191,10 @@ def test_one_row_a_day_counts_all_tries_of_one_action(
     page = administrator.get("/ops/audit/?outcome=denied").content.decode()
     assert "not permitted ×30" in page
     pk = AuditEntry.objects.get(verb="retry", actor_name="viewers").pk
-    assert "in the first try" in page
+    assert "in the first attempt" in page
     shown = administrator.get(f"/ops/audit/{pk}/").content.decode()
     assert "not permitted ×30" in shown
-    assert "Nothing was changed. This row counts all tries of this action within one day." in shown
+    assert "Nothing was changed. This row counts all attempts of this action within one day." in shown
     AuditEntry.objects.update(at=timezone.now() - timedelta(days=1, minutes=1))
     viewer.post("/ops/tasks/task-1/_retry")
     assert AuditEntry.objects.filter(verb="retry", actor_name="viewers").count() == 2

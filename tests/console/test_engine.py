@@ -101,7 +101,7 @@ def test_what_became_of_each_is_told(desk: Desk, administrator: Client) -> None:
     assert "Delete: 1 task. In the trash for 24 hours.</p>" in administrator.get("/ops/").content.decode()
     administrator.post("/ops/lanes/default/default/_pause")
     page = administrator.get("/ops/").content.decode()
-    assert "Pause: default/default. Nothing is claimed from it any more; what runs goes on.</p>" in page
+    assert "Pause: default/default. Workers claim no more tasks from this lane. Running tasks continue.</p>" in page
 
 
 def test_what_the_state_does_not_allow_is_refused_with_the_reason(desk: Desk, operator: Client) -> None:
@@ -157,7 +157,7 @@ def test_a_lane_is_given_a_rate_which_its_page_and_its_tasks_tell(desk: Desk, ad
     page = administrator.get("/ops/lanes/").content.decode()
     assert 'value="0.0125"' in page
     assert "rate used up" in page
-    assert "rate limit of 0.0125/s is used up" in administrator.get("/ops/tasks/q/why/").content.decode()
+    assert "rate limit of its lane, 0.0125/s, is used up" in administrator.get("/ops/tasks/q/why/").content.decode()
     answer = administrator.post("/ops/lanes/default/slow/_set", {"limit": "", "rate": "0", "weight": "1"})
     assert answer.status_code == 422
     administrator.post(f"/ops/audit/{AuditEntry.objects.get().pk}/_undo")
@@ -229,7 +229,7 @@ def test_what_has_succeeded_runs_again_only_after_a_question(desk: Desk, operato
     assert "Run again</button>" in page
     assert "btn-primary" not in page.split('role="group"')[1].split("</form>")[0]
     question = operator.post("/ops/tasks/a/_retry", {"pool": "default"})
-    assert "It has succeeded: what it did is done once more." in question.content.decode()
+    assert "The task has already succeeded once: it repeats its effects." in question.content.decode()
     assert state("a") == "succeeded"
     operator.post("/ops/tasks/a/_retry", {"pool": "default", "confirmed": "1"})
     assert state("a") == "pending"
@@ -254,7 +254,7 @@ def test_a_process_that_gives_no_sign_of_life_is_shown_as_such(desk: Desk, opera
     assert f'class="condition condition-{state}"' in page
     assert "no sign of life for" in page
     why = operator.get("/ops/tasks/a/why/").content.decode()
-    assert "has given no sign of life for 40 s" in why
+    assert "has been silent for 40 s" in why
     assert "/ops/tasks/a/_interrupt" in why
 
 

@@ -20,9 +20,9 @@ def test_without_chunks_it_is_told_why(namespace: str, operator: Client) -> None
     work = ChunkWork(get_broker())
     assert "The map has not run yet" in page()
     (lease,) = work.exchange(want=1).leases
-    assert "The map runs; no chunk has been written yet." in page()
+    assert "The map is running. No chunk has been written yet." in page()
     work.exchange(settle=[Settlement("count", lease.fence, Outcome.ERROR, b"{}", delay_ms=-1)])
-    assert "The map did not end, and wrote no chunk." in page()
+    assert "The map did not end, and wrote no chunk. Retry the task." in page()
     control.retry(["count"])
     work.map([])
     assert page().count("The map made no chunks.") == 2

@@ -94,12 +94,12 @@ def test_a_succeeded_one_is_offered_its_reduce(reduced: ChunkWork, operator: Cli
 
 def test_other_arguments_throw_the_chunks_away_and_that_must_be_typed(failed: ChunkWork, operator: Client) -> None:
     page = operator.get(f"{TASK}edit/").content.decode()
-    assert "its 5 chunks and their results are thrown away" in page
+    assert "The 5 chunks and their results are deleted" in page
     form = {"args": "[7]", "kwargs": "{}", "pool": "default"}
     for missing in ({}, {"confirmed": "5", "typed": "5"}, {"confirmed": "5", "typed": "4", "reason": "why"}):
         answer = operator.post(f"{TASK}_edit", form | missing)
         assert answer.status_code == 422
-        assert "The number that was typed is not the number of chunks" in answer.content.decode()
+        assert "The number is wrong, or the reason is missing" in answer.content.decode()
     assert not AuditEntry.objects.exists()
     operator.post(f"{TASK}_edit", form | {"confirmed": "5", "typed": "5", "reason": "new sources"})
     entry = AuditEntry.objects.get()

@@ -90,8 +90,8 @@ def test_of_what_has_succeeded_alone_it_is_said_that_it_is_done_once_more(
     desk.settle(desk.claim(1)[0], outcome, b"1" if is_told else b"{}", delay_ms=-1)
     (state,) = states("a")
     question = told(operator.post(f"/ops/tasks/_all_retry?state={state}"))
-    assert "A part that runs again alone changes nothing" in question
-    assert ("does once more what it did" in question) is is_told
+    assert "A part that runs again alone does not change its parent task" in question
+    assert ("repeats its effects" in question) is is_told
 
 
 def test_what_a_list_is_filtered_by_stands_above_it(desk: Desk, operator: Client) -> None:
@@ -132,7 +132,7 @@ def test_many_are_done_in_steps_that_leave_alone_what_came_in_later(desk: Desk, 
     ids = [f"t{number}" for number in range(5)]
     fail(desk, *ids)
     answer = operator.post("/ops/tasks/_all_retry?state=failed", {"confirmed": "5"}, follow=True)
-    assert "2 of 5 at most looked at, 2 changed" in told(answer)
+    assert "2 of at most 5 checked, 2 changed" in told(answer)
     assert "data-go-on" in answer.content.decode()
     assert states(*ids).count("pending") == 2
     desk.push("late", priority=10)
@@ -158,7 +158,7 @@ def test_an_action_goes_on_by_itself_only_where_somebody_goes_on_with_it(desk: D
     operator.post("/ops/tasks/_all_retry?state=failed", {"confirmed": "3"})
     paused = operator.get(f"/ops/audit/{the_whole().pk}/").content.decode()
     assert "data-go-on" not in paused
-    assert "Go on" in paused
+    assert "Continue" in paused
 
 
 @pytest.mark.usefixtures("small_steps")
@@ -189,7 +189,7 @@ def test_a_mass_cancel_is_taken_back_in_steps_too(desk: Desk, operator: Client) 
     assert task.reason == "wrong tenant"
     whole = the_whole()
     answer = operator.post(f"/ops/audit/{whole.pk}/_undo", follow=True)
-    assert "2 of 5 at most looked at, 2 changed" in told(answer)
+    assert "2 of at most 5 checked, 2 changed" in told(answer)
     assert "data-go-on" in answer.content.decode()
     assert states(*ids).count("cancelled") == 3
     operator.post(f"/ops/audit/{whole.pk}/_undo")  # who begins it again goes on

@@ -30,7 +30,7 @@ def test_an_action_in_steps_goes_on_by_itself_or_with_a_button(scripts: bool, op
     page.locator("#whole").get_by_role("button", name="Retry").click()
     page.get_by_role("main").get_by_role("button", name="Retry").click()
     if not scripts:
-        page.get_by_role("button", name="Go on").click()
+        page.get_by_role("button", name="Continue").click()
     expect(page.locator("[data-flash]")).to_contain_text("Retry: 2 tasks.")
     assert len(world.calls) == 2
 
@@ -45,7 +45,7 @@ def test_who_leaves_an_action_in_steps_is_not_carried_on_with_it(open_page: Open
     page.locator("#whole > summary").click()
     page.locator("#whole").get_by_role("button", name="Retry").click()
     page.get_by_role("main").get_by_role("button", name="Retry").click()
-    expect(page.get_by_text("It goes on while this page is open.")).to_be_visible()
+    expect(page.get_by_text("The action continues while this page is open.")).to_be_visible()
     posts.clear()
     page.evaluate("dispatchEvent(new Event('beforeunload'))")  # as a click on a link or a button does at once
     page.clock.run_for(1000)

@@ -58,14 +58,14 @@ def test_ticked_chunks_get_the_same_data(work: ChunkWork, operator: Client) -> N
     assert "Edit and retry: 2 chunks" in operator.post(f"{PAGE}_edit", ticked).content.decode()
     whole = ticked | {"change": "data", "value": "[1]"}
     assert "Change it" in operator.post(f"{PAGE}_edit", whole).content.decode()
-    assert "Look at the change" in operator.post(f"{PAGE}_edit", whole | {"again": "1"}).content.decode()
+    assert "Preview the change" in operator.post(f"{PAGE}_edit", whole | {"again": "1"}).content.decode()
     operator.post(f"{PAGE}_edit", whole | {"confirmed": "2"})
     assert (entry().verb, counts()["failed"]) == ("redo_chunks", 0)
 
 
 def test_what_keeps_its_data_is_told(work: ChunkWork, operator: Client) -> None:
     operator.post(f"{PAGE}0/_edit", {"data": "[1]"})
-    assert "stays as it is: it has no fields" in operator.post(f"{PAGE}_edit", FIELDS).content.decode()
+    assert "unchanged: the data has no fields" in operator.post(f"{PAGE}_edit", FIELDS).content.decode()
     page = operator.post(f"{PAGE}_edit", FIELDS | {"confirmed": "3"}, follow=True).content.decode()
     assert "1 keeps its data: it has no fields, or would be too long" in page
     found = AuditEntry.objects.latest("pk")
@@ -108,4 +108,4 @@ def test_what_is_still_to_come_is_told(namespace: str, operator: Client, monkeyp
     page = operator.post(f"{PAGE}_edit", form, follow=True).content.decode()
     found = entry()
     assert (found.outcome, 0 < found.changed < 150) == (Outcome.PARTLY, True)
-    assert f"{150 - found.changed} are still to come, by itself" in page
+    assert f"{150 - found.changed} follow automatically" in page

@@ -59,12 +59,12 @@ def test_what_was_changed_before_the_answer_was_lost_is_counted(
     break_off("retry", first)
     assert operator.post(f"/ops/audit/{the_whole().pk}/_go_on").status_code == 503
     page = told(operator.get(f"/ops/audit/{the_whole().pk}/"))
-    assert "Which tasks it changed is found out when the action goes on or is undone." in page
+    assert "Continue or Undo finds out which tasks this step changed." in page
     assert "? /2 unknown" in page
     go_on(operator, 3)
     assert states("a", "b", "c", "d", "e") == ["pending"] * 5
     assert counts() == (5, 5, Outcome.DONE)
-    assert "found out" not in told(operator.get(f"/ops/audit/{the_whole().pk}/"))
+    assert "finds out" not in told(operator.get(f"/ops/audit/{the_whole().pk}/"))
     assert sum(part.changed for part in the_whole().parts.all()) == 5
     desk.check()
 
@@ -201,7 +201,7 @@ def test_an_action_on_a_few_whose_answer_was_lost_is_unknown_until_it_is_undone(
     assert (entry.outcome, entry.changed) == (Outcome.UNKNOWN, 0)
     assert "? /2 unknown" in told(operator.get("/ops/audit/"))
     page = told(operator.get(f"/ops/audit/{entry.pk}/"))
-    assert "?/2 Which tasks it changed is found out when it is undone." in page
+    assert "?/2 Undo finds out which tasks this action changed." in page
     operator.post(f"/ops/audit/{entry.pk}/_undo")
     assert states("a", "b") == ["pending"] * 2
     entry.refresh_from_db()

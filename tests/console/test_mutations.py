@@ -43,7 +43,7 @@ def test_the_address_of_an_action_says_so_where_it_is_opened_as_a_page(
 ) -> None:
     answer = administrator.get(path)
     assert answer.status_code == 405
-    assert "This is the address of an action, not of a page. Nothing was done." in answer.content.decode()
+    assert "This address is an action, not a page. Nothing was changed." in answer.content.decode()
 
 
 def test_whoever_is_not_logged_in_is_told_so_too(world: World, client: Client) -> None:
@@ -146,7 +146,7 @@ def test_tasks_that_were_left_as_they_are_are_told(world: World, operator: Clien
     (found,) = new_entries()
     assert (found.outcome, found.count, found.changed) == (Outcome.PARTLY, 2, 1)
     page = operator.get("/ops/tasks/").content.decode()
-    assert "1 was left as it is: it is gone" in page
+    assert "1 was not changed: it is gone" in page
 
 
 def test_tasks_that_were_so_already_are_counted_apart() -> None:
@@ -159,9 +159,9 @@ def test_tasks_that_were_so_already_are_counted_apart() -> None:
     partly, already = AuditEntry(count=4), AuditEntry(count=2)
     judge(partly, "default", rows)
     assert (partly.changed, partly.outcome) == (1, Outcome.PARTLY)
-    assert partly.detail == "2 were so already; it is gone"
+    assert partly.detail == "2 were already in this state; it is gone"
     judge(already, "default", rows[1:3])
-    assert (already.changed, already.outcome, already.detail) == (0, Outcome.BEGUN, "2 were so already")
+    assert (already.changed, already.outcome, already.detail) == (0, Outcome.BEGUN, "2 were already in this state")
 
 
 def test_every_verb_of_the_audit_log_is_spelled_in_one_way() -> None:

@@ -83,7 +83,7 @@ def test_rows_that_come_up_from_further_down_are_not_new(world: World, operator:
 def test_an_empty_list_takes_what_comes(world: World, operator: Client) -> None:
     world.states.clear()
     page = operator.get("/ops/tasks/").content.decode()
-    assert "Nothing here yet" in page
+    assert "No task yet" in page
     (address,) = re.findall(r'hx-get="([^"]+)"', page)
     world.states["first"] = "pending"
     assert "<tr id=" in operator.get(address.replace("&amp;", "&")).content.decode()
@@ -269,7 +269,7 @@ def test_the_audit_log_pages_and_filters(world: World, operator: Client) -> None
 def test_what_the_buttons_do_can_be_read_without_a_mouse(world: World, operator: Client) -> None:
     for path in ("/ops/tasks/task-1/", "/ops/tasks/"):
         page = operator.get(path).content.decode()
-        assert "<dt>Retry</dt><dd>It runs again with the arguments that it has." in page
+        assert "<dt>Retry</dt><dd>Runs the task again with the same arguments." in page
         assert "<dt>Delete</dt>" not in page  # who may not delete is not told of it
 
 

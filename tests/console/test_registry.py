@@ -53,7 +53,7 @@ def test_a_task_tells_all_that_is_known_of_it(desk: Desk, operator: Client) -> N
     for text in ("The second paragraph.", "0 3 * * *", "host:7", "retries", "mail", "/ops/tasks/?name=shop.bill"):
         assert text in page
     assert "hunter2" not in page
-    assert "No live worker says that it knows" not in page
+    assert "No live worker reports that it knows" not in page
     far = operator.get("/ops/registry/far~away/").content.decode()
     assert "This process does not have the code of the task." in far
     assert "host:7" in far
@@ -61,5 +61,7 @@ def test_a_task_tells_all_that_is_known_of_it(desk: Desk, operator: Client) -> N
 
 def test_a_task_that_no_worker_knows_says_what_follows(desk: Desk, operator: Client) -> None:
     page = operator.get("/ops/registry/shop.bill/").content.decode()
-    assert "No live worker says that it knows this task. What is pushed waits until one does." in " ".join(page.split())
+    assert "No live worker reports that it knows this task. Pushed tasks wait until a worker knows it." in " ".join(
+        page.split()
+    )
     assert operator.get("/ops/registry/no.such/").status_code == 404

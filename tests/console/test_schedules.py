@@ -70,13 +70,13 @@ def test_a_schedule_of_any_name_has_its_page(clock: Clock, administrator: Client
     [
         ("task", "tests.repport", "did you mean"),
         ("id", "a b", "is not a valid id of a schedule"),
-        ("line", "0 0 30 2 *", "is not understood"),
+        ("line", "0 0 30 2 *", "is not valid"),
         ("line", "@every 0s", "from 1 second"),
         ("zone", "Mars/Olympus", "Select a valid choice"),
         ("jitter", "-1", "greater than or equal to 0"),
         ("args", "[]", "cannot be called"),
-        ("args", "{", "This is no JSON"),
-        ("kwargs", '{"password": "[redacted]"}', "by its value"),
+        ("args", "{", "This is not JSON"),
+        ("kwargs", '{"password": "[redacted]"}', "with its value"),
         ("overlap", "?", "Select a valid choice"),
     ],
 )
@@ -96,13 +96,13 @@ def test_an_id_that_is_in_use_is_refused(clock: Clock, administrator: Client) ->
     clock.define("weekly")
     answer = administrator.post("/ops/schedules/_create", FORM)
     assert answer.status_code == 422
-    assert "There is a schedule" in answer.content.decode()
+    assert "A schedule" in answer.content.decode()
 
 
 def test_a_line_is_tried(clock: Clock, administrator: Client) -> None:
     page = text(administrator, "_new?line=0+3+*+*+*&zone=Europe/Berlin")
     assert len(re.findall(r"03:00:00 CES?T", page)) == 5
-    assert "is not understood" in text(administrator, "_new?line=now&zone=UTC")
+    assert "is not valid" in text(administrator, "_new?line=now&zone=UTC")
     assert "There is no time zone" in text(administrator, "_new?line=@daily&zone=Mars")
 
 
@@ -152,7 +152,7 @@ def test_a_deletion_asks_first(clock: Clock, administrator: Client) -> None:
     clock.define()
     asked = administrator.post("/ops/schedules/s/_delete")
     assert asked.status_code == 200
-    assert "Its history goes with it" in asked.content.decode()
+    assert "Deletes the schedule with its history" in asked.content.decode()
     assert len(inspect.schedules()) == 1
     form = {"confirmed": "1", "typed": "1", "reason": "not needed"}
     assert administrator.post("/ops/schedules/s/_delete", form).headers["Location"] == "/ops/schedules/"
@@ -168,7 +168,7 @@ def test_what_stands_in_the_code_is_not_changed_here(clock: Clock, administrator
     assert "/edit/" not in page
     administrator.post("/ops/schedules/s/_delete", {"confirmed": "1", "typed": "1", "reason": "x"})
     assert AuditEntry.objects.get().outcome == Outcome.FAILED
-    assert "stands in the code" in text(administrator, "s/")
+    assert "is declared in code" in text(administrator, "s/")
 
 
 def test_a_viewer_sees_no_arguments_and_no_buttons(clock: Clock, viewer: Client) -> None:
@@ -251,5 +251,5 @@ def test_a_schedule_that_is_not_as_in_the_code_says_so(clock: Clock, viewer: Cli
     definition = clock.broker.schedule("default", "weekly").definition
     definition.push.name = "tests.of_nobody"
     clock.broker.put_schedule("default", definition, None, seen=inspect.schedule("weekly").version, who="x")
-    assert "not as in the code" in text(viewer, "")
+    assert "differs from the code" in text(viewer, "")
     assert "The code of this console has no task tests.of_nobody." in text(viewer, "weekly/")

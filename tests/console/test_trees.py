@@ -62,7 +62,7 @@ def test_what_the_state_of_a_part_allows_is_offered_and_done(desk: Desk, operato
     assert "/ops/tasks/a/edit/" not in page
     back = {"pool": "default", "next": "/ops/tasks/g/children/?pool=default"}
     question = operator.post("/ops/tasks/x/_cancel", back).content.decode()
-    assert "the group lets its other parts end, then ends as failed" in question
+    assert "the group waits for its other parts, then fails" in question
     assert operator.post("/ops/tasks/x/_cancel", back | {"confirmed": "1"}).headers["Location"] == back["next"]
     assert desk.states("g", "x") == ["failed", "cancelled"]
 
@@ -121,7 +121,7 @@ def test_failed_parts_are_found_and_the_search_goes_on(desk: Desk, viewer: Clien
     assert desk.told("cancel", "t3500") == "OK"
     page = viewer.get(linked(tree_page(viewer, "g"), "Failed")).content.decode()
     assert shown(page) == []
-    assert "There is no such part here." in page
+    assert "No part matches. Choose another filter." in page
     assert shown(viewer.get(linked(page, "Search on")).content.decode()) == ["t3500"]
 
 

@@ -43,7 +43,7 @@ def test_what_is_taken_back_does_not_go_on_in_another_window(desk: Desk, operato
     answer = operator.post(f"/ops/audit/{whole.pk}/_go_on", follow=True)
     assert states(*IDS) == ["pending"] * 6
     assert "it was undone before its end" in told(answer)
-    assert "Go on" not in told(answer)
+    assert "Continue" not in told(answer)
     desk.check()
 
 

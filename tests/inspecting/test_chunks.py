@@ -354,10 +354,10 @@ def test_why_a_task_does_not_reduce_yet(work: ChunkWork) -> None:
     some_of_each(work)
     findings = inspect.why("count")
     texts = [finding.text for finding in findings]
-    assert texts[0] == "Its reduce waits for 8 chunks."
-    assert texts[1:3] == ["2 chunks failed.", "1 chunks back off: the first is tried again in 60 min."]
-    assert texts[3] == "2 chunks run."
-    assert texts[5] == "5 chunks wait for a worker, beside the other lanes of the pool."
+    assert texts[0] == "The reduce waits for 8 chunks."
+    assert texts[1:3] == ["2 chunks failed.", "1 chunks wait for their next attempt: the first one starts in 60 min."]
+    assert texts[3] == "2 chunks are running."
+    assert texts[5] == "5 chunks wait for a worker, in turn with the other lanes of the pool."
     assert texts[6] == "No live worker serves the pool default; start `manage.py runworker`."
     assert [finding.verb for finding in findings[1:3]] == ["retry_chunks", "retry_chunks"]
 
@@ -366,7 +366,7 @@ def test_why_chunks_wait_while_as_many_run_as_may(namespace: str) -> None:
     work = ChunkWork(get_broker(), mx=2)
     work.map(list(range(5)))
     work.claim(5)
-    assert "3 chunks wait: the task may run 2 at once." in [finding.text for finding in inspect.why("count")]
+    assert "3 chunks wait: the task runs at most 2 at once." in [finding.text for finding in inspect.why("count")]
 
 
 def test_ten_thousand_chunks_are_one_picture_of_five_hundred_columns(work: ChunkWork) -> None:

@@ -137,7 +137,7 @@ def test_what_belongs_to_a_task_is_no_task(desk: Desk) -> None:
     desk.word("t", Conflict.RUN_AFTER)
     for id in ("t#log", "t#next", "", "x" * 201):
         assert inspect.task(id) is None
-        assert inspect.why(id)[0].text.startswith("There is no task of this id")
+        assert inspect.why(id)[0].text.startswith("No task has this id")
         assert [row.word for row in control.cancel([id])] == ["GONE"]
         assert control.edit_and_retry(id, [1], {}).word == "GONE"
     assert desk.state("t") == "pending"

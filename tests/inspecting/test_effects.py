@@ -22,9 +22,9 @@ def said(verb: str, id: str) -> tuple[str, ...]:
 
 
 GROUPS = {
-    "fail": ("ends as failed at once, and its parts that have not ended are cancelled", "failed", "cancelled"),
-    "continue": ("lets its other parts end, then ends as failed", "idle", "pending"),
-    "outcomes": ("goes on, and tells it in its list of outcomes", "idle", "pending"),
+    "fail": ("fails at once, and its open parts are cancelled", "failed", "cancelled"),
+    "continue": ("waits for its other parts, then fails", "idle", "pending"),
+    "outcomes": ("continues, and lists the failure in its outcomes", "idle", "pending"),
 }
 
 
@@ -34,7 +34,8 @@ def test_what_is_said_of_a_group_is_what_happens(desk: Desk, policy: str) -> Non
     plant(desk, group_of("g", "a", "b", **({} if policy == "fail" else {"of": policy})))
     (sentence,) = said("cancel", "a")
     assert (
-        f'It is part of the group g (on_failure="{policy}"), where it counts as failed: the group {words}.' == sentence
+        f'The task is part of the group g (on_failure="{policy}") and counts as failed there: the group {words}.'
+        == sentence
     )
     control.cancel(["a"], "by hand")
     assert desk.states("a", "g", "b") == ["cancelled", group_after, other_after]
@@ -48,8 +49,8 @@ def test_what_is_said_of_a_group_is_what_happens(desk: Desk, policy: str) -> Non
 def test_what_is_said_of_a_chain_is_what_happens_whether_the_part_has_begun_or_not(desk: Desk, part: str) -> None:
     plant(desk, chain_of("c", "a", "b", "z"))
     (sentence,) = said("cancel", part)
-    assert sentence.startswith("It is part of the chain c, where")
-    assert "the chain ends as failed at once, and what was still to come is cancelled" in sentence
+    assert sentence.startswith("The task is part of the chain c and")
+    assert "the chain fails at once, and its later parts are cancelled" in sentence
     control.cancel([part], "by hand")
     assert desk.states("c", "a", "b", "z") == ["failed", "cancelled", "cancelled", "cancelled"]
     assert desk.record("c").reason == f"its child {part} was cancelled: by hand"
@@ -68,9 +69,9 @@ def test_a_part_that_runs_is_asked_to_stop_and_counts_when_it_has(desk: Desk) ->
 def test_what_is_above_the_parent_and_what_is_below_the_task_is_said_too(desk: Desk) -> None:
     plant(desk, chain_of("root", group_of("g", chain_of("c", "a", "b"), "x"), "z"))
     below, above, further = said("cancel", "c")
-    assert below == "Its 2 parts that have not ended: cancelled with it."
+    assert below == "Its 2 open parts are cancelled too."
     assert "the group g (" in above
-    assert further == "When that fails, it counts as failed in what it is part of itself, root."
+    assert further == "If that parent fails, it counts as failed in its own parent root."
     control.cancel(["c"])
     assert desk.states("root", "g", "c", "a", "b", "x", "z") == ["failed", "failed"] + ["cancelled"] * 5
 
@@ -99,13 +100,13 @@ def test_what_is_said_of_an_iterator_is_what_happens(policy: str, monkeypatch: p
     desk.client.hset(desk.keys.task("own"), mapping={"pi": handle.id, "pu": desk.client.hget(key, "u")})
     desk.client.sadd(f"{key}#open", "own")
     first, second = said("cancel", "own")
-    assert "1 part that has not ended" in first
-    goes_on = "the iterator goes on, and ends as failed when its tasks have ended"
-    ends = "the iterator ends as failed, and its tasks that have not ended are cancelled"
+    assert "1 open part is cancelled" in first
+    goes_on = "the iterator continues, and fails when its tasks have ended"
+    ends = "the iterator fails at once, and its open tasks are cancelled"
     assert (goes_on if policy == "continue" else ends) in second
     control.cancel(["own"])
     assert desk.client.hget(key, "nf" if policy == "continue" else "fb")
-    assert f"It is part of {Count.name} (iterator {handle.id}, on_failure=" in second
+    assert f"The task is part of {Count.name} (iterator {handle.id}, on_failure=" in second
     assert lease.id == handle.id
 
 
@@ -114,7 +115,7 @@ def test_the_terminal_says_it_and_asks(desk: Desk, monkeypatch: pytest.MonkeyPat
     asked: list[str] = []
     monkeypatch.setattr("builtins.input", lambda text: asked.append(text) or "n")
     assert failing("cancel", "a") == (1, "Nothing was done.")
-    assert 'It is part of the group g (on_failure="fail"), where it counts as failed' in asked[0]
+    assert 'The task is part of the group g (on_failure="fail") and counts as failed there' in asked[0]
     assert asked[0].endswith("Cancel 1 task? [y/N] ")
     assert desk.states("g", "a") == ["idle", "pending"]
     queue("cancel", "a", "--yes")
@@ -158,9 +159,9 @@ def test_a_task_of_an_iterator_that_is_retried_alone_changes_nothing_above_and_t
     iterator, own = sorted(desk.claim(2), key=lambda lease: lease.id == "own")
     desk.settle(own)
     again, sentence = said("retry", "own")
-    assert again == "It has succeeded: what it did is done once more."
-    assert sentence.startswith("It runs again alone: ")
-    assert sentence.endswith(f"(iterator {handle.id}, locked), which it is part of, has counted its end already.")
+    assert again == "The task has already succeeded once: it repeats its effects."
+    assert sentence.startswith("The task runs again alone: its parent ")
+    assert sentence.endswith(f"(iterator {handle.id}, locked) has already counted its end.")
     assert iterator.id == handle.id
 
 
@@ -172,8 +173,8 @@ def test_a_task_of_an_iterator_whose_cancel_is_taken_back_changes_nothing_above_
     desk.client.hset(desk.keys.task("own"), mapping={"pi": handle.id, "pu": desk.client.hget(key, "u")})
     control.cancel(["own", "alone"])
     (sentence,) = said("reinstate", "own")
-    assert sentence.startswith("It runs again alone: ")
-    assert sentence.endswith(f"(iterator {handle.id}, pending), which it is part of, has counted its end already.")
+    assert sentence.startswith("The task runs again alone: its parent ")
+    assert sentence.endswith(f"(iterator {handle.id}, pending) has already counted its end.")
     assert said("reinstate", "alone") == ()
     assert inspect.rule("reinstate", "cancelled").startswith("A part that runs again alone")
     before = desk.client.hgetall(key)
@@ -186,7 +187,7 @@ def test_a_task_of_an_iterator_whose_cancel_is_taken_back_changes_nothing_above_
 def test_a_task_that_has_succeeded_is_said_to_do_again_what_it_did(desk: Desk) -> None:
     desk.push("a", "b")
     desk.drain()
-    assert said("retry", "a") == ("It has succeeded: what it did is done once more.",)
+    assert said("retry", "a") == ("The task has already succeeded once: it repeats its effects.",)
     assert said("cancel", "a") == ()
     desk.push("c")
     desk.settle(desk.lease(), Outcome.ERROR, b"{}", delay_ms=-1)

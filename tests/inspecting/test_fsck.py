@@ -64,4 +64,4 @@ def test_a_broken_pool_is_a_fault_and_a_missing_one_is_refused(damaged: Desk) ->
 
 
 def test_why_names_the_command_that_mends_it(damaged: Desk) -> None:
-    assert "run `manage.py queue fsck`" in " ".join(finding.text for finding in inspect.why("a"))
+    assert "Run `manage.py queue fsck`" in " ".join(finding.text for finding in inspect.why("a"))

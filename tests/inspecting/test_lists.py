@@ -144,7 +144,7 @@ def test_a_position_that_is_none_is_refused_or_empty(desk: Desk, after: str) -> 
 def test_a_filter_that_cannot_be_right_says_what_to_write() -> None:
     with pytest.raises(FilterError) as raised:
         TaskQuery.from_params({"state": "pendign"})
-    assert str(raised.value) == ("The filter is not understood: there is no state 'pendign'; did you mean 'pending'?")
+    assert str(raised.value) == ("The filter is not valid: there is no state 'pendign'; did you mean 'pending'?")
     with pytest.raises(FilterError):
         TaskQuery.from_params({"name": "x" * 201})
     assert TaskQuery.from_params({"state": " failed ", "other": "1"}).params() == {"state": "failed"}

@@ -94,7 +94,7 @@ def test_why_a_chain_waits_leads_to_its_parts_and_not_to_its_end(desk: Desk) -> 
     plant(desk, chain_of("c", "a", "b"))
     for waiting in ("c", "b"):
         told = queue("why", waiting)
-        assert "It waits for its " in told
+        assert "waits for its " in told
         assert "see: manage.py queue tree c --only open" in told
         assert "queue cancel" not in told
     assert "a" in queue("tree", "c", "--only", "open")
@@ -108,7 +108,7 @@ def test_show_and_why_tell_one_task(desk: Desk) -> None:
     assert "hunter2" not in shown
     assert "\x1b" not in shown
     assert "\\x1b[31m" in shown
-    assert "NO  It backs off: attempt 1 of 2 failed" in queue("why", "a")
+    assert "NO  The task waits for its next attempt: attempt 1 of 2 failed" in queue("why", "a")
     assert "mend it: manage.py queue run-now a" in queue("why", "a")
     assert queue_json("why", "a")[0]["verb"] == "run_now"
     assert queue_json("show", "a")["error"]["message"] == "boom \x1b[31m"
@@ -148,7 +148,7 @@ def test_why_a_task_that_is_not_there_does_not_run_is_told_and_status_1(
     out = StringIO()
     with pytest.raises(SystemExit, match="1"):
         call_command("queue", "why", "nobody", stdout=out)
-    assert "There is no task of this id" in out.getvalue()
+    assert "No task has this id" in out.getvalue()
     with pytest.raises(SystemExit, match="1"):
         call_command("queue", "why", "nobody", "--json", stdout=out)
 
@@ -273,7 +273,7 @@ def test_a_lane_that_is_not_there_is_status_1(desk: Desk) -> None:
     status, text = failing("pause", "typo")
     assert (status, text) == (
         1,
-        "There is no such lane in the pool default: 'typo'; known are: default; with --new it is made.",
+        "The pool default has no lane 'typo'; known are: default; with --new it is made.",
     )
     assert queue_json("status")["lanes"] == []
 

@@ -57,10 +57,10 @@ def test_it_says_what_else_holds_a_task_up(desk: Desk) -> None:
     assert told(handle).endswith("it is pending. It goes on; ask again later.")
     desk.broker.lane("default", "bulk", paused=1)
     assert told(handle).endswith("it is pending. Its lane bulk is paused.")
-    assert "it is postponed. It is postponed: due in " in told(tasks.add.postpone(3600, 1))
+    assert "it is postponed. The task is postponed: due in " in told(tasks.add.postpone(3600, 1))
     beat(desk, names="other")
     assert told(tasks.add.push(1)).endswith(
-        f"it is pending. No live worker knows the name {NAME}; is the code deployed, and imported by a tasks.py?"
+        f"it is pending. No live worker knows the task {NAME}. Deploy its code, and import it in a tasks.py."
     )
 
 
@@ -68,9 +68,12 @@ def test_it_says_that_a_task_runs_or_backs_off(desk: Desk) -> None:
     beat(desk, "w1", names=NAME)
     handle = tasks.add.push(1)
     lease = desk.lease()
-    assert "; it is locked. It has run for " in told(handle)
+    assert "; it is locked. The task has run for " in told(handle)
     desk.settle(lease, Outcome.ERROR, delay_ms=60_000, **stored(message="boom"))
-    assert "; it is restart. It backs off: attempt 1 of 3 failed; the next one starts in " in told(handle)
+    assert (
+        "; it is restart. The task waits for its next attempt: attempt 1 of 3 failed; the next one starts in "
+        in told(handle)
+    )
 
 
 def test_it_says_the_state_of_the_same_moment(desk: Desk, monkeypatch) -> None:
@@ -85,22 +88,22 @@ def test_it_says_the_state_of_the_same_moment(desk: Desk, monkeypatch) -> None:
         return explain(pool, task_id)
 
     monkeypatch.setattr(waiting, "explain", once_it_runs)
-    assert "; it is locked. It has run for " in told(handle)
+    assert "; it is locked. The task has run for " in told(handle)
 
 
 def test_it_says_that_no_worker_knows_the_name_of_a_task_that_was_put_off(desk: Desk) -> None:
     beat(desk, "w1", names="other")
     handle = tasks.add.push(1)
     desk.settle(desk.lease(), Outcome.UNKNOWN, delay_ms=60_000)
-    assert f"; it is postponed. No live worker knows the name {NAME}" in told(handle)
+    assert f"; it is postponed. No live worker knows the task {NAME}" in told(handle)
     verbs = [finding.verb for finding in why(handle.id) if not finding.ok]
     assert "run_now" not in verbs, "it would be put off again"
     beat(desk, "w1", names=NAME)
-    assert "; it is postponed. It is postponed: due in " in told(handle)
+    assert "; it is postponed. The task is postponed: due in " in told(handle)
 
 
 def test_it_says_for_which_parts_a_chain_waits(desk: Desk) -> None:
-    assert "; it is idle. It waits for its " in told(chain(tasks.add.s(1), tasks.add.s(2)).push())
+    assert "; it is idle. The task waits for its " in told(chain(tasks.add.s(1), tasks.add.s(2)).push())
 
 
 def test_it_costs_a_bounded_number_of_calls_and_none_for_a_mere_look(desk: Desk) -> None:

@@ -80,7 +80,7 @@ def test_the_version_changes_with_what_is_shown_and_only_then(desk: Desk) -> Non
 def test_a_pool_that_nobody_serves_and_a_missing_watchdog_are_alarms(desk: Desk) -> None:
     desk.push("a", name="add")
     assert "No live worker serves the pool default: 1 task waits." in alarms()
-    assert "No watchdog has looked after the pool default yet" in alarms()
+    assert "No watchdog has served the pool default yet" in alarms()
     desk.broker.beat("default", "w1", {"names": "add", "slots": 1})
     desk.tick()
     assert alarms() == ""
@@ -93,7 +93,7 @@ def test_unknown_names_late_workers_and_quarantine_are_alarms(desk: Desk) -> Non
     assert "No worker of the pool default knows the task new_task." in alarms()
     desk.broker.beat("default", "w2", {"names": "add", "slots": 1})
     desk.client.zadd(desk.keys.workers, {"w2": desk.now() - 20_000})
-    assert "Pool default: 1 of 2 workers has not beaten for 15 s." in alarms()
+    assert "Pool default: 1 of 2 workers has sent no heartbeat for 15 s." in alarms()
     assert [pool.workers for pool in inspect.snapshot().pools] == [1]
     desk.settle(desk.lease(), Outcome.QUARANTINE, value=b"broken")
     assert "Pool default: 1 task is quarantined." in alarms()
@@ -105,7 +105,7 @@ def test_processes_without_a_sign_of_life_are_an_alarm_once_it_lasts(desk: Desk)
     assert alarms() == ""
     long_ago = desk.now() - 60_000
     desk.broker.beat("default", "w2", {"names": "add", "slots": 1, "state": "hung", "silent_since": long_ago})
-    assert alarms() == "Pool default: 2 worker processes give no sign of life, the longest for 1 min."
+    assert alarms() == "Pool default: 2 worker processes are silent, the longest for 1 min."
 
 
 def test_nobody_needs_to_know_the_name_of_a_chain(desk: Desk) -> None:
@@ -126,7 +126,7 @@ def test_what_is_overdue_paused_or_growing_is_an_alarm(desk: Desk) -> None:
     found = alarms()
     assert "Pool default: 1 lease, delay or retention is over 5 s overdue." in found
     assert "Lane default of pool default is paused; 120 tasks wait." in found
-    assert "The backlog of the pool default grows: 120 wait" in found
+    assert "The backlog of the pool default grows: 120 tasks wait" in found
 
 
 def test_attempts_that_fail_are_an_alarm_once_they_are_many(desk: Desk) -> None:
@@ -148,7 +148,7 @@ def test_workers_that_are_all_busy_and_end_nothing_are_an_alarm(desk: Desk) -> N
     assert alarms() == ""
     desk.broker.beat("default", "w1", {"names": "tests.noop", "slots": 2, "busy": 2})
     assert alarms() == (
-        "All 2 slots of the workers of pool default are taken, and none of its tasks came to an end within a minute:"
+        "All 2 worker slots of pool default are busy, and no task ended within a minute:"
         " 2 tasks wait, the first for 1 min."
     )
     desk.settle(lease, Outcome.RELEASE)

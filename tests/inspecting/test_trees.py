@@ -352,11 +352,11 @@ def test_why_says_how_many_parts_are_over_and_whose_turn_it_is(desk: Desk) -> No
     plant(desk, chain_of("c", "a", "b", group_of("g", "x"), "d"))
     for _ in range(2):
         desk.settle(desk.lease())
-    assert reason("c") == "It waits for its parts: 2 of 4 have ended."
-    assert reason("g") == "It waits for its parts: 0 of 1 have ended."
-    assert reason("d") == "It waits for its turn in chain."
+    assert reason("c") == "The task waits for its parts: 2 of 4 have ended."
+    assert reason("g") == "The task waits for its parts: 0 of 1 have ended."
+    assert reason("d") == "The part waits for its turn in chain."
     desk.client.delete(desk.keys.task("c"))
-    assert "is gone" in next(finding.text for finding in inspect.why("d") if "turn" in finding.text)
+    assert "does not exist any more" in next(finding.text for finding in inspect.why("d") if "turn" in finding.text)
 
 
 def test_a_task_tells_what_it_is_part_of(desk: Desk) -> None:

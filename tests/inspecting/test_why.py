@@ -36,7 +36,7 @@ def test_a_task_that_is_next_has_nothing_against_it(desk: Desk) -> None:
     desk.push("t", name="add")
     findings = inspect.why("t")
     assert all(finding.ok for finding in findings)
-    assert findings[-1].text == "It is the next one of its lane."
+    assert findings[-1].text == "The task is the next one of its lane."
 
 
 @pytest.mark.usefixtures("worker")
@@ -64,7 +64,7 @@ def test_a_rate_that_is_used_up_says_when_it_is_free_again(desk: Desk) -> None:
     assert [finding.value for finding in inspect.why("t") if "rate limit" in finding.text] == ["0.005/s"]
     desk.lease()
     reason = first_bad("t")
-    assert reason.text.startswith("Its lane's rate limit of 0.005/s is used up: free again in ")
+    assert reason.text.startswith("The rate limit of its lane, 0.005/s, is used up: free again in ")
     assert reason.value.endswith("Z")
     assert (reason.verb, reason.target) == ("set_lane", "default/side")
     (row,) = inspect.lanes()
@@ -75,18 +75,17 @@ def test_nobody_serves_the_pool(desk: Desk) -> None:
     desk.push("t", name="add")
     assert first_bad("t").text == "No live worker serves the pool default; start `manage.py runworker`."
     beat(desk, state="quiet")
-    assert first_bad("t").text == "All live workers of its pool were told to take no more work."
+    assert first_bad("t").text == "All live workers of its pool are quiet or ending, and claim no tasks."
 
 
 def test_nobody_knows_the_name(desk: Desk) -> None:
     desk.push("t", name="new_task")
     beat(desk)
     assert (
-        first_bad("t").text
-        == "No live worker knows the name new_task; is the code deployed, and imported by a tasks.py?"
+        first_bad("t").text == "No live worker knows the task new_task. Deploy its code, and import it in a tasks.py."
     )
     beat(desk, names=",".join(f"n{number}" for number in range(200)))  # it may know more than it tells
-    assert not any("knows the name" in finding.text for finding in inspect.why("t"))
+    assert not any("knows the task" in finding.text for finding in inspect.why("t"))
 
 
 def test_busy_workers_and_a_place_in_the_lane(desk: Desk) -> None:
@@ -94,10 +93,10 @@ def test_busy_workers_and_a_place_in_the_lane(desk: Desk) -> None:
     beat(desk, busy=2)
     texts = [(finding.ok, finding.text, finding.value) for finding in inspect.why("t")]
     assert (False, "All slots of the workers are busy.", "2 of 2 busy") in texts
-    assert texts[-1] == (False, "Others of its lane come first; nothing starts.", "3 of 3")
+    assert texts[-1] == (False, "Other tasks of its lane come first; no task starts.", "3 of 3")
     desk.settle(desk.lease())
     assert inspect.why("t")[-1].text.startswith(
-        "Others of its lane come first; at the pace of the last two minutes it starts in about "
+        "Other tasks of its lane come first; at the rate of the last two minutes it starts in about "
     )
 
 
@@ -105,7 +104,7 @@ def test_busy_workers_and_a_place_in_the_lane(desk: Desk) -> None:
 def test_a_postponed_task_says_when_and_can_be_run_now(desk: Desk) -> None:
     desk.push("t", name="add", delay_ms=50_000)
     reason = first_bad("t")
-    assert (reason.text, reason.verb) == ("It is postponed: due in 50 s.", "run_now")
+    assert (reason.text, reason.verb) == ("The task is postponed: due in 50 s.", "run_now")
 
 
 @pytest.mark.usefixtures("worker")
@@ -113,35 +112,35 @@ def test_a_task_that_backs_off_says_which_attempt_and_why(desk: Desk) -> None:
     desk.push("t", name="add", retries=2)
     desk.settle(desk.lease(), Outcome.ERROR, delay_ms=50_000, **stored(message="no such user"))
     reason = first_bad("t")
-    assert reason.text == "It backs off: attempt 1 of 3 failed; the next one starts in 50 s."
+    assert reason.text == "The task waits for its next attempt: attempt 1 of 3 failed; the next one starts in 50 s."
     assert reason.value == "ValueError: no such user"
 
 
 def test_a_due_task_that_nobody_promotes(desk: Desk) -> None:
     desk.push("t", name="add", delay_ms=60_000)
     desk.client.zadd(desk.keys.agenda, {"t": desk.now() - 30_000})
-    assert first_bad("t").text == "It was due 30 s ago: no worker and no watchdog looks at the agenda."
+    assert first_bad("t").text == "The task was due 30 s ago: no worker and no watchdog acts on the agenda."
 
 
 def test_a_running_task_says_who_holds_it_and_how_long(desk: Desk) -> None:
     desk.push("t", name="add")
     desk.lease()
-    assert first_bad("t").text == "Its worker is not in the registry; the task is recovered when the lease ends."
+    assert first_bad("t").text == "Its worker is not in the registry. The task is recovered when the lease ends."
     beat(desk)
     findings = inspect.why("t")
     assert all(finding.ok for finding in findings)
     assert findings[1].value == "h1 w1"
     desk.client.zadd(desk.keys.workers, {"w1": desk.now() - 20_000})
-    assert first_bad("t").text == "The worker that holds it has not beaten for 20 s."
+    assert first_bad("t").text == "Its worker has sent no heartbeat for 20 s."
     desk.client.zadd(desk.keys.agenda, {"t": desk.now() - 5000})
-    assert any("Its lease ended 5 s ago; no watchdog ever came" in finding.text for finding in inspect.why("t"))
+    assert any("Its lease ended 5 s ago; no watchdog has run yet" in finding.text for finding in inspect.why("t"))
 
 
 @pytest.mark.parametrize(
     ("state", "what_comes"),
     [
         ("silent", "Its supervisor renews the lease. After HUNG_AFTER the process is killed."),
-        ("hung", "It is hung and is about to be killed."),
+        ("hung", "The process is hung and is about to be killed."),
     ],
 )
 def test_a_running_task_says_that_its_process_gives_no_sign_of_life(desk: Desk, state: str, what_comes: str) -> None:
@@ -150,11 +149,11 @@ def test_a_running_task_says_that_its_process_gives_no_sign_of_life(desk: Desk, 
     beat(desk, state=state, silent_since=desk.now() - 40_000)
     reason = first_bad("t")
     assert reason.text == (
-        "The worker process that holds it has given no sign of life for 40 s: a task in it holds the interpreter,"
+        "Its worker process has been silent for 40 s: a task in it holds the interpreter,"
         f" or the process is stopped. {what_comes}"
     )
     assert (reason.verb, reason.target, reason.place) == ("interrupt", "t", "workers")
-    told = "No live worker of its pool takes work: each gives no sign of life, or was told to take no more."
+    told = "No live worker of its pool claims tasks: each is silent, quiet or ending."
     assert first_bad("next").text == told
     (row,) = inspect.workers()
     assert row.state == state
@@ -169,7 +168,7 @@ def test_a_task_that_is_asked_to_stop(desk: Desk) -> None:
     desk.control("cancel", "t", value="too slow")
     reason = first_bad("t")
     assert reason.value == "too slow"
-    assert reason.text.startswith("It was asked to stop, and has not yet: a function that is not async has to look at")
+    assert reason.text.startswith("The task was asked to stop, and still runs. A function that is not async must check")
 
 
 def test_the_ends(desk: Desk) -> None:
@@ -182,10 +181,13 @@ def test_the_ends(desk: Desk) -> None:
     desk.control("cancel", "stopped", value="not needed")
     good, bad, stopped = (inspect.why(id)[0] for id in ("good", "bad", "stopped"))
     assert good.ok
-    assert good.text.startswith("It succeeded after ")
-    assert (bad.text, bad.value) == ("It failed: its last allowed attempt failed (attempt 1 of 1).", "ValueError: boom")
-    assert (stopped.text, stopped.value) == ("It was cancelled.", "not needed")
-    assert inspect.why("good")[1].text == "It is kept for 24 h more."
+    assert good.text.startswith("The task succeeded after ")
+    assert (bad.text, bad.value) == (
+        "The task failed: its last allowed attempt failed (attempt 1 of 1).",
+        "ValueError: boom",
+    )
+    assert (stopped.text, stopped.value) == ("The task was cancelled.", "not needed")
+    assert inspect.why("good")[1].text == "The task is kept for 24 h more."
 
 
 def failed_over_chunk() -> None:
@@ -199,7 +201,7 @@ def failed_over_chunk() -> None:
 def test_a_failed_map_reduce_says_what_a_retry_keeps_and_what_it_runs(desk: Desk) -> None:
     failed_over_chunk()
     reason, keeps = inspect.why("count")[:2]
-    assert (reason.text, reason.verb) == ("It failed: chunk 2 failed.", "retry")
+    assert (reason.text, reason.verb) == ("The task failed: chunk 2 failed.", "retry")
     assert keeps.text == "A retry runs the chunks that are not done (1 failed, 2 pending), then the reduce."
     assert keeps.value == "2 of 5 chunks are done"
 
@@ -210,7 +212,7 @@ def test_a_map_reduce_whose_reduce_failed_says_that_a_retry_reduces_again(desk: 
     work.done(work.claim(2))
     (lease,) = work.exchange(want=1).leases
     desk.settle(lease, Outcome.ERROR, delay_ms=-1, **stored(message="boom"))
-    assert inspect.why("count")[1].text == "A retry runs its reduce again, with the results of its chunks."
+    assert inspect.why("count")[1].text == "A retry runs the reduce again, with the results of the chunks."
 
 
 def test_a_quarantined_task_says_why(desk: Desk) -> None:
@@ -225,7 +227,7 @@ def test_a_task_that_is_gone_and_one_in_the_trash(desk: Desk) -> None:
     desk.settle(desk.lease())
     desk.control("delete", "t")
     assert (first_bad("t").verb, first_bad("t").target) == ("restore", "t")
-    assert first_bad("nobody").text.startswith("There is no task of this id")
+    assert first_bad("nobody").text.startswith("No task has this id")
 
 
 def test_indexes_that_disagree_are_the_first_thing_said(desk: Desk) -> None:
@@ -234,8 +236,8 @@ def test_indexes_that_disagree_are_the_first_thing_said(desk: Desk) -> None:
     desk.client.zrem(desk.keys.lane("default"), "t")
     texts = [finding.text for finding in inspect.why("t") if not finding.ok]
     assert texts[:2] == [
-        "The state indexes don't agree with its record; run `manage.py queue fsck`.",
-        "It is ready, but no lane holds it; run `manage.py queue fsck`.",
+        "The state indexes do not match the record. Run `manage.py queue fsck`.",
+        "The task is ready, but no lane holds it. Run `manage.py queue fsck`.",
     ]
 
 

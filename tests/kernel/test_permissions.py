@@ -127,7 +127,7 @@ def test_who_may_not_ask_for_info_sees_all_else(make_user: MakeUser, desk: Desk,
     settings.QUEUEOPS = settings.QUEUEOPS | {"URL": make_user("allkeys", "+@all", "-@dangerous", "allchannels")}
     found = inspect.snapshot()
     assert found.states["pending"] == 1
-    assert any("may not ask the store for INFO" in alarm.text for alarm in found.alarms)
+    assert any("no permission for INFO" in alarm.text for alarm in found.alarms)
     assert not any("append-only" in alarm.text for alarm in found.alarms)
 
 

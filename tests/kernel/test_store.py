@@ -271,7 +271,7 @@ def test_a_store_that_refuses_us_is_not_one_that_is_away(answer: Exception, advi
     error = translate(answer, "redis://user:hunter2@h", 3)
     assert isinstance(error, StoreRefuses)
     assert advice in str(error)
-    assert "refuses to work for us" in str(error)
+    assert "refuses this client" in str(error)
     assert "hunter2" not in str(error)
     assert ".." not in str(error)
 

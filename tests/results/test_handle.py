@@ -388,6 +388,6 @@ def test_a_forked_child_waits_with_a_connection_of_its_own(namespace, later):
 
 def test_a_handle_of_another_pool_says_where_it_looked(namespace):
     handle = tasks.add.using(pool="mail").push(1)
-    said = f"There is no task {handle.id} in the pool default: it never was, is in another pool"
+    said = f"The pool default has no task {handle.id}: it was never pushed there"
     with pytest.raises(TaskGone, match=re.escape(said)):
         TaskHandle(handle.id).result(timeout=5)

@@ -114,7 +114,7 @@ def test_what_makes_no_sense_is_refused(
 
 def test_an_id_is_given_once_in_all_pools(clock: Clock) -> None:
     schedules.create(report, NIGHTLY, id="s")
-    with pytest.raises(ScheduleInUse, match="There is a schedule 's' already, in the pool default"):
+    with pytest.raises(ScheduleInUse, match="A schedule 's' already exists in the pool default"):
         schedules.create(report.using(pool="other"), NIGHTLY, id="s")
 
 

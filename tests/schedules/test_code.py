@@ -195,12 +195,14 @@ def test_what_the_code_says_and_no_watchdog_has_taken_over_is_told(
     assert notes() == {"tests.report": ""}
     in_the_code(monkeypatch, stated("@every 5m", zone="UTC", jitter=2))
     (note,) = notes().values()
-    assert note.startswith("The code says something else by now (line @every 5m, ")
-    assert note.endswith("jitter 2000); a watchdog takes that over when it starts.")
+    assert note.startswith("The code differs (line @every 5m, ")
+    assert note.endswith("jitter 2000). A watchdog stores the change at its next start.")
     in_the_code(monkeypatch, stated(day="y"))
     assert "other options or arguments" in notes()["tests.report"]
     in_the_code(monkeypatch)
-    assert notes() == {"tests.report": "It is gone from the code; it stops when a watchdog starts."}
+    assert notes() == {
+        "tests.report": "The code does not declare this schedule any more. It stops at the next start of a watchdog."
+    }
     in_the_code(monkeypatch, stated(), stated(id="new"))
     assert inspect.unkept_schedules() == ("new",)
     detail = inspect.schedule("tests.report")

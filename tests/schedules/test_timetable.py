@@ -125,7 +125,7 @@ def test_the_latest_ticks_are_found_however_many_there_were() -> None:
     [*BAD_LINES, *BAD_INTERVALS],
 )
 def test_a_line_that_makes_no_sense_is_refused(line: str) -> None:
-    with pytest.raises(BadSchedule, match="is not understood"):
+    with pytest.raises(BadSchedule, match="is not valid"):
         Schedule(line)
 
 

@@ -63,7 +63,7 @@ def test_a_task_within_a_function_is_refused_with_what_to_write(namespace, stric
     with pytest.raises(NotImportable) as caught:
         way(local_task())
     assert str(caught.value) == (
-        f"The task {__name__}.local_task.local cannot be pushed, for workers do not find its code: it is defined within"
+        f"The task {__name__}.local_task.local cannot be pushed: workers do not find its code: it is defined within"
         " a function, after the code was loaded."
         " Move it to the top level of tasks.py, or give it a name= that workers know."
     )
@@ -174,7 +174,7 @@ def test_a_task_of_a_script_is_refused(namespace, tmp_path, place):
     script.write_text(SCRIPT.format(**text))
     ran = run_python(str(script), PYTHONPATH=str(ROOT))
     assert ran.stdout.startswith(
-        "The task __main__.add cannot be pushed, for workers do not find its code: it is defined in a script or a"
+        "The task __main__.add cannot be pushed: workers do not find its code: it is defined in a script or a"
         " shell. Move it to tasks.py of an installed app; or give it a name=, when the worker is started by the same"
         " file."
     ), ran.stderr

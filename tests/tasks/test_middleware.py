@@ -78,5 +78,5 @@ def test_interrupts_pass_through(settings, name, is_async):
 
 def test_outside_of_a_task_there_is_no_context():
     run(plain)
-    with pytest.raises(OutsideTask, match=r"current\(\) works only inside a task"):
+    with pytest.raises(OutsideTask, match=r"current\(\) works only inside a running task"):
         current()

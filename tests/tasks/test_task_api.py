@@ -322,7 +322,7 @@ def test_a_bad_unique_id_is_refused(namespace):
 
 def test_conflict_policies_are_the_callers_choice(namespace):
     tasks.add.using(id="x").push(1)
-    with pytest.raises(IdInUse, match="There is a task 'x' already, in the state 'pending'"):
+    with pytest.raises(IdInUse, match="A task 'x' already exists in the state 'pending'"):
         tasks.add.using(id="x", on_conflict="reject").push(2)
     assert tasks.add.using(id="x", on_conflict="replace").push(3).word == "REPLACED"
     assert tasks.add.using(id="x", on_conflict="run_after").push(4).word == "AFTER"

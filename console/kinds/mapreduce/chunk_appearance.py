@@ -11,12 +11,12 @@ LOOKS: dict[str, Look] = {
     ChunkState.DONE: Look("circle-check", _("has its result"), css_class(State.SUCCEEDED)),
     ChunkState.ACTIVE: Look("player-play", _("a worker runs it"), css_class(State.LOCKED)),
     ChunkState.PENDING: Look("hourglass", _("waits for a worker"), css_class(State.PENDING)),
-    ChunkState.ERRORED: Look("rotate-clockwise", _("failed, and will be tried again"), css_class(State.RESTART)),
-    ChunkState.FAILED: Look("circle-x", _("failed for good, or was dropped"), css_class(State.FAILED)),
+    ChunkState.ERRORED: Look("rotate-clockwise", _("failed; waits for its next attempt"), css_class(State.RESTART)),
+    ChunkState.FAILED: Look("circle-x", _("failed after its last attempt, or was dropped"), css_class(State.FAILED)),
 }
 """In the order in which counts are shown."""
 
-GONE = Look("ban", _("there is no such chunk any more"), css_class(State.CANCELLED))
+GONE = Look("ban", _("the chunk does not exist any more"), css_class(State.CANCELLED))
 
 
 def look(state: str) -> Look:

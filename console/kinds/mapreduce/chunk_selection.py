@@ -42,14 +42,14 @@ class ChunkChoice(Choice, frozen=True, kw_only=True):
         """Parse a form: selected numbers have precedence over whole states, which the URL may also hold."""
         numbers = tuple(dict.fromkeys(_number(value) for value in request.POST.getlist("chunk")))
         if len(numbers) > MOST:
-            raise SuspiciousOperation(_("At most %(most)d chunks can be chosen at once.") % {"most": MOST})
+            raise SuspiciousOperation(_("At most %(most)d chunks can be selected at once.") % {"most": MOST})
         resent = tuple((name, request.POST[name]) for name in RESENT if name in request.POST)
         tasks = ((task.pool, task.id),)
         if numbers:
             return cls(tasks, numbers=numbers, count=len(numbers), resent=resent)
         states = request.POST.getlist("whole") or request.GET.getlist("whole")
         if any(state not in set(ChunkState) for state in states):
-            raise SuspiciousOperation(_("The chosen chunks could not be read."))
+            raise SuspiciousOperation(_("The selection could not be read. Select the chunks again."))
         whole = tuple(dict.fromkeys(states))
         return cls(tasks, whole=whole, count=sum(counts[state] for state in whole), resent=resent)
 
@@ -118,7 +118,11 @@ def _judge(entry: AuditEntry, task: str, answer: ChunkAnswer) -> None:
         kept = ngettext("%(n)d keeps its data", "%(n)d keep their data", answer.unfit) % {"n": answer.unfit}
         whys.append(_("%(kept)s: it has no fields, or would be too long") % {"kept": kept})
     if answer.left:
-        again = _("%(left)d are left; do it again") if verb == "release" else _("%(left)d are still to come, by itself")
+        again = (
+            _("%(left)d are not released yet; repeat the action")
+            if verb == "release"
+            else _("%(left)d follow automatically")
+        )
         whys.append(again % {"left": answer.left})
     if not answer.changed and not whys:
         whys.append(_("the task is %(state)s") % {"state": answer.state or _("gone")})
@@ -130,5 +134,5 @@ def _judge(entry: AuditEntry, task: str, answer: ChunkAnswer) -> None:
 
 def _number(value: str) -> int:
     if not (value.isascii() and value.isdecimal() and len(value) < 11) or int(value) > HIGHEST:
-        raise SuspiciousOperation(_("The chosen chunks could not be read."))
+        raise SuspiciousOperation(_("The selection could not be read. Select the chunks again."))
     return int(value)

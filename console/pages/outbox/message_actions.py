@@ -27,8 +27,8 @@ ACTIONS: dict[str, Action] = {
         "trash",
         irreversible=True,
         note=_(
-            "An end or a turn that it would have told is told again after half a minute or more."
-            " A cancelling or a retry is not: cancel what waits for it, and retry that when it has ended."
+            "A dropped report of an end or a turn is sent again after 30 seconds or more. A dropped cancel or"
+            " retry is not sent again. Cancel the task that waits for it, and retry that task when it has ended."
         ),
         url="commands-drop",
     ),
@@ -60,7 +60,7 @@ class CommandChoice(Choice, frozen=True):
             entry.after |= {f"{pool} {row.id}": {"word": row.word, "was": row.state} for row in rows}
         if entry.changed < len(self):
             entry.outcome = Outcome.PARTLY if entry.changed else Outcome.REFUSED
-            entry.detail = "others were gone, were not commands, or were just being applied"
+            entry.detail = "the others do not exist any more, are not commands, or are being delivered now"
 
 
 class DeadCommands(CommandChoice, frozen=True, kw_only=True):

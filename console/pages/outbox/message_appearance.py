@@ -6,15 +6,15 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 WORDS: dict[str, str | Promise] = {
-    "activate": _("its turn has come"),
-    "follow": _("the part before it has succeeded"),
-    "cancel": _("what it is part of is over"),
-    "uproot": _("what it is part of was not pushed after all"),
-    "resume": _("what it is part of runs again"),
-    "ended": _("a part of it has ended"),
-    "progress": _("how far a part of it is"),
-    "look": _("what it is part of asks whether it has ended"),
-    "ask": _("a part asks whether it is still there"),
+    "activate": _("the turn of the part has come"),
+    "follow": _("the previous part has succeeded"),
+    "cancel": _("the parent task has ended"),
+    "uproot": _("the push of the parent task was not completed"),
+    "resume": _("the parent task runs again"),
+    "ended": _("a part has ended"),
+    "progress": _("progress of a part"),
+    "look": _("the parent task asks whether the part has ended"),
+    "ask": _("a part asks whether its parent task still exists"),
 }
 
 

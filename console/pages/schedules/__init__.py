@@ -35,7 +35,7 @@ ACTIONS: dict[str, Action] = {
         _("Delete the schedule"),
         "trash",
         irreversible=True,
-        note=_("Its history goes with it; the tasks that it created stay."),
+        note=_("Deletes the schedule with its history. Tasks that it pushed stay."),
         url="schedule-delete",
     ),
 }

@@ -23,13 +23,13 @@ from queueops.inspect import ScheduleDetail
 from queueops.model.schedule import Schedule
 
 CATCH_UP = (
-    ("once", _("one run for all of them")),
-    ("skip", _("nothing")),
-    ("all:5", _("each of them, the last 5")),
-    ("all:20", _("each of them, the last 20")),
-    ("all", _("each of them, the last 100")),
+    ("once", _("one run for all missed ticks")),
+    ("skip", _("no run")),
+    ("all:5", _("one run each, for the last 5")),
+    ("all:20", _("one run each, for the last 20")),
+    ("all", _("one run each, for the last 100")),
 )
-OVERLAP = (("allow", _("run beside it")), ("skip", _("skip the tick")), ("queue", _("run after it")))
+OVERLAP = (("allow", _("run in parallel")), ("skip", _("skip the tick")), ("queue", _("run after it")))
 BLAMED: tuple[tuple[type[QueueOpsError], str], ...] = (
     (BadSchedule, "line"),
     (BadZone, "zone"),
@@ -47,9 +47,9 @@ class ScheduleForm(EditForm):
     task = forms.CharField(label=_("Task"), max_length=200)
     line = forms.CharField(label=_("When"), max_length=100)
     zone = forms.ChoiceField(label=_("Time zone"))
-    jitter = forms.FloatField(label=_("Delay by chance, up to"), min_value=0, max_value=86_400, initial=0)
-    catch_up = forms.ChoiceField(label=_("Make up for missed ticks by"), choices=CATCH_UP)
-    overlap = forms.ChoiceField(label=_("While the run before has not ended"), choices=OVERLAP)
+    jitter = forms.FloatField(label=_("Random delay, up to"), min_value=0, max_value=86_400, initial=0)
+    catch_up = forms.ChoiceField(label=_("For missed ticks"), choices=CATCH_UP)
+    overlap = forms.ChoiceField(label=_("If the previous run has not ended"), choices=OVERLAP)
     field_order = ("task", "id", "line", "zone", "overlap", "catch_up", "jitter", "args", "kwargs")
 
     def __init__(self, *values: Any, edited: ScheduleDetail | None = None, **named: Any) -> None:

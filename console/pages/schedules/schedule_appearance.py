@@ -45,11 +45,15 @@ def told_of(event: ScheduleEvent) -> str:
         return _("run by hand by %(who)s") % {"who": event.who} if event.who else _("fired")
     count = {"n": event.count}
     if event.word == "MISSED":
-        text = ngettext("%(n)d tick was not made up for", "%(n)d ticks were not made up for", event.count)
+        text = ngettext("%(n)d missed tick was not run", "%(n)d missed ticks were not run", event.count)
     elif event.word == "SKIPPED":
-        text = ngettext("skipped: a run had not ended", "skipped %(n)d times: a run had not ended", event.count)
+        text = ngettext(
+            "skipped: the previous run had not ended",
+            "skipped %(n)d times: the previous run had not ended",
+            event.count,
+        )
     elif event.word == "FULL":
-        text = ngettext("skipped: too many wait", "skipped %(n)d times: too many wait", event.count)
+        text = ngettext("skipped: too many runs wait", "skipped %(n)d times: too many runs wait", event.count)
     else:
         return event.word[:40].lower()
     return text % count

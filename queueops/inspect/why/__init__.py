@@ -17,10 +17,10 @@ def why(id: str, pool: str = "") -> list[Finding]:
     """Every check for this task, in order. The first that failed is the reason."""
     detail = find(id, pool)
     if detail is None:
-        gone = "There is no task of this id: it never was, it was deleted for good, or its retention ended."
+        gone = "No task has this id: it was never pushed, it was deleted, or its retention ended."
         return [bad(gone, value=id)]
     if not detail.record and not detail.states:
-        return [bad("It was deleted and lies in the trash.", verb="restore", target=id)]
+        return [bad("The task was deleted and is in the trash.", verb="restore", target=id)]
     return list(_findings(detail))
 
 
@@ -40,12 +40,12 @@ def state_and_reason(pool: str, task_id: str) -> tuple[str, str]:
 
 def _findings(detail: Detail) -> Iterator[Finding]:
     if detail.broken:
-        reason = "Another program wrote to keys of its pool, which count as empty here: delete them, or restore them."
+        reason = "Another program wrote to keys of this pool. They count as empty: delete or restore them."
         yield bad(reason, value="; ".join(detail.broken))
     yield from _indexes(detail)
     state = state_of(detail)
     if state not in CLASSES:
-        yield bad("Its state is none that this version knows.", value=state)
+        yield bad("Unknown state. A newer version of QueueOps may have written this record.", value=state)
         return
     record = fields_of(detail)
     match CLASSES[State(state)]:
@@ -66,10 +66,10 @@ def _indexes(detail: Detail) -> Iterator[Finding]:
     state, named = state_of(detail), ", ".join(sorted(detail.states)) or "none"
     if set(detail.states) != {state}:
         yield bad(
-            "The state indexes don't agree with its record; run `manage.py queue fsck`.",
+            "The state indexes do not match the record. Run `manage.py queue fsck`.",
             value=f"record: {state or 'none'}, indexes: {named}",
         )
     if state == State.PENDING and detail.rank is None:
-        yield bad("It is ready, but no lane holds it; run `manage.py queue fsck`.", value=detail.lane)
+        yield bad("The task is ready, but no lane holds it. Run `manage.py queue fsck`.", value=detail.lane)
     if state in ON_AGENDA and detail.due is None:
-        yield bad("Nothing is scheduled for it; run `manage.py queue fsck`.", value="not on the agenda")
+        yield bad("The task has no entry in the agenda. Run `manage.py queue fsck`.", value="not on the agenda")

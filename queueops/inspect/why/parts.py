@@ -12,16 +12,18 @@ from queueops.inspect.why.waiting import servers
 from queueops.model.states import State
 from queueops.redis.query_replies import Detail, whole
 
-_WAITING = "It waits for a task before it to end."
-_IDLE = "It waits for the tasks that it has started, or for an event."
+_WAITING = "The task waits for the end of an earlier task."
+_IDLE = "The task waits for the tasks that it has started, or for an event."
 
 
 def parked_findings(detail: Detail, record: Mapping[str, str], state: State) -> Iterator[Finding]:
     """What it waits for; of chunks those first that an operator can repair."""
     if state is State.QUARANTINED:
         verb = "requeue" if b"s" in detail.record and b"n" in detail.record else "discard"
-        reason = record.get("y") or "its record can't be read"
-        yield bad("It is quarantined, so that it blocks no other task.", value=reason, verb=verb, target=detail.id)
+        reason = record.get("y") or "its record cannot be read"
+        yield bad(
+            "The task is quarantined, so that it blocks no other task.", value=reason, verb=verb, target=detail.id
+        )
         return
     if state is State.AGGREGATING:
         yield from _aggregating(detail)
@@ -34,7 +36,7 @@ def parked_findings(detail: Detail, record: Mapping[str, str], state: State) -> 
     else:
         yield bad(text, value=shown, verb="cancel", target=detail.id)
     if parent := record.get("pi"):
-        yield good("It belongs to another task.", value=parent, target=parent)
+        yield good("The task is part of another task.", value=parent, target=parent)
 
 
 def _aggregating(detail: Detail) -> Iterator[Finding]:
@@ -43,13 +45,13 @@ def _aggregating(detail: Detail) -> Iterator[Finding]:
         return
     done = f"{view.counts['done']:,} of {view.total:,} done"
     if not view.open:
-        yield bad("All its chunks are through, and its reduce is not ready; run `manage.py queue fsck`.", value=done)
+        yield bad("All chunks have ended, but the reduce is not ready. Run `manage.py queue fsck`.", value=done)
         return
-    yield bad(f"Its reduce waits for {view.open:,} chunks.", value=done)
+    yield bad(f"The reduce waits for {view.open:,} chunks.", value=done)
     if view.paused:
-        yield bad("The task's lane is paused: its chunks wait, too.", value="paused", verb="resume_lane", target=lane)
+        yield bad("The task's lane is paused, so its chunks wait too.", value="paused", verb="resume_lane", target=lane)
     if view.moving:
-        yield bad("Chunks are being made ready again. Workers claim none until this has ended.")
+        yield bad("Chunks are being made ready again. Workers claim no chunk until this has ended.")
     yield from _failed(view)
     yield from _errored(view)
     yield from _active(view)
@@ -69,8 +71,13 @@ def _errored(view: ChunksView) -> Iterator[Finding]:
     if not errored:
         return
     left = due - view.now_ms if due else 0
-    when = f"the first is tried again in {span(left)}" if left > 0 else "the first is due"
-    yield bad(f"{errored:,} chunks back off: {when}.", value=clock(due or 0), verb="retry_chunks", target=view.id)
+    when = f"the first one starts in {span(left)}" if left > 0 else "the first one is due"
+    yield bad(
+        f"{errored:,} chunks wait for their next attempt: {when}.",
+        value=clock(due or 0),
+        verb="retry_chunks",
+        target=view.id,
+    )
 
 
 def _active(view: ChunksView) -> Iterator[Finding]:
@@ -78,9 +85,9 @@ def _active(view: ChunksView) -> Iterator[Finding]:
         return
     holders = Counter(row.worker for row in view.stragglers)
     value = ", ".join(f"{worker}: {count}" for worker, count in holders.most_common(5))
-    yield good(f"{view.counts['active']:,} chunks run.", value=value)
+    yield good(f"{view.counts['active']:,} chunks are running.", value=value)
     longest = view.stragglers[0]
-    text = f"Chunk {longest.number} has run for {span(view.now_ms - longest.begun_ms)}, longer than the others."
+    text = f"Chunk {longest.number} has run for {span(view.now_ms - longest.begun_ms)}, the longest of all."
     yield good(text, value=longest.worker, target=longest.worker)
 
 
@@ -89,10 +96,10 @@ def _pending(view: ChunksView) -> Iterator[Finding]:
     if not pending:
         return
     if most is not None and active >= most:
-        yield bad(f"{pending:,} chunks wait: the task may run {most:,} at once.", value=f"{active:,} of {most:,}")
+        yield bad(f"{pending:,} chunks wait: the task runs at most {most:,} at once.", value=f"{active:,} of {most:,}")
         return
     pace = "none was done in the last minute" if not view.per_second else f"{view.per_second:.1f} a second"
-    yield good(f"{pending:,} chunks wait for a worker, beside the other lanes of the pool.", value=pace)
+    yield good(f"{pending:,} chunks wait for a worker, in turn with the other lanes of the pool.", value=pace)
 
 
 def _parts(detail: Detail, record: Mapping[str, str], state: State) -> tuple[str, str, str]:
@@ -103,14 +110,14 @@ def _parts(detail: Detail, record: Mapping[str, str], state: State) -> tuple[str
     if kind == "iterator":
         ended, total = whole(record.get("pr")), whole(record.get("to"))
         return (
-            f"It waits for its parts: {ended:,} of {total:,} so far have ended.",
-            f"{detail.open:,} under way",
+            f"The task waits for its parts: {ended:,} of {total:,} so far have ended.",
+            f"{detail.open:,} open",
             detail.id,
         )
     if kind in ("chain", "group") and "cc" in record:
         total = whole(record["cc"])
         ended = max(0, total - detail.open)
-        return f"It waits for its parts: {ended:,} of {total:,} have ended.", f"{detail.open:,} open", detail.id
+        return f"The task waits for its parts: {ended:,} of {total:,} have ended.", f"{detail.open:,} open", detail.id
     return _IDLE, "", ""
 
 
@@ -119,5 +126,9 @@ def _turn(detail: Detail, record: Mapping[str, str]) -> tuple[str, str, str]:
     if not record.get("pi"):
         return _WAITING, "", ""
     if record.get("pp") or detail.parent_state:
-        return f"It waits for its turn in {detail.parent_name or record['pi']}.", detail.parent_state, record["pi"]
-    return "It waits for its turn, and the task that it is part of is gone.", record["pi"], ""
+        return (
+            f"The part waits for its turn in {detail.parent_name or record['pi']}.",
+            detail.parent_state,
+            record["pi"],
+        )
+    return "The part waits for its turn, but its parent task does not exist any more.", record["pi"], ""

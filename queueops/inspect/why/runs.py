@@ -19,12 +19,12 @@ OPEN = ("failed", "errored", "active", "pending")
 def leased_findings(detail: Detail, record: Mapping[str, str]) -> Iterator[Finding]:
     """Its worker, its lease, and whether it was asked to stop."""
     begun, worker = whole(record.get("b")), record.get("w", "?")
-    yield good(f"It has run for {span(detail.now - begun)}.", value=worker, target=worker)
+    yield good(f"The task has run for {span(detail.now - begun)}.", value=worker, target=worker)
     yield _holder(detail, worker)
     left = (detail.due or 0) - detail.now
     if left < 0:
         tick = (
-            f"the last watchdog came {span(detail.now - detail.tick)} ago" if detail.tick else "no watchdog ever came"
+            f"the last watchdog ran {span(detail.now - detail.tick)} ago" if detail.tick else "no watchdog has run yet"
         )
         yield bad(
             f"Its lease ended {span(-left)} ago; {tick}.",
@@ -33,12 +33,12 @@ def leased_findings(detail: Detail, record: Mapping[str, str]) -> Iterator[Findi
             target=detail.id,
         )
     else:
-        yield good(f"Its lease lasts {span(left)} more unless it is extended.", value=clock(detail.due or 0))
+        yield good(f"Its lease ends in {span(left)} unless the worker renews it.", value=clock(detail.due or 0))
     if reason := record.get("x"):
         text = (
-            "It was asked to stop, and has not yet: a function that is not async has to look at current().cancelled."
-            " Cancelled hard it is interrupted, or killed with its process. It can be released, too: that takes it from"
-            " its worker; what it does goes on there, and counts no more."
+            "The task was asked to stop, and still runs. A function that is not async must check"
+            " current().cancelled. Cancel and interrupt stops the task, or kills its process. Release takes it"
+            " from its worker; its code continues there, but the outcome is refused."
         )
         yield bad(text, value=reason, verb="release", target=detail.id)
 
@@ -48,16 +48,16 @@ def ended_findings(detail: Detail, record: Mapping[str, str], state: State) -> I
     yield {State.SUCCEEDED: _succeeded, State.FAILED: _failed, State.CANCELLED: _cancelled}[state](detail, record)
     yield from _chunks(detail, record, state)
     if record.get("nx") == "1":
-        yield good("A next generation of this id waits for its turn.")
+        yield good("The next generation of this id waits for its turn.")
     if detail.due is not None:
         left = span(detail.due - detail.now)
-        yield good(f"It is kept for {left} more.", value=clock(detail.due), verb="keep", target=detail.id)
+        yield good(f"The task is kept for {left} more.", value=clock(detail.due), verb="keep", target=detail.id)
 
 
 def _holder(detail: Detail, worker: str) -> Finding:
     if detail.beat is None:
         return bad(
-            "Its worker is not in the registry; the task is recovered when the lease ends.",
+            "Its worker is not in the registry. The task is recovered when the lease ends.",
             value=worker,
             verb="release",
             target=detail.id,
@@ -66,7 +66,7 @@ def _holder(detail: Detail, worker: str) -> Finding:
     where = f"{detail.host} " if detail.host else ""
     if age > LATE_MS:
         return bad(
-            f"The worker that holds it has not beaten for {span(age)}.",
+            f"Its worker has sent no heartbeat for {span(age)}.",
             value=where + worker,
             verb="release",
             target=detail.id,
@@ -74,18 +74,18 @@ def _holder(detail: Detail, worker: str) -> Finding:
         )
     if detail.condition in UNRESPONSIVE:
         return _unresponsive(detail, where + worker)
-    return good(f"The worker that holds it is alive: it beat {span(age)} ago.", value=where + worker)
+    return good(f"Its worker is alive: the last heartbeat was {span(age)} ago.", value=where + worker)
 
 
 def _unresponsive(detail: Detail, worker: str) -> Finding:
     """The process of the task cannot run Python code: a task holds the interpreter lock, or it is stopped."""
     silent = span(detail.now - (detail.silent_since or detail.now))
     text = (
-        f"The worker process that holds it has given no sign of life for {silent}: a task in it holds the interpreter,"
+        f"Its worker process has been silent for {silent}: a task in it holds the interpreter,"
         " or the process is stopped."
     )
     if detail.condition == "hung":
-        text += " It is hung and is about to be killed."
+        text += " The process is hung and is about to be killed."
     else:
         text += " Its supervisor renews the lease. After HUNG_AFTER the process is killed."
     return bad(text, value=worker, verb="interrupt", target=detail.id, place="workers")
@@ -97,7 +97,7 @@ def _chunks(detail: Detail, record: Mapping[str, str], state: State) -> Iterator
     if stage in ("process", "reduce") and (view := chunks_of(detail.id, detail.pool, count=1)):
         done = f"{view.counts['done']:,} of {view.total:,} chunks are done"
         if stage == "reduce":
-            yield good("A retry runs its reduce again, with the results of its chunks.", value=done)
+            yield good("A retry runs the reduce again, with the results of the chunks.", value=done)
             return
         counts = ", ".join(f"{view.counts[name]:,} {name}" for name in OPEN if view.counts[name])
         yield good(f"A retry runs the chunks that are not done ({counts}), then the reduce.", value=done)
@@ -107,23 +107,23 @@ def _succeeded(detail: Detail, record: Mapping[str, str]) -> Finding:
     begun, ended = maybe_whole(record.get("b")), maybe_whole(record.get("e"))
     took = f" after {span(ended - begun)}" if begun is not None and ended is not None else ""
     attempts = whole(record.get("at"))
-    tries = f", {attempts} attempts before had failed" if attempts else ""
-    return good(f"It succeeded{took}{tries}.", record.get("w", ""), "retry", _retried(detail))
+    tries = f", after {attempts} failed attempts" if attempts else ""
+    return good(f"The task succeeded{took}{tries}.", record.get("w", ""), "retry", _retried(detail))
 
 
 def _failed(detail: Detail, record: Mapping[str, str]) -> Finding:
     error = title(read_failure(detail.record.get(b"er", b"")))
     reason = record.get("y", "")
     if reason:
-        return bad(f"It failed: {reason}.", error, "retry", _retried(detail))
+        return bad(f"The task failed: {reason}.", error, "retry", _retried(detail))
     attempts, allowed = whole(record.get("at")), whole(record.get("r")) + 1
-    last = "its last allowed attempt failed" if attempts >= allowed else "this error is not to be retried"
-    return bad(f"It failed: {last} (attempt {attempts} of {allowed}).", error, "retry", _retried(detail))
+    last = "its last allowed attempt failed" if attempts >= allowed else "this error is not retried"
+    return bad(f"The task failed: {last} (attempt {attempts} of {allowed}).", error, "retry", _retried(detail))
 
 
 def _cancelled(detail: Detail, record: Mapping[str, str]) -> Finding:
     reason = record.get("y") or record.get("x") or "no reason was given"
-    return bad("It was cancelled.", reason, "retry", _retried(detail))
+    return bad("The task was cancelled.", reason, "retry", _retried(detail))
 
 
 def _retried(detail: Detail) -> str:

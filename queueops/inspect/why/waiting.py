@@ -33,14 +33,18 @@ def timed_findings(detail: Detail, record: Mapping[str, str], state: State) -> I
         # A worker postponed it because it does not know the name: the time of the next offer is not the reason.
         yield from workers
         workers = []
-        yield bad(f"A worker put it off. It is offered again in {span(left)}.", clock(due), place="workers")
+        yield bad(
+            f"A worker that does not know the task postponed it. It is ready again in {span(left)}.",
+            clock(due),
+            place="workers",
+        )
     elif left > 0:
-        yield bad(f"It is postponed: due in {span(left)}.", value=clock(due), verb="run_now", target=detail.id)
+        yield bad(f"The task is postponed: due in {span(left)}.", value=clock(due), verb="run_now", target=detail.id)
     if reason := record.get("y"):
-        yield bad("What was said when it was put off.", value=reason)
+        yield bad("Reason of the delay.", value=reason)
     if left <= -2000:
         yield bad(
-            f"It was due {span(-left)} ago: no worker and no watchdog looks at the agenda.",
+            f"The task was due {span(-left)} ago: no worker and no watchdog acts on the agenda.",
             value=clock(due),
             verb="run_now",
             target=detail.id,
@@ -62,9 +66,9 @@ def servers(detail: Detail) -> Iterator[Finding]:
     taking = [worker for worker in detail.workers if worker.fields.get("state") not in NOT_TAKING]
     count = f"{detail.alive} live"
     if not taking:
-        told = "All live workers of its pool were told to take no more work."
+        told = "All live workers of its pool are quiet or ending, and claim no tasks."
         if any(worker.fields.get("state") in UNRESPONSIVE for worker in detail.workers):
-            told = "No live worker of its pool takes work: each gives no sign of life, or was told to take no more."
+            told = "No live worker of its pool claims tasks: each is silent, quiet or ending."
         yield bad(told, value=count, target=detail.pool, place="workers")
         return
     yield good(f"Live workers serve the pool {detail.pool}.", value=count, target=detail.pool)
@@ -95,7 +99,7 @@ def _rate(detail: Detail) -> Iterator[Finding]:
     rate, target = detail.conf.get("rate"), f"{detail.pool}/{detail.lane}"
     if detail.token_at is not None:
         left = span(max(0, detail.token_at - detail.now))
-        text = f"Its lane's rate limit of {rate}/s is used up: free again in {left}."
+        text = f"The rate limit of its lane, {rate}/s, is used up: free again in {left}."
         yield bad(text, clock(detail.token_at), "set_lane", target, place="lanes")
     elif rate is not None:
         yield good("Its lane's rate limit allows a start.", value=f"{rate}/s", target=target)
@@ -104,24 +108,24 @@ def _rate(detail: Detail) -> Iterator[Finding]:
 def _position(detail: Detail) -> Finding:
     """Its position in the lane, and when it may start at the rate of the last two minutes."""
     if detail.rank is None:
-        return bad("It has no place in its lane.", value=detail.lane)
+        return bad("The task is not in its lane.", value=detail.lane)
     place = f"{detail.rank + 1:,} of {detail.ready:,}"
     if not detail.rank:
-        return good("It is the next one of its lane.", value=place)
+        return good("The task is the next one of its lane.", value=place)
     pace = detail.started / 120
-    estimate = "; nothing starts"
+    estimate = "; no task starts"
     if pace:
-        estimate = f"; at the pace of the last two minutes it starts in about {span(detail.rank / pace * 1000)}"
-    return bad(f"Others of its lane come first{estimate}.", value=place, verb="priority", target=detail.id)
+        estimate = f"; at the rate of the last two minutes it starts in about {span(detail.rank / pace * 1000)}"
+    return bad(f"Other tasks of its lane come first{estimate}.", value=place, verb="priority", target=detail.id)
 
 
 def _backing_off(detail: Detail, record: Mapping[str, str], left: int) -> Finding:
     tries = f"attempt {whole(record.get('at'))} of {whole(record.get('r')) + 1} failed"
     if crashes := whole(record.get("cr")):
-        tries += f", {crashes} starts were lost with their worker"
+        tries += f", {crashes} starts lost with their worker"
     when = f"the next one starts in {span(left)}" if left > 0 else "the next one is due"
     error = title(read_failure(detail.record.get(b"er", b"")))
-    return bad(f"It backs off: {tries}; {when}.", value=error, verb="run_now", target=detail.id)
+    return bad(f"The task waits for its next attempt: {tries}; {when}.", value=error, verb="run_now", target=detail.id)
 
 
 def _name(detail: Detail, workers: list[Beat]) -> Iterator[Finding]:
@@ -131,10 +135,10 @@ def _name(detail: Detail, workers: list[Beat]) -> Iterator[Finding]:
         return
     knowing = sum(name in names for names in told)
     if knowing:
-        yield good(f"Workers know the name {name}.", value=f"{knowing} of {len(told)}")
+        yield good(f"Workers know the task {name}.", value=f"{knowing} of {len(told)}")
     else:
         yield bad(
-            f"No live worker knows the name {name}; is the code deployed, and imported by a tasks.py?",
+            f"No live worker knows the task {name}. Deploy its code, and import it in a tasks.py.",
             value=f"0 of {len(told)}",
             place="workers",
         )

@@ -176,7 +176,7 @@ class TemplatePart(Composite):
     def _checked(self, parts: Any) -> list[Part]:
         if not isinstance(parts, Iterable) or isinstance(parts, (str, bytes)):
             raise NoPart(
-                value=repr(parts)[:100], name=f"{self.name}: init() must answer a list, and", advice=PART_ADVICE
+                value=repr(parts)[:100], name=f"{self.name}: init() must return a list, and", advice=PART_ADVICE
             )
         return list(parts)
 

@@ -33,7 +33,7 @@ def act(request: HttpRequest, id: str, verb: str) -> HttpResponse:
     """Perform the verb on the selected chunks; ask first if there are many."""
     task, action = find(request, id), ACTIONS[verb]
     if not action.form(request.POST).is_valid():
-        raise SuspiciousOperation(_("Say for how long, or until when."))
+        raise SuspiciousOperation(_("Enter a duration or a time."))
     return answer(request, action, ChunkChoice.of_form(request, task, counts_of(task)))
 
 
