@@ -48,11 +48,7 @@ def is_confirmed(needed: Need, count: int, sent: Mapping[str, str]) -> bool:
 
 
 def unanswered(
-    request: HttpRequest,
-    action: Action,
-    choice: Choice,
-    form: ActionForm,
-    otherwise: str = "tasks",
+    request: HttpRequest, action: Action, choice: Choice, form: ActionForm, otherwise: str = "tasks"
 ) -> HttpResponse | None:
     """The page that asks, or None when the action may run.
 

@@ -8,8 +8,8 @@ from typing import Any
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import reverse
 
-from console.ui import chunk_refs
 from console.ui import live_list as living
+from console.ui.links import chunk_of
 from console.ui.render import fragment, live_update, page
 from queueops import inspect
 from queueops.inspect import ChunkDetail, ErrorRow, TaskDetail, TaskQuery
@@ -43,7 +43,7 @@ def show(request: HttpRequest, fingerprint: str) -> HttpResponse:
 
 def _sample(group: ErrorRow) -> TaskDetail | ChunkDetail | None:
     """A task or chunk that failed with the error and is still kept."""
-    if ref := chunk_refs.read(group.sample_id):
+    if ref := chunk_of(group.sample_id):
         return inspect.chunk(ref.task, ref.number, group.pool)
     return inspect.task(group.sample_id, group.pool)
 

@@ -23,7 +23,7 @@ from console.actions.catalog import label
 from console.actions.remedies import remedy
 from console.pages.outbox import message_appearance
 from console.pages.schedules import schedule_appearance
-from console.ui import arguments, filters, formatting, json_highlight, links, live_list, state_badges, traceback
+from console.ui import filters, formatting, json_text, links, live_list, state_badges, traceback
 from console.ui.static_files import sprite
 from queueops.inspect import (
     Attempt,
@@ -60,8 +60,8 @@ register.filter("about", formatting.about)
 register.filter("about_ms", formatting.about_ms)
 register.filter("size", formatting.size)
 register.filter("retry_policy", formatting.retry_policy)
-register.filter("arguments", arguments.shown)
-register.filter("coloured", json_highlight.coloured)
+register.filter("arguments", json_text.shown)
+register.filter("coloured", json_text.coloured)
 register.filter("frames", traceback.grouped)
 register.filter("state_class", state_badges.css_class)
 register.filter("command_says", message_appearance.says)

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import parse_qsl
 
 from django.urls import reverse
 from django.utils.http import urlencode
 
-from console.ui import chunk_refs
 from queueops.inspect import Alarm
 
 TOLD = ("tasks", "lanes", "workers", "errors", "commands")
 """Pages that an alarm may lead to."""
+CHUNK = re.compile(r"(?P<task>[^#]+)#(?P<number>[0-9]{1,9})~?")
+"""The engine's id of a chunk in heartbeats and errors."""
+
+
+class ChunkRef(NamedTuple):
+    """The task's id and the number of one of its chunks."""
+
+    task: str
+    number: int
 
 
 def url(name: str, query: Mapping[str, Any] | None = None, **kwargs: Any) -> str:
@@ -27,12 +36,18 @@ def with_query(address: str, query: Mapping[str, Any]) -> str:
     return f"{address}?{urlencode(given, doseq=True)}" if given else address
 
 
+def chunk_of(id: str) -> ChunkRef | None:
+    """The chunk that the id names; None if it names a task. A second run counts as the chunk itself."""
+    found = CHUNK.fullmatch(id)
+    return ChunkRef(found["task"], int(found["number"])) if found else None
+
+
 def task_url(id: str, pool: str = "", name: str = "task", **more: Any) -> str:
     """The URL of a task's page, or of one of its tabs or actions; the pool distinguishes tasks of the same id.
 
     For an id `<task>#<number>` it is the chunk's page.
     """
-    if ref := chunk_refs.read(id):
+    if ref := chunk_of(id):
         return chunk_url(ref.task, pool, ref.number)
     return url(name, {"pool": pool, **more}, id=id)
 

@@ -17,8 +17,8 @@ from console.diagram.layout import CHUNKED, LAYOUTS, SPINE
 from console.diagram.machine import draw, draw_task
 from console.diagram.strip import WIDTH, strip
 from console.pages.overview.stats import figures
-from console.ui import formatting, json_highlight, state_badges, traceback
-from console.ui.arguments import shown, split
+from console.ui import formatting, json_text, state_badges, traceback
+from console.ui.json_text import shown, split
 from console.ui.links import alarm_url
 from queueops.inspect import Alarm
 from queueops.model.retry import Retry
@@ -177,13 +177,13 @@ def test_a_traceback_folds_the_frames_of_libraries_and_loses_nothing() -> None:
 
 def test_coloured_json_is_the_same_text() -> None:
     text = '{"a": [1, -2.5e3, true, null], "b<": "x\\"y"} nonsense <b>'
-    page = str(json_highlight.coloured(text))
+    page = str(json_text.coloured(text))
     plain = re.sub(r"</?span[^>]*>", "", page)
     for entity, letter in (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&#x27;", "'"), ("&amp;", "&")):
         plain = plain.replace(entity, letter)
     assert plain == text
     assert '<span class="json-key">&quot;a&quot;</span>' in page
-    assert len(str(json_highlight.coloured("x" * 10**6))) < 200_000
+    assert len(str(json_text.coloured("x" * 10**6))) < 200_000
 
 
 def test_arguments_are_taken_apart() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
-from console.ui import arguments
+from console.ui import json_text
 from console.ui.forms import EditForm
 from console.ui.preferences import zones
 from queueops import control
@@ -96,7 +96,7 @@ class ScheduleForm(EditForm):
 
 def as_sent(schedule: ScheduleDetail) -> dict[str, Any]:
     """A schedule as the form's initial values."""
-    args, kwargs = arguments.split(schedule.args_json)
+    args, kwargs = json_text.split(schedule.args_json)
     names = ("task", "line", "zone", "catch_up", "overlap")
     jitter = schedule.jitter_ms / 1000
     return {name: getattr(schedule, name) for name in names} | {

@@ -15,7 +15,7 @@ from console.actions.perform import answer, do, tell
 from console.actions.selection import Choice
 from console.models import AuditEntry, Outcome
 from console.pages.task import find
-from console.ui import arguments
+from console.ui import json_text
 from console.ui.forms import EditForm
 from console.ui.links import task_url
 from console.ui.render import page
@@ -35,7 +35,7 @@ def act(request: HttpRequest, id: str, verb: str) -> HttpResponse:
 def edit(request: HttpRequest, id: str) -> HttpResponse:
     """The page that edits the arguments as JSON."""
     task = find(request, id)
-    args, kwargs = arguments.split(task.args_json)
+    args, kwargs = json_text.split(task.args_json)
     return _edit_page(request, task, EditForm(initial={"args": args, "kwargs": kwargs}))
 
 

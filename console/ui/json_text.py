@@ -1,7 +1,8 @@
-"""JSON highlighting: marks keys, strings, numbers and literals for colours. The text itself is not changed."""
+"""JSON text: a document in colours, and a task's arguments as two readable parts, for display and editing."""
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 
@@ -13,11 +14,27 @@ TOKEN = re.compile(
     r'(?P<key>"(?:[^"\\]|\\.)*"(?=\s*:))|(?P<text>"(?:[^"\\]|\\.)*")'
     r"|(?P<number>-?\b\d+(?:\.\d+)?(?:[eE][+-]?\d+)?\b)|(?P<word>\b(?:true|false|null)\b)"
 )
+EMPTY = ("[]", "{}")
 
 
 def coloured(document: str) -> SafeString:
-    """The document as escaped spans; it is cut after LONGEST characters, with a note."""
+    """The document as escaped spans, with its text unchanged; it is cut after LONGEST characters, with a note."""
     return format_html_join("", '<span class="{}">{}</span>', _pieces(document[:LONGEST], len(document)))
+
+
+def split(document: str) -> tuple[str, str]:
+    """Split `[[...], {...}]` in two; any other value is kept whole as the positional part."""
+    try:
+        positional, named = json.loads(document)
+    except (ValueError, TypeError):
+        return document, EMPTY[1]
+    return _readable(positional), _readable(named)
+
+
+def shown(document: str) -> list[tuple[str, str]]:
+    """The parts that are not empty, with their names."""
+    parts = zip(("positional", "named"), split(document), EMPTY, strict=True)
+    return [(name, text) for name, text, empty in parts if text != empty]
 
 
 def _pieces(text: str, length: int) -> Iterator[tuple[str, str]]:
@@ -31,3 +48,7 @@ def _pieces(text: str, length: int) -> Iterator[tuple[str, str]]:
         yield "json-rest", text[place:]
     if length > len(text):
         yield "json-cut", f"\n… {length - len(text):,}"
+
+
+def _readable(value: object) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=False)
