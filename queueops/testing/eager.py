@@ -14,7 +14,7 @@ import msgspec
 from asgiref.sync import sync_to_async
 
 from queueops import conf
-from queueops.model.contracts import Lease, LeaseRef, Node, Outcome, Push, Pushed, Row, Settlement
+from queueops.model.contracts import Conflict, Lease, LeaseRef, Node, Outcome, Push, Pushed, Row, Settlement
 from queueops.model.part_refs import PartRef
 from queueops.model.records import Record
 from queueops.model.states import ACTIONS, CONTAINERS, State
@@ -27,6 +27,8 @@ from queueops.testing.chunks import MAX_STARTS, EagerChunks, take_over
 from queueops.testing.execution import SilentChannel, run
 from queueops.testing.trees import EagerTree, count_tasks, fail_at_end, signal_end
 
+AT_REST = (State.WAITING, State.IDLE)
+"""States of a task that waits for its parts: it is not replaced."""
 _OF_A_LEASE = set(Lease.__struct_fields__) & set(Record.__struct_fields__) - {"attempt"}
 """The fields of a lease that are those of its record."""
 
@@ -64,6 +66,7 @@ class EagerBroker(EagerChunks):
         self._batches: dict[str, list[EagerTree]] = {}
         self._trees: list[EagerTree] = []
         self._parts: dict[tuple[str, str], list[Record]] = {}
+        self._following: dict[tuple[str, str], Push] = {}
 
     @contextmanager
     def in_place(self) -> Iterator[None]:
@@ -88,7 +91,7 @@ class EagerBroker(EagerChunks):
         root = nodes[0].push
         known = self.record(root.pool, root.id)
         if known is not None and not known.is_over:
-            return Pushed(root.id, known.uid, "EXISTS")
+            return Pushed(root.id, known.uid, "REJECTED" if root.conflict is Conflict.REJECT else "EXISTS")
         return Pushed(root.id, self._run_tree(self._tree(nodes, self._made)).uid, "OK")
 
     def emit(self, lease: Lease, nodes: Sequence[Node], answer: str, state: bytes) -> None:
@@ -193,13 +196,26 @@ class EagerBroker(EagerChunks):
             self._run(record)
 
     def _push(self, push: Push) -> Pushed:
-        known = self.record(push.pool, push.id)
+        known, word = self.record(push.pool, push.id), "OK"
         if known is not None and not known.is_over:
-            return Pushed(push.id, known.uid, "EXISTS")
+            word = self._word(push, known)
+            if word != "REPLACED":
+                return Pushed(push.id, known.uid, word)
         registry.get(push.kind, push.name)
         record = self._made(push)
         self._run(record)
-        return Pushed(push.id, record.uid, "OK", record.created)
+        return Pushed(push.id, record.uid, word, record.created if word == "OK" else 0)
+
+    def _word(self, push: Push, known: Record) -> str:
+        """What a push does whose id belongs to a task that has not ended, by its conflict policy."""
+        if push.conflict is Conflict.REJECT:
+            return "REJECTED"
+        if push.conflict is Conflict.RUN_AFTER:
+            self._following[push.pool, push.id] = push
+            return "AFTER"
+        is_part = any(known is part for parts in self._parts.values() for part in parts)
+        replaces = push.conflict is Conflict.REPLACE and known.state not in AT_REST and not is_part
+        return "REPLACED" if replaces else "EXISTS"
 
     def _made(self, push: Push) -> Record:
         self._number += 1
@@ -248,6 +264,12 @@ class EagerBroker(EagerChunks):
         self._run_to_its_end(record)
         if record.kind == "iterator":
             signal_end(record)
+        if not self._is_replaced(record) and (push := self._following.pop((record.pool, record.id), None)) is not None:
+            self._push(push)
+
+    def _is_replaced(self, record: Record) -> bool:
+        """Whether a push has put another task into the place of this one, whose end then counts for nothing."""
+        return self.records[record.pool, record.id] is not record
 
     def _run_to_its_end(self, record: Record) -> None:
         for fence in range(1, MAX_STARTS + 1):
@@ -259,7 +281,7 @@ class EagerBroker(EagerChunks):
                 self._process(record)
             if record.kind == "iterator" and record.state == State.SUCCEEDED:
                 self._go_on(record)
-            if record.is_over:
+            if record.is_over or self._is_replaced(record):
                 return
         raise AssertionError(f"the task {record.id} restarts itself for ever")
 

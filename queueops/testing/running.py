@@ -25,11 +25,15 @@ class RunningTasks:
     @contextmanager
     def entered(self, pool: str, task_id: str, slot: Slot) -> Iterator[None]:
         """Register the task with this slot in the block."""
+        before = self._slots.get((pool, task_id))  # a task that this one replaces while it runs
         self._slots[pool, task_id] = slot
         try:
             yield
         finally:
-            del self._slots[pool, task_id]
+            if before is None:
+                del self._slots[pool, task_id]
+            else:
+                self._slots[pool, task_id] = before
 
     def cancel(self, pool: str, task_id: str, reason: str, *, hard: bool) -> None:
         """Cancel a running task with its chunks, or a task whose parts or chunks are running."""
