@@ -25,11 +25,10 @@ from queueops.control.commands import (
     requeue_dead_commands,
 )
 from queueops.control.edit import edit_and_retry
-from queueops.control.flush import PoolInUse, flush
-from queueops.control.fsck import repair
 from queueops.control.lanes import pause_lane, resume_lane, set_lane
 from queueops.control.lost_answers import recall
 from queueops.control.per_pool_calls import MOST
+from queueops.control.pools import PoolInUse, flush, repair
 from queueops.control.schedules import (
     check_schedule,
     create_schedule,

@@ -14,7 +14,7 @@ from datetime import timedelta
 from typing import Any
 
 from queueops import conf
-from queueops.control.per_pool_calls import GONE, MOST, places
+from queueops.control.per_pool_calls import GONE, MOST, place_of
 from queueops.control.tasks import due_ms
 from queueops.errors import BadOption, TooMany
 from queueops.model.contracts import ChunkAnswer, Row
@@ -73,7 +73,7 @@ def speculate(id: str, numbers: Numbers, *, pool: str = "", who: str = "") -> Ch
 def edit_chunk(id: str, number: int, data: Any, *, retry: bool = False, pool: str = "", who: str = "") -> ChunkAnswer:
     """Replace the data of a chunk that is not running; with `retry`, retry it. Raises NotEncodable, PayloadTooLarge."""
     (wanted,) = _checked([number])
-    place = _place(id, pool)
+    place = place_of(id, pool)
     if not place:
         return _gone()
     value = encode_result(_name(place, id), data, f"data of chunk {number}")
@@ -87,7 +87,7 @@ def edit_chunks(
 
     Raises NotEncodable and PayloadTooLarge.
     """
-    place = _place(id, pool)
+    place = place_of(id, pool)
     value = encode_result(_name(place, id), data, "data of the chunks")
     return _mend("redo", id, numbers, state, place or pool, who, value)
 
@@ -104,7 +104,7 @@ def set_fields(
     """
     if not _has_fields(fields):
         raise BadOption(name="fields", value=fields, expected='an object with a field or more, such as {"host": "b"}')
-    place = _place(id, pool)
+    place = place_of(id, pool)
     value = encode_result(_name(place, id), dict(fields), "fields for the chunks")
     limited = b"%d:%s" % (conf.current().payload_limit, value)
     return _mend("set", id, numbers, state, place or pool, who, limited)
@@ -117,7 +117,7 @@ def restart_from(id: str, stage: str, *, every: bool = False, pool: str = "", wh
     """
     if stage not in STAGES:
         raise BadOption(name="stage", value=stage, expected=f"one of {', '.join(STAGES)}")
-    place = _place(id, pool)
+    place = place_of(id, pool)
     if not place:
         return Row(id, "GONE", "", GONE)
     states = ("failed", "errored", "done") if every else ("failed", "errored")
@@ -146,7 +146,7 @@ def _mend(verb: str, id: str, numbers: Numbers, state: str, pool: str, who: str,
         raise BadOption(name="state", value=state, expected=f"one of {', '.join(allowed)}")
     if bool(wanted) == bool(state):
         raise BadOption(name="numbers", value=wanted[:5], expected="given, or else a state is")
-    place = _place(id, pool)
+    place = place_of(id, pool)
     if not place:
         return _gone()
     if state:
@@ -166,11 +166,6 @@ def _checked(numbers: Sequence[Any]) -> list[int]:
         if isinstance(number, bool) or not isinstance(number, int) or number < 0:
             raise BadOption(name="numbers", value=number, expected="whole numbers from 0 on")
     return wanted
-
-
-def _place(id: str, pool: str) -> str:
-    """The pool that holds the task; empty if it does not exist."""
-    return next(iter(places([id], pool)), "")
 
 
 def _name(pool: str, id: str) -> str:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from queueops.errors import BadOption, TooMany
+from queueops.control.per_pool_calls import check_pool
+from queueops.errors import TooMany
 from queueops.model.contracts import Row
 from queueops.redis.broker import get_broker
 from queueops.redis.broker.control import MOST_AT_ONCE
-from queueops.redis.reader import Reader
 
 STEPS = 40
 """The most calls of one action on all dead commands."""
@@ -44,13 +44,13 @@ def _each(verb: str, ids: Sequence[str], pool: str) -> list[Row]:
         raise TooMany(count=len(wanted), what="commands", limit=MOST_AT_ONCE)
     if not wanted:
         return []
-    _check(pool)
+    check_pool(pool)
     return get_broker().redeliver(pool, verb, wanted)[0]
 
 
 def _all(verb: str, pool: str) -> int:
     """Act in bounded steps; commands that become dead meanwhile are left for the next action."""
-    _check(pool)
+    check_pool(pool)
     broker, done = get_broker(), 0
     for _ in range(STEPS):
         rows, left = broker.redeliver(pool, verb, (), dead=MOST_AT_ONCE)
@@ -58,9 +58,3 @@ def _all(verb: str, pool: str) -> int:
         if not left or all(row.word != "OK" for row in rows):
             break
     return done
-
-
-def _check(pool: str) -> None:
-    """Raise BadOption for a pool that does not exist."""
-    if not Reader(get_broker()).knows(pool):
-        raise BadOption(name="pool", value=pool, expected="one that has been used")

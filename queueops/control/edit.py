@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from queueops.control.per_pool_calls import GONE, act, places
+from queueops.control.per_pool_calls import GONE, act, place_of
 from queueops.errors import NotDecodable
 from queueops.model.contracts import Row
 from queueops.model.records import Record, Undecodable
@@ -41,7 +41,7 @@ _RUN_AGAIN = (*TERMINAL, State.RESTART)
 
 def _record(id: str, pool: str) -> tuple[str, Record | None] | None:
     """The pool that holds the task, and its record; None in its place if it cannot be read."""
-    place = next(iter(places([id], pool)), "")
+    place = place_of(id, pool)
     if not place:
         return None
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from queueops.conf import MOST_RATE
+from queueops.control.per_pool_calls import check_pool
 from queueops.errors import BadOption, UnknownLane, advice
 from queueops.model.contracts import DEFAULT_LANE
 from queueops.model.ids import check_lane
@@ -79,9 +80,8 @@ def _check(pool: str, lane: str, *, new: bool = False) -> None:
     """Raise BadOption or UnknownLane unless the pool and the lane exist (or the lane is a new one)."""
     broker = get_broker()
     check_lane(lane)
+    check_pool(pool)
     reader = Reader(broker)
-    if not reader.knows(pool):
-        raise BadOption(name="pool", value=pool, expected="one that has been used")
     declared = {DEFAULT_LANE, *broker.settings.pool(pool).lanes}
     if not new and lane not in declared and not reader.has_lane(pool, lane):
         raise UnknownLane(pool=pool, lane=lane, advice=advice(lane, declared.union(reader.lanes(pool, NEIGHBOURS))))

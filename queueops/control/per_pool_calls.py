@@ -69,6 +69,11 @@ def places(ids: Sequence[str], pool: str) -> dict[str, list[str]]:
     return found
 
 
+def place_of(id: str, pool: str) -> str:
+    """The pool that holds a task; empty if it does not exist. Raises BrokerUnavailable like `places`."""
+    return next(iter(places([id], pool)), "")
+
+
 def located(ids: Sequence[str], pool: str) -> tuple[dict[str, list[str]], dict[str, str]]:
     """The ids by the pool that holds them, and the reasons why other pools did not answer."""
     ids = [task_id for task_id in ids if may_be_id(task_id)]
@@ -79,6 +84,12 @@ def located(ids: Sequence[str], pool: str) -> tuple[dict[str, list[str]], dict[s
     for task_id, place in reader.locate(reader.pools(), ids).items():
         found.setdefault(place, []).append(task_id)
     return found, reader.silent
+
+
+def check_pool(pool: str) -> None:
+    """Raise BadOption for a pool that does not exist."""
+    if not Reader(get_broker()).knows(pool):
+        raise BadOption(name="pool", value=pool, expected="one that has been used")
 
 
 def _told(row: Row) -> Row:

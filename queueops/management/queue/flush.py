@@ -8,7 +8,7 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from queueops import conf, control, inspect
-from queueops.control.flush import check_unused
+from queueops.control.pools import check_unused
 from queueops.errors import advice
 from queueops.inspect.store import open_reader
 from queueops.management.queue import audit

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.core.management.base import CommandError
 
 from queueops import inspect
-from queueops.control.per_pool_calls import places
+from queueops.control import per_pool_calls
 from queueops.errors import advice
 from queueops.inspect import TaskDetail
 from queueops.inspect.store import open_reader
@@ -26,7 +26,7 @@ def missing(what: str, pool: str) -> CommandError:
 
 def place_of(id: str, pool: str) -> str:
     """The pool that holds a task; the given one if the task does not exist."""
-    return next(iter(places([id], pool)), pool)
+    return per_pool_calls.place_of(id, pool) or pool
 
 
 def check_pool(pool: str) -> None:

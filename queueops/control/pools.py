@@ -1,8 +1,9 @@
-"""Flush: a pool is emptied, for good."""
+"""Actions on a whole pool: flush, and repair of its indexes."""
 
 from __future__ import annotations
 
 from queueops.errors import QueueOpsError
+from queueops.model.fsck import FsckPage
 from queueops.redis.broker import get_broker
 from queueops.redis.query_replies import LATE_MS
 from queueops.redis.reader import Reader
@@ -37,3 +38,11 @@ def check_unused(pool: str) -> None:
     if live:
         more = ["..."] if len(live) > MOST_NAMED else []
         raise PoolInUse(pool=pool, count=len(live), workers=", ".join(live[:MOST_NAMED] + more))
+
+
+def repair(pool: str, after: str = "") -> FsckPage:
+    """Check and repair one bounded part of a pool; each misplaced task is put into its index in one call.
+
+    Safe while workers run, and when repeated: an intact task is left alone. Raises BrokenPool and BrokerUnavailable.
+    """
+    return get_broker().check(pool, after, repair=True)
