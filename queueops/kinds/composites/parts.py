@@ -117,18 +117,15 @@ class Signature(Part):
 
     def push(self) -> TaskHandle[Any]:
         """Push this call to a worker."""
-        handle: TaskHandle[Any] = self.task.push(*self.args, **self.kwargs)
-        return handle
+        return self.task.push(*self.args, **self.kwargs)
 
     async def apush(self) -> TaskHandle[Any]:
         """The async form of `push`."""
-        handle: TaskHandle[Any] = await self.task.apush(*self.args, **self.kwargs)
-        return handle
+        return await self.task.apush(*self.args, **self.kwargs)
 
     def push_on_commit(self) -> TaskHandle[Any]:
         """Push it once the current database transaction is committed; outside of one, at once."""
-        handle: TaskHandle[Any] = self.task.push_on_commit(*self.args, **self.kwargs)
-        return handle
+        return self.task.push_on_commit(*self.args, **self.kwargs)
 
     def si(self) -> Self:
         """The same call, without the result of the part before it."""
@@ -179,9 +176,7 @@ class Composite(Part):
 
     def si(self) -> Self:
         """The same composite, without the result of the part before it."""
-        other = self._copy()
-        other.ignores_previous = True
-        return other
+        return self._with(ignores_previous=True)
 
     def using(self, **options: Any) -> Self:
         """The same with other options: pool, tags, keep, delay, id, on_conflict (ignore, reject), durable, meta."""
@@ -190,22 +185,15 @@ class Composite(Part):
                 raise unknown_option(name, OPTIONS, f"A {self.kind}")
         if options.get("on_conflict", "ignore") not in ("ignore", "reject"):
             raise BadOption(name="on_conflict", value=options["on_conflict"], expected="ignore or reject")
-        other = self._copy()
-        other.options = self.options.but(**options)
-        other.own_pool = self.own_pool or "pool" in options
-        return other
+        return self._with(options=self.options.but(**options), own_pool=self.own_pool or "pool" in options)
 
     def descending(self, root: str, under: LeaseRef, meta: bytes) -> Self:
         """The same composite, pushed as a descendant of the task `root` under the lease of a running task."""
-        other = self._copy()
-        other.options = self.options.but_descending(root, under, meta)
-        return other
+        return self._with(options=self.options.but_descending(root, under, meta))
 
     def postponed(self, delay: Delay | None) -> Self:
         """The same composite with a delay for its push; None: its own delay. Raises BadOption."""
-        other = self._copy()
-        other.options = self.options.postponed(delay)
-        return other
+        return self._with(options=self.options.postponed(delay))
 
     def push(self) -> TaskHandle[Any]:
         """Push the whole tree to workers."""
@@ -235,9 +223,9 @@ class Composite(Part):
             raise IdInUse(id=root.id, state=record.state if record else "gone")
         return TaskHandle(root.id, root.pool, pushed.word, pushed.uid)
 
-    def _copy(self) -> Self:
+    def _with(self, **changes: Any) -> Self:
         other = object.__new__(type(self))
-        other.__dict__.update(self.__dict__)
+        other.__dict__.update(self.__dict__, **changes)
         return other
 
 
