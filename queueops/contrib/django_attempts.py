@@ -13,11 +13,9 @@ import msgspec
 
 from queueops.contrib.django_library import library
 from queueops.errors import QueueOpsError, TaskFailed
-from queueops.model.states import State
+from queueops.model.states import TERMINAL
 from queueops.model.task_error import StoredError
 from queueops.redis.query_replies import read_object
-
-ENDED = (State.SUCCEEDED, State.FAILED, State.CANCELLED)
 
 
 class WorkerLost(QueueOpsError):
@@ -46,7 +44,7 @@ def attempts_in(log: Iterable[bytes]) -> list[Attempt]:
     crashes: Any = 0
     for line in (read_object(data) or {} for data in log):
         kind = line.get("k")
-        if kind == "operator" and line.get("verb") == "retry" and line.get("from") in ENDED:
+        if kind == "operator" and line.get("verb") == "retry" and line.get("from") in TERMINAL:
             found, crashes = [], 0
         elif kind == "error":
             found.append(_attempt(line, stored_error(str(line.get("error")))))

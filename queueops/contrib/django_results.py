@@ -10,7 +10,6 @@ from datetime import datetime
 from typing import Any
 
 from queueops.contrib.django_attempts import (
-    ENDED,
     Attempt,
     TaskQuarantined,
     attempts_in,
@@ -22,7 +21,7 @@ from queueops.contrib.django_library import DEFAULT_ALIAS, backend_of, library, 
 from queueops.errors import NotDecodable, TaskCancelled, TaskFailed
 from queueops.model.contracts import Lease
 from queueops.model.records import Record
-from queueops.model.states import State
+from queueops.model.states import TERMINAL, State
 from queueops.tasks.encoding import Arguments, decode_arguments, decode_result
 
 _STATUS = {
@@ -42,7 +41,7 @@ def result_of(record: Record, log: Iterable[bytes]) -> Any:
     attempts = _attempts_of(record, log)
     result = _made(record, task, _STATUS.get(state, "READY"), _arguments(record), attempts, record.begun)
     result.errors.extend(_end_errors(record, attempts))
-    fill(result, enqueued_at=moment(record.created), finished_at=moment(record.ended if state in ENDED else None))
+    fill(result, enqueued_at=moment(record.created), finished_at=moment(record.ended if state in TERMINAL else None))
     if state is State.SUCCEEDED:
         fill(result, _return_value=decode_result(record.name, record.result))
     return result
@@ -137,7 +136,7 @@ def _attempts_of(record: Record, log: Iterable[bytes]) -> list[Attempt]:
     if record.state == State.CANCELLED:  # whatever its last start raised: a cancelled task has no failed attempt there
         found = [each._replace(error=None) if each.begun == record.begun else each for each in found]
     has_more = record.state in (State.LOCKED, State.SUCCEEDED)
-    if has_more or (record.state in ENDED and record.begun and all(each.begun != record.begun for each in found)):
+    if has_more or (record.state in TERMINAL and record.begun and all(each.begun != record.begun for each in found)):
         found.append(last)
     return padded(found, record.attempt + record.crashes + has_more)
 

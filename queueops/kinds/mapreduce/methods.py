@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager
-from functools import cached_property
 from inspect import isasyncgen, isawaitable, isgenerator
 from typing import Any
 
@@ -20,12 +19,13 @@ class Stages:
         self._cls = cls
         self._name = name
         self._checked = False
+        self._read: dict[str, Dependencies] = {}
 
     @contextmanager
     def map(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Iterator[Any]:
         """The chunks of the map; the block's end closes the generator and its dependencies."""
         with ExitStack() as stack:
-            given = enter_all(self._map, stack)
+            given = enter_all(self._needs("map"), stack)
             chunks = self._cls().map(*args, **{**given, **kwargs})
             if isgenerator(chunks):
                 stack.callback(chunks.close)
@@ -35,7 +35,7 @@ class Stages:
     async def amap(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> AsyncIterator[Any]:
         """The async form, for a ``map`` that is a coroutine function or an async generator function."""
         async with AsyncExitStack() as stack:
-            given = await aenter_all(self._map, stack)
+            given = await aenter_all(self._needs("map"), stack)
             chunks = self._cls().map(*args, **{**given, **kwargs})
             if isawaitable(chunks):
                 chunks = await chunks
@@ -47,51 +47,44 @@ class Stages:
 
     def process(self, chunk: Any) -> Any:
         """The result of one chunk."""
-        if not self._process:
+        needs = self._needs("process")
+        if not needs:
             return self._cls().process(chunk)
         with ExitStack() as stack:
-            return self._cls().process(chunk, **enter_all(self._process, stack))
+            return self._cls().process(chunk, **enter_all(needs, stack))
 
     async def aprocess(self, chunk: Any) -> Any:
         """The result of one chunk whose ``process`` is a coroutine function."""
         async with AsyncExitStack() as stack:
-            return await self._cls().process(chunk, **await aenter_all(self._process, stack))
+            return await self._cls().process(chunk, **await aenter_all(self._needs("process"), stack))
 
     def reduce(self, results: Any, dropped: Sequence[int] = ()) -> Any:
         """The result of all."""
         instance = self._cls()
         instance.dropped = dropped
         with ExitStack() as stack:
-            return instance.reduce(results, **enter_all(self._reduce, stack))
+            return instance.reduce(results, **enter_all(self._needs("reduce"), stack))
 
     async def areduce(self, results: Any, dropped: Sequence[int] = ()) -> Any:
         """The result of all, of a ``reduce`` that is a coroutine function."""
         instance = self._cls()
         instance.dropped = dropped
         async with AsyncExitStack() as stack:
-            return await instance.reduce(results, **await aenter_all(self._reduce, stack))
+            return await instance.reduce(results, **await aenter_all(self._needs("reduce"), stack))
 
     def check(self, async_stages: Collection[str]) -> None:
         """Check the dependencies of all stages once. Raises BadDependency."""
         if not self._checked:
-            for method, found in (("map", self._map), ("process", self._process), ("reduce", self._reduce)):
-                for depends in found.values():
+            for method in ("map", "process", "reduce"):
+                for depends in self._needs(method).values():
                     if depends.needs_loop() and method not in async_stages:
                         reason = f'it is async, and only an "async def" {method} can wait for it.'
                         raise BadDependency(dependency=repr(depends), name=f"{self._name}.{method}", reason=reason)
             self._checked = True
 
-    @cached_property
-    def _map(self) -> Dependencies:
-        return self._needs("map")
-
-    @cached_property
-    def _process(self) -> Dependencies:
-        return self._needs("process")
-
-    @cached_property
-    def _reduce(self) -> Dependencies:
-        return self._needs("reduce")
-
     def _needs(self, method: str) -> Dependencies:
-        return ArgumentSpec(getattr(self._cls(), method), f"{self._name}.{method}").dependencies
+        """The dependencies of a method; its signature is read at the first use."""
+        if method not in self._read:
+            spec = ArgumentSpec(getattr(self._cls(), method), f"{self._name}.{method}")
+            self._read[method] = spec.dependencies
+        return self._read[method]
