@@ -1,4 +1,4 @@
-"""The addresses of a running demo: the slider, then all of the stand-alone project's."""
+"""URL configuration of a running demo: the demo's pages, then those of the stand-alone project."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from django.utils.translation import gettext_lazy as _
 
 
 class DemoConfig(AppConfig):
-    """Brings the sample tasks, a table for their results, and the page with the slider."""
+    """The sample tasks, the tables of their results, and the page with the rate slider."""
 
     name = "console.demo"
     label = "demo"

@@ -1,4 +1,4 @@
-"""Pushes sample work without end, as fast as the pace says: `python -m console.demo.feeder`."""
+"""Feeder: pushes sample tasks at the rate of the slider: `python -m console.demo.feeder`."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ logger = logging.getLogger("console.demo")
 
 TICK = 0.25
 FULL = 2_000
-"""So many pending tasks are enough: the feeder waits until the workers have caught up, or an operator lets them."""
+"""Most pending tasks. At this number the feeder waits until the workers have caught up."""
 
 
 class Feeder:
-    """Owes some tasks to the queue: more with time, fewer with each push."""
+    """Pushes tasks at a rate: time adds to the number of due tasks, each push takes one off."""
 
     def __init__(self) -> None:
-        from console.demo.mix import Mix, Rounds
+        from console.demo.task_mix import Rounds, TaskMix
 
-        self._mix = Mix()
+        self._mix = TaskMix()
         self._rounds = Rounds()
         self._owed = 1.0
         self._rate = 0.0
@@ -32,16 +32,16 @@ class Feeder:
         self.stopped = False
 
     def stop(self, *_: object) -> None:
-        """End after this step; it is a signal's handler."""
+        """End after this step; a signal handler."""
         self.stopped = True
 
     def step(self) -> None:
-        """Push what is due by now."""
+        """Push the tasks that are due."""
         now = time.monotonic()
         if now - self._looked >= 1.0:
             self._looked = now
             self._rate = _allowed_rate()
-        self._owed += self._rate * min(1.0, now - self._last)  # what a sleeping computer has missed is not made up for
+        self._owed += self._rate * min(1.0, now - self._last)  # a suspended computer does not catch up
         self._last = now
         if self._rate:
             self._rounds.push_due(now)
@@ -62,7 +62,7 @@ def _allowed_rate() -> float:
 
 
 def run(feeder: Feeder) -> None:
-    """Feed until told to stop; while the store is away, try again each second."""
+    """Push until `stop()`; while the store is unreachable, try again each second."""
     while not feeder.stopped:
         try:
             feeder.step()
@@ -73,7 +73,7 @@ def run(feeder: Feeder) -> None:
 
 
 def main() -> None:
-    """The process of the feeder."""
+    """The entry point of the feeder process."""
     django.setup()
     feeder = Feeder()
     for number in (signal.SIGINT, signal.SIGTERM):

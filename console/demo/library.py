@@ -1,4 +1,4 @@
-"""The sample work's material: the files of Python's standard library."""
+"""Sample data: the files of Python's standard library."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def sources() -> tuple[str, ...]:
 
 @cache
 def shelf() -> tuple[str, ...]:
-    """Every file of text that comes with Python, its tests too."""
+    """Every text file of the Python installation, also its tests."""
     found = (path for path in ROOT.rglob("*") if path.suffix in TEXTS and path.stat().st_size < LARGEST)
     relative = (path.relative_to(ROOT) for path in found)
     return tuple(sorted(str(path) for path in relative if not INSTALLED & set(path.parts)))
 
 
 def pieces(path: str) -> Iterator[dict[str, Any]]:
-    """A file in pieces of PIECE lines, to be read as UTF-8."""
+    """Chunks of a file, PIECE lines each, to be read as UTF-8."""
     lines = (ROOT / path).read_bytes().count(b"\n") + 1
     for begin in range(0, lines, PIECE):
         yield {"path": path, "lines": [begin, min(lines, begin + PIECE)], "encoding": "utf-8"}
@@ -42,14 +42,14 @@ def pieces(path: str) -> Iterator[dict[str, Any]]:
 
 @cache
 def packages() -> tuple[str, ...]:
-    """Every package with a handful of modules or more."""
+    """Every package with at least five modules."""
     found = (path for path in ROOT.iterdir() if path.is_dir() and path.name not in NOT_WANTED)
     return tuple(sorted(path.name for path in found if len(list(path.glob("*.py"))) >= 5))
 
 
 @cache
 def binaries() -> tuple[str, ...]:
-    """Files that are not text: to read one as text is a real error. There is always one, Python itself."""
+    """Binary files: reading one as text is a real error. There is always one, the interpreter."""
     found = [*ROOT.glob("lib-dynload/*.so"), *ROOT.glob("__pycache__/*.pyc")]
     return tuple(sorted(str(path.relative_to(ROOT)) for path in found)) or (sys.executable,)
 
@@ -65,7 +65,7 @@ def any_package() -> str:
 
 
 def any_binary() -> str:
-    """One of the files that are not text."""
+    """One of the binary files."""
     return random.choice(binaries())
 
 

@@ -1,4 +1,4 @@
-"""What the sample tasks write, and how fast the feeder feeds."""
+"""Tables of the demo: results of the sample tasks, and the rate of the feeder."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from console.demo.rate import DEFAULT_RATE, MAX_RATE
 
 
 class Reading(models.Model):
-    """One look at one file, by a task."""
+    """Result of one task that read one file."""
 
     path = models.CharField(max_length=400)
     tenant = models.CharField(max_length=40, blank=True)
@@ -24,7 +24,7 @@ class Reading(models.Model):
 
 
 class Report(models.Model):
-    """What a nightly report came to. One run of its last part writes one row, however often it is run."""
+    """Text of a nightly report. Its last part writes one row, also when it runs again."""
 
     task = models.CharField(max_length=200, unique=True)
     root = models.CharField(max_length=200)
@@ -39,7 +39,7 @@ class Report(models.Model):
 
 
 class Digest(models.Model):
-    """What was done in one page of the audit log."""
+    """Summary of one page of the audit log."""
 
     first = models.PositiveBigIntegerField(unique=True)
     last = models.PositiveBigIntegerField()
@@ -55,7 +55,7 @@ class Digest(models.Model):
 
 
 class Pace(models.Model):
-    """One row: how many tasks a second the feeder pushes."""
+    """One row: the tasks per second that the feeder pushes."""
 
     rate = models.FloatField(default=DEFAULT_RATE)
 
@@ -67,11 +67,11 @@ class Pace(models.Model):
 
     @classmethod
     def now(cls) -> float:
-        """Tasks a second, from 0 to MAX_RATE."""
+        """Tasks per second, from 0 to MAX_RATE."""
         found = cls.objects.filter(pk=1).values_list("rate", flat=True).first()
         return DEFAULT_RATE if found is None else min(MAX_RATE, max(0.0, found))
 
     @classmethod
     def set(cls, rate: float) -> None:
-        """The feeder follows within a second."""
+        """Store the rate; the feeder applies it within a second."""
         cls.objects.update_or_create(pk=1, defaults={"rate": rate})

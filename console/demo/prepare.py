@@ -1,4 +1,4 @@
-"""Before the demo's processes start: `python -m console.demo.prepare [RATE]`."""
+"""Preparation of the demo, before its processes start: `python -m console.demo.prepare [RATE]`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ GROUP = "administrators"
 
 
 def prepare(rate: float | None) -> None:
-    """The server runs, the database has its tables, the operator has an account, the pace is set."""
+    """Start the server, migrate the database, create the account, and set the rate."""
     from django.conf import settings
     from django.core.management import call_command
 
@@ -29,7 +29,7 @@ def prepare(rate: float | None) -> None:
 
 
 def password(data: Path) -> str:
-    """The password: made at the first start, then read from a file that only its owner can read."""
+    """The password, generated at the first start, in a file that only its owner can read."""
     kept = data / "password"
     if not kept.exists():
         descriptor = os.open(kept, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
@@ -39,7 +39,7 @@ def password(data: Path) -> str:
 
 
 def ensure_operator(data: Path) -> None:
-    """Make the account what it should be: an administrator of the console, no superuser."""
+    """Create or repair the account: an administrator of the console, not a superuser."""
     from django.contrib.auth.models import Group, User
 
     user, _ = User.objects.get_or_create(username=NAME)

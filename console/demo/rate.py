@@ -1,4 +1,4 @@
-"""How many tasks a second the demo may push, and how its numbers are read from a command line."""
+"""Rate of the demo, and the parsers of its command line options."""
 
 from __future__ import annotations
 

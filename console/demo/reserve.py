@@ -1,4 +1,4 @@
-"""What a demo must have for itself: its directory and its port. Both are taken before anything is started."""
+"""Reservation of a demo: its directory and its port, both taken before any process starts."""
 
 from __future__ import annotations
 
@@ -9,57 +9,57 @@ from dataclasses import dataclass, replace
 
 from django.core.exceptions import ImproperlyConfigured
 
-from console.demo.place import Place
+from console.demo.instance import Instance
 from console.project.environment import private_folder
 
 
 class DemoFailed(Exception):
-    """The demo cannot go on; the message says why."""
+    """The demo cannot continue; the message gives the reason."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reserved:
-    """The place with the port that it really has, and what keeps others out."""
+    """The instance with its real port, its lock file and its listening socket."""
 
-    place: Place
+    instance: Instance
     lock: int
     listener: socket.socket
 
     def close(self) -> None:
-        """Leave the place to others."""
+        """Release the directory and the port."""
         self.listener.close()
         os.close(self.lock)
 
 
-def reserve(place: Place) -> Reserved:
-    """Take the directory and the port, or leave all as it was. Raises DemoFailed."""
-    lock = _lock(place)
+def reserve(instance: Instance) -> Reserved:
+    """Take the directory and the port, or neither. Raises DemoFailed."""
+    lock = _lock(instance)
     try:
-        listener = _listen(place)
+        listener = _listen(instance)
     except (OSError, OverflowError) as error:
         os.close(lock)
-        raise DemoFailed(f"cannot listen on {place.host}:{place.port}: {error}. Use --port or --host.") from error
-    return Reserved(place=replace(place, port=listener.getsockname()[1]), lock=lock, listener=listener)
+        raise DemoFailed(f"cannot listen on {instance.host}:{instance.port}: {error}. Use --port or --host.") from error
+    return Reserved(instance=replace(instance, port=listener.getsockname()[1]), lock=lock, listener=listener)
 
 
-def _lock(place: Place) -> int:
+def _lock(instance: Instance) -> int:
     try:
-        private_folder(place.data)
-        lock = os.open(place.data / "demo.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        private_folder(instance.data)
+        lock = os.open(instance.data / "demo.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except ImproperlyConfigured as error:
         raise DemoFailed(str(error)) from error
     except OSError as error:
-        raise DemoFailed(f"the directory {place.data} cannot be used: {error}") from error
+        raise DemoFailed(f"the directory {instance.data} cannot be used: {error}") from error
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         os.close(lock)
-        raise DemoFailed(f"another demo runs in {place.data}. End it, or use --data DIR.") from None
+        raise DemoFailed(f"another demo runs in {instance.data}. End it, or use --data DIR.") from None
     return lock
 
 
-def _listen(place: Place) -> socket.socket:
-    family = socket.AF_INET6 if ":" in place.host else socket.AF_INET
-    listener = socket.create_server((place.host, place.port), family=family, backlog=128)
+def _listen(instance: Instance) -> socket.socket:
+    family = socket.AF_INET6 if ":" in instance.host else socket.AF_INET
+    listener = socket.create_server((instance.host, instance.port), family=family, backlog=128)
     listener.set_inheritable(True)
     return listener

@@ -1,4 +1,4 @@
-"""The settings of a running demo: the stand-alone project's, with the sample work and its page."""
+"""Settings of a running demo: those of the stand-alone project, with the sample tasks and their page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The demo's store: whatever misses it starts it again; here it is seen that it was gone, and told."""
+"""Store supervision of the demo: restarts the embedded server after a crash, and logs each restart."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from django.core.management import CommandError, call_command
 from console.demo.reserve import DemoFailed
 
 EVERY = 1.0
-"""Seconds between two looks."""
+"""Seconds between two checks."""
 
 
 class Store:
-    """The embedded server in a directory; each of its restarts is a line in the log."""
+    """The embedded server in a directory. Each restart is a line in the log."""
 
     def __init__(self, directory: Path, log: Path) -> None:
         self._directory = directory
@@ -26,7 +26,7 @@ class Store:
         self._due = 0.0
 
     def watch(self) -> str:
-        """Start the server again when it has died; what there is to tell, or nothing. Raises DemoFailed."""
+        """Restart the server after a crash; returns a line for the user, or nothing. Raises DemoFailed."""
         if time.monotonic() < self._due:
             return ""
         before = self._pid
@@ -49,7 +49,7 @@ class Store:
             raise DemoFailed(str(error)) from error
 
     def _ask(self, action: str) -> int | None:
-        """The process, as the management command tells it; its exit status says only whether it answers by now."""
+        """The process id of the server, from the management command; its exit status only says whether it answers."""
         out = StringIO()
         with suppress(SystemExit):
             call_command("embedded", action, "--json", data=str(self._directory), stdout=out)

@@ -1,4 +1,4 @@
-"""The demo's own addresses; included before the console's, which take everything that is left."""
+"""URLs of the demo; included before the console's, which match all other paths."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The demo's page: how fast sample work comes in."""
+"""Demo page: the rate of sample tasks, and the latest reports."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ class PaceForm(forms.Form):
 
 
 def show(request: HttpRequest) -> HttpResponse:
-    """The slider, where it stands."""
+    """The slider at the current rate."""
     return _page(request, PaceForm(initial={"rate": Pace.now()}))
 
 
 def set_pace(request: HttpRequest) -> HttpResponse:
-    """Let the feeder push faster, slower, or not at all."""
+    """Set the rate of the feeder; 0 stops it."""
     form = PaceForm(request.POST)
     if not form.is_valid():
         return _page(request, form, status=400)

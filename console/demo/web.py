@@ -1,4 +1,4 @@
-"""gunicorn's settings for the demo's console: those of the stand-alone project, and a short end."""
+"""Settings of gunicorn for the demo: those of the stand-alone project, with a short grace time."""
 
 from __future__ import annotations
 

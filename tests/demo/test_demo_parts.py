@@ -15,13 +15,13 @@ import psutil
 import pytest
 
 from console.demo import library
-from console.demo.mix import SHARES, Mix
+from console.demo.instance import Instance
 from console.demo.models import Reading
-from console.demo.part import MAX_DEATHS, Drain, Part
-from console.demo.place import Place
 from console.demo.png import HEIGHT, WIDTH, Picture, draw
+from console.demo.process import MAX_DEATHS, Drain, Process
 from console.demo.rate import seconds
 from console.demo.store import Store
+from console.demo.task_mix import SHARES, TaskMix
 from console.demo.tasks import failing, files, reading
 from queueops import inspect
 from queueops.redis import embedded
@@ -41,8 +41,8 @@ def test_a_log_does_not_grow_without_end(tmp_path: Path) -> None:
 
 
 def test_a_part_that_dies_at_its_start_is_given_up_in_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("console.demo.part.MAX_DELAY", 0.01)
-    part = Part("sham", ["/bin/false"], os.environ, tmp_path / "sham.log")
+    monkeypatch.setattr("console.demo.process.MAX_DELAY", 0.01)
+    part = Process("sham", ["/bin/false"], os.environ, tmp_path / "sham.log")
     part.start()
     news: list[str] = []
     while not part.hopeless:
@@ -61,7 +61,7 @@ kill -9 $$
 
 def test_what_a_dead_process_left_behind_ends_with_its_part(tmp_path: Path) -> None:
     told = tmp_path / "pid"
-    part = Part("sham", ["/bin/sh", "-c", LEAVES_A_CHILD, str(told)], os.environ, tmp_path / "sham.log")
+    part = Process("sham", ["/bin/sh", "-c", LEAVES_A_CHILD, str(told)], os.environ, tmp_path / "sham.log")
     part.start()
     wait_until(part.watch, say=lambda: part.running)
     child = psutil.Process(int(told.read_text()))
@@ -71,7 +71,7 @@ def test_what_a_dead_process_left_behind_ends_with_its_part(tmp_path: Path) -> N
 
 
 def test_of_a_dead_process_that_left_nothing_behind_no_number_is_kept(tmp_path: Path) -> None:
-    part = Part("sham", ["/bin/false"], os.environ, tmp_path / "sham.log")
+    part = Process("sham", ["/bin/false"], os.environ, tmp_path / "sham.log")
     part.start()
     wait_until(part.watch, say=lambda: part.running)
     assert part._orphaned == []  # it may be another process's by now
@@ -101,12 +101,12 @@ def test_a_place_keeps_the_project_around_out_of_the_demo(monkeypatch: pytest.Mo
     monkeypatch.setenv("QUEUEOPS_URL", "redis://production/0")
     monkeypatch.setenv("QUEUEOPS_ENV", "production")
     monkeypatch.setenv("QUEUEOPS_HOSTS", "ops.example")
-    place = Place(data=Path("/data"), host="::1", port=80)
-    found = place.environment()
+    instance = Instance(data=Path("/data"), host="::1", port=80)
+    found = instance.environment()
     assert not {"QUEUEOPS_URL", "QUEUEOPS_ENV"} & set(found)
     assert found["QUEUEOPS_HOSTS"] == "[::1],localhost,127.0.0.1,ops.example"
-    assert place.url == "http://[::1]:80/ops/"
-    assert Place(data=Path("/data"), host="0.0.0.0", port=80).environment()["QUEUEOPS_HOSTS"] == "*"
+    assert instance.url == "http://[::1]:80/ops/"
+    assert Instance(data=Path("/data"), host="0.0.0.0", port=80).environment()["QUEUEOPS_HOSTS"] == "*"
 
 
 def test_a_picture_is_a_png_of_half_the_size() -> None:
@@ -142,7 +142,7 @@ def test_only_so_many_rows_are_kept(db: None, monkeypatch: pytest.MonkeyPatch) -
 def test_each_sort_of_sample_work_can_be_pushed_and_rough_ones_are_far_apart(namespace: str, settings: Any) -> None:
     for share in SHARES:
         share.push()
-    mix = Mix()
+    mix = TaskMix()
     for _ in range(300):
         mix.push()
     killers = inspect.tasks(inspect.TaskQuery(name="demo.kill_own_worker")).rows

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from console.demo import library
-from console.demo.mix import ROUND_S, STRICT_AFTER_S, Rounds
+from console.demo.task_mix import ROUND_S, STRICT_AFTER_S, Rounds
 from console.demo.tasks import words
 from console.demo.tasks.words import StrictWordCount, WordCount
 from queueops import control, inspect

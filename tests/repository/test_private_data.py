@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from django.core.management import CommandError, call_command
 
-from console.demo.place import Place
+from console.demo.instance import Instance
 from console.demo.prepare import password
 from console.demo.reserve import reserve
 from console.project.environment import private_folder
@@ -100,7 +100,7 @@ def test_the_demo_refuses_a_folder_that_others_can_read(tmp_path: Path) -> None:
 
 def test_the_password_and_the_lock_of_the_demo_are_private(tmp_path: Path, usual_umask: None) -> None:
     assert password(tmp_path) == password(tmp_path) != ""
-    reserve(Place(host="127.0.0.1", port=0, data=tmp_path / "data")).close()
+    reserve(Instance(host="127.0.0.1", port=0, data=tmp_path / "data")).close()
     assert mode(tmp_path / "password") == mode(tmp_path / "data" / "demo.lock") == 0o600
 
 

@@ -1,4 +1,4 @@
-"""The sample tasks. Each does real work; the ones in `failing` really fail."""
+"""Sample tasks. Each does real work; those in `failing` fail."""
 
 from console.demo.tasks import auditing, failing, files, nightly, pictures, reading, timely, waiting, web, words
 

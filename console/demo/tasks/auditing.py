@@ -1,4 +1,4 @@
-"""The audit log as a table that work is done on: a night shift writes rows, an iterator goes through its pages."""
+"""Audit sample: a task acts on failed tasks, and an iterator reads the audit log page by page."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from queueops.inspect import TaskQuery, TaskRow
 
 NAME = "night shift"
 MOST_ENTRIES = 2000
-"""Entries of the audit log stay for ever: when there are so many, the night shift has the day off."""
+"""Audit entries are never deleted. From this number on the night shift does nothing."""
 AT_ONCE = 2
 PATIENCE_MS = 60_000
-"""Time that failed tasks are left alone: the user may want to repair them by hand."""
+"""The night shift leaves tasks alone for this time after a failure: the user may want to repair them."""
 PAGE, KEPT_S = 10, 600
 
 
@@ -37,12 +37,12 @@ HABITS: dict[str, Habit] = {
     "demo.order": _edited("teapot", 1, "ada"),
     "demo.look_up_price": ("delete", lambda row: control.delete([row.id], pool=row.pool, who=NAME)),
 }
-"""What the night shift does to failed tasks, by their names."""
+"""Action of the night shift on failed tasks, by task name."""
 
 
 @task(name="demo.night_shift", cron=in_demo(Schedule("@every 15s", overlap="skip", catch_up="skip")), tags=["auditing"])
 def night_shift() -> dict[str, int]:
-    """Mend some of what has failed a while ago, or throw it away; each act is in the audit log."""
+    """Retry or delete some tasks that failed a while ago; each action is in the audit log."""
     done: Counter[str] = Counter()
     if AuditEntry.objects.count() >= MOST_ENTRIES:
         return {}
@@ -64,7 +64,7 @@ def _act(row: TaskRow, habit: Habit) -> str:
 
 @task(name="demo.digest_page", tags=["auditing"])
 def digest_page(first: int, last: int) -> dict[str, int]:
-    """Count what was done in one page of the audit log, and write it down: again and again the same row."""
+    """Count the actions in one page of the audit log. Each run writes the same row."""
     entries = AuditEntry.objects.filter(pk__gte=first, pk__lte=last)
     verbs = Counter(entries.values_list("verb", flat=True))
     for step in range(4):
@@ -76,7 +76,7 @@ def digest_page(first: int, last: int) -> dict[str, int]:
 
 
 class AuditDigest(Iterator):
-    """All pages of the audit log, three at a time, however many there are."""
+    """All pages of the audit log, three at a time."""
 
     name = "demo.audit_digest"
     tags = ("auditing",)
@@ -85,7 +85,7 @@ class AuditDigest(Iterator):
     cron = in_demo(Schedule("@every 1m", overlap="skip", catch_up="skip"))
 
     def iterate(self, state: int | None) -> Batch | None:
-        """The next pages of the table; `state` is the last row that was seen."""
+        """The next pages of the table; `state` is the last row that was read."""
         ahead = AuditEntry.objects.filter(pk__gt=state or 0).order_by("pk")
         rows = list(ahead.values_list("pk", flat=True)[: 3 * PAGE])
         if not rows:

@@ -1,4 +1,4 @@
-"""Tasks that fail, each in its own way: for the errors page, and for you to retry."""
+"""Tasks that fail, each in its own way: for the errors page and for retries."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def look_up_price(article: str) -> int:
 
 @task(name="demo.order", retries=1, retry=QUICKLY, retry_on=(OutOfStock,), tags=["failing"])
 def order(article: str, count: int, customer: str) -> int:
-    """An error of our own when there is not enough; cancelled when the customer is gone."""
+    """Raise OutOfStock if the stock is too small; cancel the task if the customer is missing."""
     if not customer:
         current().cancel("the customer has changed their mind")
     if count > STOCK[article]:
@@ -49,9 +49,9 @@ def wait_for_an_answer(question: str) -> str:
 
 @task(name="demo.kill_own_worker", tags=["failing"])
 def kill_own_worker(times: int = 1) -> str:
-    """Kill the process that runs this, as a crash or the kernel's memory killer would; then, in the next one, succeed.
+    """Kill the worker process, as the kernel's out-of-memory killer does; then succeed in the next process.
 
-    With `times` at the limit of crashes or above it ends as failed: a task cannot kill workers for ever.
+    With `times` at the limit of crashes or above, the task fails: a task cannot kill workers for ever.
     """
     crashes = current().lease.crashes
     if crashes < times:

@@ -1,4 +1,4 @@
-"""Tasks that use the processor: they hash and compress."""
+"""CPU-bound tasks: hash and compress files."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ PACKERS: dict[str, Callable[[bytes], bytes]] = {
 
 @task(name="demo.hash_file", priority=10, tags=["files"], retry=SOON, timeout=30)
 def hash_file(path: str, algorithm: str = "sha256") -> str:
-    """The file's fingerprint. Goes before other work: its priority is 10."""
+    """Hash a file. It starts before other tasks: its priority is 10."""
     return hashlib.new(algorithm, (ROOT / path).read_bytes(), usedforsecurity=False).hexdigest()
 
 
 @task(name="demo.compress_file", priority=-10, tags=["files"], retry=SOON, timeout=30)
 def compress_file(path: str, packer: str = "zlib") -> dict[str, float]:
-    """How small the file becomes. Can wait: its priority is -10."""
+    """Compress a file. It starts after other tasks: its priority is -10."""
     data = (ROOT / path).read_bytes()
     packed = len(PACKERS[packer](data))
     return {"bytes": len(data), "packed": packed, "share": round(packed / max(1, len(data)), 3)}

@@ -1,4 +1,4 @@
-"""A report that is made again and again, as others are each night: a chain, and within it a group with a chain."""
+"""Nightly report: a chain that contains a group, which contains a chain."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from queueops import Chain, Schedule, chain, current, group, inspect, task
 KEPT_S = 1800
 KEPT_REPORTS = 50
 CLOSED_EVERY, CLOSED_FOR = 80, 20
-"""Seconds: how often another process takes the ledger, and how long it holds it."""
+"""Seconds: how often another process locks the ledger, and for how long."""
 WIDTH = 40
 
 
 class LedgerClosed(Exception):
-    """The accountants are at it; a little later it can be read."""
+    """The ledger is locked; a retry a little later can read it."""
 
 
 @task(name="demo.gather_day", tags=["nightly"])
@@ -38,7 +38,7 @@ def gather_day(minutes: int) -> dict[str, int]:
 
 @task(name="demo.count_tenants", tags=["nightly"])
 def count_tenants(day: dict[str, int]) -> dict[str, int]:
-    """Who read how many files."""
+    """Count the files of each tenant."""
     rows = Reading.objects.exclude(tenant="").order_by("tenant").values_list("tenant").annotate(Count("pk"))
     _take_time(3)
     return dict(rows)
@@ -46,14 +46,14 @@ def count_tenants(day: dict[str, int]) -> dict[str, int]:
 
 @task(name="demo.look_at_errors", tags=["nightly"])
 def look_at_errors(day: dict[str, int]) -> list[str]:
-    """What failed most often."""
+    """The most frequent errors."""
     _take_time(2)
     return [f"{row.name}: {row.type}, {row.count} times" for row in inspect.errors(5)]
 
 
 @task(name="demo.read_ledger", retries=0, tags=["nightly", "failing"])
 def read_ledger(day: dict[str, int]) -> int:
-    """What the words have earned. It fails while the ledger is closed: a retry a little later reads it."""
+    """Read the ledger. The task fails while the ledger is closed; a retry a little later succeeds."""
     _take_time(1)
     if time.time() % CLOSED_EVERY < CLOSED_FOR:
         raise LedgerClosed("the accountants have the ledger; retry the report in half a minute")
@@ -62,7 +62,7 @@ def read_ledger(day: dict[str, int]) -> int:
 
 @task(name="demo.rank_files", tags=["nightly"])
 def rank_files(day: dict[str, int]) -> list[tuple[str, int]]:
-    """The longest of the files that were read."""
+    """The longest of the read files."""
     rows = Reading.objects.order_by("-words", "path").values_list("path", "words").distinct()
     _take_time(2)
     return list(rows[:8])
@@ -70,7 +70,7 @@ def rank_files(day: dict[str, int]) -> list[tuple[str, int]]:
 
 @task(name="demo.draw_chart", tags=["nightly"])
 def draw_chart(ranking: list[tuple[str, int]]) -> str:
-    """A bar for each file."""
+    """Draw a bar for each file."""
     most = max((words for _, words in ranking), default=1) or 1
     _take_time(2)
     return "\n".join(f"{'#' * (WIDTH * words // most):{WIDTH}} {words:7,} {path}" for path, words in ranking)
@@ -78,7 +78,7 @@ def draw_chart(ranking: list[tuple[str, int]]) -> str:
 
 @task(name="demo.publish_report", tags=["nightly"])
 def publish_report(found: list[Any]) -> dict[str, int | str]:
-    """Write the report: a row that the demo's page shows, and a file. The oldest ones go."""
+    """Write the report as a row for the demo's page and as a file. The oldest reports are deleted."""
     tenants, errors, earned, chart = found
     lines = [f"{tenant}: {files} files" for tenant, files in tenants.items()]
     text = "\n\n".join((f"Earned: {earned:,}", chart, "\n".join(lines), "\n".join(errors)))
@@ -92,7 +92,7 @@ def publish_report(found: list[Any]) -> dict[str, int | str]:
 
 
 class NightlyReport(Chain):
-    """Gather, look at it from four sides at once, publish. It fails when one side does, after the others have ended."""
+    """Gather, examine in a group of four parts, publish. If a part of the group fails, the other parts still run."""
 
     name = "demo.nightly_report"
     tags = ("nightly",)
@@ -106,7 +106,7 @@ class NightlyReport(Chain):
 
 
 def _take_time(seconds: float) -> None:
-    """As long as a larger database would need, so that there is something to watch."""
+    """Sleep with progress, as long as a larger database would take."""
     steps = max(1, round(seconds * random.uniform(1, 3)))
     for step in range(steps):
         current().progress(step, steps)

@@ -17,7 +17,7 @@ KEPT = 200
 
 @task(name="demo.make_thumbnail", lane="thumbnails", tags=["pictures"], retry=Retry(delay=5), timeout=30)
 def make_thumbnail(path: str) -> str:
-    """Draw a source from far away and shrink it. The lane lets two of these run at a time."""
+    """Draw a source file as a picture and shrink it. The lane runs two of these at a time."""
     current().progress(0, 3)
     picture = draw(text_of(path))
     current().progress(1, 3)

@@ -1,4 +1,4 @@
-"""Tasks that read sources, count them, and write what they found to the database."""
+"""Tasks that read source files and write their counts to the database."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SOON = Retry(delay=5, backoff=2, max_delay=60)
 
 @task(name="demo.count_words", tags=["reading"], retry=SOON, timeout=30)
 def count_words(path: str, tenant: str = "") -> dict[str, int]:
-    """Count a source file's lines and words. A file that is not text fails as it should: with a UnicodeDecodeError."""
+    """Count a source file's lines and words. A binary file fails with a UnicodeDecodeError."""
     text = text_of(path)
     counted = {"lines": text.count("\n"), "words": len(text.split())}
     Reading.objects.create(path=path, tenant=tenant, **counted)
@@ -24,7 +24,7 @@ def count_words(path: str, tenant: str = "") -> dict[str, int]:
 
 @task(name="demo.index_package", tags=["reading"], retry=SOON)
 def index_package(package: str) -> int:
-    """Push a task for each module of a package: they have this one as their root."""
+    """Push a task for each module of a package; this task is their root."""
     modules = modules_of(package)
     for path in modules:
         current().push(count_words, path)
@@ -34,7 +34,7 @@ def index_package(package: str) -> int:
 
 @task(name="demo.survey_package", tags=["reading"], retry=SOON, timeout=60)
 def survey_package(package: str) -> Iterator[tuple[str, str]]:
-    """Find each module's favourite word: a generator, each yield is a step of its progress."""
+    """Find the most frequent word of each module. A generator: each yield is a step of its progress."""
     modules = modules_of(package)
     for number, path in enumerate(modules):
         current().progress(number, len(modules))
@@ -44,7 +44,7 @@ def survey_package(package: str) -> Iterator[tuple[str, str]]:
 
 @task(name="demo.refresh_totals", unique="demo:totals", on_conflict="replace_postponed", priority=20, tags=["reading"])
 def refresh_totals() -> dict[str, int]:
-    """Sum up the newest rows and forget the oldest. It runs seldom: each push replaces the one that waits."""
+    """Sum up the newest rows and forget the oldest. Each push replaces a waiting one."""
     newest = Reading.objects.order_by("-pk")
     if oldest_kept := newest.values_list("pk", flat=True)[KEPT_ROWS : KEPT_ROWS + 1]:
         Reading.objects.filter(pk__lte=oldest_kept[0]).delete()

@@ -1,4 +1,4 @@
-"""Scheduled tasks: the code has their schedules, which apply in the running demo alone."""
+"""Scheduled tasks: their schedules are declared in code, and apply only in a running demo."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def in_demo(schedule: Schedule) -> Schedule | None:
 
 @task(name="demo.weigh_the_store", cron=in_demo(Schedule("*/10 * * * * *")), tags=["timely"])
 def weigh_the_store() -> dict[str, int]:
-    """Note how much memory the store uses, and how many tasks it holds."""
+    """Return the memory use and the number of tasks of the store."""
     found = inspect.snapshot()
     return {"bytes": found.redis.used_memory, "tasks": sum(found.states.values())}
 
@@ -42,7 +42,7 @@ def minute_report(subject: str) -> dict[str, int | str]:
 
 @task(name="demo.walk_around", cron=in_demo(Schedule("@every 5s", overlap="skip", catch_up="skip")), tags=["timely"])
 def walk_around() -> float:
-    """Take longer than the time between two ticks, now and then: the ticks meanwhile are skipped."""
+    """Sometimes run longer than the time between two ticks: these ticks are skipped."""
     seconds = random.uniform(1, LONGEST_ROUND_S)
     time.sleep(seconds)
     return round(seconds, 1)

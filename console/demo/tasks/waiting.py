@@ -1,4 +1,4 @@
-"""Tasks that take their time, or wait for theirs."""
+"""Tasks that sleep, wait for a time, or back off."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ async def watch_the_clock(ticks: int) -> AsyncIterator[float]:
 
 @task(name="demo.remind", tags=["waiting"])
 def remind(text: str) -> str:
-    """Pushed for later: until then it is postponed."""
+    """Return the text. The push has a delay: until then the task is postponed."""
     current().log(f"it is time: {text}")
     return text
 
 
 @task(name="demo.wait_until", tags=["waiting"])
 def wait_until(moment: float) -> str:
-    """Start again every five seconds until the moment has come: none of these starts counts as an attempt."""
+    """Restart every five seconds until the given time. These restarts do not count as attempts."""
     if (left := moment - time.time()) > 0:
         current().log(f"{left:.0f} s too early")
         current().restart(min(left, LOOK_AGAIN))

@@ -1,4 +1,4 @@
-"""Tasks that speak HTTP to the console of this demo; without threads, because they are async."""
+"""Async tasks that send HTTP requests to the console of this demo."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LARGEST = 256 * 1024
 
 @task(name="demo.check_login_page", tags=["web"], timeout=10, retry=Retry(delay=5))
 async def check_login_page() -> dict[str, int]:
-    """Fetch the console's login page, and say how long it took."""
+    """Fetch the console's login page, and measure the time."""
     began = time.monotonic()
     status, size = await _fetch("login/")
     if status != 200:
@@ -26,7 +26,7 @@ async def check_login_page() -> dict[str, int]:
 
 @task(name="demo.check_pages", tags=["web"], timeout=30, retry=Retry(delay=5))
 async def check_pages() -> AsyncIterator[str]:
-    """Ask for some pages without logging in: all but one must send us away. An async generator."""
+    """Request some pages without a login: all but one redirect to the login page. An async generator."""
     for page in PAGES:
         current().log(f"asking for /ops/{page}")
         status, _ = await _fetch(page)

@@ -1,4 +1,4 @@
-"""A word count over Python's own sources, as map-reduce: thousands of chunks, some of which an operator has to mend."""
+"""Word count of Python's standard library, as map-reduce: thousands of chunks, some of which fail."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ KEPT_S = 1800
 
 
 class Busy(OSError):
-    """Another process holds the file; it can be read a little later."""
+    """The file is locked by another process; a retry a little later succeeds."""
 
 
 class WordCount(MapReduce):
-    """The most frequent words of the library. Files that are not text fail; up to a twentieth may be left out."""
+    """The most frequent words of the library. Binary files fail; up to 5% of the chunks may be dropped."""
 
     name = "demo.word_count"
     tags = ("words",)
@@ -34,7 +34,7 @@ class WordCount(MapReduce):
     on_chunk_failure = "drop:5%"
 
     def map(self, title: str, damaged: int = 12) -> Iterator[dict[str, Any]]:
-        """A chunk for each piece of each file, and among them some that are not text."""
+        """One chunk for each piece of each file; some files are binary."""
         files = [*shelf(), *random.sample(binaries(), min(damaged, len(binaries())))]
         random.shuffle(files)
         for path in files:
@@ -52,7 +52,7 @@ class WordCount(MapReduce):
         return {"lines": len(lines), "words": len(words), "top": Counter(words).most_common(KEPT_WORDS)}
 
     def reduce(self, results: Results) -> dict[str, Any]:
-        """Add up, one result at a time; a chunk that an operator skipped has None."""
+        """Add up the results, one at a time. A skipped chunk has the result None."""
         top: Counter[str] = Counter()
         lines = words = skipped = 0
         for done, result in enumerate(results, start=1):
@@ -67,14 +67,14 @@ class WordCount(MapReduce):
 
 
 class StrictWordCount(WordCount):
-    """The same for one package, and nothing may be left out: it fails with its first file that is not text."""
+    """The same for one package. No chunk may be dropped: the task fails at its first binary file."""
 
     name = "demo.word_count_strict"
     retries = 0
     on_chunk_failure = "fail"
 
     def map(self, title: str, damaged: int = 1) -> Iterator[dict[str, Any]]:
-        """The modules of a package, and something among them that is none."""
+        """The modules of a package, and a binary file."""
         files = [*modules_of(title), *random.sample(binaries(), min(damaged, len(binaries())))]
         random.shuffle(files)
         for path in files:

@@ -1,4 +1,4 @@
-"""`manage.py demo`: the console, a worker, the watchdog and real sample work, on the embedded server."""
+"""`manage.py demo`: starts the console, a worker, the watchdog and sample tasks, on the embedded server."""
 
 from __future__ import annotations
 
@@ -10,38 +10,38 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-from console.demo.place import Place
+from console.demo.instance import Instance
+from console.demo.launcher import Launcher, directory
 from console.demo.rate import DEFAULT_RATE, MAX_RATE, rate, seconds
 from console.demo.reserve import DemoFailed
-from console.demo.show import Show, directory
 from console.project import packages
 
 
 class Command(BaseCommand):
-    """Plays until Ctrl-C; started again, it finds its data."""
+    """Runs the demo until Ctrl-C. The next start uses the same data."""
 
-    help = "Everything at once, with sample work that never ends. It uses nothing of your project's store or database."
+    help = "Start the console, a worker, a watchdog and endless sample tasks. The demo has its own store and database."
     requires_system_checks: list[str] = []  # it is the demo's own project that runs
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Where, how fast, how long."""
+        """Address, directory, rate and duration."""
         parser.add_argument("--host", default="127.0.0.1", help="where the console listens (127.0.0.1)")
         parser.add_argument("--port", type=int, default=8000, help="its port (8000; 0: any free one)")
-        parser.add_argument("--data", metavar="DIR", help="where everything is kept (var/demo)")
+        parser.add_argument("--data", metavar="DIR", help="directory of all data (var/demo)")
         parser.add_argument(
-            "--rate", type=rate, metavar="N", help=f"tasks a second, at most {MAX_RATE:g} ({DEFAULT_RATE:g})"
+            "--rate", type=rate, metavar="N", help=f"tasks per second, at most {MAX_RATE:g} ({DEFAULT_RATE:g})"
         )
-        parser.add_argument("--duration", type=seconds, metavar="S", help="end after so many seconds (never)")
+        parser.add_argument("--duration", type=seconds, metavar="S", help="end after this many seconds (never)")
 
     def handle(self, **options: Any) -> None:
-        """Play; exit status 0 when it ended because it was told to, 1 when it could not go on."""
+        """Run the demo; exit status 0 after a requested end, 1 after a failure."""
         if lacking := packages.missing(packages.DEMO):
             advice = "Write: pip install 'queueops[embedded,project]'"
             raise CommandError(f"The demo needs packages that are not installed: {lacking}. {advice}")
         base = Path(getattr(settings, "BASE_DIR", None) or Path.cwd())
-        place = Place(data=directory(options["data"], base), host=options["host"], port=options["port"])
+        instance = Instance(data=directory(options["data"], base), host=options["host"], port=options["port"])
         try:
-            Show(place, self._say, self._tell).run(rate=options["rate"], duration=options["duration"])
+            Launcher(instance, self._say, self._tell).run(rate=options["rate"], duration=options["duration"])
         except DemoFailed as error:
             raise CommandError(str(error)) from error
 

@@ -1,4 +1,4 @@
-"""Where a demo keeps its things, where it listens, and what its processes find in their environment."""
+"""Demo instance: its directory, its address, and the environment of its processes."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ import console
 WILDCARDS = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - known, not bound to
 SETTINGS = "console.demo.settings"
 NOT_OURS = ("QUEUEOPS_URL", "QUEUEOPS_ENV", "QUEUEOPS_DATABASE_URL", "QUEUEOPS_BEHIND_PROXY")
-"""A demo has a store and a database of its own, whatever the project around uses."""
+"""A demo uses its own store and database, not those of the project."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
-    """One demo: its directory, and the address of its console."""
+class Instance:
+    """One demo: its directory, and the host and port of its console."""
 
     data: Path
     host: str
@@ -26,13 +26,13 @@ class Place:
 
     @property
     def url(self) -> str:
-        """The console's address, for a browser on this machine."""
+        """The console's URL, for a browser on this machine."""
         host = WILDCARDS.get(self.host, self.host)
         return f"http://{f'[{host}]' if ':' in host else host}:{self.port}/ops/"
 
     @property
     def terminal(self) -> str:
-        """A line for a shell that asks this demo how it is."""
+        """A shell command that shows this demo's status."""
         where = f"QUEUEOPS_DATA={shlex.quote(str(self.data))} DJANGO_SETTINGS_MODULE={SETTINGS}"
         return f"{where} {shlex.quote(sys.executable)} manage.py queue status"
 
@@ -42,11 +42,11 @@ class Place:
         return self.data / "queueops"
 
     def log(self, name: str) -> Path:
-        """The file that takes what a process of the demo writes."""
+        """The log file of a process of the demo."""
         return self.data / f"{name}.log"
 
     def environment(self) -> dict[str, str]:
-        """The environment of the demo's processes: the stand-alone project, with its data in our directory."""
+        """The environment of the demo's processes: the stand-alone project, with its data in this directory."""
         mine = {name: value for name, value in os.environ.items() if name not in NOT_OURS}
         paths = [str(Path(console.__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])]
         return mine | {
@@ -60,7 +60,7 @@ class Place:
         }
 
     def _hosts(self) -> list[str]:
-        """The names under which the console answers: any name where the user has opened it to the network."""
+        """The allowed host names: any name if the console listens on all interfaces."""
         if self.host in WILDCARDS:
             return ["*"]
         own = [f"[{self.host}]" if ":" in self.host else self.host, "localhost", "127.0.0.1", "[::1]"]
@@ -68,5 +68,5 @@ class Place:
 
 
 def python(*arguments: str) -> list[str]:
-    """The command line of a module of ours."""
+    """The command line that runs a Python module."""
     return [sys.executable, "-m", *arguments]

@@ -1,4 +1,4 @@
-"""Which sample task comes next: by chance, in proportions that make each state of a task worth looking at."""
+"""Task mix of the demo: random sample tasks, in proportions that show each state of a task."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Push = Callable[[], object]
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """How often something is pushed: about so many of 1,000 tasks, but not again within `apart` seconds."""
+    """Share of one sample task: `weight` of about 1,000 tasks, at most once in `apart` seconds."""
 
     weight: int
     push: Push
@@ -77,8 +77,8 @@ SHARES = (
 )
 
 
-class Mix:
-    """Chooses and pushes. What is still too near to the last of its sort is replaced by a plain count of words."""
+class TaskMix:
+    """Chooses and pushes tasks. A choice within `apart` seconds of the last one is replaced by a word count."""
 
     def __init__(self) -> None:
         now = time.monotonic()
@@ -101,7 +101,7 @@ class Mix:
 
 
 def _at_first(share: Share) -> float:
-    """What is kept far apart is rough: it does not come in the first third of its time."""
+    """The earliest first push. Rare tasks are disruptive: they do not run in the first third of their interval."""
     return share.apart / 3 if share.apart > 60 else 0.0
 
 

@@ -1,6 +1,8 @@
-"""Runs a command that ends when its parent is gone, however that died: `python -m console.demo.leash COMMAND ...`.
+"""Parent-death signal: runs a command that ends when its parent process ends, also by SIGKILL.
 
-Linux sends a SIGTERM at the parent's death. Elsewhere the command merely runs; it outlives a parent that was killed.
+    python -m console.demo.run_with_parent PARENT_PID COMMAND ...
+
+Linux sends SIGTERM to the command when the parent ends. On other systems the command outlives a killed parent.
 """
 
 from __future__ import annotations
@@ -14,10 +16,10 @@ PR_SET_PDEATHSIG = 1
 
 
 def main(command: list[str], parent: int) -> None:
-    """Become the command."""
+    """Replace this process by the command."""
     if sys.platform == "linux":
         ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
-        if os.getppid() != parent:  # it died before we asked to be told
+        if os.getppid() != parent:  # the parent ended before prctl took effect
             sys.exit(1)
     os.execv(command[0], command)  # noqa: S606 - the demo's own command line
 

@@ -1,4 +1,4 @@
-"""One process of the demo: started, watched, started again when it dies, ended."""
+"""Supervised process of the demo: started, restarted with back-off after a crash, ended."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from pathlib import Path
 from threading import Thread
 from typing import IO
 
-from console.demo.place import python
+from console.demo.instance import python
 
 HEALTHY_AFTER = 20.0
-"""A process that lived this many seconds did not fail at its start."""
+"""A process that ran for this many seconds did not fail at its start."""
 MAX_DEATHS = 5
 MAX_DELAY = 10.0
 LOG_LIMIT, LONGEST_LINE = 2 * 1024 * 1024, 64 * 1024
 """Bytes of a log, until a new one begins, and of what is read at once."""
 
 
-class Part:
-    """A command that shall run all the time. Its process leads a session of its own: a Ctrl-C reaches only us."""
+class Process:
+    """A command that runs until `end()`. Its process leads its own session, so Ctrl-C reaches only the launcher."""
 
     def __init__(
         self, name: str, command: Sequence[str], environment: Mapping[str, str], log: Path, files: Sequence[int] = ()
     ) -> None:
         self.name = name
         self.log = log
-        self._command = [*python("console.demo.leash", str(os.getpid())), *command]
+        self._command = [*python("console.demo.run_with_parent", str(os.getpid())), *command]
         self._environment = environment
         self._files = files
         self._process: subprocess.Popen[bytes] | None = None
@@ -40,16 +40,16 @@ class Part:
 
     @property
     def running(self) -> bool:
-        """Whether its process is there."""
+        """Whether the process is running."""
         return self._process is not None and self._process.poll() is None
 
     @property
     def hopeless(self) -> bool:
-        """Whether it died at its start too often to be tried again."""
+        """Whether the process crashed too often soon after its start."""
         return self._deaths >= MAX_DEATHS
 
     def start(self) -> None:
-        """Start the process; what it writes goes to the log."""
+        """Start the process; its output goes to the log."""
         process = subprocess.Popen(  # noqa: S603 - our own command line
             self._command,
             env=self._environment,
@@ -64,7 +64,7 @@ class Part:
             Drain(process.stdout, self.log).start()
 
     def watch(self) -> str:
-        """Start the process again when it has died; what there is to tell, or nothing."""
+        """Restart the process after a crash; returns a line for the user, or nothing."""
         self._orphaned = [group for group in self._orphaned if _signal_group(group, 0)]
         if self.running or self.hopeless:
             return ""
@@ -76,12 +76,12 @@ class Part:
         return f"{self.name} is started again"
 
     def end(self) -> None:
-        """Ask the process to end; a worker that is asked twice gives its tasks back at once."""
+        """Send SIGTERM; a worker that gets it twice releases its tasks at once."""
         if self._process is not None and self.running:
             self._process.send_signal(signal.SIGTERM)
 
     def kill(self) -> None:
-        """End what is left of it, also of processes that died before it: those may still be giving back their tasks."""
+        """Kill its process groups, also those of earlier crashes: these may still be releasing their tasks."""
         for group in self._orphaned:
             _signal_group(group, signal.SIGKILL)
         if self._process is not None:
@@ -89,7 +89,7 @@ class Part:
             self._process.wait()
 
     def _bury(self, process: subprocess.Popen[bytes]) -> str:
-        if _signal_group(process.pid, signal.SIGTERM):  # what it has started and left behind
+        if _signal_group(process.pid, signal.SIGTERM):  # child processes that it left
             self._orphaned.append(process.pid)
         self._process = None
         lived = time.monotonic() - self._born
@@ -100,7 +100,7 @@ class Part:
 
 
 def _signal_group(pid: int, number: int) -> bool:
-    """Whether there was a process to take the signal; 0 only asks."""
+    """Send a signal to a process group; returns whether the group exists. Signal 0 only checks."""
     try:
         os.killpg(pid, number)
     except (ProcessLookupError, PermissionError):
@@ -109,7 +109,7 @@ def _signal_group(pid: int, number: int) -> bool:
 
 
 class Drain(Thread):
-    """Writes what a process says into a file that does not grow without end.
+    """Log file of a process, of limited size.
 
     It reads a pipe to its end; above `limit` bytes the file becomes `<name>.1`, and a new one begins.
     """

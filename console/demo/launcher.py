@@ -1,4 +1,4 @@
-"""The demo from its start to its end."""
+"""Demo launcher: starts all processes of the demo, restarts them after crashes, and ends them."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 
-from console.demo.part import Part
-from console.demo.place import Place, python
+from console.demo.instance import Instance, python
+from console.demo.process import Process
 from console.demo.reserve import DemoFailed, reserve
 from console.demo.store import Store
 
@@ -22,27 +22,27 @@ ANSWER_WITHIN = 90.0
 GRACE = 5.0
 """Seconds that running tasks and open requests have to end."""
 RELEASE = 5.0
-"""Seconds more after the second request to end; then the processes are killed."""
+"""Seconds after the second SIGTERM; then the processes are killed."""
 
 
-class Show:
-    """Starts everything, keeps it running, ends it. `say` takes the lines for the user, `tell` what happens."""
+class Launcher:
+    """Runs the processes of one demo. `say` prints the access data, `tell` prints events."""
 
-    def __init__(self, place: Place, say: Callable[[str], None], tell: Callable[[str], None]) -> None:
-        self.place = place
+    def __init__(self, instance: Instance, say: Callable[[str], None], tell: Callable[[str], None]) -> None:
+        self.instance = instance
         self._say = say
         self._tell = tell
-        self._parts: list[Part] = []
-        self._store = Store(place.store, place.log("store"))
+        self._processes: list[Process] = []
+        self._store = Store(instance.store, instance.log("store"))
         self._asked = 0
 
     def run(self, *, rate: float | None = None, duration: float | None = None) -> None:
-        """Play until SIGINT, SIGTERM or the end of `duration` seconds, counted from the page's first answer.
+        """Run until SIGINT, SIGTERM or the end of `duration` seconds, counted from the console's first response.
 
-        Raises DemoFailed: the port or the directory is in use, something does not start, or dies again and again.
+        Raises DemoFailed: the port or the directory is in use, or a process does not start or crashes repeatedly.
         """
-        reserved = reserve(self.place)
-        self.place = reserved.place
+        reserved = reserve(self.instance)
+        self.instance = reserved.instance
         before = {number: signal.signal(number, self._ask) for number in (signal.SIGINT, signal.SIGTERM)}
         try:
             self._start(reserved.listener, rate)
@@ -59,14 +59,14 @@ class Show:
     # Starting
 
     def _start(self, listener: socket.socket, rate: float | None) -> None:
-        self._tell(f"starting in {self.place.data}")
+        self._tell(f"starting in {self.instance.data}")
         self._once("prepare", python("console.demo.prepare", *([] if rate is None else [str(rate)])))
         if self._asked:
             return
         for name, command, files in self._commands(listener):
-            part = Part(name, command, self.place.environment(), self.place.log(name), files)
-            self._parts.append(part)
-            part.start()
+            process = Process(name, command, self.instance.environment(), self.instance.log(name), files)
+            self._processes.append(process)
+            process.start()
         self._wait_for_page()
 
     def _commands(self, listener: socket.socket) -> list[tuple[str, list[str], tuple[int, ...]]]:
@@ -79,9 +79,9 @@ class Show:
         ]
 
     def _once(self, name: str, command: list[str]) -> None:
-        """Run a command to its end. Raises DemoFailed with its last words."""
+        """Run a command to its end. Raises DemoFailed with the last lines of its output."""
         done = subprocess.run(  # noqa: S603 - our own command line
-            command, env=self.place.environment(), capture_output=True, check=False, start_new_session=True
+            command, env=self.instance.environment(), capture_output=True, check=False, start_new_session=True
         )
         if done.returncode:
             words = (done.stdout + done.stderr).decode(errors="replace").strip().splitlines()[-5:]
@@ -89,10 +89,10 @@ class Show:
 
     def _wait_for_page(self) -> None:
         deadline = time.monotonic() + ANSWER_WITHIN
-        while not self._asked and not _answers(self.place.url):
+        while not self._asked and not _answers(self.instance.url):
             self._look()
             if time.monotonic() > deadline:
-                raise DemoFailed(f"{self.place.url} does not answer; see {self.place.log('console')}")
+                raise DemoFailed(f"{self.instance.url} does not answer; see {self.instance.log('console')}")
             time.sleep(TICK)
         if not self._asked:
             self._introduce()
@@ -100,10 +100,10 @@ class Show:
     def _introduce(self) -> None:
         from console.demo.prepare import NAME, password
 
-        self._say(f"Console: {self.place.url}")
+        self._say(f"Console: {self.instance.url}")
         self._say(f"User: {NAME}")
-        self._say(f"Password: {password(self.place.data)}")
-        self._say(f"Terminal: {self.place.terminal}")
+        self._say(f"Password: {password(self.instance.data)}")
+        self._say(f"Terminal: {self.instance.terminal}")
 
     # Running and ending
 
@@ -115,30 +115,30 @@ class Show:
     def _look(self) -> None:
         if news := self._store.watch():
             self._tell(news)
-        for part in self._parts:
-            if news := part.watch():
+        for process in self._processes:
+            if news := process.watch():
                 self._tell(news)
-            if part.hopeless:
-                raise DemoFailed(f"{part.name} ends again and again; see {part.log}")
+            if process.hopeless:
+                raise DemoFailed(f"{process.name} crashes repeatedly; see {process.log}")
 
     def _end(self) -> None:
         self._tell(f"ending; tasks may take {GRACE:g} s, Ctrl-C again ends at once")
         asked = self._asked
-        for part in reversed(self._parts):
-            part.end()
+        for process in reversed(self._processes):
+            process.end()
         if not self._gone(GRACE, asked + 1):
-            for part in self._parts:
-                part.end()
+            for process in self._processes:
+                process.end()
             self._gone(RELEASE, asked + 2)
-        for part in self._parts:
-            part.kill()
+        for process in self._processes:
+            process.kill()
         self._once("the embedded server", python("django", "embedded", "stop"))
         self._tell("ended")
 
     def _gone(self, seconds: float, impatient: int) -> bool:
-        """Wait for the processes to end. False when the time is over, or when as many signals came as `impatient`."""
+        """Wait for the processes to end. False after the time limit, or after as many signals as `impatient`."""
         deadline = time.monotonic() + seconds
-        while any(part.running for part in self._parts):
+        while any(process.running for process in self._processes):
             if time.monotonic() > deadline or self._asked >= impatient:
                 return False
             time.sleep(0.05)
@@ -146,14 +146,14 @@ class Show:
 
 
 def _answers(url: str) -> bool:
-    """Whether the console shows its login page, where its first page leads."""
+    """Whether the console shows its login page."""
     try:
-        with urllib.request.urlopen(url, timeout=5) as answer:  # noqa: S310 - always http, made by Place
+        with urllib.request.urlopen(url, timeout=5) as answer:  # noqa: S310 - always http, made by Instance
             return bool(answer.status == 200)
     except (OSError, urllib.error.HTTPError):
         return False
 
 
 def directory(chosen: str | None, base: Path) -> Path:
-    """The demo's directory: `var/demo` of the project, or the one that was asked for."""
+    """The demo's directory: `var/demo` of the project, or the given one."""
     return Path(chosen).expanduser().absolute() if chosen else base / "var" / "demo"
