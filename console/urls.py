@@ -26,7 +26,7 @@ from console.pages import (
     undo,
     workers,
 )
-from console.pages.outbox import message_actions
+from console.pages.outbox import command_actions
 from console.pages.schedules import form_views
 from console.pages.task import act_on_task
 
@@ -76,10 +76,10 @@ urlpatterns = [
     _url("lanes/<name:pool>/<name:lane>/_set", lanes.change, "lane-set"),
     _url("commands/", outbox.index, "commands"),
     _url("commands/_rows", outbox.rows, "commands-rows"),
-    *(_url(f"commands/_{verb}", outbox.act, f"commands-{verb}", verb=verb) for verb in message_actions.ACTIONS),
+    *(_url(f"commands/_{verb}", outbox.act, f"commands-{verb}", verb=verb) for verb in command_actions.ACTIONS),
     *(
         _url(f"commands/_{verb}_dead", outbox.act_on_dead, f"commands-{verb}-dead", verb=verb)
-        for verb in message_actions.ACTIONS
+        for verb in command_actions.ACTIONS
     ),
     _url("schedules/", schedules.index, "schedules"),
     _url("schedules/_rows", schedules.rows, "schedules-rows"),

@@ -21,7 +21,7 @@ from django.utils.safestring import SafeString
 
 from console.actions.catalog import label
 from console.actions.remedies import remedy
-from console.pages.outbox import message_appearance
+from console.pages.outbox import command_appearance
 from console.pages.schedules import schedule_appearance
 from console.ui import filters, formatting, json_text, links, live_list, state_badges, traceback
 from console.ui.static_files import sprite
@@ -64,7 +64,7 @@ register.filter("arguments", json_text.shown)
 register.filter("coloured", json_text.coloured)
 register.filter("frames", traceback.grouped)
 register.filter("state_class", state_badges.css_class)
-register.filter("command_says", message_appearance.says)
+register.filter("command_says", command_appearance.says)
 register.filter("short_key", live_list.short)
 register.filter("schedule_url", schedule_appearance.address)
 register.simple_tag(schedule_appearance.address, name="schedule_page")

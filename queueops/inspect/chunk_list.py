@@ -18,7 +18,7 @@ from queueops.inspect.redaction import redactor
 from queueops.inspect.store import open_reader, pools_of
 from queueops.model.states import CHUNK_STATES
 from queueops.redis.broker import get_broker
-from queueops.redis.chunkreader import ChunkReader, Gathering, gathering
+from queueops.redis.chunkreader import AggregatingTask, ChunkReader, aggregating_tasks
 
 MOST_ROWS = 200
 MOST_TASKS = 500
@@ -111,7 +111,7 @@ class _Walk:
 
     def pool(self, pool: str, place: _Place) -> None:
         """Continue in a pool, from a place."""
-        for task in gathering(self._broker, pool, self._state, place.entered):
+        for task in aggregating_tasks(self._broker, pool, self._state, place.entered):
             if self.is_full:
                 return
             begins_here = (task.entered, task.id) == (place.entered, place.task)
@@ -123,7 +123,7 @@ class _Walk:
             if task.chunks:
                 self._chunks(pool, task, after)
 
-    def _chunks(self, pool: str, task: Gathering, after: tuple[str, str]) -> None:
+    def _chunks(self, pool: str, task: AggregatingTask, after: tuple[str, str]) -> None:
         reader = ChunkReader(self._broker, pool, task.id)
         found = read_scan(reader.page(self._state, self.limit - len(self.rows), after=after), redactor())
         for row in found.rows:

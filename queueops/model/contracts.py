@@ -11,9 +11,9 @@ import msgspec
 from queueops.model.endings import Ended
 from queueops.model.leases import DEFAULT_LANE as DEFAULT_LANE
 from queueops.model.leases import Lease as Lease
-from queueops.model.outbox_messages import Command as Command
-from queueops.model.outbox_messages import Posted as Posted
-from queueops.model.outbox_messages import Told as Told
+from queueops.model.pool_commands import Command as Command
+from queueops.model.pool_commands import Posted as Posted
+from queueops.model.pool_commands import Told as Told
 
 if TYPE_CHECKING:
     pass

@@ -115,7 +115,7 @@ def _each(sources: tuple[State | None, ...], target: State | None, verb: str, *a
 
 _P, _W, _D, _O = Actor.PRODUCER, Actor.WORKER, Actor.WATCHDOG, Actor.OPERATOR
 _C = Actor.COMMAND
-_ANYBODY = (_P, _W, _D, _O, _C)
+_ANY_ACTOR = (_P, _W, _D, _O, _C)
 _S = State
 _RUNNING = LEASED
 _AT_REST = (_S.WAITING, _S.PENDING, _S.POSTPONED, _S.RESTART, _S.AGGREGATING, _S.IDLE)
@@ -133,7 +133,7 @@ TRANSITIONS: tuple[Transition, ...] = (
     Transition(_S.MAPPING, _S.AGGREGATING, "settle", (_W,)),
     *_each(_RUNNING, _S.FAILED, "settle", _W),
     Transition(_S.LOCKED, _S.IDLE, "settle", (_W,)),
-    Transition(_S.IDLE, _S.PENDING, "activate", _ANYBODY),
+    Transition(_S.IDLE, _S.PENDING, "activate", _ANY_ACTOR),
     *_each(_RUNNING, _S.CANCELLED, "settle", _W, _D),
     *_each(_RUNNING, _S.RESTART, "settle", _W),
     *_each(_RUNNING, _S.POSTPONED, "settle", _W),
@@ -141,7 +141,7 @@ TRANSITIONS: tuple[Transition, ...] = (
     *_each(_RUNNING, _S.RESTART, "recover", _D),
     *_each(_RUNNING, _S.FAILED, "recover", _D),
     *_each((None, *TERMINAL), _S.WAITING, "push", _P),
-    *(Transition(_S.WAITING, state, "activate", _ANYBODY) for state in (_S.PENDING, _S.POSTPONED, _S.IDLE)),
+    *(Transition(_S.WAITING, state, "activate", _ANY_ACTOR) for state in (_S.PENDING, _S.POSTPONED, _S.IDLE)),
     Transition(_S.POSTPONED, _S.IDLE, "promote", (_W, _D)),
     *(Transition(_S.IDLE, state, "gather", (_W, _D, _O, _C)) for state in (_S.SUCCEEDED, _S.FAILED)),
     *_each((_S.PENDING, _S.POSTPONED, _S.RESTART), _S.FAILED, "gather", _W, _D, _O, _C),
@@ -153,7 +153,7 @@ TRANSITIONS: tuple[Transition, ...] = (
     Transition(_S.POSTPONED, _S.IDLE, "run_now", (_O,)),
     *_each((_S.RESTART, *TERMINAL), _S.PENDING, "retry", _O),
     *_each(TERMINAL, _S.IDLE, "retry", _O),
-    *_each(TERMINAL, _S.WAITING, "retry", *_ANYBODY),
+    *_each(TERMINAL, _S.WAITING, "retry", *_ANY_ACTOR),
     *(Transition(_S.CANCELLED, state, "reinstate", (_O,)) for state in (_S.PENDING, _S.POSTPONED)),
     *_each((*TERMINAL, _S.PENDING, _S.POSTPONED, _S.RESTART), _S.AGGREGATING, "reprocess", _O),
     *_each((_S.AGGREGATING, _S.PENDING, _S.POSTPONED), _S.PENDING, "remap", _O),

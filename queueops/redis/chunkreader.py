@@ -39,7 +39,7 @@ class Single(msgspec.Struct, kw_only=True):
     parent: dict[str, str]
 
 
-class Gathering(NamedTuple):
+class AggregatingTask(NamedTuple):
     """A task in the state `aggregating`; `entered` is its score in that index."""
 
     id: str
@@ -103,7 +103,7 @@ class ChunkReader:
         return reply
 
 
-def gathering(broker: RedisBroker, pool: str, state: str, start: str) -> Iterator[Gathering]:
+def aggregating_tasks(broker: RedisBroker, pool: str, state: str, start: str) -> Iterator[AggregatingTask]:
     """The aggregating tasks of a pool, from a score on. Raises BrokerUnavailable and BrokenPool."""
     offset = 0
     while page := _page(broker, pool, state, start, offset):
@@ -111,10 +111,10 @@ def gathering(broker: RedisBroker, pool: str, state: str, start: str) -> Iterato
         offset += len(page)
 
 
-def _page(broker: RedisBroker, pool: str, state: str, start: str, offset: int) -> Sequence[Gathering]:
+def _page(broker: RedisBroker, pool: str, state: str, start: str, offset: int) -> Sequence[AggregatingTask]:
     keys = broker.keys(pool)
 
-    def read(client: redis.Redis) -> list[Gathering]:
+    def read(client: redis.Redis) -> list[AggregatingTask]:
         index = keys.state(State.AGGREGATING)
         found: Any = client.zrangebyscore(index, start, "+inf", start=offset, num=TASKS, withscores=True)
         with client.pipeline(transaction=False) as pipe:
@@ -123,12 +123,12 @@ def _page(broker: RedisBroker, pool: str, state: str, start: str, offset: int) -
                 pipe.zcard(keys.chunks(text(task_id), state))
             facts = iter(pipe.execute() if found else [])
         return [
-            Gathering(text(task_id), format(entered, ".17g"), text(name), int(count))
+            AggregatingTask(text(task_id), format(entered, ".17g"), text(name), int(count))
             for (task_id, entered), name, count in zip(found, facts, facts, strict=True)
         ]
 
     try:
-        page: list[Gathering] = broker.ask(pool, read)
+        page: list[AggregatingTask] = broker.ask(pool, read)
     except ResponseError as error:
         raise broker.explained(pool, error) from error
     return page

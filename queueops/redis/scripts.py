@@ -121,7 +121,7 @@ class Line(NamedTuple):
     """A connection of one thread to one server."""
 
     connection: Any
-    vigil: SpinWait
+    spin_wait: SpinWait
 
 
 class Scripts:
@@ -174,7 +174,7 @@ class Scripts:
             # redis-py's own packing takes three times as long
             line.connection.send_packed_command((hiredis.pack_command(command),), check_health=False)
             if soon:
-                line.vigil.keep()
+                line.spin_wait.keep()
             return read_reply(line.connection, left)
         except BaseException as error:
             if not isinstance(error, ResponseError) or isinstance(error, ReadOnlyError):

@@ -23,7 +23,7 @@ PAUSES = (0.02, 0.1, 0.25, 0.5, 1.0)
 logger = logging.getLogger("queueops.waiting")
 
 
-class Ear:
+class Subscription:
     """One wait for a message on one channel: `subscribed` when no message can be missed any more, then `news` once.
 
     `subscribed` is False if the store refuses the subscription. `news` is False if a message may have been missed: the
@@ -51,7 +51,7 @@ class Hub:
         self.broker = broker
         self._pool = pool
         self._lock = threading.Lock()
-        self._ears: dict[str, list[Ear]] = {}
+        self._subscriptions: dict[str, list[Subscription]] = {}
         self._wanted: set[str] = set()  # channels to subscribe to
         self._unwanted: set[str] = set()
         self._thread: threading.Thread | None = None
@@ -60,27 +60,27 @@ class Hub:
         self._failures = 0
         self._bell: socket.socket | None = None
 
-    def listen(self, channel: str) -> Ear:
+    def listen(self, channel: str) -> Subscription:
         """Register a new wait on a channel."""
-        ear = Ear(self, channel)
+        subscription = Subscription(self, channel)
         with self._lock:
-            self._ears.setdefault(channel, []).append(ear)
+            self._subscriptions.setdefault(channel, []).append(subscription)
             self._wanted.add(channel)
             self._unwanted.discard(channel)
             if self._thread is None or not self._thread.is_alive():
                 self._start()
             self._ring()
-        return ear
+        return subscription
 
-    def forget(self, ear: Ear) -> None:
+    def forget(self, subscription: Subscription) -> None:
         """Remove a wait, and unsubscribe from its channel if it was the last one there."""
         with self._lock:
-            ears = self._ears.get(ear.channel, [])
-            if ear in ears:
-                ears.remove(ear)
-            if not ears and self._ears.pop(ear.channel, None) is not None:
-                self._wanted.discard(ear.channel)
-                self._unwanted.add(ear.channel)
+            subscriptions = self._subscriptions.get(subscription.channel, [])
+            if subscription in subscriptions:
+                subscriptions.remove(subscription)
+            if not subscriptions and self._subscriptions.pop(subscription.channel, None) is not None:
+                self._wanted.discard(subscription.channel)
+                self._unwanted.add(subscription.channel)
                 self._ring()
 
     def close(self) -> None:
@@ -138,7 +138,7 @@ class Hub:
                 if listener in ready:
                     self._hear(listener.read())
                     self._failures = 0  # not before: a refused connection can also be established each time
-                if self._ears:
+                if self._subscriptions:
                     idle_since = time.monotonic()
 
     def _ask(self, listener: RedisListener) -> None:
@@ -153,17 +153,17 @@ class Hub:
     def _hear(self, heard: list[Heard]) -> None:
         for word, channel, _ in heard:
             with self._lock:
-                ears = list(self._ears.get(channel, ()))
-            for ear in ears:
+                subscriptions = list(self._subscriptions.get(channel, ()))
+            for subscription in subscriptions:
                 if word == "subscribe":
-                    _set(ear.subscribed)
+                    _set(subscription.subscribed)
                 elif word == "message":
-                    _set(ear.news)
+                    _set(subscription.news)
 
     def _again(self) -> None:
         """Subscribe again: a new connection has no subscriptions."""
         with self._lock:
-            self._wanted = set(self._ears)
+            self._wanted = set(self._subscriptions)
             self._unwanted = set()
 
     def _refused(self, error: StoreRefuses) -> None:
@@ -172,21 +172,21 @@ class Hub:
             logger.warning("The store refuses pub/sub; polling for results once a second: %s", error)
         self._told = True
         with self._lock:
-            ears = [ear for ears in self._ears.values() for ear in ears]
-        for ear in ears:
-            _set(ear.subscribed, heard=False)
+            subscriptions = [each for found in self._subscriptions.values() for each in found]
+        for subscription in subscriptions:
+            _set(subscription.subscribed, heard=False)
 
     def _news_for_all(self) -> None:
         """Let all waiting callers read the state: messages sent during an outage are lost."""
         with self._lock:
-            ears = [ear for ears in self._ears.values() for ear in ears if ear.subscribed.done()]
-        for ear in ears:
-            _set(ear.news, heard=False)
+            subscriptions = [each for found in self._subscriptions.values() for each in found if each.subscribed.done()]
+        for subscription in subscriptions:
+            _set(subscription.news, heard=False)
 
     def _ended(self, idle: bool = False) -> bool:
         """Whether the thread is to end; if so, the next wait starts another one."""
         with self._lock:
-            if self._closing or (idle and not self._ears):
+            if self._closing or (idle and not self._subscriptions):
                 self._thread = None
                 self._bell = None
                 return True

@@ -22,7 +22,7 @@ from queueops.errors import BrokerUnavailable, ResultTimeout, TaskGone
 from queueops.model.durations import to_ms
 from queueops.model.states import TERMINAL
 from queueops.redis import deadlines as time_left
-from queueops.results.hub import Ear, Hub
+from queueops.results.hub import Hub, Subscription
 
 RECHECK = 10.0
 """Seconds after which a wait reads the state again, even without a message."""
@@ -135,17 +135,18 @@ def _steps(broker: Any, pool: str, task_id: str, patience: Patience, generation:
         if not patience.left():
             now, reason = yield partial(_reason, pool, task_id) if patience.seconds else _no_reason
             raise ResultTimeout(id=task_id, seconds=patience.seconds, state=now or state, reason=reason or GOES_ON)
-        ear = _listen(broker, pool, channel)
+        subscription = _listen(broker, pool, channel)
         try:
-            heard = (yield ear.subscribed, min(RECHECK, patience.left())) and ear.subscribed.result()
+            heard = (yield subscription.subscribed, min(RECHECK, patience.left())) and subscription.subscribed.result()
             state = yield from _look(ask, patience, state)
-            if heard and not _is_over(pool, task_id, state) and (yield ear.news, min(RECHECK, patience.left())):
+            is_open = heard and not _is_over(pool, task_id, state)
+            if is_open and (yield subscription.news, min(RECHECK, patience.left())):
                 # the message may be about the end of the previous generation
-                if ear.news.result() and not generation.after:
+                if subscription.news.result() and not generation.after:
                     return
                 state = yield from _look(ask, patience, state)
         finally:
-            ear.close()
+            subscription.close()
 
 
 def _reason(pool: str, task_id: str) -> tuple[str, str]:
@@ -199,7 +200,7 @@ def _heard(future: Future[bool], seconds: float) -> bool:
     return True
 
 
-def _listen(broker: Any, pool: str, channel: str) -> Ear:
+def _listen(broker: Any, pool: str, channel: str) -> Subscription:
     server = broker.server(pool)
     with _lock:
         hub = _hubs.get(server)

@@ -22,7 +22,7 @@ from queueops.redis.base import BATCH
 from queueops.redis.query_replies import text
 from queueops.watchdog.log_once import LogOnce
 from queueops.watchdog.losses import Losses
-from queueops.watchdog.patrol import Patrol
+from queueops.watchdog.rolling_check import RollingCheck
 from queueops.watchdog.schedule_firing import Declared, ScheduleFiring
 from queueops.watchdog.servers import Servers
 
@@ -73,7 +73,7 @@ class Watchdog:
         self._declared = False
         self._outbox = Outbox(broker)
         self._complaints = LogOnce()
-        self._patrol = Patrol(broker, self._complaints)
+        self._rolling_check = RollingCheck(broker, self._complaints)
         self._losses = losses or Losses(broker)
         self._timekeeper = ScheduleFiring(broker, declared, origin)
         self._stopped = False
@@ -214,7 +214,7 @@ class Watchdog:
         if not sampled:
             return {}
         self._losses.look(pool, json.loads(text(sampled)))
-        return self._guarded(pool, "check", self._patrol.go_on)
+        return self._guarded(pool, "check", self._rolling_check.go_on)
 
     def _listed(self) -> list[str]:
         """All pools. A pool with data that is not listed any more was lost with its data; it is listed again."""

@@ -8,7 +8,7 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 
 from console.actions.perform import answer
-from console.pages.outbox.message_actions import ACTIONS, ACTIONS_ON_DEAD, CommandChoice, DeadCommands
+from console.pages.outbox.command_actions import ACTIONS, ACTIONS_ON_DEAD, CommandChoice, DeadCommands
 from console.ui.links import url
 from console.ui.render import fragment, live_update, page
 from queueops import inspect

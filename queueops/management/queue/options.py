@@ -81,7 +81,7 @@ WORKERS = {
 }
 CHUNKS = {
     "chunks": (chunks.list_chunks, "the chunks of a map-reduce task"),
-    "mend": (chunks.mend, "retry, drop, skip or release chunks, or run a second copy of them"),
+    "mend": (chunks.mend, "retry, drop, skip or release chunks, or start second runs of them"),
     "restart": (chunks.restart, "begin a map-reduce task again at one of its stages"),
 }
 SCHEDULES = {

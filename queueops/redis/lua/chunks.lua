@@ -14,7 +14,7 @@
 --@include composites
 --@include run_time_stats
 --@include chunk_sets
---@include speculative_copy
+--@include second_run
 --@include chunk_outcomes
 --@include json_fields
 --@include chunk_bulk_verbs

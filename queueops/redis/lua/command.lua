@@ -13,7 +13,7 @@
 --@include composites
 --@include run_time_stats
 --@include chunk_sets
---@include speculative_copy
+--@include second_run
 --@include chunk_outcomes
 --@include unknown_names
 --@include settle

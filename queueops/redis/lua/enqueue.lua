@@ -19,7 +19,7 @@ end
 --@include fast_push
 --@include store_helpers
 --@include numbers
---@include handoff
+--@include handover
 
 local waiting = (try('ZRANGE', P .. ':idle', -1, -1) or {})[1] -- the worker that began to wait last
 local handed = waiting and hand_over(waiting)

@@ -16,7 +16,7 @@
 --@include composites
 --@include run_time_stats
 --@include chunk_sets
---@include speculative_copy
+--@include second_run
 --@include chunk_outcomes
 --@include purge
 --@include json_fields

@@ -11,7 +11,7 @@
 --@include composites
 --@include run_time_stats
 --@include chunk_sets
---@include speculative_copy
+--@include second_run
 --@include purge
 --@include fieldcheck
 --@include chunk_fsck

@@ -11,7 +11,7 @@
 --@include composites
 --@include run_time_stats
 --@include chunk_sets
---@include speculative_copy
+--@include second_run
 --@include json_fields
 --@include chunk_bulk_verbs
 --@include reopen

@@ -19,7 +19,7 @@
 --@include end_effects
 --@include run_time_stats
 --@include chunk_sets
---@include speculative_copy
+--@include second_run
 --@include purge
 
 local task, fence, step, first = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])

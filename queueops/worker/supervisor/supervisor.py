@@ -56,7 +56,7 @@ class Supervisor:
         self._processes: dict[int, ChildProcess] = {}
         self._due: dict[int, float] = {}
         self._deaths: dict[int, int] = {}
-        self._heirs: set[int] = set()
+        self._recoveries: set[int] = set()
         self._blame = CrashAttribution()
         self._liveness = Liveness(options.lease, options.hung_after, self._keep_leases)
         self._self_pipe = SelfPipe()
@@ -75,7 +75,7 @@ class Supervisor:
         logger.info("Worker started: processes %d, threads in each %d, pools %s",
                     self._options.processes, self._options.threads, ", ".join(self._options.pools))  # fmt: skip
         try:
-            while self._processes or self._heirs or self._due:
+            while self._processes or self._recoveries or self._due:
                 self._start_due()
                 self._self_pipe.wait(min([TICK, *(when - time.monotonic() for when in self._due.values())]))
                 self._bury()
@@ -112,8 +112,8 @@ class Supervisor:
         return main()
 
     def _bury(self) -> None:
-        for pid in [pid for pid in self._heirs if os.waitpid(pid, os.WNOHANG)[0]]:
-            self._heirs.discard(pid)
+        for pid in [pid for pid in self._recoveries if os.waitpid(pid, os.WNOHANG)[0]]:
+            self._recoveries.discard(pid)
         for process in list(self._processes.values()):
             status = process.ended()
             if status is not None:
@@ -158,7 +158,7 @@ class Supervisor:
         company = self._blame.judge(running) if crashed else {}
         judged = crash_recovery.judge(running, process.killed_for, reason, crashed=crashed, company=company)
         main = partial(crash_recovery.give_back, self._connect, process.worker, self._options.pools, judged)
-        self._heirs.add(fork(partial(self._apart, main)))
+        self._recoveries.add(fork(partial(self._apart, main)))
 
     def _keep_leases(self, process: ChildProcess, sign: float) -> int:
         """Start a lease keeper for a process that does not respond."""
@@ -201,7 +201,7 @@ class Supervisor:
             elif now > self._kill_at and not process.killed:
                 logger.error("Process %d did not end in time; killing it", process.pid)
                 process.kill()
-        for pid in self._heirs if now > self._kill_at else ():
+        for pid in self._recoveries if now > self._kill_at else ():
             os.kill(pid, signal.SIGKILL)  # not reaped yet, so the pid is still its own
 
     def _obey(self, asked: int) -> None:

@@ -11,7 +11,7 @@ from queueops.model.states import State
 from queueops.results.handle import TaskHandle
 from queueops.watchdog import Watchdog
 from queueops.watchdog.log_once import LogOnce
-from queueops.watchdog.patrol import Patrol
+from queueops.watchdog.rolling_check import RollingCheck
 from tests.kernel.desk import NEVER_MS, Desk
 from tests.support.waiting import wait_until
 
@@ -20,10 +20,10 @@ STATES = sorted({State.PENDING, State.POSTPONED, State.RESTART, State.SUCCEEDED,
 
 def walk(desk: Desk) -> int:
     """One walk through the pool; how much it put right."""
-    patrol = Patrol(desk.broker, LogOnce())
-    repaired = patrol.go_on(desk.pool).get("repaired", 0)
-    while patrol._after[desk.pool]:
-        repaired += patrol.go_on(desk.pool).get("repaired", 0)
+    check = RollingCheck(desk.broker, LogOnce())
+    repaired = check.go_on(desk.pool).get("repaired", 0)
+    while check._after[desk.pool]:
+        repaired += check.go_on(desk.pool).get("repaired", 0)
     return repaired
 
 
@@ -62,22 +62,22 @@ def test_the_watchdog_itself_walks_and_says_what_it_put_right(desk: Desk, caplog
 def test_a_key_of_another_type_is_logged_once_and_left(desk: Desk, caplog: pytest.LogCaptureFixture) -> None:
     key = f"{desk.keys.prefix}:trashed"
     desk.client.set(key, "x")
-    patrol = Patrol(desk.broker, LogOnce(), rest_s=0)
+    check = RollingCheck(desk.broker, LogOnce(), rest_s=0)
     with caplog.at_level(logging.ERROR):
         for _ in range(20):
-            patrol.go_on(desk.pool)
+            check.go_on(desk.pool)
     assert caplog.text.count(f"{key} is a string, not a zset") == 1
     assert desk.client.get(key) == b"x"
     desk.client.delete(key)
 
 
 def test_between_two_walks_the_pool_is_left_alone(desk: Desk) -> None:
-    patrol = Patrol(desk.broker, LogOnce(), rest_s=1000)
-    while not patrol._next:
-        patrol.go_on(desk.pool)
+    check = RollingCheck(desk.broker, LogOnce(), rest_s=1000)
+    while not check._next:
+        check.go_on(desk.pool)
     desk.push("a")
     desk.client.zrem(desk.keys.lane("default"), "a")
-    assert patrol.go_on(desk.pool) == {}
+    assert check.go_on(desk.pool) == {}
     assert not desk.client.exists(desk.keys.lane("default"))
     walk(desk)
     assert desk.drain() == ["a"]

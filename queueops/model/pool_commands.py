@@ -1,4 +1,4 @@
-"""Outbox messages: commands between pools, as plain data; see ``contracts``."""
+"""Commands between pools, as plain data; see ``contracts``."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ MOST_TOLD = 20
 logger = logging.getLogger("queueops.watchdog")
 
 
-class Patrol:
+class RollingCheck:
     """The position of the walk through each pool."""
 
     def __init__(self, broker: Upkeep, complaints: LogOnce, rest_s: float = REST_S) -> None:
