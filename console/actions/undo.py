@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import timedelta
 from functools import partial
 from typing import Any, NamedTuple
@@ -77,17 +77,9 @@ def _lost() -> Q:
     return Q(outcome__in=(Outcome.FAILED, Outcome.UNKNOWN)) | Q(outcome=Outcome.BEGUN, at__lt=timezone.now() - LONGEST)
 
 
-def _changed(entry: AuditEntry) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    for pool, id in entry.ids:
-        if entry.after.get(f"{pool} {id}", {}).get("word") == "OK":
-            yield pool, id, entry.before.get(f"{pool} {id}", {})
-
-
 def _restore(entry: AuditEntry, **how: Any) -> Iterator[Step]:
-    for pool in dict.fromkeys(pool for pool, _id in entry.ids):
-        ids = tuple(id for where, id, _ in _changed(entry) if where == pool)
-        if ids:
-            yield Step(pool, ids, partial(control.restore, ids, pool=pool, **how))
+    for (pool,), ids in _alike(entry):
+        yield _step(control.restore, tuple(ids), pool=pool, **how)
 
 
 def _uncancel(entry: AuditEntry, **how: Any) -> Iterator[Step]:
@@ -97,41 +89,47 @@ def _uncancel(entry: AuditEntry, **how: Any) -> Iterator[Step]:
     """
     for (pool, state, parent, now), ids in _alike(entry, "state", "parent", "now"):
         if state in NOT_BEGUN and now == State.CANCELLED and not parent:
-            yield Step(pool, tuple(ids), partial(control.reinstate, ids, pool=pool, **how))
+            yield _step(control.reinstate, ids, pool=pool, **how)
 
 
 def _unpostpone(entry: AuditEntry, **how: Any) -> Iterator[Step]:
     for (pool, state, due), ids in _alike(entry, "state", "due_ms"):
         if state == State.PENDING:
-            yield Step(pool, tuple(ids), partial(control.run_now, ids, pool=pool, **how))
+            yield _step(control.run_now, ids, pool=pool, **how)
         elif state == State.POSTPONED and due:
-            yield Step(pool, tuple(ids), partial(control.postpone, ids, until_ms=due, pool=pool, **how))
+            yield _step(control.postpone, ids, until_ms=due, pool=pool, **how)
 
 
 def _wait_again(entry: AuditEntry, **how: Any) -> Iterator[Step]:
     for (pool, state, due), ids in _alike(entry, "state", "due_ms"):
         if state in TIMED and due:
-            yield Step(pool, tuple(ids), partial(control.postpone, ids, until_ms=due, pool=pool, **how))
+            yield _step(control.postpone, ids, until_ms=due, pool=pool, **how)
 
 
 def _reprioritise(entry: AuditEntry, **how: Any) -> Iterator[Step]:
     for (pool, priority), ids in _alike(entry, "priority"):
         if priority is not None:
-            yield Step(pool, tuple(ids), partial(control.set_priority, ids, priority, pool=pool, **how))
+            yield _step(control.set_priority, ids, priority, pool=pool, **how)
 
 
 def _move_back(entry: AuditEntry, **how: Any) -> Iterator[Step]:
     for (pool, lane), ids in _alike(entry, "lane"):
         if lane:
-            yield Step(pool, tuple(ids), partial(control.move, ids, lane, pool=pool, **how))
+            yield _step(control.move, ids, lane, pool=pool, **how)
+
+
+def _step(call: Callable[..., Any], ids: Sequence[str], *values: Any, pool: str, **how: Any) -> Step:
+    return Step(pool, tuple(ids), partial(call, ids, *values, pool=pool, **how))
 
 
 def _alike(entry: AuditEntry, *facts: str) -> Iterable[tuple[tuple[Any, ...], list[str]]]:
-    """The ids of tasks that one call undoes: of one pool, with the same facts before; `now` is the state after."""
+    """The changed tasks that one call undoes: of one pool, with the same facts before; `now` is the state after."""
     groups: dict[tuple[Any, ...], list[str]] = {}
-    for pool, id, was in _changed(entry):
-        known = {**was, "now": entry.after[f"{pool} {id}"].get("state")}
-        groups.setdefault((pool, *(known.get(fact) for fact in facts)), []).append(id)
+    for pool, id in entry.ids:
+        was, now = (side.get(f"{pool} {id}", {}) for side in (entry.before, entry.after))
+        if now.get("word") == "OK":
+            known = {**was, "now": now.get("state")}
+            groups.setdefault((pool, *(known.get(fact) for fact in facts)), []).append(id)
     return groups.items()
 
 
