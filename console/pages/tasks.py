@@ -15,7 +15,6 @@ from console.actions.perform import answer
 from console.actions.selection import Choice
 from console.ui import filters
 from console.ui import live_list as living
-from console.ui.forms import DELAYS
 from console.ui.links import url
 from console.ui.render import Frame, fragment, live_update, page
 from queueops import inspect
@@ -76,7 +75,6 @@ def _context(
         "lines": lines,
         "actions": offered(query.state, Frame(request).may),
         "whole": _whole(query, Frame(request).may),
-        "delays": DELAYS,
         "here": url("tasks", place),
         "first_url": filters.address(query),
         "next_url": filters.address(query, after=found.next) if found.next else "",

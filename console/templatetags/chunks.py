@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from django import template
-from django.utils.functional import Promise
 from django.utils.safestring import SafeString
 
 from console.kinds.mapreduce.chunk_appearance import look
 from console.templatetags.console import badge
 from console.ui import links
-from console.ui.forms import DELAYS
 from queueops.inspect import ChunkDetail, ChunkRow, ChunksView, Strip, TaskDetail
 from queueops.model.states import ChunkState
 
@@ -18,12 +16,6 @@ register = template.Library()
 register.simple_tag(links.chunks_url)
 register.simple_tag(links.chunk_url)
 register.simple_tag(look, name="chunk_look")
-
-
-@register.simple_tag
-def delays() -> tuple[tuple[int, str | Promise], ...]:
-    """The delays of a postpone: seconds and label."""
-    return DELAYS
 
 
 @register.simple_tag

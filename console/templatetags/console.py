@@ -15,6 +15,7 @@ from django.template import Context
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.formats import date_format
+from django.utils.functional import Promise
 from django.utils.html import format_html
 from django.utils.http import urlencode
 from django.utils.safestring import SafeString
@@ -24,6 +25,7 @@ from console.actions.remedies import remedy
 from console.pages.outbox import command_appearance
 from console.pages.schedules import schedule_appearance
 from console.ui import filters, formatting, json_text, links, live_list, state_badges, traceback
+from console.ui.forms import DELAYS
 from console.ui.static_files import sprite
 from queueops.inspect import (
     Attempt,
@@ -265,6 +267,12 @@ def with_durations(moments: tuple[Moment, ...]) -> list[tuple[Moment, int | None
 def unlocalized(number: Any) -> str:
     """A number for a program, without local separators."""
     return f"{number or 0}"
+
+
+@register.simple_tag
+def delays() -> tuple[tuple[int, str | Promise], ...]:
+    """The delays of a postpone: seconds and label."""
+    return DELAYS
 
 
 @register.simple_tag
