@@ -275,7 +275,7 @@ def test_all_of_it_works_without_javascript(open_page: Open, world: World) -> No
     page.get_by_role("link", name="Edit and retry").click()
     page.get_by_label("Positional arguments").fill("[")
     page.get_by_role("button", name="Save and retry").click()
-    expect(page.get_by_role("alert")).to_contain_text("no JSON")
+    expect(page.get_by_role("alert")).to_contain_text("This is not JSON")
     page.get_by_label("Positional arguments").fill("[1]")
     page.get_by_role("button", name="Save and retry").click()
     expect(page.locator("[data-flash]")).to_contain_text("1 task")

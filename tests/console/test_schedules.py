@@ -228,7 +228,7 @@ def test_a_line_is_tried_and_what_was_written_stays(clock: Clock, administrator:
     assert page.status_code == 200
     assert len(re.findall(r'class="moment"', shown)) == 5
     assert 'value="tests.rep"' in shown
-    assert "is no JSON" not in shown
+    assert "is not JSON" not in shown
     wrong = administrator.post("/ops/schedules/_create", unfinished | {"line": "now"}).content.decode()
     assert wrong.count('role="alert"') == 1
     assert inspect.schedules() == []
