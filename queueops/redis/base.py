@@ -21,7 +21,7 @@ from queueops.redis.lane_patterns import LanePatterns
 from queueops.redis.pool_registry import Registry
 from queueops.redis.query_replies import may_be_id
 from queueops.redis.scripts import Scripts
-from queueops.redis.wrong_types import SIGNS, foreign_keys, replies
+from queueops.redis.wrong_types import SIGNS, foreign_keys, replies, right
 
 BATCH = 500
 """Tasks in one script call; more would delay the other clients."""
@@ -78,6 +78,13 @@ class StoreClient:
         The call is atomic and idempotent, so it is repeated.
         """
         return self._repeat(lambda: call(self.at(pool)), pool)
+
+    def ask_one(self, pool: str, call: Callable[[redis.Redis], Any]) -> Any:
+        """Make a redis-py call about one key, as `ask` does; None for a key of a wrong type."""
+        try:
+            return self.ask(pool, call)
+        except ResponseError as error:
+            return right(error)
 
     def ask_all(self, pool: str, fill: Callable[[Any], object], *, transaction: bool = False) -> list[Any]:
         """Make the commands that ``fill`` puts into a pipeline, as `ask` does; None for each key of a wrong type."""

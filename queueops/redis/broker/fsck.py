@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+import redis
 from redis.exceptions import ResponseError
 
 from queueops.conf import Settings
@@ -88,7 +89,7 @@ class FsckCalls(StoreClient):
 
     def _places(self, pool: str) -> list[str]:
         key = self.keys(pool).lanes
-        (known,) = self.ask_all(pool, lambda pipe: pipe.zrevrange(key, 0, MOST_LANES - 1))
+        known = self.ask_one(pool, lambda client: client.zrevrange(key, 0, MOST_LANES - 1))
         lanes = sorted({"default", *map(text, known or ())})
         of_lanes = [f"{part}:{lane}" for part in ("lane", "slots", "round") for lane in lanes]
         return sorted(["agenda", HELD, *of_lanes, RECORDS, *(f"state:{state}" for state in State)], key=_rank)
@@ -105,19 +106,18 @@ class FsckCalls(StoreClient):
         if kind == RUNNING:
             return [], "0", _faults(pool, self._call("recount", pool, MOST_COUNTED))
 
-        def scan(pipe: Any) -> None:
+        def scan(client: redis.Redis) -> Any:
             if kind == "slots":
-                pipe.sscan(keys.lane_active(name), int(cursor), count=STEP)
-                return
+                return client.sscan(keys.lane_active(name), int(cursor), count=STEP)
             places = {
                 "agenda": keys.agenda,
                 "state": keys.state(name),
                 "lane": keys.lane(name),
                 HELD: keys.state("active"),
             }
-            pipe.zscan(places[kind], int(cursor), count=STEP)
+            return client.zscan(places[kind], int(cursor), count=STEP)
 
-        (page,) = self.ask_all(pool, scan)
+        page = self.ask_one(pool, scan)
         following, found = page or (0, ())  # None for a key of a wrong type: the scan of all keys names it
         members = (text(row) if kind == "slots" else text(row[0]) for row in found)
         return list(dict.fromkeys(_tasks(members))), str(following), []
@@ -148,7 +148,7 @@ class FsckCalls(StoreClient):
     def _recounted_names(self, pool: str, cursor: str) -> tuple[list[str], str, list[Fault]]:
         """Correct the display counters of some names, in portions."""
         key, found = self.keys(pool).names, []
-        (page,) = self.ask_all(pool, lambda pipe: pipe.zscan(key, int(cursor), count=STEP))
+        page = self.ask_one(pool, lambda client: client.zscan(key, int(cursor), count=STEP))
         following, rows = page or (0, ())
         names = list(dict.fromkeys(name for name, _ in rows))
         for start in range(0, len(names), NAMES_AT_ONCE):

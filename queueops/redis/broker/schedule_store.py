@@ -84,7 +84,7 @@ class ScheduleCalls(StoreClient):
 
     def schedule_log(self, pool: str, id: str) -> list[bytes]:
         """The log of a schedule, oldest line first."""
-        (found,) = self.ask_all(pool, lambda pipe: pipe.lrange(self.keys(pool).schedule_log(id), -100, -1))
+        found = self.ask_one(pool, lambda client: client.lrange(self.keys(pool).schedule_log(id), -100, -1))
         return found or []
 
     def states_of(self, pool: str, ids: Sequence[str]) -> list[str]:

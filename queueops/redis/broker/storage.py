@@ -25,7 +25,7 @@ class StorageCalls(StoreClient):
     def record(self, pool: str, task_id: str) -> Record | None:
         """The record of a task, or None. Raises records.Undecodable for an unreadable one."""
         keys = self.keys(pool)
-        (raw,) = self.ask_all(pool, lambda pipe: pipe.hgetall(keys.task(task_id)))
+        raw = self.ask_one(pool, lambda client: client.hgetall(keys.task(task_id)))
         if raw is None:
             raise Undecodable(f"the key of task {task_id} holds no record")
         if not raw:
@@ -33,7 +33,7 @@ class StorageCalls(StoreClient):
         record = decode(task_id, pool, raw)
         if not record.created:  # never claimed: it has been in this state since it was created
             state = keys.state(record.state)
-            (entered,) = self.ask_all(pool, lambda pipe: pipe.zscore(state, task_id))
+            entered = self.ask_one(pool, lambda client: client.zscore(state, task_id))
             record.created = whole(entered)
         return record
 
@@ -51,7 +51,7 @@ class StorageCalls(StoreClient):
 
     def log(self, pool: str, task_id: str) -> list[bytes]:
         """The lines of a task's log, oldest first; none if the key is of a wrong type."""
-        (lines,) = self.ask_all(pool, lambda pipe: pipe.lrange(self.keys(pool).log(task_id), 0, -1))
+        lines = self.ask_one(pool, lambda client: client.lrange(self.keys(pool).log(task_id), 0, -1))
         return lines or []
 
     def find(self, task_id: str) -> tuple[str, Record] | None:
@@ -86,7 +86,7 @@ class StorageCalls(StoreClient):
     def last(self, pool: str, task_id: str) -> Record | None:
         """The previous generation, or None; kept for a minute if a caller waited for its end."""
         key = self.keys(pool).last(task_id)
-        (raw,) = self.ask_all(pool, lambda pipe: pipe.hgetall(key))
+        raw = self.ask_one(pool, lambda client: client.hgetall(key))
         return decode(task_id, pool, raw) if raw else None
 
     def parts(self, pool: str, task_id: str, *, last: bool = False) -> list[PartRef]:
