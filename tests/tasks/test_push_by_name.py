@@ -122,7 +122,7 @@ def test_what_is_wrong_is_refused(namespace, redis_client):
 
 
 def test_it_cannot_be_called_where_its_code_is_not():
-    with pytest.raises(CodeElsewhere, match=r"shop\.tasks\.bill cannot be called here: .* Write push\(\.\.\.\)\."):
+    with pytest.raises(CodeElsewhere, match=r"shop\.tasks\.bill cannot be called here: .* Use push\(\.\.\.\)\."):
         task_named(FAR)(7)
     assert (repr(task_named(FAR)), task_named(FAR).__name__) == (f"<Task {FAR}>", FAR)
 
