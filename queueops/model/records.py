@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from queueops.errors import QueueOpsError
-from queueops.model.states import CLASSES, State
+from queueops.model.states import CLASSES, TERMINAL
 
 FIELDS: dict[str, str] = {
     "a": "args",
@@ -255,7 +255,7 @@ class Record(msgspec.Struct, kw_only=True):
     @property
     def is_over(self) -> bool:
         """Whether the task has ended."""
-        return self.state in (State.SUCCEEDED, State.FAILED, State.CANCELLED)
+        return self.state in TERMINAL
 
 
 _NUMBER = re.compile(rb"-?[0-9]{1,16}")

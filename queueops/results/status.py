@@ -8,7 +8,7 @@ import msgspec
 
 from queueops.errors import NotDecodable
 from queueops.model.records import Record
-from queueops.model.states import State
+from queueops.model.states import TERMINAL, State
 from queueops.model.task_error import StoredError, error_of
 from queueops.tasks.encoding import decode_arguments
 from queueops.tasks.metadata import decode_meta
@@ -71,7 +71,7 @@ class TaskStatus(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def is_over(self) -> bool:
         """Whether the task has ended."""
-        return self.state in (State.SUCCEEDED, State.FAILED, State.CANCELLED)
+        return self.state in TERMINAL
 
     def as_dict(self) -> dict[str, Any]:
         """The same for JSON, with `is_over`."""
