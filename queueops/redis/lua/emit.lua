@@ -1,6 +1,6 @@
 #!lua
--- emit: a running iterator writes the tasks of its batch, or a template its parts, in one call or more, and in the last
--- one what it answered. They begin when it settles; those of a run that did not come so far are erased by the next run.
+-- emit: a running iterator writes the tasks of its batch, or a template its parts, in one call or more. The last call
+-- holds its answer. The tasks start when the run settles; the next run erases those of a run that did not.
 -- KEYS: 1 the pool's prefix
 -- ARGV: 1 task, 2 fence, 3 token of this run, 4 what it answered ('' = there is more to come, next, idle, done, tree), 5 rules,
 --       6 its new state, of a tree its leaves, 7 number of nodes, then each (see nodes.lua).

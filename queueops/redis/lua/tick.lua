@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
--- tick: the watchdog's round: recover expired leases, promote what is due, end retentions, trim what is over its
--- cap, and make good a wake-up that died with the worker it was meant for. Any number of watchdogs may call it.
+-- tick: one round of a watchdog. It recovers expired leases, makes due tasks ready, ends retentions, and trims states
+-- above their cap. It repeats a wake-up that was lost with its worker. Several watchdogs may call it.
 -- KEYS: 1 the pool's prefix
 -- ARGV: 1 limit of entries, 2 cap of each terminal state, 3 age in ms after which a worker is forgotten,
 --       4 longest sleep in ms, 5 rules

@@ -1,8 +1,8 @@
--- A part of a chain that is in another pool tells the next one itself that its turn has come (`follow`), at the time at which it
--- tells the chain of its end: whose pool is a third one would else stand between the two.
+-- Hop of a chain between pools: a part in another pool than its chain starts the next part itself, by `follow`.
+-- At the same time it reports its end to the chain. Otherwise the chain's pool would be a third pool in between.
 
--- With its turn a part of a chain hears what comes behind it, where that is in another pool than the chain, too: it tells
--- that one itself. Not of a chain that was retried: there what comes next may have ended, or not be the next.
+-- The successor that a part learns with its turn, if the chain is in another pool: the part tells the successor itself.
+-- Empty in a retried chain: there the next part may have ended, or may not be the next one.
 function family.successor_of(ref, pool, parent, record)
   if record.k ~= 'chain' or record.rn then return {} end
   local order = safe_call('ZSCORE', family.children_of(parent), ref)

@@ -1,5 +1,5 @@
--- Iterators: tasks that are run again and again, and emit others: `#drafts` while they run, `#planted` when that is settled,
--- `#open` from when they begin, at most as many as the window allows, until they end.
+-- Iterators: tasks that run repeatedly and emit tasks. Emitted tasks are in `#drafts` during the run, and in `#planted`
+-- after its settlement. From their start to their end they are in `#open`, which holds at most a window of tasks.
 local function planted_of(id) return task_key(id) .. '#planted' end
 local function drafts_of(id) return task_key(id) .. '#drafts' end
 

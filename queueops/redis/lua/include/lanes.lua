@@ -1,6 +1,6 @@
 -- Lanes: where ready tasks wait, in claim order.
--- A lane stands in lanes:ready if and only if it has a ready task, is not paused, has a free slot
--- and, where its starts are rated, a token.
+-- A lane is in lanes:ready if and only if it has a ready task and a free slot, and is not paused.
+-- A lane with a rate limit also needs a token.
 local lane_confs, lane_entries, touched = {}, {}, {}
 local chunk_gain = {} -- chunks that became pending, by lane
 local brought = 0

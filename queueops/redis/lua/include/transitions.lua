@@ -1,5 +1,5 @@
--- The moves between states. Nothing is written at once: moves are collected and written by flush(), which a script calls
--- between its phases, so that a batch of tasks costs one ZADD and one ZREM a state. LEASED, TIMED, ... come from states.py.
+-- State transitions: collects moves between states, and writes them in flush(), which a script calls between its phases.
+-- So a batch of tasks costs one ZADD and one ZREM for each state. LEASED, TIMED, ... come from states.py.
 local leaving, entering, agenda_in, agenda_out, moves, lane_tally = {}, {}, {}, {}, {}, {}
 local moves_of_chunks = {}
 
