@@ -21,7 +21,7 @@ from queueops.redis import broker as brokers
 from queueops.tasks import registry
 from queueops.tasks.context import Context
 from queueops.tasks.encoding import decode_result, encode_result
-from queueops.worker.loop.settlements import will_be_retried
+from queueops.worker.execution.settlements import will_be_retried
 
 KIND = "django_task"
 

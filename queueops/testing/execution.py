@@ -17,11 +17,10 @@ from queueops.tasks import registry
 from queueops.tasks.context import Channel, Context
 from queueops.testing.running import RunningTasks
 from queueops.testing.savepoints import savepoints
-from queueops.worker.execution import db_connections
+from queueops.worker.execution import db_connections, settlements
 from queueops.worker.execution.execution import aexecute, execute
 from queueops.worker.execution.slot import AsyncSlot, ThreadSlot
-from queueops.worker.loop import settlements
-from queueops.worker.supervisor.shared_slot_table import SlotTable
+from queueops.worker.shared_slot_table import SlotTable
 
 GRACE_S = 5.0
 """How long an interrupted test waits for its async task to end."""

@@ -10,8 +10,7 @@ def run_worker(options: WorkerOptions) -> int:
     from django.db import connections
 
     from queueops.redis.broker import get_broker
-    from queueops.worker.loop import child_main
-    from queueops.worker.supervisor import autoreload
+    from queueops.worker.supervisor import autoreload, child_main
     from queueops.worker.supervisor.supervisor import Supervisor
 
     connections.close_all()  # a child must not share a connection

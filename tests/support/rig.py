@@ -13,7 +13,7 @@ from queueops.model.contracts import Lease, Settlement
 from queueops.tasks import registry
 from queueops.tasks.context import Context
 from queueops.worker.execution.thread_executor import ThreadExecutor
-from queueops.worker.supervisor.shared_slot_table import SlotTable
+from queueops.worker.shared_slot_table import SlotTable
 from tests.support.waiting import wait_until
 
 KIND = "for-tests"

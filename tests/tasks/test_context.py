@@ -16,7 +16,7 @@ from queueops.model.states import State
 from queueops.redis.broker import get_broker
 from queueops.tasks.context import Context, current, enter, leave, running
 from queueops.testing import eager, run_worker
-from queueops.worker.loop import settlements
+from queueops.worker.execution import settlements
 from tests.support import tasks_for_tests as tasks
 
 

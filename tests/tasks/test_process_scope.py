@@ -16,9 +16,9 @@ from queueops.redis.broker import get_broker
 from queueops.tasks import process_scope, registry
 from queueops.testing import eager
 from queueops.worker.loop.main_loop import Loop
-from queueops.worker.loop.self_pipe import SelfPipe
 from queueops.worker.options import WorkerOptions
-from queueops.worker.supervisor.shared_slot_table import SlotTable
+from queueops.worker.self_pipe import SelfPipe
+from queueops.worker.shared_slot_table import SlotTable
 from tests.support.waiting import wait_until
 
 events: list[str] = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 
-from queueops.worker.loop.self_pipe import SelfPipe
+from queueops.worker.self_pipe import SelfPipe
 from queueops.worker.supervisor.child_handle import fork
 from queueops.worker.supervisor.os_signals import CaughtSignals, release_signals
 

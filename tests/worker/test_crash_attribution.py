@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from queueops.worker.shared_slot_table import NEVER, Running
 from queueops.worker.supervisor.crash_attribution import REMEMBERED, CrashAttribution
-from queueops.worker.supervisor.shared_slot_table import NEVER, Running
 
 
 def running(*names: str) -> list[Running]:

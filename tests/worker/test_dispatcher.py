@@ -16,7 +16,7 @@ from queueops.worker.loop.lease_dispatcher import Dispatcher
 from queueops.worker.loop.prefetch import Prefetch
 from queueops.worker.loop.progress_buffer import ProgressBuffer
 from queueops.worker.options import WorkerOptions
-from queueops.worker.supervisor.shared_slot_table import SlotTable
+from queueops.worker.shared_slot_table import SlotTable
 from tests.support import tasks_for_tests as tasks
 from tests.support.waiting import wait_until
 
@@ -29,7 +29,7 @@ def dispatcher():
     channel = ProgressBuffer(broker, lambda lease, seconds: None, lambda lease, seconds: None)
     prefetch = Prefetch(1, 0)
     executor = ThreadExecutor(1, table, channel, lambda: None, lambda: None)
-    watch, outbox = TimeLimits(executor, prefetch), Outbox(broker, lambda pool: None)
+    watch, outbox = TimeLimits(executor, prefetch.stuck_after_ms), Outbox(broker, lambda pool: None)
     dispatcher = Dispatcher(
         WorkerOptions(threads=1), "w1", broker, executor, watch, prefetch, channel, outbox, lambda _: None
     )

@@ -12,7 +12,7 @@ from queueops.worker.execution.thread_executor import ThreadExecutor
 from queueops.worker.heartbeat import Heartbeat
 from queueops.worker.loop.progress_buffer import ProgressBuffer
 from queueops.worker.options import WorkerOptions
-from queueops.worker.supervisor.shared_slot_table import SlotTable
+from queueops.worker.shared_slot_table import SlotTable
 
 
 class Store:

@@ -12,7 +12,7 @@ import pytest
 from queueops import task
 from queueops.redis.broker import get_broker
 from queueops.tasks.context import current
-from queueops.worker.loop.idle_listener import IdleListener
+from queueops.worker.execution.idle_listener import IdleListener
 from tests.support.rig import Rig
 from tests.support.waiting import wait_until
 from tests.worker.test_loop import Running

@@ -10,8 +10,8 @@ import pytest
 
 from queueops.model.contracts import Lease, RoundTrip
 from queueops.redis.broker import RedisBroker, get_broker
-from queueops.worker.loop.lease_keeper import LeaseKeeper
-from queueops.worker.supervisor.shared_slot_table import NEVER, Condition, SlotTable
+from queueops.worker.shared_slot_table import NEVER, Condition, SlotTable
+from queueops.worker.supervisor.lease_keeper import LeaseKeeper
 from tests.support import tasks_for_tests as tasks
 from tests.support.waiting import wait_until
 

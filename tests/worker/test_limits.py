@@ -7,7 +7,7 @@ import pytest
 from queueops.model.contracts import Lease
 from queueops.tasks.context import Context
 from queueops.worker.execution.slot import ThreadSlot
-from queueops.worker.supervisor.shared_slot_table import SlotTable
+from queueops.worker.shared_slot_table import SlotTable
 
 
 @pytest.mark.parametrize("seconds", [50.0, -5.0])

@@ -10,10 +10,10 @@ from unittest import mock
 
 import pytest
 
+from queueops.worker.shared_slot_table import Condition, SlotTable
 from queueops.worker.supervisor.child_handle import ChildProcess
 from queueops.worker.supervisor.liveness import KILL_AFTER, LATE_AFTER, Liveness
 from queueops.worker.supervisor.os_signals import PING
-from queueops.worker.supervisor.shared_slot_table import Condition, SlotTable
 
 HUNG_AFTER = 60.0
 LIVE, SILENT, HUNG = Condition.LIVE, Condition.SILENT, Condition.HUNG

@@ -14,11 +14,11 @@ from queueops.model.states import TERMINAL
 from queueops.redis.broker import get_broker
 from queueops.worker import heartbeat
 from queueops.worker.execution.time_limits import PRECISION
-from queueops.worker.loop.child_main import work_in_the_background
 from queueops.worker.loop.main_loop import Loop
-from queueops.worker.loop.self_pipe import SelfPipe
 from queueops.worker.options import WorkerOptions
-from queueops.worker.supervisor.shared_slot_table import Condition, SlotTable
+from queueops.worker.self_pipe import SelfPipe
+from queueops.worker.shared_slot_table import Condition, SlotTable
+from queueops.worker.supervisor.child_main import work_in_the_background
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.usefixtures("namespace")

@@ -12,7 +12,7 @@ import pytest
 from queueops.errors import Cancelled, Restart
 from queueops.model.contracts import Outcome
 from queueops.tasks.context import Context
-from queueops.worker import report
+from queueops.worker.execution import report
 from tests.support.rig import Rig, answer
 from tests.support.waiting import wait_until
 

@@ -12,9 +12,9 @@ from queueops.errors import Interrupt
 from queueops.model.contracts import Lease, Outcome
 from queueops.tasks.context import Context
 from queueops.worker.execution.slot import Slot
+from queueops.worker.shared_slot_table import NEVER, Condition, Farewell, SlotTable
 from queueops.worker.supervisor import crash_recovery
 from queueops.worker.supervisor.child_handle import describe_end
-from queueops.worker.supervisor.shared_slot_table import NEVER, Condition, Farewell, SlotTable
 from tests.support.waiting import wait_until
 
 

@@ -19,7 +19,7 @@ from queueops.signals import task_failed, task_retried, task_succeeded
 from queueops.tasks import registry
 from queueops.tasks.context import Context
 from queueops.worker.execution.slot import Slot
-from queueops.worker.supervisor.shared_slot_table import Condition
+from queueops.worker.shared_slot_table import Condition
 from tests.support.rig import Rig, answer
 from tests.support.waiting import wait_until
 

@@ -9,13 +9,13 @@ import pytest
 
 from queueops.model.contracts import Lease
 from queueops.worker.execution.time_limits import SPARE_MS, TimeLimits
-from queueops.worker.supervisor.shared_slot_table import NEVER
+from queueops.worker.shared_slot_table import NEVER
 
 
 def left_ms(timeout_ms: int | None, slot: Any = None) -> int:
     executor: Any = SimpleNamespace(slot_of=lambda lease: slot)
     lease = Lease(id="t", fence=1, pool="default", timeout_ms=timeout_ms)
-    return TimeLimits(executor, prefetch=None).left_ms(lease)  # type: ignore[arg-type]
+    return TimeLimits(executor, lambda: 0.0).left_ms(lease)
 
 
 def running(seconds: float, hard_limit: float) -> Any:

@@ -17,7 +17,7 @@ from queueops.tasks import process_scope
 from queueops.tasks.context import Context
 from queueops.worker.execution.execution import aexecute
 from queueops.worker.execution.slot import AsyncSlot, Slot
-from queueops.worker.supervisor.shared_slot_table import SlotTable
+from queueops.worker.shared_slot_table import SlotTable
 
 logger = logging.getLogger("queueops.worker")
 

@@ -18,10 +18,8 @@ from queueops.errors import Interrupt
 from queueops.model.contracts import Lease, Outcome, Settlement
 from queueops.tasks import middleware
 from queueops.tasks.context import Context
-from queueops.worker import report
-from queueops.worker.execution import db_connections, failure
+from queueops.worker.execution import db_connections, failure, report, settlements
 from queueops.worker.execution.slot import AsyncSlot, Slot
-from queueops.worker.loop import settlements
 
 _NOTHING = object()
 _monotonic = time.monotonic

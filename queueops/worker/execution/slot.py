@@ -17,7 +17,7 @@ from queueops.errors import Cancelled, Interrupt
 from queueops.model.contracts import Lease
 from queueops.tasks.context import Context
 from queueops.worker.execution.async_slot_thread import AsyncSlotThread
-from queueops.worker.supervisor.shared_slot_table import NEVER, SlotTable
+from queueops.worker.shared_slot_table import NEVER, SlotTable
 
 MARGIN = 0.1
 MIN_MARGIN = 1.0

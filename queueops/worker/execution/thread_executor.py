@@ -19,13 +19,12 @@ from queueops.model.contracts import Lease, Settlement
 from queueops.model.ports import Handler
 from queueops.tasks import registry
 from queueops.tasks.context import Channel, Context
-from queueops.worker.execution import db_connections
+from queueops.worker.execution import db_connections, settlements
 from queueops.worker.execution.async_executor import AsyncExecutor
 from queueops.worker.execution.execution import execute
+from queueops.worker.execution.idle_listener import IdleListener
 from queueops.worker.execution.slot import Slot, ThreadSlot
-from queueops.worker.loop import settlements
-from queueops.worker.loop.idle_listener import IdleListener
-from queueops.worker.supervisor.shared_slot_table import SlotTable
+from queueops.worker.shared_slot_table import SlotTable
 
 Done = tuple[Lease, Settlement, float]
 """A lease, its settlement, and its run time in milliseconds."""

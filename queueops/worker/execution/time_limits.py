@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from queueops.errors import SoftTimeout
 from queueops.model.contracts import Lease
 from queueops.worker.execution.thread_executor import ThreadExecutor
-from queueops.worker.loop.prefetch import Prefetch
-from queueops.worker.supervisor.shared_slot_table import NEVER
+from queueops.worker.shared_slot_table import NEVER
 
 PRECISION = 0.1
 """Precision of a soft limit in seconds; better if the limit was known at the last check."""
@@ -16,18 +17,21 @@ SPARE_MS = 10_000
 
 
 class TimeLimits:
-    """``stuck`` is how many slots ran long at the last check, ``look_at`` is when the next one is due."""
+    """``stuck`` is how many slots ran long at the last check, ``look_at`` is when the next one is due.
 
-    def __init__(self, executor: ThreadExecutor, prefetch: Prefetch) -> None:
+    ``stuck_after_ms`` tells for how long a task may run before its slot counts.
+    """
+
+    def __init__(self, executor: ThreadExecutor, stuck_after_ms: Callable[[], float]) -> None:
         self.stuck = 0
         self.look_at = 0.0
         self._executor = executor
-        self._prefetch = prefetch
+        self._stuck_after_ms = stuck_after_ms
 
     def look(self, now: float) -> None:
         """Interrupt tasks past their soft limit, and count slots that run long."""
         stuck, nearest = 0, now + PRECISION
-        stuck_since = now - self._prefetch.stuck_after_ms() / 1000
+        stuck_since = now - self._stuck_after_ms() / 1000
         for slot, lease in self._executor.running():
             if slot.started < stuck_since:
                 stuck += 1

@@ -12,9 +12,9 @@ from queueops.model.contracts import Exchange, Lease
 from queueops.model.endings import Ended
 from queueops.model.ports import Broker
 from queueops.outbox.dispatcher import Outbox
+from queueops.worker.execution import settlements
 from queueops.worker.execution.thread_executor import ThreadExecutor
 from queueops.worker.execution.time_limits import TimeLimits
-from queueops.worker.loop import settlements
 from queueops.worker.loop.pool_client import LINGER, PoolClient
 from queueops.worker.loop.pool_thread import PoolThread
 from queueops.worker.loop.prefetch import Prefetch

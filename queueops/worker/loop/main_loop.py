@@ -19,20 +19,20 @@ from queueops.model.ports import Broker
 from queueops.outbox.dispatcher import Outbox
 from queueops.tasks import process_scope
 from queueops.worker.execution.composite_signals import SignalThread
+from queueops.worker.execution.idle_listener import IdleListener
 from queueops.worker.execution.thread_executor import ThreadExecutor
 from queueops.worker.execution.time_limits import TimeLimits
 from queueops.worker.heartbeat import Heartbeat
-from queueops.worker.loop.idle_listener import IdleListener
 from queueops.worker.loop.lease_dispatcher import SHARES, Dispatcher
 from queueops.worker.loop.pool_client import PoolClient
 from queueops.worker.loop.prefetch import Prefetch
 from queueops.worker.loop.progress_buffer import ProgressBuffer
-from queueops.worker.loop.self_pipe import SelfPipe
 from queueops.worker.loop.shutdown import FLUSH, NEVER, Ending, ShutdownSequence
 from queueops.worker.loop.wakeup_listener import WakeupListener
 from queueops.worker.loop.worker_signals import WorkerSignals
 from queueops.worker.options import WorkerOptions
-from queueops.worker.supervisor.shared_slot_table import SlotTable
+from queueops.worker.self_pipe import SelfPipe
+from queueops.worker.shared_slot_table import SlotTable
 
 LONGEST_PAUSE = 5.0
 CLOSE_WITHIN = 0.5
@@ -59,7 +59,7 @@ class Loop:
         )
         prefetch = Prefetch(options.threads, SHARES * options.claims)
         self._executor = ThreadExecutor(options.threads, table, channel, self_pipe.ring, self._stand_in)
-        self._watch = TimeLimits(self._executor, prefetch)
+        self._watch = TimeLimits(self._executor, prefetch.stuck_after_ms)
         self._self_pipe = self_pipe
         self._signals = SignalThread()
         self._outbox = Outbox(broker, self._arrived, self._signals.send)

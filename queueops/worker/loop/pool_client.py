@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from queueops.errors import QueueOpsError
 from queueops.model.contracts import Exchange, Extend, Lease, Settlement
 from queueops.model.ports import Broker
-from queueops.worker.loop import settlements
+from queueops.worker.execution import settlements
 from queueops.worker.loop.metrics_buffer import MetricsBuffer
 from queueops.worker.loop.pool_thread import PoolThread
 from queueops.worker.loop.transport import PendingTrip, Transport

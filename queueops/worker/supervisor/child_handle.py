@@ -11,8 +11,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from queueops.worker.shared_slot_table import Running, SlotTable
 from queueops.worker.supervisor.os_signals import forget_signals, hold_signals, release_signals
-from queueops.worker.supervisor.shared_slot_table import Running, SlotTable
 
 EXIT_BROKEN = 70
 """The process could not continue: an error of the engine or of its environment, which is in the log."""

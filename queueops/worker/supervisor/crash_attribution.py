@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from queueops.worker.supervisor.shared_slot_table import Running
+from queueops.worker.shared_slot_table import Running
 
 SHARED = 0.5
 """The part of a crash that tasks which ran together share; each of them may be innocent."""

@@ -16,7 +16,7 @@ from queueops.model import retry
 from queueops.model.contracts import Outcome, Settlement
 from queueops.model.ports import Store
 from queueops.worker.execution import failure
-from queueops.worker.supervisor.shared_slot_table import Running
+from queueops.worker.shared_slot_table import Running
 
 GIVE_UP_AFTER = 60.0
 logger = logging.getLogger("queueops.worker")

@@ -14,9 +14,9 @@ import signal
 import time
 from collections.abc import Callable
 
+from queueops.worker.shared_slot_table import Condition
 from queueops.worker.supervisor.child_handle import ChildProcess
 from queueops.worker.supervisor.os_signals import PING
-from queueops.worker.supervisor.shared_slot_table import Condition
 
 LATE_AFTER = 0.25
 SILENT_AFTER = 0.75

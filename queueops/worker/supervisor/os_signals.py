@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable
 from types import FrameType
 
-from queueops.worker.loop.self_pipe import SelfPipe
+from queueops.worker.self_pipe import SelfPipe
 
 END = (signal.SIGTERM, signal.SIGINT)
 HANG_UP = signal.SIGHUP

@@ -15,16 +15,16 @@ from collections.abc import Callable
 from functools import partial
 
 from queueops.model.ports import Store
-from queueops.worker.loop.lease_keeper import LeaseKeeper
-from queueops.worker.loop.self_pipe import SelfPipe
 from queueops.worker.options import WorkerOptions, worker_id
+from queueops.worker.self_pipe import SelfPipe
+from queueops.worker.shared_slot_table import Farewell, SlotTable
 from queueops.worker.supervisor import crash_recovery
 from queueops.worker.supervisor.child_handle import ChildProcess, describe_end, fork, settle_memory
 from queueops.worker.supervisor.crash_attribution import CrashAttribution
+from queueops.worker.supervisor.lease_keeper import LeaseKeeper
 from queueops.worker.supervisor.liveness import Liveness
 from queueops.worker.supervisor.os_signals import AT_ONCE, END, HANG_UP, CaughtSignals, is_ignored
 from queueops.worker.supervisor.parent_watch import ParentWatch
-from queueops.worker.supervisor.shared_slot_table import Farewell, SlotTable
 
 TICK = 0.25
 KILL_AFTER = 5.0

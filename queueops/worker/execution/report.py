@@ -12,7 +12,7 @@ import traceback
 from typing import Any
 
 from queueops.model.contracts import Lease, Outcome, Settlement
-from queueops.worker.loop import settlements
+from queueops.worker.execution import settlements
 
 _ENDS = {
     Outcome.SUCCESS: "succeeded",

@@ -12,12 +12,12 @@ from queueops.redis import deadlines
 from queueops.redis.broker import get_broker
 from queueops.tasks import process_scope
 from queueops.worker.loop.main_loop import Loop
-from queueops.worker.loop.self_pipe import SelfPipe
 from queueops.worker.options import WorkerOptions
+from queueops.worker.self_pipe import SelfPipe
+from queueops.worker.shared_slot_table import Farewell, SlotTable
 from queueops.worker.supervisor.child_handle import EXIT_BROKEN
 from queueops.worker.supervisor.os_signals import AT_ONCE, END, HANG_UP, PING, CaughtSignals, release_signals
 from queueops.worker.supervisor.parent_watch import ParentWatch
-from queueops.worker.supervisor.shared_slot_table import Farewell, SlotTable
 
 SWITCH_INTERVAL = 0.0005
 """Thread switch interval in seconds: how long a busy thread may keep the main loop waiting."""

@@ -16,11 +16,11 @@ from collections.abc import Callable, Iterable, Sequence
 from queueops.errors import QueueOpsError
 from queueops.model.contracts import Extend, Outcome, RoundTrip, Settlement
 from queueops.model.ports import Store
+from queueops.worker.execution import settlements
 from queueops.worker.execution.time_limits import SPARE_MS
-from queueops.worker.loop import settlements
 from queueops.worker.loop.pool_client import MAX_SETTLE
+from queueops.worker.shared_slot_table import NEVER, Condition, Running, SlotTable
 from queueops.worker.supervisor.parent_watch import ParentWatch
-from queueops.worker.supervisor.shared_slot_table import NEVER, Condition, Running, SlotTable
 
 LOOK_EVERY = 0.1
 BEAT_EVERY = 5.0

@@ -7,9 +7,16 @@ from __future__ import annotations
 
 import selectors
 from collections.abc import Callable, Iterable
+from typing import Protocol
 
-from queueops.worker.loop.self_pipe import SelfPipe
-from queueops.worker.loop.wakeup_listener import WakeupListener
+from queueops.worker.self_pipe import SelfPipe
+
+
+class Line(Protocol):
+    """A wake-up listener of the main loop."""
+
+    def move(self, selector: selectors.BaseSelector) -> None:
+        """Move the connection to this selector, which watches it from now on."""
 
 
 class IdleListener:
@@ -23,12 +30,12 @@ class IdleListener:
         self.heed = heed
         self.manned = False
         self._home = home
-        self._lines: list[WakeupListener] = []
+        self._lines: list[Line] = []
         self._self_pipe = SelfPipe()
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._self_pipe, selectors.EVENT_READ, self._recalled)
 
-    def man(self, lines: Iterable[WakeupListener]) -> None:
+    def man(self, lines: Iterable[Line]) -> None:
         """Watch these wake-up listeners here from now on."""
         self.manned = True
         self._self_pipe.answer()
