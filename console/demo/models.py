@@ -7,7 +7,15 @@ from django.db import models
 from console.demo.rate import DEFAULT_RATE, MAX_RATE
 
 
-class Reading(models.Model):
+class Sample(models.Model):
+    """Base of the demo's tables, which have no permissions of their own."""
+
+    class Meta:
+        abstract = True
+        default_permissions = ()
+
+
+class Reading(Sample):
     """Result of one task that read one file."""
 
     path = models.CharField(max_length=400)
@@ -16,14 +24,11 @@ class Reading(models.Model):
     words = models.PositiveIntegerField()
     at = models.DateTimeField(auto_now_add=True, db_index=True)
 
-    class Meta:
-        default_permissions = ()
-
     def __str__(self) -> str:
         return f"{self.path}: {self.words} words"
 
 
-class Report(models.Model):
+class Report(Sample):
     """Text of a nightly report. Its last part writes one row, also when it runs again."""
 
     task = models.CharField(max_length=200, unique=True)
@@ -31,14 +36,11 @@ class Report(models.Model):
     text = models.TextField()
     at = models.DateTimeField(auto_now=True)
 
-    class Meta:
-        default_permissions = ()
-
     def __str__(self) -> str:
         return f"report {self.pk}"
 
 
-class Digest(models.Model):
+class Digest(Sample):
     """Summary of one page of the audit log."""
 
     first = models.PositiveBigIntegerField(unique=True)
@@ -47,20 +49,14 @@ class Digest(models.Model):
     people = models.PositiveIntegerField()
     at = models.DateTimeField(auto_now=True)
 
-    class Meta:
-        default_permissions = ()
-
     def __str__(self) -> str:
         return f"entries {self.first} to {self.last}"
 
 
-class Pace(models.Model):
+class Pace(Sample):
     """One row: the tasks per second that the feeder pushes."""
 
     rate = models.FloatField(default=DEFAULT_RATE)
-
-    class Meta:
-        default_permissions = ()
 
     def __str__(self) -> str:
         return f"{self.rate:g} a second"

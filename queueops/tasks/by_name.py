@@ -9,6 +9,7 @@ from typing import Any, NoReturn, Unpack, cast
 
 from queueops.errors.tasks import CodeElsewhere
 from queueops.model.ids import check_id
+from queueops.model.states import CONTAINERS
 from queueops.results.handle import TaskHandle
 from queueops.tasks import registry
 from queueops.tasks.handlers import FunctionHandler
@@ -16,7 +17,6 @@ from queueops.tasks.options import Options, PushOptions
 from queueops.tasks.task import Task
 
 _KINDS = ("task", "mapreduce", "iterator")
-_TEMPLATES = ("chain", "group")
 
 
 def push(name: str, /, *args: Any, **kwargs: Any) -> TaskHandle[Any]:
@@ -66,7 +66,7 @@ def _known(name: str) -> Task[..., Any, Any] | None:
         task = getattr(handlers.get((kind, name)), "task", None)
         if isinstance(task, Task):
             return task
-    for kind in _TEMPLATES:
+    for kind in CONTAINERS:
         if (handler := handlers.get((kind, name))) is not None:
             return cast("Task[..., Any, Any]", getattr(handler, "cls", None))  # the class has the methods of a task
     return None
