@@ -176,7 +176,7 @@ def test_ticked_chunks_are_acted_on(
 def test_a_straggler_gets_a_second_copy(work: ChunkWork, operator: Client) -> None:
     operator.post(f"{PAGE}_speculate", {"chunk": "3"})
     assert (entry().outcome, entry().changed) == (Outcome.DONE, 1)
-    assert "Second copy" in html(operator, f"{PAGE}3/")
+    assert "Second run" in html(operator, f"{PAGE}3/")
 
 
 def test_chunks_that_cannot_be_are_left_and_that_is_told(work: ChunkWork, operator: Client) -> None:

@@ -51,5 +51,5 @@ def test_who_leaves_an_action_in_steps_is_not_carried_on_with_it(open_page: Open
     page.clock.run_for(1000)
     assert posts == []
     page.get_by_role("link", name="Pause").click()
-    expect(page.get_by_text("It is paused on this page")).to_be_visible()
+    expect(page.get_by_text("The action is paused on this page")).to_be_visible()
     assert len(world.calls) == 1
