@@ -93,7 +93,7 @@ class ExchangeCalls(StoreClient):
         for state in (*states.LEASED, states.ChunkState.ACTIVE):
             start: bytes = b"-inf"
             while start:
-                found, start, ended = self._call("recover", pool, worker, state, start, count, self.rules, *judged)
+                found, start, ended = self._call("dead_worker", pool, worker, state, start, count, self.rules, *judged)
                 endings.tell(endings.read(pool, ended))
                 taken += found
         return taken
@@ -132,4 +132,4 @@ class ExchangeCalls(StoreClient):
 
     def tell(self, pool: str, worker: str, token: str) -> None:
         """Send a wake-up token to a worker: ``quiet``, ``stop``."""
-        self._call("tell", pool, worker, token)
+        self._call("tell_worker", pool, worker, token)

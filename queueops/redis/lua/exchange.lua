@@ -24,6 +24,7 @@
 --@include unknown_names
 --@include settle
 --@include clock_guard
+--@include expired_leases
 --@include agenda
 --@include claim
 

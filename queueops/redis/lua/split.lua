@@ -16,6 +16,7 @@
 --@include abandon_chunks
 --@include records
 --@include generations
+--@include child_end
 --@include end_effects
 --@include run_time_stats
 --@include chunk_sets

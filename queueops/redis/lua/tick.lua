@@ -21,6 +21,7 @@
 --@include unknown_names
 --@include settle
 --@include clock_guard
+--@include expired_leases
 --@include agenda
 --@include lost_records
 --@include broken_keys

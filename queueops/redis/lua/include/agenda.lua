@@ -12,35 +12,12 @@ local function promote(id, record)
   act('promoted')
 end
 
-local function recover_lease(id, record, grace)
-  if now < grace then schedule(id, grace); return act('spared') end
-  local begun = record.h ~= record.f -- else it was handed over, and its worker never said a word of it
-  record.f = next_number()
-  call('HSET', task_key(id), 'f', record.f)
-  if not begun then
-    outcomes.release(id, record)
-    return act('released')
-  end
-  count_minute('err|' .. record.n, 1)
-  outcomes.crash(id, record, { value = 'its lease ended without a word from worker ' .. (record.w or '?'), fingerprint = '', delay = 0 })
-  act('recovered')
-end
-
 local function act_on_chunk(ref, grace)
   local chunk = read_chunk(ref)
   if not chunk then lose_chunk(ref); return act('broken') end
   if chunk.s == 'errored' then make_chunk_pending(ref, chunk); return act('promoted') end
   if chunk.s ~= 'active' then unschedule(ref); return act('stray') end
-  if now < grace then schedule(ref, grace); return act('spared') end
-  local reason = 'its lease ended without a word from worker ' .. (chunk.w or '?')
-  local _, _, twin = split_ref(ref)
-  if twin then
-    end_twin(ref, 'crash', reason)
-  else
-    safe_call('HSET', TASK .. ref, 'f', next_number())
-    chunk_outcomes.crash(ref, chunk, { value = reason })
-  end
-  act('recovered')
+  act(recover_chunk_lease(ref, chunk, grace))
 end
 
 -- A task's chunks go before it does, a part at a time. `over`: there are too many.
@@ -125,7 +102,7 @@ local function act_on_member(member, grace)
   local record = read_record(member)
   if not (record and CLASS[record.s]) then return put_aside(member) end
   if TIMED[record.s] then return promote(member, record) end
-  if LEASED[record.s] then return recover_lease(member, record, grace) end
+  if LEASED[record.s] then return act(recover_lease(member, record, grace)) end
   if TERMINAL[record.s] then return expire(member, record) end
   drop_stray(member, record)
 end

@@ -12,6 +12,7 @@
 --@include abandon_chunks
 --@include records
 --@include generations
+--@include child_end
 --@include end_effects
 --@include parent
 --@include progress

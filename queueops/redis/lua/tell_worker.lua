@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- tell: a word for a worker, which waits for such.
+-- tell_worker: a message for a worker, in the list that wakes it.
 -- KEYS: 1 the pool's prefix
 -- ARGV: 1 worker, 2 word (quiet, stop)
 -- Reply: OK

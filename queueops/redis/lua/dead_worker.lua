@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- recover: a supervisor saw its worker die: judge what was running, release what was only held. Also for a worker
+-- dead_worker: a supervisor saw its worker die: judge what was running, release what was only held. Also for a worker
 -- that lost the reply of an exchange, and so does not know what it holds: outcome `keep` leaves a lease as it is.
 -- KEYS: 1 the pool's prefix
 -- ARGV: 1 worker, 2 leased state to look through, 3 from which time of entry on, 4 how many tasks were running, 5 rules;
