@@ -14,7 +14,7 @@ from typing import Any
 from redis import Redis
 from redis.exceptions import RedisError
 
-from queueops.redis import embedded
+from queueops.redis.embedded.server import ENVIRONMENT
 
 START_SECONDS = 10
 
@@ -63,7 +63,7 @@ def running(kind: str, append_only: bool, folder: Path) -> Iterator[Server]:
     }
     command = [binary(kind), *(text for name, value in options.items() for text in (f"--{name}", str(value)))]
     with (folder / "server.log").open("wb") as log:
-        process = subprocess.Popen(command, stdout=log, stderr=log, env=embedded.ENVIRONMENT | os.environ)
+        process = subprocess.Popen(command, stdout=log, stderr=log, env=ENVIRONMENT | os.environ)
     server = Server(port)
     try:
         _wait_until_it_answers(server, process)

@@ -19,6 +19,7 @@ from django.core.management import CommandError, call_command
 from queueops.errors import EmbeddedFailed
 from queueops.redis import embedded
 from queueops.redis.connection import connect
+from queueops.redis.embedded.server import ENVIRONMENT
 from tests.support.waiting import wait_until
 
 
@@ -48,7 +49,7 @@ def test_it_is_told_to_keep_freed_memory_at_hand_unless_the_environment_says_oth
         else:
             monkeypatch.delenv("GLIBC_TUNABLES", raising=False)
         found = psutil.Process(embedded.start(empty_directory).pid).environ()["GLIBC_TUNABLES"]
-        assert found == (own or embedded.ENVIRONMENT["GLIBC_TUNABLES"])
+        assert found == (own or ENVIRONMENT["GLIBC_TUNABLES"])
         embedded.stop(empty_directory)
 
 
@@ -124,7 +125,7 @@ def test_a_server_that_others_start_again_is_told_of_and_left_alone(
         embedded.start(server.directory)
 
     kill = os.kill
-    monkeypatch.setattr(embedded.os, "kill", start_again)
+    monkeypatch.setattr(os, "kill", start_again)
     with pytest.raises(EmbeddedFailed, match=r"did not stay ended: .* has started it again .* End the workers"):
         embedded.stop(server.directory)
     monkeypatch.undo()
