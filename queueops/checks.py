@@ -1,6 +1,6 @@
-"""Django system checks: `manage.py check` stops on the errors, and speaks of the warnings.
+"""Django system checks: `manage.py check` fails on errors, and prints warnings.
 
-With `--deploy` the store itself is asked whether it keeps what it is given.
+With `--deploy` they also ask the store whether its configuration can lose tasks.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from queueops.tasks import registry
 
 
 def check_settings(**_: Any) -> list[CheckMessage]:
-    """Everything that is wrong with QUEUEOPS."""
+    """Invalid, contradicting and misplaced settings of QUEUEOPS."""
     errors = conf.problems()
     found = [_setting_error(error) for error in errors] if errors else list(_contradictions(conf.current()))
     return [*found, *_strays()]
 
 
 def check_environment(**_: Any) -> list[CheckMessage]:
-    """What the settings name must be there: the middlewares, an address, and a server for `embedded:`."""
+    """Middlewares that cannot be used, an address that cannot be read, a missing server program for `embedded:`."""
     if conf.problems():
         return []
     settings = conf.current()
@@ -36,7 +36,7 @@ def check_environment(**_: Any) -> list[CheckMessage]:
 
 
 def check_commands(**_: Any) -> list[CheckMessage]:
-    """No other app has a management command of the same name that Django runs in place of ours."""
+    """Commands of QueueOps in whose place Django runs a command of the same name from another app."""
     from queueops.management.subcommands import SUBCOMMANDS
 
     found: list[CheckMessage] = []
@@ -50,7 +50,7 @@ def check_commands(**_: Any) -> list[CheckMessage]:
 
 
 def check_schedules(**_: Any) -> list[CheckMessage]:
-    """Every schedule in the code can be made a task of."""
+    """Schedules in the code from which no task can be created."""
     if conf.problems():
         return []
     from queueops.tasks.declared_schedules import define_code, scheduled_tasks
@@ -121,7 +121,7 @@ def _missing_middlewares(settings: conf.Settings) -> Iterator[CheckMessage]:
 
 
 def _not_taking(factory: Any) -> str:
-    """What is wrong with a middleware's factory, or nothing."""
+    """The fault of a middleware's factory; empty if it can be called with `get_result`."""
     if not callable(factory):
         return f"cannot be called: it is {type(factory).__name__}."
     try:

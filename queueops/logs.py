@@ -1,7 +1,7 @@
 """One line per event, for people (text) and for machines (JSON).
 
-Secrets are masked by the setting REDACT, and control characters escaped; for the loggers of QueueOps in each format,
-also in that of a project with formatters of its own (`protect`).
+Secrets are masked by the setting REDACT, and control characters are escaped. `protect` does this for the loggers of
+QueueOps also where a project has its own formatters.
 
 What a call passes as `extra` becomes `key=value`, or a key of the JSON object:
 
@@ -9,7 +9,8 @@ What a call passes as `extra` becomes `key=value`, or a key of the JSON object:
 
 A line that a task logs has the task's id and that of its root, as `task` and `root` (`queueops.log_filter`).
 
-What the message says already goes under `told`, for machines: `extra={"told": {"id": task_id}}` is in JSON alone.
+Values that the message already contains are passed as `extra={"told": {"id": task_id}}`: the JSON format writes them as
+keys, the text format leaves them out.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The pytest plugin, which pytest finds by itself: a namespace for each test that asks for one, and a worker for it.
+"""pytest plugin: fixtures with a clean namespace for a test, and a worker for it. pytest finds the plugin by itself.
 
-A project whose store is the embedded server gets one of its own for the tests, which ends with them.
+If the settings name the embedded server, the tests get a separate embedded server, which ends with them.
 
-It is loaded in every run of pytest beside this package, so all that it stands on is imported by the fixtures.
+pytest loads the plugin wherever this package is installed. So the fixtures import QueueOps, and the module does not.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def queueops_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The URL of the store: the settings' own, or instead of their embedded server one for this run of tests alone."""
+    """The URL of the store: that of the settings, or of an embedded server for this run of tests only."""
     from queueops import conf
     from queueops.redis import embedded
 
@@ -43,7 +43,7 @@ def queueops_namespace(queueops_store: str) -> Iterator[Namespace]:
 
 @pytest.fixture
 def queueops(queueops_namespace: Namespace) -> Namespace:
-    """The same. As a parameter it hides the package `queueops`, and so has what that has: `queueops.get(id)`."""
+    """Same as `queueops_namespace`, with the attributes of the package that it hides: `queueops.get(id)`."""
     return queueops_namespace
 
 

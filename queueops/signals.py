@@ -10,8 +10,8 @@ The process whose call ended it sends them. Receivers get `handle`, `name`, `kin
 `worker_idle` is sent each time a worker process has ended its last task and found nothing more in its pools. It brings
 `worker` (its id) and `pools`; the sender is None.
 
-`worker_started` and `worker_stopping` are sent once in each worker process, with the same: before its first task, and
-when it begins to end, while its last tasks still run.
+`worker_started` and `worker_stopping` bring the same values; each worker process sends them once. `worker_started` is
+sent before its first task, `worker_stopping` when the process begins to end, while its last tasks still run.
 """
 
 from __future__ import annotations

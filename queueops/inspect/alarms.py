@@ -1,4 +1,4 @@
-"""Alarms: conditions that need an operator, found in a pool's figures and its workers' heartbeats. Pure functions."""
+"""Alarms: conditions that need an operator, found in a pool's figures and its workers' heartbeats."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Answers: their base class redacts texts, so that no secret leaves this package; lists; pools that could not be read.
+"""Answers: a base class that redacts texts; lists; pools that could not be read.
 
-Each class names its text fields; they are redacted at creation, for the current user. Answers are ready for a page, a
-terminal or JSON. Times are epoch milliseconds on Redis' clock. Texts of tasks may be hostile: each consumer escapes
-them.
+A subclass of `Answer` names its text fields; they are redacted at creation, for the current user. Other structs of this
+package redact their texts where they are made, or have none of a task. Answers are ready for a page, a terminal or
+JSON. Times are epoch milliseconds on Redis' clock. Texts of tasks may be hostile: each consumer escapes them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ SHOWN = 5
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
-    """Base of all answers: frozen, named fields, redacted texts."""
+    """Base of the answers with redacted texts: frozen, with named fields."""
 
     TEXTS: ClassVar[tuple[str, ...]] = ()  # texts of the engine; secrets in them are masked
     TEXTS_OF_TASKS: ClassVar[tuple[str, ...]] = ()  # texts of a task's code; concealed from some users too

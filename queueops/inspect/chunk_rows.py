@@ -1,4 +1,4 @@
-"""Chunk rows and details: read from records, redacted, with attempts and permitted actions. Pure functions."""
+"""Chunk rows and details: parsed from records, redacted, with attempts and permitted actions."""
 
 from __future__ import annotations
 

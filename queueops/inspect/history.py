@@ -1,4 +1,4 @@
-"""Task history: attempts, log lines and changes of state, read from log and record. Pure functions."""
+"""Task history: attempts, log lines and changes of state, parsed from its log and record."""
 
 from __future__ import annotations
 

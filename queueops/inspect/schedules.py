@@ -30,8 +30,9 @@ LATEST_MS = 1e14
 class ScheduleEvent(msgspec.Struct, frozen=True, kw_only=True):
     """An event of a schedule: FIRED, SKIPPED, FULL or MISSED.
 
-    FIRED has the `task` and its present state; `who` names the user who ran it by hand. MISSED and skipped ones count
-    `count` ticks, the last or the first of them `tick_ms`. For skipped ticks `task` is the run that had not ended.
+    FIRED has the `task` and its present state; `who` names the user who ran it by hand. SKIPPED and FULL stand for
+    `count` ticks, the last one at `tick_ms`; `task` is the run that had not ended. MISSED stands for `count` ticks, the
+    first one at `tick_ms`.
     """
 
     t: int

@@ -1,4 +1,7 @@
-"""Side effects: what an action on a part does to its parent task, in sentences for the confirmation page."""
+"""Side effects: what an action on a task does to its parent task and its open parts, and what it repeats.
+
+The confirmation page shows them as sentences.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ REACHING = {
     "reinstate": _ALONE,
     "retry": f"{_ALONE} A task that has succeeded repeats its effects.",
 }
-"""Actions with another effect on a part than on a plain task, and the general rule."""
+"""Actions that can have side effects, and the general rule of each."""
 _POLICIES = {
     ("chain", "fail"): "the chain fails at once, and its later parts are cancelled",
     ("group", "fail"): "the group fails at once, and its open parts are cancelled",
@@ -35,7 +38,7 @@ def rule(verb: str, state: str) -> str:
 
 
 def effects(verb: str, task: TaskDetail) -> tuple[str, ...]:
-    """The side effects of a verb, one sentence each; none for a task without a parent."""
+    """The side effects of a verb on this task, one sentence each."""
     if verb not in REACHING:
         return ()
     try:

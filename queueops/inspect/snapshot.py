@@ -1,7 +1,7 @@
 """System snapshot: what the sampler wrote each second, or, without a sampler, counted for this question.
 
-It costs five round trips, however many tasks there are: pools, their snapshots, workers, errors, and the server's own
-figures.
+A snapshot costs five round trips to each server, however many tasks there are: pools, their snapshots, workers, errors,
+and INFO. Pools without a fresh snapshot cost one more.
 """
 
 from __future__ import annotations
@@ -33,7 +33,10 @@ Samples = dict[str, dict[str, Any]]
 
 
 class Snapshot(Answer, frozen=True, kw_only=True):
-    """The whole system at one moment. `version` changes when any shown value has changed."""
+    """The whole system at one moment.
+
+    `version` changes when pools, lanes, chunks, errors, alarms or flows change. `taken_ms` and `redis` are left out.
+    """
 
     version: str
     taken_ms: int
@@ -143,7 +146,10 @@ def _version(
     alarms: Sequence[Alarm],
     samples: Samples,
 ) -> str:
-    """A digest that changes if and only if a shown value has changed."""
+    """A digest that changes when pools, lanes, chunks, errors, alarms or flows change.
+
+    The figures of the store are left out: each question changes them.
+    """
     shown = msgspec.json.encode(
         (views, lanes, chunks, errors, alarms, [flows(sampled) for sampled in samples.values()])
     )

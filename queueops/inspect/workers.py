@@ -42,7 +42,7 @@ class WorkerRow(Answer, frozen=True, kw_only=True):
 
 
 def workers() -> Listing[WorkerRow]:
-    """Every process in the registry, by host and start; at most 500 of each pool."""
+    """The processes in the registry, at most 500 of each pool, sorted by host and start."""
     reader = open_reader()
     now, beats = reader.workers(reader.pools(), MOST)
     return Listing(worker_rows(now, (beat for _, beat in beats)), broken_pools(reader.broken, reader.silent))

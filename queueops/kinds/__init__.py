@@ -1,1 +1,1 @@
-"""Task kinds that a worker can execute: one module each, which registers its handlers in `queueops.tasks.registry`."""
+"""Task kinds that a worker can execute beside functions. Each registers its handlers in `queueops.tasks.registry`."""

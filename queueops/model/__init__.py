@@ -1,1 +1,4 @@
-"""Shared data model: states, records, ids, durations, encoding. Plain data, without Redis and without Django models."""
+"""Shared data model: states, records, contracts, ports, ids, durations, retry, cron, redaction.
+
+It knows neither Redis nor Django models; it reads a few of Django's settings, such as the time zone.
+"""

@@ -1,1 +1,1 @@
-"""Redis layer: keys, scripts, replies, connections, the embedded server and the broker. No other package uses Redis."""
+"""Redis layer: keys, scripts, replies, connections, embedded server and broker. No other package imports redis-py."""

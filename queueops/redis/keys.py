@@ -1,4 +1,6 @@
-"""Key names: the only module that builds the names of Redis keys.
+"""Key names: the names and types of all Redis keys, and the functions by which Python builds the names.
+
+Lua scripts build the same names from the prefix of the pool.
 
 Sub-keys of a record or a lane are joined by ``#``, which ids may not contain. So an id that ends in ``:log`` cannot
 collide with another task's log.

@@ -73,7 +73,7 @@ class Registry:
             self._announced[pool] = now + ANNOUNCED_S
 
     def names(self) -> list[str]:
-        """Every pool that was ever used or is declared, sorted by name.
+        """The listed and the declared pools, sorted by name.
 
         Raises BrokerUnavailable if no copy is readable.
         """

@@ -1,4 +1,4 @@
-"""Query replies: parse what the read-only scripts return into text and numbers. Garbage never raises here."""
+"""Query replies: parse what the read-only scripts return into text and numbers. An unreadable value raises no error."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import msgspec
 from queueops.model.records import pairs
 
 LATE_MS = 15_000
-"""A worker sends a heartbeat every 5 s; after three missing heartbeats it is late."""
+"""A worker whose entry is older is late. A busy worker renews it every 5 s, an idle one at least every 10 s."""
 _MOST = 2**53
 """The engine writes no greater number; a greater one is garbage."""
 

@@ -1,4 +1,4 @@
-"""Store queries: read-only scripts, each one round trip for all requested pools.
+"""Store queries: read-only scripts and commands, each one round trip to each server for all requested pools.
 
 No call scans a whole key: lists are read by key set within a budget, counts from the sizes of indexes.
 """
@@ -26,7 +26,7 @@ Argument = str | int | bytes
 
 
 class Reader:
-    """Queries about one namespace. It reads only existing pools, and never registers one."""
+    """Queries about one namespace. A query does not register a pool."""
 
     def __init__(self, broker: RedisBroker) -> None:
         """Use a broker's connection and settings."""

@@ -1,4 +1,4 @@
-"""Script loader: one Lua file per transition, preceded by the includes that it names.
+"""Script loader: a script is one Lua file, preceded by the includes that it names.
 
 ``--@include NAME`` stands for ``lua/include/NAME.lua``, or for the includes that this file names. The state tables of
 the scripts are generated from ``queueops.model.states``, so that the state names are written once.

@@ -1,7 +1,8 @@
 """Server map: which server of a store holds a pool, and a redis-py client for each server.
 
-Each pool is one slot of a cluster, so each call goes to one server. A call never waits for another server. Redis-py's
-own cluster client is therefore not used: it asks all servers in turn when one does not answer.
+Each pool is one slot of a cluster, so each call goes to one server, and other servers do not delay it. Only to read the
+slot map again, after a failure, several servers are asked, in parallel. Redis-py's own cluster client is not used: it
+asks all servers in turn when one does not answer.
 """
 
 from __future__ import annotations

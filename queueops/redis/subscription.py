@@ -27,7 +27,7 @@ class Heard(NamedTuple):
 class RedisListener:
     """Receives the messages of its channels. Not thread-safe.
 
-    Every method raises BrokerUnavailable if the connection is lost: close it and make another one.
+    To subscribe, to unsubscribe and to read raise BrokerUnavailable if the connection is lost: make another listener.
     """
 
     def __init__(self, broker: StoreClient, pool: str = "default") -> None:

@@ -37,7 +37,8 @@ def replies(client: Any, fill: Callable[[Any], object], *, transaction: bool = F
 def foreign_keys(client: Any, keys: Keys, lanes: Iterable[str] = (), about: Iterable[object] = ()) -> list[str]:
     """The pool's own keys of a wrong type, each with its actual type.
 
-    Includes the keys of `lanes`, and of every task, worker and schedule named in `about`.
+    Includes the keys of `lanes`, and of the tasks, workers and schedules named in `about`. Of other lanes and workers,
+    the MOST most recent ones are examined.
     """
     expected = {f"{keys.prefix}:{name}": kind for name, kind in KINDS.items() if "<" not in name}
     expected |= {keys.state(state): "zset" for state in (*State, ChunkState.ACTIVE)}

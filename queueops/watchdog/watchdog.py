@@ -1,4 +1,4 @@
-"""Watchdog: once a second, a tick on each pool's agenda, and a snapshot of each pool's figures.
+"""Watchdog: once a second, ticks on each pool's agenda, due schedules, and a snapshot of each pool's figures.
 
 A tick claims its work inside its script, so any number of watchdogs may run. Workers process the agenda too. The
 watchdog recovers tasks when no worker is left, ends retentions in quiet times, and writes the console's figures.
@@ -40,7 +40,7 @@ logger = logging.getLogger("queueops.watchdog")
 
 
 class Watchdog:
-    """Ticks and samples until it is stopped. Survives every outage of Redis."""
+    """Makes rounds until it is stopped. An outage of Redis does not end it."""
 
     def __init__(
         self,
@@ -166,7 +166,10 @@ class Watchdog:
         return max(0.0, self.period_s - (time.monotonic() - started))
 
     def round(self) -> dict[str, dict[str, int]]:
-        """Tick and sample every pool once; return what was done, by pool."""
+        """Act on the agenda and the schedules of each pool, and draw its figures; return what was done, by pool.
+
+        A pool with much to do gets several ticks, at most TICKS_A_ROUND. Of several watchdogs one draws the figures.
+        """
         if not self._declared:
             self._declare_schedules()
             self._declared = True

@@ -24,7 +24,7 @@ from queueops.worker.options import WorkerOptions
 
 EVERY = 5.0
 AT_REST = 60.0
-"""Seconds between heartbeats of an idle process without news: its round trips already show that it is alive."""
+"""Seconds between heartbeats of an idle process without news. Its round trips show the store that it is alive."""
 MAX_NAMES = 200
 MAX_RUNNING = 50
 _STATM = Path("/proc/self/statm")
@@ -39,7 +39,7 @@ def _at_once(pool: str, call: Callable[[], bool]) -> bool:
 
 
 class Heartbeat:
-    """Reports to every pool of a process that it is alive; fields that never change are made once."""
+    """Reports the state of a process to its pools; fields that do not change are made at the start."""
 
     def __init__(self, options: WorkerOptions, executor: ThreadExecutor) -> None:
         self.due_at = 0.0
@@ -62,7 +62,11 @@ class Heartbeat:
     def send(
         self, broker: Broker, worker: str, pools: Iterable[str], state: str, done: int, call: Call = _at_once
     ) -> int:
-        """Send a heartbeat to each of ``pools``; return the process's memory in bytes. Outages are not handled here."""
+        """Send a heartbeat to ``pools`` if one is needed; return the process's memory in bytes.
+
+        An idle process without news sends none before AT_REST seconds have passed. A store that does not answer
+        ends the round: the pools after it get none, unless each pool has its own thread.
+        """
         fields, pools, now = self._fields(state, done), list(pools), time.monotonic()
         self.due_at = now + EVERY
         tells = fields | {"rss": 0, "pools": ",".join(pools)}
@@ -74,7 +78,7 @@ class Heartbeat:
         return int(fields["rss"])
 
     def _beat(self, broker: Broker, worker: str, pool: str, fields: Fields) -> bool:
-        """Send a heartbeat to one pool; False if the store does not answer, so that its other pools are skipped."""
+        """Send a heartbeat to one pool; False if the store does not answer, so that the next pools are skipped."""
         try:
             broker.beat(pool, worker, fields)
         except BrokenPool as error:  # the other pools still get theirs

@@ -1,4 +1,4 @@
-"""``manage.py queueops worker | watchdog | queue | ...``: our commands, also where another app has one of that name."""
+"""``manage.py queueops worker | watchdog | queue | ...``: reaches a command whose name another app uses, too."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Command(BaseCommand):
     requires_system_checks: list[str] = []  # the command behind it has its own
 
     def run_from_argv(self, argv: list[str]) -> None:
-        """Run the command behind it as Django does. Without one, show help, or say what there is."""
+        """Run the named command as Django does. Without a known name, the parser shows help or an error."""
         program, own, *rest = argv
         if rest and rest[0] in SUBCOMMANDS:
             load(rest[0]).run_from_argv([f"{program} {own}", *rest])
@@ -32,7 +32,7 @@ class Command(BaseCommand):
         return super().create_parser(prog_name, subcommand, **kwargs)
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """The name of a command, and what that takes."""
+        """The name of a command, and the arguments for that command."""
         parser.add_argument("command", choices=list(SUBCOMMANDS), metavar="COMMAND", help="see below")
         parser.add_argument("arguments", nargs=REMAINDER, metavar="...", help="its options")
 

@@ -1,4 +1,4 @@
-"""Redis broker and storage: implement the contracts, grouped by role, with one script call each."""
+"""Redis broker and storage: implement the contracts by calls of scripts, grouped by role."""
 
 from __future__ import annotations
 

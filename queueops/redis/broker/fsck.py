@@ -125,7 +125,7 @@ class FsckCalls(StoreClient):
     def _records(self, pool: str, cursor: str) -> tuple[list[str], str, list[Fault]]:
         """Records and commands, whether an index names them or not; and keys of a wrong type.
 
-        Only this scans the keys, on the pool's node.
+        Of the check's steps only this one scans the keys of the pool's server.
         """
         prefix = f"{self.keys(pool).prefix}:"
         following, found = self.ask(pool, lambda client: client.scan(int(cursor), match=f"{prefix}*", count=STEP))

@@ -1,6 +1,6 @@
 """Task execution, step by step: start, middlewares, the task's code, settlement, Django signals.
 
-Only this module calls a task's code. Everything that the code may raise is caught here.
+Middlewares and handlers call the task's code. What they raise is caught here, except what the slot lets pass.
 """
 
 from __future__ import annotations

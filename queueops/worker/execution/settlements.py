@@ -1,4 +1,7 @@
-"""Settlement rules: turn what a task returned or raised into the settlement of its lease. Pure; sends nothing."""
+"""Settlement rules: turn what a task returned or raised into the settlement of its lease.
+
+They send nothing. Back-offs have a random part, and stored errors obey the settings.
+"""
 
 from __future__ import annotations
 

@@ -36,8 +36,8 @@ _monotonic = time.monotonic
 class ThreadExecutor:
     """Runs up to ``threads`` sync tasks and as many async tasks at a time. Threads are started on demand.
 
-    The thread that makes the loop's turn holds ``awake``. While the loop sleeps, another thread may make it
-    (``stand_in``).
+    The thread that makes the loop's turn holds ``awake``. While the loop sleeps, a thread of this executor can make the
+    turn (``stand_in``).
     """
 
     def __init__(

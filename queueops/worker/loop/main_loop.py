@@ -1,8 +1,9 @@
 """Main loop of a worker process: settles, renews and claims in one round trip, submits tasks, waits.
 
-The loop runs in one thread, and owns the connections for round trips and for wake-up tokens. It sleeps in one
-``select`` on the self-pipe (a task ended, a signal arrived), the wake-up listeners, and other sources. While it sleeps
-with nothing to do, an idle thread of the executor watches the wake-up listeners (`IdleListener`).
+The main thread sleeps in one ``select`` on the self-pipe (a task ended, a signal arrived), the wake-up listeners, and
+other sources. While it sleeps with nothing to do, an idle thread of the executor watches the wake-up listeners
+(`IdleListener`). While it sleeps, a thread of the executor can also make a turn in its place. The lock
+``executor.awake`` permits one turn at a time.
 """
 
 from __future__ import annotations

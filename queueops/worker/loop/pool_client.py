@@ -40,7 +40,7 @@ class Held:
 
 
 class PoolClient:
-    """Leases, settlements and timing of one pool. In an outage, everything unsent is kept."""
+    """Leases, settlements and timing of one pool. In an outage, unsent settlements are kept."""
 
     def __init__(
         self,
@@ -169,7 +169,7 @@ class PoolClient:
         return max(self.transport.retry_at, min(moments))
 
     def send(self, now: float, want: int, *, idle: bool, take: int = -1) -> bool:
-        """Send one round trip. False if it failed: everything is kept, and ``retry_at`` says when to try again."""
+        """Send one round trip. False if it failed: ``retry_at`` says when what it carried is sent again."""
         self.has_commands = False
         most = min(self._at_once, MAX_PARTS) if self._of_parts else self._at_once
         settle, self.to_settle = self.to_settle[:most], self.to_settle[most:]
@@ -259,7 +259,11 @@ class PoolClient:
         return known
 
     def _take_back(self, error: Exception) -> None:
-        """Keep everything unsent. Exception: a single settlement that makes the script fail is dropped."""
+        """Take back what the failed round trips should have sent; the next ones send it again.
+
+        After an error of the script, settlements are sent one at a time. One that fails alone is dropped and logged:
+        it would fail each time.
+        """
         trips = self.transport.take_back()
         settle = [settlement for trip in trips for settlement in trip.settle]
         for trip in trips:

@@ -1,6 +1,6 @@
 """Transport: round trips between a worker process and one pool, with a back-off and resending in an outage.
 
-No outcome is lost: a failed round trip goes back to its sender.
+A failed round trip goes back to its sender, which sends its outcomes again.
 """
 
 from __future__ import annotations

@@ -12,9 +12,10 @@ from queueops.worker.execution import db_connections
 
 
 class WorkerSignals:
-    """Sends the signals. Receivers run in a thread beside the loop, which continues to renew leases.
+    """Sends the signals.
 
-    Exception: the process takes no task before the receivers of `worker_started` have returned.
+    The receivers of `worker_started` run in the main thread before the loop's first turn. They return before the
+    first task is claimed. The receivers of the others run in threads beside the loop, which continues to renew leases.
     """
 
     def __init__(self, worker: str, pools: Sequence[str]) -> None:

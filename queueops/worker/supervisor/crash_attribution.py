@@ -1,9 +1,10 @@
 """Crash attribution: decides which task is charged when a process dies in which several tasks ran.
 
-A task that ran alone is charged. Several tasks share half a charge. A task whose shares reach a whole charge is
-charged. A poison task runs in each crash, while its neighbours change. So it is found after a few more deaths, and its
-neighbours are not charged. Tasks that died together wait longer after each crash, each for a different time. This
-separates them, and the poison task is found sooner.
+A task that ran alone is charged with the crash. Tasks that ran together get equal shares of half a crash. A task is
+charged when its shares add up to one crash. A poison task, which kills its process, gets a share of each crash, while
+the tasks beside it change. So it is charged after a few crashes, and they are not. After each crash the tasks that
+died together wait, longer each time and each for a different time. So they start apart, and the poison task is found
+sooner.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Collection
 from queueops.worker.shared_slot_table import Running
 
 SHARED = 0.5
-"""The part of a crash that tasks which ran together share; each of them may be innocent."""
+"""The part of one crash that is divided among the tasks that ran together; each of them may be innocent."""
 REMEMBERED = 10_000
 """How many suspects are kept: those of the most recent deaths."""
 

@@ -1,9 +1,9 @@
 """Liveness check: detects worker processes that no longer run Python code.
 
-A live process writes to shared memory until when it sleeps. The supervisor sends a signal to a late process. The signal
-handler answers, even while the main loop waits for the store. A process that does not answer is silent: its interpreter
-is blocked, or the process is stopped. A lease keeper renews the leases of a silent process. A process that stays silent
-for too long is hung, and is killed.
+Before a process sleeps, it writes the time at which it will wake into shared memory. The supervisor sends a signal to
+a process that is late. The signal handler answers, even while the main loop waits for the store. A process that does
+not answer is silent: its interpreter is blocked, or the process is stopped. A lease keeper renews the leases of a
+silent process. A process that stays silent for too long is hung, and is killed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Signal handling: counts the operating system's signals and wakes the self-pipe; the handlers do nothing else."""
+"""Signal handling: counts the operating system's signals, wakes the self-pipe, and can make one call in the handler."""
 
 from __future__ import annotations
 
