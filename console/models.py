@@ -29,7 +29,7 @@ class Access(models.Model):
 class Outcome(models.TextChoices):
     """How an action ended."""
 
-    BEGUN = "begun", _("begun")  # the process ended before the outcome was known
+    BEGUN = "begun", _("begun")  # it runs, is a paused bulk action, or its process died before the outcome was known
     DONE = "done", _("done")
     PARTLY = "partly", _("partly done")
     REFUSED = "refused", _("refused")
@@ -43,7 +43,10 @@ UNCLEAR = (Outcome.BEGUN, Outcome.UNKNOWN, Outcome.FAILED)
 
 
 class AuditEntry(models.Model):
-    """One action of one user. It is written before the action and completed after it; it cannot be edited."""
+    """One action of one user. It is written before the action and completed after it; no page edits or deletes it.
+
+    The console itself updates the entries of bulk actions, undone actions and denied actions later.
+    """
 
     at = models.DateTimeField(_("when"), auto_now_add=True, db_index=True)
     actor = models.ForeignKey(
@@ -103,7 +106,7 @@ class AuditEntry(models.Model):
         return f"{self.part_of.token}.{own}" if self.part_of else own
 
     def delete(self, *args: Any, **kwargs: Any) -> tuple[int, dict[str, int]]:
-        """Refused: audit entries are permanent."""
+        """Refused: audit entries are permanent. A query set's `delete` does not call this."""
         raise PermissionError("An audit entry cannot be deleted.")
 
 

@@ -1,4 +1,7 @@
-"""Action catalog: the actions on tasks, one entry for each verb of `queueops.control`, with its label and form."""
+"""Action catalog: the actions on tasks, each with its label, form and call of `queueops.control`.
+
+Of other verbs (lanes, workers, schedules, chunks, undo) it has only the labels.
+"""
 
 from __future__ import annotations
 

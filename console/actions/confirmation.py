@@ -1,6 +1,7 @@
 """Confirmation: whether an action asks first, and the page between the click and the action.
 
-An action asks first by the number of things, by whether it can be undone, and by its side effects on other tasks.
+An action asks first if it is irreversible, has `asks_first`, has side effects, or is for more than AT_ONCE rows. If it
+is irreversible or for more than ASK rows, the user types the count and a reason.
 """
 
 from __future__ import annotations

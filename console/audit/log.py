@@ -1,4 +1,8 @@
-"""Audit log writer: the only one; every action goes through `recorded`."""
+"""Audit log writer: each new entry is made by `new_entry`, which masks its texts.
+
+`recorded` is for an action within one request, `begin` for an action of several requests, `written` for an actor
+without a request. `console.access.denials` calls `new_entry` itself.
+"""
 
 from __future__ import annotations
 

@@ -42,7 +42,10 @@ def strip(task: TaskDetail) -> tuple[Part, ...]:
 
 
 def _stays(timeline: tuple[Moment, ...]) -> list[Moment]:
-    """The moments without a push that did not last: a started task was pending before."""
+    """The moments at which a stay in a state begins.
+
+    A moment without a state (the push) begins a stay as pending if the next state is locked. Otherwise it is left out.
+    """
     followed = zip(timeline, [*(moment.state for moment in timeline[1:]), ""], strict=True)
     return [moment for moment, then in followed if moment.state or then == State.LOCKED]
 
