@@ -16,7 +16,7 @@ from queueops.redis.chunkreader import Single
 from queueops.redis.query_replies import maybe_whole, text, whole
 
 ROW_FIELDS = ("s", "at", "cr", "b", "e", "d", "c", "w", "ef", "y", "dr")
-"""What `chunkpage` returns of each chunk, in the order of FIELDS in `lua/chunkpage.lua`."""
+"""What `chunk_page` returns of each chunk, in the order of FIELDS in `lua/chunk_page.lua`."""
 PREVIEW = 160
 PAYLOADS = (b"a", b"re", b"er")
 ANYWHERE = ("edit", "release")
@@ -109,7 +109,7 @@ class Scan(NamedTuple):
 
 
 def read_scan(reply: Sequence[Any], hide: Redactor) -> Scan:
-    """Parse the reply of `chunkpage`."""
+    """Parse the reply of `chunk_page`."""
     size, ended, score, number, rows = reply
     return Scan(size, bool(ended), text(score), text(number), tuple(_row(row, hide) for row in rows))
 

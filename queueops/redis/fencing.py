@@ -44,7 +44,7 @@ class Fencing(StoreClient):
         if under.pool == pool:
             return under.id, under.fence
         before = self._clock(pool)
-        left, at = self._call("lease", under.pool, under.id, under.fence)
+        left, at = self._call("lease_time_left", under.pool, under.id, under.fence)
         if left <= 0:
             raise _lost(under)
         return "", (at if before is None else before) + left

@@ -16,19 +16,19 @@ from tests.kernel.desk import Desk
 LUA = Path(queueops.redis.__file__).parent / "lua"
 FILES = sorted(path.stem for path in LUA.glob("*.lua"))
 INCLUDES = sorted(path.stem for path in LUA.glob("include/*.lua"))
-ADDING = {"enqueue", "displace", "emit", "fire", "plant", "split"}
+ADDING = {"enqueue", "displace", "emit", "fire", "plant", "write_chunks"}
 READING = {
-    "chunkpage",
-    "chunkstrip",
-    "chunksummary",
+    "chunk_page",
+    "chunk_results",
+    "chunk_strip",
+    "chunk_summary",
     "commands",
     "detail",
     "errors",
     "facets",
     "held",
-    "lease",
+    "lease_time_left",
     "page",
-    "results",
     "rows",
     "schedules",
     "tree",

@@ -67,7 +67,7 @@ def test_results_are_read_in_pages_of_bounded_size(desk: ChunkDesk) -> None:
     desk.push_mapped(chunks=700)
     desk.process()
     assert desk.results() == [b"%d" % number for number in range(700)]
-    number, _, page = desk.broker._call("results", POOL, "m", 0, 700, 500, 100)
+    number, _, page = desk.broker._call("chunk_results", POOL, "m", 0, 700, 500, 100)
     assert number == len(page) < 70
 
 
@@ -86,9 +86,9 @@ def test_a_reduce_that_takes_the_first_results_reads_no_others(
     monkeypatch.setattr(RedisBroker, "_call", spy)
     assert (len(results), pages) == (700, [])
     assert list(islice(results, 250)) == list(range(250))
-    assert pages == ["results"]
+    assert pages == ["chunk_results"]
     assert sum(1 for _ in results) == 700
-    assert pages == ["results"] * 4
+    assert pages == ["chunk_results"] * 4
 
 
 def test_progress_is_what_the_chunks_have_done(desk: ChunkDesk) -> None:

@@ -61,7 +61,7 @@ class ChunkCalls(StoreClient):
         return left
 
     def _split(self, pool: str, task_id: str, fence: int, step: str, number: int, *data: str | bytes) -> int:
-        word: bytes | int = self._call("split", pool, task_id, fence, step, number, *data)
+        word: bytes | int = self._call("write_chunks", pool, task_id, fence, step, number, *data)
         if isinstance(word, bytes):
             raise StaleLease(id=task_id, fence=fence)
         return word
@@ -110,7 +110,7 @@ class ChunkCalls(StoreClient):
         """The same, page by page."""
         number = 0
         while number < count:
-            number, lost, results = self._call("results", pool, task_id, number, count, PAGE, PAGE_BYTES)
+            number, lost, results = self._call("chunk_results", pool, task_id, number, count, PAGE, PAGE_BYTES)
             if lost:
                 raise ChunksLost(id=task_id, numbers=[int(each) for each in lost])
             yield results

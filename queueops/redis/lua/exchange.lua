@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- exchange: the worker's one round trip: settle what ended, renew what is held, promote what is due, claim the next.
 -- KEYS: 1 the pool's prefix
--- ARGV: 1 worker, 2 want, 3 '1' when the worker has nothing else to do, 4 longest sleep in ms, 5 rules (see limits.lua),
+-- ARGV: 1 worker, 2 want, 3 '1' when the worker has nothing else to do, 4 longest sleep in ms, 5 rules (see rules.lua),
 --       6..8 how many settlements, extensions and metrics follow, 9 how many commands it takes beside those that
 --       it brings about (-1: none at all);
 --       settlement: id, fence, outcome, value, and for all but a success: delay ms, fingerprint, title, '1' when it

@@ -2,7 +2,7 @@
 -- to its parent. This file and `composites` only name other includes; the loader puts these in their place.
 --@include store_helpers
 --@include transitions
---@include limits
+--@include rules
 --@include numbers
 --@include rate_limit
 --@include lanes

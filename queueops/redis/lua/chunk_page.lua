@@ -1,5 +1,5 @@
 #!lua flags=no-writes
--- chunkpage: one page of a task's chunks, or some that are named, within a budget.
+-- chunk_page: one page of a task's chunks, or some that are named, within a budget.
 -- KEYS: 1 the pool's prefix
 -- ARGV: 1 task, 2 state ('' = all by number, '#' = those named), 3 '1' = the latest first, 4 rows, 5 budget, 6 and 7
 --       cursor: score and number ('' at the beginning), 8 fingerprint that the error must have ('' = any), 9.. numbers

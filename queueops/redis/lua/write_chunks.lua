@@ -1,5 +1,5 @@
 #!lua
--- split: a running map writes its chunks, a stage at a time. What an earlier attempt of the same map wrote stays until
+-- write_chunks: a running map writes its chunks, a stage at a time. What an earlier attempt of the same map wrote stays until
 -- this one is seen to make other chunks: of each stage it is known where it ends, and what it was (its digest).
 -- KEYS: 1 the pool's prefix
 -- ARGV: 1 task, 2 fence, 3 step (begin: keep what an attempt wrote, and nothing else; cut: delete what stands from the

@@ -1,5 +1,5 @@
 #!lua flags=no-writes
--- chunkstrip: which states the chunks of one task are in, by number, as columns of a picture. However many chunks there
+-- chunk_strip: which states the chunks of one task are in, by number, as columns of a picture. However many chunks there
 -- are, it reads `most` members of each set, and one chunk of each column.
 -- KEYS: 1 the pool's prefix
 -- ARGV: 1 task, 2 number of the first chunk, 3 chunks in one column, 4 columns, 5 most members read of one set
