@@ -134,7 +134,7 @@ def _not_taking(factory: Any) -> str:
 
 
 def _unreadable_address(settings: conf.Settings) -> Iterator[CheckMessage]:
-    from queueops.redis.connection import check
+    from queueops.redis.client_factory import check
 
     try:
         check(settings.url, **settings.connect)

@@ -14,7 +14,7 @@ from django.conf import settings as django_settings
 from queueops.events import hub as hubs
 from queueops.redis import embedded
 from queueops.redis.broker import close_brokers
-from queueops.redis.connection import connect
+from queueops.redis.client_factory import connect
 from queueops.tasks import discovery, registry
 from tests.support import leaks, topology
 from tests.support.chromium import find_chromium, find_nginx

@@ -29,8 +29,8 @@ from queueops.kinds.django_task import KIND
 from queueops.model.contracts import Push
 from queueops.model.ids import check_lane, new_id
 from queueops.redis import broker as brokers
-from queueops.tasks.celery_names import unknown_option
 from queueops.tasks.encoding import encode_arguments
+from queueops.tasks.foreign_names import unknown_option
 from queueops.tasks.options import Options
 
 __all__ = ["HardTimeout", "QueueOpsBackend", "TaskQuarantined", "WorkerLost"]

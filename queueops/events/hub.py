@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from queueops.errors import BrokerUnavailable, QueueOpsError
 from queueops.events.event import parse
-from queueops.redis.base import StoreClient
 from queueops.redis.events import keep_published
+from queueops.redis.store_client import StoreClient
 from queueops.redis.subscription import RedisListener
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from queueops.inspect.chunk_edits import EditedChunk, preview_edit
 from queueops.inspect.chunk_list import ChunkList, ListedChunk, all_chunks
 from queueops.inspect.chunk_overview import ChunkError, ChunksView, Skew, Straggler, chunks_of
 from queueops.inspect.chunk_rows import ChunkDetail, ChunkRow, chunk_verbs, stages
+from queueops.inspect.chunk_strip import Strip
 from queueops.inspect.chunks import ChunkPage, chunk, chunks, chunks_named
-from queueops.inspect.chunkstrip import Strip
 from queueops.inspect.commands import CommandPage, CommandRow, commands, dead_commands
 from queueops.inspect.detail import Beside, TaskDetail, raw, task
 from queueops.inspect.errors import ErrorRow, Failure, errors

@@ -18,7 +18,7 @@ from queueops.inspect.redaction import redactor
 from queueops.inspect.store import open_reader, pools_of
 from queueops.model.states import CHUNK_STATES
 from queueops.redis.broker import get_broker
-from queueops.redis.chunkreader import AggregatingTask, ChunkReader, aggregating_tasks
+from queueops.redis.chunk_reader import AggregatingTask, ChunkReader, aggregating_tasks
 
 MOST_ROWS = 200
 MOST_TASKS = 500

@@ -12,7 +12,7 @@ from queueops.inspect.errors import Failure, read_failure
 from queueops.inspect.history import Attempt, LogLine
 from queueops.model.redact import Redactor, cut, readable
 from queueops.model.states import CHUNK_ACTIONS, TERMINAL, ChunkState, State
-from queueops.redis.chunkreader import Single
+from queueops.redis.chunk_reader import Single
 from queueops.redis.query_replies import maybe_whole, text, whole
 
 ROW_FIELDS = ("s", "at", "cr", "b", "e", "d", "c", "w", "ef", "y", "dr")

@@ -17,7 +17,7 @@ from queueops.inspect.store import open_reader
 from queueops.model.ids import NAME
 from queueops.model.states import CHUNK_STATES
 from queueops.redis.broker import get_broker
-from queueops.redis.chunkreader import ChunkReader
+from queueops.redis.chunk_reader import ChunkReader
 from queueops.redis.query_replies import may_be_id
 
 MOST_ROWS = 200

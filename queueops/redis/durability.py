@@ -11,9 +11,9 @@ from redis.exceptions import ResponseError
 
 from queueops.errors import NotDurable
 from queueops.errors.refusals import DurabilityUnsupported
-from queueops.redis.base import StoreClient
 from queueops.redis.connections import own_connection
 from queueops.redis.error_translation import is_later, said
+from queueops.redis.store_client import StoreClient
 
 DURABLE_S = 5.0
 """How long a durable push waits for the append-only file."""

@@ -12,9 +12,9 @@ from typing import Any
 
 import redis
 
-from queueops.redis.base import StoreClient
 from queueops.redis.error_translation import translate
 from queueops.redis.keys import Keys
+from queueops.redis.store_client import StoreClient
 
 LISTENING_S = 30
 RENEW_S = 10.0

@@ -15,7 +15,7 @@ from queueops.errors import BrokerUnavailable
 from queueops.errors.refusals import StoreRefuses
 
 if TYPE_CHECKING:
-    from queueops.redis.base import StoreClient
+    from queueops.redis.store_client import StoreClient
 
 COPIES_WITHIN_S = 0.2
 """Seconds that other copies may take after the first reply."""

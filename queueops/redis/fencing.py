@@ -11,8 +11,8 @@ from typing import Any
 
 from queueops.errors.leases import LeaseLost
 from queueops.model.contracts import LeaseRef
-from queueops.redis.base import StoreClient
 from queueops.redis.pushwire import Argument
+from queueops.redis.store_client import StoreClient
 
 STALE = b"STALE"
 TRIES = 3

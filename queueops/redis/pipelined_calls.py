@@ -12,8 +12,8 @@ from typing import Any
 import hiredis
 from redis.exceptions import NoScriptError
 
-from queueops.redis.base import StoreClient
 from queueops.redis.connections import own_connection
+from queueops.redis.store_client import StoreClient
 
 Argument = str | int | float | bytes
 

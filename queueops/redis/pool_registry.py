@@ -17,7 +17,7 @@ from queueops.redis.query_replies import text
 from queueops.redis.wrong_types import WRONGTYPE
 
 if TYPE_CHECKING:
-    from queueops.redis.base import StoreClient
+    from queueops.redis.store_client import StoreClient
 
 COPIES = 3
 ANNOUNCED_S = 60.0

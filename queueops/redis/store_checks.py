@@ -13,7 +13,7 @@ import redis
 
 from queueops.conf import redactor
 from queueops.errors import QueueOpsError
-from queueops.redis.connection import connect
+from queueops.redis.client_factory import connect
 
 OLDEST_REDIS, OLDEST_VALKEY = (6, 2), (7, 2)
 

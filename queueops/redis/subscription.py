@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import redis
 
 from queueops.errors import BrokerUnavailable
-from queueops.redis.base import StoreClient
 from queueops.redis.connections import own_connection, socket_of
 from queueops.redis.error_translation import unavailable
+from queueops.redis.store_client import StoreClient
 
 MOST_AT_ONCE = 1_000
 """Messages in one read: more may arrive before these were handled."""

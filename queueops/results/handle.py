@@ -23,7 +23,7 @@ from queueops.results.status import Progress as Progress
 from queueops.results.status import TaskStatus as TaskStatus
 from queueops.results.status import progress_of, status_of
 from queueops.tasks import registry
-from queueops.tasks.celery_names import HANDLE_METHODS, missing_attribute
+from queueops.tasks.foreign_names import HANDLE_METHODS, missing_attribute
 
 Result = TypeVar("Result", covariant=True)
 MAPREDUCE, AFTER = "mapreduce", "AFTER"

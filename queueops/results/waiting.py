@@ -22,7 +22,7 @@ from queueops.errors import BrokerUnavailable, ResultTimeout, TaskGone
 from queueops.model.durations import to_ms
 from queueops.model.states import TERMINAL
 from queueops.redis import deadlines as time_left
-from queueops.results.hub import Hub, Subscription
+from queueops.results.result_listener import ResultListener, Subscription
 
 RECHECK = 10.0
 """Seconds after which a wait reads the state again, even without a message."""
@@ -43,7 +43,7 @@ explain: Callable[[str, str], tuple[str, str]] | None = None
 The result is empty if this is unknown.
 """
 
-_hubs: dict[str, Hub] = {}
+_listeners: dict[str, ResultListener] = {}
 """The result listeners, by server: a server that does not answer affects no wait at another one."""
 _lock = threading.Lock()
 logger = logging.getLogger("queueops.waiting")
@@ -119,8 +119,8 @@ async def in_thread(call: Callable[[], Answer]) -> Answer:
 
 def close() -> None:
     """End the thread and close the connection, as at the end of a test; the next wait makes new ones."""
-    while _hubs:
-        _hubs.popitem()[1].close()
+    while _listeners:
+        _listeners.popitem()[1].close()
 
 
 def _steps(broker: Any, pool: str, task_id: str, patience: Patience, generation: Generation) -> Steps:
@@ -203,16 +203,16 @@ def _heard(future: Future[bool], seconds: float) -> bool:
 def _listen(broker: Any, pool: str, channel: str) -> Subscription:
     server = broker.server(pool)
     with _lock:
-        hub = _hubs.get(server)
-        if hub is None or hub.broker is not broker:
-            hub = _hubs[server] = Hub(broker, pool)
-    return hub.listen(channel)
+        listener = _listeners.get(server)
+        if listener is None or listener.broker is not broker:
+            listener = _listeners[server] = ResultListener(broker, pool)
+    return listener.listen(channel)
 
 
 def _forget() -> None:
     """Drop the thread and the connection in a child process, which has neither."""
     global _lock
-    _hubs.clear()
+    _listeners.clear()
     _lock = threading.Lock()
 
 

@@ -15,9 +15,9 @@ from queueops.model.ids import check_id
 from queueops.model.retry import DEFAULT, Retry
 from queueops.model.schedule import Schedule
 from queueops.results.handle import TaskHandle
-from queueops.tasks.celery_names import ForeignMethod
 from queueops.tasks.decorator import default_name
 from queueops.tasks.discovery import hidden
+from queueops.tasks.foreign_names import ForeignMethod
 from queueops.tasks.hooks import Middleware
 from queueops.tasks.options import UNSET, Options
 from queueops.tasks.task import Task

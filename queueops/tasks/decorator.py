@@ -15,7 +15,7 @@ from queueops.model.ids import check_id
 from queueops.model.retry import DEFAULT, Retry
 from queueops.model.schedule import Schedule
 from queueops.tasks import discovery, registry
-from queueops.tasks.celery_names import unknown_option
+from queueops.tasks.foreign_names import unknown_option
 from queueops.tasks.handlers import handler_for
 from queueops.tasks.hooks import Middleware, encoder_of, middlewares_of, on_yield_of
 from queueops.tasks.options import OF_A_TASK, READERS, UNSET, OnConflict, Options

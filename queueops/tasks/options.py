@@ -15,7 +15,7 @@ from queueops.model.durations import AT_ONCE, Delay, When, to_ms, when
 from queueops.model.ids import check_id, check_lane
 from queueops.model.retry import Retry
 from queueops.model.weights import shown
-from queueops.tasks.celery_names import unknown_option
+from queueops.tasks.foreign_names import unknown_option
 from queueops.tasks.metadata import encode_meta, merged
 
 UNSET: Any = object()

@@ -18,8 +18,8 @@ from queueops.model.ids import new_id
 from queueops.model.ports import Upkeep
 from queueops.model.schedule_definition import ScheduleDefinition
 from queueops.outbox.dispatcher import Outbox
-from queueops.redis.base import BATCH
 from queueops.redis.query_replies import text
+from queueops.redis.store_client import BATCH
 from queueops.watchdog.log_once import LogOnce
 from queueops.watchdog.losses import Losses
 from queueops.watchdog.rolling_check import RollingCheck

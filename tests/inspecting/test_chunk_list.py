@@ -9,7 +9,7 @@ from queueops import inspect
 from queueops.errors import FilterError
 from queueops.inspect import chunk_list
 from queueops.model.contracts import Lease, Outcome, Push, RoundTrip, Settlement
-from queueops.redis import chunkreader
+from queueops.redis import chunk_reader
 from queueops.redis.broker import get_broker
 from queueops.results.handle import TaskHandle
 from tests.inspecting.test_queue_command import failing, queue, queue_json
@@ -103,7 +103,7 @@ def test_tasks_that_do_not_gather_any_more_are_left_out(namespace: str) -> None:
 
 def test_very_many_tasks_are_looked_at_in_parts(namespace: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chunk_list, "MOST_TASKS", 2)
-    monkeypatch.setattr(chunkreader, "TASKS", 2)
+    monkeypatch.setattr(chunk_reader, "TASKS", 2)
     errored({f"t{number}": int(number == 4) for number in range(5)})
     page = inspect.all_chunks()
     assert (page.rows, page.partial) == ((), True)

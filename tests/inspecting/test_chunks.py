@@ -14,7 +14,7 @@ from queueops.inspect import ChunksView, pagination
 from queueops.inspect.chunk_overview import tolerated
 from queueops.model.contracts import Outcome, Settlement
 from queueops.model.states import CHUNK_STATES
-from queueops.redis import chunkreader
+from queueops.redis import chunk_reader
 from queueops.redis.broker import get_broker
 from tests.support.chunkwork import ChunkWork
 
@@ -101,7 +101,7 @@ def test_a_part_of_the_strip_can_be_asked_for(work: ChunkWork) -> None:
 
 
 def test_a_large_set_is_sampled_and_that_is_said(work: ChunkWork, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(chunkreader, "MOST_READ", 600)
+    monkeypatch.setattr(chunk_reader, "MOST_READ", 600)
     work.map(list(range(1500)))
     claimed = work.claim(1200)
     work.done(claimed[:300])
@@ -187,7 +187,7 @@ def test_what_runs_for_longest_comes_first(work: ChunkWork) -> None:
     assert [row.number for row in stragglers[:2]] == [0, 1]
     assert stragglers[0].begun_ms < stragglers[2].begun_ms
     assert {row.worker for row in stragglers} == {"w1"}
-    assert len(stragglers) == chunkreader.STRAGGLERS
+    assert len(stragglers) == chunk_reader.STRAGGLERS
 
 
 def test_errors_are_grouped_and_lead_to_one_of_their_chunks(work: ChunkWork) -> None:
@@ -241,7 +241,7 @@ def test_a_list_can_be_of_one_kind_of_error(work: ChunkWork) -> None:
 
 
 def test_a_search_stops_at_its_budget_and_can_go_on(work: ChunkWork, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(chunkreader, "BUDGET", 3)
+    monkeypatch.setattr(chunk_reader, "BUDGET", 3)
     some_of_each(work)
     page = inspect.chunks("count", error="f00d", limit=10)
     assert page is not None

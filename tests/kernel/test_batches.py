@@ -7,8 +7,8 @@ from redis.exceptions import ConnectionError as Disconnected
 
 from queueops.errors import StoreFull
 from queueops.model.contracts import Conflict, Push
-from queueops.redis.base import BATCH
 from queueops.redis.pipelined_calls import ScriptLine
+from queueops.redis.store_client import BATCH
 from tests.kernel.desk import NEVER_MS, POOL, Desk
 
 

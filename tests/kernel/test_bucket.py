@@ -10,7 +10,7 @@ import hypothesis.strategies as st
 from hypothesis import HealthCheck, given, settings
 
 import queueops.redis
-from queueops.redis.connection import connect
+from queueops.redis.client_factory import connect
 
 RATES = (Path(queueops.redis.__file__).parent / "lua" / "include" / "rate_limit.lua").read_text()
 BEFORE = """

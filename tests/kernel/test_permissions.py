@@ -14,7 +14,7 @@ from queueops.checks import check_store
 from queueops.errors import BrokerUnavailable
 from queueops.errors.refusals import StoreRefuses
 from queueops.model.contracts import Conflict, Outcome
-from queueops.results import hub, waiting
+from queueops.results import result_listener, waiting
 from queueops.results.handle import TaskHandle
 from tests.kernel.conftest import MakeDesk
 from tests.kernel.desk import POOL, Desk
@@ -98,7 +98,7 @@ def test_without_channels_whoever_waits_does_not_connect_again_and_again_without
     deaf: Desk, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pauses = Pauses((0.001, 0.002, 0.003, 0.004))
-    monkeypatch.setattr(hub, "PAUSES", pauses)
+    monkeypatch.setattr(result_listener, "PAUSES", pauses)
     settings.QUEUEOPS = settings.QUEUEOPS | {"URL": deaf.broker.settings.url}
     deaf.push("a")
     lease = deaf.lease()

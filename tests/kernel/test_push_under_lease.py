@@ -9,7 +9,7 @@ import pytest
 
 from queueops.errors.leases import LeaseLost
 from queueops.model.contracts import Conflict, Extend, Lease, LeaseRef, Node, Outcome
-from queueops.redis.base import BATCH
+from queueops.redis.store_client import BATCH
 from tests.kernel.desk import POOL, Desk, make
 
 OTHER = "north"

@@ -15,9 +15,9 @@ from queueops.errors.refusals import DurabilityUnsupported, StoreRefuses
 from queueops.model.contracts import Node, Outcome, RoundTrip, Settlement
 from queueops.model.ids import new_id
 from queueops.redis import durability, embedded
-from queueops.redis.base import BATCH
 from queueops.redis.broker import RedisBroker
 from queueops.redis.error_translation import is_later, translate
+from queueops.redis.store_client import BATCH
 from tests.kernel.desk import POOL, Desk, end, make
 from tests.support.waiting import wait_until
 

@@ -14,7 +14,7 @@ import redis
 from queueops.conf import CONNECT
 from queueops.errors import BadUrl
 from queueops.model.redact import DEFAULT
-from queueops.redis.connection import EmbeddedConnection, connect
+from queueops.redis.client_factory import EmbeddedConnection, connect
 
 
 def options(url: str, **more: Any) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from django.core.management import CommandError, call_command
 
 from queueops.errors import EmbeddedFailed
 from queueops.redis import embedded
-from queueops.redis.connection import connect
+from queueops.redis.client_factory import connect
 from queueops.redis.embedded.server import ENVIRONMENT
 from tests.support.waiting import wait_until
 

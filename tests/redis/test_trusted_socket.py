@@ -19,7 +19,7 @@ from django.core.management import CommandError, call_command
 from queueops.errors import EmbeddedFailed, QueueOpsError
 from queueops.errors.refusals import EmbeddedNotTrusted
 from queueops.redis import embedded
-from queueops.redis.connection import connect
+from queueops.redis.client_factory import connect
 from queueops.redis.embedded import trusted_socket
 from queueops.redis.embedded.trusted_socket import check_peer
 

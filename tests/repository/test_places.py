@@ -6,7 +6,7 @@ from importlib.util import find_spec
 
 import pytest
 
-from queueops.redis.connection import connect
+from queueops.redis.client_factory import connect
 from queueops.redis.keys import Keys
 from tests.support.places import APART, ON_BOTH, free_namespace
 

@@ -21,7 +21,7 @@ from queueops.model.reasons import LONGEST_REASON
 from queueops.model.states import State
 from queueops.redis.broker import get_broker
 from queueops.redis.reader import Reader
-from queueops.results import hub, waiting
+from queueops.results import result_listener, waiting
 from queueops.results.handle import TaskHandle
 from queueops.testing import run_worker
 from tests.support import results_for_tests as results
@@ -295,7 +295,7 @@ def test_the_end_during_an_outage_is_seen_after_it(namespace, redis_client):
 
 
 def test_the_thread_ends_when_nobody_waits(namespace, later, monkeypatch):
-    monkeypatch.setattr(hub, "IDLE", 0.1)
+    monkeypatch.setattr(result_listener, "IDLE", 0.1)
     handle = tasks.add.push(1)
     later()
     handle.result(60)

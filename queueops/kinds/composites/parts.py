@@ -19,7 +19,7 @@ from queueops.model.durations import Delay
 from queueops.redis import broker as brokers
 from queueops.results.handle import TaskHandle
 from queueops.tasks import transactions
-from queueops.tasks.celery_names import PART_METHODS, missing_attribute, unknown_option
+from queueops.tasks.foreign_names import PART_METHODS, missing_attribute, unknown_option
 from queueops.tasks.options import Options
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import redis
 from queueops.model import endings
 from queueops.model.contracts import ChunkAnswer, Row
 from queueops.model.ids import new_id
-from queueops.redis.base import StoreClient
+from queueops.redis.store_client import StoreClient
 
 STEPS = 150
 """Maximum calls of one action, each for up to 200 chunks. The next action or the agenda does the rest."""

@@ -12,7 +12,7 @@ import redis
 from queueops.errors import ChunksLost, StaleLease
 from queueops.model.contracts import ChunkRow
 from queueops.model.states import CHUNK_STATES
-from queueops.redis.base import BATCH, StoreClient
+from queueops.redis.store_client import BATCH, StoreClient
 
 PAGE, PAGE_BYTES = 250, 256 * 1024
 """Results in one round trip of the reduce: a maximum count, and an approximate maximum of bytes."""

@@ -8,8 +8,8 @@ from typing import Any
 from queueops.model import endings, states
 from queueops.model.contracts import Exchange, RoundTrip, Settlement
 from queueops.redis import wire
-from queueops.redis.base import FORGET_WORKER_MS, StoreClient
 from queueops.redis.pipelined_calls import ScriptLine
+from queueops.redis.store_client import FORGET_WORKER_MS, StoreClient
 from queueops.redis.wakeup import RedisWaker
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import redis
 
-from queueops.redis.base import StoreClient
 from queueops.redis.keys import flushed
+from queueops.redis.store_client import StoreClient
 
 KNOWN_S = 600
 """Seconds for which a flush is remembered; a watchdog checks this each second."""

@@ -13,9 +13,9 @@ from queueops.conf import Settings
 from queueops.model.fsck import ADVICE, KEY, Fault, FsckPage
 from queueops.model.records import FIELDS, WHOLE
 from queueops.model.states import State
-from queueops.redis.base import StoreClient
 from queueops.redis.keys import KINDS, kind_of
 from queueops.redis.query_replies import text
+from queueops.redis.store_client import StoreClient
 
 STEP = 100
 """About how many tasks one call examines."""

@@ -8,8 +8,8 @@ from queueops.errors.refusals import StoreRefuses
 from queueops.model import endings
 from queueops.model.contracts import TickReport
 from queueops.model.losses import Replication
-from queueops.redis.base import BATCH, FORGET_WORKER_MS, LONGEST_SLEEP_MS, StoreClient
 from queueops.redis.query_replies import text
+from queueops.redis.store_client import BATCH, FORGET_WORKER_MS, LONGEST_SLEEP_MS, StoreClient
 from queueops.redis.wrong_types import replies
 
 LANES_SHOWN = 50

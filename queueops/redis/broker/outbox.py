@@ -12,7 +12,7 @@ from queueops.errors import QueueOpsError
 from queueops.model import endings
 from queueops.model.contracts import Command, Posted, Told
 from queueops.redis import wire
-from queueops.redis.base import HASTE_S, StoreClient
+from queueops.redis.store_client import HASTE_S, StoreClient
 
 BATCH = 25
 """Commands in one call, which then takes less than a millisecond."""

@@ -10,10 +10,10 @@ from redis.exceptions import RedisError, ResponseError
 from queueops.errors import BrokenPool
 from queueops.model.contracts import LeaseRef, Push, Pushed
 from queueops.redis import pushwire
-from queueops.redis.base import BATCH
 from queueops.redis.durability import Confirmation, confirmed
 from queueops.redis.fencing import Fencing
 from queueops.redis.pipelined_calls import ScriptLine
+from queueops.redis.store_client import BATCH
 
 
 class PushCalls(Fencing):

@@ -19,7 +19,7 @@ from queueops.model.schedule_definition import (
     decode_definition,
 )
 from queueops.redis import pushwire, query_replies
-from queueops.redis.base import StoreClient
+from queueops.redis.store_client import StoreClient
 
 MOST_SCHEDULES = 500
 """Maximum schedules of one pool: lists show all of them."""

@@ -11,8 +11,8 @@ from redis.exceptions import ResponseError
 
 from queueops.model.part_refs import PartRef
 from queueops.model.records import Record, Undecodable, decode
-from queueops.redis.base import BATCH, StoreClient
 from queueops.redis.query_replies import text, whole
+from queueops.redis.store_client import BATCH, StoreClient
 
 T = TypeVar("T")
 MOST_PARTS = 10_000

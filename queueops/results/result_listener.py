@@ -12,7 +12,7 @@ from concurrent.futures import Future, InvalidStateError
 
 from queueops.errors import BrokerUnavailable
 from queueops.errors.refusals import StoreRefuses
-from queueops.redis.base import StoreClient
+from queueops.redis.store_client import StoreClient
 from queueops.redis.subscription import Heard, RedisListener
 
 IDLE = 5.0
@@ -30,20 +30,20 @@ class Subscription:
     waiting caller then reads the state.
     """
 
-    __slots__ = ("_hub", "channel", "news", "subscribed")
+    __slots__ = ("_owner", "channel", "news", "subscribed")
 
-    def __init__(self, hub: Hub, channel: str) -> None:
+    def __init__(self, owner: ResultListener, channel: str) -> None:
         self.channel = channel
         self.subscribed: Future[bool] = Future()
         self.news: Future[bool] = Future()
-        self._hub = hub
+        self._owner = owner
 
     def close(self) -> None:
         """Stop waiting."""
-        self._hub.forget(self)
+        self._owner.forget(self)
 
 
-class Hub:
+class ResultListener:
     """All waits of a process for one server. Its thread runs while there are waits, and a little longer."""
 
     def __init__(self, broker: StoreClient, pool: str = "default") -> None:

@@ -13,7 +13,7 @@ from redis.exceptions import ResponseError
 from queueops import conf
 from queueops.errors import BrokenPool
 from queueops.redis import wire
-from queueops.redis.connection import connect, servers
+from queueops.redis.client_factory import connect, servers
 from queueops.redis.error_translation import repeat
 from queueops.redis.fanout import FanOut
 from queueops.redis.keys import Keys
