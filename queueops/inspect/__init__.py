@@ -1,4 +1,4 @@
-"""Inspection: read-only questions about tasks, lanes, workers, schedules and the store; one function for each."""
+"""Inspection: questions about tasks, lanes, workers, schedules and the store, which change no task."""
 
 from queueops.errors import FilterError
 from queueops.inspect.alarms import Alarm

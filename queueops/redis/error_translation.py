@@ -99,9 +99,9 @@ def _reason(error: Exception) -> str:
 def repeat(call: Callable[[], T], url: str, retry: BrokerRetry) -> T:
     """Repeat an atomic, idempotent call until it is answered, at most ``retry.attempts`` times.
 
-    Raises BrokerUnavailable if no attempt was answered, StoreFull at once if Redis is out of memory. No attempt begins
-    later than ``retry.budget`` seconds after the first. None begins after the process was told to end, or after the
-    caller's timeout.
+    Raises BrokerUnavailable if no attempt was answered or the store refuses this user, StoreFull if Redis is out of
+    memory. After ``retry.budget`` seconds, after the caller's timeout, or once the process was told to end, a failed
+    attempt is not repeated.
     """
     left = deadlines.left()
     last = time.monotonic() + (retry.budget if left is None else min(left, retry.budget))

@@ -1,4 +1,4 @@
-"""Log throttle: a fault of a pool is logged when it begins, changes and ends, not once a second."""
+"""Log throttle: a fault of a pool is logged when it begins or changes, and every ten minutes, not once a second."""
 
 from __future__ import annotations
 

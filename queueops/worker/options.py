@@ -60,6 +60,6 @@ class WorkerOptions:
 
 
 def worker_id(number: int) -> str:
-    """Return the name of one process: its host and pid, and enough more to be unique at all times."""
+    """Return the name of one process: its host, pid and number, and a random part, as a pid is used again."""
     host = "".join(letter if letter.isalnum() or letter in "._-" else "-" for letter in os.uname().nodename)
     return f"{host[:60]}:{os.getpid()}:{number}:{os.urandom(3).hex()}"

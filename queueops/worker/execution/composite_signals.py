@@ -1,6 +1,6 @@
 """Django signals of chains, groups and iterators, sent by the process whose store call ended them.
 
-A worker sends them in a separate thread, so that a receiver that waits for a database delays nothing.
+A worker sends them in a separate thread, so that a receiver that waits for a database does not delay the loop.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class SignalThread:
         self._lock = threading.Lock()
 
     def send(self, ended: Sequence[Ended]) -> None:
-        """Queue the signal for its receivers, if there are any."""
+        """Queue the signals for their receivers, if there are any; a full queue drops them."""
         if not any(signal.receivers for signal in signals.OF_COMPOSITES.values()):
             return
         with self._lock:

@@ -1,7 +1,8 @@
 """Prefetch control: how much work a process fetches ahead, limited by time and not by count.
 
-A process holds about HOLD_MS of work beyond its free slots. Slots then never wait for a round trip, and work does not
-wait here while another worker is free. Tasks that run longer than HOLD_MS are not fetched ahead at all.
+A process holds unstarted tasks for about HOLD_MS of each slot's time. So slots seldom wait for a round trip, and tasks
+do not wait here long while another worker is free. If the average task runs for HOLD_MS or longer, none is fetched
+ahead.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ _RISE, _FALL = 0.5, 0.05
 class Prefetch:
     """A moving average of run times, and the number of unstarted tasks derived from it.
 
-    The average rises fast and falls slowly: one long task after many short ones stops the prefetch at once.
+    The average rises fast and falls slowly: a task of twice HOLD_MS after many short ones stops the prefetch at once.
     """
 
     __slots__ = ("average_ms", "ceiling", "slots")

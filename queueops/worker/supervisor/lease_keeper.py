@@ -56,7 +56,7 @@ class LeaseKeeper:
         return 0
 
     def is_needed(self) -> bool:
-        """Whether the process has given no sign of life since ``sign``."""
+        """Whether the process is not live, and has given no sign of life since ``sign``."""
         return self._table.last_sign == self._sign and self._table.condition is not Condition.LIVE
 
     def speak(self, pools: Iterable[str]) -> None:
