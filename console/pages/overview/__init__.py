@@ -23,7 +23,7 @@ def index(request: HttpRequest) -> HttpResponse:
 
 def live(request: HttpRequest) -> HttpResponse:
     """The live update of the page, when the snapshot has changed."""
-    return fragment(request, "overview/live.html", _context())
+    return fragment(request, "overview/layout.html", _context())
 
 
 def missing(request: HttpRequest) -> NoReturn:

@@ -60,7 +60,7 @@ def show(request: HttpRequest, id: str) -> HttpResponse:
 
 def live(request: HttpRequest, id: str) -> HttpResponse:
     """The live update of one schedule."""
-    return fragment(request, "schedules/live.html", _one(request, id))
+    return fragment(request, "schedules/one_layout.html", _one(request, id))
 
 
 def act(request: HttpRequest, id: str, verb: str) -> HttpResponse:

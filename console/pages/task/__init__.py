@@ -49,7 +49,7 @@ def live(request: HttpRequest, id: str) -> HttpResponse:
     if tab == "raw" and not Frame(request).sees_arguments:
         return error_pages.forbidden(request, Verb.SEE_ARGUMENTS)
     try:
-        return fragment(request, "task/live.html", _context(request, id, tab))
+        return fragment(request, "task/layout.html", _context(request, id, tab))
     except FilterError:
         raise Http404 from None
 

@@ -38,7 +38,7 @@ def show(request: HttpRequest, id: str) -> HttpResponse:
 
 def live(request: HttpRequest, id: str) -> HttpResponse:
     """The live update of the picture and the figures, if they have changed."""
-    return fragment(request, "mapreduce/live.html", _at_a_glance(request, _mapreduce(request, id), Place.of(request)))
+    return fragment(request, "mapreduce/layout.html", _at_a_glance(request, _mapreduce(request, id), Place.of(request)))
 
 
 def rows(request: HttpRequest, id: str) -> HttpResponse:
@@ -55,7 +55,7 @@ def one(request: HttpRequest, id: str, number: int) -> HttpResponse:
 
 def one_live(request: HttpRequest, id: str, number: int) -> HttpResponse:
     """The live update of one chunk, if it has changed."""
-    return fragment(request, "mapreduce/chunk_live.html", _chunk(request, id, number))
+    return fragment(request, "mapreduce/chunk_layout.html", _chunk(request, id, number))
 
 
 def _mapreduce(request: HttpRequest, id: str) -> TaskDetail:
