@@ -12,21 +12,21 @@ from console.kinds.mapreduce.pages import act_on_chunks, chunk_edits, chunk_list
 from console.pages import (
     audit,
     bulk,
+    commands,
     errors,
     icons,
     lanes,
-    outbox,
     overview,
-    preferences,
     registry,
     schedules,
     session,
+    settings,
     task,
     tasks,
     undo,
     workers,
 )
-from console.pages.outbox import command_actions
+from console.pages.commands import command_actions
 from console.pages.schedules import form_views
 from console.pages.task import act_on_task
 
@@ -74,11 +74,11 @@ urlpatterns = [
     _url("lanes/_rows", lanes.rows, "lanes-rows"),
     *(_url(f"lanes/<name:pool>/<name:lane>/_{verb}", lanes.act, f"lane-{verb}", verb=verb) for verb in lanes.ACTIONS),
     _url("lanes/<name:pool>/<name:lane>/_set", lanes.change, "lane-set"),
-    _url("commands/", outbox.index, "commands"),
-    _url("commands/_rows", outbox.rows, "commands-rows"),
-    *(_url(f"commands/_{verb}", outbox.act, f"commands-{verb}", verb=verb) for verb in command_actions.ACTIONS),
+    _url("commands/", commands.index, "commands"),
+    _url("commands/_rows", commands.rows, "commands-rows"),
+    *(_url(f"commands/_{verb}", commands.act, f"commands-{verb}", verb=verb) for verb in command_actions.ACTIONS),
     *(
-        _url(f"commands/_{verb}_dead", outbox.act_on_dead, f"commands-{verb}-dead", verb=verb)
+        _url(f"commands/_{verb}_dead", commands.act_on_dead, f"commands-{verb}-dead", verb=verb)
         for verb in command_actions.ACTIONS
     ),
     _url("schedules/", schedules.index, "schedules"),
@@ -100,9 +100,9 @@ urlpatterns = [
     _url("audit/<int:pk>/", audit.show, "audit-entry"),
     _url("audit/<int:pk>/_undo", undo.undo, "undo"),
     _url("audit/<int:pk>/_go_on", bulk.go_on, "audit-go-on"),
-    _url("settings/", preferences.index, "settings"),
-    _url("settings/_save", preferences.save, "settings-save"),
-    _url("help/", preferences.keys, "help"),
+    _url("settings/", settings.index, "settings"),
+    _url("settings/_save", settings.save, "settings-save"),
+    _url("help/", settings.keys, "help"),
     _url("_icons", icons.show, "icons"),
     _url("login/", session.login, "login"),
     _url("logout/", session.logout, "logout"),

@@ -22,7 +22,7 @@ from django.utils.safestring import SafeString
 
 from console.actions.catalog import label
 from console.actions.remedies import remedy
-from console.pages.outbox import command_appearance
+from console.pages.commands import command_appearance
 from console.pages.schedules import schedule_appearance
 from console.ui import filters, formatting, json_text, links, live_list, state_badges, traceback
 from console.ui.forms import DELAYS

@@ -1,4 +1,4 @@
-"""Outbox pages: commands between pools that are due, in delivery or dead, and the actions on them."""
+"""Commands page: messages between pools that are due, in delivery or dead, and the actions on them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 
 from console.actions.perform import answer
-from console.pages.outbox.command_actions import ACTIONS, ACTIONS_ON_DEAD, CommandChoice, DeadCommands
+from console.pages.commands.command_actions import ACTIONS, ACTIONS_ON_DEAD, CommandChoice, DeadCommands
 from console.ui.links import url
 from console.ui.render import fragment, live_update, page
 from queueops import inspect

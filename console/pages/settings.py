@@ -1,4 +1,4 @@
-"""Preferences page: a user's choices for this browser, and the keys that work everywhere."""
+"""Settings page: a user's preferences for this browser, and the keys that work everywhere."""
 
 from __future__ import annotations
 
