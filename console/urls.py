@@ -14,7 +14,6 @@ from console.pages import (
     bulk,
     commands,
     errors,
-    icons,
     lanes,
     overview,
     registry,
@@ -29,6 +28,7 @@ from console.pages import (
 from console.pages.commands import command_actions
 from console.pages.schedules import form_views
 from console.pages.task import act_on_task
+from console.ui import icons
 
 converters.register()
 app_name = "console"

@@ -1,6 +1,6 @@
 """Overview of the chunks of one task: their counts, pace, stragglers, errors and run times.
 
-However many chunks there are, a question reads a bounded number: long sets are counted and sampled, not walked.
+Its reads are bounded, as those of `chunks`.
 """
 
 from __future__ import annotations
