@@ -11,7 +11,7 @@ class PartInUse(IdInUse):
     """
 
 
-class PlantingLost(QueueOpsError):
+class CompositePushExpired(QueueOpsError):
     """The composite {id} was not pushed: writing its {count} tasks took too long.
     The written part is erased. Push it again.
     """

@@ -62,7 +62,10 @@ class Producer(Protocol):
         """The same for many batches to one pool, of which the next may be sent before the last is answered."""
 
     def plant(self, nodes: Sequence[Node], *, durable: bool = False, under: LeaseRef | None = None) -> Pushed:
-        """Create the tree of a composite and start it, or nothing; the same errors, and PartInUse, PlantingLost."""
+        """Create the tree of a composite and start it, or nothing.
+
+        The same errors, and PartInUse and CompositePushExpired.
+        """
 
     def emit(self, lease: Lease, nodes: Sequence[Node], answer: str, state: bytes) -> None:
         """Write what a running iterator or template returned; raises StaleLease and PartInUse."""

@@ -59,7 +59,7 @@ FIELDS: dict[str, str] = {
     "of": "on_failure",
     "ot": "operation",
     "p": "priority",
-    "pg": "planting",
+    "pg": "push_incomplete",
     "ph": "phase",
     "pi": "parent_id",
     "pc": "counted",
@@ -208,7 +208,7 @@ class Record(msgspec.Struct, kw_only=True):
     results_size: int = 0
     activated: int = 0
     on_failure: str = ""
-    planting: bool = False
+    push_incomplete: bool = False
     root_pool: str = ""
     top: str = ""
     of_iterator: bool = False
@@ -276,7 +276,7 @@ _OPAQUE = frozenset(
 )
 _FLAGS = frozenset(
     (
-        *("waited_for", "next", "has_chunks", "unable_workers", "ignores_previous", "planting", "iterated"),
+        *("waited_for", "next", "has_chunks", "unable_workers", "ignores_previous", "push_incomplete", "iterated"),
         *(
             "unexpanded",
             "uncounted",

@@ -22,7 +22,7 @@ class Model(ProgressModel):
         self.ended: list[tuple[Node, str, Any]] = []
         self.stirred: list[str] = []
 
-    # Planting
+    # Composite push
 
     def plant(self, tree: list[Node]) -> str:
         """A tree from its root down, in state waiting: the word for it."""

@@ -105,7 +105,7 @@ BEHAVIOURS: dict[str, Place | tuple[Place, ...]] = {
     # Tasks
     "task: the same again while it lives": (
         ("kernel/test_conflicts", "the_policy_decides_about_a_task_that_has_not_ended"),
-        (f"{HERE}/test_planting", "the_same_push_again_changes_nothing"),
+        (f"{HERE}/test_composite_push", "the_same_push_again_changes_nothing"),
     ),
     "task: the same again when it has ended": (
         MEET, "a_composite_of_one_id_is_there_once_and_anew_when_it_has_ended"

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from queueops.errors import StaleLease
-from queueops.errors.composites import PartInUse, PlantingLost
+from queueops.errors.composites import CompositePushExpired, PartInUse
 from queueops.model import endings
 from queueops.model.contracts import Lease, LeaseRef, Node, Push, Pushed
 from queueops.redis import pushwire
@@ -33,8 +33,8 @@ class CompositeCalls(PushCalls, StorageCalls, OutboxCalls):
     def plant(self, nodes: Sequence[Node], *, durable: bool = False, under: LeaseRef | None = None) -> Pushed:
         """Create the tree of a composite, given from the root down, and start it. One call if it is small.
 
-        Raises BrokerUnavailable, StoreFull, DurabilityUnsupported, NotDurable, PartInUse, LeaseLost, and PlantingLost;
-        then everything written is erased.
+        Raises BrokerUnavailable, StoreFull, DurabilityUnsupported, NotDurable, PartInUse, LeaseLost, and
+        CompositePushExpired; then everything written is erased.
         """
         if durable:
             with confirmed(self, pools_of(nodes)):
@@ -162,7 +162,7 @@ class _Planter:
         if word == "TAKEN":
             self.broker._refuse(root.pool, in_use)
         if word == "GONE" and step != "uproot":
-            raise PlantingLost(id=root.id, count=len(self.nodes))
+            raise CompositePushExpired(id=root.id, count=len(self.nodes))
         self.is_alone = reply[4] == b"1"
         endings.tell(endings.read(root.pool, reply[5] if len(reply) > 5 else ()))
         return Pushed(root.id, uid, word), reply[3]

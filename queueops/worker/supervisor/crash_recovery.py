@@ -57,7 +57,7 @@ def give_back(connect: Callable[[], Store], worker: str, pools: Iterable[str], j
     All pools are handled in parallel: a server that does not answer delays no other pool.
     """
     deadline, pools = time.monotonic() + GIVE_UP_AFTER, list(pools)
-    with ThreadPoolExecutor(len(pools), "queueops-heir") as threads:
+    with ThreadPoolExecutor(len(pools), "queueops-recovery") as threads:
         each = [threads.submit(_give_back, connect, worker, pool, judged.get(pool, {}), deadline) for pool in pools]
     return max(status.result() for status in each)
 

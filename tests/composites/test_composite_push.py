@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from queueops.errors.composites import PartInUse, PlantingLost
+from queueops.errors.composites import CompositePushExpired, PartInUse
 from queueops.model.contracts import Conflict
 from tests.composites.trees import Died, chain_of, die_after, group_of, nodes_of, plant
 from tests.kernel.desk import Desk
@@ -99,7 +99,7 @@ def test_a_producer_that_was_too_slow_is_told(desk: Desk, monkeypatch: pytest.Mo
         return real(script, *arguments)
 
     monkeypatch.setattr(desk.broker, "_call", slow)
-    with pytest.raises(PlantingLost, match=r"g.*1201 tasks"):
+    with pytest.raises(CompositePushExpired, match=r"g.*1201 tasks"):
         plant(desk, group_of("g", *LARGE))
 
 

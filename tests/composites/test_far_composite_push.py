@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from queueops.errors.composites import PartInUse, PlantingLost
+from queueops.errors.composites import CompositePushExpired, PartInUse
 from queueops.model.contracts import Node
 from tests.composites.pools import Pools
 from tests.composites.trees import Died, chain_of, die_after, group_of
@@ -109,7 +109,7 @@ def test_a_producer_that_was_too_slow_is_told(pools: Pools, monkeypatch: pytest.
 
     with monkeypatch.context() as patch:
         patch.setattr(pools.broker, "_call", slow)
-        with pytest.raises(PlantingLost):
+        with pytest.raises(CompositePushExpired):
             pools.broker.plant(large(pools))
     for _ in range(30):
         pass_time(pools)
