@@ -1,8 +1,8 @@
 -- Hop of a chain between pools: a part in another pool than its chain starts the next part itself, by `follow`.
--- At the same time it reports its end to the chain. Otherwise the chain's pool would be a third pool in between.
+-- At the same time it reports its end to the chain. Without this, each hop would go through the chain's pool.
 
--- The successor that a part learns with its turn, if the chain is in another pool: the part tells the successor itself.
--- Empty in a retried chain: there the next part may have ended, or may not be the next one.
+-- Field `sx`: the successor of a part, sent with the part's turn. The part then starts its successor itself.
+-- Empty in a retried chain: the part after it may have ended already, or may not be next.
 function family.successor_of(ref, pool, parent, record)
   if record.k ~= 'chain' or record.rn then return {} end
   local order = safe_call('ZSCORE', family.children_of(parent), ref)
@@ -11,7 +11,8 @@ function family.successor_of(ref, pool, parent, record)
   return id and { 'sx', home == pool and id or next_one } or {}
 end
 
--- It is told, or begun when it is here, with what this one gave: the chain hears of the end at the same time.
+-- Starts the successor with this part's result: by a command, or directly if it is in this pool.
+-- The chain is told of the end at the same time.
 function family.lead_on(child)
   local id, pool = far(child.successor)
   if pool then
@@ -20,8 +21,8 @@ function family.lead_on(child)
   family.follow(child.successor, { pa = child.parent, pp = child.pool, u = child.uid, rn = child.round, pv = child.re })
 end
 
--- The part before it has succeeded. Until the chain says the same, it is ahead of it (`fo`): it tells of its end when that has
--- come, and knows nothing behind it, so no more than one part begins that a chain which is over did not want.
+-- Starts a part whose predecessor has succeeded, before the `activate` of the chain arrives. Until then `fo` is set:
+-- the part does not report its end, and has no successor. So at most one part starts after the chain has ended.
 function family.follow(id, turn)
   local child = read_record(id)
   if not (child and child.pi == turn.pa and child.pp == turn.pp and child.pu == turn.u) then return 'GONE' end

@@ -1,8 +1,8 @@
--- What begins while a worker with room settles is leased to it at once, where no lane has anything ready: as if it had gone
--- through its lane, and at half the price. `room` is set by the script that claims; elsewhere there is none.
+-- Claim on settle: a settling worker with free slots gets newly ready tasks directly, without a lane, if no lane has a ready
+-- task. The result is the same as by the lane, at half the cost. Only the claiming script sets `room`; elsewhere it is 0.
 local at_once = { room = 0, leases = {} }
 
--- Two moves, of which the indexes see where they begin and where they end.
+-- Counts two moves, to `pending` and from it. The state indexes get only the first and the last state.
 local function pass_pending(id, record, leased)
   move(id, record.s, 'pending', record.n, record.k)
   move(id, 'pending', leased, record.n, record.k)
@@ -10,7 +10,7 @@ local function pass_pending(id, record, leased)
   came[#came], came[#came - 1], went[#went] = nil, nil, nil
 end
 
--- Whether the task, whose turn has come, is leased now.
+-- Leases a task whose turn has come. Returns whether it did.
 local function take_at_once(id, record)
   local lane = record.l or 'default'
   local conf = lane_conf(lane)
@@ -32,7 +32,7 @@ local function take_at_once(id, record)
   return true
 end
 
--- Its parent has ended in this very call: no worker has heard of the lease yet. Returns whether there was one.
+-- Withdraws the lease of a task whose parent ends in the same call: no worker knows the lease yet. Returns the lease or nil.
 local function unlease(id)
   for i, lease in ipairs(at_once.leases) do
     if lease[1] == id then return table.remove(at_once.leases, i) end

@@ -1,4 +1,4 @@
--- What every script begins with: the pool's prefix, the time (asked for once), and the minute's counters.
+-- Context of every script: the pool's prefix, the time (read once), and the counters of the minute.
 local P = KEYS[1]
 local call = redis.call
 local floor, min, max = math.floor, math.min, math.max
@@ -7,21 +7,21 @@ local now = TIME[1] * 1000 + floor(TIME[2] / 1000)
 local TASK = P .. ':task:'
 local BAND = 17592186044416 -- 2^44: width of one priority's band of scores in a lane
 
--- A key of another type than it should be is noted for the watchdog, which tells.
+-- Notes a key of the wrong type for the watchdog, which reports it.
 local broken_key
 local function note_broken(key)
   broken_key = key
   redis.pcall('HSET', P .. ':clock', 'broken', key)
 end
 
--- A call that must not keep the writes behind it from being made. Answers nil where its key is of another type.
+-- Calls Redis without raising, so that the writes after it are still made. Returns nil if the key has another type.
 local function try(command, key, ...)
   local reply = redis.pcall(command, key, ...)
   if type(reply) ~= 'table' or not reply.err then return reply end
   note_broken(key)
 end
 
--- Answers whether it is the first of its sort in this minute.
+-- Returns whether it is the first count of this field in this minute.
 local function count_minute(field, delta)
   local key = P .. ':metrics:' .. floor(now / 60000)
   if try('HINCRBY', key, field, delta) ~= delta then return false end

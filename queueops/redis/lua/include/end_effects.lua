@@ -1,7 +1,7 @@
--- What an end means beyond the record of the task or chunk.
+-- Effects of an end outside the record of the task or chunk.
 
--- What may have to be known of a task that ends well beside its state, fence and name. Most have none of it; the others have
--- `m`, too: a script that leases a task, or writes such a field to one that is leased, writes that.
+-- Optional fields needed when a task succeeds. Flag `m` marks records that have any of them. A script that leases a task,
+-- or writes such a field to a leased task, writes `m` too.
 local MORE = { 'k', 'l', 'kp', 'wt', 'nx', 'pi', 'ex', 'to' }
 
 local function read_more(id, record)
@@ -19,13 +19,13 @@ local function note_error(id, record, end_)
   try('ZADD', P .. ':errors', now, end_.fingerprint)
 end
 
--- Whether what is cancelled, and runs, is not only asked to stop but interrupted (`xh`). Once it
--- is to be, another cancel does not take that back.
+-- Sets whether a cancelled task that runs is interrupted (`xh`) or only asked to stop. Callers keep the `xh` of an earlier
+-- cancel, so a later cancel does not take it back.
 local function harden(id, hard)
   if hard then call('HSET', task_key(id), 'xh', 1) else call('HDEL', task_key(id), 'xh') end
 end
 
--- A task that reduces, or did, is to map again, with the limits of the map.
+-- Returns a task from its reduce to its map, and restores the limits of the map.
 local function back_to_map(id, record)
   local key = TASK .. id
   call('HDEL', key, 'ph', 'mr', 'mt', 'mb')
@@ -41,7 +41,7 @@ local function list_failed(id, fingerprint)
   call('EXPIRE', key, 2592000)
 end
 
--- A task that failed because it lost its worker too often is found among the errors, as all that failed; answers as which.
+-- Lists a task that failed after too many crashes among the errors, as every failed task. Returns its fingerprint.
 local function note_lost(id, record, reason)
   local fingerprint = string.sub(redis.sha1hex('lost ' .. record.n), 1, 16)
   note_error(id, record, { fingerprint = fingerprint, title = 'WorkerLost: ' .. reason })
@@ -50,7 +50,7 @@ local function note_lost(id, record, reason)
   return fingerprint
 end
 
--- Why a part that has ended is not run again by itself: its parent would not count its end. Nil when it may be.
+-- Reason to refuse the retry of an ended part alone: its parent would not count its end. Nil if the retry is permitted.
 local function refusal_of_part(record)
   if not (record.pi and TERMINAL[record.s]) then return nil end
   if record.pp then return not record.it and 'it is part of ' .. record.pi .. ' in the pool ' .. record.pp .. ': retry that' or nil end
@@ -61,15 +61,15 @@ local function refusal_of_part(record)
     .. ': retry that, and what did not succeed in it comes again'
 end
 
--- Since when no worker knew the task's name. This is not the time of its creation: it may have been postponed or
--- retried. A time before its creation is garbage.
+-- Time since which no worker knows the task's name. It differs from the creation time if the task was postponed or
+-- retried. A time before the creation is invalid.
 local function unknown_since(record) return max(number_of(record.uk) or now, number_of(record.c) or 0) end
 
--- Whether a crash counts against the task: if others died with it, its delay is minus how often that was so.
+-- Whether a crash counts against the task. If other tasks crashed with it, `delay` is minus the number of such crashes.
 local function counts(end_) return (end_.delay or 0) >= 0 end
 
--- After how many ms a task or chunk is run again whose worker died. Those that died together come back apart. The
--- distance grows each time and the order changes, so that the task that kills its worker is found.
+-- Delay in ms before a task or chunk whose worker crashed runs again. Tasks that crashed together restart apart. The
+-- distance grows with each crash and the order changes, so that the task that kills its worker is found.
 local function spread_out(number, crashes, end_)
   local factor = now % 80 * 10 + 107 -- it ends in 7: each number has a place of its own; not near 0 or 1000: neighbours part
   local place = number % 1000 * factor % 1000

@@ -1,6 +1,6 @@
--- One generation of an id after another, and those who wait for the end of one.
+-- Generations of an id: replaces one by the next, and tells the callers that wait for its end.
 
--- What is counted of a task goes over to another name and kind.
+-- Moves the counts of a task to the name and kind of its next generation.
 local function recount(record, values)
   local state, kind, other = record.s, record.k or 'task', values.k or 'task'
   if record.n ~= values.n then write_tally('n|', { [record.n] = { [state] = -1 }, [values.n] = { [state] = 1 } }) end
@@ -9,7 +9,8 @@ local function recount(record, values)
   if other ~= 'task' then write_tally('k|', { [other] = { [state] = 1 } }) end
 end
 
--- Who waits for the end of a generation still reads it for a while when the next one has its place.
+-- Keeps an ended generation for 60 seconds, so that a waiting caller can read it. If it has not ended, callers are told that
+-- it was superseded.
 local function keep_last(id, record)
   local key = task_key(id)
   if not TERMINAL[record.s] then return publish(key .. '#done', 'superseded') end
@@ -18,8 +19,8 @@ local function keep_last(id, record)
   call('EXPIRE', key .. '#last', 60)
 end
 
--- A new generation takes the place of a task: one move, from the state that the old one was in. What was collected
--- before must have been written, for it may be about the same id.
+-- Clears a task for its next generation. Both together are one move, from the old task's state. Collected moves must be
+-- written before, because one of them may be about the same id.
 local function make_way(id, record, values)
   unlist(id, record)
   if record.wt then keep_last(id, record) end
@@ -33,7 +34,7 @@ local function supersede(id, record, fields, values, due)
   return create(id, fields, values, due, record.s)
 end
 
--- The one who pushed with run_after gets the turn now that this generation has ended.
+-- Starts the push with `run_after` that waits for the end of this generation.
 local function start_next(id)
   local key = task_key(id)
   local stash = safe_call('HGETALL', key .. '#next')

@@ -1,5 +1,5 @@
--- What an iterator knows of its tasks that have ended, and which of them come again when it is retried: `#latest` has the
--- last ones, `#failures` those that failed, each behind a letter: f failed, c cancelled, x stopped when the iterator ended.
+-- Ended tasks of an iterator, and which of them run again in a retry. `#latest` has the last ended tasks. `#failures` has
+-- those that failed, each after a letter: f failed, c cancelled, x stopped when the iterator ended.
 local ended_tasks = {} -- the tasks that have ended in this call, by iterator
 local part_iterators = {} -- those of these iterators that are part of something
 local MOST_LATEST, MOST_FAILURES = 100, 100000
@@ -11,7 +11,7 @@ local function note_ended(id, refs)
   safe_call('LTRIM', latest_of(id), -MOST_LATEST, -1)
 end
 
--- Of very many the first are not known any more, and do not come again.
+-- Adds failures. Beyond the limit the oldest are forgotten, and do not run again.
 local function note_failures(id, letter, refs)
   local key, entries = failures_of(id), {}
   for i, ref in ipairs(refs) do entries[i] = letter .. ref end
@@ -23,7 +23,7 @@ local function note_failures(id, letter, refs)
   if again > 0 then safe_call('HSET', task_key(id), 'rq', max(0, again - over)) end
 end
 
--- With the policy to fail at once the first failure is what it ends by (`fb`).
+-- Notes a failure. With the policy to fail at once, the first failure (`fb`) becomes the reason of the iterator's end.
 local function note_failure(id, record, child)
   local key, reason, error = task_key(id), family.reason(child), { 'fe', child.er or '', 'ff', child.ef or '' }
   note_failures(id, child.state == 'cancelled' and 'c' or 'f', { child.ref })
@@ -34,7 +34,7 @@ local function note_failure(id, record, child)
   end
 end
 
--- One of its tasks has come to its end. What succeeded may be kept briefly: in another pool when that hears so (`heard.ended`).
+-- Handles the end of a task. A succeeded task may be kept briefly. In another pool, `heard.ended` sets its retention.
 function family.iterator_child_ended(id, record, child)
   append(ended_tasks, id, child.ref)
   part_iterators[id] = record.pi
@@ -50,7 +50,7 @@ function family.keep_briefly(id, kind, ms)
   schedule(id, now + (number_of(ms) or 0))
 end
 
--- What is kept briefly goes with its parts that succeeded, some in one call: whether there are more.
+-- Expires the succeeded parts of a composite that is kept briefly, 200 in one call. Returns whether more are left.
 function family.expire_parts(id, uid)
   local key = family.children_of(id)
   local refs = safe_call('ZRANGE', key, 0, 199)
@@ -64,7 +64,7 @@ function family.expire_parts(id, uid)
   return safe_call('EXISTS', key) == 1
 end
 
--- What follows for iterators from all that has ended in this call, in one step for each: a batch of ends is a usual thing.
+-- Updates each iterator once for all its tasks that ended in this call. Many tasks often end in one call.
 function family.iterators_go_on()
   for id, refs in pairs(ended_tasks) do
     ended_tasks[id] = nil
@@ -75,13 +75,13 @@ function family.iterators_go_on()
   end
 end
 
--- They end with the iterator.
+-- Notes tasks that are stopped because the iterator ends.
 function family.note_stopped(id, refs)
   note_failures(id, 'x', refs)
   note_ended(id, refs)
 end
 
--- A retry from where it was: all that failed is to come again. What had not even been stopped does, too.
+-- Prepares a retry that continues: all failed tasks run again, and open tasks too. Returns how many.
 function family.call_failed(id)
   while true do
     local refs = safe_call('SPOP', family.open_of(id), 100)
@@ -104,7 +104,8 @@ local function uncount(id, letter)
   if letter ~= 'x' then safe_call('HINCRBY', task_key(id), 'pr', -1) end
 end
 
--- Whether it takes a place in the window. What succeeded meanwhile counts as that; what is gone stays as it was.
+-- Runs one task again. Returns whether it takes a place in the window. A task that has succeeded meanwhile counts as
+-- succeeded. A task that is gone keeps its counted outcome.
 local function take_again(id, record, letter, ref)
   local far_id, pool = far(ref)
   local child = not pool and read_record(ref)
@@ -127,10 +128,10 @@ local function take_again(id, record, letter, ref)
   return true
 end
 
--- How many there are that are to come again and have no place yet.
+-- Number of tasks that are to run again and have no place in the window yet.
 function family.count_again(id, record) return record.rq and number_of(safe_call('HGET', task_key(id), 'rq')) or 0 end
 
--- They begin before anything new does; at most so many places. How many are taken.
+-- Runs failed tasks again, before any new task, in at most `free` places. Returns how many places are taken.
 function family.take_failed(id, record, free)
   local left, taken = family.count_again(id, record), 0
   if left == 0 then return 0 end

@@ -1,10 +1,10 @@
--- Parts whose record was lost, by a fault or by hand: nothing tells their parent of their end, so it is looked for them. A
--- few tasks that wait for others are looked at in each round, and a few of their children, one after the other in turn.
+-- Search for parts whose record was lost, by a fault or by hand: their parent gets no report of their end. Each round checks
+-- a few tasks that wait for others, and a few of their children.
 local LOOKED_AT, SETTLED = 10, 10000 -- tasks in one round; ms after which a task has come to where it is
 local FAR_EVERY = 30000 -- ms between two rounds in which those in other pools are asked about
 local asks_far = false
 
--- The next few members of a state, by rank: what leaves the state meanwhile is met in the next turn.
+-- The next few members of a state, by rank. Ranks shift when tasks leave the state; a task skipped so is met in a later turn.
 local function next_few(state)
   local key, field = P .. ':state:' .. state, 'looked_' .. state
   local size = safe_call('ZCARD', key)
@@ -18,7 +18,7 @@ local function next_few(state)
   return old
 end
 
--- One of each parent: of a chain the one whose turn it is, else now this one, now that.
+-- Asks about one child of each parent: of a chain the child whose turn it is, of others a different one each time.
 local function ask_after_one(refs, id, record)
   local ref = refs[1 + now % #refs]
   if record.k == 'chain' then ref = family.first_open(id) or ref end
@@ -56,7 +56,7 @@ local function look_at_idle(id, most)
   end
 end
 
--- Whose parent is gone, or another one by now, will never have its turn.
+-- Cancels a waiting part whose parent is gone or has another generation: its turn would never come.
 local function look_at_waiting(id)
   local record = read_record(id)
   if not record then return put_aside(id) end

@@ -1,5 +1,6 @@
--- Composites: chains and groups. A parent knows its children by `#children` (in order) and by `#open` those that have not
--- ended: taking a child out of it is the event, the empty set is the end. A child of another pool is known as `<id>#<pool>`.
+-- Parents of composites: how a chain or group handles the ends of its children. `#children` lists the children in order.
+-- `#open` is the set of children that have not ended. Only the call that removes a child from `#open` counts its end.
+-- The composite ends when `#open` is empty. A child in another pool is written `<id>#<pool>`.
 local family = {}
 local MOST_CHILDREN = 500
 local allowance = MOST_CHILDREN -- how many this call may still touch
@@ -8,7 +9,7 @@ local moved, ended_leaves = {}, {} -- ids that moved since the last flush; by ro
 function family.children_of(id) return TASK .. id .. '#children' end
 function family.open_of(id) return TASK .. id .. '#open' end
 
--- Moves are collected: no two of them may be about one task.
+-- Moves are collected and written together. A batch holds at most one move of each task.
 function family.shift(id, record, state)
   if moved[id] then flush(); flush_lanes(); moved = {} end
   moved[id] = true
@@ -38,7 +39,7 @@ function family.reason(child)
   return shortened(begin .. rest, 500)
 end
 
--- What failed a child: of a lost worker there is the fingerprint alone.
+-- Copies the error of a child. If the child lost its worker, only a fingerprint exists.
 function family.keep_error(id, error, fingerprint)
   if error and error ~= '' then safe_call('HSET', task_key(id), 'er', error) end
   if fingerprint and fingerprint ~= '' then safe_call('HSET', task_key(id), 'ef', fingerprint) end
@@ -71,7 +72,7 @@ function family.chain_child_ended(id, record, child)
   if child.far then family.keep_result(id, child) end
   if child.state ~= 'succeeded' then return family.fail(id, record, family.reason(child), child.er, child.ef) end
   if record.rs then return end -- it is being taken up again, and goes on when that is done
-  -- Once that was so, one that ran on may have ended before those in front of it come again: the first open one's turn it is.
+  -- After a retry, a later part may end first. Then the first open part is next.
   if record.rn then return family.proceed(id, read_record(id)) end
   local order = safe_call('ZSCORE', family.children_of(id), child.ref)
   if not order then return family.fail(id, record, family.lost_list(id) or child.ref .. ' is not among its children') end
@@ -94,8 +95,8 @@ function family.group_child_ended(id, record, child)
   if safe_call('EXISTS', family.open_of(id)) == 0 and not record.rs then family.end_group(id, read_record(id)) end
 end
 
--- A child has come to its end. What it means for a parent that is no more, or of an older generation, is nothing; for
--- one that has not begun it is judged when its turn comes.
+-- Handles the end of a child. Ignored if the parent is gone, has another generation, or is in another round.
+-- If the parent has not begun, the report is handled when it begins.
 local function child_ended(child)
   if child.again then return family.come_again(child.ref) end
   if child.pool then return family.tell_parent(child) end
@@ -126,7 +127,8 @@ function family.settle()
   family.write_progress()
 end
 
--- The progress of roots. A leaf that ends when its parent is over does not count (`uc`); when the whole has succeeded, all is done.
+-- Writes the progress of each root. A leaf that ends after its parent does not count (`uc`).
+-- If a root has succeeded and is not a part itself, all of its total is done.
 function family.write_progress(ended)
   for root, steps in pairs(ended_leaves) do
     local row = fields_of(task_key(root), 'cc', 'to', 'pp', 's', 'pi', 'pr', 'pl')

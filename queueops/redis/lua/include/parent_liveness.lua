@@ -1,7 +1,7 @@
--- Whose parent is in another pool asks it whether it is still there: before it goes at the end of its own retention, and when
--- it was planted and nothing was heard of it for a lease. What was planted in vain goes.
+-- Liveness of parents: a part asks a parent in another pool whether it still exists. If not, the part is deleted or cancelled.
+-- The part asks at the end of its own retention, and when it has heard nothing for a lease after its push.
 
--- Whether the parent is still there: before the end of its own retention, and when nothing was heard since it was planted.
+-- Sends the question to the parent, with the part's own state.
 function family.ask(id, record) send_latest('ask', record.pp, record.pi, id, record.pu, record.po, 's', record.s) end
 
 function family.ask_to_go(id, record)
@@ -38,7 +38,7 @@ function family.hear_answer(command, word)
   end
 end
 
--- A child that was planted, and will not begin, goes with all that is below it.
+-- Erases a child that was pushed and will not begin, with its own children.
 function family.discard(ref, parent, uid)
   allowance = allowance - 1
   local id, pool = far(ref)
@@ -51,7 +51,7 @@ function family.discard(ref, parent, uid)
   end
 end
 
--- Its producer died before all of the tree was planted: it goes, from its root down.
+-- Erases a tree that has not begun, from its root down: its push was not completed, or its parent is gone.
 function family.uproot(id)
   local record = read_record(id)
   if not record or record.s ~= 'waiting' then return end

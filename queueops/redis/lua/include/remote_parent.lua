@@ -1,10 +1,10 @@
--- Composites whose parts are in several pools: what is said to a part, or to a parent, that is in another one. What is heard
--- from there is in `remote_effects`. A part knows the pool of its parent (`pp`) and the round of retries that it is in (`po`).
+-- Composites with parts in several pools: commands to a part, or to a parent, in another pool. `remote_effects` handles
+-- commands that arrive. A part stores the pool of its parent (`pp`) and the round of retries that it is in (`po`).
 
 local function asked_of(id) return task_key(id) .. '#asked' end
 local function far_of(id) return task_key(id) .. '#far' end
 
--- The root of what is in this pool: where its progress is counted.
+-- The topmost task of the tree in this pool. It counts the progress.
 local function top_of(id, record) return record.tp or (record.pi and not record.pp and record.ro) or id end
 
 function family.is_round(record, round) return (number_of(record.rn) or 0) == (number_of(round) or 0) end
@@ -18,7 +18,7 @@ function family.activate_far(ref, parent, record, previous)
   send('activate', pool, id, parent, record.u, record.rn, unpack(more))
 end
 
--- A child of another pool waits. If it is its turn, the command was lost or is still under way: it is sent again.
+-- A child in another pool waits. If it is its turn, the command was lost or is still under way. It is sent again.
 function family.turn_again(id, ref, command)
   local record = read_record(id)
   if not (record and record.u == command.u and record.s == 'idle' and not record.rs) then return end
@@ -34,7 +34,7 @@ function family.turn_again(id, ref, command)
   send_latest('activate', pool, child, id, record.u, record.rn, unpack(more))
 end
 
--- The end of a child, with all that its parent needs.
+-- Reports the end of a child, with all that its parent needs.
 function family.tell_parent(child)
   if child.ahead then return end
   if child.successor and child.state == 'succeeded' then family.lead_on(child) end -- first: a caller may wait for that
@@ -55,8 +55,8 @@ function family.tell_progress(id, done)
   send_latest('progress', row[1], row[2], id, row[3], row[4], 'pr', done, 'gr', shown(growth))
 end
 
--- What counts of a child of another pool: the number of the command that said so, what is done of it, by how much it grew, and
--- `!` once it is a leaf whose end has been counted.
+-- Progress counted for a child in another pool: number of the last report, amount done, growth, and a mark.
+-- The mark is `!` if the child is a leaf whose end has been counted.
 local function counted_of(id, ref)
   local number, done, growth, mark = string.match(safe_call('HGET', far_of(id), ref) or '', '^(%d+) (%S+) ([^%s!]+)(!?)$')
   return tonumber(number or 0), amount(done), amount(growth), mark or ''
@@ -68,14 +68,14 @@ local function count_far(id, record, ref, done, growth, number, mark)
   if record.k ~= 'iterator' then family.count(top_of(id, record), done - before, growth - grown) end
 end
 
--- How far a child is, as it said last: whatever comes late says less.
+-- Applies a progress report of a child. A report older than the last one is ignored.
 function family.hear_progress(id, record, ref, done, growth, number)
   local last, _, _, mark = counted_of(id, ref)
   if mark == '!' or tonumber(number) <= last then return end
   count_far(id, record, ref, amount(done), amount(growth), tonumber(number), '')
 end
 
--- How far a child came in all. Answers whether its end is one of an earlier round.
+-- Applies the final progress of an ended chain or group. Returns whether its end is of another round.
 function family.hear_last(id, record, child)
   if child.done and (child.kind == 'chain' or child.kind == 'group') then
     family.hear_progress(id, record, child.ref, child.done, child.growth, child.number)
@@ -83,7 +83,7 @@ function family.hear_last(id, record, child)
   return not family.is_round(record, child.round)
 end
 
--- A leaf has ended, or comes again: whether of another pool it counts already is written down here.
+-- Counts the end of a leaf. For a leaf in another pool the mark `!` prevents a second count.
 function family.count_leaf(id, record, child)
   local leaf = child.counts
   if not child.far then return leaf and family.count(child.root, family.weight_of(leaf) - amount(leaf.pc)) end
@@ -97,7 +97,7 @@ function family.uncount_far(id, record, ref)
   if safe_call('HEXISTS', far_of(id), ref) == 1 then count_far(id, record, ref, 0, growth, last, '') end
 end
 
--- What a child of another pool gave, for a chain that goes on behind it later.
+-- Stores the result of a child in another pool, for a chain that continues after it later.
 function family.keep_result(id, child)
   if child.state ~= 'succeeded' then return end
   safe_call('DEL', task_key(id) .. '#results')
@@ -109,7 +109,7 @@ function family.result_of(id, ref)
   return safe_call('HGET', task_key(ref), 're') or ''
 end
 
--- It succeeded when its parent was over: what it gave is missing.
+-- Stores the result of a child that succeeded after its parent had ended.
 local function fill_in(id, record, ref, result)
   if record.k == 'group' then return family.collect_success(id, record.of, ref, result) end
   safe_call('HSET', task_key(id) .. '#results', ref, result)
@@ -123,7 +123,7 @@ function family.ask_to_resume(ref, id, record)
   send('resume', pool, child, id, record.u, record.rn, 'mode', record.rs, 'lacks', lacks)
 end
 
--- The answer of a child that was asked: it comes again (or still runs), or it had succeeded, and gives what it gave.
+-- Handles the answer to `resume`. OPEN: the child runs again, or still runs. DONE: it had succeeded, and sends its result.
 function family.hear_resumed(command, word, detail)
   local id, ref, record = command.me, command.i .. '#' .. command.to, read_record(command.me)
   local iterates = record and record.k == 'iterator'

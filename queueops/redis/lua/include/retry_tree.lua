@@ -1,6 +1,7 @@
--- Composites that are run again: what failed and what follows from it, or all. A nested one follows when its turn comes.
+-- Retry of a composite: its failed parts and the parts after them run again, or all parts. A nested composite takes up its
+-- own parts when its turn comes.
 
--- A child waits for its turn again. A composite stays the generation that its own children know.
+-- Sets a child back to `waiting`. A composite keeps its generation, because its own children store it.
 function family.reset(id, child, mode)
   family.shift(id, child, 'waiting')
   unschedule(id)
@@ -14,7 +15,7 @@ function family.reset(id, child, mode)
   safe_call('HSET', task_key(id), 'u', next_number(), 'uo', child.uo or child.u or 0)
 end
 
--- What it gave before counts no more, nor does that it had ended.
+-- Removes the result of a child's earlier run.
 function family.uncollect(id, ref)
   local size = safe_call('HSTRLEN', task_key(id) .. '#results', ref)
   if size == 0 then return end
@@ -22,7 +23,7 @@ function family.uncollect(id, ref)
   safe_call('HINCRBY', task_key(id), 'sz', -size - 1)
 end
 
--- One that succeeded when its parent was over already has not been counted, nor has its result been collected.
+-- Counts a child that succeeded after its parent had ended, and collects its result. Until now neither was done.
 local function count_in(ref, id, child, record)
   if child.uc ~= '1' then return end
   safe_call('HDEL', task_key(ref), 'uc')
@@ -30,8 +31,8 @@ local function count_in(ref, id, child, record)
   if record.k == 'group' then family.collect_success(id, record.of, ref, child.re or '') end
 end
 
--- It still runs. When all of it comes again, with what it was given before: it is told to stop, and what it ends with does
--- not count. Whether its turn has come meanwhile, and with what, is noted until then (`tn`, `tv`).
+-- The child still runs. If all parts run again, it runs with an old input: it is told to stop, and its end does not count.
+-- If its turn comes before it has stopped, `tn` and `tv` keep the turn and its input.
 function family.keep_running(id, child, mode)
   safe_call('HDEL', task_key(id), 'uc', 'tn', 'tv')
   if mode ~= 'all' then return safe_call('HDEL', task_key(id), 'x', 'xh') end
@@ -50,7 +51,8 @@ function family.come_again(id)
   if child.tn then family.turn_of(id, read_record(id), child.tv) end
 end
 
--- What still runs is kept, or comes again by itself; what succeeded stays.
+-- Takes up one child. A running child is kept, or runs again after it has stopped. A succeeded child stays as it is,
+-- unless all parts run again.
 local function take_up_child(ref, id, record)
   allowance = allowance - 1
   if far(ref) then return family.ask_to_resume(ref, id, record) end
@@ -81,7 +83,7 @@ function family.first_open(id)
   end
 end
 
--- All children are where they should be: go on from there.
+-- Continues a composite after all its children have been taken up.
 function family.proceed(id, record)
   if record.k == 'group' then
     if safe_call('EXISTS', family.open_of(id)) == 0 then return family.end_group(id, record) end
@@ -126,7 +128,7 @@ function family.go_on_resumed(id, record)
   family.proceed(id, record)
 end
 
--- A new round begins: what a child of another pool says of an earlier one counts no more.
+-- Begins a new round. Reports of an earlier round from children in other pools are ignored.
 function family.take_up(id)
   safe_call('HINCRBY', task_key(id), 'rn', 1)
   safe_call('HDEL', task_key(id), 'rk')
@@ -134,7 +136,7 @@ function family.take_up(id)
   family.resume_children(id)
 end
 
--- An ended composite goes on: a retry.
+-- Retries an ended composite.
 function family.resume(id, record, mode)
   family.shift(id, record, 'idle')
   unschedule(id)

@@ -1,15 +1,15 @@
--- What scripts read and write with: what bears garbage, what goes in slices, what is collected.
+-- Helpers to read and write the store: with invalid values, in slices, or collected.
 local listened -- whether a reader follows the live events; asked for once, at the first event
 local function is_listened()
   if listened == nil then listened = call('EXISTS', P .. ':tail') == 1 end
   return listened
 end
 
--- A listener may miss it: where the ACL forbids the channel, the rest of the script writes all the same.
+-- Publishes without raising. If the ACL forbids the channel, listeners miss the message, and the script continues.
 local function publish(channel, message) redis.pcall('PUBLISH', channel, message) end
 
--- A time or a number that is said more than once becomes text once: what a script says to Redis is turned into text each
--- time. In two parts, for on some servers an integer of Lua's has 32 bits. Times recur: the last one is kept.
+-- Text of an integer. Redis converts a number to text in each call, so a script converts a repeated one itself, once.
+-- The text has two parts, because a Lua integer has 32 bits on some servers. The last text is kept, because times recur.
 local latest, latest_text = 0, '0'
 local function text(number)
   if number == latest then return latest_text end
@@ -20,7 +20,7 @@ local function text(number)
 end
 local NOW = text(now)
 
--- A number that was read from a record; nil when it is none, or none that a time or a count could be.
+-- A number read from a record. Nil if the value is not a number, or is too large for a time or a count.
 local function number_of(value)
   local number = tonumber(value or nil)
   if number and number > -1e15 and number < 1e15 then return number end
@@ -28,7 +28,7 @@ end
 
 local function task_key(id) return TASK .. id end
 
--- Call in slices that no limit of Lua's unpack is reached by. Whether it could be done.
+-- Calls a command in slices, below the limit of Lua's `unpack`. Returns whether all calls succeeded.
 local function call_sliced(command, key, list)
   for i = 1, #list, 1000 do
     if not try(command, key, unpack(list, i, min(i + 999, #list))) then return false end
@@ -42,7 +42,7 @@ local function fields_of(key, ...)
   return reply
 end
 
--- What happened to a task, for those who follow it: with its name and its root.
+-- Publishes an event of a task, with the task's name and root.
 local function tell_event(id, event)
   if event.done == '' then event.done = nil end -- unchanged: it is what is stored
   if event.total == '' then event.total = nil end

@@ -1,4 +1,4 @@
--- The idle workers that are woken for what has come.
+-- Wake-up of idle workers for new work.
 local function wake_one()
   local idle = try('ZPOPMAX', P .. ':idle')
   if not (idle and idle[1]) then return false end
@@ -7,8 +7,8 @@ local function wake_one()
   return true
 end
 
--- One more wakes when none of the idle ones sleeps lightly enough to meet the next entry of the agenda: an idle worker's
--- score is the time at which it comes by itself.
+-- Wakes one more worker if none would wake before the next agenda entry. The score of an idle worker is the time at which
+-- it wakes by itself.
 local function wake_early()
   local first = try('ZRANGE', P .. ':idle', 0, 0, 'WITHSCORES')
   if not (first and first[2]) then return end
@@ -16,7 +16,7 @@ local function wake_early()
   if due and due[2] and tonumber(due[2]) < tonumber(first[2]) then wake_one() end
 end
 
--- Wake as many idle workers as there is work for; whether any was there.
+-- Wakes at most `count` idle workers. Returns whether any was idle.
 local function wake_workers(count)
   local woken = false
   while count > 0 and wake_one() do count, woken = count - 1, true end
@@ -28,7 +28,7 @@ local function wake(count)
   wake_early()
 end
 
--- The worker that runs this looks whether it still should.
+-- Tells a worker to check whether it should still run this task.
 local function tell_worker(worker, id)
   local key = P .. ':wake:' .. (worker or '')
   safe_call('LPUSH', key, 'cancel ' .. id); safe_call('LTRIM', key, 0, 99); safe_call('EXPIRE', key, 60)
