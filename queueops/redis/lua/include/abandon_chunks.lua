@@ -1,5 +1,5 @@
--- What a map-reduce task leaves behind when its record goes: its chunks.
--- Those who run a chunk of a task that needs it no more are told; at most 100, the others learn it as they extend.
+-- Chunks of a map-reduce task whose record is removed or replaced.
+-- Tells workers that run a chunk that it is not needed, at most 100. Other workers learn it when they renew the lease.
 local function tell_holders(task)
   for _, number in ipairs(safe_call('ZRANGE', TASK .. task .. '#chunks:active', 0, 99)) do
     local row = fields_of(TASK .. task .. '#' .. number, 'w')
@@ -7,13 +7,13 @@ local function tell_holders(task)
   end
 end
 
--- The task's chunks are no longer, or again, to be claimed: as its record says now.
+-- Opens or closes the lane of the task's chunks, as the task's record says now.
 local function turn_lane(task)
   lane_confs['#' .. task] = nil
   touched['#' .. task] = true
 end
 
--- The chunks under this id belong to no task any more: the agenda deletes them, a part at a time.
+-- The chunks of this id belong to no task any more. The agenda deletes them in steps.
 local function abandon_chunks(id)
   turn_lane(id)
   tell_holders(id)

@@ -1,6 +1,6 @@
--- Composites: from a parent down to its children. What would take too long in one call goes on by the agenda.
+-- Start and cancel of the children of a composite. The agenda continues what would take too long in one call.
 
--- A task that no worker runs is cancelled at once. Its parent's progress does not count it when it is the parent that ends.
+-- Cancels a task that no worker runs. If its parent ends too (`with_parent`), the parent's progress does not count it.
 function family.cancel(id, record, reason, with_parent, hard)
   family.shift(id, record, 'cancelled')
   leave_place(id, record)
@@ -14,8 +14,8 @@ function family.cancel(id, record, reason, with_parent, hard)
   if record.nx then start_next(id) end
 end
 
--- A child is kept as long as its parent, whatever its own retention says. Of an iterator those are that did not succeed,
--- for a retry runs them again; unless there are too many (`over`).
+-- Keeps a child as long as its parent, whatever the child's own retention is. An iterator keeps so only children that did
+-- not succeed, because a retry runs them again, and not if there are too many (`over`).
 function family.keep(id, record, over)
   if record.pp then return not (record.it and (over or record.s == 'succeeded')) and family.ask_to_go(id, record) end
   local row, entry = fields_of(task_key(record.pi), 's', 'u', 'k', 'kt'), record.pi
@@ -33,7 +33,7 @@ function family.keep(id, record, over)
   return true
 end
 
--- A task that waited, or whose delay is over, begins: a composite with its children, another one in its lane.
+-- Begins a task that waited or whose delay has ended: a composite opens its children, another task enters its lane.
 function family.begin(id, record)
   allowance = allowance - 1
   local due = record.dl and now + (number_of(record.dl) or 0) or number_of(record.d) or 0
@@ -58,7 +58,7 @@ function family.begin(id, record)
   enter_lane(record.l or 'default', id, record.p, next_number())
 end
 
--- A child's turn has come. `previous` is what it is given, nil for nothing. One that has ended before says so again.
+-- Gives a child its turn. `previous` is its input, or nil. A child that has ended already reports its end again.
 function family.turn_of(id, child, previous)
   if TERMINAL[child.s] and (child.pp or safe_call('SISMEMBER', family.open_of(child.pi), id) == 1) then
     return note_child_end(id, child.pi, child.s)
@@ -86,7 +86,7 @@ function family.activate(ref, parent, record, previous)
   family.turn_of(ref, child, previous)
 end
 
--- A chain opens its first child, a group all of them; a group without children has its result at once.
+-- Opens the first child of a chain, or all children of a group. A group without children ends at once.
 function family.open(id, record)
   if record.k == 'group' and number_of(record.cc) == 0 then return family.end_group(id, record) end
   local first = number_of(record.ac) or 0
@@ -130,7 +130,7 @@ local function cancel_ref(ref, parent, uid, round, reason, hard)
   if record and record.pi == parent then family.cancel_child(ref, record, reason, hard) end
 end
 
--- The parent is over, or will be for one that failed: so is what it has begun, and what it has not.
+-- Cancels all open children of a parent that has ended, or that will end because a child failed.
 function family.cancel_children(id)
   local row = fields_of(task_key(id), 's', 'y', 'k', 'u', 'rn', 'fb', 'xh')
   if not (row and (TERMINAL[row[1]] or row[6])) then return end

@@ -20,7 +20,7 @@ local function act_on_chunk(ref, grace)
   act(recover_chunk_lease(ref, chunk, grace))
 end
 
--- A task's chunks go before it does, a part at a time. `over`: there are too many.
+-- Expires a task; its chunks are deleted before it, in steps. `over`: the cap on ended tasks is exceeded.
 local function expire(id, record, over)
   if record.pi and family.keep(id, record, over) then return act('kept') end
   if (record.ch and purge_chunks(id) > 0) or (record.kt and record.cc and family.expire_parts(id, record.u)) then
@@ -47,7 +47,7 @@ function specials.chunks(id)
   if purge_chunks(id) > 0 then schedule('~chunks:' .. id, now) end
 end
 
--- The lane's tokens have come.
+-- The lane has tokens again.
 function specials.lane(lane)
   touched[lane] = true
   chunk_gain[lane] = safe_call('ZCARD', lane_key(lane))
@@ -62,8 +62,8 @@ function specials.resume(id) family.resume_children(id) end
 function specials.planting(id) family.guard(id) end
 function specials.commands() unlock_commands() end
 
--- The record is missing or unreadable: whichever index still names the task hands it to quarantine, or forgets it when
--- the task was over.
+-- Handles a missing or unreadable record. If an index still names the task, the task goes to quarantine, or is forgotten if
+-- it had ended.
 local function put_aside(id)
   for state in pairs(CLASS) do
     if safe_call('ZSCORE', P .. ':state:' .. state, id) then
@@ -74,8 +74,8 @@ local function put_aside(id)
   act('broken')
 end
 
--- The task has no business on the agenda: its record was lost once, and its id pushed again meanwhile; or it waits there
--- until its lane, which was of another type, is one again.
+-- Removes a wrong agenda entry. Its task's record was lost and its id pushed again, or the task waits there because its lane
+-- had a wrong type. A pending task then returns to its lane.
 local function drop_stray(id, record)
   local lane = record.l or 'default'
   if record.s == 'pending' and not try('ZSCORE', lane_key(lane), id) then enter_lane(lane, id, record.p, next_number()) end
@@ -114,7 +114,7 @@ local function until_due(cap)
   return max(0, min(cap, tonumber(first[2]) - now))
 end
 
--- Answers until when there is nothing to do, in milliseconds; nil when there was something.
+-- Acts on due entries. Returns nil if there was one, else the milliseconds until the next.
 local function act_on_due(limit)
   local grace, rest = watch_clock(), until_due(1e12)
   if limit <= 0 or rest > 0 then return rest end

@@ -1,6 +1,6 @@
--- What a tick tells the watchdog of keys that hold something else than they should, and writes to the pool's clock.
+-- Broken keys: a tick reports keys of a wrong type or value to the watchdog, and writes them to the pool's clock.
 
--- The counter as it is now: at no later time may it hold less.
+-- Checks the counter and notes its value: it must never be lower later.
 local function check_numbers()
   local value = redis.pcall('GET', P .. ':seq')
   local number = type(value) == 'string' and number_of(value) or value == false and 0
@@ -9,7 +9,7 @@ local function check_numbers()
   safe_call('HSET', P .. ':clock', 'tick', now, 'seq', text(number))
 end
 
--- The key that was met last, in this call or by others since the last tick. For a while the figures tell of it, too.
+-- Reports the broken key that this call, or another since the last tick, met last. The figures show it for a while, too.
 local function tell_broken()
   local row = fields_of(P .. ':clock', 'broken', 'mended') or {}
   local broken = row[1] or broken_key

@@ -2,7 +2,7 @@
 
 local ended_children = {} -- ends of tasks that are part of a composite, whose turn comes in settle_up()
 
--- The record may be another one's by then, so what the parent needs is read now.
+-- Notes the end of a child. It reads what the parent needs now, because another task may have the record later.
 local function note_child_end(id, parent, state)
   local row = fields_of(task_key(id), 'pu', 'pp', 'k', 'ro', 'tp', 're', 'er', 'ef', 'y', 'po', 'pr', 'ag', 'sx', 'fo', 'to', 'pw',
     'pc', 'pl', 'cc')

@@ -1,7 +1,7 @@
--- Doing one thing to all chunks of some states, a part at a time: `retry` makes them pending again, `redo` with other data,
--- `set` with other fields in it, `drop` lets them go, `skip` counts them as done. While a task's `rd` names states that
--- have not ended yet (verb:state:from when, with commas between), its lane is closed; the next call or the agenda goes on.
--- `xd` is how many failed ones were dropped: their score is a time and a half, or -1 where their record is lost.
+-- Bulk actions on all chunks of some states, in steps: `retry` makes them pending again, `redo` with other data, `set` with
+-- other fields in it, `drop` gives them up, `skip` counts them as done. While a task's `rd` names states that are not
+-- finished (verb:state:start, separated by commas), its lane is closed. The next call or the agenda continues.
+-- `xd` counts dropped failed chunks. Their score is a time and a half, or -1 if their record is lost.
 local redo_room = 200 -- chunks in one call of a script; one that is edited counts for four
 local redone = {}
 local unfit = 0 -- how many were not given other data, for theirs has no fields
@@ -12,7 +12,7 @@ local function let_go(task, number)
   return score < 0 or score % 1 ~= 0
 end
 
--- Its record is lost, so it has failed, whatever is wanted. How many more are let go.
+-- Counts a chunk with a lost record as failed, whatever the verb. Returns by how much the number of dropped chunks grows.
 local function lose(task, number, state, drop)
   local gone = let_go(task, number)
   unschedule(task .. '#' .. number)
@@ -60,7 +60,8 @@ local function edit_of(task, verb, state)
   return edits[key]
 end
 
--- Where data can't be changed a chunk runs again as it is, if it would anyway; else it is left, behind those to come.
+-- Changes the data of a chunk. If that is not possible, the chunk runs again unchanged where it would run anyway. Otherwise
+-- it stays, behind the chunks that are still to come.
 local function change(verb, task, number, state, since, who)
   local ref = task .. '#' .. number
   local was = safe_call('HGET', TASK .. ref, 'a') or ''
@@ -80,15 +81,15 @@ end
 function redone.redo(...) return change('redo', ...) end
 function redone.set(...) return change('set', ...) end
 
--- The scores of those that are meant: without the lost ones, but for a drop of what failed. What may leave chunks in
--- their state ends with those that were in it when it began.
+-- Range of scores of the chunks that an action covers. It excludes lost chunks, except for a drop of failed ones. An action
+-- that may leave chunks in their state covers only chunks that were in it at the start.
 local function meant(verb, state, since)
   if state == 'pending' then return '-inf', '+inf' end
   local stays = (verb == 'drop' and state == 'failed') or (verb == 'set' and state ~= 'errored')
   return verb == 'drop' and stays and '0' or '(0', stays and since or '+inf'
 end
 
--- Now, or when the last of them ended: the clock may have been set back since.
+-- Start of an action: now, or the time of the last chunk of the state if that is later, because the clock was set back.
 local function begin_of(task, state)
   local last = (state == 'failed' or state == 'done') and safe_call('ZREVRANGE', chunk_set(task, state), 0, 0, 'WITHSCORES')[2]
   return text(max(now, math.ceil(tonumber(last or 0))))
@@ -132,7 +133,7 @@ local function redo_step(task, pause)
   return left
 end
 
--- What was begun before goes on; of two verbs for one state the later one counts.
+-- Begins a bulk action. Earlier ones continue; of two verbs for one state the later one counts.
 local function begin_redo(task, states, verb, who, value)
   if value then safe_call('HSET', chunk_set(task, 'edits'), states, value) end
   local row = fields_of(TASK .. task, 'rd')

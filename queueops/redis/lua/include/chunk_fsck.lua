@@ -1,5 +1,5 @@
--- Whether chunks are where their records say: in one set of their task, on the agenda while they run or back off, and
--- among those that run. Their tasks: whether they have all of them, and go on when none is open.
+-- Consistency check of chunks. A chunk must be in one set of its task, on the agenda while it runs or is in back-off, and in
+-- `state:active` while it runs. A task must have all its chunks, and continue when none is open.
 local KNOWN = { pending = true, active = true, errored = true, done = true, failed = true }
 
 local function chunk_score(state, number, row)
@@ -8,7 +8,7 @@ local function chunk_score(state, number, row)
   return (state == 'errored' and row[2]) or (state == 'active' and row[3]) or row[4] or NOW
 end
 
--- The record of the chunk is lost, so it has failed. The task may count that failure already.
+-- Checks a chunk whose record is lost: it counts as failed. The task may count that failure already.
 local function check_lost_chunk(ref, places)
   local due, held = safe_call('ZSCORE', P .. ':agenda', ref), safe_call('ZSCORE', P .. ':state:active', ref)
   if places[1] and not (places[1] == 'failed' and not places[2]) then
@@ -49,7 +49,7 @@ local function check_chunk_times(ref, row)
   end
 end
 
--- Those under an id whose task is gone are deleted by the agenda, a part at a time; it finds them in their sets.
+-- If the task of the chunks is gone, the agenda deletes them in steps. It finds them in their sets.
 local function check_owner(ref, task)
   if has_chunks(TASK .. task) or has_chunks(P .. ':trash:' .. task) then return end
   if safe_call('ZSCORE', P .. ':agenda', '~chunks:' .. task) then return end

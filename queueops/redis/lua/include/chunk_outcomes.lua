@@ -48,7 +48,7 @@ function chunk_outcomes.crash(ref, chunk, end_)
   end
 end
 
--- It gave up; or its task did, and may be taken up again.
+-- Ends a cancelled chunk. It failed, unless its task has ended: then it is pending again, for a retry of the task.
 function chunk_outcomes.cancel(ref, chunk, end_)
   if lane_conf('#' .. split_ref(ref)).state == 'aggregating' then return finish_chunk(ref, chunk, 'failed', 'y', end_.value) end
   make_chunk_pending(ref, chunk)
@@ -65,7 +65,7 @@ function chunk_outcomes.restart(ref, chunk, end_)
   try_chunk_again(ref, chunk, { delay = max(0, end_.delay) }, attempts, 'y', 'restarted itself')
 end
 
--- A worker that does not know the class gets no more of this task's chunks for a minute: it would only pass them on.
+-- A worker that does not know the class gets no chunk of this task for a minute: it would only return it.
 function chunk_outcomes.unknown(ref, chunk, end_)
   local task = split_ref(ref)
   local since = unknown_since(chunk)
@@ -78,7 +78,7 @@ function chunk_outcomes.unknown(ref, chunk, end_)
   delay_chunk(ref, chunk, max(100, end_.delay), 'y', end_.value, 'uk', text(since))
 end
 
--- A second run has ended: well, and the first one is over too; or not, and nothing has changed.
+-- Ends a second run. If it succeeded, the first run ends too; otherwise nothing changes.
 local function end_twin(ref, outcome, value)
   local task, number = split_ref(ref)
   local one = task .. '#' .. number
@@ -110,7 +110,7 @@ local function settle_chunk(ref, fence, outcome, end_)
   return 'OK'
 end
 
--- A chunk goes back free of charge; a second run just goes.
+-- Releases a chunk without the cost of an attempt. A second run is removed.
 local function release_chunk(ref)
   local task, number, twin = split_ref(ref)
   if twin then return drop_twin(task, number, true) end

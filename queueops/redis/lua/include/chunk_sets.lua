@@ -1,8 +1,8 @@
--- The chunks of map-reduce tasks. A chunk is known as `<task>#<number>`; its record stands beside its task's. Where it
--- is, its task's five sets say: pending (by number: the order of claims), active, errored, done, failed (by time; 0: its
--- record is lost). Active ones also stand in `state:active`, where a dead worker's are found. A second run of a chunk,
--- its twin, is known as `<task>#<number>~`: it has a record while it waits or runs, and stands in none of the five sets.
--- Moves are collected, as those of tasks are, and written by settle_up(), which then asks whose turn it is.
+-- The chunks of map-reduce tasks. The id of a chunk is `<task>#<number>`; it has a record of its own. Five sets of the task
+-- hold the states: pending (by number: the order of claims), active, errored, done, failed (by time; 0: the record is lost).
+-- Active chunks are also in `state:active`, where those of a dead worker are found. The id of a second run of a chunk, its
+-- twin, is `<task>#<number>~`. A twin has a record while it waits or runs, and is in none of the five sets.
+-- Moves are collected, as those of tasks are. settle_up() writes them, and then checks which tasks continue.
 local CHUNK_STATES = { 'pending', 'active', 'errored', 'done', 'failed' }
 local chunk_out, chunk_in, by_worker, chunk_lanes = {}, {}, {}, {} -- the lanes are looked at once all this is written
 local gathering = {} -- tasks whose chunks have ended in this call, with the number of one that failed, if any did
@@ -23,7 +23,7 @@ local function read_chunk(ref)
   return chunk.s and chunk
 end
 
--- How many of a task's chunks a worker has, where that is limited.
+-- Counts the chunks of a task that a worker runs, if their number is limited.
 local function count_by_worker(task, worker, delta)
   if worker and lane_conf('#' .. task).each then add(by_worker, task, worker, delta) end
 end
@@ -62,14 +62,15 @@ local function all_chunks(task)
   return open_chunks(task) + safe_call('ZCARD', chunk_set(task, 'done')) + safe_call('ZCARD', chunk_set(task, 'failed'))
 end
 
--- How many chunks more have failed than may: `oc` is a number, or a part of all in per cent; `xd` an operator let go.
+-- By how many the failed chunks exceed the limit. The policy `oc` is a number or a percentage of all chunks. The `xd` chunks
+-- that an operator dropped do not count.
 local function too_many_failed(task, policy, total, dropped)
   local percent = string.match(policy or '', '^([%d.]+)%%$')
   local allowed = percent and floor((number_of(total) or 0) * (tonumber(percent) or 0) / 100) or number_of(policy) or 0
   return safe_call('ZCARD', chunk_set(task, 'failed')) - (number_of(dropped) or 0) - allowed
 end
 
--- The reduce has limits of its own; what the map's were is kept for the next map.
+-- Sets the limits of the reduce, and keeps those of the map for the next map.
 local function limit_reduce(task, parent)
   if parent.mr or not (parent.rr or parent.rt or parent.rb) then return end
   local key = TASK .. task
@@ -100,7 +101,7 @@ local function fail_over_chunk(task, parent, number)
   if parent.nx then start_next(task) end
 end
 
--- Chunks came to their end: is their task's turn now? The sets decide, not a counter.
+-- Checks after the end of chunks whether their task continues. The sets decide, not a counter.
 local function gather(task, failed)
   local row = fields_of(TASK .. task, 's', 'oc', 'cn', 'xd', 'rd', 'xm', 'pi')
   if not (row and row[1]) then
@@ -133,7 +134,7 @@ local function settle_up()
   flush(); flush_lanes()
 end
 
--- The record of a chunk is lost, or no record: it counts as failed.
+-- Counts a chunk as failed, because its record is lost or invalid.
 local function lose_chunk(ref)
   local task, number, twin = split_ref(ref)
   unschedule(ref)

@@ -1,4 +1,4 @@
--- What an operator may do to a chunk, by verb: `retry`, `redo` (with other data), `set` (with other fields in it), `drop`
+-- Actions of an operator on a chunk, by verb: `retry`, `redo` (with other data), `set` (with other fields in it), `drop`
 -- (without a result), `skip` (its result is None), `edit`, `release`, `speculate` (a second run beside the first),
 -- `postpone` (its next attempt waits until `due`).
 local task, verb, value, whole, who = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[6]
@@ -85,7 +85,7 @@ local function mend(numbers)
   return changed, refused
 end
 
--- Those that are due before that, 100 in a call: what is done moves out of the range.
+-- Postpones chunks that are due before that time, 100 in a call. A postponed chunk leaves the range.
 local function postpone_whole()
   local range = { chunk_set(task, whole), '-inf', '(' .. text(due) }
   local left = safe_call('ZCOUNT', unpack(range))
@@ -93,7 +93,7 @@ local function postpone_whole()
   return changed, left - changed
 end
 
--- All of a state are closed to workers until the last of them was met; only a release and a postpone can't wait.
+-- Acts on all chunks of a state. Workers get no chunk until the last one is done. Only `release` and `postpone` act at once.
 local function mend_whole()
   if not (state_fits() and CHUNK_ALLOWED[verb][whole]) then return 0, safe_call('ZCARD', chunk_set(task, whole)) end
   if redone[verb] then

@@ -1,4 +1,4 @@
--- Claiming: the ready lanes are gone round in fair order, each giving a share, until enough is leased.
+-- Claim: visits the ready lanes in a fair round and takes a share of each, until enough tasks are leased.
 local lease_twin
 local counts_at_end = {}
 for _, field in ipairs(MORE) do counts_at_end[field] = true end
@@ -39,7 +39,7 @@ local function lease_task(id, score, number, entered, worker, deadline, reply)
   reply[#reply + 1] = { id, number, now - (tonumber(entered) or now), fields }
 end
 
--- What a chunk's lease says: its own data, and what all of its task's chunks share.
+-- Fields of a chunk's lease: its own data, and the values that all chunks of its task share.
 local function chunk_fields(task, conf, data, attempts, crashes)
   local fields = { 'n', conf.name, 'k', 'chunk', 'a', data or '', 'pi', task, 'r', conf.retries, 'ro', conf.root }
   if attempts then fields[#fields + 1] = 'at'; fields[#fields + 1] = attempts end
@@ -93,8 +93,8 @@ local function share_of(lane, want, ready_lanes)
   return min(share, want, 1000, free_slots(lane) or want)
 end
 
--- How many chunks of a task this worker may have: none as long as the task's lane is paused, or when it does not know
--- the class, or has as many as it may. 0: no worker may have any; nil: other workers may, the lane stays in the round.
+-- Number of chunks of a task that this worker may take. 0: the lane of the chunks is closed. Nil: this worker takes none,
+-- and that lane stays in the round. The task's own lane is paused, or the worker does not know the class or has enough.
 local function share_of_chunks(task, share, worker)
   local conf = lane_conf('#' .. task)
   if not conf.state then gathering[task] = false end -- the task's record is lost

@@ -1,4 +1,4 @@
--- What a script needs when a task that it changes may be a part of a composite, or be one. It follows `tasks`.
+-- Bundle for scripts that change tasks which may be composites or parts of composites. It follows `tasks`.
 --@include claim_on_settle
 --@include group_results
 --@include retry_tree

@@ -1,7 +1,7 @@
--- Chains and groups whose parts a worker finds out: a task that runs once, writes its children, and waits for them then.
--- Until that is settled its record says `ex`; its children are in their sets already, and nothing of them begins.
+-- Templates: chains and groups whose parts a worker computes. The task runs once, writes its children, then waits for them.
+-- Until that run is settled, its record has `ex`: the children are in their sets already, but none begins.
 
--- What a run wrote that did not come to its end goes; whether all of it is gone.
+-- Erases the children that an incomplete run wrote. Returns whether all are erased.
 function family.prune(id)
   local uid = safe_call('HGET', task_key(id), 'u')
   while allowance > 0 do
@@ -15,7 +15,7 @@ function family.prune(id)
   return false
 end
 
--- The run has ended well: it waits for its parts now.
+-- Settles a successful run: the task now waits for its parts.
 function family.settle_expansion(id, record)
   flush(); flush_lanes()
   free_slot(record.l or 'default', id)

@@ -1,8 +1,8 @@
 -- Fast path for a task that is pushed alone, as most are. It needs a lane in the round, no waiting worker and no
 -- follower of events. It runs before anything is made that only other pushes need. `total` is the number of tasks.
 
--- Where the shared values end, and what is to be known of the task: id, name, lane, priority, bytes of its arguments.
--- Nil when it is for later, of a kind of its own, or has tags.
+-- Index of the last shared value, then id, name, lane, priority and size of the arguments of the task.
+-- Nil if the task is delayed, has a kind, or has tags.
 local function single()
   local last = 4 + ARGV[4]
   if total ~= 1 or ARGV[3] ~= '' or ARGV[last + 1] ~= '0' then return nil end

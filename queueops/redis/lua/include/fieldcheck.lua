@@ -1,8 +1,8 @@
--- What a consistency check finds, and whether it puts it right. Whether what is stored can be read: the numbers of records and
--- of lanes, and the commands of the outbox. What can't be read counts as absent; a repair removes it.
+-- Consistency check of stored fields: the numbers of records and of lanes, and the commands of the outbox. A field that
+-- cannot be read counts as absent; a repair removes it.
 local repair, found = ARGV[1] == '1', {}
 
--- Answers whether it is to be put right.
+-- Notes a finding. Returns whether it is to be repaired.
 local function wrong(id, text)
   found[#found + 1] = id; found[#found + 1] = text
   return repair

@@ -1,6 +1,6 @@
--- What the children of a group give: collected as they end, joined when it does.
+-- Results of a group: collected as its children end, joined when the group ends.
 
--- Results are collected as they come; over the limit of a payload none is kept, and the group can't succeed.
+-- Collects a result. Above the limit of a payload no result is kept, and the group cannot succeed.
 function family.collect(id, child, piece)
   local before = safe_call('HSTRLEN', task_key(id) .. '#results', child)
   local size = safe_call('HINCRBY', task_key(id), 'sz', #piece + 1 - (before > 0 and before + 1 or 0))
@@ -11,7 +11,7 @@ function family.collect(id, child, piece)
   end
 end
 
--- Why what it knows of its children can't be used; nil when it can. A key that nothing has read in this call is not looked at.
+-- Reason why the lists of a parent's children cannot be used, or nil. Only keys that this call has read are checked.
 function family.lost_list(id)
   for _, list in ipairs({ '#children', '#open', '#planted', '#drafts', '#results' }) do
     local key = task_key(id) .. list

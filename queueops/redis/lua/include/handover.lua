@@ -1,9 +1,9 @@
--- A task that is pushed alone, where nothing else is ready, goes straight to a worker that waits: it is created as claimed,
--- and the token that wakes the worker carries it. Such a lease is short. Until the worker has renewed it, `h` is its
--- fence, and its end costs the task nothing: the worker was frozen, or the token was lost with its connection.
+-- Handover: a task that is pushed alone, while nothing else is ready, goes to an idle worker at once. It is created as
+-- claimed, in the wake-up token. Its lease is short. Until the worker renews it, `h` is the fence of the lease, and its end
+-- costs the task no attempt: the worker was frozen, or the token was lost with its connection.
 local HANDED_MS, HANDED_BYTES = 2000, 16384
 
--- Whether a task may be handed over. Otherwise it goes through its lane, as it does when a stream follows the events.
+-- Whether a task may be handed over. Otherwise it goes through its lane, for example while a reader follows the events.
 local function goes_by_hand(key, lane, size)
   if size > HANDED_BYTES then return false end
   if call('EXISTS', P .. ':lanes:ready', P .. ':state:quarantined', P .. ':tail', key) > 0 then return false end
@@ -18,7 +18,7 @@ local function index_handed(id, name, lane, number)
   count_minute('tr|pending>locked', 1)
 end
 
--- The token says, written as a reply of Redis: the time, the fence, the id, the fields of the record.
+-- Sends the token. It holds the time, the fence, the id and the fields of the record, encoded as a Redis reply.
 local function hand_to(worker, id, record)
   local parts = { NOW, record[4], id, unpack(record, 3) }
   for i, part in ipairs(parts) do parts[i] = '$' .. #part .. '\r\n' .. part .. '\r\n' end
@@ -28,7 +28,7 @@ local function hand_to(worker, id, record)
   call('EXPIRE', key, 60)
 end
 
--- Hand over the one task of this call, if it is to be; its uid, which is its fence, too.
+-- Hands over the single task of this call, if possible. Returns its uid, which is also its fence.
 local function hand_over(worker)
   local last, id, name, lane, _, size = single()
   if not last or not goes_by_hand(TASK .. id, lane, size) then return end

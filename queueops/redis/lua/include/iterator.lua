@@ -3,7 +3,7 @@
 local function planted_of(id) return task_key(id) .. '#planted' end
 local function drafts_of(id) return task_key(id) .. '#drafts' end
 
--- What a run wrote that did not come to its end.
+-- Erases the tasks that an incomplete run emitted.
 function family.drop_drafts(id)
   local refs = safe_call('ZRANGE', drafts_of(id), 0, -1)
   if refs[1] then
@@ -13,14 +13,14 @@ function family.drop_drafts(id)
   safe_call('DEL', drafts_of(id))
 end
 
--- Its children, begun or not, are open: so that they are cancelled with it. What a run wrote that came to nothing goes.
+-- Opens all children, begun or not, so that they are cancelled with the iterator. Erases the tasks of an incomplete run.
 function family.open_all(id, runs)
   local refs = safe_call('ZRANGE', planted_of(id), 0, -1)
   if #refs > 0 then call_sliced('SADD', family.open_of(id), refs); safe_call('DEL', planted_of(id)) end
   if not runs then family.drop_drafts(id) end
 end
 
--- Children begin as far as the window allows, those that come again before the new ones; whether there is room for more.
+-- Begins children as far as the window allows: retried ones before new ones. Returns whether the window has room for more.
 local function let_in(id, record)
   local free = (number_of(record.wi) or 1) - safe_call('SCARD', family.open_of(id))
   if free <= 0 then return false end
@@ -69,7 +69,7 @@ local function take_answer(id, record)
   if record.sw == 'done' then safe_call('HSET', task_key(id), 'dn', 1) else safe_call('HSET', task_key(id), 'st', record.sn or '') end
 end
 
--- A run that did not end well is not tried again when a task has failed meanwhile: whether that was so.
+-- Fails an iterator whose run did not succeed, if a task has failed meanwhile: no retry then. Returns whether it did.
 function family.fails_with_task(id, record)
   if not record.fb then return false end
   flush(); flush_lanes()
@@ -77,7 +77,7 @@ function family.fails_with_task(id, record)
   return true
 end
 
--- A run of `iterate` has ended well.
+-- Settles a successful run of `iterate`.
 function family.settle_iterator(id, record)
   flush(); flush_lanes()
   take_answer(id, record)
@@ -98,7 +98,7 @@ function family.settle_iterator(id, record)
   leave(id, record, 'idle')
 end
 
--- One of its tasks has failed, and it is to fail at once. While `iterate` runs its tasks alone can end.
+-- Fails an iterator at once because a task failed. While `iterate` runs, only its tasks can be ended.
 local function fail_iterator(id, record)
   if record.s == 'quarantined' then return end
   flush(); flush_lanes() -- it may have come into its lane in this very call
@@ -106,7 +106,7 @@ local function fail_iterator(id, record)
   end_iterator(id, record)
 end
 
--- While `iterate` runs, what has ended is noted, and that is all.
+-- Continues an iterator after tasks have ended. While `iterate` runs, their ends are only noted.
 function family.go_on_iterating(id)
   local record = read_record(id)
   if not record or TERMINAL[record.s] then return end
@@ -120,7 +120,8 @@ function family.go_on_iterating(id)
   end
 end
 
--- It is run again by an operator: from where it was, with what failed, or from the beginning. How many tasks come again.
+-- Prepares an operator's retry: from where the iterator was, with its failed tasks, or from the beginning. Returns how many
+-- tasks run again.
 function family.refresh_iterator(id, everything)
   safe_call('HDEL', task_key(id), 'fb', 'fe', 'ff', 'fr', 'nf', 'dn', 'sw', 'sn', 'se')
   safe_call('DEL', task_key(id) .. '#asked')
