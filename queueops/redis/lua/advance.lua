@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- advance: the progress of a running task that is part of a composite, which counts it; refused when its lease is no longer the newest.
+-- advance: stores and counts the progress of a running part of a composite. Refused if its lease is no longer current.
 -- KEYS: 1 the pool's prefix
 -- ARGV: 1 id, 2 fence, 3 done, 4 total ('' = unchanged), 5 rules
 -- Reply: OK STALE GONE

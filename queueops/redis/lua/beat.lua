@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- beat: a worker says that it is alive, and what it is doing.
+-- beat: heartbeat of a worker, with its figures.
 -- KEYS: 1 the pool's prefix
 -- ARGV: 1 worker, 2 ms after which its hash may go; then pairs of fields
 -- Reply: Redis' time in ms.

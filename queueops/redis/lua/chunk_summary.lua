@@ -91,7 +91,7 @@ local function errors()
   return list, looked
 end
 
--- Its chunks are claimed no more than its own lane is.
+-- Chunks are not claimed while the task's own lane is paused.
 local function paused()
   local lane = (fields_of(task_key(task), 'l') or {})[1] or 'default'
   return call('HGET', P .. ':lane:' .. lane .. '#conf', 'paused') == '1' and 1 or 0

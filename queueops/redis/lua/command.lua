@@ -23,7 +23,7 @@ need_agenda()
 
 local position = 5
 
--- Another one with the same id may have been written since: it is not the one that is meant.
+-- A newer command may have the same id. It is not settled by this result.
 local function conclude(cid, version, word, detail)
   local command = read_command(cid)
   if not command or command.vn ~= version then return end

@@ -30,7 +30,7 @@ local function answer(word, state, detail)
   reply[#reply + 1] = word; reply[#reply + 1] = state; reply[#reply + 1] = detail or ''
 end
 
--- What can't be done to a chain or a group, and why.
+-- Actions that a chain or a group refuses, with the reason.
 local function refuse_composite(record)
   if (record.k ~= 'chain' and record.k ~= 'group') or record.ex then return nil end
   if verb == 'edit' or (verb == 'retry' and ARGV[3] ~= '' and ARGV[3] ~= 'all') then

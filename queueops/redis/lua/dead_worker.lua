@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
--- dead_worker: a supervisor saw its worker die: judge what was running, release what was only held. Also for a worker
--- that lost the reply of an exchange, and so does not know what it holds: outcome `keep` leaves a lease as it is.
+-- dead_worker: takes back the leases of a dead worker: settles the running tasks, releases the others. Also for a worker that
+-- lost the reply of an exchange, and so does not know its leases: outcome `keep` leaves a lease as it is.
 -- KEYS: 1 the pool's prefix
 -- ARGV: 1 worker, 2 leased state to look through, 3 from which time of entry on, 4 how many tasks were running, 5 rules;
 --       then for each running one: id, fence, outcome, value, delay ms, fingerprint, title.
@@ -34,7 +34,7 @@ local function count_failure(id, outcome)
   if row and row[1] then count_minute('err|' .. row[1], 1) end
 end
 
--- Give back one lease; whatever its holder sends afterwards is stale.
+-- Takes back one lease. Whatever its worker sends later is stale.
 local function take_back(id, fence)
   local judged = running[id]
   if judged and ARGV[judged + 2] == fence then

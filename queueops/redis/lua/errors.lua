@@ -1,5 +1,5 @@
 #!lua flags=no-writes
--- errors: the kinds of error that were seen last.
+-- errors: the error groups that occurred last, by fingerprint.
 -- KEYS: 1 the pool's prefix
 -- ARGV: 1 how many at most
 -- Reply: for each: fingerprint, ms of its last occurrence, its fields (flat), how many failed tasks it has now.

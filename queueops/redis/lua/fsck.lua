@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- fsck: whether tasks and chunks are where their records say. Each is looked at and put right in one step.
+-- fsck: compares tasks and chunks with the indexes. Each one is checked and repaired in one step.
 -- KEYS: 1 the pool's prefix
 -- ARGV: 1 '1' to repair, 2 a lane that names the tasks ('' none; without ids the lane itself is looked at), 3 fields that are
 --       whole numbers, each with its long name (p:priority ...), 4 not used, 5 rules, 6.. ids of tasks, chunks and (behind

@@ -1,5 +1,5 @@
 #!lua flags=no-writes
--- held: the leases of a worker in one leased state.
+-- held: lists the leases of a worker in one leased state.
 -- KEYS: 1 the pool's prefix
 -- ARGV: 1 worker, 2 leased state to look through, 3 from which time of entry on.
 -- Reply: for each lease: id, fence, '1' when the worker was handed it and has not renewed it yet (flat);

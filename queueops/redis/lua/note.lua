@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- note: a running task's progress, or a line of its log; refused when its lease is no longer the newest.
+-- note: stores progress or a log line of a running task. Refused if its lease is no longer current.
 -- KEYS: 1 the pool's prefix
 -- ARGV: 1 id, 2 fence, 3 done ('' = unchanged), 4 total ('' = unchanged), 5 log line ('' = none), 6 the line's number (0: none)
 -- Reply: OK STALE GONE

@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- recount: puts the display counters right, by what the indexes say: those of some names, or of the tasks that run by lane.
+-- recount: corrects the display counters from the indexes: those of some names, or of the running tasks by lane.
 -- KEYS: 1 the pool's prefix
 -- ARGV: 1 how many members of an index are walked at most, 2.. names; without any the lanes
 -- Reply: flat pairs: '~name:' and the name, or '~lane:' and the lane; what was counted.
@@ -42,7 +42,7 @@ local function recount_name(name)
   end
 end
 
--- What runs is little: workers hold it.
+-- Running tasks are few, because workers hold them.
 local function recount_lanes()
   local running = {}
   for _, lane in ipairs(safe_call('ZREVRANGE', P .. ':lanes', 0, 999)) do running[lane] = 0 end

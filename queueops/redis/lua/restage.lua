@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- restage: an operator has a map-reduce task begin again at one of its stages.
+-- restage: restarts a map-reduce task from one of its stages, for an operator.
 -- KEYS: 1 the pool's prefix
 -- ARGV: 1 task, 2 stage (map, process, reduce; step: go on with moving chunks), 3 process: states of the chunks to run
 --       again, separated by commas, 4 token, 5 rules, 6 who

@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- schedule: a schedule is defined, paused, resumed, deleted, or found gone from the code: compare and set.
+-- schedule: defines, pauses, resumes or deletes a schedule, or marks it as gone from the code: compare and set.
 -- KEYS: 1 the pool's prefix
 -- ARGV: 1 verb (put, align, pause, resume, orphan, rest, delete), 2 schedule, 3 version seen ('' any, 'new' there must be none),
 --       4 next tick ('' none), 5 who, 6 definition, 7 how many schedules a pool may have
@@ -41,7 +41,7 @@ function verbs.put()
   call('ZADD', SCHEDULES, due(), id)
 end
 
--- The clock was set back: its next tick comes earlier than it was thought.
+-- The clock was set back: the next tick comes earlier than planned.
 function verbs.align() call('ZADD', SCHEDULES, due(), id) end
 
 function verbs.pause()
@@ -60,7 +60,7 @@ function verbs.orphan()
   call('ZADD', SCHEDULES, '+inf', id)
 end
 
--- No watchdog can read its definition: it does not fire any more.
+-- No watchdog can read the definition: the schedule stops firing.
 function verbs.rest() call('ZADD', SCHEDULES, '+inf', id) end
 
 function verbs.delete()

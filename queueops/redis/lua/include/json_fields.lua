@@ -12,7 +12,7 @@ local function string_end(data, from)
   end
 end
 
--- Where a list or an object without any text in it ends; nil of others.
+-- End of a list or an object that contains no string; nil for any other value.
 local function plain_end(data, from, pattern)
   local text_at = string.find(data, '"', from, true) or #data + 1
   local length = string.match(string.sub(data, from, text_at - 1), pattern)
@@ -58,7 +58,7 @@ local function members_of(data)
   return at and string.byte(data, at) == 125 and found or nil
 end
 
--- The object with these members instead of its own of the same keys, or behind them; nil if it is not an object.
+-- The object with these members: they replace its own of the same keys, or follow them. Nil if it is not an object.
 local function with_members(data, wanted)
   local found, places = members_of(data), {}
   if not found then return nil end
@@ -68,14 +68,14 @@ local function with_members(data, wanted)
   return '{' .. table.concat(found, ',') .. '}'
 end
 
--- What a change is to be: `set` has the most bytes that data may have, a colon, and the fields.
+-- Reads a change. For `set` the value has the limit of the data in bytes, a colon, and the fields.
 local function read_edit(verb, value)
   if verb ~= 'set' then return { data = value } end
   local limit, fields = string.match(value, '^(%d+):(.*)$')
   return { limit = tonumber(limit), fields = members_of(fields or '') or {} }
 end
 
--- Data as a change makes it; nil where it can't be made.
+-- The changed data; nil if the change cannot be applied.
 local function edited(edit, data)
   if edit.data then return edit.data end
   local found = with_members(data, edit.fields)

@@ -5,8 +5,8 @@ local lane_confs, lane_entries, touched = {}, {}, {}
 local chunk_gain = {} -- chunks that became pending, by lane
 local brought = 0
 
--- A lane whose name begins with '#' is that of one map-reduce task: its pending chunks. It is open while the task
--- aggregates, and limited by the task's own fields.
+-- A lane whose name begins with '#' holds the pending chunks of one map-reduce task. It is open while the task is in the
+-- state `aggregating`. The task's own fields limit it.
 local function is_chunk_lane(lane) return string.byte(lane) == 35 end
 
 local function lane_key(lane)
@@ -19,7 +19,7 @@ local function active_key(lane)
   return P .. ':lane:' .. lane .. '#active'
 end
 
--- What is to be known of a task for its chunks, read once. `rd` says that chunks are being moved back: none is claimed.
+-- Settings of a task's chunk lane, read once. While `rd` is set, a bulk action moves chunks, and none is claimed.
 local function chunk_lane_conf(task)
   local row = fields_of(TASK .. task, 's', 'mx', 'rd', 'xw', 'n', 'xr', 'xp', 'xt', 'ro', 'l', 'p', 'un', 'me') or {}
   return { state = row[1], limit = number_of(row[2]), paused = row[1] ~= 'aggregating' or row[3], weight = 1,
@@ -75,7 +75,7 @@ local function free_slots(lane)
   return min(free or 1e9, tokens_of(conf))
 end
 
--- Fails where a task can't be placed in the lane, before anything is written.
+-- Raises before anything is written if a task cannot be placed in the lane.
 local function need_lane(lane)
   local conf = lane_conf(lane)
   if conf.unreadable then call('HLEN', lane_key(lane) .. '#conf') end
@@ -87,7 +87,7 @@ local function join_round(lane)
   try('ZADD', P .. ':lanes:ready', first[2] or 0, lane)
 end
 
--- Whether the lane is in the round now.
+-- Adds the lane to the round or removes it. Returns whether it is in the round now.
 local function refresh_lane(lane)
   local conf = lane_conf(lane)
   local ready = not conf.paused and free_slots(lane) ~= 0 and call('EXISTS', lane_key(lane)) == 1
@@ -102,13 +102,13 @@ local function refresh_lane(lane)
   return ready
 end
 
--- The lane is of another type than it should be: its tasks come back by the agenda when it may be one again.
+-- The lane's key has a wrong type. The agenda tries its tasks again later.
 local function come_back(entries)
   for i = 2, #entries, 2 do try('ZADD', P .. ':agenda', text(now + 1000), entries[i]) end
 end
 
 -- `placed` is a lane whose entries are written already.
--- `brought` counts what workers may be woken for: not what goes to a lane that no worker may claim from.
+-- `brought` counts the tasks for which workers are woken. Tasks of a lane that no worker may claim from do not count.
 local function flush_lanes(placed)
   for lane, entries in pairs(lane_entries) do
     if lane ~= placed and not call_sliced('ZADD', lane_key(lane), entries) then come_back(entries) end

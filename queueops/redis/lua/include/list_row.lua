@@ -1,4 +1,5 @@
--- What a list shows of a task, and whether a task matches a filter. Large values are cut, because a page must stay small.
+-- List rows: the fields that a list shows of a task, and whether a task matches a filter. Large values are cut to keep a
+-- page small.
 local ROW_FIELDS = { 's', 'n', 'k', 'l', 'p', 'c', 'b', 'e', 'd', 'at', 'r', 'cr', 'w', 'pr', 'to', 'tg', 'y', 'ef', 'pi' }
 local DEFAULTS = { k = 'task', l = 'default' }
 local LONGEST = 4096
@@ -25,7 +26,7 @@ local function start_of(id, field)
   return row and row[1] and string.sub(row[1], 1, LONGEST) or ''
 end
 
--- A task whose record says no state, or another one, still has a place: the index that names it says its state.
+-- State of a task. If its record has no state, or a wrong one, the index that names the task decides.
 local function state_of(id, fields)
   local since = CLASS[fields[1]] and call('ZSCORE', P .. ':state:' .. fields[1], id)
   if since then return fields[1], since end

@@ -1,5 +1,5 @@
--- Nodes of a tree as they are sent: parent ('' = none here), order, id, number of field values, fields (name, value, ...).
--- A node `<id>#<pool>` is one of another pool, whose parent is here.
+-- Nodes of a tree in a call: parent ('' = none here), order, id, number of field values, fields (name, value, ...).
+-- A node `<id>#<pool>` is in another pool; its parent is in this one.
 local node_uids = {}
 
 local function read_nodes(position, count)
@@ -35,7 +35,7 @@ local function join_parent(node, emitter)
   safe_call('SADD', family.open_of(node.parent), node.id)
 end
 
--- What is written twice is written once.
+-- Writes a node. A repeated call writes it only once.
 local function write_node(node, token, emitter)
   local id, old, values = node.id, node.old, node.values
   if far(id) then return join_parent(node, emitter) end
@@ -61,7 +61,7 @@ local function write_node(node, token, emitter)
   if values.cc or count_minute('in|' .. values.n, 1) then safe_call('ZADD', P .. ':names', NOW, values.n) end
 end
 
--- The generations of those that were written here.
+-- The generations of the nodes that were written in this pool.
 local function uids_of(nodes)
   local uids = {}
   for i, node in ipairs(nodes) do uids[i] = not far(node.id) and uid_of(node.id) or '' end

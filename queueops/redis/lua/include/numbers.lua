@@ -1,5 +1,5 @@
--- The pool's counter: generations, fences and the order of lanes. It never goes back. Where it holds no number, or one that
--- was given out before, it begins anew above all that is stored.
+-- The pool's counter: generations, fences and the order of lanes. It never goes back. If it holds no number, or a number
+-- that was used before, it restarts above all stored numbers.
 local NUMBERS_SKIPPED, NUMBERS_LOOKED_AT = 1073741824, 100 -- 2^30: more than can be in use and not among those looked at
 local least_number = 0 -- the counter at the last tick of a watchdog, where the script knows it
 
@@ -13,7 +13,7 @@ local function highest_in(key, prefix, ...)
   return highest < BAND and highest or 0
 end
 
--- What was given out last is in the record that entered its state last, or near it.
+-- The highest number in use. It is in the record that entered its state last, or in one near it.
 local function highest_number()
   local highest = max(least_number, number_of((fields_of(P .. ':clock', 'seq') or {})[1]) or 0)
   for state in string.gmatch(STATES, '%a+') do
@@ -32,7 +32,7 @@ local function mend_numbers(count)
   return number
 end
 
--- The last of so many new numbers.
+-- Takes `count` new numbers and returns the last one.
 local function next_number(count)
   local number = redis.pcall('INCRBY', P .. ':seq', count or 1)
   if type(number) == 'number' and number < BAND and number - (count or 1) >= least_number then return number end

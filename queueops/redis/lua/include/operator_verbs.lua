@@ -1,7 +1,7 @@
--- What an operator may do to a task, by verb. Each is given the record as read, and answers the new state ('' = gone).
+-- Actions of an operator on a task, by verb. Each function gets the record and returns the new state ('' = gone).
 local verbs = {}
 
--- Whatever it was due at counts no more.
+-- Makes a task ready. Its earlier due time no longer counts.
 local function to_pending(id, record, ...)
   local number = next_number()
   if record.d then call('HDEL', task_key(id), 'd') end
@@ -12,8 +12,8 @@ local function to_pending(id, record, ...)
   return 'pending'
 end
 
--- Run again: a new generation of the same id. A map-reduce task goes on where it ended, with the results that it has,
--- unless it was given other arguments. Of a task in back-off: now, with its attempts kept.
+-- Runs a task again, as a new generation of its id. A map-reduce task continues where it ended, with its results, unless it
+-- gets other arguments. A task in back-off runs now and keeps its attempts.
 function verbs.retry(id, record, arguments)
   local everything = arguments == 'all'
   if record.cc then return family.resume(id, record, (everything or record.s == 'succeeded') and 'all' or 'failed') end
@@ -36,7 +36,7 @@ function verbs.retry(id, record, arguments)
   return to_pending(id, record, 'u', next_number(), 'uo', record.uo or record.u or 0)
 end
 
--- What has begun to have parts or chunks can't wait as it did: they ended with it.
+-- Whether a task has parts or chunks already. Such a task cannot return to its earlier wait, because they ended with it.
 local function is_laid_out(record)
   return record.cc or record.ch or record.ph or record.mw or ((record.ex or record.k == 'iterator') and record.b)
 end
@@ -47,7 +47,7 @@ local function refusal_of_reinstate(record)
   end
 end
 
--- Back to where it was when it was cancelled: in its lane, or until it is due, with the attempts that it has had.
+-- Takes a cancel back. The task returns to its lane, or waits for its due time, and keeps its attempts.
 function verbs.reinstate(id, record)
   if is_laid_out(record) then return verbs.retry(id, record, '') end
   call('HDEL', task_key(id), 'y', 'e', 'x', 'xh', 'uk')
@@ -75,7 +75,7 @@ function verbs.release(id, record)
   return record.x and 'cancelled' or 'failed'
 end
 
--- `due` is a time, or with a + before it so many ms from now.
+-- `due` is a time in epoch ms, or a number of ms from now after a `+`.
 function verbs.postpone(id, record, due)
   if string.sub(due, 1, 1) == '+' then due = text(now + tonumber(due)) end
   move(id, record.s, 'postponed', record.n, record.k)
@@ -127,7 +127,7 @@ function verbs.keep(id, record, ms)
   return record.s
 end
 
--- To the trash, from where it can be brought back for a while.
+-- Moves a task to the trash, from which an operator can restore it for a while.
 function verbs.delete(id, record, _, keep) return throw_away(id, record, keep) end
 
 function verbs.discard(id, record)

@@ -1,5 +1,5 @@
--- The outbox: what a transition means for a task of another pool, as a command. The script that makes the transition writes
--- it (`send`). The process that takes it holds it for a while, applies it there by the script `command`, and reports here.
+-- The outbox: commands for tasks of other pools. The script that makes a transition writes its commands (`send`). A process
+-- takes a command for a limited time, applies it in the other pool by the script `command`, and reports the outcome here.
 local COMMAND = P .. ':command:'
 local COMMANDS, COMMANDS_LOCKED, COMMANDS_DEAD = P .. ':commands', P .. ':commands_locked', P .. ':commands:dead'
 local MOST_TRIES, MOST_DEAD, UNREACHED_MS = 20, 10000, 86400000
@@ -7,7 +7,7 @@ local COMMAND_LOCK_MS, COMMAND_BYTES = 5000, 4194304
 local SILENT_MS = 20000 -- a worker that lives is heard of every five seconds
 local outbox = { fresh = {}, touched = false } -- fresh: those that this call has written
 
--- The id and the pool of a task that is known as `<id>#<pool>`, for it is in another pool; nil when it is in this one.
+-- Id and pool of a task in another pool, written `<id>#<pool>`; nil for a task of this pool.
 local function far(ref)
   local at = string.find(ref, '#', 1, true)
   if at then return string.sub(ref, 1, at - 1), string.sub(ref, at + 1) end
@@ -23,12 +23,13 @@ local function put_command(cid, verb, pool, id, sender, uid, round, ...)
   outbox.touched = true
 end
 
--- A command of `sender` for the task `id` of `pool`: both know the generation `uid` of the parent of the two, and its round.
+-- Writes a command from the task `sender` to the task `id` of `pool`. One of the two is the other's parent; `uid` and `round`
+-- are the parent's generation and round.
 local function send(verb, pool, id, sender, uid, round, ...)
   put_command(string.format('%016.0f', next_number()), verb, pool, id, sender, uid, round, ...)
 end
 
--- The same where only the latest counts: it takes the place of the one before.
+-- Writes a command of which only the latest counts: it replaces the one before.
 local function send_latest(verb, pool, id, sender, uid, round, ...)
   put_command(verb .. ':' .. (#sender > 150 and redis.sha1hex(sender) or sender), verb, pool, id, sender, uid, round, ...)
 end
@@ -54,7 +55,7 @@ local function forget_command(cid)
   take_out(cid, COMMANDS, COMMANDS_LOCKED, COMMANDS_DEAD)
 end
 
--- What is not a command can't be brought to any pool: it goes to the dead ones, where an operator drops it.
+-- Moves an entry that is not a command to the dead commands, where an operator drops it. No pool could apply it.
 local function set_aside(cid)
   take_out(cid, COMMANDS, COMMANDS_LOCKED)
   if safe_call('ZADD', COMMANDS_DEAD, NOW, cid) == 1 then count_minute('cmd|dead', 1) end
@@ -62,8 +63,8 @@ local function set_aside(cid)
   note_broken(COMMAND .. cid)
 end
 
--- It could not be applied: again a little later, or never when it was tried often enough. If a pool can't be reached
--- (`later`), the command is not at fault: it is tried for a day.
+-- Defers a command that could not be applied. After the last try it is dead. If its pool cannot be reached (`later`), the
+-- command is not at fault, and is tried for a day.
 local function defer_command(command, reason, later)
   local cid, tries = command.cid, safe_call('HINCRBY', COMMAND .. command.cid, 'n', 1)
   outbox.touched = true

@@ -1,5 +1,5 @@
--- Taking commands from the outbox: those that are due, those whose lock has ended, and who is told that there are some.
--- Commands whose taker did not report an outcome in time.
+-- Dispatch of the outbox: takes due commands, unlocks overdue ones, and wakes a worker for new ones.
+-- Unlocks commands whose process did not report an outcome in time.
 local function unlock_commands()
   outbox.touched = true
   for _, cid in ipairs(try('ZRANGEBYSCORE', COMMANDS_LOCKED, '-inf', now, 'LIMIT', 0, 100) or {}) do
@@ -14,7 +14,7 @@ local function unlock_commands()
   end
 end
 
--- Those that have waited longest, and a tenth from the other end: a new one doesn't wait behind thousands.
+-- The commands that have waited longest, and a tenth from the other end, so that a new one does not wait behind thousands.
 local function due_commands(most)
   local share = floor(most / 10)
   local found = try('ZRANGEBYSCORE', COMMANDS, '-inf', now, 'LIMIT', 0, most) or {}
@@ -26,7 +26,7 @@ local function due_commands(most)
   return found
 end
 
--- Those that this call has written, and at most so many others that are due, for the caller to apply: id, fields.
+-- Takes the commands that this call wrote, and at most `most` other due ones, for the caller to apply: id, fields.
 local function take_commands(most)
   local taken, bytes, wanted, seen = {}, 0, {}, {}
   for i = 1, min(500, #outbox.fresh) do wanted[i] = outbox.fresh[i] end
@@ -50,7 +50,7 @@ local function take_commands(most)
   return taken
 end
 
--- The agenda knows when the next command is due, or the next lock ends.
+-- Writes to the agenda when the next command is due, or when the next lock ends.
 local function remind_of_commands()
   local first = try('ZRANGE', COMMANDS, 0, 0, 'WITHSCORES') or {}
   local locked = try('ZRANGE', COMMANDS_LOCKED, 0, 0, 'WITHSCORES') or {}
@@ -59,8 +59,8 @@ local function remind_of_commands()
   call('ZADD', P .. ':agenda', text(at), '~commands:')
 end
 
--- Wakes a worker that takes what was written here: an idle one, else a busy one, which takes it between two tasks.
--- Returns whether there is a live one.
+-- Wakes a worker to take the commands written here: an idle worker, else a busy one, which takes them between two tasks.
+-- Returns whether there is a live worker.
 local function announce_commands()
   if wake_one() then return true end
   local worker = try('ZREVRANGEBYSCORE', P .. ':workers', '+inf', now - SILENT_MS, 'LIMIT', 0, 1)
@@ -70,8 +70,8 @@ local function announce_commands()
   return true
 end
 
--- Last step of a script that may have written commands. The caller takes those, and at most so many others (-1: none at
--- all). Also returns whether commands were written that only the caller can bring.
+-- Last step of a script that may have written commands. The caller takes those, and at most `most` others (-1: none at
+-- all). Also returns whether only the caller can deliver the written commands.
 local function close_outbox(most)
   local fresh, taken, alone = #outbox.fresh, {}, false
   if most >= 0 and (fresh > 0 or (most > 0 and call('EXISTS', COMMANDS) == 1)) then taken = take_commands(most) end

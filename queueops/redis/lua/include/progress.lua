@@ -1,6 +1,6 @@
--- Progress of composites: what their leaves count. A leaf counts as much as its own total, 1 where it has none: in parts while it runs
--- and has a total, as a whole when it has ended. Fields of its record: `pw` its weight where that is not the planted one, `pc` what
--- counts of it while it runs, `pl` the planted weight (kept where the parent is in another pool, which is told the difference).
+-- Progress of composites: the sum of their leaves. The weight of a leaf is its own total, or 1. A running leaf with a total
+-- counts in part, an ended leaf in full. Fields of a leaf: `pw` its weight if that differs from the pushed one, `pc` the part
+-- that counts while it runs, `pl` the pushed weight (kept if the parent is in another pool, which gets the difference).
 local HUNDREDTH = 0.01 -- smaller steps of a leaf do not travel to its parent
 local COUNTS_PARTS = { iterator = true, mapreduce = true } -- kinds whose total is found out while they run: 1 is planted for them
 
@@ -12,7 +12,7 @@ end
 
 local function rounded(number) return floor(number * 1000 + 0.5) / 1000 end
 
--- At most three decimals, none that says nothing.
+-- A number as text: at most three decimals, without zeros at the end.
 local function shown(number)
   if number == floor(number) then return string.format('%.0f', number) end
   return (string.gsub(string.gsub(string.format('%.3f', number), '0+$', ''), '%.$', ''))
@@ -28,14 +28,14 @@ function family.weight_of(leaf)
   return COUNTS_PARTS[leaf.k] and 1 or own_weight(leaf.to)
 end
 
--- By how much a part is larger than what was planted of it.
+-- By how much a part has grown above its pushed weight.
 function family.growth_of(part)
   if part.cc then return part.pl and amount(part.to) - amount(part.pl) or 0 end
   local weight = family.weight_of(part)
   return weight - (COUNTS_PARTS[part.k] and 1 or part.pl and amount(part.pl) or weight)
 end
 
--- What a root is to be told once this call is done: leaves that ended or went on, and what their totals grew by.
+-- Collects for a root, until the end of this call: the progress of its leaves, and the growth of their totals.
 function family.count(root, done, total)
   if not root then return end
   local row = ended_leaves[root]
@@ -44,7 +44,7 @@ function family.count(root, done, total)
   row[2] = row[2] + (total or 0)
 end
 
--- A running leaf has come to `done` of `weight`, which was `before`. A small step does not count yet.
+-- Counts a running leaf at `done` of `weight`; its earlier weight was `before`. A small step does not count yet.
 function family.count_part(id, leaf, done, weight, before)
   local part, counted = rounded(max(0, min(done, weight))), amount(leaf.pc)
   local step = part > counted and part - counted or counted - part
@@ -63,10 +63,10 @@ function family.count_part(id, leaf, done, weight, before)
   send_latest('progress', leaf.pp, leaf.pi, id, leaf.pu, leaf.po, 'pr', fields[2], 'gr', shown(family.growth_of(leaf)))
 end
 
--- Whether what it does counts anywhere: not below an iterator, which counts its tasks, nor once its parent is over.
+-- Whether the progress of a leaf counts. It does not below an iterator, which counts its tasks, or after its parent's end.
 function family.counts(leaf) return leaf.pi and not (leaf.it or leaf.uc) end
 
--- An iterator or a map-reduce task counts what it is made of: something of that has begun or ended.
+-- Updates the weight and progress of an iterator or a map-reduce task after one of its tasks or chunks has begun or ended.
 function family.weigh(id)
   local names = { 's', 'pi', 'it', 'uc', 'to', 'pr', 'k', 'pc', 'pw', 'pp', 'tp', 'ro', 'pu', 'po' }
   local row, leaf = fields_of(task_key(id), unpack(names)), {}
@@ -76,7 +76,7 @@ function family.weigh(id)
   end
 end
 
--- A leaf that comes again counts nothing until then. `counted`: its end has been counted.
+-- Removes the progress of a leaf that runs again. `counted`: its end has been counted.
 function family.uncount(child, mode, counted)
   if child.cc or child.pp then return end
   local weight = family.weight_of(child)

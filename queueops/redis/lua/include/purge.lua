@@ -1,5 +1,5 @@
--- Deleting a task's chunks, a part at a time. The chunks that stand under an id belong to the record that says `ch`: the
--- task's own, or that in the trash. The agenda deletes chunks without a record.
+-- Deletion of a task's chunks, in steps. The chunks of an id belong to the record that has `ch`: the task's own, or the one
+-- in the trash. The agenda deletes chunks without a record.
 local purge_room = 500 -- chunks in one call of a script
 
 local function forget_places(task, state, numbers)
@@ -11,7 +11,7 @@ local function forget_places(task, state, numbers)
   end
 end
 
--- All of them, or of those that a map has written (`from`: a number above 0) what stands from there on. How many are left.
+-- Deletes all chunks, or those of an unfinished map from number `from` on (above 0). Returns how many are left.
 local function purge_chunks(task, from)
   local left, low = 0, from and from > 0 and text(from)
   if not low then safe_call('UNLINK', chunk_set(task, 'stages')) end -- what is no longer whole is not gone on with

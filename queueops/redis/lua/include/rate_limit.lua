@@ -3,7 +3,7 @@
 -- one. A start takes a token, and nothing gives one back: in any time t at most burst + rate * t tasks start.
 local lanes_await = false -- whether a lane waits on the agenda for its tokens, since this call
 
--- Such lanes come back at most so often a second, each time for as many tokens as there are by then.
+-- A lane without tokens returns to the round at most so often a second, and takes all tokens that are there by then.
 local RETURNS = 20
 
 -- `conf` becomes a bucket when `rate` is a limit. A time from the future (the clock was set back, or the rate was lower)

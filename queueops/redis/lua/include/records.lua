@@ -9,8 +9,8 @@ local function index_record(id, name, tags, number)
   end
 end
 
--- A task that was never claimed has no time of creation of its own: it is that of its entry into `pending`. Whatever
--- takes such a task out of that state writes it down.
+-- A task that was never claimed stores no creation time: it is the time of its entry into `pending`. Each script that moves
+-- such a task out of `pending` calls this to store it.
 local function keep_creation(id, record)
   if record.s == 'pending' and not record.c then
     call('HSET', task_key(id), 'c', try('ZSCORE', P .. ':state:pending', id) or NOW)
@@ -65,7 +65,7 @@ local function forget_children(key)
   call('DEL', unpack(keys))
 end
 
--- What a task knows of its children goes with it into the trash, and comes back with it.
+-- Moves the lists of a task's children with it, to the trash and back.
 local function carry_children(key, other)
   forget_children(other)
   for _, set in ipairs(OFFSPRING) do
@@ -88,7 +88,7 @@ local function erase(id, record)
   if record.ch then abandon_chunks(id) end
 end
 
--- What is still known of a task whose record can't be read: its name, among those used last, and its slot.
+-- Finds the name of a task whose record cannot be read, among the names used last.
 local function name_of(id)
   for _, name in ipairs(safe_call('ZREVRANGE', P .. ':names', 0, 99)) do
     if safe_call('ZSCORE', P .. ':name:' .. name, id) then return name end
@@ -105,7 +105,7 @@ local function free_any_slot(id)
   end
 end
 
--- Puts a record that can't be read aside, where an operator sees it; nothing is written to a key that is not a record.
+-- Moves a task whose record cannot be read to quarantine, for an operator. A key that is not a record is not written to.
 local function quarantine(id, state, record, reason)
   move(id, state, 'quarantined', record and record.n or name_of(id), record and record.k)
   unschedule(id)
@@ -118,7 +118,7 @@ local function quarantine(id, state, record, reason)
   end
 end
 
--- A task whose record can't be read goes, with all that is known of it.
+-- Removes a task whose record cannot be read from all indexes.
 local function forget(id, state)
   local name = name_of(id)
   move(id, state, '', name)
@@ -128,7 +128,7 @@ local function forget(id, state)
   if any_chunks(id) then abandon_chunks(id) end
 end
 
--- A task leaves its lane, its slot, its time.
+-- Removes a task from its lane, its slot and the agenda.
 local function leave_place(id, record)
   keep_creation(id, record)
   local lane = record.l or 'default'

@@ -1,9 +1,9 @@
--- What a command does where its target is, by verb: the same functions as in one pool. Each is given the command (`from` is
--- the pool that it comes from) and returns a word and a detail. `heard` has what the answer means for its sender.
+-- Effects of a command in the pool of its target, by verb: the same functions as inside one pool. Each gets the command
+-- (`from` is the pool of its sender) and returns a word and a detail. `heard` applies that answer to the sender.
 local effects = {}
 local heard = {}
 
--- The child that the command is for, if it is still one of that parent; whether the command is of the round that it is in.
+-- The child that is the target of the command, if it still has that parent. Also whether the command is of its round.
 local function child_of(command)
   local child = read_record(command.i)
   if not (child and child.pi == command.me and child.pp == command.from and child.pu == command.u) then return nil end
@@ -53,7 +53,7 @@ local function cancel_before(id, child)
   return read_record(id)
 end
 
--- A round of retries begins. What was taken up in it before stays as it is.
+-- Begins a round of retries. A child that is in this round already stays as it is.
 function effects.resume(command)
   local child = child_of(command)
   if not child then return 'GONE' end
@@ -71,7 +71,7 @@ function effects.resume(command)
   return 'OPEN', TERMINAL[child.s] and not child.cc and 'leaf' or ''
 end
 
--- How long an iterator keeps a task that succeeded. One whose end it does not count is asked for it when it comes again.
+-- How long an iterator keeps a succeeded task. '' if it does not count the end: a retry of the iterator asks that task again.
 local function kept_ms(command)
   local row = fields_of(task_key(command.i), 'kt', 'u', 's', 'rn')
   if not (row and row[1]) or row[2] ~= command.u or not family.is_round({ rn = row[4] or nil }, command.rn) then return '' end
@@ -86,7 +86,7 @@ function effects.ended(command)
   return 'OK', command.s == 'succeeded' and kept_ms(command) or ''
 end
 
--- An iterator keeps what succeeded only so long.
+-- Applies the retention that an iterator sets for a succeeded task.
 function heard.ended(command, _, ms)
   local row = ms ~= '' and fields_of(task_key(command.me), 's', 'pi', 'it', 'k')
   if row and row[1] == 'succeeded' and row[2] == command.i and row[3] then family.keep_briefly(command.me, row[4], ms) end
@@ -106,7 +106,7 @@ function effects.ask(command)
   return is_there and 'KEPT' or 'GONE'
 end
 
--- A parent asks after one that it waits for: an end that was not heard is told again, and so is a turn.
+-- Answers a parent that asks about a child it waits for. A lost report of an end is sent again, and so is a lost turn.
 function effects.look(command)
   local child, in_round = child_of(command)
   if not child then return 'GONE' end
@@ -126,8 +126,8 @@ function heard.look(command, word)
   heard.activate(command, word)
 end
 
--- The answer of a task that an iterator calls again: it comes, or runs on; or it had succeeded; or it is gone, and stays as
--- it was.
+-- Handles the answer of a task that an iterator runs again. OPEN: it runs again, or still runs. DONE: it had succeeded.
+-- Otherwise it is gone, and counts as failed.
 function family.hear_again(id, record, ref, word)
   if word == 'OPEN' then return family.activate_far(ref, id, record) end
   if word ~= 'DONE' then

@@ -1,7 +1,7 @@
--- A map-reduce task that is over, or waits for its reduce, is taken up again by an operator.
+-- Retry of a map-reduce task that has ended, or waits for its reduce, by an operator.
 local RESTING = { pending = true, postponed = true, restart = true }
 
--- Whether its chunks may be touched: they are all there, and the task waits for them, or is done with them.
+-- Whether an operator may change the chunks: all exist, and the task waits for them or has finished with them.
 local function may_reopen(parent)
   if not (parent.ch and parent.cn) then return false end
   if TERMINAL[parent.s] then return not refusal_of_part(parent) end
@@ -34,8 +34,8 @@ local function reduce_again(task, parent)
   to_reduce(task, parent)
 end
 
--- Where a retry takes up a task that is over: at its reduce when it came so far, else at those of its chunks that failed.
--- Nothing that is done is lost. Nil when only its map can make what is missing.
+-- Retries an ended task from its reduce if no chunk is open and not too many failed, else from its failed chunks. Finished
+-- chunks are kept. Nil if only the map can create missing chunks.
 local function take_up(task, parent)
   if not may_reopen(parent) or all_chunks(task) ~= number_of(parent.cn) then return nil end
   if parent.ph and open_chunks(task) == 0 and too_many_failed(task, parent.oc, parent.cn, parent.xd) <= 0 then

@@ -1,5 +1,5 @@
--- The pool's numbers, sent with every call that judges leases: lease, keep_succeeded, keep_failed, keep_cancelled,
--- max_crashes, unknown_after, payload_limit; all in milliseconds but the count, and the bytes.
+-- The pool's limits, sent with every call that handles leases: lease, keep_succeeded, keep_failed, keep_cancelled,
+-- max_crashes, unknown_after, payload_limit. All are in milliseconds, except max_crashes (a count) and payload_limit (bytes).
 local RULES = {}
 do
   local names = { 'lease', 'keep_succeeded', 'keep_failed', 'keep_cancelled', 'max_crashes', 'unknown_after',

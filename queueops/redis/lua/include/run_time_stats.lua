@@ -1,4 +1,4 @@
--- How long chunks ran that ended well: the longest run of a task's chunks since its map is known, and whose it was.
+-- Run time of succeeded chunks: the longest run since the task's map is stored, with the number of its chunk.
 local longest = {} -- by task: the longest run of those that ended well in this call, and its number
 
 local function note_run(task, number, begun)
@@ -6,7 +6,7 @@ local function note_run(task, number, begun)
   if not before or ms > before[1] then longest[task] = { ms, number } end
 end
 
--- What is written of a task whenever some of its chunks have ended.
+-- Fields that a task's record gets when some of its chunks have ended.
 local function progress_of(task, total, open, known)
   local fields, run = { 'pr', max(0, (number_of(total) or 0) - open) }, longest[task]
   if run and run[1] > (number_of(known) or -1) then

@@ -1,5 +1,5 @@
--- Schedules: when tasks are created by themselves. The index has every schedule of the pool by the time of its next tick,
--- infinite while it does not fire; what is to be done then is the definition, which no script reads.
+-- Schedules of a pool. The index has each schedule by the time of its next tick, infinite while it does not fire. No script
+-- reads the definition of a schedule.
 local SCHEDULES = P .. ':schedules'
 local QUEUED = P .. ':schedules:queued'
 
@@ -13,7 +13,7 @@ local function is_over(task)
   return not state or TERMINAL[state] or state == 'quarantined'
 end
 
--- The task of an earlier run that goes on: of the last tick (`lr`), or what was run last, by hand; nil when both are over.
+-- The task of an earlier run that has not ended: of the last tick (`lr`), or of the last run by hand. Nil if both have ended.
 local function unended(tick_run, last)
   if tick_run and tick_run ~= '' and not is_over(tick_run) then return tick_run end
   if not is_over(last) then return last end

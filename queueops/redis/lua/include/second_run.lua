@@ -1,5 +1,5 @@
--- The second run of a chunk that takes long: whichever run ends well first counts, the other one is refused. It waits in
--- the lane of its task, because the lane of the chunks may have no slot.
+-- Second run of a slow chunk. The first run that succeeds counts, and the other is refused. A second run waits in the lane of
+-- its task, because the lane of the chunks may have no slot.
 local function add_twin(task, number)
   local conf = lane_conf('#' .. task)
   local ref = task .. '#' .. number .. '~'
@@ -23,7 +23,7 @@ local function drop_twin(task, number, silently)
   if safe_call('EXISTS', TASK .. task .. '#' .. number) == 1 then safe_call('HDEL', TASK .. task .. '#' .. number, 'tw') end
 end
 
--- A chunk has come to its end, and so has its second run.
+-- Ends a chunk, and its second run with it.
 local function finish_chunk(ref, chunk, state, ...)
   local task, number = split_ref(ref)
   if chunk.tw then drop_twin(task, number) end

@@ -29,7 +29,7 @@ local function make_ready(id, record, number, ...)
   enter_lane(record.l or 'default', id, record.p, number)
 end
 
--- A worker knows its name: it ran.
+-- The task ran, so a worker knows its name.
 local function forget_unknown(id, record)
   if record.uk then call('HDEL', task_key(id), 'uk') end
 end

@@ -1,10 +1,10 @@
--- Where parts stand, and in which order they come.
--- A position is the order of a part or, of an iterator, `g` and the generation of a task that it has begun: those come
--- first, the oldest before the others; then, from `e` on, the latest that have ended, the last one first.
+-- Order and position of parts in a tree.
+-- A position is the order of a part. For an iterator, it is `g` and the generation of an open task (oldest first), or
+-- `e` and the rank of an ended task (latest first). Open tasks come before ended ones.
 local MOST_ENDED = 100 -- of what an iterator's tasks have come to, so many are shown
 local WIDEST = 1000 -- no window of an iterator is wider
 
--- What is under one of these names and is something else is nothing.
+-- Reads a key. A key of the wrong type counts as empty.
 local function ask(...)
   local reply = redis.pcall(...)
   if type(reply) == 'table' and reply.err then return nil end
@@ -24,7 +24,7 @@ local function is_before(at, position)
   return number < first
 end
 
--- What an iterator has begun, the oldest first.
+-- The open tasks of an iterator, oldest first.
 local function each_begun(branch, position, visit)
   local begun = {}
   for _, ref in ipairs(ask('SRANDMEMBER', task_key(branch.id) .. '#open', WIDEST) or {}) do
@@ -38,7 +38,7 @@ local function each_begun(branch, position, visit)
   end
 end
 
--- What of it has ended, the latest first.
+-- The ended tasks of an iterator, latest first.
 local function each_ended(branch, position, visit)
   local refs = branch.ended and ask('LRANGE', task_key(branch.id) .. branch.ended, -MOST_ENDED, -1) or {}
   for i = #refs, 1, -1 do
