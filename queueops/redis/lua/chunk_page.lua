@@ -31,7 +31,7 @@ local function matches(chunk)
   return wanted_kind == '' or (fields_of(TASK .. task .. '#' .. chunk, 'ef') or {})[1] == wanted_kind
 end
 
--- Whether a member stands behind the cursor's: members of one score are in the order of their bytes.
+-- Whether a member comes after the cursor. Members of equal score are in the order of their bytes.
 local function behind(member)
   for i = 1, min(#member, #number) do
     local a, b = string.byte(member, i), string.byte(number, i)

@@ -26,7 +26,7 @@ need_agenda()
 local token = ARGV[7]
 local more = string.sub(token, -1) == '+'
 
--- What one action does in several calls is one line of the log.
+-- The calls of one action write one line of the log together.
 local function tell(changed)
   local told, key = verb .. ' chunks', task_key(task) .. '#log'
   local operation, before = string.match(token, '^(.-:)(%d+)')

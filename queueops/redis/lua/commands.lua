@@ -14,7 +14,7 @@ local PLACES = { due = P .. ':commands', locked = P .. ':commands_locked', dead 
 local FIELDS = { 'v', 'to', 'i', 'me', 'u', 'rn', 'n', 't', 'le' }
 local key, most, rows = PLACES[ARGV[1]], tonumber(ARGV[2]), {}
 
--- Behind the last row of the page before; where that one has gone meanwhile, behind all of its time.
+-- The place after the last row of the previous page. If that row is gone, the place after all rows of its time.
 local function next_rows()
   local rank = ARGV[4] ~= '' and call('ZRANK', key, ARGV[4])
   if type(rank) == 'number' then return call('ZRANGE', key, rank + 1, rank + 1 + most, 'WITHSCORES') end

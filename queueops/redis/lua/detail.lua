@@ -79,7 +79,7 @@ put('alive', call('ZCOUNT', P .. ':workers', now - late, '+inf'))
 local open = redis.pcall('SCARD', task_key(id) .. '#open')
 if type(open) == 'number' then put('open', open) end
 
--- The part before it in its chain, or the one behind it.
+-- The previous or the next part in its chain.
 local function put_beside(name, ...)
   local found = redis.pcall(...)
   if found.err or not found[1] then return end

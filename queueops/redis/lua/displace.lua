@@ -43,7 +43,7 @@ local function stash_next(spec)
   call('HSET', task_key(spec.id), 'nx', 1, 'm', 1)
 end
 
--- What this push does to the task that has its id: the word, and whether it is to be created.
+-- Decides what this push does to the task that has its id. Returns the word, and whether a task is created.
 local function judge(spec, record)
   if record == nil then return 'OK', true end
   if record == false then return 'REJECTED', false end

@@ -58,7 +58,7 @@ local function read_group()
   return group
 end
 
--- Fails where the group's lane can't be used: no more is asked about it behind the writes.
+-- Raises before the writes if the group's lane cannot be used. It is not checked again after them.
 local function check_lane(group)
   group.resting = not call('ZSCORE', P .. ':lanes:ready', group.lane)
   if group.resting then need_lane(group.lane) end
@@ -129,7 +129,7 @@ local function write_indexes(group, named, entered, places)
   end
 end
 
--- Of several groups all are looked at before one is written.
+-- All groups are checked before the first one is written.
 local function check_groups()
   local first, left = position, total
   while left > 0 do

@@ -33,7 +33,7 @@ local position = 9
 local words, lost, cancels, hard = {}, {}, {}, {}
 
 at_once.room, at_once.worker = want, worker
--- One that brings nothing and has nothing to do only looks: mostly there is nothing, and then little is asked.
+-- An idle worker's call with no data only checks for work. Usually there is none, and the call stays cheap.
 local looks = idle and ARGV[6] == '0' and ARGV[7] == '0'
 if not looks then try('ZREM', P .. ':idle', worker) end
 if ARGV[6] ~= '0' then need_agenda() end

@@ -93,7 +93,7 @@ local function check_agenda(id, record)
   else schedule(id, now + (number_of(record.kp) or RULES['keep_' .. record.s])) end
 end
 
--- Whether a lane is in the round as it should be; one that waits for tokens comes back by the agenda.
+-- Checks that a lane is in the round when it should be. The agenda returns a lane that waits for tokens.
 local function check_round(lane)
   local conf, here = lane_conf(lane), safe_call('ZSCORE', P .. ':lanes:ready', lane)
   local free = not conf.limit or safe_call(is_chunk_lane(lane) and 'ZCARD' or 'SCARD', active_key(lane)) < conf.limit

@@ -21,7 +21,7 @@ for _, field in ipairs({ 'paused', 'limit', 'rate', 'weight' }) do
   if value then before[#before + 1] = field; before[#before + 1] = value end
 end
 
--- The settings' first word counts where the lane has nothing of its own.
+-- The first value from the settings counts only if the lane has none of its own.
 local function is_news(field, value)
   local said = call('HGET', key, 'said:' .. field)
   if said then return said ~= value end

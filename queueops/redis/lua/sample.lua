@@ -82,7 +82,7 @@ if not number_of(seq or 0) then wrong[#wrong + 1] = P .. ':seq holds no number' 
 
 local clock = call('HMGET', P .. ':clock', 'beat', 'grace', 'tick', 'named', 'named_type', 'named_at', 'loss')
 
--- The key that a script met last, as long as it is there and holds what it held.
+-- The broken key that a script met last, while it still exists with the same wrong type.
 local NAMED_MS = 600000
 local key = now - (number_of(clock[6]) or 0) < NAMED_MS and clock[4]
 if key and not wrong_keys[key] and redis.call('TYPE', key).ok == clock[5] then

@@ -29,7 +29,7 @@ local function grow(branch, position, wanted)
   room = room - #branch.rows
 end
 
--- The branches of a level: first those that were asked for, then those in which something goes on or has failed.
+-- The branches of a level: first the requested ones, then those with a running or failed part.
 local function branches_in(level)
   local found = { {}, {}, {} }
   for _, part in ipairs(level) do
