@@ -60,8 +60,7 @@ local function edit_of(task, verb, state)
   return edits[key]
 end
 
--- Changes the data of a chunk. If that is not possible, the chunk runs again unchanged where it would run anyway. Otherwise
--- it stays, behind the chunks that are still to come.
+-- Changes a chunk's data. If it cannot, the chunk runs unchanged where it would run anyway, else stays behind the others.
 local function change(verb, task, number, state, since, who)
   local ref = task .. '#' .. number
   local was = safe_call('HGET', TASK .. ref, 'a') or ''

@@ -1,5 +1,4 @@
--- Retry of a composite: its failed parts and the parts after them run again, or all parts. A nested composite takes up its
--- own parts when its turn comes.
+-- Retry of a composite: of failed parts and those after them, or of all. A nested composite waits for its turn to do so.
 
 -- Sets a child back to `waiting`. A composite keeps its generation, because its own children store it.
 function family.reset(id, child, mode)
@@ -51,8 +50,7 @@ function family.come_again(id)
   if child.tn then family.turn_of(id, read_record(id), child.tv) end
 end
 
--- Takes up one child. A running child is kept, or runs again after it has stopped. A succeeded child stays as it is,
--- unless all parts run again.
+-- Takes up one child. A running child is kept, or runs again after its end. A succeeded one stays, unless all run again.
 local function take_up_child(ref, id, record)
   allowance = allowance - 1
   if far(ref) then return family.ask_to_resume(ref, id, record) end
