@@ -17,6 +17,7 @@ from tests.console.walk import ADDRESSES, Address
 
 ROOT = Path(__file__).parents[2]
 TEMPLATES = sorted((ROOT / "templates").rglob("*.html"))
+PYTHON = sorted(path for package in ("console", "queueops_demo") for path in (ROOT / package).rglob("*.py"))
 
 
 def assert_protected(answer: object) -> None:
@@ -118,7 +119,7 @@ def test_templates_hold_no_code_and_no_style(template: Path) -> None:
     assert "https://" not in text
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "console").rglob("*.py")), ids=lambda path: str(path.relative_to(ROOT)))
+@pytest.mark.parametrize("path", PYTHON, ids=lambda path: str(path.relative_to(ROOT)))
 def test_python_marks_nothing_as_safe(path: Path) -> None:
     assert not re.search(r"mark_safe|SafeString\(|escapejs|autoescape", path.read_text())
 

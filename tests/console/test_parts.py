@@ -109,7 +109,8 @@ def test_every_state_has_a_look_of_its_own() -> None:
 def test_every_icon_is_in_the_sprite() -> None:
     known = set(re.findall(r'<symbol id="([\w-]+)"', (ROOT / "static/vendor/icons/icons.svg").read_text()))
     used = {look.icon for look in state_badges.LOOKS.values()}
-    for path in [*(ROOT / "templates").rglob("*.html"), *(ROOT / "console").rglob("*.py")]:
+    python = [path for package in ("console", "queueops_demo") for path in (ROOT / package).rglob("*.py")]
+    for path in [*(ROOT / "templates").rglob("*.html"), *python]:
         used |= set(re.findall(r'\{% icon "([\w-]+)"', path.read_text()))
     from console.actions.catalog import ACTIONS
     from console.templatetags.console import WORKER_ICONS

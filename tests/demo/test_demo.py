@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from console.demo.tasks import failing, waiting
 from queueops import get, inspect
 from queueops.inspect import LogLine
 from queueops.redis import embedded
 from queueops.redis.broker import forget_brokers
+from queueops_demo.tasks import failing, waiting
 from tests.support.playing import Playing, Visitor
 from tests.support.waiting import wait_until
 
@@ -88,7 +88,7 @@ def test_a_part_that_dies_is_started_again_and_ctrl_c_ends_all(play: Play) -> No
     demo = play("--rate", "2")
     demo.introduce()
     wait_until(lambda: "thumbnails" in demo.terminal(), 60, demo.news)
-    for name in ("console.demo.feeder", "watchdog", "runworker", "gunicorn"):
+    for name in ("queueops_demo.feeder", "watchdog", "runworker", "gunicorn"):
         demo.processes(name)[0].kill()
     again = ("feeder", "watchdog", "worker", "console")
     wait_until(lambda: all(f"{name} is started again" in demo.news() for name in again), say=demo.news)

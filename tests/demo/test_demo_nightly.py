@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from console.demo.models import Digest, Report
-from console.demo.tasks import auditing, nightly, reading
-from console.demo.tasks.auditing import AuditDigest, night_shift
-from console.demo.tasks.failing import share_out
-from console.demo.tasks.nightly import NightlyReport
 from console.models import AuditEntry
 from queueops import control, inspect
 from queueops.testing import run_worker
+from queueops_demo.models import Digest, Report
+from queueops_demo.tasks import auditing, nightly, reading
+from queueops_demo.tasks.auditing import AuditDigest, night_shift
+from queueops_demo.tasks.failing import share_out
+from queueops_demo.tasks.nightly import NightlyReport
 
 pytestmark = pytest.mark.django_db
 

@@ -9,11 +9,11 @@ import pytest
 from django.contrib.auth.models import Group, User
 from django.test import Client
 
-from console.demo.models import Digest, Pace, Report
-from console.demo.prepare import ensure_operator
 from console.models import AuditEntry
+from queueops_demo.models import Digest, Pace, Report
+from queueops_demo.prepare import ensure_operator
 
-in_the_demo = pytest.mark.urls("console.demo.addresses")
+in_the_demo = pytest.mark.urls("queueops_demo.addresses")
 
 
 @pytest.fixture(autouse=True)

@@ -14,17 +14,17 @@ from typing import Any
 import psutil
 import pytest
 
-from console.demo import library
-from console.demo.instance import Instance
-from console.demo.models import Reading
-from console.demo.png import HEIGHT, WIDTH, Picture, draw
-from console.demo.process import MAX_DEATHS, Drain, Process
-from console.demo.rate import seconds
-from console.demo.store import Store
-from console.demo.task_mix import SHARES, TaskMix
-from console.demo.tasks import failing, files, reading
 from queueops import inspect
 from queueops.redis import embedded
+from queueops_demo import library
+from queueops_demo.instance import Instance
+from queueops_demo.models import Reading
+from queueops_demo.png import HEIGHT, WIDTH, Picture, draw
+from queueops_demo.process import MAX_DEATHS, Drain, Process
+from queueops_demo.rate import seconds
+from queueops_demo.store import Store
+from queueops_demo.task_mix import SHARES, TaskMix
+from queueops_demo.tasks import failing, files, reading
 from tests.support.waiting import wait_until
 
 
@@ -41,7 +41,7 @@ def test_a_log_does_not_grow_without_end(tmp_path: Path) -> None:
 
 
 def test_a_part_that_dies_at_its_start_is_given_up_in_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("console.demo.process.MAX_DELAY", 0.01)
+    monkeypatch.setattr("queueops_demo.process.MAX_DELAY", 0.01)
     part = Process("sham", ["/bin/false"], os.environ, tmp_path / "sham.log")
     part.start()
     news: list[str] = []
@@ -134,7 +134,7 @@ def test_the_sample_work_is_real(db: None) -> None:
 
 
 def test_only_so_many_rows_are_kept(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("console.demo.tasks.reading.KEPT_ROWS", 3)
+    monkeypatch.setattr("queueops_demo.tasks.reading.KEPT_ROWS", 3)
     Reading.objects.bulk_create(Reading(path=str(number), lines=1, words=1) for number in range(5))
     assert reading.refresh_totals() == {"rows": 3, "words": 3}
 

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from console.demo import library
-from console.demo.task_mix import ROUND_S, STRICT_AFTER_S, Rounds
-from console.demo.tasks import words
-from console.demo.tasks.words import StrictWordCount, WordCount
 from queueops import control, inspect
 from queueops.inspect import ChunksView
 from queueops.testing import run_worker
+from queueops_demo import library
+from queueops_demo.task_mix import ROUND_S, STRICT_AFTER_S, Rounds
+from queueops_demo.tasks import words
+from queueops_demo.tasks.words import StrictWordCount, WordCount
 
 
 @pytest.fixture

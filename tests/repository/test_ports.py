@@ -32,7 +32,7 @@ DECLARED = {name: value for role in ROLES for name, value in calls_of(role).item
 
 
 def test_the_name_of_the_redis_broker_is_known_to_the_redis_package_alone():
-    files = [path for package in ("queueops", "console") for path in (ROOT / package).rglob("*.py")]
+    files = [path for package in ("queueops", "console", "queueops_demo") for path in (ROOT / package).rglob("*.py")]
     known = [path for path in files if "RedisBroker" in path.read_text()]
     assert {path.relative_to(ROOT).parts[:2] for path in known} == {("queueops", "redis")}
 

@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 from django.core.management import CommandError, call_command
 
-from console.demo.instance import Instance
-from console.demo.prepare import password
-from console.demo.reserve import reserve
 from console.project.environment import private_folder
 from queueops.redis import embedded
+from queueops_demo.instance import Instance
+from queueops_demo.prepare import password
+from queueops_demo.reserve import reserve
 
 ROOT = Path(__file__).parents[2]
 ENTER = "from django.db import connection; connection.cursor().execute('CREATE TABLE x (y)')"

@@ -109,7 +109,11 @@ def status(url: str) -> int:
 
 def test_the_wheel_has_all_that_the_apps_need_and_nothing_of_the_tests(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
-    assert {name.partition("/")[0] for name in names if ".dist-info" not in name} == {"queueops", "console"}
+    assert {name.partition("/")[0] for name in names if ".dist-info" not in name} == {
+        "queueops",
+        "console",
+        "queueops_demo",
+    }
     assert {"queueops/py.typed", "console/py.typed"} <= set(names)
     assert len(names) == len(set(names))
     source = {str(path.relative_to(ROOT)) for path in (ROOT / "queueops/redis/lua").rglob("*.lua")}

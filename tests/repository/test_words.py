@@ -24,7 +24,17 @@ OLD = {
     r"whoever|somebody|nobody|anybody|everybody": "operator",
 }
 """Each old word as a regular expression, and the glossary's word for it. The last row: a text names its subject."""
-PLACES = ("queueops", "console", "templates", "static", "docs", "README.md", "CHANGELOG.md", "CONTRIBUTING.md")
+PLACES = (
+    "queueops",
+    "console",
+    "queueops_demo",
+    "templates",
+    "static",
+    "docs",
+    "README.md",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+)
 EXCEPTIONS = {
     ("docs/glossary.md", None): "names the old words",
     ("CHANGELOG.md", "heirs?"): "names the old thread, for a reader of old logs",

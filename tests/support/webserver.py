@@ -27,7 +27,7 @@ from django.contrib.auth.models import User
 call_command("migrate", interactive=False, verbosity=0)
 User.objects.create_user("ada", password="correct horse")
 """
-DEMO = ("-c", "python:console.demo.web")
+DEMO = ("-c", "python:queueops_demo.web")
 
 
 class Answer(NamedTuple):

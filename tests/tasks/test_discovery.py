@@ -184,7 +184,7 @@ def test_a_task_of_a_shell_is_refused_and_one_of_a_tasks_module_is_not(namespace
     code = f"{TASK.format(options='')}\ntry:\n    add.push(1)\nexcept Exception as error:\n    print(error)"
     ran = run_python("manage.py", "shell", "-c", code)
     assert "it is defined in a script or a shell" in ran.stdout, ran.stderr
-    code = "from console.demo.tasks import *\nfrom queueops.tasks import registry\n"
+    code = "from queueops_demo.tasks import *\nfrom queueops.tasks import registry\n"
     code += "print(registry.get('task', 'demo.count_words').task.hidden)"
     assert run_python("manage.py", "shell", "-c", code).stdout.strip().endswith("None")
 

@@ -73,7 +73,7 @@ def test_without_a_public_repository_no_link_is_shown(tree: Path, remote: str) -
     assert "urls" not in found
     text = description(found)
     assert LINK.findall(text) == []
-    assert "All about tasks is in docs/tasks.md" in " ".join(text.split())
+    assert "docs/tasks.md describes tasks" in " ".join(text.split())
 
 
 def test_a_repository_around_the_source_distribution_is_not_its_own(tree: Path) -> None:
@@ -88,7 +88,7 @@ def test_a_repository_around_the_source_distribution_is_not_its_own(tree: Path) 
 
 def test_the_wheel_of_a_source_distribution_has_the_same_links(tree: Path) -> None:
     git(tree, "remote", "add", "origin", "https://forge.test/team/queueops.git")
-    for name in ("queueops", "console", "static", "templates"):
+    for name in ("queueops", "console", "queueops_demo", "static", "templates"):
         (tree / name).mkdir()
         (tree / name / "__init__.py").touch()
     run(["-m", "hatchling", "build", "--target", "sdist"], tree)

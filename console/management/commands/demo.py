@@ -10,11 +10,11 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-from console.demo.instance import Instance
-from console.demo.launcher import Launcher, directory
-from console.demo.rate import DEFAULT_RATE, MAX_RATE, rate, seconds
-from console.demo.reserve import DemoFailed
 from console.project import packages
+from queueops_demo.instance import Instance
+from queueops_demo.launcher import Launcher, directory
+from queueops_demo.rate import DEFAULT_RATE, MAX_RATE, rate, seconds
+from queueops_demo.reserve import DemoFailed
 
 
 class Command(BaseCommand):

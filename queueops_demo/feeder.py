@@ -1,4 +1,4 @@
-"""Feeder: pushes sample tasks at the rate of the slider: `python -m console.demo.feeder`."""
+"""Feeder: pushes sample tasks at the rate of the slider: `python -m queueops_demo.feeder`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import django
 
 from queueops.errors import QueueOpsError
 
-logger = logging.getLogger("console.demo")
+logger = logging.getLogger("queueops_demo")
 
 TICK = 0.25
 FULL = 2_000
@@ -21,7 +21,7 @@ class Feeder:
     """Pushes tasks at a rate: time adds to the number of due tasks, each push takes one off."""
 
     def __init__(self) -> None:
-        from console.demo.task_mix import Rounds, TaskMix
+        from queueops_demo.task_mix import Rounds, TaskMix
 
         self._mix = TaskMix()
         self._rounds = Rounds()
@@ -51,8 +51,8 @@ class Feeder:
 
 
 def _allowed_rate() -> float:
-    from console.demo.models import Pace
     from queueops import inspect
+    from queueops_demo.models import Pace
 
     pending = inspect.snapshot().states.get("pending", 0)
     if pending >= FULL:

@@ -7,9 +7,9 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from console.demo.library import any_binary, any_package, any_source
-from console.demo.tasks import failing, files, pictures, reading, waiting, web
-from console.demo.tasks.words import StrictWordCount, WordCount
+from queueops_demo.library import any_binary, any_package, any_source
+from queueops_demo.tasks import failing, files, pictures, reading, waiting, web
+from queueops_demo.tasks.words import StrictWordCount, WordCount
 
 ROUND_S, STRICT_AFTER_S = 300.0, 45.0
 """Seconds between two counts of all words, and after which the strict count of one package follows."""

@@ -1,4 +1,4 @@
-"""Preparation of the demo, before its processes start: `python -m console.demo.prepare [RATE]`."""
+"""Preparation of the demo, before its processes start: `python -m queueops_demo.prepare [RATE]`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def prepare(rate: float | None) -> None:
     from django.conf import settings
     from django.core.management import call_command
 
-    from console.demo.models import Pace
+    from queueops_demo.models import Pace
 
     Path(settings.STATIC_ROOT).mkdir(exist_ok=True)
     call_command("embedded", "start")

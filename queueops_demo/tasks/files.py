@@ -9,8 +9,8 @@ import zlib
 from collections.abc import Callable
 from functools import partial
 
-from console.demo.library import ROOT
 from queueops import Retry, task
+from queueops_demo.library import ROOT
 
 SOON = Retry(delay=5)
 PACKERS: dict[str, Callable[[bytes], bytes]] = {

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 
 from django.core.exceptions import ImproperlyConfigured
 
-from console.demo.instance import Instance
 from console.project.environment import private_folder
+from queueops_demo.instance import Instance
 
 
 class DemoFailed(Exception):

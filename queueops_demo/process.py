@@ -11,7 +11,7 @@ from pathlib import Path
 from threading import Thread
 from typing import IO
 
-from console.demo.instance import python
+from queueops_demo.instance import python
 
 HEALTHY_AFTER = 20.0
 """A process that ran for this many seconds did not fail at its start."""
@@ -29,7 +29,7 @@ class Process:
     ) -> None:
         self.name = name
         self.log = log
-        self._command = [*python("console.demo.run_with_parent", str(os.getpid())), *command]
+        self._command = [*python("queueops_demo.run_with_parent", str(os.getpid())), *command]
         self._environment = environment
         self._files = files
         self._process: subprocess.Popen[bytes] | None = None

@@ -4,4 +4,4 @@ from __future__ import annotations
 
 from django.urls import include, path
 
-urlpatterns = [path("ops/demo/", include("console.demo.urls")), path("", include("console.project.urls"))]
+urlpatterns = [path("ops/demo/", include("queueops_demo.urls")), path("", include("console.project.urls"))]

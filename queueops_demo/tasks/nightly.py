@@ -12,9 +12,9 @@ from django.conf import settings
 from django.db.models import Count, Sum
 from django.utils import timezone
 
-from console.demo.models import Reading, Report
-from console.demo.tasks.timely import in_demo
 from queueops import Chain, Schedule, chain, current, group, inspect, task
+from queueops_demo.models import Reading, Report
+from queueops_demo.tasks.timely import in_demo
 
 KEPT_S = 1800
 KEPT_REPORTS = 50

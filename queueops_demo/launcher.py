@@ -12,10 +12,10 @@ from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 
-from console.demo.instance import Instance, python
-from console.demo.process import Process
-from console.demo.reserve import DemoFailed, reserve
-from console.demo.store import Store
+from queueops_demo.instance import Instance, python
+from queueops_demo.process import Process
+from queueops_demo.reserve import DemoFailed, reserve
+from queueops_demo.store import Store
 
 TICK = 0.2
 ANSWER_WITHIN = 90.0
@@ -60,7 +60,7 @@ class Launcher:
 
     def _start(self, listener: socket.socket, rate: float | None) -> None:
         self._tell(f"starting in {self.instance.data}")
-        self._once("prepare", python("console.demo.prepare", *([] if rate is None else [str(rate)])))
+        self._once("prepare", python("queueops_demo.prepare", *([] if rate is None else [str(rate)])))
         if self._asked:
             return
         for name, command, files in self._commands(listener):
@@ -70,12 +70,12 @@ class Launcher:
         self._wait_for_page()
 
     def _commands(self, listener: socket.socket) -> list[tuple[str, list[str], tuple[int, ...]]]:
-        web = python("gunicorn", "-c", "python:console.demo.web", "-b", f"fd://{listener.fileno()}")
+        web = python("gunicorn", "-c", "python:queueops_demo.web", "-b", f"fd://{listener.fileno()}")
         return [
             ("console", [*web, "console.project.wsgi"], (listener.fileno(),)),
             ("worker", python("django", "runworker", "--processes", "2"), ()),
             ("watchdog", python("django", "watchdog"), ()),
-            ("feeder", python("console.demo.feeder"), ()),
+            ("feeder", python("queueops_demo.feeder"), ()),
         ]
 
     def _once(self, name: str, command: list[str]) -> None:
@@ -98,7 +98,7 @@ class Launcher:
             self._introduce()
 
     def _introduce(self) -> None:
-        from console.demo.prepare import NAME, password
+        from queueops_demo.prepare import NAME, password
 
         self._say(f"Console: {self.instance.url}")
         self._say(f"User: {NAME}")

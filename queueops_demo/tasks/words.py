@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from console.demo.library import ROOT, binaries, modules_of, pieces, shelf
 from queueops import MapReduce, Results, Retry, current
+from queueops_demo.library import ROOT, binaries, modules_of, pieces, shelf
 
 SPEED = 300_000  # characters a second, as a disk far away would give them
 BUSY = 0.005  # how often a file cannot be read just now

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from django.core.management import CommandError, call_command
 
-from console.demo.reserve import DemoFailed
+from queueops_demo.reserve import DemoFailed
 
 EVERY = 1.0
 """Seconds between two checks."""

@@ -11,7 +11,7 @@ from pathlib import Path
 import console
 
 WILDCARDS = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - known, not bound to
-SETTINGS = "console.demo.settings"
+SETTINGS = "queueops_demo.settings"
 NOT_OURS = ("QUEUEOPS_URL", "QUEUEOPS_ENV", "QUEUEOPS_DATABASE_URL", "QUEUEOPS_BEHIND_PROXY")
 """A demo uses its own store and database, not those of the project."""
 

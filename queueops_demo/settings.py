@@ -5,10 +5,10 @@ from __future__ import annotations
 from console.project.settings import *  # noqa: F403
 from console.project.settings import INSTALLED_APPS, QUEUEOPS
 
-INSTALLED_APPS = list(dict.fromkeys([*INSTALLED_APPS, "console.demo"]))
+INSTALLED_APPS = list(dict.fromkeys([*INSTALLED_APPS, "queueops_demo"]))
 DEMO_SCHEDULES = True  # in other projects, such as the tests, the sample tasks must not run by themselves
 CONSOLE_PAGES = (("demo:demo", "d", "flame", "Demo"),)
-ROOT_URLCONF = "console.demo.addresses"
+ROOT_URLCONF = "queueops_demo.addresses"
 QUEUEOPS = QUEUEOPS | {
     "GRACE": 5,  # the user who ends a demo does not want to wait
     "POOLS": {"default": {"lanes": {"thumbnails": {"limit": 2}}}},

@@ -6,7 +6,7 @@ from django.urls import path
 
 from console.access.guard import guarded
 from console.access.permissions import TABLE, Verb
-from console.demo import views
+from queueops_demo import views
 
 TABLE.update({"demo": Verb.VIEW, "demo-report": Verb.SEE_ARGUMENTS, "demo-pace": Verb.CONFIGURE})
 

@@ -10,9 +10,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from console.audit.log import recorded
-from console.demo.models import Digest, Pace, Report
-from console.demo.rate import MAX_RATE
 from console.ui.render import page
+from queueops_demo.models import Digest, Pace, Report
+from queueops_demo.rate import MAX_RATE
 
 SHOWN = 10
 MARKS = (0, 1, 4, 10, 25, 50, 100)

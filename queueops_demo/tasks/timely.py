@@ -10,8 +10,8 @@ from django.conf import settings
 from django.db.models import Count, Sum
 from django.utils import timezone
 
-from console.demo.models import Reading
 from queueops import Schedule, inspect, task
+from queueops_demo.models import Reading
 
 LONGEST_ROUND_S = 14
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.db import models
 
-from console.demo.rate import DEFAULT_RATE, MAX_RATE
+from queueops_demo.rate import DEFAULT_RATE, MAX_RATE
 
 
 class Sample(models.Model):

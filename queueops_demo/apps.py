@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy as _
 class DemoConfig(AppConfig):
     """The sample tasks, the tables of their results, and the page with the rate slider."""
 
-    name = "console.demo"
+    name = "queueops_demo"
     label = "demo"
     verbose_name = _("Demo")
     default_auto_field = "django.db.models.BigAutoField"

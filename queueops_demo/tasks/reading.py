@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from console.demo.library import modules_of, text_of
-from console.demo.models import Reading
 from queueops import Retry, current, task
+from queueops_demo.library import modules_of, text_of
+from queueops_demo.models import Reading
 
 KEPT_ROWS = 5_000
 SOON = Retry(delay=5, backoff=2, max_delay=60)

@@ -10,11 +10,11 @@ from typing import Any
 from django.conf import settings
 
 from console.audit.log import judge, written
-from console.demo.models import Digest
-from console.demo.tasks.timely import in_demo
 from console.models import AuditEntry
 from queueops import Batch, Iterator, Schedule, control, current, inspect, task
 from queueops.inspect import TaskQuery, TaskRow
+from queueops_demo.models import Digest
+from queueops_demo.tasks.timely import in_demo
 
 NAME = "night shift"
 MOST_ENTRIES = 2000

@@ -1,6 +1,6 @@
 """Parent-death signal: runs a command that ends when its parent process ends, also by SIGKILL.
 
-    python -m console.demo.run_with_parent PARENT_PID COMMAND ...
+    python -m queueops_demo.run_with_parent PARENT_PID COMMAND ...
 
 Linux sends SIGTERM to the command when the parent ends. On other systems the command outlives a killed parent.
 """

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from django.conf import settings
 
-from console.demo.library import text_of
-from console.demo.png import draw
 from queueops import Retry, current, task
+from queueops_demo.library import text_of
+from queueops_demo.png import draw
 
 KEPT = 200
 
