@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +76,7 @@ else:
 print("goes on")
 '''
 PUSHES = ["plain", "on_the_loop", "in_a_chain", "a_chunk"]
+CTRL_CS = 6
 
 
 @contextmanager
@@ -90,6 +91,19 @@ def process(*arguments: str) -> Iterator[subprocess.Popen[str]]:
         started.communicate()
 
 
+def interrupted(test: subprocess.Popen[str]) -> tuple[str, str]:
+    """Press Ctrl-C until the process ends, and return its output.
+
+    Once is not always enough: if the signal arrives after Python has released the GIL and before it waits for a lock,
+    Python handles it when that wait ends. That happens in about 1 of 3,000 waits on a loaded machine.
+    """
+    for _ in range(CTRL_CS):
+        test.send_signal(signal.SIGINT)
+        with suppress(subprocess.TimeoutExpired):
+            return test.communicate(timeout=15)
+    raise AssertionError(f"the process runs on after {CTRL_CS} times Ctrl-C")
+
+
 @pytest.mark.parametrize(
     ("way", "push"), [*(("eager", push) for push in [*PUSHES, "within_a_loop"]), *(("worker", push) for push in PUSHES)]
 )
@@ -97,8 +111,7 @@ def test_ctrl_c_ends_the_test_and_starts_the_task_no_second_time(namespace: str,
     with process(way, push) as test:
         assert test.stdout is not None
         assert test.stdout.readline() == "runs\n"
-        test.send_signal(signal.SIGINT)
-        said, errors = test.communicate(timeout=60)
+        said, errors = interrupted(test)
     assert said == ""
     assert errors.rstrip().endswith("KeyboardInterrupt")
     assert test.returncode == -signal.SIGINT
