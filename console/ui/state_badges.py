@@ -26,7 +26,7 @@ _SHOWN: dict[State, tuple[str, str | Promise]] = {
     State.MAPPING: ("arrows-split-2", _("a worker runs its map")),
     State.REDUCING: ("arrows-join-2", _("a worker runs its reduce")),
     State.RESTART: ("rotate-clockwise", _("failed; waits for its next attempt")),
-    State.IDLE: ("zzz", _("waits for its children or for an event")),
+    State.IDLE: ("zzz", _("waits for its parts")),
     State.AGGREGATING: ("stack-2", _("waits for its chunks")),
     State.QUARANTINED: ("biohazard", _("cannot be read or run; an operator requeues or discards it")),
     State.SUCCEEDED: ("circle-check", _("ended without an error")),

@@ -23,7 +23,7 @@ class WorkerLost(QueueOpsError):
 
 
 class HardTimeout(QueueOpsError):
-    """The worker process was killed, because the task went on behind its hard limit: {reason}"""
+    """The worker process was killed because the task exceeded its hard limit: {reason}"""
 
 
 class TaskQuarantined(QueueOpsError):

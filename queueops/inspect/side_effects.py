@@ -77,8 +77,9 @@ def _again(task: TaskDetail) -> tuple[str, ...]:
 
 def _apart(task: TaskDetail) -> tuple[str, ...]:
     if (parent := _parent(task)) is None or parent.kind in CONTAINERS:
-        return ()  # the engine says of which retry it is part
-    return (f"The task runs again alone: its parent {_named(parent, parent.state)} has already counted its end.",)
+        return ()  # the engine refuses, and names the parent task to retry
+    counted = f"Its parent {_named(parent, parent.state)} has already counted its outcome, and does not change."
+    return (f"Only this task runs again. {counted}",)
 
 
 def _named(parent: TaskDetail, *more: str) -> str:

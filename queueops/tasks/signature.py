@@ -95,7 +95,7 @@ class ArgumentSpec:
         try:
             self._check_names((None, *args), kwargs)
         except BadArguments as error:
-            hint = "Before these comes the result of the one before; .si() goes without it."
+            hint = "The previous task's result is the first argument. Use .si() to leave it out."
             raise BadArguments(name=self.name, reason=f"{error.reason} {hint}") from None
         data = encode_arguments(self.name, args, kwargs, self._names[1:])
         self._check_kept({**dict(zip(self._names[1:], args, strict=False)), **kwargs})
@@ -143,8 +143,8 @@ class ArgumentSpec:
             if name in given and is_changed(given[name]):
                 what, how = with_article(type(given[name]).__qualname__), inspect.formatannotation(annotation)
                 reason = (
-                    f"{name}: {what} would reach the task as something else, for nothing can be converted back by the"
-                    f" annotation {how}. Pass what JSON has, or annotate one type."
+                    f"{name}: {what} cannot be restored by the annotation {how}."
+                    " Pass a plain JSON value, or annotate a single type."
                 )
                 raise BadArguments(name=self.name, reason=reason)
 

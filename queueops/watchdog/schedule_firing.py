@@ -108,7 +108,7 @@ class ScheduleFiring:
         word, *words = self._broker.fire(row, definition, plan)
         self._full = False
         if plan.missed and word == "OK":
-            logger.warning("schedule %s of pool %s: %d ticks were not made up for", row.id, row.pool, plan.missed)
+            logger.warning("schedule %s of pool %s: %d missed ticks are not run", row.id, row.pool, plan.missed)
         return words
 
     # Schedules in the code

@@ -179,7 +179,7 @@ def test_what_is_wrong_is_said_at_the_push_and_nothing_is_written(redis_client) 
         group().push()
     with pytest.raises(EmptyComposite, match=r"^The chain has no tasks\."):
         chain(add.s(1, 2), chain()).push()
-    with pytest.raises(BadArguments, match=r"but 1 was given\. Before these comes .*; \.si\(\) goes without"):
+    with pytest.raises(BadArguments, match=r"but 1 was given\. The previous task's result .* Use \.si\(\) to leave"):
         chain(add.s(1), deaf.s()).push()
     with pytest.raises(NoPart, match="cannot be part of chain"):
         chain(add, add)

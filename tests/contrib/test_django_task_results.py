@@ -46,14 +46,14 @@ def claim(worker: str, pool: str = "default") -> Any:
 
 
 def crash(worker: str) -> None:
-    """What a supervisor says whose worker process died."""
+    """What a supervisor reports after its worker process died."""
     lease = claim(worker)
     end = Settlement(lease.id, lease.fence, Outcome.CRASH, b"killed by signal 9")
     assert get_broker().recover("default", worker, {lease.id: end}) == 1
 
 
 def kill_at_hard_limit(worker: str, lease: Any) -> None:
-    """What a supervisor says that killed a process for a task that went on behind its hard limit."""
+    """What a supervisor reports after it killed a process because a task exceeded its hard limit."""
     failure = plain("HardTimeout", "The task did not stop within 2.0 s, so its process was killed.")
     end = Settlement(lease.id, lease.fence, Outcome.TIMEOUT, failure.encoded(), delay_ms=-1)
     assert get_broker().recover("default", worker, {lease.id: end}) == 1

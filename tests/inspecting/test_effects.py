@@ -160,8 +160,8 @@ def test_a_task_of_an_iterator_that_is_retried_alone_changes_nothing_above_and_t
     desk.settle(own)
     again, sentence = said("retry", "own")
     assert again == "The task has already succeeded once: it repeats its effects."
-    assert sentence.startswith("The task runs again alone: its parent ")
-    assert sentence.endswith(f"(iterator {handle.id}, locked) has already counted its end.")
+    assert sentence.startswith("Only this task runs again. Its parent ")
+    assert sentence.endswith(f"(iterator {handle.id}, locked) has already counted its outcome, and does not change.")
     assert iterator.id == handle.id
 
 
@@ -173,8 +173,8 @@ def test_a_task_of_an_iterator_whose_cancel_is_taken_back_changes_nothing_above_
     desk.client.hset(desk.keys.task("own"), mapping={"pi": handle.id, "pu": desk.client.hget(key, "u")})
     control.cancel(["own", "alone"])
     (sentence,) = said("reinstate", "own")
-    assert sentence.startswith("The task runs again alone: its parent ")
-    assert sentence.endswith(f"(iterator {handle.id}, pending) has already counted its end.")
+    assert sentence.startswith("Only this task runs again. Its parent ")
+    assert sentence.endswith(f"(iterator {handle.id}, pending) has already counted its outcome, and does not change.")
     assert said("reinstate", "alone") == ()
     assert inspect.rule("reinstate", "cancelled").startswith("A part that runs again alone")
     before = desk.client.hgetall(key)

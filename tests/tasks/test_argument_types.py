@@ -124,7 +124,7 @@ def test_what_is_not_a_path_or_an_address_is_refused_at_the_push(annotation, wro
 def test_a_path_that_an_annotation_cannot_bring_back_is_refused(value: Any):
     def func(it: Path | str | IPv4Address): ...
 
-    with pytest.raises(BadArguments, match=r"would reach the task as something else"):
+    with pytest.raises(BadArguments, match=r"cannot be restored by the annotation"):
         ArgumentSpec(func, "t").encode([value], {})
 
 

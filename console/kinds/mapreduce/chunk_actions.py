@@ -19,7 +19,7 @@ ACTIONS: dict[str, Action] = {
         lambda id, **how: control.retry_chunks(id, **how),
         _("Retry"),
         "refresh",
-        note=_("Runs the chunks again now, with all attempts."),
+        note=_("Runs the chunks again now. Their attempts are counted from zero."),
         url="task-chunks-retry",
     ),
     "postpone": Action(

@@ -13,7 +13,7 @@ from queueops.model.states import State
 from queueops.redis.query_replies import Detail, whole
 
 _WAITING = "The task waits for the end of an earlier task."
-_IDLE = "The task waits for the tasks that it has started, or for an event."
+_IDLE = "The task waits for its parts."
 
 
 def parked_findings(detail: Detail, record: Mapping[str, str], state: State) -> Iterator[Finding]:

@@ -30,7 +30,7 @@ from queueops.worker.execution import failure
 UNKNOWN_DELAY_MS = 5_000
 _IMPORTS = "; a worker imports the module tasks of each installed app, and what that imports"
 NO_RETRY = -1
-TAKEN_OVER = "its worker process could not run, so its supervisor spoke for it"
+TAKEN_OVER = "its worker process was silent, and the task had not started there"
 CHUNK = "chunk"
 _SUCCESS = Outcome.SUCCESS
 
