@@ -101,7 +101,10 @@ def outcome(entry: AuditEntry) -> Outcome:
 
 
 def end(entry: AuditEntry) -> None:
-    """Write the final outcome. Two parallel requests may change more tasks than the count of seen ones holds."""
+    """Write the final outcome.
+
+    Parallel requests may change more tasks than `seen` says. Then `seen` is raised to `changed`.
+    """
     rows = AuditEntry.objects.filter(pk=entry.pk)
     with alone(entry):
         rows.update(place=None, seen=Greatest("seen", "changed"))
@@ -111,7 +114,10 @@ def end(entry: AuditEntry) -> None:
 
 
 def _step(request: HttpRequest, entry: AuditEntry, until: float) -> bool:
-    """Act on one part; False when another request went on meanwhile. The engine does nothing twice; all work counts."""
+    """Act on one part. False if another request advanced the action meanwhile.
+
+    The engine changes no task twice, and the changes of both requests count.
+    """
     begun_at = {"seen": entry.seen, "place": entry.place}
     query, left = TaskQuery(**entry.filter), entry.count - entry.seen
     rows, place = gather(

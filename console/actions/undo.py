@@ -123,7 +123,10 @@ def _step(call: Callable[..., Any], ids: Sequence[str], *values: Any, pool: str,
 
 
 def _alike(entry: AuditEntry, *facts: str) -> Iterable[tuple[tuple[Any, ...], list[str]]]:
-    """The changed tasks that one call undoes: of one pool, with the same facts before; `now` is the state after."""
+    """Group the changed tasks by pool and earlier facts. One call undoes a group.
+
+    The fact `now` is the state after the action.
+    """
     groups: dict[tuple[Any, ...], list[str]] = {}
     for pool, id in entry.ids:
         was, now = (side.get(f"{pool} {id}", {}) for side in (entry.before, entry.after))

@@ -14,7 +14,7 @@ GROUPS = {
 def make_groups(apps, schema_editor):
     """Make the three groups, and the permissions that they need (Django makes those only after all migrations).
 
-    A group of such a name that the project has already is its own: its members were not chosen for this.
+    A group that already has one of these names gets no permissions. The project chose its members for another purpose.
     """
     alias = schema_editor.connection.alias
     access, _ = (

@@ -3,8 +3,8 @@
 `numbers` are at most 500 a call. Instead of them `state` names all chunks in that state. These are changed in bounded
 steps, and the answer says how many were changed and how many are left. When the steps are used up, the store continues
 by itself, except for a release and a postpone. `queueops.model.states.CHUNK_ACTIONS` has the states that allow an
-action. A task processes its chunks again when it has ended, or waits for its reduce. `who` goes into the task's own
-log.
+action. A task that has ended, or waits for its reduce, processes its chunks again after a retry, a drop or a skip.
+`who` goes into the task's own log.
 """
 
 from __future__ import annotations

@@ -24,7 +24,10 @@ def requeue_commands(ids: Sequence[str], pool: str) -> list[Row]:
 
 
 def drop_commands(ids: Sequence[str], pool: str) -> list[Row]:
-    """Drop commands for good. The end or turn in such a command is sent again, a cancel or retry is not."""
+    """Drop commands for good.
+
+    The store later resends a dropped report of an end, or a part's turn. A dropped cancel or retry is lost.
+    """
     return _each("drop", ids, pool)
 
 

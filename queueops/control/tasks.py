@@ -32,8 +32,8 @@ def retry(ids: Sequence[str], pool: str = "", *, everything: bool = False, who: 
 def reinstate(ids: Sequence[str], pool: str = "", *, who: str = "", token: str = "") -> list[Row]:
     """Undo a cancel: the tasks are queued again, or wait until they are due, with their attempts so far.
 
-    A task that ran when it was cancelled runs again. A task with parts or chunks continues as by `retry`. It is refused
-    if it would have to wait.
+    A task that ran when it was cancelled runs again. A task with parts or chunks continues as by `retry`. The reinstate
+    of such a task is refused while its due time is in the future.
     """
     return act("reinstate", ids, pool, who=who, token=token)
 

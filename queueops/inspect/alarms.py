@@ -112,7 +112,7 @@ def _stuck(view: PoolView, sampled: Mapping[str, Any], live: Sequence[Beat]) -> 
 
 
 def _moves_on(sampled: Mapping[str, Any]) -> bool:
-    """Whether any start ended within the last minute, with any outcome."""
+    """Whether any task or chunk left a running state within the last minute."""
     moves = [*flows(sampled).items(), *flows(sampled, "ch").items()]
     return any(rate and flow.partition(">")[0] in (*LEASED, ChunkState.ACTIVE) for flow, rate in moves)
 

@@ -113,8 +113,8 @@ class Settlement(msgspec.Struct):
     """The end of one lease.
 
     ``value`` is the encoded result (SUCCESS), the encoded error (ERROR, TIMEOUT, CRASH) or a reason in words.
-    ``delay_ms`` is the back-off before the next attempt; -1 means that there is none. For a CRASH that is not charged
-    to the task it is -n, where n is how often that happened. ``counted`` makes a RESTART count as an attempt.
+    ``delay_ms`` is the back-off before the next attempt; -1 means that there is none. A CRASH that is not charged has
+    -n. The number n is the task's count of shared crashes. ``counted`` makes a RESTART count as an attempt.
     """
 
     id: str

@@ -268,7 +268,7 @@ class EagerBroker(EagerChunks):
             self._push(push)
 
     def _is_replaced(self, record: Record) -> bool:
-        """Whether a push has put another task into the place of this one, whose end then counts for nothing."""
+        """Whether a later push has replaced this task. The end of a replaced task is ignored."""
         return self.records[record.pool, record.id] is not record
 
     def _run_to_its_end(self, record: Record) -> None:

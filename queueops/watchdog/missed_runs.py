@@ -6,7 +6,10 @@ from queueops.model.schedule import caught_up
 from queueops.model.schedule_definition import Firing, ScheduleDefinition
 
 LATE_MS = 15_000
-"""A tick counts as missed if no watchdog has fired it for this long; a watchdog's restart takes less."""
+"""Under `skip`, the latest tick still runs if it is at most this late; a watchdog's restart takes less.
+
+The watchdog also detects a clock that was set back by this much.
+"""
 COUNTED = 1000
 """Missed ticks are counted up to this number."""
 

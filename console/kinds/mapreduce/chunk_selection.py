@@ -83,7 +83,7 @@ class ChunkChoice(Choice, frozen=True, kw_only=True):
         return super().facts() | {"before": chosen | self.before_edit}
 
     def expected(self, sent: str) -> int:
-        """A state may hold fewer chunks now than when the page was shown; then the number of that time counts."""
+        """The number to confirm. If the state holds fewer chunks now, the number on the page is accepted."""
         fewer = self.whole and sent.isdecimal() and len(sent) < 11 and self.count <= int(sent)
         return int(sent) if fewer else self.count
 

@@ -110,7 +110,7 @@ class ChunkWriter:
         return self._count
 
     def _collect(self, data: bytes) -> None:
-        """Whether the batch is full: its number and size are bounded, and it waits about one second at most."""
+        """Add a chunk to the batch. Complete the batch when it is full, or about one second old."""
         if self._batch and self._size + len(data) > BATCH_BYTES:
             self._complete()
         if not self._batch:

@@ -32,7 +32,10 @@ _WHOLE = " ".join(f"{short}:{name}" for short, name in FIELDS.items() if name in
 
 
 class Places:
-    """Places that name tasks, in the order of the check, and the tasks found so far. Several places may name one."""
+    """Places that name tasks, in the order of the check, and the faults found so far.
+
+    Several places may name the same task.
+    """
 
     def __init__(self, names: list[str]) -> None:
         self.names = names
@@ -40,7 +43,7 @@ class Places:
         self._found: set[int] = set()
 
     def new(self, faults: Iterable[Fault]) -> tuple[Fault, ...]:
-        """The tasks that this walk has not found before under another of their names."""
+        """Return the faults that this walk has not returned yet. Several places can lead to the same fault."""
         fresh = tuple(fault for fault in dict.fromkeys(faults) if hash(fault) not in self._found)
         self._found.update(map(hash, fresh))
         return fresh

@@ -34,7 +34,10 @@ logger = logging.getLogger("queueops.worker")
 
 
 class Dispatcher:
-    """Decides when to make a round trip and how many tasks to ask for; passes on what the reply contains."""
+    """Makes each pool client's round trip when `PoolClient.due` says so.
+
+    Decides how many tasks it may claim, and passes on the reply.
+    """
 
     def __init__(
         self, options: WorkerOptions, worker: str, broker: Broker, executor: ThreadExecutor, watch: TimeLimits,

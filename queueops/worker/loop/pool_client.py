@@ -19,11 +19,11 @@ LINGER = 0.005
 TRUSTED_S = 1.0
 """Seconds for which a handed-over lease is surely valid; the store ends it after twice as many."""
 LOOK_AGAIN = 0.002
-"""Seconds until a worker that received less than it wanted looks again: only one that received nothing is woken."""
+"""Seconds until a worker claims again after a partial reply. The store wakes only workers that received nothing."""
 MAX_SETTLE = 128
 """Settlements in one round trip; a script with more would delay the other clients."""
 MAX_PARTS = 64
-"""The same when parts of a composite are among them: each also counts in its parent, and starts another part."""
+"""Limit for round trips that settle parts. Each part also updates its parent, and may start the next part."""
 TAKEN_OVER = settlements.TAKEN_OVER.encode()
 
 logger = logging.getLogger("queueops.worker")
@@ -138,7 +138,7 @@ class PoolClient:
     def flows(self) -> bool:
         """Whether the next round trip may be sent before the previous reply: no failure, and more work is available.
 
-        A worker that was idle first takes the task it was woken for, without asking twice.
+        After an idle time, the first claim is sent alone. The next one waits for its reply.
         """
         return self.ready and not self.dry and self._at_once > 1 and not self.cut_off
 
@@ -148,7 +148,10 @@ class PoolClient:
         return not (unsaid or any(trip.settle for trip in self.transport.under_way))
 
     def due(self, now: float, want: int, *, hungry: bool) -> bool:
-        """Whether to make a round trip now. ``hungry``: little is left to do, so no settlement waits for others."""
+        """Whether a round trip is due: to renew, settle, fetch commands, or claim.
+
+        ``hungry``: few tasks are queued, so settlements go at once.
+        """
         if now < self.transport.retry_at or not self.transport.accepts(flows=self.flows):
             return False
         if self._asked or self.has_commands or now >= self._extend_at:

@@ -61,8 +61,8 @@ class Transport:
     def send(self, trip: PendingTrip, known: Collection[tuple[str, int]]) -> Exception | None:
         """Send; return the error if that failed.
 
-        ``known`` holds each (id, fence) of this process. After a failure, Redis may list more leases for it. Their
-        reply was lost, so they are given back.
+        ``known`` holds each (id, fence) of this process. After a failure, the reply with new leases may be lost. The
+        store takes back all leases that are not in ``known``.
         """
         self.under_way.append(trip)
         if self.thread is not None:

@@ -78,7 +78,10 @@ class WakeupListener:
             logger.debug("No wake-up connection to pool %s: %s", self._pool, error)
 
     def arm(self) -> None:
-        """Wait for the next token. Called after the previous one was handled, whose work must not be delayed."""
+        """Wait for the next token.
+
+        The loop calls it after the turn's round trips, so that it does not delay the previous token's task.
+        """
         if self._waker is None or self._armed:
             return
         try:

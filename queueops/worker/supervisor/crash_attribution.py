@@ -28,7 +28,7 @@ class CrashAttribution:
         self._of: dict[Key, tuple[float, int]] = {}
 
     def judge(self, running: Collection[Running]) -> dict[Key, int]:
-        """By pool and id: 0 for a task charged with this death, else how often it has died together with others."""
+        """Map each (pool, id) to 0 if the task is charged with this crash, else to its number of shared crashes."""
         if len(running) == 1:
             return {(task.pool, task.id): 0 for task in running}
         judged = {(task.pool, task.id): self._share((task.pool, task.id), SHARED / len(running)) for task in running}
