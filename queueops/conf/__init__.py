@@ -266,7 +266,7 @@ def _place(*keys: object) -> str:
 
 
 def _absolute(url: str) -> str:
-    """The embedded server's directory does not depend on a process's working directory."""
+    """Make the embedded server's directory absolute. A relative one is below BASE_DIR, else the working directory."""
     if not url.startswith("embedded:"):
         return url
     base = Path(getattr(django_settings, "BASE_DIR", None) or Path.cwd())

@@ -17,7 +17,7 @@ from queueops.errors import BadId, advice
 from queueops.model.ids import check_lane
 
 DAY, TEN_YEARS = 86_400, 10 * 366 * 86_400
-"""The longest duration for which a process waits, and the longest of any other, in seconds."""
+"""Maximum seconds of a duration for which a process waits, and of any other duration."""
 Value = TypeVar("Value")
 Chosen = TypeVar("Chosen", bound=StrEnum)
 Reader = Callable[[Any], Value]

@@ -61,7 +61,7 @@ def skip_chunks(id: str, numbers: Numbers = (), *, state: str = "", pool: str = 
 
 
 def release_chunks(id: str, numbers: Numbers = (), *, state: str = "", pool: str = "", who: str = "") -> ChunkAnswer:
-    """Release running chunks from their workers: they are ready again; a worker that goes on is refused."""
+    """Release running chunks from their workers: they are ready again. The old worker can no longer settle them."""
     return _mend("release", id, numbers, state, pool, who)
 
 
@@ -113,7 +113,7 @@ def set_fields(
 def restart_from(id: str, stage: str, *, every: bool = False, pool: str = "", who: str = "") -> Row:
     """Restart a map-reduce task from `map`, `process` (failed chunks, or every one) or `reduce`.
 
-    A running map or reduce is left alone: release or cancel it first. Raises BadOption for another stage.
+    A running map or reduce is not changed: release or cancel it first. Raises BadOption for another stage.
     """
     if stage not in STAGES:
         raise BadOption(name="stage", value=stage, expected=f"one of {', '.join(STAGES)}")

@@ -43,6 +43,6 @@ def check_unused(pool: str) -> None:
 def repair(pool: str, after: str = "") -> FsckPage:
     """Check and repair one bounded part of a pool; each misplaced task is put into its index in one call.
 
-    Safe while workers run, and when repeated: an intact task is left alone. Raises BrokenPool and BrokerUnavailable.
+    Safe while workers run, and when repeated: an intact task is not changed. Raises BrokenPool and BrokerUnavailable.
     """
     return get_broker().check(pool, after, repair=True)

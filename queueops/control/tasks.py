@@ -70,7 +70,7 @@ def cancel(
 
 
 def release(ids: Sequence[str], pool: str = "", *, who: str = "", token: str = "") -> list[Row]:
-    """Release running tasks from their workers: they are ready again; a worker that goes on is refused at its end."""
+    """Release running tasks from their workers: they are ready again. The old worker can no longer settle them."""
     return act("release", ids, pool, who=who, token=token)
 
 

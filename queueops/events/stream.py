@@ -43,7 +43,7 @@ def follow(
 
     `id`: a task's id or handle, or up to 1,000 of them. `root`: this task and all of its descendants. `name`: all tasks
     of a name. `pool`: of one pool only; a known pool saves the store work. `kinds`: "end", "progress", "state", "log".
-    `buffer`: the most waiting events; beyond it the oldest are dropped, and a "gap" tells so. Raises BadOption, BadId.
+    `buffer`: the most waiting events; beyond it the oldest are dropped, with a "gap". Raises BadOption, BadId.
     """
     ids = [id] if isinstance(id, str | TaskHandle) else list(id)
     chosen = tuple(kinds)
@@ -66,7 +66,7 @@ class EventStream:
     """A stream of events, for `for` or `async for`; close it, or use it as a context manager.
 
     The entry (or the first step of an iteration) waits until the store publishes events, and reads the state. If the
-    first connection fails, it raises BrokerUnavailable. Later outages are a "gap", and the stream goes on.
+    first connection fails, it raises BrokerUnavailable. Later outages are a "gap", and the stream continues.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Pools without a worker: compares the pools of the code's tasks with those that a worker serves."""
+"""Pools without a worker: compares the pools of the code's tasks with the pools that a worker serves."""
 
 from __future__ import annotations
 

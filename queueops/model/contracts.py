@@ -153,8 +153,8 @@ class RoundTrip(msgspec.Struct, frozen=True, kw_only=True):
 class Exchange(msgspec.Struct):
     """The reply of one round trip: new leases, a word for each settlement, and when to come again.
 
-    ``lost`` are the extended leases that this worker no longer holds. ``cancels`` are those with a requested cancel,
-    ``hard`` those of them to be interrupted. ``ended`` are the composites that this round trip ended. ``sleep_ms`` is
+    ``lost`` are the extended leases that this worker no longer holds. ``cancels`` are leases with a requested cancel,
+    ``hard`` the leases to be interrupted. ``ended`` are the composites that this round trip ended. ``sleep_ms`` is
     the time until the agenda has something for this pool, ``ready`` whether more could be claimed now. ``commands``
     were taken. ``now_ms`` is the broker's own time.
     """

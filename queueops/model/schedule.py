@@ -34,9 +34,9 @@ class Schedule:
     """A cron line ("0 3 * * *", "30 0 3 * * *", "@every 10s"), and its options.
 
     `zone`: a name such as "Europe/Berlin", or a ZoneInfo; by default the project's TIME_ZONE. `jitter`: each run is
-    delayed by a random time of up to this many seconds. `catch_up`: what is made up for after a time without a
-    watchdog. It is "skip" (nothing), "once" (one run), "all" (each run, the last 100) or "all:5". `overlap`: "allow",
-    "skip" or "queue". `args`, `kwargs`: those of the call. Raises BadSchedule, BadZone and BadOption.
+    delayed by a random time of up to this many seconds. `catch_up`: which missed ticks run after a time without a
+    watchdog. It is "skip" (none), "once" (the last one), "all" (each, the last 100) or "all:5". `overlap`: "allow",
+    "skip" or "queue". `args`, `kwargs`: the arguments of the call. Raises BadSchedule, BadZone and BadOption.
     """
 
     line: str

@@ -140,7 +140,7 @@ class Schedules(NamedTuple):
 
 
 class Firing(NamedTuple):
-    """What to do about a due schedule: runs as ticks, ticks that are not made up for, and the next tick."""
+    """What to do about a due schedule: the ticks that run, how many missed ticks do not, and the next tick."""
 
     runs: Sequence[int]
     missed: int

@@ -60,7 +60,7 @@ def _plain_list(name: str, data: bytes) -> list[Any]:
 
 
 def _members(broker: Parts, group: PartRef, data: bytes, values: list[Any]) -> Iterator[Place]:
-    """The members of a group; members of unknown order stay plain."""
+    """The members of a group. A member whose record is lost is not among them, and its value stays plain."""
     parts = [part for part in broker.parts(group.pool, group.id) if part.order < len(values) and part.name]
     if group.on_failure != "outcomes":
         pieces = _pieces(data or b"[]")

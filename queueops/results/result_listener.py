@@ -137,7 +137,7 @@ class ResultListener:
                     inside.recv(4096)
                 if listener in ready:
                     self._hear(listener.read())
-                    self._failures = 0  # not before: a refused connection can also be established each time
+                    self._failures = 0  # not before: a store that refuses pub/sub may accept connections
                 if self._subscriptions:
                     idle_since = time.monotonic()
 

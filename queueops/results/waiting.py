@@ -68,7 +68,7 @@ class Patience(NamedTuple):
 
 
 class Generation(NamedTuple):
-    """Which push of an id is meant: the one that made this generation (0: any), or the one after it."""
+    """Which push of an id is meant: the push that made this generation (0: any push), or the push after it."""
 
     uid: int = 0
     after: bool = False

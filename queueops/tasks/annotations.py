@@ -62,7 +62,7 @@ def is_changed(value: Any) -> bool:
 
 
 def accepted(wanted: Any) -> Accepted:
-    """The exact types whose values are all valid. None means all types, an empty set that only a trial shows it."""
+    """The exact types whose values are all valid. None: all types. An empty set: only a trial conversion shows it."""
     if wanted is Any:
         return None
     members = typing.get_args(wanted) if typing.get_origin(wanted) in _UNIONS else (wanted,)

@@ -31,7 +31,7 @@ class TaskClass:
     """A class whose calls are left to workers. A subclass with its own methods is registered when it is defined.
 
     ``cron``: when it runs by itself, a line or a `Schedule`; not inherited. ``task_id`` of the same arguments, if
-    defined, gives the id. ``on_conflict`` says what a second push of it does. ``delay``: seconds that `postpone()`
+    defined, gives the id. ``on_conflict`` says what a second push of that id does. ``delay``: seconds that `postpone()`
     waits by default; a `push` does not wait.
     """
 

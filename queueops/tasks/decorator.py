@@ -94,7 +94,7 @@ def task(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     unique: a function of the arguments, or a template such as "mail:{user_id}", that returns the id (None: a new one).
     on_conflict: what a second push of the same id does. keep: seconds that the ended task is kept. total: of its
     progress; it is the task's weight in a chain or a group (1 by default). delay: seconds that `postpone()` waits by
-    default. durable: wait until the store has written it to disk. meta: a small dict that the task and its children
+    default. durable: wait until the store has written it to disk. meta: a small dict that the task and its descendants
     have as `current().meta`.
 
     cron: when it runs by itself, a line such as "0 3 * * *" or a `Schedule`; a watchdog pushes these runs. middleware:

@@ -133,7 +133,7 @@ def _opened(func: Any) -> tuple[bool, Callable[..., Any]]:
 
 
 def _is_opened(func: Any, found: Any) -> bool:
-    """Whether to open the value. Context managers are opened; one from a plain function is not, as it may be shared."""
+    """Whether to open the value. A context manager that a plain function returns is not opened: it may be shared."""
     if isinstance(found, ContextDecorator):
         return isinstance(found, AbstractContextManager)
     return isinstance(found, AbstractContextManager) and (found is func or isinstance(func, type))

@@ -28,7 +28,7 @@ _PLAIN: tuple[Callable[[Any], Any], ...] = (str.__str__, int.__int__, float.__fl
 def encode_arguments(name: str, args: Sequence[Any], kwargs: Mapping[str, Any], names: Sequence[str] = ()) -> bytes:
     """The arguments of one call of the task `name` as JSON `[[...],{...}]`, or empty bytes without arguments.
 
-    `names` are those of the positional parameters, for the message. Raises NotEncodable and PayloadTooLarge.
+    `names` are the names of the positional parameters, for error messages. Raises NotEncodable and PayloadTooLarge.
     """
     if not args and not kwargs:
         return b""

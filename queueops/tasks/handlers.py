@@ -55,7 +55,7 @@ class FunctionHandler:
     def call(self, /, *args: Any, **kwargs: Any) -> Any:
         """Call the function here and now; its dependencies are given and closed.
 
-        The answer is that of the function: a value, a coroutine or a generator.
+        Returns what the function returns: a value, a coroutine or a generator.
         """
         return self._with_dependencies(args, kwargs) if self.plan.dependencies else self.func(*args, **kwargs)
 

@@ -1,4 +1,4 @@
-"""Task metadata: a small dict that the producer gives to a push, and that the task's children inherit."""
+"""Task metadata: a small dict that the producer gives to a push, and that the task's descendants inherit."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from queueops.errors import BadOption, PayloadTooLarge
 from queueops.tasks.encoding import encode_result
 
 META_LIMIT = 4096
-"""Maximum bytes of JSON: each child has a copy."""
+"""Maximum bytes of JSON: each descendant has a copy."""
 _EXPECTED = 'a dict whose keys are texts, such as {"tenant": 7}'
 
 
@@ -36,7 +36,7 @@ def decode_meta(data: bytes) -> dict[str, Any]:
 
 
 def merged(inherited: bytes, own: bytes) -> bytes:
-    """The metadata of a child: inherited and own. Raises PayloadTooLarge."""
+    """The metadata of a descendant: inherited and own. Raises PayloadTooLarge."""
     if not own or not inherited:
         return own or (inherited if inherited.startswith(b"{") else b"")
     return _bounded(msgspec.json.encode(decode_meta(inherited) | decode_meta(own)))

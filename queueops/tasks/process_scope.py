@@ -101,7 +101,7 @@ class ProcessScope:
         try:
             return await asyncio.shield(holder.opened)
         except BaseException:
-            if holder.opened.done() and self._holders.get(key) is holder:  # it failed, not only this wait for it
+            if holder.opened.done() and self._holders.get(key) is holder:  # opening failed, not only this wait
                 del self._holders[key]
             raise
 
@@ -113,7 +113,7 @@ class _Holder:
         self.depends = depends
         self.closing = asyncio.Event()
         self.opened: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        # no task may wait for it
+        # reads the exception: if no task waits for the future, asyncio would log it
         self.opened.add_done_callback(lambda opened: opened.cancelled() or opened.exception())
         self.task = asyncio.get_running_loop().create_task(self._hold(), context=Context())
 

@@ -61,7 +61,7 @@ def in_thread(call: Callable[[], Answer]) -> Awaitable[Answer]:
 
 
 def _opened() -> list[str]:
-    """The databases with an atomic block, except those that a TestCase opens around each test."""
+    """The databases with an open atomic block. Blocks that a TestCase opens around each test do not count."""
     return [
         connection.alias
         for connection in connections.all(initialized_only=True)

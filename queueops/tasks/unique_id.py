@@ -48,7 +48,7 @@ class UniqueId:
         if plan.rest_name in given:
             given |= given[plan.rest_name]
         if not self._fits or not given.keys() >= set(self._names):
-            found = self._unique(*args, **kwargs)  # it names parameters its own way: call it as the task is called
+            found = self._unique(*args, **kwargs)  # other parameter names: call it as the task is called
         else:
             found = self._unique(**(given if self._takes_all else {name: given[name] for name in self._names}))
         return None if found is None else check_id(found)

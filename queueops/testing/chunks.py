@@ -43,7 +43,7 @@ class EagerChunks:
         self._chunks[pool, task_id] += [Chunk(each) for each in data]
 
     def written_stages(self, pool: str, task_id: str) -> Iterator[tuple[int, str]]:
-        """None: a map that begins keeps no chunks."""
+        """No stages, because a map that begins keeps no chunks."""
         return iter(())
 
     def chunk_counts(self, pool: str, task_id: str) -> dict[str, int]:
@@ -103,13 +103,13 @@ class EagerChunks:
 
 
 def take_over(record: Record, own: Sequence[tuple[str, str | int]]) -> None:
-    """The fields that only this kind of task has."""
+    """Set the record fields that only this kind of task has."""
     for short, value in own:
         setattr(record, FIELDS[short], float(value) if short in ("to", "pr") else value)
 
 
 def back_to_map(record: Record) -> None:
-    """The task maps again, with the attempts of the map."""
+    """Reset the task to its map, with the retries of the map."""
     record.phase, record.chunks = "", None
     if record.map_retries:
         record.retries, record.retry = int(record.map_retries), record.map_retry

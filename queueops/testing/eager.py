@@ -28,9 +28,9 @@ from queueops.testing.execution import SilentChannel, run
 from queueops.testing.trees import EagerTree, count_tasks, fail_at_end, signal_end
 
 AT_REST = (State.WAITING, State.IDLE)
-"""States of a task that waits for its parts: it is not replaced."""
+"""States of a task that waits for other tasks. A push does not replace it."""
 _OF_A_LEASE = set(Lease.__struct_fields__) & set(Record.__struct_fields__) - {"attempt"}
-"""The fields of a lease that are those of its record."""
+"""The fields of a lease that are copied from the record."""
 
 
 @contextmanager
@@ -124,7 +124,7 @@ class EagerBroker(EagerChunks):
         return self._logs.get((pool, task_id), [])
 
     def last(self, pool: str, task_id: str) -> Record | None:
-        """None: no caller waits for an end while another generation begins."""
+        """None, because no caller waits for an end while another generation begins."""
         return None
 
     def wait(self, pool: str, task_id: str, uid: int = 0, *, after: bool = False) -> str:
@@ -207,7 +207,7 @@ class EagerBroker(EagerChunks):
         return Pushed(push.id, record.uid, word, record.created if word == "OK" else 0)
 
     def _word(self, push: Push, known: Record) -> str:
-        """What a push does whose id belongs to a task that has not ended, by its conflict policy."""
+        """What a push does if a task with its id has not ended, by the conflict policy of the push."""
         if push.conflict is Conflict.REJECT:
             return "REJECTED"
         if push.conflict is Conflict.RUN_AFTER:
@@ -253,7 +253,7 @@ class EagerBroker(EagerChunks):
             self._run(record)
 
     def _part_of(self, iterator: Record, push: Push) -> Record:
-        """A task that an iterator emitted; the group of its batch has its id and policy, and is not stored."""
+        """A task that an iterator emitted. The group of a batch has the iterator's id and policy, and is not stored."""
         if push.id != iterator.id:
             return self._made(push)
         whole = _recorded(push, 0)

@@ -111,9 +111,8 @@ def _in_loop(context: Context, table: SlotTable, running: RunningTasks) -> Settl
 
     try:
         return _called(call)
-    except (
-        InlineAsyncSlot.passes
-    ):  # Ctrl-C met this thread while it waits: the other one must end, or the process hangs
+    except InlineAsyncSlot.passes:
+        # Ctrl-C ended this thread's wait: the task in the other thread must end too, or the process hangs
         running.cancel(context.pool, context.id, "the test was interrupted", hard=True)
         end.wait(GRACE_S)
         raise

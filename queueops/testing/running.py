@@ -25,7 +25,7 @@ class RunningTasks:
     @contextmanager
     def entered(self, pool: str, task_id: str, slot: Slot) -> Iterator[None]:
         """Register the task with this slot in the block."""
-        before = self._slots.get((pool, task_id))  # a task that this one replaces while it runs
+        before = self._slots.get((pool, task_id))  # of a running task that this task replaces
         self._slots[pool, task_id] = slot
         try:
             yield

@@ -171,7 +171,7 @@ def _reason(child: Record) -> str:
 
 
 def count_tasks(record: Record, tasks: Sequence[Record]) -> None:
-    """An iterator counts the tasks that it emitted; it fails with the first failed one, or at its end."""
+    """Count the tasks that an iterator emitted. It fails with its first failed task, or at its end."""
     record.total = len(tasks)
     record.progress = sum(each.state in ENDED for each in tasks)
     failed = [each for each in tasks if each.state != State.SUCCEEDED]
@@ -184,7 +184,7 @@ def count_tasks(record: Record, tasks: Sequence[Record]) -> None:
 
 
 def fail_at_end(record: Record) -> None:
-    """An iterator that continued although one of its tasks failed."""
+    """Let an iterator fail that continued although one of its tasks failed."""
     record.state, record.error, record.fingerprint = State.FAILED, record.child_error, record.child_fingerprint
     failed, total = record.children_failed, int(record.total or 0)
     record.reason = f"{failed} of its {total} tasks failed; the first: {record.first_failure}"

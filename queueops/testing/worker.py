@@ -21,7 +21,7 @@ MOST_COMMANDS = 100
 def run_worker(until_idle: bool = True, *, pools: Iterable[str] | None = None, at_most: int = AT_MOST) -> int:
     """Run the pushed tasks one at a time, and the tasks that these push; returns the number of starts.
 
-    With `until_idle` it ends when no task is ready in any of the `pools` (default: all). Without it, one start ends it.
+    With `until_idle` it returns when no task is ready in any of the `pools` (default: all); else after one start.
     Postponed tasks, and failed ones in back-off, run when they are due; `handle.run_now()` does not wait for that.
     Timeouts are not enforced. Raises AssertionError after `at_most` starts.
     """
@@ -44,7 +44,7 @@ def run_worker(until_idle: bool = True, *, pools: Iterable[str] | None = None, a
 
 
 def _one(broker: Broker, pool: str, worker: str, channel: ProgressBuffer) -> Exchange | None:
-    """Run one task of a pool, and deliver its commands; None if it has neither."""
+    """Run one task of a pool, and deliver the pool's commands. None if the pool has neither."""
     reply = broker.exchange(pool, worker, RoundTrip(want=1, take=MOST_COMMANDS))
     endings.tell(reply.ended)
     _deliver(broker, reply.commands)

@@ -14,7 +14,7 @@ from queueops.watchdog.missed_runs import LATE_MS, firing
 
 Declared = Callable[[], Sequence[ScheduleDefinition]]
 CALLS = 20
-"""Batches of one pool before the turn of the others."""
+"""Batches of one pool before the next pool's turn."""
 PUT_OFF_S = 0.1
 """Seconds between checks whether a deferred run can start, while there is one."""
 
@@ -90,7 +90,7 @@ class ScheduleFiring:
     def _fire(self, row: ScheduleState, now_ms: int) -> list[str]:
         try:
             return self._run(row, now_ms)
-        except StoreFull as error:  # draining the store must continue: the tick is caught up later
+        except StoreFull as error:  # the round's other work frees memory, and must continue
             if not self._full:
                 logger.warning("the schedule %s of pool %s must wait: %s", row.id, row.pool, error)
             self._full = True

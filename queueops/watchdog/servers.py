@@ -14,7 +14,7 @@ LOOK_EVERY_S = 1.0
 """Seconds between two reads of which server has which pool."""
 NAP_S = 0.1
 END_WITHIN_S = 2.0
-"""Seconds for the current rounds at the end."""
+"""Seconds that the current rounds have to finish at the end."""
 
 logger = logging.getLogger("queueops.watchdog")
 

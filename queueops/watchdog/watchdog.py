@@ -32,7 +32,7 @@ TICKS_A_ROUND = 20
 """Ticks on one pool before the next pool's turn: a pool with much to do does not delay the others."""
 LONGEST_BACKOFF_S = 5.0
 CLOSE_WITHIN_S = 0.5
-"""Seconds for commands in progress at the end."""
+"""Seconds that commands in progress have to finish at the end."""
 BROKEN, MENDED = "broken key ", "mended key "
 TOLD = ("recovered", "broken", "forgotten", "trimmed", "lost part", "lost parent")
 
@@ -98,7 +98,7 @@ class Watchdog:
         self._outbox.close(CLOSE_WITHIN_S)
 
     def _by_server(self) -> dict[str, list[str]]:
-        """The pools to watch, and those that only schedules name so far, by server.
+        """The pools to watch by server, with the pools that so far only schedules name.
 
         A pool whose slot no server has is logged, and waits; the others do not.
         """
@@ -220,7 +220,7 @@ class Watchdog:
         return self._guarded(pool, "check", self._rolling_check.go_on)
 
     def _listed(self) -> list[str]:
-        """All pools. A pool with data that is not listed any more was lost with its data; it is listed again."""
+        """All pools. A pool that had data and has left the list has lost its data. It is listed again."""
         found = self.broker.pools()
         for pool in self._losses.pools.difference(found):
             self.broker.announce(pool, again=True)

@@ -11,11 +11,11 @@ from queueops import conf
 DEFAULT_POOL = "default"
 DEFAULT_THREADS = 8
 BATCH_ALONE, BATCH_AMONG_OTHERS = 64, 128
-"""Tasks in one call: of a single process, and of each of several.
+"""The most tasks that one round trip claims: for a single process, and for each of several processes.
 
-A single process sends its next call before the reply to the last has arrived. The store never waits for it. Several
-processes keep the store busy without that. Each therefore sends twice as much instead. Other clients do not wait longer
-for the store, and the throughput of the processes together is a tenth higher.
+A single process sends its next round trip before the previous reply arrives, so the store never waits for it. Several
+processes keep the store busy without that, so each claims twice as many tasks instead. Other clients do not wait longer
+for the store, and the total throughput of the processes is a tenth higher.
 """
 
 
@@ -60,6 +60,6 @@ class WorkerOptions:
 
 
 def worker_id(number: int) -> str:
-    """Return the name of one process: its host, pid and number, and a random part, as a pid is used again."""
+    """Return the name of one process: its host, pid and number, and a random part, because the system reuses pids."""
     host = "".join(letter if letter.isalnum() or letter in "._-" else "-" for letter in os.uname().nodename)
     return f"{host[:60]}:{os.getpid()}:{number}:{os.urandom(3).hex()}"

@@ -230,7 +230,7 @@ class Composite(Part):
 
 
 def chain(*parts: Part | Iterable[Part]) -> Composite:
-    """A chain: tasks run one after the other, each with the result of the one before as its first argument.
+    """A chain: tasks run one after the other, each with the previous result as its first argument.
 
     Instead of the parts, one list or another iterable of them may be given.
     """

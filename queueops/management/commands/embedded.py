@@ -17,7 +17,7 @@ class Command(BaseCommand):
     """Starts, stops and shows the embedded server."""
 
     help = "The embedded Valkey server. It starts by itself when a process needs it, also after a stop."
-    requires_system_checks: list[str] = []  # it must work while other things do not
+    requires_system_checks: list[str] = []  # it must also work when a check would fail
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """One action, and the directory when it is not the settings'."""
@@ -26,7 +26,7 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", help="answer with one JSON object")
 
     def handle(self, *, action: str, data: str | None, **options: Any) -> None:
-        """Act, then say what is; the exit status of `status` is 1 when no server answers."""
+        """Start or stop the server, then print its state. The exit status of `status` is 1 when no server answers."""
         try:
             directory = data or _directory()
             stopped = embedded.stop(directory) if action == "stop" else None

@@ -12,12 +12,12 @@ from queueops.errors import BadId, BadOption, FilterError, QueueOpsError
 from queueops.management.queue.options import add_subcommands
 
 USAGE = (BadId, BadOption, FilterError)
-"""What the caller wrote wrong: exit status 2. Everything else that fails is 1."""
+"""Errors in the arguments: exit status 2. Every other failure is 1."""
 UNRECORDED = "The audit log cannot be written, and nothing is done without it (is the database there, and migrated?):"
 
 INTERRUPTED = "Interrupted. What was sent before that is done, and in the audit log."
 CTRL_C = 130
-"""What a shell takes for a command that was ended by Ctrl-C."""
+"""The exit status by which a shell recognises a command that Ctrl-C ended."""
 
 
 class Command(BaseCommand):
@@ -30,7 +30,7 @@ class Command(BaseCommand):
         add_subcommands(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Print what the subcommand says. Exit status 1 when something was refused or failed, 2 for a wrong call,
+        """Print the subcommand's output. Exit status 1 when an action was refused or failed, 2 for wrong arguments,
         130 after Ctrl-C.
         """
         try:
@@ -45,7 +45,7 @@ class Command(BaseCommand):
             raise CommandError(_told(error)) from error
         except DatabaseError as error:
             raise CommandError(f"{UNRECORDED} {_told(error)}") from error
-        except KeyboardInterrupt:  # at a question, or while a store that is silent is waited for
+        except KeyboardInterrupt:  # at a question, or while the store does not answer
             raise CommandError(INTERRUPTED, returncode=CTRL_C) from None
         except BrokenPipeError:
             raise SystemExit(1) from None  # the reader has closed the pipe, as `head` does

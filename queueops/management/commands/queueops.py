@@ -15,7 +15,7 @@ class Command(BaseCommand):
     """Forwards to the command of that name, with its options, its checks and its exit status."""
 
     help = "The commands of QueueOps. --help behind one of them shows its options."
-    requires_system_checks: list[str] = []  # the command behind it has its own
+    requires_system_checks: list[str] = []  # the named command runs its own checks
 
     def run_from_argv(self, argv: list[str]) -> None:
         """Run the named command as Django does. Without a known name, the parser shows help or an error."""

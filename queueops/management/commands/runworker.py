@@ -25,7 +25,7 @@ logger = logging.getLogger("queueops.worker")
 class Command(BaseCommand):
     """Parse, start the worker, and end with its status."""
 
-    requires_system_checks = ["queueops"]  # all others would load the project's URLs, which a worker does without
+    requires_system_checks = ["queueops"]  # other checks would load the project's URLs, which a worker does not need
     help = "Runs tasks. SIGTERM or Ctrl-C lets running tasks end within the grace time; a second one releases them."
 
     def add_arguments(self, parser: ArgumentParser) -> None:

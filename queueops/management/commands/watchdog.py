@@ -21,7 +21,7 @@ from queueops.watchdog import Watchdog
 class Command(BaseCommand):
     """Run the watchdog until SIGTERM or SIGINT. Run one or more."""
 
-    requires_system_checks = ["queueops"]  # all others would load the project's URLs, which a watchdog does without
+    requires_system_checks = ["queueops"]  # other checks would load the project's URLs, which a watchdog does not need
     help = "Recover expired leases, promote due tasks, end retentions and draw the console's figures."
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -33,7 +33,7 @@ class Command(BaseCommand):
         parser.add_argument("--log-format", choices=FORMATS, help=help_format)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Parse, run, end with status 0 when told to stop."""
+        """Make one round (`--once`), or rounds until a signal; end with status 0."""
         if options["log_format"] or not logging.getLogger("queueops").hasHandlers():
             configure(options["log_format"] or FORMATS[0])
         try:
@@ -44,7 +44,7 @@ class Command(BaseCommand):
         except QueueOpsError as error:
             raise CommandError(str(error)) from error
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            if signal.getsignal(number) != signal.SIG_IGN or number != signal.SIGHUP:  # as nohup wants it
+            if signal.getsignal(number) != signal.SIG_IGN or number != signal.SIGHUP:  # `nohup` ignores SIGHUP
                 signal.signal(number, lambda *_: self._stop(watchdog))
         watchdog.run()
         return deadlines.end()

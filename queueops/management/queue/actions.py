@@ -44,7 +44,7 @@ CALLS: Mapping[str, Callable[[Given], Verb]] = {
     "reinstate": lambda given: control.reinstate,
     "discard": lambda given: control.discard,
 }
-"""The call of each verb, with what its options say."""
+"""The call of each verb, made from the options of the subcommand."""
 
 
 def act(**given: Any) -> Iterator[str]:

@@ -47,7 +47,7 @@ def fsck(*, pool: str, repair: bool, as_json: bool, **_: Any) -> Iterator[str]:
 
 
 def _of_list(broken: Iterable[str]) -> FsckPage:
-    """The faults in the list of pools, which a repair leaves alone."""
+    """The faults in the list of pools. A repair does not change them."""
     return FsckPage(faults=tuple(Fault(pool="*", id="~key:pools", text=f"{key}. {ADVICE}") for key in broken), looked=0)
 
 

@@ -18,17 +18,17 @@ FACTS = (*SET, "paused")
 
 
 def pause(*, pool: str, lane: str, **given: Any) -> Iterator[str]:
-    """Pause it."""
+    """Pause a lane."""
     return _act("pause", "paused", partial(control.pause_lane, new=given["new"]), pool, lane, given)
 
 
 def resume(*, pool: str, lane: str, **given: Any) -> Iterator[str]:
-    """Resume it."""
+    """Resume a lane."""
     return _act("resume", "resumed", control.resume_lane, pool, lane, given)
 
 
 def set_lane(*, pool: str, lane: str, **given: Any) -> Iterator[str]:
-    """Set its limit, its rate, its weight, or several of them."""
+    """Set the limit, the rate or the weight of a lane, or several of them."""
     wanted: dict[str, Any] = {name: given[name] or None for name in SET if given[name] is not None}
     if not wanted:
         raise CommandError("Set what? Give --limit, --rate or --weight.", returncode=2)

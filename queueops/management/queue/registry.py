@@ -17,7 +17,7 @@ NOT_HERE = "this process does not have its code"
 
 
 def list_known(*, name: str, as_json: bool, **_: Any) -> Iterator[str]:
-    """All of them, or one in full."""
+    """All known tasks, or one of them in full."""
     rows = inspect.registry()
     if not name:
         yield from listing(rows, HEAD, _line, empty="No task is known.", as_json=as_json)

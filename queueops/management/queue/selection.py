@@ -51,7 +51,7 @@ def matching(query: TaskQuery) -> Found:
 
 
 def _rest(query: TaskQuery, place: str | None, asked_ms: int) -> Iterator[tuple[str, str]]:
-    """The tasks after a place, without those that came in since the question."""
+    """The tasks after a place, without tasks that entered their state after the question was asked."""
     while place is not None:
         rows, place = gather(query, place, PAGE, asked_ms=asked_ms)
         yield from ((row.pool, row.id) for row in rows)

@@ -70,9 +70,9 @@ def raised(context: Context, error: BaseException, *, has_returned: bool = False
 
 
 def cancelled(context: Context, error: BaseException) -> Settlement:
-    """The task was told to stop and did not return: it is cancelled, whatever it raised.
+    """Cancel a task that was asked to stop and did not return, whatever it raised.
 
-    A chunk goes back. Its task had ended when the chunk was told to stop, and may have been retried since.
+    A chunk is released instead. Its task had ended when the chunk was asked to stop, and may have been retried since.
     """
     lease = context.lease
     own_reason = getattr(error, "reason", "") if isinstance(error, Cancelled) else ""

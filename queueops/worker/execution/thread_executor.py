@@ -55,7 +55,7 @@ class ThreadExecutor:
         self._keeps = False
         self._kept: Context | None = None
         self._queue: queue.SimpleQueue[Context | IdleListener | None] = queue.SimpleQueue()
-        self._given = 0  # how many were put there, minus those taken back
+        self._given = 0  # items put into the queue, minus tasks taken back
         self._idle_listener: IdleListener | None = None  # an idle thread watches it, or will soon
         self._posted = False  # whether the idle listener is in the queue
         self._handlers: dict[tuple[str, str, str], Handler] = {}

@@ -19,7 +19,7 @@ SPARE_MS = 10_000
 class TimeLimits:
     """``stuck`` is how many slots ran long at the last check, ``look_at`` is when the next one is due.
 
-    ``stuck_after_ms`` tells for how long a task may run before its slot counts.
+    ``stuck_after_ms`` returns the run time from which a slot counts as stuck.
     """
 
     def __init__(self, executor: ThreadExecutor, stuck_after_ms: Callable[[], float]) -> None:

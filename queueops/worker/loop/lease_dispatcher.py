@@ -26,7 +26,7 @@ NOT_OURS = "its lease is no longer this worker's"
 SHARES = 3
 CUT_OFF = "its lease ended while Redis could not be reached"
 BACK_OFF_S = 1.0
-"""A task that becomes due within this many seconds of the last end counts as left to do (`--burst`)."""
+"""With `--burst`, the worker still runs a task that becomes due within this many seconds of the last end."""
 FLUSH_LOOK = 0.005
 """Seconds between two checks of the last round trips of several pools."""
 
@@ -69,7 +69,7 @@ class Dispatcher:
         return PoolClient(pool, worker, broker, self._options.lease, self._watch.left_ms, thread, pipelined=alone)
 
     def collect(self, now: float) -> None:
-        """Take what has ended from the executor to the pool clients."""
+        """Pass ended tasks from the executor to their pool clients."""
         done = self._executor.done
         total, count = 0.0, 0
         while done:
@@ -128,7 +128,7 @@ class Dispatcher:
                 client.settle(settlements.released(lease, reason), now)
 
     def distrust(self, unstarted: Iterable[Lease], now: float) -> None:
-        """Give back what was not started, and what the pending round trips bring: other workers may have it already."""
+        """Give back unstarted tasks, and those that pending round trips bring. Other workers may already have them."""
         self.release(unstarted, now, settlements.TAKEN_OVER)
         for client in self.clients:
             client.distrust()
@@ -152,7 +152,7 @@ class Dispatcher:
         return [held.lease for client in self.clients for held in client.held.values()]
 
     def is_dry(self) -> bool:
-        """Whether the last look found nothing, and nothing is pending here."""
+        """Whether the last claims found no task, and nothing is left to run, settle or deliver here."""
         if self._outbox.busy or self._arrived:
             return False
         return self.is_empty() and all(client.dry and not client.to_settle for client in self.clients)
@@ -169,7 +169,7 @@ class Dispatcher:
         )
 
     def is_calm(self) -> bool:
-        """Whether this process would accept more, and the last look found nothing."""
+        """Whether this process stays to wait for tasks, and the last claims found none."""
         return not (self.closed or self._options.burst) and all(
             client.dry and not client.cut_off for client in self.clients
         )

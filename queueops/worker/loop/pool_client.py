@@ -89,7 +89,7 @@ class PoolClient:
     def trusts(self, lease: Lease, now: float) -> bool:
         """Whether a lease is fresh enough to start.
 
-        It may have aged while this process was stopped, or been given back after an outage.
+        It may have expired while this process was stopped, or the store may have taken it back after an outage.
         """
         at = lease.handed_ms / 1000 - self._clock_ahead
         return at > self._given_back_at and now - at < TRUSTED_S and not self.cut_off
@@ -103,7 +103,7 @@ class PoolClient:
         return True
 
     def settle(self, settlement: Settlement, now: float) -> None:
-        """Send this with the next round trip."""
+        """Queue a settlement for the next round trip."""
         if not self.to_settle:
             self._settle_since = now
         self.to_settle.append(settlement)
@@ -172,7 +172,7 @@ class PoolClient:
         return max(self.transport.retry_at, min(moments))
 
     def send(self, now: float, want: int, *, idle: bool, take: int = -1) -> bool:
-        """Send one round trip. False if it failed: ``retry_at`` says when what it carried is sent again."""
+        """Send one round trip. False if it failed: its settlements are sent again after ``retry_at``."""
         self.has_commands = False
         most = min(self._at_once, MAX_PARTS) if self._of_parts else self._at_once
         settle, self.to_settle = self.to_settle[:most], self.to_settle[most:]
@@ -235,7 +235,7 @@ class PoolClient:
             self.held[lease.id] = Held(lease, until)
         if trip.want > 0:
             self._plan(reply, trip.want)
-        elif self.dry:  # a worker that asks for nothing leaves the list of waiting workers
+        elif self.dry:  # a round trip without a claim removes the worker from the list of idle workers
             self.next_at = min(self.next_at, time.monotonic() + LOOK_AGAIN)
         if not self.to_settle:
             self._at_once = MAX_SETTLE
@@ -250,7 +250,7 @@ class PoolClient:
         reply.leases = []
 
     def _plan(self, reply: Exchange, want: int) -> None:
-        """Decide when to look for more."""
+        """Decide when to claim again."""
         self.ready = len(reply.leases) == want or (reply.ready and bool(reply.leases))
         self.dry = not (reply.ready or reply.leases)
         pause = reply.sleep_ms / 1000 if self.dry or self.ready else LOOK_AGAIN
@@ -262,7 +262,7 @@ class PoolClient:
         return known
 
     def _take_back(self, error: Exception) -> None:
-        """Take back what the failed round trips should have sent; the next ones send it again.
+        """Take back the settlements and metrics of failed round trips. The next round trips send them again.
 
         After an error of the script, settlements are sent one at a time. One that fails alone is dropped and logged:
         it would fail each time.

@@ -23,7 +23,7 @@ class PoolThread:
         self._thread: threading.Thread | None = None
 
     def call(self, call: Callable[[], object]) -> None:
-        """Queue this call behind those that wait already."""
+        """Add this call at the end of the queue."""
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name=f"queueops-pool-{self._pool}", daemon=True)
             self._thread.start()

@@ -121,7 +121,7 @@ class ProgressBuffer:
         return word == "OK"
 
     def _send_progress(self, lease: Lease, done: float, total: float | None) -> str:
-        """Send progress. That of a part counts in its parent, unless the parent's kind counts its parts itself."""
+        """Send progress. A part's progress counts in its parent, unless the parent's kind counts its parts itself."""
         if counts_in_parent(lease.parent_id, lease.kind):
             return self._broker.advance(lease.pool, lease.id, lease.fence, done, total)
         return self._broker.note(lease.pool, lease.id, lease.fence, done=done, total=total)

@@ -27,7 +27,8 @@ logger = logging.getLogger("queueops.worker")
 class PendingTrip(RoundTrip, frozen=True, kw_only=True):
     """A round trip that is under way. ``at`` is the moment of the monotonic clock at which it was sent.
 
-    One that ``recovers`` first gives back leases that the store lists for this process, and that it does not hold.
+    With ``recovers``, the store first takes back the leases that it lists for this process, and that the process does
+    not hold.
     """
 
     at: float
@@ -55,7 +56,7 @@ class Transport:
         self._pipelined = pipelined
         self._line: Exchanges | None = None
         self._answers: deque[Exchange | Exception] = deque()
-        self._skips = False  # set by the thread: a round trip failed, and those behind it are taken back
+        self._skips = False  # set by the thread: a round trip failed, and the queued ones are skipped
         self._chores: set[str] = set()
 
     def send(self, trip: PendingTrip, known: Collection[tuple[str, int]]) -> Exception | None:
@@ -100,7 +101,7 @@ class Transport:
         return self.thread is None or len(self.under_way) < (2 if flows and self._pipelined else 1)
 
     def is_slow(self, now: float) -> bool:
-        """Whether a reply is overdue: other pools need not wait for its tasks."""
+        """Whether a reply is overdue. Other pools may then use the room that was reserved for its tasks."""
         waits = self.thread is not None and bool(self.under_way)
         return waits and (self.failures > 0 or now >= self.slow_at)
 
@@ -110,7 +111,7 @@ class Transport:
         return self.under_way[0].at + SLOW_AFTER if self.thread is not None and self.under_way else float("inf")
 
     def call(self, name: str, call: Callable[[], object]) -> bool:
-        """Make another call than a round trip; return whether to continue. A pending call is not queued twice.
+        """Make a call that is not a round trip; return whether to continue. A pending call is not queued twice.
 
         Without a thread, the result is that of the call; None counts as True.
         """
@@ -165,7 +166,7 @@ class Transport:
     # In the thread
 
     def _make_round_trip(self, trip: PendingTrip, known: Collection[tuple[str, int]]) -> None:
-        """Make a whole round trip, unless one before it failed: it was then taken back with that one."""
+        """Send a round trip and receive its reply. After a failed round trip, the queued ones are skipped."""
         if self._skips and not trip.recovers:
             return
         self._skips = False

@@ -15,7 +15,7 @@ class WorkerSignals:
     """Sends the signals.
 
     The receivers of `worker_started` run in the main thread before the loop's first turn. They return before the
-    first task is claimed. The receivers of the others run in threads beside the loop, which continues to renew leases.
+    first task is claimed. Other receivers run in threads beside the loop, which continues to renew leases.
     """
 
     def __init__(self, worker: str, pools: Sequence[str]) -> None:

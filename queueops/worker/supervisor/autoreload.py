@@ -21,7 +21,7 @@ EVERY = 1.0
 LONGEST_START = 60.0
 """Seconds that the trial process has to set up the project."""
 AT_START, MOST_AT_START = "QUEUEOPS_RELOADED_AT_START", 3
-"""Restarts in a row for files saved during the start. A project that writes such a file itself must not loop."""
+"""The most restarts in a row for files saved during a start: a project that writes its own files must not loop."""
 
 logger = logging.getLogger("queueops.worker")
 
@@ -49,7 +49,7 @@ class ChangedFiles:
         changed = [
             (path, modified) for path, modified in self._reloader.snapshot_files() if self._is_new(path, modified)
         ]
-        os.environ[AT_START], self._in_a_row = str(self._in_a_row + 1), -1  # only the first look continues the row
+        os.environ[AT_START], self._in_a_row = str(self._in_a_row + 1), -1  # only the first look counts
         if not changed:
             return ""
         self._times |= changed

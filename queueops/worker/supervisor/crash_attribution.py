@@ -2,9 +2,9 @@
 
 A task that ran alone is charged with the crash. Tasks that ran together get equal shares of half a crash. A task is
 charged when its shares add up to one crash. A poison task, which kills its process, gets a share of each crash, while
-the tasks beside it change. So it is charged after a few crashes, and they are not. After each crash the tasks that
-died together wait, longer each time and each for a different time. So they start apart, and the poison task is found
-sooner.
+the tasks beside it change. So the poison task is charged after a few crashes, and the other tasks are not. After each
+crash, the tasks that died together wait: longer each time, and each for a different time. So they start apart, and the
+poison task is found sooner.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from queueops.worker.shared_slot_table import Running
 SHARED = 0.5
 """The part of one crash that is divided among the tasks that ran together; each of them may be innocent."""
 REMEMBERED = 10_000
-"""How many suspects are kept: those of the most recent deaths."""
+"""The most suspects that are remembered. Those with the oldest crashes are forgotten first."""
 
 Key = tuple[str, str]
 
 
 class CrashAttribution:
-    """What the supervisor knows of the tasks that were running when one of its processes died."""
+    """The supervisor's memory of tasks that were running when one of its processes died."""
 
     def __init__(self) -> None:
         self._of: dict[Key, tuple[float, int]] = {}

@@ -35,8 +35,7 @@ def judge(
 ) -> Judgement:
     """Decide how each started task ends: offenders by a timeout, the others by the crash rule or without a charge.
 
-    ``company`` has, by pool and id, the tasks whose crash does not count. Its values say how often each died together
-    with others.
+    ``company`` maps each (pool, id) to the task's number of shared crashes; 0 if it is charged with this crash.
     """
     guilty = {(running.pool, running.fence) for running in offenders}
     judged: dict[str, dict[str, Settlement]] = {}

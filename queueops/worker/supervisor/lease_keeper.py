@@ -86,7 +86,7 @@ class LeaseKeeper:
             logger.exception("Pool %s: the leases of the silent process %s could not be renewed", pool, self._worker)
 
     def renew(self, store: Store, pool: str) -> None:
-        """Renew what has been started, and give back what has not.
+        """Renew the leases of started tasks, and give back the leases of unstarted ones.
 
         The leases are read before the check of the process. So leases that the process claims after its first sign of
         life are not among them. Tasks that it claimed before belong to an earlier epoch, so it does not start them any

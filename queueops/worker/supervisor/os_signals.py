@@ -11,12 +11,12 @@ from queueops.worker.self_pipe import SelfPipe
 
 END = (signal.SIGTERM, signal.SIGINT)
 HANG_UP = signal.SIGHUP
-"""SIGHUP: the terminal was closed. Counts as one with END, since a shell sends it again. Ignored under `nohup`."""
+"""SIGHUP: the terminal was closed. Repeats count once, because a shell sends it again. Ignored under `nohup`."""
 AT_ONCE = signal.SIGQUIT
-"""The supervisor sends it: the children release their tasks and exit at once."""
+"""SIGQUIT, from the supervisor: the child processes release their tasks and exit at once."""
 _HELD = (*END, HANG_UP, AT_ONCE)
 PING = signal.SIGURG
-"""The supervisor sends it to a late process, whose handler gives a sign of life. Its default action is to ignore it."""
+"""SIGURG, from the supervisor to a late process: its handler gives a sign of life. It is ignored by default."""
 
 
 class CaughtSignals:

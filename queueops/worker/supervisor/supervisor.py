@@ -137,8 +137,8 @@ class Supervisor:
     def _relieve(self) -> None:
         """Start the successors of retiring processes, so that a long task does not delay other tasks.
 
-        At most as many processes may retire at a time as are configured. The next one is replaced when one of them
-        ended.
+        At most ``options.processes`` retiring processes have a successor at the same time. The next one gets its
+        successor when one of them has ended.
         """
         if self._told:
             return
