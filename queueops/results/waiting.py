@@ -30,7 +30,7 @@ OUTAGE_PAUSE = 0.25
 SUPERSEDED = "superseded"
 """The store's reply in place of a state if another generation has the id."""
 
-GOES_ON = "It goes on; ask again later."
+GOES_ON = "The task has not ended; ask again later."
 
 Answer = TypeVar("Answer")
 Call = Callable[[], Any]

@@ -99,7 +99,7 @@ class ScheduleFiring:
     def _run(self, row: ScheduleState, now_ms: int) -> list[str]:
         definition = row.definition
         if definition is None:
-            logger.error("a schedule of pool %s is left alone: %s", row.pool, row.broken)
+            logger.error("a schedule of pool %s does not run: %s", row.pool, row.broken)
             self._broker.change_schedule(row.pool, row.id, "rest")
             return []
         due = row.due_ms

@@ -86,7 +86,7 @@ def test_a_saved_change_is_taken_up_and_one_that_cannot_be_loaded_harms_nobody(p
     try:
         assert speak.push().result(timeout=120) == "one"
         project.save("a slip of the pen(")
-        wait_until(lambda: "the old code goes on: SyntaxError" in project.text(), 120, project.text)
+        wait_until(lambda: "the old code still runs: SyntaxError" in project.text(), 120, project.text)
         assert speak.push().result(timeout=120) == "one"
         project.save(CODE.format(answer="two"))
         wait_until(lambda: speak.push().result(timeout=120) == "two", 120, project.text)

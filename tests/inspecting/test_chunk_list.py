@@ -150,7 +150,7 @@ def test_the_terminal_lists_them_without_a_task(namespace: str) -> None:
         ["other", "c", "tests.count", "0"],
     ]
     assert queue("chunks") == shown
-    assert "go on with --after" in queue("chunks", "--limit", "2")
+    assert "continue with --after" in queue("chunks", "--limit", "2")
     page = queue_json("chunks", "--pool", "other")
     assert [(row["pool"], row["id"], row["number"]) for row in page["rows"]] == [("other", "c", 0)]
     assert failing("chunks", "--state", "errod")[0] == 2

@@ -41,7 +41,7 @@ def test_chunks_are_listed_by_state_a_page_at_a_time(work: ChunkWork) -> None:
     assert "10 of 10" in shown
     assert "no number: 'x'" in shown
     assert "hunter2" not in shown
-    assert "go on with --after" in queue("chunks", "count", "--limit", "3")
+    assert "continue with --after" in queue("chunks", "count", "--limit", "3")
 
 
 def test_what_is_not_there_or_wrongly_written_is_told(work: ChunkWork) -> None:

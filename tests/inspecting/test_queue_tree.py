@@ -37,7 +37,7 @@ def test_only_what_failed_is_shown_and_a_long_one_goes_on(desk: Desk) -> None:
     assert " failed " in failed[1]
     whole = queue("tree", "g").splitlines()
     assert len(whole) == 52
-    assert whole[-1] == "   ... 70 more; go on with --after 50"
+    assert whole[-1] == "   ... 70 more; continue with --after 50"
     assert queue("tree", "g", "--after", "50").splitlines()[1] == "   ... 50 before"
     assert queue_json("tree", "g")["root"]["total"] == 120
 
@@ -56,7 +56,7 @@ def test_an_iterator_tells_what_has_ended_and_goes_on_to_the_earlier_ones() -> N
     lines = queue("tree", handle.id).splitlines()
     assert lines[0].endswith("(0 under way, 69 succeeded, 1 failed)")
     assert len(lines) == 52
-    assert lines[-1] == "   ... more; go on with --after e20"
+    assert lines[-1] == "   ... more; continue with --after e20"
     assert len(queue("tree", handle.id, "--after", "e20").splitlines()) == 21
     (failed,) = queue("tree", handle.id, "--only", "failed").splitlines()[1:]
     assert "ValueError: 13" in failed

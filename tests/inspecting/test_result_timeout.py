@@ -54,7 +54,7 @@ def test_async_code_is_told_the_same(desk: Desk) -> None:
 def test_it_says_what_else_holds_a_task_up(desk: Desk) -> None:
     beat(desk, names=NAME)
     handle = tasks.add.using(lane="bulk").push(1)
-    assert told(handle).endswith("it is pending. It goes on; ask again later.")
+    assert told(handle).endswith("it is pending. The task has not ended; ask again later.")
     desk.broker.lane("default", "bulk", paused=1)
     assert told(handle).endswith("it is pending. Its lane bulk is paused.")
     assert "it is postponed. The task is postponed: due in " in told(tasks.add.postpone(3600, 1))
@@ -133,7 +133,7 @@ def test_what_goes_wrong_there_is_no_other_error(desk: Desk, monkeypatch, caplog
     monkeypatch.setattr(waiting, "explain", broken)
     handle = tasks.add.push(1)
     caplog.set_level("DEBUG", "queueops")
-    assert told(handle).endswith("it is pending. It goes on; ask again later.")
+    assert told(handle).endswith("it is pending. The task has not ended; ask again later.")
     with pytest.raises(ResultTimeout, match="ask again later"):
         asyncio.run(handle.aresult(timeout=0.01))
     assert "the explanation failed" in caplog.text

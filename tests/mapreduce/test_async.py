@@ -167,7 +167,7 @@ def test_an_async_map_that_runs_again_goes_on_behind_the_chunks_that_it_wrote(mo
     broker = get_broker()
     lines = [json.loads(line) for line in broker.client.lrange(broker.keys("default").log(handle.id), 0, -1)]
     said = [line["text"] for line in lines if line["k"] == "log"]
-    assert said == ["an earlier attempt wrote the first 4 chunks: the map goes on behind them"]
+    assert said == ["an earlier attempt wrote the first 4 chunks: the map continues after them"]
 
 
 @pytest.mark.usefixtures("namespace")

@@ -81,7 +81,7 @@ def test_what_a_map_wrote_before_it_broke_is_not_written_again(written: list[int
     run_worker()
     assert handle.result() == list(range(2300))
     assert written == [0, 500, 1000, 1500, 2000]
-    assert "an earlier attempt wrote the first 1,500 chunks: the map goes on behind them" in log_of(handle)
+    assert "an earlier attempt wrote the first 1,500 chunks: the map continues after them" in log_of(handle)
     assert handle.status().chunks == {"pending": 0, "active": 0, "errored": 0, "done": 2300, "failed": 0}
 
 

@@ -142,7 +142,7 @@ class ChunkWriter:
         if self._expected is None and self._count < self._written:
             self._begin_anew()
         elif self._expected is None:
-            self._tell(f"an earlier attempt wrote the first {self._count:,} chunks: the map goes on behind them")
+            self._tell(f"an earlier attempt wrote the first {self._count:,} chunks: the map continues after them")
 
     def _begin_anew(self) -> None:
         """Delete the stored stages from here on; chunks taken from the stage that differs are written first."""

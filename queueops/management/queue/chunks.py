@@ -49,11 +49,11 @@ def list_chunks(*, id: str, pool: str, as_json: bool, limit: int, after: str, **
     yield table(HEAD, map(_line, found.rows))
     yield f"{len(found.rows)} of {found.total:,}"
     if found.next:
-        yield f"go on with --after {found.next}"
+        yield f"continue with --after {found.next}"
 
 
 def _all(pool: str, state: str, error: str, after: str, limit: int, *, as_json: bool) -> Iterator[str]:
-    """Chunks of all tasks that gather."""
+    """Chunks of all tasks in the state aggregating."""
     if error:
         raise CommandError("Say which task: --error is for the chunks of one task.", returncode=2)
     found = inspect.all_chunks(state, pool, after=after, limit=limit)
@@ -64,7 +64,7 @@ def _all(pool: str, state: str, error: str, after: str, limit: int, *, as_json: 
     for broken in found.broken:
         yield f"the pool {broken.pool} could not be read: {broken.reason}"
     if found.next:
-        yield f"go on with --after {found.next}"
+        yield f"continue with --after {found.next}"
 
 
 def mend(*, id: str, verb: str, numbers: list[int], as_json: bool, **given: Any) -> Iterator[str]:
@@ -173,7 +173,7 @@ def _kept(answer: ChunkAnswer) -> Iterator[str]:
     if answer.unfit:
         yield f"{answer.unfit:,} keep their data: it has no fields, or would be too long"
     if answer.left:
-        yield f"{answer.left:,} are still to be changed: workers go on with it"
+        yield f"{answer.left:,} will be changed by workers"
 
 
 def _confirm_edit(id: str, pool: str, state: str, change: dict[str, Any]) -> None:

@@ -15,10 +15,10 @@ from queueops.management.queue.formatting import moment, printable, shown_broken
 
 HEAD = ("COMMAND", "POOL", "SAYS", "FROM", "TO", "IN", "GENERATION", "TRIES", "AT", "LAST ERROR")
 NO_COMMAND = "it is not a command, and can only be dropped"
-REFUSED = {"locked": "a worker is applying it", "dead": NO_COMMAND, "due": NO_COMMAND, "": "there is none"}
+REFUSED = {"locked": "a worker is applying it", "dead": NO_COMMAND, "due": NO_COMMAND, "": "there is no such command"}
 """The reason of a refusal, by the command's index."""
 DONE = {"requeue": "tried again", "drop": "dropped"}
-LOST = "An end or a turn that they would have told is told again after a while; a cancelling or a retry is not."
+LOST = "The store later resends a dropped report of an end, or a part's turn. A dropped cancel or retry is lost."
 
 
 def list_commands(*, place: str, pool: str, as_json: bool, **given: Any) -> Iterator[str]:

@@ -39,16 +39,16 @@ QUESTIONS = {
     "list": (queries.list_tasks, "tasks, newest first"),
     "show": (queries.show, "one task in full"),
     "why": (queries.explain, "why a task is not running"),
-    "tree": (trees.show_tree, "the parts of a chain, a group or an iterator, and theirs"),
+    "tree": (trees.show_tree, "the parts of a chain, a group or an iterator, and their parts"),
     "tail": (queries.follow, "what happens, as it happens"),
     "errors": (queries.list_errors, "failures grouped by their fingerprint"),
-    "tasks": (registry.list_known, "what tasks there are: what each takes, its options, and who knows it"),
+    "tasks": (registry.list_known, "the tasks in the code: arguments, options, and the workers that know them"),
     "workers": (workers.list_workers, "the worker processes"),
     "fsck": (fsck.fsck, "whether every task is where its record says; with --repair each is put there"),
 }
 VERBS = {
-    "retry": "run ended tasks again, map-reduce ones where they ended; start the next attempt of those that back off",
-    "cancel": "cancel tasks; those that run are asked to stop",
+    "retry": "run ended tasks again (map-reduce tasks: where they ended); start tasks in back-off now",
+    "cancel": "cancel tasks; running tasks are asked to stop",
     "postpone": "let tasks that have not begun wait",
     "run-now": "make waiting tasks ready at once",
     "delete": "move ended tasks to the trash, for 24 hours",
@@ -63,7 +63,7 @@ VERBS = {
 }
 """The actions on tasks: `actions.act` has them all."""
 EDITS = {
-    "edit": (edit.edit, "give a task other arguments; one that has ended runs again with them"),
+    "edit": (edit.edit, "give a task other arguments; an ended task runs again with them"),
     "edit-chunk": (chunks.edit_chunk, "give a chunk other data"),
     "edit-chunks": (chunks.edit_chunks, "give many chunks other data, or set fields in it, and run them again"),
 }
@@ -105,12 +105,12 @@ def add_subcommands(parser: ArgumentParser) -> None:
     _list_options(found["list"])
     for name in ("show", "why", "tree", *EDITS):
         found[name].add_argument("id", help="the task's id")
-        found[name].add_argument("--pool", default="", help="the pool that holds it; else all are looked at")
+        found[name].add_argument("--pool", default="", help="the pool that holds it (default: search all pools)")
     _tree_options(found["tree"])
     _tail_options(found["tail"])
     found["tasks"].add_argument("name", nargs="?", default="", help="only this task, in full")
-    found["fsck"].add_argument("--pool", default="", help="only this pool; else all are looked through")
-    found["fsck"].add_argument("--repair", action="store_true", help="put right what is found")
+    found["fsck"].add_argument("--pool", default="", help="only this pool (default: all pools)")
+    found["fsck"].add_argument("--repair", action="store_true", help="repair what is found")
     _flush_options(found["flush"])
     for name in VERBS:
         _verb_options(found[name])
@@ -119,7 +119,7 @@ def add_subcommands(parser: ArgumentParser) -> None:
     )
     found["cancel"].add_argument("--reason", default="", help="why; it stays with the task")
     found["cancel"].add_argument(
-        "--hard", action="store_true", help="interrupt those that run; one that still runs then dies with its process"
+        "--hard", action="store_true", help="interrupt running tasks, and kill the process of a task that still runs"
     )
     found["postpone"].add_argument("--delay", type=delay, required=True, metavar="SECONDS", help="from now")
     found["keep"].add_argument("--days", type=positive, required=True, help="from now")
@@ -130,14 +130,14 @@ def add_subcommands(parser: ArgumentParser) -> None:
     found["errors"].add_argument("--limit", type=positive, default=50, help="rows, at most 200")
     for name in WORKERS:
         found[name].add_argument("id", help="the worker, as `queue workers` names it")
-    found["chunks"].add_argument("id", nargs="?", default="", help="the map-reduce task; else all that gather")
+    found["chunks"].add_argument("id", nargs="?", default="", help="the map-reduce task (default: all in aggregating)")
     for name in ("mend", "restart"):
         found[name].add_argument("id", help="the map-reduce task")
     for name in CHUNKS:
-        found[name].add_argument("--pool", default="", help="the pool that holds it; else all are looked at")
+        found[name].add_argument("--pool", default="", help="the pool that holds it (default: search all pools)")
     _chunk_options(found)
     for name in SCHEDULES:
-        found[name].add_argument("--pool", default="", help="only this pool; else all are looked at")
+        found[name].add_argument("--pool", default="", help="only this pool (default: all pools)")
     _schedule_options(found["schedule"])
     _outbox_options(found)
     for name in LANES:
@@ -177,14 +177,14 @@ def _list_options(parser: ArgumentParser) -> None:
 
 def _page_options(parser: ArgumentParser) -> None:
     parser.add_argument("--limit", type=positive, default=50, help="rows, at most 200")
-    parser.add_argument("--after", default="", metavar="POSITION", help="go on where a list ended (its `next`)")
+    parser.add_argument("--after", default="", metavar="POSITION", help="continue where a list ended (its `next`)")
 
 
 def _chunk_options(found: dict[str, ArgumentParser]) -> None:
     listed, mended, restarted = (found[name] for name in CHUNKS)
-    states = f"only those that are {', '.join(CHUNK_STATES)}; without a task errored is meant"
+    states = f"only chunks in this state: {', '.join(CHUNK_STATES)}; without a task, errored is the default"
     listed.add_argument("--state", default="", help=states)
-    listed.add_argument("--error", default="", help="only those of this error's fingerprint")
+    listed.add_argument("--error", default="", help="only chunks with this fingerprint of an error")
     _page_options(listed)
     mended.add_argument("verb", choices=list(chunks.VERBS))
     mended.add_argument("numbers", nargs="*", type=int, metavar="NUMBER", help="the chunks; or name them by --state")
@@ -195,7 +195,7 @@ def _chunk_options(found: dict[str, ArgumentParser]) -> None:
 
 
 def _edit_options(task: ArgumentParser, chunk: ArgumentParser) -> None:
-    help_args, help_kwargs = "the positional ones (those that it has)", "those with names (those that it has)"
+    help_args, help_kwargs = "its positional arguments (default: unchanged)", "its named arguments (default: unchanged)"
     task.add_argument("--args", dest="positional", type=json_list, metavar="JSON", help=help_args)
     task.add_argument("--kwargs", dest="named", type=json_object, metavar="JSON", help=help_kwargs)
     chunk.add_argument("number", type=int)
@@ -207,8 +207,8 @@ def _mass_edit_options(parser: ArgumentParser) -> None:
     parser.add_argument("numbers", nargs="*", type=int, metavar="NUMBER", help="the chunks; or name them by --state")
     parser.add_argument("--state", default="", help="all chunks of this state: errored, failed or done")
     change = parser.add_mutually_exclusive_group(required=True)
-    change.add_argument("--data", type=any_json, metavar="JSON", help="instead of all that they have")
-    change.add_argument("--fields", type=json_object, metavar="JSON", help="to be set in what they have")
+    change.add_argument("--data", type=any_json, metavar="JSON", help="replaces the data of each chunk")
+    change.add_argument("--fields", type=json_object, metavar="JSON", help="fields to set in the data of each chunk")
 
 
 def _schedule_options(parser: ArgumentParser) -> None:
@@ -219,7 +219,7 @@ def _schedule_options(parser: ArgumentParser) -> None:
 def _outbox_options(found: dict[str, ArgumentParser]) -> None:
     listed = found["commands"]
     listed.add_argument("--place", choices=PLACES, default="due", help="where they are (due)")
-    listed.add_argument("--pool", default="", help="only this pool; else all are looked at")
+    listed.add_argument("--pool", default="", help="only this pool (default: all pools)")
     _page_options(listed)
     for name in COMMANDS:
         found[name].add_argument("ids", nargs="*", metavar="ID", help="the commands; or all by --dead")
@@ -228,15 +228,15 @@ def _outbox_options(found: dict[str, ArgumentParser]) -> None:
 
 
 def _flush_options(parser: ArgumentParser) -> None:
-    parser.add_argument("--pool", default="", help="only this pool; else all of the namespace")
+    parser.add_argument("--pool", default="", help="only this pool (default: all pools of the namespace)")
     parser.add_argument("--yes", action="store_true", help="do not ask")
-    parser.add_argument("--force", action="store_true", help="also while workers serve it, which lose what they run")
+    parser.add_argument("--force", action="store_true", help="also while workers serve it; running tasks are lost")
 
 
 def _tree_options(parser: ArgumentParser) -> None:
     parser.add_argument("--only", default="", choices=("failed", "open"), help="parts that failed, or have not ended")
-    parser.add_argument("--after", default="", metavar="POSITION", help="go on where a tree ended")
-    parser.add_argument("--open", nargs="*", default=[], metavar="ID", dest="open_parts", help="show theirs, too")
+    parser.add_argument("--after", default="", metavar="POSITION", help="continue where a tree ended")
+    parser.add_argument("--open", nargs="*", default=[], metavar="ID", dest="open_parts", help="show their parts, too")
 
 
 def _tail_options(parser: ArgumentParser) -> None:

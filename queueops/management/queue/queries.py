@@ -42,7 +42,7 @@ def list_tasks(*, as_json: bool, limit: int, after: str, **given: Any) -> Iterat
     if not page.rows and not after:
         yield from _unknown(query)
     if page.next:
-        yield f"{'The search stopped early; ' if page.partial else ''}go on with --after {page.next}"
+        yield f"{'The search stopped early; ' if page.partial else ''}continue with --after {page.next}"
 
 
 def show(*, id: str, pool: str, as_json: bool, **_: Any) -> Iterator[str]:

@@ -53,7 +53,7 @@ def _in_full(row: KnownTask) -> str:
             ("takes", row.signature),
             *row.options.items(),
             ("schedule", row.schedule),
-            ("workers", ", ".join(filter(None, (*row.workers, unsure))) or "none that is alive knows it"),
+            ("workers", ", ".join(filter(None, (*row.workers, unsure))) or "no live worker knows it"),
         )
     )
     return "\n\n".join(filter(None, (facts, printable(row.doc, lines=True))))

@@ -69,7 +69,7 @@ def _shown(row: ScheduleDetail) -> str:
             ("when", f"{row.line}, in {row.zone}"),
             ("jitter", f"up to {row.jitter_ms / 1000:g} s" if row.jitter_ms else ""),
             ("missed ticks", row.catch_up),
-            ("overlapping", f"{row.overlap}{f', {row.queued} put off' if row.queued else ''}"),
+            ("overlapping", f"{row.overlap}{f', {row.queued} queued' if row.queued else ''}"),
             ("defined by", row.source),
             ("paused", f"{moment(row.paused_ms)} by {row.paused_by or '?'}" if row.paused_ms else ""),
             ("counts", f"{row.fired:,} fired, {row.skipped:,} skipped, {row.missed:,} missed"),

@@ -45,7 +45,7 @@ def _lines(branch: Branch | None, depth: int) -> Iterator[str]:
         yield from _lines(part.branch, depth + 1)
     if branch.next and branch.rows:
         behind = "more" if branch.behind is None else f"{branch.behind:,} more"
-        yield f"{INDENT * depth}... {behind}; go on with --after {branch.next}"
+        yield f"{INDENT * depth}... {behind}; continue with --after {branch.next}"
 
 
 def _line(part: Part) -> str:

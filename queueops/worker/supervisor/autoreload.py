@@ -55,7 +55,7 @@ class ChangedFiles:
         self._times |= changed
         error = _try_out()
         if error:
-            logger.error("%s changed, and can't be loaded; the old code goes on: %s", changed[0][0], error)
+            logger.error("%s changed, and can't be loaded; the old code still runs: %s", changed[0][0], error)
         return "" if error else str(changed[0][0])
 
     def _is_new(self, path: Path, modified: float) -> bool:
