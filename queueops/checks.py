@@ -128,7 +128,7 @@ def _not_taking(factory: Any) -> str:
         signature(factory).bind(None)
     except TypeError as error:
         return f"cannot be called with get_result: {error}."
-    except ValueError:  # a built-in that does not tell
+    except ValueError:  # a built-in without a signature
         return ""
     return ""
 

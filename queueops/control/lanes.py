@@ -30,7 +30,7 @@ UNCHANGED = _Unchanged()
 
 
 def pause_lane(pool: str, lane: str, *, new: bool = False) -> dict[str, str]:
-    """Pause the lane: it starts nothing; running tasks go on. Returns the settings before.
+    """Pause the lane: it starts nothing; running tasks continue. Returns the settings before.
 
     Raises UnknownLane for a lane that never had a ready task and is not in the settings, unless it is `new`.
     """

@@ -13,7 +13,7 @@ LEFT = "it was not reached, or something else was done to it since"
 
 
 def recall(ids: Sequence[str], pool: str = "", *, token: str) -> list[Row]:
-    """Tell which of these tasks the action of this `token` has changed; it changes nothing itself.
+    """Return which of these tasks the action with this `token` has changed. This call changes nothing.
 
     The rows are the action's answers: OK with the present state, REFUSED for a task that it did not reach. GONE is a
     deleted task, whose outcome is not known. Actions whose token continues this one after a dot count too. A task knows

@@ -1,6 +1,6 @@
 """Overview of the chunks of one task: their counts, pace, stragglers, errors and run times.
 
-Its reads are bounded, as those of `chunks`.
+Its reads are bounded, as in `chunks`.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ def tolerated(policy: str, total: int) -> int | None:
 
 
 def _pace(done: int, now: int, first: int) -> float:
-    """Chunks per second: those done over the last minute, or since the first one was done."""
+    """Chunks done per second over the last minute, or since the first chunk was done."""
     since = min(60_000, now - first) if first else 0
     return done * 1000 / max(1000, since)
 

@@ -67,7 +67,7 @@ class TaskDetail(TaskFacts, frozen=True, kw_only=True):
     log: tuple[LogLine, ...] = ()
     timeline: tuple[Moment, ...] = ()
     parts: int | None = None  # of a chain or a group
-    parts_open: int = 0  # of its parts, or of an iterator's tasks so far, those that have not ended
+    parts_open: int = 0  # parts, or tasks of an iterator so far, that have not ended
     phase: str = ""  # of a map-reduce task: `reduce` once all chunks have ended
     on_failure: str = ""  # of a parent task: fail, continue, outcomes
     goes_on_at: str = ""  # stage at which a retry continues an ended map-reduce task: `map`, `process` or `reduce`

@@ -25,7 +25,7 @@ _RESTARTED = {
 
 
 class Attempt(Answer, frozen=True, kw_only=True):
-    """One run of a task that has ended, or the one that runs now (`ended_ms` is None)."""
+    """One run of a task: an ended run, or the present run (`ended_ms` is None)."""
 
     number: int
     begun_ms: int | None

@@ -42,8 +42,8 @@ _OF_A_CLASS = (
 class KnownTask(Answer, frozen=True, kw_only=True):
     """One task; `is_here` when this process has its code.
 
-    `workers` are the live ones that report its name. `unsure` counts those that may know it, as they report no names or
-    too many.
+    `workers` are the live workers that report its name. `unsure` counts the live workers that may know it, because they
+    report no names or too many.
     """
 
     TEXTS: ClassVar = ("doc", "schedule")

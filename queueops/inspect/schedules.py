@@ -82,7 +82,7 @@ class ScheduleRow(Answer, frozen=True, kw_only=True):
 class ScheduleDetail(ScheduleRow, frozen=True, kw_only=True):
     """A schedule in full.
 
-    `args_json` is redacted; `runs` are the next ones, `version` guards an edit.
+    `args_json` is redacted; `runs` are the times of the next runs, `version` guards an edit.
     """
 
     version: str = ""

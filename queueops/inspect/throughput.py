@@ -86,7 +86,7 @@ def pushed_names(sampled: Mapping[str, Any]) -> set[str]:
 
 
 def failures(sampled: Mapping[str, Any]) -> tuple[Counter[str], int]:
-    """The failed attempts of this minute and the previous one, by name; and the number of all ended ones."""
+    """Failed attempts by name, and the number of all ended attempts, in this minute and the previous one."""
     fields = _both(sampled)
     failed = Counter({field[4:]: count for field, count in fields.items() if field.startswith("err|")})
     return failed, failed.total() + sum(count for field, count in fields.items() if field.startswith("ok|"))

@@ -39,7 +39,7 @@ class Told(msgspec.Struct, frozen=True):
 
 
 class Posted(msgspec.Struct, frozen=True):
-    """The reply to one call about commands: the outcome of each applied one, those taken, and whether more are due.
+    """The reply to one call about commands: the outcome of each applied command, the taken ones, and if more are due.
 
     ``ended`` are the composites that this call ended: the caller sends their signals.
     """

@@ -165,13 +165,13 @@ class Storage(Protocol):
         """The previous generation; kept for a while if a caller waited for its end."""
 
     def wait(self, pool: str, task_id: str, uid: int = 0, *, after: bool = False) -> str:
-        """Request a message at the end of a generation (0: any), or of the one after it.
+        """Request a message at the end of a generation (0: any), or of the next generation.
 
         Returns the current state, an empty string if there is no such task, or `superseded`.
         """
 
     def done_channel(self, pool: str, task_id: str) -> str:
-        """The channel on which the end of a task is told."""
+        """The channel on which the end of a task is published."""
 
     def server(self, pool: str) -> str:
         """The name of the server that holds a pool; empty if there is only one. Raises BrokerUnavailable."""
@@ -284,7 +284,7 @@ class Upkeep(Broker, Storage, ScheduleStore, Protocol):
         """The replication offset of a pool's server; None where it must not be read."""
 
     def was_flushed(self, pool: str) -> bool:
-        """Whether the pool was flushed recently: what is missing then was not lost."""
+        """Whether the pool was flushed recently. Missing data was then deleted, and not lost."""
 
     def leave_loss(self, pool: str, data: bytes) -> None:
         """Store in a pool what is known of lost data; samples show it."""

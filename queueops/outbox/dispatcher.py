@@ -90,7 +90,7 @@ class Outbox:
         arrived: Callable[[str], object] = lambda pool: None,
         signal: Callable[[Sequence[Ended]], object] = endings.tell,
     ) -> None:
-        """``arrived`` is called, in a thread, with a pool whose tasks got commands: some may be ready now.
+        """``arrived`` is called, in a thread, with a pool whose tasks received commands: tasks may be ready now.
 
         ``signal`` is called with the composites that a command has ended.
         """

@@ -99,7 +99,7 @@ class EagerBroker(EagerChunks):
         self._emitted[lease.id] = nodes, answer, state
 
     def done_channel(self, pool: str, task_id: str) -> str:
-        """The channel on which a task's end would be told."""
+        """The channel on which the end of a task would be published."""
         return Keys(self.settings.namespace, pool).done(task_id)
 
     def record(self, pool: str, task_id: str) -> Record | None:

@@ -17,7 +17,7 @@ _IDLE = "The task waits for its parts."
 
 
 def parked_findings(detail: Detail, record: Mapping[str, str], state: State) -> Iterator[Finding]:
-    """What it waits for; of chunks those first that an operator can repair."""
+    """What the task waits for. Findings about chunks that an operator can repair come first."""
     if state is State.QUARANTINED:
         verb = "requeue" if b"s" in detail.record and b"n" in detail.record else "discard"
         reason = record.get("y") or "its record cannot be read"

@@ -1,4 +1,4 @@
-"""Checks of a run: of the one that is under way, and how that of an ended task came out."""
+"""Checks of a task's present run, and of the outcome of an ended task."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ class FlushCalls(StoreClient):
         self.ask_key(self._mark(pool), lambda client, key: client.set(key, 1, ex=KNOWN_S))
 
     def was_flushed(self, pool: str) -> bool:
-        """Whether the pool was flushed recently: what is missing then was not lost."""
+        """Whether the pool was flushed recently. Missing data was then deleted, and not lost."""
         return bool(self.ask_key(self._mark(pool), lambda client, key: client.exists(key)))
 
     def _mark(self, pool: str) -> str:

@@ -127,7 +127,7 @@ class StorageCalls(StoreClient):
         return zip(ids, self.ask(pool, read), strict=True)
 
     def done_channel(self, pool: str, task_id: str) -> str:
-        """The channel on which the end of a task is told."""
+        """The channel on which the end of a task is published."""
         return self.keys(pool).done(task_id)
 
     def wait(self, pool: str, task_id: str, uid: int = 0, *, after: bool = False) -> str:
