@@ -208,7 +208,7 @@ GOES_ON = (_("Continue from the last state"), _("The iterator continues from its
 """Label and note of a retry of an iterator that has succeeded."""
 
 RUNNING = (*LEASED, State.IDLE, State.AGGREGATING)
-"""States in which a task, or a child of it, may be running."""
+"""States in which a task, or one of its parts or chunks, may be running."""
 AGAIN = (_("Run again"), _("Runs the task again with the same arguments. It has already succeeded once."))
 """Label and note of a retry of a plain task that has succeeded."""
 

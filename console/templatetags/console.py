@@ -250,7 +250,7 @@ def ran_ms(run: Attempt | TaskDetail | Part) -> int:
 
 @register.filter
 def goes_on(row: TaskRow) -> bool:
-    """Whether the task, or a child of it, is running or waiting to continue."""
+    """Whether the task runs, or waits for its parts or chunks."""
     return row.state in LEASED or row.state in (State.IDLE, State.AGGREGATING)
 
 
