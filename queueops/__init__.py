@@ -1,7 +1,7 @@
 """Background work for Django on Redis or Valkey, and the console to see it, understand it and act on it.
 
-What is named here is the public interface. Each name is imported when it is first used, so that `import queueops` costs
-nothing and works before Django is set up.
+The names of this module are the public interface. Each name is imported when it is first used. So `import queueops`
+costs nothing and works before Django is set up.
 """
 
 from __future__ import annotations

@@ -9,10 +9,10 @@ from queueops.tasks.context import running
 
 
 class TaskFilter(logging.Filter):
-    """Adds `task` and `root` to a record: the ids of the task that logs it, and of the task it descends from.
+    """Adds `task` and `root` to a record: the ids of the task that logs it, and of its root.
 
-    Both are empty in a line that no task has logged, so that `%(task)s` may stand in the format of a project. What the
-    call itself passes as `extra` under these names stays.
+    Both are empty in a line that no task has logged, so that a project's format may have `%(task)s`. Values that the
+    call itself passes as `extra` under these names stay.
     """
 
     def filter(self, record: logging.LogRecord) -> bool:

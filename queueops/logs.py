@@ -9,7 +9,7 @@ What a call passes as `extra` becomes `key=value`, or a key of the JSON object:
 
 A line that a task logs has the task's id and that of its root, as `task` and `root` (`queueops.log_filter`).
 
-Values that the message already contains are passed as `extra={"told": {"id": task_id}}`: the JSON format writes them as
+Values that the message already contains are passed as `extra={"told": {"id": task_id}}`. The JSON format writes them as
 keys, the text format leaves them out.
 """
 

@@ -1,4 +1,4 @@
-"""pytest plugin: fixtures with a clean namespace for a test, and a worker for it. pytest finds the plugin by itself.
+"""pytest plugin: fixtures with a clean namespace for a test, and a worker for it. pytest finds it by itself.
 
 If the settings name the embedded server, the tests get a separate embedded server, which ends with them.
 

@@ -1,16 +1,16 @@
 """Django signals about the executions of tasks, sent in the worker process that runs them.
 
-The sender is the task object. Every receiver gets `context`; besides, `task_succeeded` brings `result`, `task_failed`
-and `task_retried` bring `error`, `task_retried` also `delay` in seconds, and `task_cancelled` brings `reason`. A
-receiver that raises is logged and harms nothing.
+The sender is the task object. Every receiver gets `context`. `task_succeeded` also has `result`, `task_failed` and
+`task_retried` have `error`. `task_retried` has `delay` in seconds, and `task_cancelled` has `reason`. A receiver that
+raises is logged and harms nothing.
 
-`composite_succeeded`, `composite_failed` and `composite_cancelled` tell of the end of a chain, a group or an iterator.
+`composite_succeeded`, `composite_failed` and `composite_cancelled` report the end of a chain, a group or an iterator.
 The process whose call ended it sends them. Receivers get `handle`, `name`, `kind`, `state` and `root`.
 
-`worker_idle` is sent each time a worker process has ended its last task and found nothing more in its pools. It brings
+`worker_idle` is sent each time a worker process has ended its last task and found nothing more in its pools. It has
 `worker` (its id) and `pools`; the sender is None.
 
-`worker_started` and `worker_stopping` bring the same values; each worker process sends them once. `worker_started` is
+`worker_started` and `worker_stopping` have the same values; each worker process sends them once. `worker_started` is
 sent before its first task, `worker_stopping` when the process begins to end, while its last tasks still run.
 """
 

@@ -6,8 +6,8 @@
         "OPTIONS": {"retries": 2},
     }}
 
-A queue is a pool: `runworker --pool NAME` serves it. `OPTIONS` holds what `using()` takes besides: retries (0 by
-default, as Django's tasks are attempted once), retry, timeout, tags, keep, lane, durable.
+A queue is a pool: `runworker --pool NAME` serves it. `OPTIONS` holds further options of `using()`: retries, retry,
+timeout, tags, keep, lane, durable. The default of retries is 0, because Django's tasks are attempted once.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 `numbers` are at most 500 a call. Instead of them `state` names all chunks in that state. These are changed in bounded
 steps, and the answer says how many were changed and how many are left. When the steps are used up, the store continues
 by itself, except for a release and a postpone. `queueops.model.states.CHUNK_ACTIONS` has the states that allow an
-action. A task that has ended, or waits for its reduce, processes its chunks again after a retry, a drop or a skip.
+action. A task that has ended, or waits for its reduce, processes its chunks again after a retry, drop or skip.
 `who` goes into the task's own log.
 """
 
@@ -98,7 +98,7 @@ def set_fields(
     """Set fields in the data of chunks that failed, are in back-off or done, and retry them.
 
     Other fields stay as they are; a field with an object is replaced as a whole. Data that is not a JSON object has no
-    fields: such chunks are refused. With a whole state they are counted as `unfit` and left as they are; those in
+    fields: such chunks are refused. With a whole state they are counted as `unfit` and left as they are. Those in
     back-off run again without a change. The same holds for data that would be too large. Raises BadOption, NotEncodable
     and PayloadTooLarge.
     """

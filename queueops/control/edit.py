@@ -1,4 +1,4 @@
-"""Edit of arguments: runs an ended task again with other arguments, or changes those of a task that has not begun."""
+"""Edit of arguments: runs an ended task again with other arguments, or changes those of a waiting task."""
 
 from __future__ import annotations
 

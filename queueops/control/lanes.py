@@ -30,9 +30,9 @@ UNCHANGED = _Unchanged()
 
 
 def pause_lane(pool: str, lane: str, *, new: bool = False) -> dict[str, str]:
-    """Pause the lane: it starts nothing; running tasks continue. Returns the settings before.
+    """Pause the lane: it starts no task; running tasks continue. Returns the settings before.
 
-    Raises UnknownLane for a lane that never had a ready task and is not in the settings, unless it is `new`.
+    Raises UnknownLane for a lane without settings that never had a ready task, unless it is `new`.
     """
     _check(pool, lane, new=new)
     return get_broker().lane(pool, lane, paused=1)

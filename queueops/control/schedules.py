@@ -16,7 +16,7 @@ from queueops.tasks.declared_schedules import define, find_task
 def create_schedule(
     task: Any, schedule: Schedule | str, *, id: str = "", source: str = "api", paused: bool = False, who: str = ""
 ) -> str:
-    """Create a schedule for a task, a class such as a MapReduce or a Chain, or a name; returns the schedule's id.
+    """Create a schedule for a task, a class such as a MapReduce or a Chain, or a name. Returns its id.
 
     Raises UnknownTask, BadSchedule, BadZone, BadOption, BadId, BadArguments, NotEncodable, PayloadTooLarge,
     ScheduleInUse and TooMany.

@@ -21,8 +21,8 @@ PRIORITIES = range(-100, 101)
 def retry(ids: Sequence[str], pool: str = "", *, everything: bool = False, who: str = "", token: str = "") -> list[Row]:
     """Run ended tasks again, as a new generation; tasks in back-off start their next attempt now.
 
-    A plain task starts from its beginning. A map-reduce task continues where it ended, with the results of its chunks:
-    at its reduce if it came so far, else at its failed chunks. It maps again only if its map did not end;
+    A plain task starts from its beginning. A map-reduce task continues where it ended, with the results of its chunks.
+    That is its reduce if it came so far, else its failed chunks. It maps again only if its map did not end;
     `restart_from` maps others again. A chain or a group continues with its failed parts, an iterator at its last state.
     With `everything` they begin anew.
     """

@@ -20,9 +20,9 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
     """An event of one task.
 
     `kind`: "end" (it succeeded, failed or was cancelled), "state" (any other change of state), "progress", "log". "now"
-    is the state that was read at the beginning, and after a gap; "gap": events may be missing, and `text` has the
-    reason. `state` is the new one, empty for a task that is gone; `before` is the previous one, empty for a new task.
-    `at_ms` is the store's time in milliseconds of the epoch.
+    is the state that was read at the beginning, and after a gap. "gap" means that events may be missing, and `text` has
+    the reason. `state` is the new state, empty for a task that is gone. `before` is the previous state, empty for a new
+    task. `at_ms` is the store's time in milliseconds of the epoch.
     """
 
     kind: str

@@ -38,7 +38,7 @@ def preview_edit(
 ) -> tuple[EditedChunk, ...]:
     """Preview `set_fields` or `edit_chunks` on some chunks.
 
-    The chunks are those with these numbers, or else the first ones in these states; `count` of them, at most 20.
+    The chunks are those with these numbers, or else the first in these states. There are `count` of them, at most 20.
     """
     found = reader_of(id, pool)
     if found is None:

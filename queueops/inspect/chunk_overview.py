@@ -139,7 +139,7 @@ def chunks_of(id: str, pool: str = "", *, first: int = 0, count: int = 0) -> Chu
 
 
 def tolerated(policy: str, total: int) -> int | None:
-    """The number of chunks that a record's policy lets fail: a number, or a percentage of all; None for any number."""
+    """The number of chunks that a record's policy lets fail, or None for any number. A percentage counts all chunks."""
     if policy.endswith("%"):
         return int(total * float(policy[:-1]) / 100)
     most = whole(policy)

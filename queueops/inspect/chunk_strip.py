@@ -52,7 +52,7 @@ def _unit(state: bytes) -> Column:
 
 
 def _wide(first: int, end: int, width: int, found: Sequence[Any]) -> tuple[Column, ...]:
-    """The state of a chunk outside of pending and of all sets that were read: done, or one too large to read."""
+    """Columns of `width` chunks. Chunks in none of the sets that were read count by a sample, or as done."""
     pending, *sets, samples = found
     counted = {
         state: Counter((number - first) // width for number in map(int, numbers) if number >= first)

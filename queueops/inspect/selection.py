@@ -1,4 +1,4 @@
-"""Selection by a filter, for an action on all matching tasks: their count, and the rows on which it acts next."""
+"""Selection by a filter, for an action on all matching tasks: their count, and the next rows to act on."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def extent(query: TaskQuery) -> Extent:
 
 
 def extent_of(query: TaskQuery, page: TaskPage) -> Extent:
-    """The number of tasks behind a list: the size of an index, or the count of a facet within the filter."""
+    """The number of tasks of a list: the size of an index, or a facet's count within the filter."""
     sample = page.rows[0] if page.rows else None
     if page.exact:
         return Extent(page.total, exact=True, sample=sample)

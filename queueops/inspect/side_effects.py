@@ -1,4 +1,4 @@
-"""Side effects: what an action on a task does to its parent task and its open parts, and what it repeats.
+"""Side effects of an action on a task: on its parent task and its open parts, and what it repeats.
 
 The confirmation page shows them as sentences.
 """

@@ -98,7 +98,7 @@ def row_of(pool: str, row: StoredRow, hide: Redactor) -> TaskRow:
 
 
 def facts_of(fields: Mapping[str, str], state: str) -> dict[str, Any]:
-    """What a row and the page of a task take from the record in the same way, by the names of TaskFacts."""
+    """The facts from the record that a row and the page of a task share, by the names of TaskFacts."""
     field = fields.get
     return {
         "name": field("n", ""),

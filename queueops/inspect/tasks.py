@@ -16,7 +16,7 @@ from queueops.redis.reader import Argument, Reader
 
 MOST = 200
 BUDGET = 2000
-"""Candidates that one page looks at: with more facets than one index covers, a page may end before it is full."""
+"""Most candidates of one page. With more facets than one index covers, a page may end before it is full."""
 
 
 class TaskPage(Answer, frozen=True, kw_only=True):

@@ -34,7 +34,7 @@ _ORDER = {str(state): number for number, state in enumerate(State)}
 
 
 class Part(Answer, frozen=True, kw_only=True):
-    """One part of a chain, a group or an iterator; `task` is None if it is gone, or its pool does not answer."""
+    """One part of a chain, a group or an iterator. `task` is None if it is gone, or its pool does not answer."""
 
     id: str
     pool: str
@@ -89,7 +89,7 @@ def tree(id: str, pool: str, *, after: str = "", show: str = "", opened: Sequenc
     """The parts of this task, and its parents. Raises FilterError.
 
     `after` is the `next` of the previous page. If it is empty, the page begins at the first part, in a long chain near
-    the current part. `opened` names parts to show with their own parts, at most MOST_OPENED; parts with few of their
+    the current part. `opened` names parts to show with their own parts, at most MOST_OPENED. Parts with few of their
     own are always open. A chain and a group keep all of their parts. An iterator knows its open tasks, the latest 100
     that ended (or that failed), and those that come next.
     """

@@ -64,7 +64,7 @@ def names_of(beat: Beat) -> list[str]:
 
 
 def names_told(beats: Iterable[Beat]) -> list[list[str]]:
-    """The task names that each worker reports; empty if any reports none, or so many that its list may be cut."""
+    """The task names that each worker reports. Empty if any reports none, or so many that its list may be cut."""
     told = [names_of(beat) for beat in beats]
     return [] if any(not names or len(names) >= MOST_NAMES for names in told) else told
 

@@ -49,5 +49,5 @@ def check_lane(value: object, what: str = "name of a lane") -> str:
 
 
 def _shown(value: object) -> object:
-    """The value as an error shows it: a number or a UUID looks like a valid id, but is not text."""
+    """The value as an error shows it. A number or a UUID looks like a valid id, but is not text."""
     return value if value is None or isinstance(value, (int, float, UUID)) else str(value)[:ID_LENGTH]

@@ -114,7 +114,7 @@ def _credentials_end(text: str, begin: int, run_end: int, last_at: int, *, is_st
     """Where `user:password` ends, or -1 if there is none.
 
     In a store's URL, everything before the last @ may be a password, even the invalid characters / ? #. A URL may be
-    cut: text after its colon that is not a port may be the beginning of a password.
+    cut. Then text after its colon that is not a port may be the beginning of a password.
     """
     end = _end_of(_AUTHORITY, text, begin)
     if is_store and last_at >= begin:

@@ -16,8 +16,8 @@ from queueops.model.durations import to_ms
 class Retry:
     """The back-off: the first delay, the multiplier of each next one, their limit, and the random share.
 
-    `delay` and `max_delay` are seconds or a `timedelta`. With `jitter=0.1` a delay of 60 s becomes 54 to 66 s: tasks
-    which failed together do not come back together. Jitter is 0 (none) to 1. The number of attempts is set by the
+    `delay` and `max_delay` are seconds or a `timedelta`. With `jitter=0.1` a delay of 60 s becomes 54 to 66 s. So
+    tasks that failed together do not come back together. Jitter is 0 (none) to 1. The number of attempts is set by the
     task's `retries`.
     """
 

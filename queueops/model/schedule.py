@@ -22,7 +22,7 @@ CATCH_UP = re.compile(r"skip|once|all(?::([1-9]\d{0,2}))?")
 
 
 class Overlap(StrEnum):
-    """What a tick does while an earlier tick's task has not ended: run beside it, not at all, or after it."""
+    """Run of a tick while an earlier tick's task has not ended: beside it, not at all, or after it."""
 
     ALLOW = "allow"
     SKIP = "skip"

@@ -140,7 +140,7 @@ class Schedules(NamedTuple):
 
 
 class Firing(NamedTuple):
-    """What to do about a due schedule: the ticks that run, how many missed ticks do not, and the next tick."""
+    """Plan of a due schedule: the ticks that run, the number of missed ticks without a run, and the next tick."""
 
     runs: Sequence[int]
     missed: int

@@ -42,7 +42,7 @@ CHUNK_STATES = tuple(str(state) for state in ChunkState)
 
 
 class StateClass(StrEnum):
-    """What a state means for a task's place: in a lane if ready, on the agenda if leased, timed or terminal."""
+    """Place of a task by its state: in a lane if ready, on the agenda if leased, timed or terminal."""
 
     READY = "ready"
     LEASED = "leased"
@@ -97,7 +97,7 @@ TIMED = states_of(StateClass.TIMED)
 PARKED = states_of(StateClass.PARKED)
 TERMINAL = states_of(StateClass.TERMINAL)
 ON_AGENDA = LEASED + TIMED + TERMINAL
-"""States whose tasks have an entry on the agenda: the end of the lease, of the delay or of the retention."""
+"""States whose tasks have an entry on the agenda: the end of a lease, a delay or a retention."""
 
 
 class Transition(NamedTuple):

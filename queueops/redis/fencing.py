@@ -1,6 +1,6 @@
 """Fenced pushes: a push of a running task is refused once the task's lease is no longer current.
 
-In the pool of that task, the script that creates tasks checks the lease itself. In another pool it cannot: the lease is
+In the pool of that task, the script that creates tasks checks the lease itself. In another pool it cannot. The lease is
 looked up first, and the push carries the time at which it expires. A task that is frozen in between is too late.
 """
 

@@ -2,7 +2,7 @@
 
 A script is a Lua chunk that runs from its top each time. Two hundred functions are two hundred closures, although one
 run needs fifty. Each also looks up the locals that it uses in the list of all locals used before. For ``exchange`` that
-took 110 microseconds, and 400 with an idle server's cold caches: ten times as long as its commands.
+took 110 microseconds, and 400 with an idle server's cold caches. That is ten times as long as its commands.
 
 So the functions of includes become fields of one table, ``F``, each created on the first access. The functions of an
 include share one maker, and makers are grouped. Few closures are then created, and few locals are looked up. Everything

@@ -1,6 +1,6 @@
 """Store queries: read-only scripts and commands, each one round trip to each server for all requested pools.
 
-No call scans a whole key: lists are read by key set within a budget, counts from the sizes of indexes.
+No call scans a whole key. Lists are read by key set within a budget, counts from the sizes of indexes.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Server map: which server of a store holds a pool, and a redis-py client for each server.
 
-Each pool is one slot of a cluster, so each call goes to one server, and other servers do not delay it. Only to read the
+Each pool is one slot of a cluster. So each call goes to one server, and other servers do not delay it. Only to read the
 slot map again, after a failure, several servers are asked, in parallel. Redis-py's own cluster client is not used: it
 asks all servers in turn when one does not answer.
 """

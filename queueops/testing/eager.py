@@ -35,7 +35,7 @@ _OF_A_LEASE = set(Lease.__struct_fields__) & set(Record.__struct_fields__) - {"a
 
 @contextmanager
 def eager() -> Iterator[EagerBroker]:
-    """Run each task at its push in this block, in all threads of the process; the push returns at the task's end.
+    """Run each task at its push in this block, in all threads of the process. The push returns at the task's end.
 
     Redis is not used. Attempts follow each other without a delay, postponed tasks do not wait, and timeouts are not
     enforced. A failed task does not fail the push: `handle.result()` raises TaskFailed, as always. Raises UnknownTask

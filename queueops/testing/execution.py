@@ -97,7 +97,7 @@ async def _arun(context: Context, table: SlotTable, running: RunningTasks) -> Se
 
 
 def _in_loop(context: Context, table: SlotTable, running: RunningTasks) -> Settlement:
-    """Run an async task in its own loop; its sync parts, such as queries, run in this thread and its transaction.
+    """Run an async task in its own loop. Its sync parts, such as queries, run in this thread and its transaction.
 
     If this thread has a running loop already, the whole task runs in a thread of its own.
     """

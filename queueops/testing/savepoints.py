@@ -1,7 +1,7 @@
-"""Savepoints around each attempt: in the transaction of a test, a database error of one attempt does not hide the next.
+"""Savepoints around each attempt: a database error of an attempt does not break the transaction of a test.
 
-A worker has no transaction around a task. In the transaction of a test, a task that meets a database error would leave
-a broken transaction: all later queries, also those of its next attempts, would raise TransactionManagementError.
+A worker has no transaction around a task. In the transaction of a test, a database error of a task would leave a broken
+transaction. All later queries, also those of its next attempts, would raise TransactionManagementError.
 """
 
 from __future__ import annotations
@@ -24,8 +24,7 @@ class Attempt:
 def savepoints() -> Iterator[Attempt]:
     """Run the block in a savepoint of each database transaction of this thread.
 
-    A savepoint is rolled back if the block has broken its transaction; else what the block wrote stays, as with a
-    worker.
+    A savepoint is rolled back if the block has broken its transaction. Otherwise its writes stay, as with a worker.
     """
     attempt = Attempt()
     with ExitStack() as stack:

@@ -1,4 +1,4 @@
-"""Log throttle: a fault of a pool is logged when it begins or changes, and every ten minutes, not once a second."""
+"""Log throttle: a fault of a pool is logged when it begins or changes, and then every ten minutes."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ class Heartbeat:
         """Send a heartbeat to ``pools`` if one is needed; return the process's memory in bytes.
 
         An idle process without news sends none before AT_REST seconds have passed. A store that does not answer
-        ends the round: the pools after it get none, unless each pool has its own thread.
+        ends the round. The pools after it get none, unless each pool has its own thread.
         """
         fields, pools, now = self._fields(state, done), list(pools), time.monotonic()
         self.due_at = now + EVERY

@@ -1,4 +1,4 @@
-"""Checks of a task that waits for others: for its chunks, its parts or its turn; or that is in quarantine."""
+"""Checks of a task that waits for its chunks, its parts or its turn, or that is in quarantine."""
 
 from __future__ import annotations
 

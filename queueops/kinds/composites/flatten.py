@@ -87,7 +87,7 @@ def _walk(root: Composite) -> Iterator[Node]:
 
 
 def _refuse_empty(part: Composite, *, is_root: bool) -> None:
-    """An empty group in a composite gives an empty list; an empty chain has no such value, and cannot be pushed."""
+    """An empty group in a composite gives an empty list. An empty chain has no such value, and cannot be pushed."""
     if not part.parts and (is_root or part.kind == "chain"):
         raise EmptyComposite(what=part.kind if part.name == part.kind else f"{part.kind} {part.name}")
 

@@ -45,9 +45,9 @@ class Batch:
 class Iterator(RunClass, abstract=True):
     """Base class of iterators: define ``iterate``; ``push`` hands the task to workers.
 
-    ``iterate(state, *args)`` is called with None, then with the last state that it returned, whenever the window has
-    space: at most ``window`` of its tasks run or wait at a time. It returns a ``Batch``, or None when there is no more;
-    the iterator ends when its tasks have ended. A failed attempt is retried as with any task. ``on_failure``: "fail"
+    ``iterate(state, *args)`` is called with None, then with the last state that it returned. It is called whenever the
+    window has space: at most ``window`` of its tasks run or wait at a time. It returns a ``Batch``, or None at the end.
+    The iterator ends when its tasks have ended. A failed attempt is retried as with any task. ``on_failure``: "fail"
     ends the iterator and cancels the rest when one of its tasks fails; "continue" fails at the end. ``keep_tasks``:
     seconds that its succeeded tasks are kept (None: as each task says). The others are kept as long as the iterator,
     and a retry runs them again. ``cron``: when it runs by itself, a line or a `Schedule`; not inherited.

@@ -1,4 +1,4 @@
-"""Chunk writer: stores what a map yields, a stage at a time; stages of an earlier attempt are not written again."""
+"""Chunk writer: stores what a map yields, a stage at a time. Stages of an earlier attempt are not written again."""
 
 from __future__ import annotations
 

@@ -36,8 +36,8 @@ class MapReduce(RunClass, abstract=True):
     """Base class of map-reduce tasks: define ``map``, ``process`` and ``reduce``; ``push`` hands the task to workers.
 
     ``map(*args)`` yields chunks: any number of encodable values. ``process(chunk)`` runs for each chunk on any free
-    worker. ``reduce(results)`` gets their results in the order of the map, read on demand; ``len(results)`` is known,
-    and ``self.dropped`` lists the numbers of the chunks without one. Each of the three may be `async def`, and map an
+    worker. ``reduce(results)`` gets their results in the order of the map, read on demand; ``len(results)`` is known.
+    ``self.dropped`` lists the numbers of the chunks without a result. Each of the three may be `async def`, and map an
     async generator.
 
     ``retries``, ``retry``, ``retry_on`` and ``timeout`` (seconds) hold for the map, each chunk and the reduce.
@@ -73,13 +73,13 @@ class MapReduce(RunClass, abstract=True):
 
     @classmethod
     def status(cls, task_id: str) -> TaskStatus | None:
-        """The status of the task of this id in any pool, its chunks counted by state; None if it does not exist."""
+        """The status of the task of this id in any pool, its chunks counted by state. None if it is gone."""
         found = get(check_id(task_id))
         return None if found is None else found.status()
 
     @classmethod
     def cancel(cls, task_id: str, reason: str = "", *, hard: bool = False) -> bool:
-        """Cancel the task of this id in any pool, as its handle does; False if it does not exist or has ended.
+        """Cancel the task of this id in any pool, as its handle does. False if it is gone or has ended.
 
         No further chunk and no reduce begins. Running code is asked to stop; with `hard` it is interrupted.
         """

@@ -35,7 +35,7 @@ class PushCalls(Fencing):
     def pushes(self, pool: str, *, durable: bool = False, under: LeaseRef | None = None) -> RedisPushes:
         """The same for many batches to one pool, of which the next may be sent before the last is answered.
 
-        A running task's push is sent batch by batch: each batch needs to know that the one before was not refused.
+        A running task's push is sent batch by batch: the batch before it must not have been refused.
         """
         return RedisPushes(self, pool, durable=durable, under=under)
 
