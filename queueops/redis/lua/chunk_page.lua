@@ -1,11 +1,11 @@
 #!lua flags=no-writes
--- chunk_page: one page of a task's chunks, or some that are named, within a budget.
+-- chunk_page: one page of a task's chunks, or of named chunks, within a budget.
 -- KEYS: 1 the pool's prefix
 -- ARGV: 1 task, 2 state ('' = all by number, '#' = those named), 3 '1' = the latest first, 4 rows, 5 budget, 6 and 7
 --       cursor: score and number ('' at the beginning), 8 fingerprint that the error must have ('' = any), 9.. numbers
--- Reply: size of what is walked, '1' when the walk came to the end, score and number of the last one seen; then for each
---        row: number, score, length of its data and of its result, its fields (the order of FIELDS), its data (if
---        short), its error cut.
+-- Reply: size of the walked set, '1' at its end, score and number of the last chunk seen; then for each row: number,
+--        score, length of its data and of its result, its fields (the order of FIELDS), its data (if short), its error
+--        cut.
 -- Transitions: none.
 --@include context
 --@include store_helpers
@@ -44,7 +44,7 @@ local function from_rank(key, rank, count)
   return call(latest and 'ZREVRANGE' or 'ZRANGE', key, rank, rank + count - 1, 'WITHSCORES')
 end
 
--- The rank of the first member behind the cursor.
+-- The rank of the first member after the cursor.
 local function rank_behind(key)
   if number == '' then return 0 end
   local low = latest and call('ZCOUNT', key, '(' .. score, '+inf') or call('ZCOUNT', key, '-inf', '(' .. score)

@@ -2,8 +2,8 @@
 -- chunk_results: the results of a task's chunks in the order of their numbers, as many as fit into one answer.
 -- KEYS: 1 the pool's prefix
 -- ARGV: 1 task, 2 number of the first chunk, 3 number behind the last one, 4 most chunks to look at, 5 most bytes
--- Reply: the number to go on with; numbers of chunks whose record is lost, though they did not fail; results of those
---        that are done.
+-- Reply: the number of the next page's first chunk; numbers of chunks whose record is lost, though they did not fail;
+--        results of the done chunks.
 -- Transitions: none.
 --@include context
 --@include store_helpers

@@ -1,12 +1,11 @@
 #!lua flags=no-writes
--- chunk_strip: which states the chunks of one task are in, by number, as columns of a picture. However many chunks there
--- are, it reads `most` members of each set, and one chunk of each column.
+-- chunk_strip: the states of a task's chunks by number, as columns of a picture. However many chunks there are, it reads
+-- `most` members of each set, and one chunk of each column.
 -- KEYS: 1 the pool's prefix
 -- ARGV: 1 task, 2 number of the first chunk, 3 chunks in one column, 4 columns, 5 most members read of one set
--- Reply: columns of one chunk: state and attempts of each ('' = there is no such chunk).
---        Wider ones: how many are pending in each column; then for active, errored and failed the size of the set and
---        the numbers in it (none when there are too many); then, if one had too many, the state of one chunk of each
---        column. What is in no set is done.
+-- Reply: columns of one chunk: state and attempts of each ('' = there is no such chunk). Wider columns: the number of
+--        pending chunks of each. Then for active, errored and failed: the size of the set, and its numbers (none if there
+--        are too many). Then, if a set had too many: the state of one chunk of each column. A chunk in no set is done.
 -- Transitions: none.
 --@include context
 --@include store_helpers
@@ -43,7 +42,8 @@ local function samples()
   return found
 end
 
--- How many are pending in each column: mostly they stand together, so halves are looked at until they are alike.
+-- The number of pending chunks in each column. Mostly they are neighbours, so a range is halved until its chunks are
+-- alike.
 local pending = {}
 local function count_pending(from, to)
   local low, high = first + from * width, first + (to + 1) * width

@@ -1,5 +1,5 @@
 #!lua flags=no-writes
--- chunk_summary: the figures of one task's chunks. It costs the same however many there are: long sets are sampled.
+-- chunk_summary: the figures of one task's chunks. Its cost does not grow with their number: long sets are sampled.
 -- KEYS: 1 the pool's prefix
 -- ARGV: 1 task, 2 stragglers, 3 run times to sample, 4 errors to look at in each set, 5 kinds of error to tell,
 --       6 steps of the pace

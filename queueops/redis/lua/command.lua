@@ -1,12 +1,12 @@
 #!lua flags=allow-oom
--- command: everything about commands in one call on a pool: how those went that were taken here; those that are for tasks of
--- this pool are applied; others that are due here are taken. Each is known by its id: the same again changes nothing.
+-- command: all work on the commands of a pool in one call. It stores the outcomes of commands taken here, applies
+-- commands for tasks of this pool, and takes due commands. Each has an id: a repeated command changes nothing.
 -- KEYS: 1 the pool's prefix
--- ARGV: 1 how many to take beside those that this call brings about (-1: none at all), 2 how many results, 3 how many to
---       apply, 4 '' , 5 rules; result: id, version, word (a command's own, FAILED, LATER), detail; to apply: the pool that
---       it comes from, number of field values, fields (name, value, ...).
--- Reply: for each that was applied its word (OK GONE OLD OPEN DONE KEPT WAITS UNKNOWN) and a detail; those that were taken (id,
---        fields); '1' when more are due; composites that ended (id, kind, name, state, root).
+-- ARGV: 1 how many to take beside those that this call writes (-1: none at all), 2 how many results, 3 how many to apply,
+--       4 '' , 5 rules; result: id, version, word (a command's own, FAILED, LATER), detail; to apply: the pool of its
+--       sender, number of field values, fields (name, value, ...).
+-- Reply: word (OK GONE OLD OPEN DONE KEPT WAITS UNKNOWN) and detail of each applied command; taken commands (id, fields);
+--        '1' if more are due; composites that ended (id, kind, name, state, root).
 -- Transitions: activate, gather, cancel, retry, discard.
 --@include context
 --@include tasks

@@ -1,5 +1,5 @@
 #!lua flags=no-writes
--- commands: one page of the outbox, oldest first: commands that are due, that a process has taken, or that failed too often.
+-- commands: one page of the outbox, oldest first: commands that are due, taken by a process, or given up.
 -- KEYS: 1 the pool's prefix
 -- ARGV: 1 which (due, locked, dead), 2 rows, 3 and 4 score and id behind which the page begins ('' at the beginning)
 -- Reply: time; how many are due, locked, dead; '1' when there are more; rows: id, score, verb, pool of its target, target,

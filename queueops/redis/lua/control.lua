@@ -3,9 +3,9 @@
 -- KEYS: 1 the pool's prefix
 -- ARGV: 1 verb, 2 token of this action, 3 first value, 4 second value (of cancel: hard), 5 rules, 6 who, 7 the states that allow the
 --       verb (separated by commas), 8.. ids
--- Reply: '1' when commands were written and no live worker can bring them; for each id: word (OK REPEAT REFUSED GONE), its
---        state now, a detail. A REPEAT without a detail was done by an action of the same token. Then composites that ended
---        (id, kind, name, state, root).
+-- Reply: '1' if commands were written and no live worker can deliver them; for each id: word (OK REPEAT REFUSED GONE),
+--        its state now, a detail. A REPEAT without a detail was done by an action of the same token. Then composites that
+--        ended (id, kind, name, state, root).
 -- Transitions: retry, reprocess, gather, run_now, postpone, cancel, release, requeue, reinstate, discard, delete, restore.
 --@include context
 --@include tasks

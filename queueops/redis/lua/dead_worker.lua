@@ -1,10 +1,10 @@
 #!lua flags=allow-oom
--- dead_worker: takes back the leases of a dead worker: settles the running tasks, releases the others. Also for a worker that
--- lost the reply of an exchange, and so does not know its leases: outcome `keep` leaves a lease as it is.
+-- dead_worker: takes back the leases of a dead worker: settles the running tasks, releases the others. Also for a worker
+-- that lost the reply of an exchange, and so does not know its leases. Outcome `keep` leaves a lease unchanged.
 -- KEYS: 1 the pool's prefix
--- ARGV: 1 worker, 2 leased state to look through, 3 from which time of entry on, 4 how many tasks were running, 5 rules;
---       then for each running one: id, fence, outcome, value, delay ms, fingerprint, title.
--- Reply: how many leases were taken back, from which time to go on ('' = that was all), composites that ended (id, kind,
+-- ARGV: 1 worker, 2 leased state to look through, 3 first time of entry, 4 number of running tasks, 5 rules; then for
+--       each running one: id, fence, outcome, value, delay ms, fingerprint, title.
+-- Reply: number of leases taken back, next time of entry to look at ('' = none is left), composites that ended (id, kind,
 --        name, state, root).
 -- Transitions: settle, release, recover.
 --@include context
@@ -50,7 +50,7 @@ local function take_back(id, fence)
   return 1
 end
 
--- By time of entry, which a lease keeps to its end: a rank would change with every lease that ends meanwhile.
+-- By time of entry, which a lease keeps to its end. A rank would change with every lease that ends meanwhile.
 local found = safe_call('ZRANGEBYSCORE', index, from, '+inf', 'WITHSCORES', 'LIMIT', 0, 500)
 local more = #found == 1000 and found[#found] or ''
 if more ~= '' and more == found[2] then -- all of them entered at once: these, to the last one, and on

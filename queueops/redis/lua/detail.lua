@@ -1,5 +1,5 @@
 #!lua flags=no-writes
--- detail: all data of one task, and what decides whether it runs: its lane, its worker, and the workers of its pool.
+-- detail: all data of one task. Its lane, its worker and its pool's workers decide whether it runs.
 -- KEYS: 1 the pool's prefix
 -- ARGV: 1 id, 2 age in ms after which a worker's beat is late
 -- Reply: flat pairs: now; record (flat); states (state, time, ...: where the indexes name it, should be one); due

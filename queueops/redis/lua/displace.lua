@@ -1,9 +1,9 @@
 #!lua
--- displace: create tasks whose ids are in use: what `enqueue` answered TAKEN for. An ended task is run again as a new
--- generation; for one that has not ended the push's conflict policy decides.
+-- displace: creates tasks whose ids are in use, after `enqueue` answered TAKEN. An ended task is run again as a new
+-- generation. If the task has not ended, the conflict policy of the push decides.
 -- KEYS: 1 the pool's prefix
--- ARGV: 1 number of tasks, negative when a running task pushes them; then for each: id, conflict policy, token, due, number of
---       field values, the fields of the record; at the end the lease of that running task: see `may_push`
+-- ARGV: 1 number of tasks, negative if a running task pushes them; then for each: id, conflict policy, token, due, number
+--       of field values, the fields of the record; at the end the lease of that running task: see `may_push`
 -- Reply: for each task its word (OK REPEAT EXISTS REJECTED REPLACED AFTER) and its uid; or STALE: the lease is not current.
 -- Transitions: push, postpone.
 --@include context

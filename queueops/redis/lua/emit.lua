@@ -1,11 +1,10 @@
 #!lua
--- emit: a running iterator writes the tasks of its batch, or a template its parts, in one call or more. The last call
--- holds its answer. The tasks start when the run settles; the next run erases those of a run that did not.
+-- emit: a running iterator writes the tasks of its batch, or a template its parts, in one call or more. The last call has
+-- the run's answer. The tasks start when the run settles. If it does not settle, the next run erases them.
 -- KEYS: 1 the pool's prefix
--- ARGV: 1 task, 2 fence, 3 token of this run, 4 what it answered ('' = there is more to come, next, idle, done, tree), 5 rules,
---       6 its new state, of a tree its leaves, 7 number of nodes, then each (see nodes.lua).
--- Reply: word (OK STALE GONE TAKEN, MORE: to be called again, there was much to erase), the id that is in use,
---        the uids of the nodes.
+-- ARGV: 1 task, 2 fence, 3 token of this run, 4 its answer ('' = more calls follow, next, idle, done, tree), 5 rules, 6
+--       its new state, or the leaves of a tree, 7 number of nodes, then each (see nodes.lua).
+-- Reply: word (OK STALE GONE TAKEN; MORE: call again, more is to be erased), the id in use, the uids of the nodes.
 -- Transitions: push, discard.
 --@include context
 --@include tasks

@@ -1,11 +1,11 @@
 #!lua
--- enqueue: create tasks whose ids are free: the producers' hot path. An id that is in use is answered TAKEN: see `displace`.
+-- enqueue: creates tasks whose ids are free: the producers' hot path. An id in use gets the answer TAKEN: see `displace`.
 -- KEYS: 1 the pool's prefix
 -- ARGV: 1 number of tasks (negative: a running task pushes them); then groups: how many, due ('' now, '+ms', or epoch ms),
 --       how many values they share, these values (fields of the record: name, value, ...; the task's name first),
 --       how many fields each task has of its own, their names; then for each task its id and their values ('' = none);
 --       at the end the lease of the running task that pushes (see `may_push`).
--- Reply: uid of the first task that was created (each next one's is one more), Redis' time in ms, numbers from 0 of those TAKEN; or STALE.
+-- Reply: uid of the first new task (the next uids follow), Redis' time in ms, numbers from 0 of TAKEN tasks; or STALE.
 -- Transitions: push, postpone.
 --@include context
 
@@ -39,7 +39,7 @@ local function due_of(due)
   if at > now then return at end
 end
 
--- What the tasks of the group share: the beginning of their records, and where they go.
+-- Shared by the tasks of a group: the beginning of their records, and their lane or due time.
 local function read_group()
   local due, first, last = due_of(ARGV[position + 1]), position + 3, position + 2 + tonumber(ARGV[position + 2])
   local state = due and 'postponed' or 'pending'
@@ -64,14 +64,14 @@ local function check_lane(group)
   if group.resting then need_lane(group.lane) end
 end
 
--- The first task of a group is placed before its record is written: what can fail comes first.
+-- The first task of a group is placed before its record is written: a call that can fail comes first.
 local function place_first(group, place, id)
   if group.due then return call('ZADD', P .. ':agenda', text(group.due), id) end
   check_lane(group)
   call('ZADD', P .. ':lane:' .. group.lane, place, id)
 end
 
--- Write the records of a group. Answers the ids that were free: by number, by time of entry, and by place in the lane.
+-- Writes the records of a group. Returns the free ids by number, by time of entry, and by place in the lane.
 local function write_records(group)
   local record, own, named, entered, places = group.record, group.own, {}, {}, {}
   local shared, owned, base, size = #record, #own, (100 - group.priority) * BAND, 0

@@ -2,7 +2,7 @@
 -- errors: the error groups that occurred last, by fingerprint.
 -- KEYS: 1 the pool's prefix
 -- ARGV: 1 how many at most
--- Reply: for each: fingerprint, ms of its last occurrence, its fields (flat), how many failed tasks it has now.
+-- Reply: for each: fingerprint, ms of its last occurrence, its fields (flat), number of its failed tasks now.
 -- Transitions: none.
 --@include context
 --@include store_helpers

@@ -1,15 +1,15 @@
 #!lua flags=allow-oom
--- exchange: the worker's one round trip: settle what ended, renew what is held, promote what is due, claim the next.
+-- exchange: the worker's round trip: settles ended tasks, renews leases, promotes due tasks, claims the next tasks.
 -- KEYS: 1 the pool's prefix
 -- ARGV: 1 worker, 2 want, 3 '1' when the worker has nothing else to do, 4 longest sleep in ms, 5 rules (see rules.lua),
---       6..8 how many settlements, extensions and metrics follow, 9 how many commands it takes beside those that
---       it brings about (-1: none at all);
---       settlement: id, fence, outcome, value, and for all but a success: delay ms, fingerprint, title, '1' when it
+--       6..8 how many settlements, extensions and metrics follow, 9 how many commands it takes beside those that this
+--       call writes (-1: none at all);
+--       settlement: id, fence, outcome, value, and for all but a success: delay ms, fingerprint, title, '1' if it
 --       costs an attempt;
 --       extension: id, fence, ms left to the task's own limit (-1: none); metric: field, count.
--- Reply: leases (id, fence, ms waited, fields), words of the settlements, lost ids, cancelled ids with reasons,
---        ms until the agenda has something, '1' when more is ready, commands (id, fields), Redis' time in ms, those of
---        the cancelled ids that are to be interrupted, composites that ended (id, kind, name, state, root).
+-- Reply: leases (id, fence, ms waited, fields), words of the settlements, lost ids, cancelled ids with reasons, ms until
+--        the next agenda entry, '1' if more tasks are ready, commands (id, fields), Redis' time in ms, the cancelled ids
+--        to interrupt, ended composites (id, kind, name, state, root).
 -- Transitions: claim, settle, release, promote, recover, expire, quarantine.
 --@include context
 --@include tasks

@@ -1,5 +1,5 @@
 #!lua flags=no-writes
--- facets: the values that a list can be filtered by, with how many tasks each has, from the indexes and the counters.
+-- facets: the values by which a list can be filtered. The indexes and counters give the number of tasks of each.
 -- KEYS: 1 the pool's prefix
 -- ARGV: 1 how many values of a facet at most (the latest used), 2 state, 3 name ('' = any), 4.. the kinds there are
 -- Reply: flat pairs: facet, list of value, count, ...

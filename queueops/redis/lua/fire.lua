@@ -1,10 +1,10 @@
 #!lua
--- fire: a schedule's tick has come: create the tasks of its runs, once, however many watchdogs saw it come; or a run by
--- hand, or one that was put off until the run before it ended.
+-- fire: creates the tasks of a schedule's tick, once, however many watchdogs call it. Also for a run by hand, or a run
+-- that waited for the end of the run before it.
 -- KEYS: 1 the pool's prefix
--- ARGV: 1 schedule, 2 version seen, 3 tick seen ('' a run by hand), 4 next tick ('' none), 5 overlap (allow, skip, queue),
---       6 ticks that are not made up for, 7 who, 8 number of runs; for each run: its tick, its task's id, the start ('' now);
---       then the fields of the tasks' records, the name first.
+-- ARGV: 1 schedule, 2 version seen, 3 tick seen ('' a run by hand), 4 next tick ('' none), 5 overlap (allow, skip,
+--       queue), 6 missed ticks without a run, 7 who, 8 number of runs; for each run: its tick, its task's id, the start
+--       ('' now); then the fields of the tasks' records, the name first.
 -- Reply: word (OK REPEAT STALE GONE), then for each run its word (FIRED SKIPPED QUEUED FULL EXISTS).
 -- Transitions: push, postpone.
 --@include context
@@ -72,7 +72,7 @@ local function run(at, task, start)
   return place(at, task, start, tick == '')
 end
 
--- The first of the runs that were put off; one that has been created before makes way for the next.
+-- Starts the first queued run. If its task exists already, the next run is tried.
 local function take_up()
   while not unended(tick_run, last) do
     local entry = safe_call('LPOP', key .. '#queue')
@@ -83,7 +83,7 @@ local function take_up()
   if call('EXISTS', key .. '#queue') == 0 then safe_call('SREM', QUEUED, id) end
 end
 
--- Of ticks that were skipped one after the other, because of the same task, one line is kept.
+-- If several ticks in a row are skipped because of the same task, the log keeps one line.
 local mark = row[4]
 local function write_line(line)
   local skipped = (line.w == 'SKIPPED' or line.w == 'FULL') and line.w .. ' ' .. (line.id or '') or ''

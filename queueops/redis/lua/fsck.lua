@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- fsck: compares tasks and chunks with the indexes. Each one is checked and repaired in one step.
+-- fsck: compares tasks and chunks with the indexes. Each is checked and repaired in one step.
 -- KEYS: 1 the pool's prefix
 -- ARGV: 1 '1' to repair, 2 a lane that names the tasks ('' none; without ids the lane itself is looked at), 3 fields that are
 --       whole numbers, each with its long name (p:priority ...), 4 not used, 5 rules, 6.. ids of tasks, chunks and (behind
@@ -27,7 +27,7 @@ local function places_of(id)
   return places
 end
 
--- There is no record that could be read: what still names the task hands it to quarantine, or forgets it.
+-- The record cannot be read. The indexes that name the task decide whether it is quarantined or forgotten.
 local function check_lost(id, places, exists)
   if places[1] == 'quarantined' and not places[2] then return end
   if not (places[1] or exists) then

@@ -1,9 +1,9 @@
 #!lua flags=no-writes
 -- held: lists the leases of a worker in one leased state.
 -- KEYS: 1 the pool's prefix
--- ARGV: 1 worker, 2 leased state to look through, 3 from which time of entry on.
--- Reply: for each lease: id, fence, '1' when the worker was handed it and has not renewed it yet (flat);
---        from which time to go on ('' = that was all).
+-- ARGV: 1 worker, 2 leased state to look through, 3 first time of entry.
+-- Reply: for each lease id, fence, '1' if it was handed over and is not renewed yet (flat); next time of entry to look at
+--        ('' = none is left).
 -- Transitions: none.
 --@include context
 --@include store_helpers
@@ -11,7 +11,7 @@
 
 local worker, state, from = ARGV[1], ARGV[2], ARGV[3]
 local index = P .. ':state:' .. state
--- By time of entry, which a lease keeps to its end: a rank would change with every lease that ends meanwhile.
+-- By time of entry, which a lease keeps to its end. A rank would change with every lease that ends meanwhile.
 local found = call('ZRANGEBYSCORE', index, from, '+inf', 'WITHSCORES', 'LIMIT', 0, 500)
 local more = #found == 1000 and found[#found] or ''
 if more ~= '' and more == found[2] then -- all of them entered at once: these, to the last one, and on

@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
--- lane: an operator pauses or resumes a lane, or changes its limit, rate or weight; '' removes a value.
--- Or the settings say what it should have: only what they say anew is taken, so that an operator's change stays.
+-- lane: an operator pauses or resumes a lane, or changes its limit, rate or weight; '' removes a value. Also for the
+-- values of the settings: only a new value is taken, so that an operator's change stays.
 -- KEYS: 1 the pool's prefix
 -- ARGV: 1 lane; 2 '1' if the settings say so; then pairs: field (paused, limit, rate, weight), value
 -- Reply: the fields as they were before (field, value, ...).
@@ -32,7 +32,7 @@ for i = 3, #ARGV, 2 do
   if ARGV[2] ~= '1' or is_news(ARGV[i], ARGV[i + 1]) then changes[#changes + 1] = { ARGV[i], ARGV[i + 1] } end
 end
 
--- A new limit counts those who already run: the leased tasks are few, for workers hold them.
+-- A new limit counts the running tasks: they are few, because workers hold them.
 local function list_holders()
   for state in pairs(LEASED) do
     -- Chunks hold no slot of their task's lane.

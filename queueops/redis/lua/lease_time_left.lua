@@ -1,5 +1,5 @@
 #!lua flags=no-writes
--- lease_time_left: how long the lease of a running task still lasts, for a push of that task to another pool.
+-- lease_time_left: the remaining time of a running task's lease, for a push of that task to another pool.
 -- KEYS: 1 the pool's prefix
 -- ARGV: 1 id of the task or chunk, 2 fence
 -- Reply: ms that are left (0: the lease is no longer current), Redis' time in ms.

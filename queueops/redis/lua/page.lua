@@ -4,8 +4,8 @@
 -- ARGV: 1 rows, 2 budget of candidates, 3..5 cursor: index, score, id ('' at the beginning), 6 number of indexes
 --       to choose from; their key suffixes ('*' = every state); then triples: field, value, suffix of the index that
 --       implies it ('' = none).
--- Reply: suffix of the index walked, its size, '1' when the walk came to the end, candidates seen, score and id of
---        the last one seen, and for each row: id, score, time of its state, length of its arguments, its fields.
+-- Reply: suffix of the walked index, its size, '1' at its end, candidates seen, score and id of the last one; then for
+--        each row: id, score, time of its state, length of its arguments, its fields.
 -- Transitions: none.
 --@include context
 --@include store_helpers
@@ -56,7 +56,7 @@ local function not_after(id, other)
   return #id >= #other
 end
 
--- The rank, newest first, of the first member behind the cursor.
+-- The rank, newest first, of the first member after the cursor.
 local function rank_behind(key)
   if cursor_id == '' then return 0 end
   local low = call('ZCOUNT', key, '(' .. cursor_score, '+inf')

@@ -1,14 +1,14 @@
 #!lua
--- plant: write the tree of a composite, from its root down, in one call or more; the last one starts it. A tree whose
--- producer died before that is erased by the agenda, a lease later.
+-- plant: writes the tree of a composite, from its root down, in one call or more. The last call starts it. If the
+-- producer dies before that, the agenda erases the tree, a lease later.
 -- KEYS: 1 the pool's prefix
 -- ARGV: 1 root, 2 token of this push, 3 step (whole, begin, more, start, uproot; part: its root is in another pool),
 --       4 conflict policy of the root, 5 rules, 6 and 7 the lease of the running task that pushes it (see `may_push`; 7: ''
 --       none), 8 number of nodes; then for each: parent ('' = it is the root, or its parent is in another pool), order
 --       among its siblings, id, number of field values, and the fields of the record (name, value, ...), the name first.
--- Reply: word (OK REPEAT EXISTS REJECTED TAKEN GONE; STALE: the lease is no longer current), uid of the root, the id that is
---        in use, the uids of the nodes, '1' when commands were written and no live worker can bring them, and, where it was
---        begun, composites that ended (id, kind, name, state, root).
+-- Reply: word (OK REPEAT EXISTS REJECTED TAKEN GONE; STALE: the lease is no longer current), uid of the root, the id in
+--        use, the uids of the nodes, '1' if commands were written and no live worker can deliver them; after a start also
+--        ended composites (id, kind, name, state, root).
 -- Transitions: push, activate.
 --@include context
 --@include fence
@@ -21,7 +21,7 @@ if ARGV[7] ~= '' and not may_push(ARGV[6], ARGV[7]) then return { 'STALE', 0, ''
 
 local root, token, step, policy = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local creates = step == 'whole' or step == 'begin'
--- The word for this call, and whether to go on.
+-- The word for this call, and whether to continue.
 local function judge_root(record)
   if step == 'part' then return 'OK', true end
   if not creates then

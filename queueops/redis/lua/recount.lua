@@ -18,8 +18,8 @@ local function set_count(id, field, what, number)
   if number == 0 then safe_call('HDEL', COUNTS, field) else safe_call('HSET', COUNTS, field, text(number)) end
 end
 
--- How many tasks of a name are in each state; nil where a walk through so many in several states would block the store.
--- Those of the largest state need no walk: they are what the others leave.
+-- The number of a name's tasks in each state. Nil if several states have so many that a walk would block the store. The
+-- largest state needs no walk: its number is the rest.
 local function sizes_of(name)
   local index, states, sizes = P .. ':name:' .. name, {}, {}
   local left = safe_call('ZCARD', index)

@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
--- redeliver: an operator has commands tried again at once, or drops them for good. One that a worker has taken is
--- left alone; what is not a command can only be dropped.
+-- redeliver: tries commands again at once, or drops them for good, for an operator. A command that a worker has taken is
+-- left alone. An entry that is not a command can only be dropped.
 -- KEYS: 1 the pool's prefix
 -- ARGV: 1 verb (requeue, drop), 2 how many of the dead, when no ids follow, 3.. ids
 -- Reply: how many dead are left; for each: id, word (OK REFUSED GONE), where it was (due, locked, dead).

@@ -29,7 +29,7 @@ end
 
 local stages = {}
 
--- A map that has not begun will begin by itself; what it is to make is not there yet.
+-- A map that has not begun will begin by itself. It has no chunks yet.
 local function check_map()
   local state = parent.s
   if state == 'aggregating' or state == 'restart' or TERMINAL[state] then return nil end

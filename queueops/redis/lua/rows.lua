@@ -1,9 +1,9 @@
 #!lua flags=no-writes
--- rows: some tasks, as a list shows them: parts of tasks that are in other pools.
+-- rows: some tasks as rows of a list: parts in this pool, of parent tasks in other pools.
 -- KEYS: 1 the pool's prefix
--- ARGV: for each: id, what it is part of ('' = does not matter)
--- Reply: for each: '1' where it is gone (or part of something else), time of its state, length of its arguments, its
---        fields, the start of its arguments and of its error.
+-- ARGV: for each: id, its parent task ('' = any)
+-- Reply: for each: '1' if it is gone (or has another parent), time of its state, length of its arguments, its fields, the
+--        start of its arguments and of its error.
 -- Transitions: none.
 --@include context
 --@include store_helpers

@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
--- sample: the figures of a pool at one moment. A watchdog whose turn it is leaves them as the snapshot that every page
--- reads. Costs the same however many tasks there are.
+-- sample: the figures of a pool at one moment. The watchdog in turn stores them as the snapshot that every page reads.
+-- The cost does not grow with the number of tasks.
 -- KEYS: 1 the pool's prefix
 -- ARGV: 1 how many lanes at most, 2 the watchdog ('' = only look), 3 for how many ms it has the turn
 -- Reply: '' when it is another watchdog's turn; else JSON:
@@ -42,7 +42,7 @@ for _, lane in ipairs(call('ZREVRANGE', P .. ':lanes', 0, tonumber(ARGV[1]) - 1)
     oldest = number_of(entered) }
 end
 
--- What waits in the lanes of tasks that gather is work that waits, too. Of very many such tasks the first are looked at.
+-- The backlog includes the lanes of tasks that gather. If there are very many such tasks, only the first are read.
 local GATHERING = 200
 
 local function chunk_lanes()

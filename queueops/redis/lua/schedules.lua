@@ -1,6 +1,6 @@
 #!lua flags=no-writes
--- schedules: all schedules of a pool, or those that something is to be done about: whose tick has come, or whose next run
--- was put off until the one before it ended.
+-- schedules: all schedules of a pool, or only the ripe ones. Ripe: its tick has come, or its queued run need not wait any
+-- more.
 -- KEYS: 1 the pool's prefix
 -- ARGV: 1 which (all, ripe, one), 2 how many at most, 3 the one
 -- Reply: time, time of the first tick to come ('' none), how many schedules have runs put off, rows: id, time of its next

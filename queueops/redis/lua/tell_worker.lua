@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- tell_worker: sends quiet or stop to a worker, by its wake-up list.
+-- tell_worker: sends `quiet` or `stop` to a worker, by its wake-up list.
 -- KEYS: 1 the pool's prefix
 -- ARGV: 1 worker, 2 word (quiet, stop)
 -- Reply: OK

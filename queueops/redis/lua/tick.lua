@@ -4,9 +4,9 @@
 -- KEYS: 1 the pool's prefix
 -- ARGV: 1 limit of entries, 2 cap of each terminal state, 3 age in ms after which a worker is forgotten,
 --       4 longest sleep in ms, 5 rules
--- Reply: ms until the agenda has something, composites that ended (id, kind, name, state, root), then what was done and how
---        often (word, count, ...); `broken key <key>` tells of one that a script could not write to, `mended key <key>` of
---        one that was set anew.
+-- Reply: ms until the next agenda entry, ended composites (id, kind, name, state, root), then each act and its count
+--        (word, count, ...). `broken key <key>` is a key that a script could not write to, `mended key <key>` a key that
+--        was set anew.
 -- Transitions: promote, recover, expire, quarantine.
 --@include context
 --@include tasks

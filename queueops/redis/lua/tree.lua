@@ -1,13 +1,13 @@
 #!lua flags=no-writes
--- tree: the parts of a composite, and theirs, as far as a budget of rows goes; and what it is part of itself.
+-- tree: the parts of a composite, and their parts, within a budget of rows. Also its own parent tasks.
 -- KEYS: 1 the pool's prefix
 -- ARGV: 1 id, 2 position of its first part that is wanted ('' = the usual one), 3 which parts ('' all, failed, open), 4 rows
 --       of its own, 5 rows in all, 6.. ids of parts that are to be opened
--- Reply: the tree (a branch, or nothing), then what it is part of, from near to far: id, pool ('' = this one), name, kind,
---        state. A branch: parts in all ('' of an iterator), parts that have not ended, first, next, counts (state or `elsewhere`, number,
---        ...; when there are too many none, of an iterator those that have ended), rows. A row: id, pool ('' = this one),
---        order ('' of an iterator's), '1' where it is gone, time of its state, length of its arguments, its fields, the
---        start of its arguments and of its error, its own branch (or nothing).
+-- Reply: the tree (a branch, or nothing), then its parent tasks, from near to far: id, pool ('' = this one), name, kind,
+--        state. A branch: parts in all ('' of an iterator), parts that have not ended, first, next, counts (state or
+--        `elsewhere`, number, ...; none if there are too many; of an iterator its ended tasks), rows. A row: id, pool (''
+--        = this one), order ('' in an iterator), '1' if it is gone, time of its state, length of its arguments, its
+--        fields, the start of its arguments and of its error, its own branch (or nothing).
 -- Transitions: none.
 --@include context
 --@include store_helpers

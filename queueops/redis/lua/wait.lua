@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- wait: registers a caller that waits for the end of a task (told by a message on `P:task:<id>#done`).
 -- KEYS: 1 the pool's prefix
--- ARGV: 1 id, 2 generation that is waited for (0: any), 3 '1' when it is the one after that
+-- ARGV: 1 id, 2 the awaited generation (0: any), 3 '1' if it is the generation after that
 -- Reply: the state now; '' when there is no such task, `superseded` when another generation has the id, `waiting` when
 --        the generation before has not ended.
 -- Transitions: none.

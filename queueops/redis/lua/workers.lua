@@ -1,5 +1,5 @@
 #!lua flags=no-writes
--- workers: the processes that serve the pool, those that spoke last first.
+-- workers: the processes that serve the pool, the latest heartbeat first.
 -- KEYS: 1 the pool's prefix
 -- ARGV: 1 how many at most
 -- Reply: Redis' time in ms; for each worker: id, ms of its last beat, its fields (flat).

@@ -1,10 +1,10 @@
 #!lua
--- write_chunks: a running map writes its chunks, a stage at a time. What an earlier attempt of the same map wrote stays until
--- this one is seen to make other chunks: of each stage it is known where it ends, and what it was (its digest).
+-- write_chunks: a running map writes its chunks, a stage at a time. The chunks of an earlier attempt of the map stay
+-- until this attempt makes other chunks. The end and the digest of each stage are stored to compare them.
 -- KEYS: 1 the pool's prefix
--- ARGV: 1 task, 2 fence, 3 step (begin: keep what an attempt wrote, and nothing else; cut: delete what stands from the
---       number on; add), 4 number of the first chunk, 5 digest of the data (add), 6.. data of each
--- Reply: how many chunks stand; -1: call again, there is more to delete; or STALE, GONE
+-- ARGV: 1 task, 2 fence, 3 step (begin: keep the stages that an attempt wrote, and nothing else; cut: delete the chunks
+--       from the number on; add), 4 number of the first chunk, 5 digest of the data (add), 6.. data of each
+-- Reply: the number of stored chunks; -1: call again, more is to be deleted; or STALE, GONE
 -- Transitions: none of the task; chunks become pending.
 --@include context
 --@include store_helpers
@@ -29,12 +29,12 @@ if not row or not row[1] then return 'GONE' end
 if row[1] ~= 'mapping' or row[2] ~= fence then return 'STALE' end
 local stages, pending = chunk_set(task, 'stages'), chunk_set(task, 'pending')
 
--- The end of the last stage at or before a number; 0 when there is none.
+-- The end of the last stage at or before a number; 0 if there is none.
 local function stage_end(number)
   return tonumber(call('ZREVRANGEBYSCORE', stages, number, 0, 'WITHSCORES', 'LIMIT', 0, 1)[2] or 0)
 end
 
--- How many chunks an unfinished map has written: the record says so, the stages, and the chunks themselves.
+-- The number of chunks that an unfinished map has written, by the record, the stages, and the chunks themselves.
 local function written()
   local count = number_of(row[3])
   if not count or stage_end(count) ~= count then return 0 end

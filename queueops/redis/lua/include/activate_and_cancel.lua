@@ -14,8 +14,8 @@ function family.cancel(id, record, reason, with_parent, hard)
   if record.nx then start_next(id) end
 end
 
--- Keeps a child as long as its parent, whatever the child's own retention is. An iterator keeps so only children that did
--- not succeed, because a retry runs them again, and not if there are too many (`over`).
+-- Keeps a child as long as its parent, whatever the child's own retention is. In an iterator this holds only for children
+-- that did not succeed, because a retry runs them again. It does not hold if they are too many (`over`).
 function family.keep(id, record, over)
   if record.pp then return not (record.it and (over or record.s == 'succeeded')) and family.ask_to_go(id, record) end
   local row, entry = fields_of(task_key(record.pi), 's', 'u', 'k', 'kt'), record.pi

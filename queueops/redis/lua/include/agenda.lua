@@ -1,4 +1,4 @@
--- The agenda: do what is due about tasks, at most `limit` of them. Used by every exchange and by the watchdog's tick.
+-- The agenda: acts on due entries, at most `limit` of them. Used by every exchange and by the watchdog's tick.
 local acted = {}
 
 local function act(word) acted[word] = (acted[word] or 0) + 1 end
@@ -74,8 +74,8 @@ local function put_aside(id)
   act('broken')
 end
 
--- Removes a wrong agenda entry. Its task's record was lost and its id pushed again, or the task waits there because its lane
--- had a wrong type. A pending task then returns to its lane.
+-- Removes a wrong agenda entry. Either its task's record was lost and its id was pushed again. Or the task waits there
+-- because its lane had a wrong type; a pending task then returns to its lane.
 local function drop_stray(id, record)
   local lane = record.l or 'default'
   if record.s == 'pending' and not try('ZSCORE', lane_key(lane), id) then enter_lane(lane, id, record.p, next_number()) end

@@ -1,4 +1,4 @@
--- Broken keys: a tick reports keys of a wrong type or value to the watchdog, and writes them to the pool's clock.
+-- Broken keys: a tick reports keys of a wrong type or value to the watchdog. It also writes them to the pool's clock.
 
 -- Checks the counter and notes its value: it must never be lower later.
 local function check_numbers()
@@ -9,7 +9,8 @@ local function check_numbers()
   safe_call('HSET', P .. ':clock', 'tick', now, 'seq', text(number))
 end
 
--- Reports the broken key that this call, or another since the last tick, met last. The figures show it for a while, too.
+-- Reports the last broken key that this call met, or another call since the last tick. The figures show it for a while,
+-- too.
 local function tell_broken()
   local row = fields_of(P .. ':clock', 'broken', 'mended') or {}
   local broken = row[1] or broken_key

@@ -1,5 +1,5 @@
--- Hop of a chain between pools: a part in another pool than its chain starts the next part itself, by `follow`.
--- At the same time it reports its end to the chain. Without this, each hop would go through the chain's pool.
+-- Hop of a chain between pools: a part outside of its chain's pool starts the next part itself, by `follow`. At the same
+-- time it reports its end to the chain. Without this, each hop would go through the chain's pool.
 
 -- Field `sx`: the successor of a part, sent with the part's turn. The part then starts its successor itself.
 -- Empty in a retried chain: the part after it may have ended already, or may not be next.

@@ -1,4 +1,4 @@
--- A child's end: notes it for its parent task, and tells it to the callers that wait; the parent's half is in parent.lua.
+-- A child's end: notes it for its parent task, and tells it to the callers that wait. The parent's half is in parent.lua.
 
 local ended_children = {} -- ends of tasks that are part of a composite, whose turn comes in settle_up()
 

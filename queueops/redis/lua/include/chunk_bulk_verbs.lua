@@ -1,7 +1,7 @@
--- Bulk actions on all chunks of some states, in steps: `retry` makes them pending again, `redo` with other data, `set` with
--- other fields in it, `drop` gives them up, `skip` counts them as done. While a task's `rd` names states that are not
--- finished (verb:state:start, separated by commas), its lane is closed. The next call or the agenda continues.
--- `xd` counts dropped failed chunks. Their score is a time and a half, or -1 if their record is lost.
+-- Bulk actions on all chunks of some states, in steps. `retry` makes them pending again, `redo` with other data, `set`
+-- with other fields in it. `drop` gives them up, `skip` counts them as done. While a task's `rd` names states that are
+-- not finished (verb:state:start, separated by commas), its lane is closed. The next call or the agenda continues. `xd`
+-- counts dropped failed chunks. Their score is a time and a half, or -1 if their record is lost.
 local redo_room = 200 -- chunks in one call of a script; one that is edited counts for four
 local redone = {}
 local unfit = 0 -- how many were not given other data, for theirs has no fields
@@ -88,7 +88,7 @@ local function meant(verb, state, since)
   return verb == 'drop' and stays and '0' or '(0', stays and since or '+inf'
 end
 
--- Start of an action: now, or the time of the last chunk of the state if that is later, because the clock was set back.
+-- Start of an action: now. If the clock was set back, it is the later time of the state's last chunk.
 local function begin_of(task, state)
   local last = (state == 'failed' or state == 'done') and safe_call('ZREVRANGE', chunk_set(task, state), 0, 0, 'WITHSCORES')[2]
   return text(max(now, math.ceil(tonumber(last or 0))))
@@ -117,7 +117,7 @@ local function redo_part(task, verb, state, since, who)
   return safe_call('ZCOUNT', key, low, high)
 end
 
--- How many are left.
+-- The number of chunks that are left.
 local function redo_step(task, pause)
   local row = fields_of(TASK .. task, 's', 'rd', 'rw')
   if not (row and row[2]) then return 0 end

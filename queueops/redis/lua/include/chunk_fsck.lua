@@ -1,5 +1,5 @@
--- Consistency check of chunks. A chunk must be in one set of its task, on the agenda while it runs or is in back-off, and in
--- `state:active` while it runs. A task must have all its chunks, and continue when none is open.
+-- Consistency check of chunks. A chunk must be in one set of its task. It must be on the agenda while it runs or is in
+-- back-off, and in `state:active` while it runs. A task must have all its chunks, and continue when none is open.
 local KNOWN = { pending = true, active = true, errored = true, done = true, failed = true }
 
 local function chunk_score(state, number, row)

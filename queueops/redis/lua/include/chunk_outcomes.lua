@@ -65,7 +65,7 @@ function chunk_outcomes.restart(ref, chunk, end_)
   try_chunk_again(ref, chunk, { delay = max(0, end_.delay) }, attempts, 'y', 'restarted itself')
 end
 
--- A worker that does not know the class gets no chunk of this task for a minute: it would only return it.
+-- A worker that does not know the class gets no chunk of this task for a minute. It would only return it.
 function chunk_outcomes.unknown(ref, chunk, end_)
   local task = split_ref(ref)
   local since = unknown_since(chunk)

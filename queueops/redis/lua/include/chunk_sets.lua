@@ -1,7 +1,7 @@
--- The chunks of map-reduce tasks. The id of a chunk is `<task>#<number>`; it has a record of its own. Five sets of the task
--- hold the states: pending (by number: the order of claims), active, errored, done, failed (by time; 0: the record is lost).
--- Active chunks are also in `state:active`, where those of a dead worker are found. The id of a second run of a chunk, its
--- twin, is `<task>#<number>~`. A twin has a record while it waits or runs, and is in none of the five sets.
+-- The chunks of map-reduce tasks. The id of a chunk is `<task>#<number>`; it has a record of its own. Five sets of the
+-- task hold the states: pending by number, the order of claims; active, errored, done, failed by time. Time 0: its record
+-- is lost. Active chunks are also in `state:active`, where those of a dead worker are found. The id of a second run of a
+-- chunk, its twin, is `<task>#<number>~`. A twin has a record while it waits or runs, and is in none of the five sets.
 -- Moves are collected, as those of tasks are. settle_up() writes them, and then checks which tasks continue.
 local CHUNK_STATES = { 'pending', 'active', 'errored', 'done', 'failed' }
 local chunk_out, chunk_in, by_worker, chunk_lanes = {}, {}, {}, {} -- the lanes are looked at once all this is written

@@ -1,6 +1,6 @@
--- Actions of an operator on a chunk, by verb: `retry`, `redo` (with other data), `set` (with other fields in it), `drop`
--- (without a result), `skip` (its result is None), `edit`, `release`, `speculate` (a second run beside the first),
--- `postpone` (its next attempt waits until `due`).
+-- Actions of an operator on a chunk, by verb. `retry` runs it again, `redo` with other data, `set` with other fields in
+-- it. `drop` ends it without a result, `skip` with the result None. Others: `edit`, `release`, `speculate` (a second run
+-- beside the first), `postpone` (its next attempt waits until `due`).
 local task, verb, value, whole, who = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[6]
 local parent -- its record: the script reads it
 local dropped = 0 -- how many more were let go by this call than taken up again

@@ -87,7 +87,7 @@ function lease_twin(ref, number, worker, deadline, reply)
   reply[#reply + 1] = { ref, number, now - (number_of(twin[2]) or now), fields }
 end
 
--- The share of one lane in this turn: an even part of what is wanted, times its weight, within its slots and tokens.
+-- A lane's share in this turn: an even part of the wanted tasks, times its weight, within slots and tokens.
 local function share_of(lane, want, ready_lanes)
   local share = ready_lanes == 1 and want or max(1, floor(want / ready_lanes * lane_conf(lane).weight))
   return min(share, want, 1000, free_slots(lane) or want)

@@ -1,5 +1,5 @@
--- Claim on settle: a settling worker with free slots gets newly ready tasks directly, without a lane, if no lane has a ready
--- task. The result is the same as by the lane, at half the cost. Only the claiming script sets `room`; elsewhere it is 0.
+-- Claim on settle: if no lane has a ready task, a settling worker with free slots gets new ready tasks directly. The
+-- result is the same as by the lane, at half the cost. Only the claiming script sets `room`; elsewhere it is 0.
 local at_once = { room = 0, leases = {} }
 
 -- Counts two moves, to `pending` and from it. The state indexes get only the first and the last state.

@@ -1,8 +1,8 @@
 -- Outages of the server, and jumps of its clock.
 local UNHEARD = max(RULES.lease / 2, 3000) -- ms; a watchdog alone comes once a second: no outage, however short the lease
 
--- After an outage, or a jump of the clock, no lease is taken away for one full lease: a restart of the server must
--- not look like a dead worker. The pool's own beat shows both: every exchange and tick refreshes it.
+-- After an outage, or a jump of the clock, no lease is taken away for a full lease. A restart of the server must not look
+-- like a dead worker. The pool's own beat shows both: every exchange and tick refreshes it.
 local function watch_clock()
   local key = P .. ':clock'
   local row = try('HMGET', key, 'beat', 'grace', 'seq') or {} -- without a clock no outage is known

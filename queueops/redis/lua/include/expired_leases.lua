@@ -1,4 +1,4 @@
--- Expired leases: take a task or a chunk back from a worker that neither settled nor renewed it. Each answers what was done.
+-- Expired leases: take a task or a chunk back from a worker that neither settled nor renewed it. Each returns the act.
 
 local function recover_lease(id, record, grace)
   if now < grace then schedule(id, grace); return 'spared' end

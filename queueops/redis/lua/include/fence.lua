@@ -4,8 +4,8 @@ local function holds_lease(id, fence)
   return row[2] == fence and LEASED[row[1]] or false
 end
 
--- Whether a running task may push: as long as its lease is current. The caller has looked up a lease of another pool
--- there: then the id is empty, and in place of the fence is the time at which the lease ends.
+-- Whether a running task may push: its lease must be current. A caller reads a lease of another pool there. Then the id
+-- is empty, and the fence's argument is the time at which the lease ends.
 local function may_push(id, fence)
   local may = id == '' and now < tonumber(fence) or id ~= '' and holds_lease(id, fence)
   if not may then count_minute('stale', 1) end

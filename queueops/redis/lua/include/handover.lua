@@ -1,6 +1,6 @@
 -- Handover: a task that is pushed alone, while nothing else is ready, goes to an idle worker at once. It is created as
--- claimed, in the wake-up token. Its lease is short. Until the worker renews it, `h` is the fence of the lease, and its end
--- costs the task no attempt: the worker was frozen, or the token was lost with its connection.
+-- claimed, in the wake-up token. Its lease is short. Until the worker renews it, `h` is the fence of the lease, and its
+-- end costs the task no attempt. Such an end means that the worker was frozen, or the token was lost with its connection.
 local HANDED_MS, HANDED_BYTES = 2000, 16384
 
 -- Whether a task may be handed over. Otherwise it goes through its lane, for example while a reader follows the events.

@@ -1,6 +1,6 @@
 -- The members of a JSON object as text. Keys and values stay the same bytes, because Lua would turn [] into {} and round
--- large numbers. Stored data was encoded before: it is well-formed. Long texts and long lists of numbers are skipped in
--- one call of C each, because a megabyte must not take long.
+-- large numbers. Stored data was encoded before: it is well-formed. A C call skips each long text and each long list of
+-- numbers, because a megabyte must not take long.
 local function string_end(data, from)
   local at = from
   while true do

@@ -1,6 +1,5 @@
--- Lanes: where ready tasks wait, in claim order.
--- A lane is in lanes:ready if and only if it has a ready task and a free slot, and is not paused.
--- A lane with a rate limit also needs a token.
+-- Lanes: where ready tasks wait, in claim order. A lane is in lanes:ready if and only if it has a ready task, a free
+-- slot, and no pause. A lane with a rate limit also needs a token.
 local lane_confs, lane_entries, touched = {}, {}, {}
 local chunk_gain = {} -- chunks that became pending, by lane
 local brought = 0

@@ -1,5 +1,5 @@
--- Search for parts whose record was lost, by a fault or by hand: their parent gets no report of their end. Each round checks
--- a few tasks that wait for others, and a few of their children.
+-- Search for parts whose record was lost, by a fault or by hand. Their parent gets no report of their end. Each round
+-- checks a few tasks that wait for others, and a few of their children.
 local LOOKED_AT, SETTLED = 10, 10000 -- tasks in one round; ms after which a task has come to where it is
 local FAR_EVERY = 30000 -- ms between two rounds in which those in other pools are asked about
 local asks_far = false
@@ -18,7 +18,7 @@ local function next_few(state)
   return old
 end
 
--- Asks about one child of each parent: of a chain the child whose turn it is, of others a different one each time.
+-- Asks about one child of each parent. In a chain that is the current part, in others a different child each time.
 local function ask_after_one(refs, id, record)
   local ref = refs[1 + now % #refs]
   if record.k == 'chain' then ref = family.first_open(id) or ref end

@@ -1,5 +1,6 @@
--- The outbox: commands for tasks of other pools. The script that makes a transition writes its commands (`send`). A process
--- takes a command for a limited time, applies it in the other pool by the script `command`, and reports the outcome here.
+-- The outbox: commands for tasks of other pools. The script that makes a transition writes its commands (`send`). A
+-- process takes a command for a limited time. It applies it in the other pool by the script `command`, and reports the
+-- outcome here.
 local COMMAND = P .. ':command:'
 local COMMANDS, COMMANDS_LOCKED, COMMANDS_DEAD = P .. ':commands', P .. ':commands_locked', P .. ':commands:dead'
 local MOST_TRIES, MOST_DEAD, UNREACHED_MS = 20, 10000, 86400000

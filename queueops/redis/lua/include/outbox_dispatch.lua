@@ -14,7 +14,7 @@ local function unlock_commands()
   end
 end
 
--- The commands that have waited longest, and a tenth from the other end, so that a new one does not wait behind thousands.
+-- The commands that have waited longest, and a tenth from the other end. So a new command does not wait behind thousands.
 local function due_commands(most)
   local share = floor(most / 10)
   local found = try('ZRANGEBYSCORE', COMMANDS, '-inf', now, 'LIMIT', 0, most) or {}
@@ -26,7 +26,7 @@ local function due_commands(most)
   return found
 end
 
--- Takes the commands that this call wrote, and at most `most` other due ones, for the caller to apply: id, fields.
+-- Takes the commands that this call wrote, and at most `most` other due commands. The caller applies them: id, fields.
 local function take_commands(most)
   local taken, bytes, wanted, seen = {}, 0, {}, {}
   for i = 1, min(500, #outbox.fresh) do wanted[i] = outbox.fresh[i] end
@@ -59,8 +59,8 @@ local function remind_of_commands()
   call('ZADD', P .. ':agenda', text(at), '~commands:')
 end
 
--- Wakes a worker to take the commands written here: an idle worker, else a busy one, which takes them between two tasks.
--- Returns whether there is a live worker.
+-- Wakes a worker to take the commands written here: an idle worker, else a busy one. A busy worker takes them between two
+-- tasks. Returns whether there is a live worker.
 local function announce_commands()
   if wake_one() then return true end
   local worker = try('ZREVRANGEBYSCORE', P .. ':workers', '+inf', now - SILENT_MS, 'LIMIT', 0, 1)

@@ -1,5 +1,5 @@
--- Liveness of parents: a part asks a parent in another pool whether it still exists. If not, the part is deleted or cancelled.
--- The part asks at the end of its own retention, and when it has heard nothing for a lease after its push.
+-- Liveness of parents: a part asks a parent in another pool whether it still exists. If not, the part is deleted or
+-- cancelled. The part asks at the end of its own retention. It also asks if no message came for a lease after its push.
 
 -- Sends the question to the parent, with the part's own state.
 function family.ask(id, record) send_latest('ask', record.pp, record.pi, id, record.pu, record.po, 's', record.s) end
@@ -51,7 +51,7 @@ function family.discard(ref, parent, uid)
   end
 end
 
--- Erases a tree that has not begun, from its root down: its push was not completed, or its parent is gone.
+-- Erases a tree that has not begun, from its root down. Its push was not completed, or its parent is gone.
 function family.uproot(id)
   local record = read_record(id)
   if not record or record.s ~= 'waiting' then return end

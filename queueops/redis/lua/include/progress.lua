@@ -1,6 +1,7 @@
--- Progress of composites: the sum of their leaves. The weight of a leaf is its own total, or 1. A running leaf with a total
--- counts in part, an ended leaf in full. Fields of a leaf: `pw` its weight if that differs from the pushed one, `pc` the part
--- that counts while it runs, `pl` the pushed weight (kept if the parent is in another pool, which gets the difference).
+-- Progress of composites: the sum of their leaves. The weight of a leaf is its own total, or 1. A running leaf with a
+-- total counts in part, an ended leaf in full. Fields of a leaf: `pw` its weight, if it differs from the pushed weight.
+-- `pc` is the amount that counts while it runs. `pl` is the pushed weight, kept if the parent is in another pool, which
+-- gets the difference.
 local HUNDREDTH = 0.01 -- smaller steps of a leaf do not travel to its parent
 local COUNTS_PARTS = { iterator = true, mapreduce = true } -- kinds whose total is found out while they run: 1 is planted for them
 
@@ -35,7 +36,7 @@ function family.growth_of(part)
   return weight - (COUNTS_PARTS[part.k] and 1 or part.pl and amount(part.pl) or weight)
 end
 
--- Collects for a root, until the end of this call: the progress of its leaves, and the growth of their totals.
+-- Collects for a root the progress of its leaves, and the growth of their totals, until this call ends.
 function family.count(root, done, total)
   if not root then return end
   local row = ended_leaves[root]
@@ -66,7 +67,7 @@ end
 -- Whether the progress of a leaf counts. It does not below an iterator, which counts its tasks, or after its parent's end.
 function family.counts(leaf) return leaf.pi and not (leaf.it or leaf.uc) end
 
--- Updates the weight and progress of an iterator or a map-reduce task after one of its tasks or chunks has begun or ended.
+-- Updates weight and progress of an iterator or a map-reduce task, after one of its tasks or chunks began or ended.
 function family.weigh(id)
   local names = { 's', 'pi', 'it', 'uc', 'to', 'pr', 'k', 'pc', 'pw', 'pp', 'tp', 'ro', 'pu', 'po' }
   local row, leaf = fields_of(task_key(id), unpack(names)), {}

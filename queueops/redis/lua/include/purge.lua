@@ -1,4 +1,4 @@
--- Deletion of a task's chunks, in steps. The chunks of an id belong to the record that has `ch`: the task's own, or the one
+-- Deletion of a task's chunks, in steps. The chunks of an id belong to the record that has `ch`: the task's own, or that
 -- in the trash. The agenda deletes chunks without a record.
 local purge_room = 500 -- chunks in one call of a script
 

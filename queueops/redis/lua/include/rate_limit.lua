@@ -1,13 +1,14 @@
--- The rate limit of a lane: a token bucket, kept as one number of the lane's settings. `tat` is the time, in microseconds,
--- at which the bucket is full again (the generic cell rate algorithm). Full, it holds the starts of one second, at least
--- one. A start takes a token, and nothing gives one back: in any time t at most burst + rate * t tasks start.
+-- The rate limit of a lane: a token bucket, kept as one number of the lane's settings. `tat` is the time, in
+-- microseconds, at which the bucket is full again (the generic cell rate algorithm). Full, it holds the starts of one
+-- second, at least one. A start takes a token, and nothing gives a token back. So in any time t at most burst + rate * t
+-- tasks start.
 local lanes_await = false -- whether a lane waits on the agenda for its tokens, since this call
 
--- A lane without tokens returns to the round at most so often a second, and takes all tokens that are there by then.
+-- A lane without tokens returns to the round at most so often a second. It takes all tokens that are there by then.
 local RETURNS = 20
 
--- `conf` becomes a bucket when `rate` is a limit. A time from the future (the clock was set back, or the rate was lower)
--- is a bucket that is empty now. A script that waits for its tokens writes that time, because it would stay so otherwise.
+-- `conf` becomes a bucket when `rate` is a limit. A time too far in the future (the clock was set back, or the rate was
+-- lower) is an empty bucket now. A script that waits for its tokens writes that time, because it would stay so otherwise.
 local function fill_bucket(conf, rate, tat)
   rate = number_of(rate)
   if not rate or rate <= 0 then return end

@@ -1,6 +1,6 @@
 -- Creating and erasing records, with all their indexes.
 
--- Put a task into the indexes of its name and tags.
+-- Puts a task into the indexes of its name and tags.
 local function index_record(id, name, tags, number)
   try('ZADD', P .. ':name:' .. name, number, id)
   if not tags then return end
@@ -17,8 +17,8 @@ local function keep_creation(id, record)
   end
 end
 
--- Create a task from a flat list of fields; state, times and generation are added here. `from` is the state of the task
--- that had the id before, when there was one.
+-- Creates a task from a flat list of fields, and adds state, times and generation. `from` is the state of the task that
+-- had the id before, if any.
 local function create(id, fields, values, due, from)
   local number = next_number()
   local state = due and 'postponed' or 'pending'
@@ -38,7 +38,7 @@ local function forget_error(id, record)
   if record.ef then try('ZREM', P .. ':error:' .. record.ef .. '#tasks', id) end
 end
 
--- Take a record out of every index but that of its state.
+-- Takes a record out of every index but that of its state.
 local function unlist(id, record)
   unschedule(id)
   local lane = record.l or 'default'
@@ -51,7 +51,7 @@ local function unlist(id, record)
   forget_error(id, record)
 end
 
--- Take a record out of every index, but leave the record itself.
+-- Takes a record out of every index, but leaves the record itself.
 local function unindex(id, record)
   move(id, record.s, '', record.n, record.k)
   unlist(id, record)

@@ -71,7 +71,8 @@ function effects.resume(command)
   return 'OPEN', TERMINAL[child.s] and not child.cc and 'leaf' or ''
 end
 
--- How long an iterator keeps a succeeded task. '' if it does not count the end: a retry of the iterator asks that task again.
+-- The time for which an iterator keeps a succeeded task. '' if it does not count the end. Then a retry of the iterator
+-- asks that task again.
 local function kept_ms(command)
   local row = fields_of(task_key(command.i), 'kt', 'u', 's', 'rn')
   if not (row and row[1]) or row[2] ~= command.u or not family.is_round({ rn = row[4] or nil }, command.rn) then return '' end

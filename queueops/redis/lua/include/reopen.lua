@@ -34,8 +34,8 @@ local function reduce_again(task, parent)
   to_reduce(task, parent)
 end
 
--- Retries an ended task from its reduce if no chunk is open and not too many failed, else from its failed chunks. Finished
--- chunks are kept. Nil if only the map can create missing chunks.
+-- Retries an ended task from its reduce if no chunk is open and not too many failed. Else from its failed chunks.
+-- Finished chunks are kept. Nil if only the map can create missing chunks.
 local function take_up(task, parent)
   if not may_reopen(parent) or all_chunks(task) ~= number_of(parent.cn) then return nil end
   if parent.ph and open_chunks(task) == 0 and too_many_failed(task, parent.oc, parent.cn, parent.xd) <= 0 then

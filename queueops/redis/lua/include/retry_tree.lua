@@ -30,8 +30,8 @@ local function count_in(ref, id, child, record)
   if record.k == 'group' then family.collect_success(id, record.of, ref, child.re or '') end
 end
 
--- The child still runs. If all parts run again, it runs with an old input: it is told to stop, and its end does not count.
--- If its turn comes before it has stopped, `tn` and `tv` keep the turn and its input.
+-- The child still runs. If all parts run again, its input is old: it is told to stop, and its end does not count. If its
+-- turn comes before it has stopped, `tn` and `tv` keep the turn and its input.
 function family.keep_running(id, child, mode)
   safe_call('HDEL', task_key(id), 'uc', 'tn', 'tv')
   if mode ~= 'all' then return safe_call('HDEL', task_key(id), 'x', 'xh') end

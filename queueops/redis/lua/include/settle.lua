@@ -1,5 +1,5 @@
--- The end of a lease: one function per outcome, one table that names them. RULES are the pool's numbers, in ms.
--- Each is given the record as read before any write. Fenced by settle(), which refuses what is stale.
+-- The end of a lease: one function per outcome, one table that names them. RULES are the pool's numbers, in ms. Each gets
+-- the record as read before any write. settle() checks the fence, and refuses a stale settlement.
 local function leave_lease(id, record, state)
   free_slot(record.l or 'default', id)
   move(id, record.s, state, record.n, record.k)
@@ -98,7 +98,7 @@ end
 
 function outcomes.quarantine(id, record, end_) quarantine(id, record.s, record, end_.value) end
 
--- The map has ended: `count` chunks stand there. None: the reduce comes at once.
+-- The map has ended, with `count` chunks. Without chunks the reduce comes at once.
 local function settle_map(id, record, count)
   if record.x then return finish(id, record, 'cancelled', 'y', record.x) end
   leave_lease(id, record, 'aggregating'); unschedule(id)
@@ -130,8 +130,8 @@ local function end_at(position)
     title = ARGV[position + 7], counted = ARGV[position + 8] == '1' }
 end
 
--- Settle one lease and answer OK, REPEAT (this very settlement came before), STALE or GONE. The arguments stand in
--- ARGV behind `position`: id, fence, outcome, value, and for all but a success delay ms, fingerprint, title, counted.
+-- Settles one lease. Returns OK, REPEAT (the same settlement came before), STALE or GONE. The arguments stand in ARGV
+-- behind `position`: id, fence, outcome, value, and for all but a success delay ms, fingerprint, title, counted.
 local function settle(position)
   local id, outcome = ARGV[position + 1], ARGV[position + 3]
   if is_chunk(id) then return settle_chunk(id, ARGV[position + 2], outcome, end_at(position)) end

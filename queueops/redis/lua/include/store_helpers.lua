@@ -1,4 +1,4 @@
--- Helpers to read and write the store: with invalid values, in slices, or collected.
+-- Reads and writes of the store: with invalid values, in slices, or collected.
 local listened -- whether a reader follows the live events; asked for once, at the first event
 local function is_listened()
   if listened == nil then listened = call('EXISTS', P .. ':tail') == 1 end

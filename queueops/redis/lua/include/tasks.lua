@@ -1,5 +1,5 @@
--- What every script that changes tasks needs: records, indexes, lanes, outbox, and what a task's end and progress do
--- to its parent. This file and `composites` only name other includes; the loader puts these in their place.
+-- Bundle for scripts that change tasks: records, indexes, lanes, outbox, and effects of a task on its parent. This file
+-- and `composites` only name other includes. The loader puts these in their place.
 --@include store_helpers
 --@include transitions
 --@include rules

@@ -1,5 +1,5 @@
--- What a question reads: a key of another type than it should be is as if it were empty, and is told with the answer. To be
--- included first, for what comes behind it calls through it.
+-- Tolerant reads of a question: a key of a wrong type counts as empty, and the answer names it. This include comes first,
+-- because later includes call through it.
 local wrong, wrong_keys = {}, {}
 local SHOULD_BE = { Z = 'zset', H = 'hash', S = 'set', L = 'list', G = 'string' }
 
@@ -20,5 +20,5 @@ local function call(command, key, ...)
   return nothing(command)
 end
 
--- What is answered: the keys that were found wrong, and the reply.
+-- The answer: the keys of a wrong type, and the reply.
 local function told(reply) return { wrong, reply } end

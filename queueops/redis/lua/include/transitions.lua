@@ -3,7 +3,7 @@
 local leaving, entering, agenda_in, agenda_out, moves, lane_tally = {}, {}, {}, {}, {}, {}
 local moves_of_chunks = {}
 
--- Read a whole record as a table; nil when there is none, false when what is there is no record.
+-- Reads a whole record as a table. Nil if there is none, false if the key is not a record.
 local function read_record(id)
   local reply = redis.pcall('HGETALL', task_key(id))
   if reply.err then return false end
@@ -14,7 +14,7 @@ local function read_record(id)
   return record, reply
 end
 
--- What a command answers for a key that does not exist.
+-- The answers of Redis commands for a key that does not exist.
 local function blank(command)
   local lists = ' HGETALL HMGET LRANGE SMEMBERS SMISMEMBER SPOP SRANDMEMBER ZINTER '
     .. 'ZMSCORE ZPOPMIN ZRANGE ZRANGEBYSCORE ZREVRANGE ZREVRANGEBYSCORE '
@@ -22,8 +22,8 @@ local function blank(command)
   return not string.find(' GET HGET LINDEX LPOP RPOP ZRANK ZSCORE ', ' ' .. command .. ' ', 1, true) and 0
 end
 
--- A call on a key of one task or lane. A key of another type than it should be counts as empty and is not written to; the
--- watchdog names it. A counter that holds no number begins anew.
+-- A call on a key of one task or lane. A key of a wrong type counts as empty and is not written to; the watchdog names
+-- it. A counter without a number begins anew.
 local foreign = {}
 local function safe_call(command, key, ...)
   local reply = redis.pcall(command, key, ...)
@@ -39,7 +39,7 @@ local function safe_call(command, key, ...)
   return blank(command)
 end
 
--- The beginning of a text, at most so many bytes, and no character in two.
+-- The beginning of a text, at most so many bytes, without a broken character at its end.
 local function shortened(whole, most)
   if #whole <= most then return whole end
   while most > 0 and floor(string.byte(whole, most + 1) / 64) == 2 do most = most - 1 end
@@ -60,7 +60,7 @@ local function move(id, from, to, name, kind)
   end
 end
 
--- Where nothing can be put on the agenda, nothing is begun that would have to be there: this fails first.
+-- Raises if the agenda cannot be written: no task may begin that needs an entry there.
 local function need_agenda() call('ZCARD', P .. ':agenda') end
 
 local function schedule(member, at) append_scored(agenda_in, 1, text(at), member) end
@@ -77,8 +77,8 @@ local function write_tally(prefix, map)
   end
 end
 
--- The display counters: by name and state, by kind and state (but for `task`, which is the rest), and by transition
--- within the minute.
+-- The display counters: by name and state, by kind and state, and by transition within the minute. Kind `task` has none:
+-- it is the rest.
 local function write_moves()
   local names, kinds, flows = {}, {}, {}
   for name, by_kind in pairs(moves) do
@@ -112,7 +112,7 @@ local function flush()
   moves_of_chunks = {}
 end
 
--- A line of the task's log, which is capped.
+-- Writes a line of the task's log, which is capped.
 local function log_line(id, line)
   line.t = now
   local key = task_key(id) .. '#log'

@@ -1,4 +1,4 @@
--- What an operator deletes, and brings back.
+-- Trash: tasks that an operator deletes, and brings back.
 
 -- It stays in the trash for `keep` ms.
 local function throw_away(id, record, keep)

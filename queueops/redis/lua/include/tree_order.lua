@@ -1,6 +1,6 @@
--- Order and position of parts in a tree.
--- A position is the order of a part. For an iterator, it is `g` and the generation of an open task (oldest first), or
--- `e` and the rank of an ended task (latest first). Open tasks come before ended ones.
+-- Order and position of parts in a tree. A position is the order of a part. For an open task of an iterator, it is `g`
+-- and the generation (oldest first). For an ended task, it is `e` and the rank (latest first). Open tasks come before
+-- ended ones.
 local MOST_ENDED = 100 -- of what an iterator's tasks have come to, so many are shown
 local WIDEST = 1000 -- no window of an iterator is wider
 

@@ -1,9 +1,9 @@
--- The parts of chains, groups and iterators, as they are shown: within a budget of parts that are looked at in one call.
+-- The shown parts of chains, groups and iterators, within a budget of parts that one call reads.
 local to_look, to_count = 500, 500 -- parts in one call of a script: that are looked through, that are counted by state
 local COUNTED = 200 -- a branch of so many is counted
 local AROUND = 3 -- a long chain is shown from so many before the one whose turn it is
 
--- How many tasks of an iterator have ended, by state: all of them are counted, the latest are known by their ids.
+-- The number of ended tasks of an iterator, by state. All are counted; only the latest are known by id.
 local function count_ended(branch, show)
   local row = fields_of(task_key(branch.id), 'pr', 'tf', 'tc', 'tx') or {}
   for i = 1, 4 do row[i] = number_of(row[i]) or 0 end

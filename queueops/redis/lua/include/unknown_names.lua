@@ -24,7 +24,7 @@ local function note_unable(worker, name)
   return true
 end
 
--- A live worker that claims and has not said that it does not know the name: one that waits is woken, once in a call.
+-- A live worker that claims and has not reported that it does not know the name. An idle worker is woken, once in a call.
 local function find_knower(name)
   if knowers[name] ~= nil then return knowers[name] end
   knowers[name] = false
@@ -42,7 +42,7 @@ end
 
 local left_alone = {}
 
--- Whether the worker, which has taken this task from its lane, leaves it to another one that may know its name.
+-- Whether the worker that took this task from its lane leaves it to another worker that may know its name.
 local function leaves_alone(worker, name, lane, score, id)
   if #left_alone >= LEFT_MOST or not is_unable(worker, name) or not find_knower(name) then return false end
   left_alone[#left_alone + 1] = { lane, score, id }
