@@ -2,7 +2,7 @@
 
 `ids` are at most 500 a call. Without `pool`, the pool of each id is looked up. `who` goes into the task's own log.
 Calls with one `token` are one action: only one of them changes a task, and each answers OK for it. If an answer was
-lost, `recall` tells what the action did.
+lost, `recall` returns what the action did.
 """
 
 from queueops.control.chunks import (

@@ -111,7 +111,7 @@ def set_fields(
 
 
 def restart_from(id: str, stage: str, *, every: bool = False, pool: str = "", who: str = "") -> Row:
-    """Restart a map-reduce task from `map`, `process` (failed chunks, or every one) or `reduce`.
+    """Restart a map-reduce task from `map`, `process` (failed chunks, or all) or `reduce`.
 
     A running map or reduce is not changed: release or cancel it first. Raises BadOption for another stage.
     """

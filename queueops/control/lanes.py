@@ -19,7 +19,7 @@ ALLOWED = {
     "weight": f"a whole number from 1 to {MOST_WEIGHT}",
 }
 NEIGHBOURS = 100
-"""How many known lanes are searched for a similar name."""
+"""Number of known lanes that are searched for a similar name."""
 
 
 class _Unchanged:
@@ -56,7 +56,7 @@ def set_lane(
     """Change a lane's limit of parallel tasks, its rate of starts per second, and its weight beside other lanes.
 
     None: no limit, any rate, the default weight. A lane without a rate before may start a second's tasks at once.
-    Returns the settings before. Raises BadOption, BadId and, unless it is a `new` one, UnknownLane.
+    Returns the settings before. Raises BadOption, BadId and, unless the lane is `new`, UnknownLane.
     """
     wanted = {"limit": limit, "rate": rate, "weight": weight}
     given = {name: value for name, value in wanted.items() if not isinstance(value, _Unchanged)}
@@ -68,7 +68,7 @@ def set_lane(
 
 
 def _allowed(name: str, value: object) -> bool:
-    """Whether the value is valid: a number (True is not one) of its type, within its bounds."""
+    """Whether the value is valid: a number of its type (not True), within its bounds."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return False
     if name == "rate":
@@ -77,7 +77,7 @@ def _allowed(name: str, value: object) -> bool:
 
 
 def _check(pool: str, lane: str, *, new: bool = False) -> None:
-    """Raise BadOption or UnknownLane unless the pool and the lane exist (or the lane is a new one)."""
+    """Raise BadOption or UnknownLane unless the pool and the lane exist (or the lane is new)."""
     broker = get_broker()
     check_lane(lane)
     check_pool(pool)

@@ -61,7 +61,7 @@ def checked(ids: Sequence[str]) -> list[str]:
 def places(ids: Sequence[str], pool: str) -> dict[str, list[str]]:
     """The ids by the pool that holds them. Unknown ids, and texts that cannot be an id, are left out.
 
-    Raises BrokerUnavailable when one of them may be in a pool that does not answer.
+    Raises BrokerUnavailable if a task may be in a pool that does not answer.
     """
     found, silent = located(ids, pool)
     if silent and sum(map(len, found.values())) < len(ids):

@@ -113,7 +113,7 @@ def _known(id: str, pool: str) -> ScheduleState:
 
 
 def _with_id(id: str, pool: str = "") -> list[ScheduleState]:
-    """The schedules of this id. Raises BrokerUnavailable if one may be in a pool that does not answer."""
+    """The schedules of this id. Raises BrokerUnavailable if a schedule may be in a pool that does not answer."""
     reader = Reader(get_broker())
     names = reader.pools() if not pool else [pool] if reader.knows(pool) else []
     found = reader.everywhere(names, lambda names: {name: reader.broker.schedule(name, id) for name in names})

@@ -59,7 +59,7 @@ def postpone(
 def cancel(
     ids: Sequence[str], reason: str = "", pool: str = "", *, hard: bool = False, who: str = "", token: str = ""
 ) -> list[Row]:
-    """Cancel tasks that have not ended; running ones are asked to stop. Raises BadOption for a bad reason.
+    """Cancel tasks that have not ended; running tasks are asked to stop. Raises BadOption for a bad reason.
 
     With `hard` running tasks are interrupted. A task that still runs a second later is killed with its worker process.
     The other tasks of that process run again elsewhere.

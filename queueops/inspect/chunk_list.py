@@ -44,7 +44,7 @@ class ChunkList(Answer, frozen=True, kw_only=True):
 
 
 class _Place(NamedTuple):
-    """Where a page begins: at a task, after one of its chunks."""
+    """Position of a page: a task, after one of its chunks."""
 
     entered: str = "-inf"
     task: str = ""

@@ -1,4 +1,4 @@
-"""Schedules in code: compares declared schedules with stored ones; a watchdog stores new ones at its start."""
+"""Schedules in code: compares declared with stored schedules. A watchdog stores new schedules at its start."""
 
 from __future__ import annotations
 

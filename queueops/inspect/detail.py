@@ -95,7 +95,7 @@ def raw(id: str, pool: str = "") -> dict[str, str]:
 
 
 def find(id: str, pool: str = "") -> Detail | None:
-    """The stored data of an id; of several pools the one with a record.
+    """The stored data of an id, from the pool with a record if there are several.
 
     Raises BrokerUnavailable when it may be in a pool that does not answer.
     """
@@ -109,7 +109,7 @@ def find(id: str, pool: str = "") -> Detail | None:
 
 
 def state_of(detail: Detail) -> str:
-    """The state in the record; without one, or in quarantine, the state of the index that lists the task."""
+    """The state in the record. Without a state, or in quarantine, that of the index that lists the task."""
     said = text(detail.record.get(b"s"))
     if State.QUARANTINED in detail.states:
         return State.QUARANTINED

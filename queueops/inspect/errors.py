@@ -90,7 +90,7 @@ def _row(pool: str, fingerprint: bytes, last: bytes, flat: Iterable[bytes], fail
 
 
 def read_failure(data: bytes) -> Failure | None:
-    """A stored error; a cut or damaged one as far as readable, None if there is none."""
+    """A stored error; of a cut or damaged error the readable part, None if there is no error."""
     if not data:
         return None
     try:

@@ -27,13 +27,13 @@ COUNTED_WITHIN: dict[str, frozenset[str]] = {
     "tag": frozenset({"pool"}),
     "error": frozenset({"pool"}),
 }
-"""For each facet the other facets that its counters include; with another one selected its count is unknown."""
+"""For each facet the other facets that its counters include; with another facet selected its count is unknown."""
 
 Facets = dict[str, list[tuple[str, int | None]]]
 
 
 def facets(query: TaskQuery) -> Facets:
-    """For each facet its values, and how many tasks each has within the selection of the other facets.
+    """For each facet its values, and the number of tasks of each within the selection of the other facets.
 
     The number is None where no counter knows it. A lane counts only its ready tasks. Counts by name and kind come from
     counters. If these were lost, the consistency check rebuilds those by name, but not those by kind.

@@ -91,7 +91,7 @@ def log(lines: Iterable[Line], hide: Redactor) -> tuple[LogLine, ...]:
 
 
 def timeline(lines: Iterable[Line], record: Mapping[str, str], state: str, entered_ms: int) -> tuple[Moment, ...]:
-    """The known changes of state, oldest first; the last one is the present state."""
+    """The known changes of state, oldest first; the last is the present state."""
     created = whole(record.get("c")) or (entered_ms if record else 0)
     moments = [Moment(t=created, state="", text="pushed")] if created else []
     kind = record.get("k", "task")

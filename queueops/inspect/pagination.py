@@ -78,5 +78,5 @@ def _plain(score: str) -> str:
 
 
 def broken() -> FilterError:
-    """The error for a position that is not one of this list."""
+    """The error for a position that is not in this list."""
     return FilterError(reason="the position in the list (after) is not one of this list; begin at its first page.")

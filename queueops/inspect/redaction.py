@@ -43,7 +43,7 @@ def _concealer(patterns: tuple[str, ...]) -> Concealer:
 
 
 def masked_arguments(args: Sequence[Any] | None, kwargs: Mapping[str, Any] | None, kind: str, name: str) -> str:
-    """New arguments of a task of this kind and name, as masked JSON for the audit log. Null keeps the present ones."""
+    """New arguments of a task of this kind and name, as masked JSON for the audit log. Null means no change."""
     return cut(conf.redactor().document(_encoded([args, kwargs]), parameters(kind, name)), KEPT)
 
 

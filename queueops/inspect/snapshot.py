@@ -1,7 +1,7 @@
 """System snapshot: what the sampler wrote each second, or, without a sampler, counted for this question.
 
 A snapshot costs five round trips to each server: pools, their snapshots, workers, errors, and INFO. The number of tasks
-does not matter. Pools without a fresh snapshot cost one more.
+does not matter. Pools without a fresh snapshot cost another round trip.
 """
 
 from __future__ import annotations

@@ -116,7 +116,7 @@ def facts_of(fields: Mapping[str, str], state: str) -> dict[str, Any]:
 
 
 def _preview(row: StoredRow, names: tuple[str, ...], hide: Redactor) -> str:
-    """Arguments as a short call; cut ones are masked as text, because incomplete data cannot be decoded."""
+    """Arguments as a short call. Cut arguments are masked as text, because incomplete data cannot be decoded."""
     if row.args_size <= len(row.args):
         return hide.call(row.args, names) if row.args else ""
     if any(hide.hides(name) for name in names):

@@ -11,7 +11,7 @@ from queueops.model.histogram import percentile
 from queueops.model.states import TERMINAL, ChunkState, State
 
 Minutes = tuple[Mapping[str, int], Mapping[str, int]]
-"""The counters of the current minute and of the previous one."""
+"""The counters of the current and the previous minute."""
 
 _ENDED = frozenset(str(state) for state in TERMINAL)
 
@@ -81,12 +81,12 @@ def flows(sampled: Mapping[str, Any], of: str = "tr") -> dict[str, float]:
 
 
 def pushed_names(sampled: Mapping[str, Any]) -> set[str]:
-    """The names of the tasks pushed in this minute and the previous one."""
+    """The names of the tasks pushed in this and the previous minute."""
     return {field[3:] for field in _both(sampled) if field.startswith("in|")}
 
 
 def failures(sampled: Mapping[str, Any]) -> tuple[Counter[str], int]:
-    """Failed attempts by name, and the number of all ended attempts, in this minute and the previous one."""
+    """Failed attempts by name, and the number of all ended attempts, in this and the previous minute."""
     fields = _both(sampled)
     failed = Counter({field[4:]: count for field, count in fields.items() if field.startswith("err|")})
     return failed, failed.total() + sum(count for field, count in fields.items() if field.startswith("ok|"))

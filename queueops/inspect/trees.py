@@ -199,7 +199,7 @@ def _is_shown(part: Part, show: str) -> bool:
 
 
 def _counts(flat: Sequence[Any], rows: Sequence[Part]) -> tuple[tuple[str, int], ...]:
-    """Counts by state; parts in other pools count as `elsewhere`, but for shown ones, whose pools were asked."""
+    """Counts by state. Parts in other pools count as `elsewhere`, but for shown parts, whose pools were asked."""
     counts = Counter({text(state): whole(count) for state, count in zip(flat[::2], flat[1::2], strict=True)})
     for row in rows:
         if row.elsewhere and counts["elsewhere"]:

@@ -207,7 +207,7 @@ class EagerBroker(EagerChunks):
         return Pushed(push.id, record.uid, word, record.created if word == "OK" else 0)
 
     def _word(self, push: Push, known: Record) -> str:
-        """What a push does if a task with its id has not ended, by the conflict policy of the push."""
+        """Effect of a push if a task with its id has not ended, by the conflict policy of the push."""
         if push.conflict is Conflict.REJECT:
             return "REJECTED"
         if push.conflict is Conflict.RUN_AFTER:

@@ -23,7 +23,7 @@ from queueops.worker.execution.slot import AsyncSlot, ThreadSlot
 from queueops.worker.shared_slot_table import SlotTable
 
 GRACE_S = 5.0
-"""How long an interrupted test waits for its async task to end."""
+"""Time for which an interrupted test waits for the end of its async task."""
 
 
 def _ends_the_test() -> tuple[type[BaseException], ...]:

@@ -184,7 +184,7 @@ def count_tasks(record: Record, tasks: Sequence[Record]) -> None:
 
 
 def fail_at_end(record: Record) -> None:
-    """Let an iterator fail that continued although one of its tasks failed."""
+    """Fail an iterator that continued after a task of it had failed."""
     record.state, record.error, record.fingerprint = State.FAILED, record.child_error, record.child_fingerprint
     failed, total = record.children_failed, int(record.total or 0)
     record.reason = f"{failed} of its {total} tasks failed; the first: {record.first_failure}"

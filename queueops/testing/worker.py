@@ -22,7 +22,7 @@ def run_worker(until_idle: bool = True, *, pools: Iterable[str] | None = None, a
     """Run the pushed tasks one at a time, and the tasks that these push; returns the number of starts.
 
     With `until_idle` it returns when no task is ready in any of the `pools` (default: all); else after one start.
-    Postponed tasks, and failed ones in back-off, run when they are due; `handle.run_now()` does not wait for that.
+    Postponed tasks, and failed tasks in back-off, run when they are due; `handle.run_now()` does not wait for that.
     Timeouts are not enforced. Raises AssertionError after `at_most` starts.
     """
     broker = get_broker()

@@ -127,5 +127,5 @@ def _cancelled(detail: Detail, record: Mapping[str, str]) -> Finding:
 
 
 def _retried(detail: Detail) -> str:
-    """The task to retry so that this one runs again: itself, or its chain or group."""
+    """The task to retry so that this task runs again: itself, or its chain or group."""
     return retried_by(detail, text(detail.record.get(b"s"))) or detail.id
