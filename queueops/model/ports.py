@@ -1,8 +1,8 @@
-"""Ports: what the engine's components call of each other. Data alone passes between them.
+"""Ports: the interfaces between the engine's components. Only data passes between them.
 
 A task is data at every stage, never an executable object. The broker executes nothing, the worker stores nothing, the
 storage knows no execution logic. `queueops.redis` implements all ports of the store; the eager broker of
-`queueops.testing` implements those of producers and of map-reduce tasks.
+`queueops.testing` implements the ports of producers and of map-reduce tasks.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ class Broker(Producer, Protocol):
         """The leases of a worker: id, fence, and whether it was handed over and not renewed since."""
 
     def beat(self, pool: str, worker: str, fields: Mapping[str, str | int | bytes]) -> None:
-        """Record a heartbeat: the worker is alive, and what it is doing."""
+        """Record a heartbeat, with the state of the worker and its running tasks."""
 
     def leave(self, pool: str, worker: str) -> None:
         """Remove the worker from the registry at its orderly end."""
@@ -287,7 +287,7 @@ class Upkeep(Broker, Storage, ScheduleStore, Protocol):
         """Whether the pool was flushed recently. Missing data was then deleted, and not lost."""
 
     def leave_loss(self, pool: str, data: bytes) -> None:
-        """Store in a pool what is known of lost data; samples show it."""
+        """Store a report of lost data in its pool; samples show it."""
 
 
 class Handler(Protocol):

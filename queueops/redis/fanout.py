@@ -71,7 +71,7 @@ class FanOut:
         return {pool: found[pool] for pool in names if pool in found}, silent
 
     def copies(self, keys: Sequence[str], call: Callable[[Any, str], T]) -> dict[str, T]:
-        """Ask for keys that are copies of one another. Returns the first reply, and those right after it.
+        """Ask for keys that are copies of one another. Returns the first reply, and the replies right after it.
 
         Raises BrokerUnavailable if no server answers.
         """

@@ -99,7 +99,7 @@ class Registry:
         return set(found)
 
     def _in_copies(self, call: Any) -> dict[str, Any]:
-        """Make a call for each copy, in a cluster for those whose server answers soon. None for one of a wrong type."""
+        """Make a call for each copy; a copy on a server that does not answer soon is left out. None: a wrong type."""
 
         def one(client: Any, key: str) -> Any:
             try:
@@ -124,6 +124,6 @@ class Registry:
 
 
 def pool_names(found: Iterable[bytes], settings: Settings) -> list[str]:
-    """The pools of a namespace, sorted by name: those used, except invalid names, and those declared."""
+    """The pools of a namespace, sorted by name: used pools with a valid name, and declared pools."""
     used = {name for raw in found if (name := lane_or_none(raw)) is not None}
     return sorted(used | set(settings.pools) | {"default"})

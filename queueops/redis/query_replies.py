@@ -73,7 +73,7 @@ class Detail(msgspec.Struct, kw_only=True):
 
 
 def may_be_id(task_id: object) -> bool:
-    """Whether a key made from it would be a record. After `#` comes the name of another key of a task."""
+    """Whether this can be a task's id: no `#`, which in a key begins the name of another key of a task."""
     return isinstance(task_id, str) and 0 < len(task_id) <= 200 and "#" not in task_id
 
 

@@ -53,7 +53,7 @@ class Reader:
         return pool in self.pools() or "*" in self.silent or "*" in self.broken
 
     def ensure_all(self) -> None:
-        """Raise BrokerUnavailable if a server did not answer so far: what was not found may be there."""
+        """Raise BrokerUnavailable if a server has not answered: it may hold a task that was not found."""
         for reason in self.silent.values():
             raise self._fan_out.unavailable(reason)
 

@@ -179,7 +179,7 @@ class Cluster:
 
 
 def _slots_of(rows: Sequence[Any], asked: Address) -> list[Address | None]:
-    """The address of each slot's primary. A server that does not report its own address has the one it was asked at."""
+    """The address of each slot's primary. If a server does not report its own host, the host of the request counts."""
     found: list[Address | None] = [None] * REDIS_CLUSTER_HASH_SLOTS
     for first, last, primary, *_ in rows:
         host = (primary[0] or b"").decode()

@@ -97,7 +97,7 @@ class ChunkActionCalls(StoreClient):
     def mend_all(
         self, pool: str, task_id: str, verb: str, state: str, *, value: bytes = b"", who: str = ""
     ) -> ChunkAnswer:
-        """The same for all that are in a state now, in bounded steps; ``left`` counts those that were not reached."""
+        """The same for all chunks in a state, in bounded steps; ``left`` counts the chunks that were not reached."""
         answer = self.mend_chunks(pool, task_id, verb, whole=state, value=value, who=who)
         changed, left, unfit = answer.changed, answer.left, answer.unfit
         wanted = changed + left + unfit

@@ -88,7 +88,7 @@ class CompositeCalls(PushCalls, StorageCalls, OutboxCalls):
             uids |= self._write_stage(lease.id, stage, token, uids)
 
     def _write_stage(self, root: str, stage: Stage, token: str, uids: dict[str, int]) -> dict[str, int]:
-        """Write a part of a tree whose root is in another pool; return the generations of what was written."""
+        """Write a part of a tree whose root is in another pool; return the generations of the written tasks."""
         for push, parent in stage.parents:
             push.parent_uid = uids[parent.id]
 

@@ -110,7 +110,7 @@ class ExchangeCalls(StoreClient):
         return sorted(rows, key=lambda row: row[1])
 
     def beat(self, pool: str, worker: str, fields: Mapping[str, str | int | bytes]) -> None:
-        """Record a heartbeat: the worker is alive, and what it is doing."""
+        """Record a heartbeat, with the state of the worker and its running tasks."""
         self.announce(pool)
         flat = [part for pair in fields.items() for part in pair]
         self._call("beat", pool, worker, FORGET_WORKER_MS, *flat)

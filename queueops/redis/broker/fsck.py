@@ -165,12 +165,12 @@ def _faults(pool: str, found: Iterable[bytes]) -> list[Fault]:
 
 
 def _rank(place: str) -> tuple[int, str]:
-    """Rank: records come last, those of chunks too. A record that no index names is put into one there."""
+    """Sort key of a place. Records of tasks and chunks come last: a record that no index names is put into an index."""
     return (place == RECORDS, place)
 
 
 def _tasks(members: Iterator[str]) -> Iterator[str]:
-    """Remove what is neither a task nor a chunk: lanes and jobs on the agenda, second runs, sub-keys of records."""
+    """Keep the ids of tasks and chunks; drop lanes and jobs on the agenda, second runs and sub-keys of records."""
     return (
         member for member in members if not member.startswith("~") and ("#" not in member or CHUNK.fullmatch(member))
     )

@@ -53,7 +53,7 @@ class MaintenanceCalls(StoreClient):
         )
 
     def leave_loss(self, pool: str, data: bytes) -> None:
-        """Store in a pool what is known of lost data; samples show it."""
+        """Store a report of lost data in its pool; samples show it."""
         self.ask(pool, lambda client: client.hset(self.keys(pool).clock, "loss", data))
 
     def leave_broken(self, pool: str, name: str) -> None:

@@ -33,9 +33,9 @@ class PushCalls(Fencing):
         return self._push_batch(pushes[0].pool, pushes, under) if alone else self._push_pools(pushes, under)
 
     def pushes(self, pool: str, *, durable: bool = False, under: LeaseRef | None = None) -> RedisPushes:
-        """The same for many batches to one pool, of which the next may be sent before the last is answered.
+        """The same for many batches to one pool. The next batch may be sent before the previous one is answered.
 
-        A running task's push is sent batch by batch: the batch before it must not have been refused.
+        A running task's push is sent batch by batch: a batch may follow only if the previous one was not refused.
         """
         return RedisPushes(self, pool, durable=durable, under=under)
 

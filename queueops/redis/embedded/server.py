@@ -262,7 +262,7 @@ def _awaited_pid(home: Path, seconds: float) -> int:
 
 
 def _gone(home: Path, seconds: float, pid: int) -> bool:
-    """Whether it has ended in time; False at once if another server runs in its place."""
+    """Whether the server has ended in time; False at once if another server runs in its place."""
     deadline = time.monotonic() + seconds
     while _held(home):
         if time.monotonic() > deadline or (pid and _pid(home) not in (0, pid)):
