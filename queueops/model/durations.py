@@ -28,7 +28,9 @@ AT_ONCE = When()
 def to_ms(name: str, value: float | timedelta) -> int:
     """A duration in milliseconds. Raises BadOption for a negative one, one over a hundred years, or another type."""
     seconds: object = value.total_seconds() if isinstance(value, timedelta) else value
-    if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not math.isfinite(seconds):
+    if isinstance(seconds, bool) or not isinstance(seconds, (int, float)):
+        raise BadOption(name=name, value=value, expected="seconds (a number) or a timedelta")
+    if not abs(seconds) < math.inf:  # NaN, too; math.isfinite() raises OverflowError for 10 ** 400
         raise BadOption(name=name, value=value, expected="seconds (a number) or a timedelta")
     if not 0 <= seconds * 1000 <= MAX_MS:
         raise BadOption(name=name, value=value, expected="from 0 seconds to a hundred years")
