@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -28,27 +27,14 @@ from queueops.model.ids import new_id
 from queueops.model.states import ACTIONS, State
 from queueops.redis import broker as brokers
 from queueops.results.handle import TaskHandle
-from queueops.testing import eager, run_worker
 from tests.support import tasks_for_tests as tasks
 
-Run = Callable[[], None]
 POLICIES = ("ignore", "reject", "replace", "replace_postponed", "run_after")
 SAME = (
     "id", "pool", "lane", "kind", "name", "state", "priority", "attempt", "retries", "crashes", "progress", "reason",
     "error", "error_type", "tags", "args", "kwargs", "meta", "chunks",
 )  # fmt: skip
 """The fields of a status that do not depend on who ran the task, and when."""
-
-
-@pytest.fixture(params=["redis", "eager"])
-def run(request: pytest.FixtureRequest) -> Iterator[Run]:
-    """Runs what was pushed; with the eager broker it has run before."""
-    if request.param == "eager":
-        with eager():
-            yield lambda: None
-    else:
-        request.getfixturevalue("namespace")
-        yield lambda: (run_worker(), None)[1]
 
 
 @task(retries=1, retry=Retry(delay=0))
