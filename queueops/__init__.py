@@ -65,6 +65,8 @@ if TYPE_CHECKING:
     from queueops.tasks.by_name import task_named as task_named
     from queueops.tasks.context import Context as Context
     from queueops.tasks.context import current as current
+    from queueops.tasks.decisions import Permanent as Permanent
+    from queueops.tasks.decisions import RetryLater as RetryLater
     from queueops.tasks.decorator import task as task
 
     def Depends(func: Any, *, scope: Literal["task", "process"] = "task") -> Any:  # noqa: N802
@@ -73,6 +75,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "queueops.tasks.context": ("Context", "current"),
+    "queueops.tasks.decisions": ("Permanent", "RetryLater"),
     "queueops.tasks.depends": ("Depends",),
     "queueops.errors": (
         "BadArguments",

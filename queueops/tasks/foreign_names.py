@@ -26,6 +26,7 @@ TASK_METHODS: Mapping[str, str] = {
     "call_local": "{it}(...)",
     "request": "current()",
     "update_state": "current().progress(done, total)",
+    "retry": "raise RetryLater(seconds, error)",
 }
 """Methods of a task. `it` stands for the task."""
 

@@ -9,10 +9,11 @@ import pytest
 from django.test import Client
 
 from console.models import AuditEntry
-from queueops import control, inspect
+from queueops import RetryLater, control, inspect, task
 from queueops.inspect import TaskQuery
 from queueops.model.contracts import Outcome
 from queueops.redis.broker import get_broker
+from queueops.testing import run_worker
 from tests.kernel.desk import Desk
 
 pytestmark = pytest.mark.django_db
@@ -68,6 +69,24 @@ def test_metadata_is_shown_redacted_to_those_who_see_arguments(desk: Desk, opera
         page = client.get("/ops/tasks/a/").content.decode()
         assert ("seven" in page) is sees
         assert "hunter2" not in page
+
+
+@task(name="tests.console.wait_for_it", retries=2)
+def wait_for_it() -> None:
+    """Want to be tried again in an hour."""
+    raise RetryLater(3600, ValueError("the supplier is busy"))
+
+
+def test_a_task_that_asked_for_a_later_attempt_shows_its_error_and_its_time(desk: Desk, operator: Client) -> None:
+    id = wait_for_it.push().id
+    run_worker()
+    assert state(id) == "restart"
+    page = operator.get(f"/ops/tasks/{id}/").content.decode()
+    assert f'data-ms="{due_ms(id)}"' in page
+    assert "the supplier is busy" in page
+    assert "1 of 3 failed" in page
+    assert "ValueError: the supplier is busy" in operator.get(f"/ops/tasks/{id}/why/").content.decode()
+    desk.check()
 
 
 @pytest.mark.parametrize("said", ["nan", "inf", "-inf", "1e400", "1e300", "-5", "quite", "", "9" * 15])

@@ -165,6 +165,16 @@ def test_a_task_that_fails_has_the_error_of_each_attempt(tasks):
     assert result.finished_at is not None
 
 
+@pytest.mark.parametrize("name", ["leave", "leave_later"])
+def test_a_task_that_decides_about_its_attempts_has_the_errors_that_it_gave(tasks, name):
+    later = run_all(getattr(tasks, name).enqueue("later"))
+    assert (later.status, [error.exception_class for error in later.errors]) == ("FAILED", [KeyError] * 3)
+    permanent = run_all(getattr(tasks, name).enqueue("permanent"))
+    assert (permanent.status, permanent.attempts) == ("FAILED", 1)
+    assert [error.exception_class for error in permanent.errors] == [KeyError]
+    assert 'raise Permanent(KeyError("closed"))' in permanent.errors[0].traceback
+
+
 def test_a_start_that_lost_its_worker_is_an_attempt(tasks):
     result = tasks.fail_until.enqueue(2)
     crash("w1")

@@ -107,7 +107,14 @@ def test_only_the_last_attempt_is_the_end(tasks, sent, settings):
 @BOTH
 @pytest.mark.parametrize(
     ("how", "error"),
-    [("exit", SystemExit), ("timeout", SoftTimeout), ("cancel", TaskCancelled), ("restart", TaskFailed)],
+    [
+        ("exit", SystemExit),
+        ("timeout", SoftTimeout),
+        ("cancel", TaskCancelled),
+        ("restart", TaskFailed),
+        ("later", KeyError),
+        ("permanent", KeyError),
+    ],
 )
 def test_an_end_that_is_no_ordinary_exception_is_told(tasks, sent, later, how, error):
     getattr(tasks, f"leave{later}").enqueue(how)

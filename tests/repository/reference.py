@@ -13,6 +13,8 @@ from typing import Any
 
 import django
 
+from queueops.errors import Explained
+
 PAGE = Path(__file__).parents[2] / "docs" / "reference.md"
 PACKAGES = (
     "queueops",
@@ -46,7 +48,9 @@ def _package(name: str) -> Iterator[str]:
 
 
 def _signature(name: str, thing: Any) -> str:
-    if not callable(thing) or (inspect.isclass(thing) and issubclass(thing, enum.Enum | BaseException)):
+    if not callable(thing) or (inspect.isclass(thing) and issubclass(thing, enum.Enum)):
+        return ""
+    if inspect.isclass(thing) and thing.__init__ is Explained.__init__:  # its fields are in its text
         return ""
     try:
         text = str(inspect.signature(thing))

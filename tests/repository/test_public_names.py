@@ -13,6 +13,7 @@ from queueops import MapReduce, chain, current, task
 from queueops.testing import eager
 
 TO_ANNOTATE = ("Composite", "Context", "Progress", "Results", "State")
+TO_RAISE = ("Permanent", "RetryLater")
 TO_CATCH = ("Cancelled", "SoftTimeout", "TaskFailed", "TaskCancelled", "QueueOpsError")
 
 
@@ -37,7 +38,7 @@ def test_each_exported_name_is_there(name: str) -> None:
     assert name in dir(queueops)
 
 
-@pytest.mark.parametrize("name", [*TO_ANNOTATE, *TO_CATCH])
+@pytest.mark.parametrize("name", [*TO_ANNOTATE, *TO_RAISE, *TO_CATCH])
 def test_what_users_annotate_and_catch_is_exported(name: str) -> None:
     assert name in queueops.__all__
     assert name in (Path(queueops.__file__).parents[1] / "docs" / "tasks.md").read_text()

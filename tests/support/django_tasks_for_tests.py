@@ -9,7 +9,7 @@ try:
 except ModuleNotFoundError:
     from django_tasks import task
 
-from queueops import current
+from queueops import Permanent, RetryLater, current
 from queueops.errors import SoftTimeout
 
 DEEP: list[object] = []
@@ -84,6 +84,10 @@ def leave(how):
         raise SystemExit("left")
     if how == "timeout":
         raise SoftTimeout(seconds=1)
+    if how == "later":
+        raise RetryLater(3600, KeyError("busy"))
+    if how == "permanent":
+        raise Permanent(KeyError("closed"))
     current().cancel("not needed any more") if how == "cancel" else current().restart(count_attempt=True)
 
 

@@ -52,6 +52,7 @@ def word_length(word): ...
         ("apply_async", "add.push(...), add.postpone(delay, ...) or add.using(...).push(...)"),
         ("send", "add.push(...)"),
         ("signature", "add.s(...)"),
+        ("retry", "raise RetryLater(seconds, error)"),
     ],
 )
 def test_a_method_of_another_task_queue_is_answered_with_what_to_write(name, instead):

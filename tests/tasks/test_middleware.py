@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from queueops import current
+from queueops import RetryLater, current
 from queueops.errors import Cancelled, OutsideTask
 from queueops.model.contracts import Lease
 from queueops.tasks import middleware
@@ -74,6 +74,23 @@ def test_interrupts_pass_through(settings, name, is_async):
 
     with pytest.raises(Cancelled, match="enough"):
         run(give_up_later if is_async else give_up)
+
+
+@pytest.mark.parametrize("name", ["Outer", "AsyncDoubling"])
+@pytest.mark.parametrize("is_async", [False, True])
+def test_decisions_pass_through(settings, name, is_async):
+    settings.QUEUEOPS = {"MIDDLEWARE": [f"{PLACE}.{name}"]}
+    decision = RetryLater(60, "busy")
+
+    def decide():
+        raise decision
+
+    async def decide_later():
+        raise decision
+
+    with pytest.raises(RetryLater) as caught:
+        run(decide_later if is_async else decide)
+    assert caught.value is decision
 
 
 def test_outside_of_a_task_there_is_no_context():

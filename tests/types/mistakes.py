@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from queueops import Batch, Iterator, State, current
+from queueops import Batch, Iterator, Permanent, RetryLater, State, current
 from tests.types.sample import add, handle
 
 add.push("x")  # mistake
@@ -21,3 +21,5 @@ class Wrong(Iterator):
 
 
 Batch(state=1, task=[])  # mistake
+RetryLater("60")  # mistake
+Permanent(ValueError)  # mistake

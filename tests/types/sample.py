@@ -17,8 +17,10 @@ from queueops import (
     Depends,
     Iterator,
     MapReduce,
+    Permanent,
     Progress,
     Results,
+    RetryLater,
     SoftTimeout,
     State,
     TaskFailed,
@@ -47,6 +49,12 @@ async def add_later(a: int) -> str:
         context.progress(1, 2)
     except SoftTimeout as error:
         return str(error)
+    except ValueError as error:
+        raise RetryLater(timedelta(minutes=1), error) from error
+    except LookupError as error:
+        raise RetryLater(0.5) from error
+    except OSError:
+        raise Permanent("no article") from None
     except Cancelled as error:
         return error.reason
     return str(a)

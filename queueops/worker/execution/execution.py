@@ -18,6 +18,7 @@ from queueops.errors import Interrupt
 from queueops.model.contracts import Lease, Outcome, Settlement
 from queueops.tasks import middleware
 from queueops.tasks.context import Context
+from queueops.tasks.decisions import Decision
 from queueops.worker.execution import db_connections, failure, report, settlements
 from queueops.worker.execution.slot import AsyncSlot, Slot
 
@@ -105,7 +106,8 @@ def _judged(context: Context, value: Any, error: BaseException) -> tuple[Settlem
             return settlements.returned(context, value), error
         except Exception as unfit:  # the result cannot be encoded
             error = unfit
-    return settlements.raised(context, error, has_returned=has_returned), error
+    cause = error.as_raised() if isinstance(error, Decision) else error
+    return settlements.raised(context, error, has_returned=has_returned), cause
 
 
 def _tell(slot: Slot, context: Context, settlement: Settlement, value: Any, error: BaseException | None) -> None:

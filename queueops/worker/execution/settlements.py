@@ -24,6 +24,7 @@ from queueops.model import retry
 from queueops.model.contracts import Lease, Outcome, Settlement
 from queueops.model.reasons import kept
 from queueops.tasks.context import Context
+from queueops.tasks.decisions import Permanent, RetryLater
 from queueops.tasks.encoding import encode_result
 from queueops.worker.execution import failure
 
@@ -43,7 +44,7 @@ def returned(context: Context, value: Any) -> Settlement:
 
 
 def raised(context: Context, error: BaseException, *, has_returned: bool = False) -> Settlement:
-    """The task ended with an exception, or with an interrupt of the engine; ``has_returned``: its result is invalid."""
+    """The task ended with an exception, a decision or an interrupt; ``has_returned``: its result is invalid."""
     lease = context.lease
     if context.cancel_requested:
         return cancelled(context, error)
@@ -57,6 +58,10 @@ def raised(context: Context, error: BaseException, *, has_returned: bool = False
             return Settlement(lease.id, lease.fence, Outcome.CANCEL, kept(getattr(error, "reason", "")).encode())
         case Shutdown():
             return released(lease, "the worker stopped")
+        case RetryLater():
+            return _error(lease, Outcome.ERROR, error.as_raised(), round(error.seconds * 1000))
+        case Permanent():
+            return _error(lease, Outcome.ERROR, error.as_raised(), NO_RETRY)
         case SoftTimeout():
             return _error(lease, Outcome.TIMEOUT, _timeout(context, error), _delay(lease))
         case NotDecodable() if error.what == "arguments" and error.name == lease.name:
