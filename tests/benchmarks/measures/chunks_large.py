@@ -52,9 +52,9 @@ def watch_scripts(stage: Stage) -> None:
 
 def slow_scripts(stage: Stage) -> Figures:
     """How long script calls took since then, and how many took longer than they may."""
-    told = stage.server.info("latencystats")["latency_percentiles_usec_evalsha"]
-    slow = [entry for entry in stage.server.client.slowlog_get(100_000) if "EVALSHA" in str(entry["command"]).upper()]
-    calls, _ = stage.server.commands()["evalsha"]
+    told = stage.server.info("latencystats")["latency_percentiles_usec_fcall"]
+    slow = [entry for entry in stage.server.client.slowlog_get(100_000) if "FCALL" in str(entry["command"]).upper()]
+    calls, _ = stage.server.commands()["fcall"]
     return {
         "script calls": float(calls),
         "script p99 us": float(told["p99"]),

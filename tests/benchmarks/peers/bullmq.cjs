@@ -1,4 +1,4 @@
-// BullMQ, results kept (its default). `bullmq.cjs work CONCURRENCY` or `bullmq.cjs push|push_many|latency TASK COUNT BUDGET`, as produce.py.
+// BullMQ, results kept (its default). `bullmq.cjs work CONCURRENCY` or `bullmq.cjs push|push_many|latency|paced_200|paced_1000 TASK COUNT BUDGET`, as produce.py.
 const fs = require("node:fs");
 const { Queue, Worker } = require("bullmq");
 
@@ -58,9 +58,19 @@ async function latency(queue, task, count) {
   return { pushed: count, begun };
 }
 
+const paced = (rate) => async (queue, task, count) => {
+  const begun = Number(now());
+  for (let number = 0; number < count; number++) {
+    const early = begun / 1e6 + number * 1000 / rate - Number(now()) / 1e6;
+    if (early > 0) await sleep(early);
+    await queue.add(task, { number });
+  }
+  return { pushed: count };
+};
+
 async function produce(verb, task, count, budget) {
   const queue = new Queue("bench", { connection });
-  const act = { push, push_many: pushMany, latency }[verb];
+  const act = { push, push_many: pushMany, latency, paced_200: paced(200), paced_1000: paced(1000) }[verb];
   console.log(JSON.stringify(await act(queue, task, Number(count), Number(budget))));
   await queue.close();
 }

@@ -8,11 +8,14 @@ import importlib
 import json
 import random
 import sys
+from collections.abc import Callable
+from functools import partial
 from time import monotonic_ns, perf_counter, sleep
 from types import ModuleType
 from typing import Any
 
 WARM_UP = 20  # pushes that open connections and load scripts; they are part of the count, not of the time
+RATES = (200, 1000)
 
 
 def push(system: ModuleType, task: str, count: int, budget: float) -> dict[str, Any]:
@@ -43,6 +46,15 @@ def latency(system: ModuleType, task: str, count: int, budget: float) -> dict[st
         begun.append(monotonic_ns())
         system.push(task, number)
     return {"pushed": count, "begun": begun}
+
+
+def paced(system: ModuleType, task: str, count: int, budget: float, rate: int) -> dict[str, Any]:
+    """Push one at a time, `rate` a second; a late push does not make those after it late."""
+    begun = perf_counter()
+    for number in range(count):
+        sleep(max(0.0, begun + number / rate - perf_counter()))
+        system.push(task, number)
+    return {"pushed": count}
 
 
 def alone(system: ModuleType, task: str, count: int, budget: float) -> dict[str, Any]:
@@ -77,8 +89,15 @@ def known(system: ModuleType, task: str, count: int, budget: float) -> dict[str,
 
 def main() -> None:
     module, verb, task, count, budget = sys.argv[1:]
-    act = {"push": push, "push_many": push_many, "latency": latency, "alone": alone, "known": known}[verb]
-    print(json.dumps(act(importlib.import_module(module), task, int(count), float(budget))))
+    verbs: dict[str, Callable[..., dict[str, Any]]] = {
+        "push": push,
+        "push_many": push_many,
+        "latency": latency,
+        "alone": alone,
+        "known": known,
+    }
+    verbs |= {f"paced_{rate}": partial(paced, rate=rate) for rate in RATES}
+    print(json.dumps(verbs[verb](importlib.import_module(module), task, int(count), float(budget))))
 
 
 if __name__ == "__main__":
