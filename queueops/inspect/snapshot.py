@@ -78,7 +78,7 @@ def snapshot() -> Snapshot:
         chunk_lanes=chunks,
         errors=tuple(known),
         alarms=alarms,
-        redis=redis_health(info),
+        redis=redis_health(info, *reader.library()),
         broken=broken,
     )
 

@@ -15,7 +15,10 @@ NEAR_FULL, ALMOST_FULL = 0.85, 0.95
 
 
 class RedisHealth(Answer, frozen=True, kw_only=True):
-    """The store, as its INFO reports it."""
+    """The store, as its INFO reports it, and this process's Lua library, by version and digest.
+
+    Without `functions`, the store gets each function of the library as a script, which is slower.
+    """
 
     version: str
     used_memory: int
@@ -24,10 +27,12 @@ class RedisHealth(Answer, frozen=True, kw_only=True):
     aof: bool
     clients: int
     ops: int
+    library: str
+    functions: bool
 
 
-def redis_health(info: Mapping[str, Any]) -> RedisHealth:
-    """The figures of the server."""
+def redis_health(info: Mapping[str, Any], library: str = "", functions: bool = True) -> RedisHealth:
+    """The figures of the server, beside what this process knows of its library."""
     version = info.get("valkey_version") or info.get("redis_version") or "?"
     return RedisHealth(
         version=f"{info.get('server_name', 'redis')} {version}",
@@ -37,6 +42,8 @@ def redis_health(info: Mapping[str, Any]) -> RedisHealth:
         aof=bool(info.get("aof_enabled", 0)),
         clients=int(info.get("connected_clients", 0)),
         ops=int(info.get("instantaneous_ops_per_sec", 0)),
+        library=library,
+        functions=functions,
     )
 
 

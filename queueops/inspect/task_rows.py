@@ -13,7 +13,7 @@ from queueops.model.states import CLASSES, CONTAINERS, TIMED, State, actions_of
 from queueops.redis.query_replies import maybe_real, maybe_whole, text, whole
 
 ROW_FIELDS = (*("s", "n", "k", "l", "p", "c", "b", "e", "d", "at", "r", "cr", "w", "pr", "to", "tg", "y", "ef", "pi"),)
-"""What `page`, `rows` and `tree` return of each task, in the order of ROW_FIELDS in `lua/include/list_row.lua`."""
+"""What `page`, `rows` and `tree` return of each task, in the order of ROW_FIELDS in `lua/lib/list_row.lua`."""
 
 
 class TaskFacts(Answer, frozen=True, kw_only=True):

@@ -277,6 +277,12 @@ class Upkeep(Broker, Storage, ScheduleStore, Protocol):
     def check(self, pool: str, after: str = "", *, repair: bool = False, counters: bool = True) -> FsckPage:
         """The step of the consistency check that begins at ``after``. Raises BrokenPool."""
 
+    def other_libraries(self, pool: str) -> list[str]:
+        """The Lua libraries of other versions of QueueOps on the pool's server; none where it may not be asked."""
+
+    def delete_library(self, pool: str, name: str) -> None:
+        """Delete a Lua library on the pool's server. A process that needs it loads it again."""
+
     def leave_broken(self, pool: str, name: str) -> None:
         """Store in a pool the name (after its prefix) of a key of a wrong type; samples show it."""
 

@@ -6,13 +6,13 @@ Replies arrive in the order of the calls. Not thread-safe.
 from __future__ import annotations
 
 from collections import deque
-from functools import partial
 from typing import Any
 
 import hiredis
-from redis.exceptions import NoScriptError
+from redis.exceptions import ResponseError
 
 from queueops.redis.connections import own_connection
+from queueops.redis.scripts import is_missing
 from queueops.redis.store_client import StoreClient
 
 Argument = str | int | float | bytes
@@ -37,7 +37,7 @@ class ScriptLine:
     def send(self, *arguments: Argument) -> None:
         """Send one call. Raises redis-py's errors."""
         call = (self._prefix, *arguments)
-        self._write("EVALSHA", self._scripts.script(self._name)[0], call)
+        self._write(*self._scripts.command(self._name), 1, *call)
         self._calls.append(call)
 
     def receive(self) -> Any:
@@ -45,7 +45,9 @@ class ScriptLine:
         if not self._early:
             try:
                 reply = self._connection.read_response()
-            except NoScriptError:
+            except ResponseError as error:
+                if not is_missing(error):
+                    raise
                 self._call_again()
             else:
                 self._calls.popleft()
@@ -58,22 +60,24 @@ class ScriptLine:
         self._connection.disconnect()
 
     def _call_again(self) -> None:
-        """Repeat the pending calls that failed with NOSCRIPT, because the server forgot the script."""
-        replies = [NoScriptError(), *(self._read() for _ in range(len(self._calls) - 1))]
+        """Repeat the pending calls that failed because the server lacks the function."""
+        replies = [None, *(self._read() for _ in range(len(self._calls) - 1))]
         for call, reply in zip(self._calls, replies, strict=True):
-            missing = isinstance(reply, NoScriptError)
-            self._early.append(self._scripts.load(self._name, partial(self._evaluated, call)) if missing else reply)
+            self._early.append(self._scripts.call_again(self._name, call, self._execute) if reply is None else reply[0])
 
-    def _evaluated(self, call: tuple[Argument, ...], text: str) -> Any:
-        self._write("EVAL", text, call)
+    def _read(self) -> tuple[Any] | None:
+        """The next reply; None if the call is to be repeated."""
+        try:
+            return (self._connection.read_response(),)
+        except ResponseError as error:
+            if not is_missing(error):
+                raise
+            return None
+
+    def _execute(self, *command: Argument) -> Any:
+        self._write(*command)
         return self._connection.read_response()
 
-    def _read(self) -> Any:
-        try:
-            return self._connection.read_response()
-        except NoScriptError as error:
-            return error
-
-    def _write(self, command: str, script: str, call: tuple[Argument, ...]) -> None:
-        packed = hiredis.pack_command((command, script, 1, *call))  # type: ignore[arg-type]  # it takes any length
+    def _write(self, *command: Argument) -> None:
+        packed = hiredis.pack_command(command)  # type: ignore[arg-type]  # it takes any length
         self._connection.send_packed_command((packed,), check_health=False)

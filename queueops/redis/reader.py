@@ -11,14 +11,16 @@ from itertools import islice
 from typing import Any, TypeVar
 
 import redis
-from redis.exceptions import NoScriptError, ResponseError
+from redis.exceptions import ResponseError
 
+from queueops import __version__
 from queueops.errors import BrokenPool, BrokerUnavailable
 from queueops.errors.refusals import StoreRefuses
 from queueops.model.states import State
 from queueops.redis.broker import RedisBroker
 from queueops.redis.keys import Keys
 from queueops.redis.query_replies import Beat, Detail, read_beats, read_detail, text
+from queueops.redis.scripts import is_missing
 from queueops.redis.wrong_types import right
 
 T = TypeVar("T")
@@ -202,6 +204,11 @@ class Reader:
 
         return self.everywhere(names, lambda names: {pool: one(pool) for pool in names})
 
+    def library(self) -> tuple[str, bool]:
+        """The Lua library of this process, as version and digest, and whether the store runs it as functions."""
+        scripts = self.broker.scripts
+        return f"{__version__} ({scripts.library.digest})", scripts.has_functions
+
     def everywhere(self, names: Iterable[str], call: Callable[[list[str]], Mapping[str, T]]) -> dict[str, T]:
         """The servers' replies about pools; a server that does not answer is recorded as silent."""
         wanted = list(names)
@@ -225,14 +232,15 @@ class Reader:
         """Make calls to one server."""
         scripts, servers = self.broker.scripts, self.broker.servers
         if len(calls) > 1 or servers.is_cluster:  # the threads that query a cluster do not have dedicated connections
-            digest, _ = scripts.script(script)
+            command = scripts.command(script)
             try:
                 with servers.client(calls[0][0]).pipeline(transaction=False) as pipe:
                     for prefix, values in calls:
-                        pipe.execute_command("EVALSHA", digest, 1, prefix, *values)
+                        pipe.execute_command(*command, 1, prefix, *values)
                     return list(pipe.execute())
-            except NoScriptError:
-                pass  # the single calls load it
+            except ResponseError as error:
+                if not is_missing(error):
+                    raise  # else the single calls load it
         return [scripts.call(script, prefix, *values) for prefix, values in calls]
 
     def _explained(self, pool: str, call: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Store checks: whether a server's configuration can lose tasks; uses only INFO and PUBLISH.
+"""Store checks: whether a server's configuration can lose tasks; uses only INFO, PUBLISH, FCALL and FUNCTION.
 
 Managed servers permit these commands too.
 """
@@ -14,6 +14,7 @@ import redis
 from queueops.conf import redactor
 from queueops.errors import QueueOpsError
 from queueops.redis.client_factory import connect
+from queueops.redis.library import PREFIX
 
 OLDEST_REDIS, OLDEST_VALKEY = (6, 2), (7, 2)
 
@@ -32,7 +33,7 @@ def examine(url: str, channel: str, **options: Any) -> list[Fault]:
     """Query the store of a URL, and return its faults; empty if there are none. `channel` is one of QueueOps."""
     try:
         with connect(url, **options) as client:
-            return [*_of_channels(client, channel), *_of_info(client)]
+            return [*_of_channels(client, channel), *_of_functions(client), *_of_info(client)]
     except (redis.exceptions.RedisError, OSError, QueueOpsError) as error:
         text = f"Redis at {redactor().text(url)} cannot be asked: {redactor().text(str(error))}"
         return [Fault(number=102, text=text, hint="Start it, or correct QUEUEOPS_URL.")]
@@ -45,6 +46,24 @@ def _of_channels(client: redis.Redis, channel: str) -> Iterator[Fault]:
     except redis.exceptions.NoPermissionError:
         text = "The store user has no channels: results arrive up to a second late, and live events are missing."
         yield Fault(number=108, text=text, hint="Give it those of the namespace, or all: ACL SETUSER name allchannels.")
+
+
+def _of_functions(client: redis.Redis) -> Iterator[Fault]:
+    """Check whether the Lua library can be loaded and called. The text that is loaded registers nothing."""
+    slower = "each call sends a script's digest instead, which costs the store two to three times as much."
+    for command in (("FCALL", f"{PREFIX}check", 0), ("FUNCTION", "LOAD", f"#!lua name={PREFIX}check\n")):
+        try:
+            client.execute_command(*command)
+        except redis.exceptions.NoPermissionError:
+            text = f"The store user may not use functions ({' '.join(map(str, command[: len(command) - 1]))}): {slower}"
+            hint = "Permit them: ACL SETUSER name +fcall +function|load +function|list +function|delete."
+            yield Fault(number=111, text=text, hint=hint)
+            return
+        except redis.exceptions.ResponseError as error:
+            if "unknown command" in str(error):
+                text = f"The store has no functions: {slower}"
+                yield Fault(number=111, text=text, hint="Use Redis 7.0 or newer, or Valkey 7.2 or newer.")
+                return
 
 
 def _of_info(client: redis.Redis) -> Iterator[Fault]:

@@ -27,7 +27,7 @@ class Claim(NamedTuple):
 
 
 def rules(settings: Settings) -> str:
-    """The numbers by which the scripts judge leases; see ``lua/include/rules.lua``."""
+    """The numbers by which the scripts judge leases; see ``lua/lib/rules.lua``."""
     kept = [settings.retention[state] for state in ("succeeded", "failed", "cancelled")]
     times = [settings.lease, *kept]
     milliseconds = [round(seconds * 1000) for seconds in times]

@@ -22,6 +22,7 @@ from queueops.redis.query_replies import text
 from queueops.redis.store_client import BATCH
 from queueops.watchdog.log_once import LogOnce
 from queueops.watchdog.losses import Losses
+from queueops.watchdog.old_libraries import OldLibraries
 from queueops.watchdog.rolling_check import RollingCheck
 from queueops.watchdog.schedule_firing import Declared, ScheduleFiring
 from queueops.watchdog.servers import Servers
@@ -75,6 +76,7 @@ class Watchdog:
         self._complaints = LogOnce()
         self._rolling_check = RollingCheck(broker, self._complaints)
         self._losses = losses or Losses(broker)
+        self._old_libraries = OldLibraries(broker)
         self._timekeeper = ScheduleFiring(broker, declared, origin)
         self._stopped = False
 
@@ -217,6 +219,7 @@ class Watchdog:
         if not sampled:
             return {}
         self._losses.look(pool, json.loads(text(sampled)))
+        self._old_libraries.look(pool)
         return self._guarded(pool, "check", self._rolling_check.go_on)
 
     def _listed(self) -> list[str]:

@@ -131,6 +131,8 @@ class World:
                 aof=True,
                 clients=4,
                 ops=99,
+                library=self.text,
+                functions=False,
             ),
         )
 

@@ -155,7 +155,7 @@ def test_a_tree_costs_two_scripts_a_search_three_more_and_none_looks_at_many(des
         after = desk.server.info("commandstats")
         calls = {name: row["calls"] - before.get(name, {"calls": 0})["calls"] for name, row in after.items()}
         scripts = 5 if query == "show=failed" else 2
-        assert calls["cmdstat_evalsha"] == scripts
+        assert calls["cmdstat_fcall"] == scripts
         assert sum(calls.values()) < 600 * scripts
 
 

@@ -52,11 +52,11 @@ def starts_of(bench: Bench, handles: list[Any]) -> set[int]:
     return {starts[handle.id] for handle in handles}
 
 
-def test_the_scripts_are_forgotten_again_and_again(bench: Bench) -> None:
+def test_the_functions_are_forgotten_again_and_again(bench: Bench) -> None:
     bench.worker()
     handles = tasks.work.push_many([(0.01,)] * 200)
     for _ in range(20):
-        bench.broker.client.script_flush()
+        bench.broker.client.function_flush()
         time.sleep(0.02)
     bench.wait(handles)
     assert starts_of(bench, handles) == {1}

@@ -46,7 +46,7 @@ def test_a_cluster_serves_pools_on_all_of_its_servers(bench: Bench, nodes: list[
     bench.watchdog()
     handles = [handle for pool in pools for handle in tasks.work.using(pool=pool).push_many([(0.01,)] * 40)]
     for node in nodes:
-        node.client.script_flush()
+        node.client.function_flush()
     for handle in handles:
         assert handle.result(60)
     assert asyncio.run(handles[-1].aresult(0)) == handles[-1].result(0)

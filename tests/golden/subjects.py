@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import ast
-import hashlib
 import importlib
 import inspect
 import pkgutil
@@ -26,7 +25,7 @@ from queueops import conf
 from queueops.errors import Explained
 from queueops.model.records import FIELDS
 from queueops.redis import keys
-from queueops.redis.scripts import source
+from queueops.redis.library import functions
 
 FOLDER = Path(__file__).parent
 TESTS = FOLDER.parent
@@ -35,10 +34,9 @@ COMMANDS = ("demo", "embedded", "queue", "queueops", "runworker", "watchdog")
 
 
 def scripts() -> Iterator[str]:
-    """The digest of each script, with its first line and without."""
-    for name in sorted(path.stem for path in (Path(queueops.__file__).parent / "redis" / "lua").glob("*.lua")):
-        digests = (hashlib.sha1(source(name, shebang=first).encode()).hexdigest() for first in (True, False))
-        yield f"{name} {' '.join(digests)}"
+    """The functions of the Lua library, and the flags of each."""
+    for name, function in sorted(functions().items()):
+        yield " ".join((name, *function.flags))
 
 
 def public_names() -> Iterator[str]:

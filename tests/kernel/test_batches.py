@@ -55,8 +55,11 @@ def test_a_batch_that_could_not_be_sent_is_pushed_in_the_usual_way(desk: Desk, m
     assert {answer.word for answer in line.receive()} == {"OK"}
 
 
-def test_a_server_that_forgot_the_script_is_given_it_again(desk: Desk) -> None:
+@pytest.mark.parametrize("has_functions", [True, False], ids=["functions", "scripts"])
+def test_a_server_that_forgot_the_function_is_given_it_again(desk: Desk, has_functions: bool) -> None:
+    desk.broker.scripts.has_functions = has_functions
     line = desk.broker.pushes(POOL)
+    desk.client.function_flush()
     desk.client.script_flush()
     line.send(batch(0))
     line.send(batch(BATCH))

@@ -1,4 +1,4 @@
-"""The token bucket of `include/rate_limit.lua`, alone and on a clock of the test's own."""
+"""The token bucket of `lua/lib/rate_limit.lua`, alone and on a clock of the test's own."""
 
 from __future__ import annotations
 
@@ -12,30 +12,31 @@ from hypothesis import HealthCheck, given, settings
 import queueops.redis
 from queueops.redis.client_factory import connect
 
-RATES = (Path(queueops.redis.__file__).parent / "lua" / "include" / "rate_limit.lua").read_text()
+RATES = (Path(queueops.redis.__file__).parent / "lua" / "lib" / "rate_limit.lua").read_text()
 BEFORE = """
-local floor, min, max, number_of, TIME = math.floor, math.min, math.max, tonumber
-local function text(number) return string.format('%.0f', number) end
+local floor, min, max, TIME = math.floor, math.min, math.max
+local fresh, lib = {}, { number_of = tonumber }
+function lib.text(number) return string.format('%.0f', number) end
 """
 AFTER = """
 local micros, tat, taken = 1790000000000000, nil, {}
 local function bucket_at(time)
   local bucket = {}
   TIME = { floor(time / 1000000), time % 1000000 }
-  fill_bucket(bucket, ARGV[1], tat)
+  lib.fill_bucket(bucket, ARGV[1], tat)
   return bucket
 end
 for i = 2, #ARGV, 2 do
   micros = micros + tonumber(ARGV[i])
   local bucket = bucket_at(micros)
-  local count = min(tokens_of(bucket), tonumber(ARGV[i + 1]))
-  if tokens_of(bucket) == 0 then
-    local at = tokens_at(bucket, 1) * 1000
+  local count = min(lib.tokens_of(bucket), tonumber(ARGV[i + 1]))
+  if lib.tokens_of(bucket) == 0 then
+    local at = lib.tokens_at(bucket, 1) * 1000
     if at <= micros then return 'its next token is not in the future' end
-    if tokens_of(bucket_at(at)) == 0 then return 'its next token is not there at its time' end
+    if lib.tokens_of(bucket_at(at)) == 0 then return 'its next token is not there at its time' end
   elseif count > 0 then
     bucket.tat = math.ceil(bucket.tat + count * bucket.period)
-    tat = text(bucket.tat)
+    tat = lib.text(bucket.tat)
   end
   taken[#taken + 1] = count
 end

@@ -1,4 +1,4 @@
-"""The scripts on fakeredis, which refuses a first line with flags, as a server older than 7 does: it is found out."""
+"""The library on fakeredis. It refuses the first line of a script with flags, as a server older than 7 does."""
 
 from __future__ import annotations
 
@@ -20,16 +20,17 @@ from tests.kernel.desk import NEVER_MS, POOL, Desk, ids_of, make
 class FakeScripts(Scripts):
     """Calls that go through the client, for a fake has no connection to send on."""
 
-    def _execute(self, *command: object, soon: bool = False) -> object:
+    def _execute(self, key: str, *command: object, soon: bool = False) -> object:
         return self._servers.client("").execute_command(*command)
 
 
-@pytest.fixture
-def desk() -> Iterator[Desk]:
-    """A desk at a fake server."""
+@pytest.fixture(params=[True, False], ids=["functions", "scripts"])
+def desk(request: pytest.FixtureRequest) -> Iterator[Desk]:
+    """A desk at a fake server, with functions and without."""
     broker = RedisBroker(Settings(url="redis://nowhere", lease=1000.0))
     broker.servers = OneServer(fakeredis.FakeRedis())
     broker.scripts = FakeScripts(broker.servers)
+    broker.scripts.has_functions = request.param
     desk = Desk(broker)
     yield desk
     desk.check()
@@ -78,9 +79,10 @@ def test_an_operator_acts(desk: Desk) -> None:
     assert desk.told("restore", "a") == "OK"
 
 
-def test_scripts_are_loaded_when_the_server_has_none(desk: Desk) -> None:
+def test_what_the_server_does_not_have_is_loaded(desk: Desk) -> None:
     desk.push("a")
     desk.client.script_flush()
+    desk.client.function_flush()
     assert desk.drain() == ["a"]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import hypothesis.strategies as st
+import pytest
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from queueops.conf import Settings
@@ -52,11 +53,13 @@ class Kernel(RuleBasedStateMachine):
 
     url = ""
     directory = ""
+    has_functions = True
 
     def __init__(self) -> None:
         super().__init__()
         config = Settings(url=self.url, namespace="model", lease=1000.0, max_crashes=MAX_CRASHES)
         self.desk = Desk(RedisBroker(config))
+        self.desk.broker.scripts.has_functions = self.has_functions
         self.desk.client.flushall()
         self.model = Model()
         self.leases: list[Lease] = []
@@ -300,8 +303,9 @@ class Kernel(RuleBasedStateMachine):
         self.desk.haunted.add(task_id)
 
     @rule()
-    def forget_the_scripts(self) -> None:
-        """SCRIPT FLUSH."""
+    def forget_the_functions(self) -> None:
+        """FUNCTION FLUSH, SCRIPT FLUSH."""
+        self.desk.client.function_flush()
         self.desk.client.script_flush()
 
     @precondition(lambda self: self.model.tasks)
@@ -344,6 +348,15 @@ class Kernel(RuleBasedStateMachine):
             assert task_id in picture.scores(f"state:{task.state}")
 
 
-def test_the_kernel_and_a_model_of_it_agree_whatever_happens(redis_url: str, store: Any, namespace: str) -> None:
-    Kernel.url, Kernel.directory = redis_url, str(store.directory)
-    run_machine(Kernel, examples=60, steps=40)
+class KernelOfScripts(Kernel):
+    """The same on a server without functions."""
+
+    has_functions = False
+
+
+@pytest.mark.parametrize(("kernel", "examples"), [(Kernel, 60), (KernelOfScripts, 20)])
+def test_the_kernel_and_a_model_of_it_agree_whatever_happens(
+    redis_url: str, store: Any, namespace: str, kernel: type[Kernel], examples: int
+) -> None:
+    kernel.url, kernel.directory = redis_url, str(store.directory)
+    run_machine(kernel, examples=examples, steps=40)

@@ -17,7 +17,7 @@ from queueops.model.contracts import Conflict, Outcome
 from queueops.results import result_listener, waiting
 from queueops.results.handle import TaskHandle
 from tests.kernel.conftest import MakeDesk
-from tests.kernel.desk import POOL, Desk
+from tests.kernel.desk import POOL, Desk, make
 from tests.support.waiting import wait_until
 
 MakeUser = Callable[..., str]
@@ -137,10 +137,31 @@ def test_who_may_not_ask_for_info_sees_all_else(make_user: MakeUser, desk: Desk,
         (("+@all", "allchannels"), []),
         (NO_CHANNELS, ["queueops.W108"]),
         (("+@all", "-info"), ["queueops.W108", "queueops.W109"]),
+        (("+@all", "allchannels", "-fcall"), ["queueops.W111"]),
+        (("+@all", "allchannels", "-function|load"), ["queueops.W111"]),
     ],
 )
 def test_what_a_user_may_not_do_is_told_by_the_check(
     make_user: MakeUser, settings: Any, rules: tuple[str, ...], ids: list[str]
 ) -> None:
     settings.QUEUEOPS = settings.QUEUEOPS | {"URL": make_user("allkeys", *rules)}
-    assert [message.id for message in check_store() if message.id in ("queueops.W108", "queueops.W109")] == ids
+    told = {"queueops.W108", "queueops.W109", "queueops.W111"}
+    assert [message.id for message in check_store() if message.id in told] == ids
+
+
+@pytest.mark.parametrize("forbidden", ["-fcall", "-function|load", "-function"])
+def test_a_user_who_may_not_use_functions_gets_scripts(
+    make_user: MakeUser, make_desk: MakeDesk, redis_client: redis.Redis, forbidden: str
+) -> None:
+    redis_client.function_flush()
+    desk = make_desk(url=make_user("allkeys", "allchannels", "+@all", forbidden))
+    desk.push("a", "b", retries=1)
+    assert desk.settle(desk.lease(), Outcome.ERROR, fingerprint="f1") == "OK"
+    assert sorted(desk.drain()) == ["a", "b"]
+    assert not desk.broker.scripts.has_functions
+    line = desk.broker.pushes(POOL)
+    redis_client.script_flush()
+    line.send([make("c", pool=POOL)])
+    assert [answer.word for answer in line.receive()] == ["OK"]
+    line.close()
+    assert desk.broker.other_libraries(POOL) == []

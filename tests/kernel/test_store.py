@@ -1,4 +1,4 @@
-"""The server itself: full, flushed of its scripts, restarted; and what a task takes of its memory."""
+"""The server itself: full, flushed of its functions, restarted; and what a task takes of its memory."""
 
 from __future__ import annotations
 
@@ -10,14 +10,17 @@ import pytest
 from redis import exceptions
 
 from queueops.conf import Settings
-from queueops.errors import BrokerUnavailable, NotDurable, StoreFull
+from queueops.errors import BrokerUnavailable, NotDurable, QueueOpsError, StoreFull
 from queueops.errors.refusals import DurabilityUnsupported, StoreRefuses
 from queueops.model.contracts import Node, Outcome, RoundTrip, Settlement
 from queueops.model.ids import new_id
 from queueops.redis import durability, embedded
 from queueops.redis.broker import RedisBroker
 from queueops.redis.error_translation import is_later, translate
+from queueops.redis.library import Library
+from queueops.redis.library import library as current_library
 from queueops.redis.store_client import BATCH
+from tests.kernel.conftest import MakeDesk
 from tests.kernel.desk import POOL, Desk, end, make
 from tests.support.waiting import wait_until
 
@@ -219,14 +222,68 @@ def test_a_durable_push_by_a_user_who_may_not_ask_is_refused_before_anything_is_
         desk.client.acl_deluser("asker")
 
 
-def test_scripts_that_the_server_forgot_are_loaded_again(desk: Desk) -> None:
+@pytest.mark.parametrize("has_functions", [True, False], ids=["functions", "scripts"])
+def test_what_the_server_forgot_is_loaded_again(desk: Desk, has_functions: bool) -> None:
+    desk.broker.scripts.has_functions = has_functions
+
+    def forget() -> None:
+        desk.client.script_flush()
+        desk.client.function_flush()
+
+    forget()
     desk.push("a", "b")
-    desk.client.script_flush()
+    forget()
     lease = desk.lease()
-    desk.client.script_flush()
+    forget()
     assert desk.settle(lease) == "OK"
-    desk.client.script_flush()
+    forget()
     assert desk.tick() == {}
+    assert desk.broker.scripts.has_functions is has_functions
+
+
+def test_two_versions_of_the_library_work_side_by_side(desk: Desk, make_desk: MakeDesk) -> None:
+    desk.client.function_flush()
+    newer = make_desk()
+    text = current_library().text.replace(current_library().digest, "newer")
+    newer.broker.scripts.library = Library("newer", text)
+    desk.push("a", "b")
+    newer.push("c")
+    assert newer.settle(desk.lease("w1"), worker="w1") == "OK"
+    assert desk.settle(newer.lease("w2"), worker="w2") == "OK"
+    assert desk.drain() == ["c"]
+    names = {row[row.index(b"library_name") + 1] for row in desk.client.function_list("queueops_*")}
+    assert {current_library().name.encode(), b"queueops_newer"} <= names
+    assert desk.broker.other_libraries(POOL) == ["queueops_newer"]
+    desk.broker.delete_library(POOL, "queueops_newer")
+    newer.push("d")
+    assert desk.drain() == ["d"]
+    desk.client.function_delete("queueops_newer")
+
+
+def test_a_library_that_does_not_fit_into_a_full_store_is_sent_as_scripts(desk: Desk) -> None:
+    desk.push("a")
+    lease = desk.lease()
+    desk.client.function_flush()
+    desk.client.config_set("maxmemory", 1)
+    try:
+        assert desk.settle(lease) == "OK"
+        with pytest.raises(StoreFull):
+            desk.push("b")
+    finally:
+        desk.client.config_set("maxmemory", 0)
+    desk.push("b")
+    assert desk.drain() == ["b"]
+    assert desk.broker.scripts.has_functions
+    assert desk.client.function_list(current_library().name)
+
+
+def test_a_library_that_the_server_refuses_is_an_error_that_names_it(desk: Desk) -> None:
+    desk.broker.scripts.library = Library("broken", "#!lua name=queueops_broken\nlocal function")
+    with pytest.raises(QueueOpsError, match="rror compiling function"):
+        desk.push("a")
+    del desk.broker.scripts.library
+    desk.push("a")
+    assert desk.drain() == ["a"]
 
 
 def test_a_restarted_server_has_lost_nothing(empty_directory: Path) -> None:

@@ -64,6 +64,7 @@ def shown_status(found: Snapshot) -> str:
         map(_lane, found.lanes),
     )
     store = f"{found.redis.version}, {found.redis.used_memory / 2**20:.1f} MB, {found.redis.ops}/s"
+    store += f", library {found.redis.library}{'' if found.redis.functions else ' as scripts: slower'}"
     watched = "counted now: no watchdog runs" if found.computed else "by the watchdog"
     parts = (alarms, states or "no tasks", pools, lanes if found.lanes else "", f"{store} ({watched})")
     return "\n\n".join(part for part in parts if part)

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
+
+from redis.exceptions import ResponseError
 
 from queueops.errors.refusals import StoreRefuses
 from queueops.model import endings
 from queueops.model.contracts import TickReport
 from queueops.model.losses import Replication
+from queueops.redis.library import PREFIX
 from queueops.redis.query_replies import text
 from queueops.redis.store_client import BATCH, FORGET_WORKER_MS, LONGEST_SLEEP_MS, StoreClient
 from queueops.redis.wrong_types import replies
 
 LANES_SHOWN = 50
+
+logger = logging.getLogger("queueops.watchdog")
 
 
 class MaintenanceCalls(StoreClient):
@@ -36,6 +42,23 @@ class MaintenanceCalls(StoreClient):
         """Store a sample as the snapshot that every page reads; empty if another watchdog did so within ``ms``."""
         sampled: bytes = self._call("sample", pool, LANES_SHOWN, holder, max(1, ms))
         return sampled
+
+    def other_libraries(self, pool: str) -> list[str]:
+        """The Lua libraries of other versions of QueueOps on the pool's server; none where it may not be asked."""
+        try:
+            found = self.ask(pool, lambda client: client.function_list(f"{PREFIX}*"))
+        except (StoreRefuses, ResponseError):  # no permission, or a server without functions
+            return []
+        rows = [dict(zip(row[::2], row[1::2], strict=True)) if isinstance(row, list) else row for row in found]
+        names = {text(row[b"library_name"]) for row in rows}
+        return sorted(names - {self.scripts.library.name})
+
+    def delete_library(self, pool: str, name: str) -> None:
+        """Delete a Lua library on the pool's server. A process that needs it loads it again."""
+        try:
+            self.ask(pool, lambda client: client.function_delete(name))
+        except (StoreRefuses, ResponseError) as error:  # no permission, or another watchdog was first
+            logger.debug("the library %s was not deleted: %s", name, error)
 
     def replication(self, pool: str) -> Replication | None:
         """The replication offset of a pool's server; None where INFO is not permitted."""

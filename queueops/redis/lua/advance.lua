@@ -4,32 +4,30 @@
 -- ARGV: 1 id, 2 fence, 3 done, 4 total ('' = unchanged), 5 rules
 -- Reply: OK STALE GONE
 -- Transitions: none.
---@include context
---@include tasks
---@include remote_parent
+--@needs attempts composites outbox_dispatch parent progress store_helpers transitions
 
 local id, fence, done, total = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local names = { 's', 'f', 'to', 'k', 'pi', 'it', 'uc', 'pc', 'pw', 'pl', 'pp', 'tp', 'ro', 'pu', 'po' }
-local row, leaf = fields_of(task_key(id), unpack(names)), {}
+local row, leaf = lib.fields_of(lib.task_key(id), unpack(names)), {}
 for i, name in ipairs(names) do leaf[name] = row and row[i] or nil end
 if not leaf.s then return 'GONE' end
 if leaf.f ~= fence or not LEASED[leaf.s] then
-  count_minute('stale', 1)
+  lib.count_minute('stale', 1)
   return 'STALE'
 end
-need_agenda()
-local before = family.weight_of(leaf)
-call('HSET', task_key(id), 'pr', done)
+lib.need_agenda()
+local before = lib.family.weight_of(leaf)
+call('HSET', lib.task_key(id), 'pr', done)
 if total ~= '' then
-  call('HSET', task_key(id), 'to', total, 'm', 1)
+  call('HSET', lib.task_key(id), 'to', total, 'm', 1)
   leaf.to = total
 end
-if leaf.to and family.counts(leaf) then
-  family.count_part(id, leaf, amount(done), total ~= '' and own_weight(total) or before, before)
-  family.write_progress()
-  close_outbox(-1)
+if leaf.to and lib.family.counts(leaf) then
+  lib.family.count_part(id, leaf, lib.amount(done), total ~= '' and lib.own_weight(total) or before, before)
+  lib.family.write_progress()
+  lib.close_outbox(-1)
 end
-if is_listened() then
-  tell_event(id, { done = done, total = total })
+if lib.is_listened() then
+  lib.tell_event(id, { done = done, total = total })
 end
 return 'OK'

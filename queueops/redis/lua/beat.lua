@@ -4,12 +4,10 @@
 -- ARGV: 1 worker, 2 ms after which its hash may go; then pairs of fields
 -- Reply: Redis' time in ms.
 -- Transitions: none.
---@include context
---@include store_helpers
---@include transitions
+--@needs transitions
 
 local key = P .. ':worker:' .. ARGV[1]
-safe_call('ZADD', P .. ':workers', now, ARGV[1])
-safe_call('HSET', key, 'beat', now, unpack(ARGV, 3))
+lib.safe_call('ZADD', P .. ':workers', now, ARGV[1])
+lib.safe_call('HSET', key, 'beat', now, unpack(ARGV, 3))
 call('PEXPIRE', key, ARGV[2])
 return string.format('%.0f', now)

@@ -7,9 +7,9 @@
 --        score, length of its data and of its result, its fields (the order of FIELDS), its data (if short), its error
 --        cut.
 -- Transitions: none.
---@include context
---@include store_helpers
---@include tolerant_reads
+--@needs store_helpers tolerant_reads
+
+lib.tolerate()
 
 local task, state, latest, wanted, budget = ARGV[1], ARGV[2], ARGV[3] == '1', tonumber(ARGV[4]), tonumber(ARGV[5])
 local score, number, wanted_kind = ARGV[6], ARGV[7], ARGV[8]
@@ -19,7 +19,7 @@ local SHORT, CUT = 2000, 1000
 
 local function row_of(chunk, its_score)
   local key = TASK .. task .. '#' .. chunk
-  local values = fields_of(key, unpack(FIELDS))
+  local values = lib.fields_of(key, unpack(FIELDS))
   if not values then return { chunk, its_score, 0, 0, {}, '', '' } end
   for i = 1, #FIELDS do values[i] = values[i] or '' end
   local size = call('HSTRLEN', key, 'a')
@@ -28,7 +28,7 @@ local function row_of(chunk, its_score)
 end
 
 local function matches(chunk)
-  return wanted_kind == '' or (fields_of(TASK .. task .. '#' .. chunk, 'ef') or {})[1] == wanted_kind
+  return wanted_kind == '' or (lib.fields_of(TASK .. task .. '#' .. chunk, 'ef') or {})[1] == wanted_kind
 end
 
 -- Whether a member comes after the cursor. Members of equal score are in the order of their bytes.
@@ -75,7 +75,7 @@ local function walk_all()
   local next_ = number == '' and 0 or tonumber(number) + 1
   while #rows < wanted and seen < budget do
     if next_ >= size then ended = true; return end
-    seen, number, score, next_ = seen + 1, text(next_), text(next_), next_ + 1
+    seen, number, score, next_ = seen + 1, lib.text(next_), lib.text(next_), next_ + 1
     if matches(number) then rows[#rows + 1] = row_of(number, score) end
   end
 end
@@ -87,4 +87,4 @@ elseif state == '' then
 else
   walk(SETS .. state)
 end
-return told({ size, ended and '1' or '', score, number, rows })
+return lib.told({ size, ended and '1' or '', score, number, rows })

@@ -5,15 +5,15 @@
 -- Reply: the number of the next page's first chunk; numbers of chunks whose record is lost, though they did not fail;
 --        results of the done chunks.
 -- Transitions: none.
---@include context
---@include store_helpers
---@include tolerant_reads
+--@needs store_helpers tolerant_reads
+
+lib.tolerate()
 
 local task, number, last, room, bytes = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local results, lost = {}, {}
 while number < last and room > 0 and bytes > 0 do
-  local name = text(number)
-  local row = fields_of(TASK .. task .. '#' .. name, 's', 're') or {}
+  local name = lib.text(number)
+  local row = lib.fields_of(TASK .. task .. '#' .. name, 's', 're') or {}
   if row[1] == 'done' then
     results[#results + 1] = row[2] or ''
     bytes = bytes - #(row[2] or '')

@@ -7,9 +7,9 @@
 --        pending chunks of each. Then for active, errored and failed: the size of the set, and its numbers (none if there
 --        are too many). Then, if a set had too many: the state of one chunk of each column. A chunk in no set is done.
 -- Transitions: none.
---@include context
---@include store_helpers
---@include tolerant_reads
+--@needs store_helpers tolerant_reads
+
+lib.tolerate()
 
 local task, first, width, columns, most = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local SETS = TASK .. task .. '#chunks:'
@@ -17,7 +17,7 @@ local SETS = TASK .. task .. '#chunks:'
 local function one_by_one()
   local reply = {}
   for number = first, first + columns - 1 do
-    local row = fields_of(TASK .. task .. '#' .. text(number), 's', 'at') or {}
+    local row = lib.fields_of(TASK .. task .. '#' .. lib.text(number), 's', 'at') or {}
     reply[#reply + 1] = row[1] or ''; reply[#reply + 1] = tonumber(row[2] or 0) or 0
   end
   return reply
@@ -57,8 +57,8 @@ local function count_pending(from, to)
   for column = from, to do pending[column + 1] = count == 0 and 0 or width end
 end
 
-if width == 1 then return told(one_by_one()) end
+if width == 1 then return lib.told(one_by_one()) end
 count_pending(0, columns - 1)
 local reply = { pending, members(SETS .. 'active'), members(SETS .. 'errored'), members(SETS .. 'failed') }
 reply[5] = too_many and samples() or {}
-return told(reply)
+return lib.told(reply)

@@ -9,9 +9,9 @@
 --        attempts, crashes flat); runs (number, begun, ended flat); looked (errors that were looked at); errors
 --        (fingerprint, how many failed, how many errored, number of one, its error cut); paused (1: the task's lane is).
 -- Transitions: none.
---@include context
---@include store_helpers
---@include tolerant_reads
+--@needs store_helpers tolerant_reads
+
+lib.tolerate()
 
 local task, stragglers, samples, looks, kinds, steps = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]),
   tonumber(ARGV[5]), tonumber(ARGV[6])
@@ -19,7 +19,7 @@ local SETS = TASK .. task .. '#chunks:'
 local OF_TASK = { 's', 'n', 'k', 'c', 'b', 'e', 'at', 'r', 'pr', 'to', 'mx', 'oc', 'xr', 'xp', 'xt', 'ph', 'y', 'w',
   'cn', 'xd', 'rd', 'xm', 'xn', 'l', 'mw' }
 
-local function chunk(number, ...) return fields_of(TASK .. task .. '#' .. number, ...) or {} end
+local function chunk(number, ...) return lib.fields_of(TASK .. task .. '#' .. number, ...) or {} end
 
 local function counts()
   local found = {}
@@ -30,17 +30,17 @@ local function counts()
 end
 
 local function record()
-  local flat, values = {}, fields_of(task_key(task), unpack(OF_TASK)) or {}
+  local flat, values = {}, lib.fields_of(lib.task_key(task), unpack(OF_TASK)) or {}
   for i, field in ipairs(OF_TASK) do
     if values[i] then flat[#flat + 1] = field; flat[#flat + 1] = values[i] end
   end
   return flat
 end
 
-local function due(order) return number_of(call(order, SETS .. 'errored', 0, 0, 'WITHSCORES')[2]) or 0 end
+local function due(order) return lib.number_of(call(order, SETS .. 'errored', 0, 0, 'WITHSCORES')[2]) or 0 end
 
 local function time_at(rank)
-  return number_of(call('ZRANGE', SETS .. 'done', rank, rank, 'WITHSCORES')[2])
+  return lib.number_of(call('ZRANGE', SETS .. 'done', rank, rank, 'WITHSCORES')[2])
 end
 
 local function pace(from, to)
@@ -93,14 +93,14 @@ end
 
 -- Chunks are not claimed while the task's own lane is paused.
 local function paused()
-  local lane = (fields_of(task_key(task), 'l') or {})[1] or 'default'
+  local lane = (lib.fields_of(lib.task_key(task), 'l') or {})[1] or 'default'
   return call('HGET', P .. ':lane:' .. lane .. '#conf', 'paused') == '1' and 1 or 0
 end
 
 local sizes, list, looked = counts(), errors()
 local open, first, last = sizes[1] + sizes[2] + sizes[3], time_at(0), time_at(-1)
 local until_ = open > 0 and now or last
-return told({ 'now', now, 'record', record(), 'counts', sizes,
+return lib.told({ 'now', now, 'record', record(), 'counts', sizes,
   'due', due('ZRANGE'), 'late', due('ZREVRANGE'),
   'minute', call('ZCOUNT', SETS .. 'done', now - 60000, '+inf'), 'first', first or 0, 'last', last or 0,
   'pace', first and until_ > first and pace(first, until_) or {}, 'active', active(), 'runs', runs(sizes[4]),

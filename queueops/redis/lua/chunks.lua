@@ -9,58 +9,50 @@
 --        set kept their data, composites that ended (id, kind, name, state, root); then for each refused one its number and
 --        its state ('' = gone).
 -- Transitions: retry, drop, skip, release of chunks; reprocess, gather of the task.
---@include context
---@include tasks
---@include composites
---@include run_time_stats
---@include chunk_sets
---@include second_run
---@include chunk_outcomes
---@include json_fields
---@include chunk_bulk_verbs
---@include reopen
---@include chunk_verbs
+--@needs child_end chunk_bulk_verbs chunk_sets chunk_verbs composites lanes outbox_dispatch
+--@needs store_helpers transitions wakeup
 
-need_agenda()
+ctx.task, ctx.verb, ctx.value, ctx.whole, ctx.who = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[6]
+lib.need_agenda()
 
 local token = ARGV[7]
 local more = string.sub(token, -1) == '+'
 
 -- The calls of one action write one line of the log together.
 local function tell(changed)
-  local told, key = verb .. ' chunks', task_key(task) .. '#log'
+  local told, key = ctx.verb .. ' chunks', lib.task_key(ctx.task) .. '#log'
   local operation, before = string.match(token, '^(.-:)(%d+)')
-  if before ~= '0' and operation and string.sub(parent.ot or '', 1, #operation) == operation then
+  if before ~= '0' and operation and string.sub(ctx.parent.ot or '', 1, #operation) == operation then
     local last = call('LINDEX', key, -1) or ''
     if string.find(last, '"operator"', 1, true) and string.find(last, '"' .. told .. '"', 1, true) then call('RPOP', key) end
   end
-  log_line(task, { k = 'operator', verb = told, who = who, value = changed + (tonumber(before or 0)) })
+  lib.log_line(ctx.task, { k = 'operator', verb = told, who = ctx.who, value = changed + (tonumber(before or 0)) })
 end
 
-parent = read_record(task)
-if not parent then return { 0, 0, '', 0, {} } end
+ctx.parent = lib.read_record(ctx.task)
+if not ctx.parent then return { 0, 0, '', 0, {} } end
 local changed, left, refused = 0, 0, {}
-if parent.ot == token then
+if ctx.parent.ot == token then
   changed = #ARGV - 7
-  left = whole ~= '' and call('ZCARD', chunk_set(task, whole)) or 0
+  left = ctx.whole ~= '' and call('ZCARD', lib.chunk_set(ctx.task, ctx.whole)) or 0
 else
   local numbers = {}
   for i = 8, #ARGV do numbers[#numbers + 1] = ARGV[i] end
-  if whole ~= '' then changed, left = mend_whole() else changed, refused = mend(numbers) end
-  flush_chunks()
-  local went_on = whole == '' and not more and let_go_on()
-  if more then hold() end
+  if ctx.whole ~= '' then changed, left = lib.mend_whole() else changed, refused = lib.mend(numbers) end
+  lib.flush_chunks()
+  local went_on = ctx.whole == '' and not more and lib.let_go_on()
+  if more then lib.hold() end
   if changed > 0 or went_on then
-    if dropped ~= 0 then call('HINCRBY', task_key(task), 'xd', dropped) end
-    call('HSET', task_key(task), 'ot', token)
-    if changed > 0 then tell(changed + (whole ~= '' and redone[verb] and left or 0)) end -- what is left goes on by itself
-    if gathering[task] == nil then gathering[task] = false end
+    if ctx.dropped ~= 0 then call('HINCRBY', lib.task_key(ctx.task), 'xd', ctx.dropped) end
+    call('HSET', lib.task_key(ctx.task), 'ot', token)
+    if changed > 0 then tell(changed + (ctx.whole ~= '' and lib.redone[ctx.verb] and left or 0)) end -- what is left goes on by itself
+    if ctx.gathering[ctx.task] == nil then ctx.gathering[ctx.task] = false end
   end
-  settle_up()
-  close_outbox(-1)
-  wake(brought)
+  lib.settle_up()
+  lib.close_outbox(-1)
+  lib.wake(ctx.brought)
 end
-local row = fields_of(task_key(task), 's')
-local reply = { changed, left, row and row[1] or '', unfit, ended_wholes }
+local row = lib.fields_of(lib.task_key(ctx.task), 's')
+local reply = { changed, left, row and row[1] or '', ctx.unfit, ctx.ended_wholes }
 for _, part in ipairs(refused) do reply[#reply + 1] = part end
 return reply

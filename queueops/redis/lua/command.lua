@@ -8,30 +8,22 @@
 -- Reply: word (OK GONE OLD OPEN DONE KEPT WAITS UNKNOWN) and detail of each applied command; taken commands (id, fields);
 --        '1' if more are due; composites that ended (id, kind, name, state, root).
 -- Transitions: activate, gather, cancel, retry, discard.
---@include context
---@include tasks
---@include composites
---@include run_time_stats
---@include chunk_sets
---@include second_run
---@include chunk_outcomes
---@include unknown_names
---@include settle
---@include remote_effects
+--@needs attempts child_end chunk_sets composites lanes outbox outbox_dispatch remote_effects
+--@needs transitions wakeup
 
-need_agenda()
+lib.need_agenda()
 
 local position = 5
 
 -- A newer command may have the same id. It is not settled by this result.
 local function conclude(cid, version, word, detail)
-  local command = read_command(cid)
+  local command = lib.read_command(cid)
   if not command or command.vn ~= version then return end
-  if word == 'FAILED' or word == 'LATER' then return defer_command(command, detail, word == 'LATER') end
-  if word == 'GONE' or word == 'OLD' then count_minute('cmd|dropped', 1) end
-  forget_command(cid)
-  if heard[command.v] then heard[command.v](command, word, detail) end
-  settle_up()
+  if word == 'FAILED' or word == 'LATER' then return lib.defer_command(command, detail, word == 'LATER') end
+  if word == 'GONE' or word == 'OLD' then lib.count_minute('cmd|dropped', 1) end
+  lib.forget_command(cid)
+  if lib.heard[command.v] then lib.heard[command.v](command, word, detail) end
+  lib.settle_up()
 end
 
 local function read_argument()
@@ -50,13 +42,13 @@ local words = {}
 for _ = 1, tonumber(ARGV[3]) do
   local command = read_argument()
   local word, detail = 'UNKNOWN', ''
-  if effects[command.v] then word, detail = effects[command.v](command) end
-  settle_up()
+  if lib.effects[command.v] then word, detail = lib.effects[command.v](command) end
+  lib.settle_up()
   words[#words + 1] = word
   words[#words + 1] = detail or ''
 end
-count_minute('cmd|applied', tonumber(ARGV[3]))
+lib.count_minute('cmd|applied', tonumber(ARGV[3]))
 local most = tonumber(ARGV[1])
-local taken = close_outbox(most)
-wake(brought)
-return { words, taken, most > 0 and #taken >= most and '1' or '', ended_wholes }
+local taken = lib.close_outbox(most)
+lib.wake(ctx.brought)
+return { words, taken, most > 0 and #taken >= most and '1' or '', ctx.ended_wholes }

@@ -5,10 +5,9 @@
 -- Reply: time; how many are due, locked, dead; '1' when there are more; rows: id, score, verb, pool of its target, target,
 --        sender, generation, round, tries, time of its creation, last error, bytes of what it carries.
 -- Transitions: none.
---@include context
---@include store_helpers
---@include tolerant_reads
---@include transitions
+--@needs store_helpers tolerant_reads
+
+lib.tolerate()
 
 local PLACES = { due = P .. ':commands', locked = P .. ':commands_locked', dead = P .. ':commands:dead' }
 local FIELDS = { 'v', 'to', 'i', 'me', 'u', 'rn', 'n', 't', 'le' }
@@ -25,7 +24,7 @@ end
 local found = next_rows()
 for i = 1, min(#found, 2 * most), 2 do
   local name = P .. ':command:' .. found[i]
-  local row, size = fields_of(name, unpack(FIELDS)) or { [9] = 'its key is a ' .. redis.call('TYPE', name).ok .. ', not a hash' }, 0
+  local row, size = lib.fields_of(name, unpack(FIELDS)) or { [9] = 'its key is a ' .. redis.call('TYPE', name).ok .. ', not a hash' }, 0
   for _, field in ipairs({ 'pv', 're', 'er' }) do
     local length = redis.pcall('HSTRLEN', name, field)
     if type(length) == 'number' then size = size + length end
@@ -36,4 +35,4 @@ for i = 1, min(#found, 2 * most), 2 do
   rows[#rows + 1] = line
 end
 local due, locked, dead = call('ZCARD', PLACES.due), call('ZCARD', PLACES.locked), call('ZCARD', PLACES.dead)
-return told({ now, due, locked, dead, #found > 2 * most and '1' or '', rows })
+return lib.told({ now, due, locked, dead, #found > 2 * most and '1' or '', rows })

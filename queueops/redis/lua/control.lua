@@ -7,20 +7,8 @@
 --        its state now, a detail. A REPEAT without a detail was done by an action of the same token. Then composites that
 --        ended (id, kind, name, state, root).
 -- Transitions: retry, reprocess, gather, run_now, postpone, cancel, release, requeue, reinstate, discard, delete, restore.
---@include context
---@include tasks
---@include composites
---@include run_time_stats
---@include chunk_sets
---@include second_run
---@include chunk_outcomes
---@include unknown_names
---@include settle
---@include json_fields
---@include chunk_bulk_verbs
---@include reopen
---@include trash
---@include operator_verbs
+--@needs child_end chunk_sets composites end_effects lanes operator_verbs outbox_dispatch records
+--@needs store_helpers transitions trash wakeup
 
 local NUMERIC = { postpone = true, priority = true, keep = true }
 local verb, token, allowed, reply = ARGV[1], ARGV[2], {}, { '' }
@@ -42,12 +30,12 @@ local function refuse_composite(record)
 end
 
 local function control(id)
-  local record = read_record(id)
-  if verb == 'restore' then return answer(restore(id, record, token)) end
+  local record = lib.read_record(id)
+  if verb == 'restore' then return answer(lib.restore(id, record, token)) end
   if not (record and CLASS[record.s]) then
     local aside = call('ZSCORE', P .. ':state:quarantined', id)
     if verb == 'discard' and aside then
-      forget(id, 'quarantined')
+      lib.forget(id, 'quarantined')
       return answer('OK', '')
     end
     local mark = verb == 'delete' and call('HMGET', P .. ':trash:' .. id, 's', 'ot')
@@ -58,24 +46,24 @@ local function control(id)
   end
   if record.ot == token then return answer('REPEAT', record.s) end
   if not allowed[record.s] then return answer('REFUSED', record.s, verb .. ' is not possible while it is ' .. record.s) end
-  local reason = refuse_composite(record) or (verb == 'retry' or verb == 'reinstate') and refusal_of_part(record)
-    or verb == 'reinstate' and refusal_of_reinstate(record)
+  local reason = refuse_composite(record) or (verb == 'retry' or verb == 'reinstate') and lib.refusal_of_part(record)
+    or verb == 'reinstate' and lib.refusal_of_reinstate(record)
   if reason then return answer('REFUSED', record.s, reason) end
-  if NUMERIC[verb] and not number_of(ARGV[3]) then return answer('REFUSED', record.s, verb .. ' needs a number') end
-  local state, detail = verbs[verb](id, record, ARGV[3], ARGV[4])
+  if NUMERIC[verb] and not lib.number_of(ARGV[3]) then return answer('REFUSED', record.s, verb .. ' needs a number') end
+  local state, detail = lib.operator_verbs[verb](id, record, ARGV[3], ARGV[4])
   if verb == 'delete' then call('HSET', P .. ':trash:' .. id, 'ot', token) end
   if state ~= '' then
-    call('HSET', task_key(id), 'ot', token)
-    log_line(id, { k = 'operator', verb = verb, who = ARGV[6], from = record.s, to = state, value = string.sub(ARGV[3], 1, 2000) })
+    call('HSET', lib.task_key(id), 'ot', token)
+    lib.log_line(id, { k = 'operator', verb = verb, who = ARGV[6], from = record.s, to = state, value = string.sub(ARGV[3], 1, 2000) })
   end
   answer('OK', state, detail)
 end
 
-need_agenda()
+lib.need_agenda()
 for i = 8, #ARGV do control(ARGV[i]) end
-settle_up()
-local _, alone = close_outbox(-1)
+lib.settle_up()
+local _, alone = lib.close_outbox(-1)
 if alone then reply[1] = '1' end
-wake(brought)
-reply[#reply + 1] = ended_wholes
+lib.wake(ctx.brought)
+reply[#reply + 1] = ctx.ended_wholes
 return reply

@@ -7,17 +7,10 @@
 -- Reply: number of leases taken back, next time of entry to look at ('' = none is left), composites that ended (id, kind,
 --        name, state, root).
 -- Transitions: settle, release, recover.
---@include context
---@include tasks
---@include composites
---@include run_time_stats
---@include chunk_sets
---@include second_run
---@include chunk_outcomes
---@include unknown_names
---@include settle
+--@needs attempts child_end chunk_outcomes chunk_sets composites lanes numbers outbox_dispatch
+--@needs outcomes settle store_helpers transitions wakeup
 
-need_agenda()
+lib.need_agenda()
 
 local worker, state, from, running = ARGV[1], ARGV[2], ARGV[3], {}
 local index = P .. ':state:' .. state
@@ -30,8 +23,8 @@ end
 local FAILURES = { error = true, timeout = true, crash = true }
 
 local function count_failure(id, outcome)
-  local row = FAILURES[outcome] and fields_of(task_key(is_chunk(id) and split_ref(id) or id), 'n')
-  if row and row[1] then count_minute('err|' .. row[1], 1) end
+  local row = FAILURES[outcome] and lib.fields_of(lib.task_key(lib.is_chunk(id) and lib.split_ref(id) or id), 'n')
+  if row and row[1] then lib.count_minute('err|' .. row[1], 1) end
 end
 
 -- Takes back one lease. Whatever its worker sends later is stale.
@@ -39,32 +32,32 @@ local function take_back(id, fence)
   local judged = running[id]
   if judged and ARGV[judged + 2] == fence then
     if ARGV[judged + 3] == 'keep' then return 0 end
-    if settle(judged) ~= 'OK' then return 0 end
+    if lib.settle(judged) ~= 'OK' then return 0 end
     count_failure(id, ARGV[judged + 3])
   else
-    local record = is_chunk(id) or read_record(id)
+    local record = lib.is_chunk(id) or lib.read_record(id)
     if not record then return 0 end -- what can't be read is put aside when its lease ends
-    if is_chunk(id) then release_chunk(id) else outcomes.release(id, record) end
+    if lib.is_chunk(id) then lib.release_chunk(id) else lib.outcomes.release(id, record) end
   end
-  if call('EXISTS', task_key(id)) == 1 then call('HSET', task_key(id), 'f', next_number()) end
+  if call('EXISTS', lib.task_key(id)) == 1 then call('HSET', lib.task_key(id), 'f', lib.next_number()) end
   return 1
 end
 
 -- By time of entry, which a lease keeps to its end. A rank would change with every lease that ends meanwhile.
-local found = safe_call('ZRANGEBYSCORE', index, from, '+inf', 'WITHSCORES', 'LIMIT', 0, 500)
+local found = lib.safe_call('ZRANGEBYSCORE', index, from, '+inf', 'WITHSCORES', 'LIMIT', 0, 500)
 local more = #found == 1000 and found[#found] or ''
 if more ~= '' and more == found[2] then -- all of them entered at once: these, to the last one, and on
-  found = safe_call('ZRANGEBYSCORE', index, more, more, 'WITHSCORES')
+  found = lib.safe_call('ZRANGEBYSCORE', index, more, more, 'WITHSCORES')
   more = '(' .. more
 end
 local taken = 0
 for i = 1, #found, 2 do
   local id = found[i]
-  local row = fields_of(task_key(id), 'w', 'f', 's')
+  local row = lib.fields_of(lib.task_key(id), 'w', 'f', 's')
   if row and row[1] == worker and row[3] == state then taken = taken + take_back(id, row[2]) end
 end
-settle_up()
-close_outbox(-1)
-try('ZREM', P .. ':idle', worker)
-wake(brought)
-return { taken, more, ended_wholes }
+lib.settle_up()
+lib.close_outbox(-1)
+lib.try('ZREM', P .. ':idle', worker)
+lib.wake(ctx.brought)
+return { taken, more, ctx.ended_wholes }

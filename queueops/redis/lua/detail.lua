@@ -11,11 +11,9 @@
 --        parent_name, parent_state, parent_kind, parent_parts (of the same pool, while it is there); order (its own there),
 --        before and behind (in a chain: id, name, state).
 -- Transitions: none.
---@include context
---@include store_helpers
---@include tolerant_reads
---@include transitions
---@include rate_limit
+--@needs rate_limit store_helpers tolerant_reads
+
+lib.tolerate()
 
 local id, late = ARGV[1], tonumber(ARGV[2])
 local reply = { 'now', now }
@@ -23,7 +21,7 @@ local function put(name, value)
   if value then reply[#reply + 1] = name; reply[#reply + 1] = value end
 end
 
-local flat = redis.pcall('HGETALL', task_key(id))
+local flat = redis.pcall('HGETALL', lib.task_key(id))
 if flat.err then flat = {} end
 local record = {}
 for i = 1, #flat, 2 do record[flat[i]] = flat[i + 1] end
@@ -38,7 +36,7 @@ put('record', flat)
 put('states', states)
 put('due', call('ZSCORE', P .. ':agenda', id))
 put('trashed', call('ZSCORE', P .. ':trashed', id))
-local log = redis.pcall('LRANGE', task_key(id) .. '#log', -100, -1)
+local log = redis.pcall('LRANGE', lib.task_key(id) .. '#log', -100, -1)
 put('log', log.err and {} or log)
 
 local lane = record.l or 'default'
@@ -46,8 +44,8 @@ local key = P .. ':lane:' .. lane
 put('lane', lane)
 put('conf', call('HGETALL', key .. '#conf'))
 local bucket, rated = {}, call('HMGET', key .. '#conf', 'rate', 'tat')
-fill_bucket(bucket, rated[1], rated[2])
-if bucket.rate and tokens_of(bucket) == 0 then put('token_at', tokens_at(bucket, 1)) end
+lib.fill_bucket(bucket, rated[1], rated[2])
+if bucket.rate and lib.tokens_of(bucket) == 0 then put('token_at', lib.tokens_at(bucket, 1)) end
 put('ready', call('ZCARD', key))
 put('rank', call('ZRANK', key, id))
 put('active', call('HGET', P .. ':counts', 'l|' .. lane .. '|active'))
@@ -76,24 +74,24 @@ end
 put('workers', workers)
 put('alive', call('ZCOUNT', P .. ':workers', now - late, '+inf'))
 
-local open = redis.pcall('SCARD', task_key(id) .. '#open')
+local open = redis.pcall('SCARD', lib.task_key(id) .. '#open')
 if type(open) == 'number' then put('open', open) end
 
 -- The previous or the next part in its chain.
 local function put_beside(name, ...)
   local found = redis.pcall(...)
   if found.err or not found[1] then return end
-  local beside = fields_of(task_key(found[1]), 'n', 's') or {}
+  local beside = lib.fields_of(lib.task_key(found[1]), 'n', 's') or {}
   put(name, { found[1], beside[1] or '', beside[2] or '' })
 end
 
-local parent = record.pi and not record.pp and fields_of(task_key(record.pi), 'n', 's', 'k', 'u', 'cc')
+local parent = record.pi and not record.pp and lib.fields_of(lib.task_key(record.pi), 'n', 's', 'k', 'u', 'cc')
 if parent and parent[4] == record.pu then
   put('parent_name', parent[1])
   put('parent_state', parent[2])
   put('parent_kind', parent[3])
   put('parent_parts', parent[5])
-  local key = task_key(record.pi) .. '#children'
+  local key = lib.task_key(record.pi) .. '#children'
   local order = redis.pcall('ZSCORE', key, id)
   if type(order) == 'string' then
     put('order', order)
@@ -103,4 +101,4 @@ if parent and parent[4] == record.pu then
     end
   end
 end
-return told(reply)
+return lib.told(reply)

@@ -6,20 +6,10 @@
 --       of field values, the fields of the record; at the end the lease of that running task: see `may_push`
 -- Reply: for each task its word (OK REPEAT EXISTS REJECTED REPLACED AFTER) and its uid; or STALE: the lease is not current.
 -- Transitions: push, postpone.
---@include context
---@include fence
---@include store_helpers
---@include transitions
---@include numbers
---@include rate_limit
---@include lanes
---@include wakeup
---@include abandon_chunks
---@include records
---@include generations
+--@needs attempts fence generations lanes records store_helpers transitions wakeup
 
 local position, total = 2, tonumber(ARGV[1])
-if total < 0 and not may_push(ARGV[#ARGV - 1], ARGV[#ARGV]) then return { 'STALE' } end
+if total < 0 and not lib.may_push(ARGV[#ARGV - 1], ARGV[#ARGV]) then return { 'STALE' } end
 
 local function read_spec()
   local spec = { id = ARGV[position], policy = ARGV[position + 1], token = ARGV[position + 2], values = {}, fields = {} }
@@ -36,11 +26,11 @@ local function read_spec()
 end
 
 local function stash_next(spec)
-  local key = task_key(spec.id) .. '#next'
+  local key = lib.task_key(spec.id) .. '#next'
   call('DEL', key)
   call('HSET', key, unpack(spec.fields))
   if spec.due then call('HSET', key, '#due', spec.due - now) end
-  call('HSET', task_key(spec.id), 'nx', 1, 'm', 1)
+  call('HSET', lib.task_key(spec.id), 'nx', 1, 'm', 1)
 end
 
 -- Decides what this push does to the task that has its id. Returns the word, and whether a task is created.
@@ -62,21 +52,21 @@ local specs = {}
 for i = 1, math.abs(total) do
   specs[i] = read_spec()
   local lane = specs[i].values.l or 'default'
-  if not lane_confs[lane] then need_lane(lane) end
-  call('ZCARD', lane_key(lane)) -- where a task can't be placed, nothing is written
+  if not ctx.lane_confs[lane] then lib.need_lane(lane) end
+  call('ZCARD', lib.lane_key(lane)) -- where a task can't be placed, nothing is written
 end
-need_agenda(); call('ZCARD', P .. ':lanes:ready')
+lib.need_agenda(); call('ZCARD', P .. ':lanes:ready')
 for _, spec in ipairs(specs) do
-  local record = read_record(spec.id)
+  local record = lib.read_record(spec.id)
   local word, wanted = judge(spec, record)
   local uid = record and (record.uo or record.u) or 0
   if wanted then
-    if created[spec.id] then flush(); flush_lanes(); created = {} end
+    if created[spec.id] then lib.flush(); lib.flush_lanes(); created = {} end
     if record then
-      uid = supersede(spec.id, record, spec.fields, spec.values, spec.due)
+      uid = lib.supersede(spec.id, record, spec.fields, spec.values, spec.due)
     else
-      if call('ZSCORE', P .. ':state:quarantined', spec.id) then forget(spec.id, 'quarantined') end
-      uid = create(spec.id, spec.fields, spec.values, spec.due)
+      if call('ZSCORE', P .. ':state:quarantined', spec.id) then lib.forget(spec.id, 'quarantined') end
+      uid = lib.create(spec.id, spec.fields, spec.values, spec.due)
     end
     created[spec.id] = true
     pushed[spec.values.n] = (pushed[spec.values.n] or 0) + 1
@@ -86,9 +76,9 @@ for _, spec in ipairs(specs) do
   reply[#reply + 1] = word; reply[#reply + 1] = uid
 end
 for name, count in pairs(pushed) do
-  try('ZADD', P .. ':names', NOW, name); count_minute('in|' .. name, count)
+  lib.try('ZADD', P .. ':names', NOW, name); lib.count_minute('in|' .. name, count)
 end
-flush()
-flush_lanes()
-wake(brought)
+lib.flush()
+lib.flush_lanes()
+lib.wake(ctx.brought)
 return reply

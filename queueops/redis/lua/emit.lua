@@ -6,30 +6,27 @@
 --       its new state, or the leaves of a tree, 7 number of nodes, then each (see nodes.lua).
 -- Reply: word (OK STALE GONE TAKEN; MORE: call again, more is to be erased), the id in use, the uids of the nodes.
 -- Transitions: push, discard.
---@include context
---@include tasks
---@include composites
---@include nodes
+--@needs composites lanes nodes outbox_dispatch parent store_helpers transitions
 
-need_agenda()
+lib.need_agenda()
 
 local id, fence, token, answer = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
-local record = read_record(id)
+local record = lib.read_record(id)
 if not record then return { 'GONE', '' } end
 if record.s ~= 'locked' or record.f ~= fence then return { 'STALE', '' } end
 
 if record.se ~= token then
-  local done = record.k == 'iterator' and (family.drop_drafts(id) or true) or family.prune(id)
-  flush()
+  local done = record.k == 'iterator' and (lib.family.drop_drafts(id) or true) or lib.family.prune(id)
+  lib.flush()
   if not done then return { 'MORE', '' } end
-  call('HSET', task_key(id), 'se', token)
+  call('HSET', lib.task_key(id), 'se', token)
 end
-local nodes = read_nodes(7, tonumber(ARGV[7]))
-local in_use = find_taken(nodes, token)
+local nodes = lib.read_nodes(7, tonumber(ARGV[7]))
+local in_use = lib.find_taken(nodes, token)
 if in_use then return { 'TAKEN', in_use } end
-for _, node in ipairs(nodes) do write_node(node, token, record.k == 'iterator' and id) end
-if answer ~= '' then call('HSET', task_key(id), 'sw', answer, 'sn', ARGV[6]) end
-flush()
-flush_lanes()
-close_outbox(-1)
-return { 'OK', '', uids_of(nodes) }
+for _, node in ipairs(nodes) do lib.write_node(node, token, record.k == 'iterator' and id) end
+if answer ~= '' then call('HSET', lib.task_key(id), 'sw', answer, 'sn', ARGV[6]) end
+lib.flush()
+lib.flush_lanes()
+lib.close_outbox(-1)
+return { 'OK', '', lib.uids_of(nodes) }

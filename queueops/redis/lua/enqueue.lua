@@ -7,30 +7,23 @@
 --       at the end the lease of the running task that pushes (see `may_push`).
 -- Reply: uid of the first new task (the next uids follow), Redis' time in ms, numbers from 0 of TAKEN tasks; or STALE.
 -- Transitions: push, postpone.
---@include context
+--@needs attempts fast_push fence handover lanes numbers rate_limit store_helpers wakeup
 
-local total = tonumber(ARGV[1])
-if total < 0 then
---@include fence
-  if not may_push(ARGV[#ARGV - 1], ARGV[#ARGV]) then return { 'STALE' } end
-  total = -total
+ctx.total = tonumber(ARGV[1])
+if ctx.total < 0 then
+  if not lib.may_push(ARGV[#ARGV - 1], ARGV[#ARGV]) then return { 'STALE' } end
+  ctx.total = -ctx.total
 end
 
---@include fast_push
---@include store_helpers
---@include numbers
---@include handover
+local fast, obstacles = lib.push_fast()
+if fast then return { fast, now } end
 
-local waiting = (try('ZRANGE', P .. ':idle', -1, -1) or {})[1] -- the worker that began to wait last
-local handed = waiting and hand_over(waiting)
+local waiting = (lib.try('ZRANGE', P .. ':idle', -1, -1) or {})[1] -- the worker that began to wait last
+local handed = waiting and obstacles == 1 and lib.hand_over(waiting) -- 1: only that workers wait
 if handed then return { handed, now } end
 
---@include rate_limit
---@include lanes
---@include wakeup
-
 local aside = call('EXISTS', P .. ':state:quarantined') == 1 and P .. ':state:quarantined' -- a lost record's id is in use
-local number = next_number(total) - total
+local number = lib.next_number(ctx.total) - ctx.total
 local position, seen, timed, reply = 2, 0, false, { number + 1, now }
 
 local function due_of(due)
@@ -45,11 +38,11 @@ local function read_group()
   local state = due and 'postponed' or 'pending'
   local group = { count = tonumber(ARGV[position]), due = due, state = state, name = ARGV[first + 1], lane = 'default',
     priority = 0, record = { 'HSET', '', 'u', '', 's', state, unpack(ARGV, first, last) } }
-  if due then for _, value in ipairs({ 'c', NOW, 'd', text(due) }) do append(group, 'record', value) end end
+  if due then for _, value in ipairs({ 'c', NOW, 'd', lib.text(due) }) do lib.append(group, 'record', value) end end
   for i = first + 2, last, 2 do
     local field, value = ARGV[i], ARGV[i + 1]
     if field == 'l' then group.lane = value
-    elseif field == 'p' then group.priority = number_of(value) or 0
+    elseif field == 'p' then group.priority = lib.number_of(value) or 0
     elseif field == 'k' then group.kind = value
     elseif field == 'tg' then group.tags = value end
   end
@@ -61,12 +54,12 @@ end
 -- Raises before the writes if the group's lane cannot be used. It is not checked again after them.
 local function check_lane(group)
   group.resting = not call('ZSCORE', P .. ':lanes:ready', group.lane)
-  if group.resting then need_lane(group.lane) end
+  if group.resting then lib.need_lane(group.lane) end
 end
 
 -- The first task of a group is placed before its record is written: a call that can fail comes first.
 local function place_first(group, place, id)
-  if group.due then return call('ZADD', P .. ':agenda', text(group.due), id) end
+  if group.due then return call('ZADD', P .. ':agenda', lib.text(group.due), id) end
   check_lane(group)
   call('ZADD', P .. ':lane:' .. group.lane, place, id)
 end
@@ -94,8 +87,8 @@ local function write_records(group)
       entered[size + 1] = NOW; entered[size + 2] = id
       places[size + 1] = base + number; places[size + 2] = id
       size = size + 2
-      if is_listened() then
-        tell_event(id, { name = group.name, from = '', to = group.state })
+      if lib.is_listened() then
+        lib.tell_event(id, { name = group.name, from = '', to = group.state })
       end
     end
     position = position + 1 + owned
@@ -106,32 +99,32 @@ end
 
 local function write_indexes(group, named, entered, places)
   local state, name, count = group.state, group.name, #named / 2
-  call_sliced('ZADD', P .. ':state:' .. state, entered)
-  call_sliced('ZADD', P .. ':name:' .. name, named)
-  count_minute('tr|>' .. state, count)
-  if count_minute('in|' .. name, count) then try('ZADD', P .. ':names', NOW, name) end
-  try('HINCRBY', P .. ':counts', 'n|' .. name .. '|' .. state, count)
-  if group.kind then try('HINCRBY', P .. ':counts', 'k|' .. group.kind .. '|' .. state, count) end
+  lib.call_sliced('ZADD', P .. ':state:' .. state, entered)
+  lib.call_sliced('ZADD', P .. ':name:' .. name, named)
+  lib.count_minute('tr|>' .. state, count)
+  if lib.count_minute('in|' .. name, count) then lib.try('ZADD', P .. ':names', NOW, name) end
+  lib.try('HINCRBY', P .. ':counts', 'n|' .. name .. '|' .. state, count)
+  if group.kind then lib.try('HINCRBY', P .. ':counts', 'k|' .. group.kind .. '|' .. state, count) end
   for tag in string.gmatch(group.tags or '', '[^,]+') do
-    call_sliced('ZADD', P .. ':tag:' .. tag, named); try('ZADD', P .. ':tags', NOW, tag)
+    lib.call_sliced('ZADD', P .. ':tag:' .. tag, named); lib.try('ZADD', P .. ':tags', NOW, tag)
   end
   if group.due then
-    for i = 1, #entered, 2 do entered[i] = text(group.due) end
-    if count > 1 then call_sliced('ZADD', P .. ':agenda', entered) end
-    try('ZADD', P .. ':lanes', 'NX', NOW, group.lane) -- it can be paused before anything is ready there
+    for i = 1, #entered, 2 do entered[i] = lib.text(group.due) end
+    if count > 1 then lib.call_sliced('ZADD', P .. ':agenda', entered) end
+    lib.try('ZADD', P .. ':lanes', 'NX', NOW, group.lane) -- it can be paused before anything is ready there
     timed = true
   elseif not group.resting then
-    if count > 1 then call_sliced('ZADD', P .. ':lane:' .. group.lane, places) end
-    brought = brought + count
+    if count > 1 then lib.call_sliced('ZADD', P .. ':lane:' .. group.lane, places) end
+    ctx.brought = ctx.brought + count
   else
-    lane_entries[group.lane] = places
-    flush_lanes(count == 1 and group.lane)
+    ctx.lane_entries[group.lane] = places
+    lib.flush_lanes(count == 1 and group.lane)
   end
 end
 
 -- All groups are checked before the first one is written.
 local function check_groups()
-  local first, left = position, total
+  local first, left = position, ctx.total
   while left > 0 do
     local group = read_group()
     if group.due then call('ZCARD', P .. ':agenda') else check_lane(group); call('ZCARD', P .. ':lane:' .. group.lane) end
@@ -140,11 +133,11 @@ local function check_groups()
   position = first
 end
 
-if tonumber(ARGV[2]) < total then check_groups() end
-while seen < total do
+if tonumber(ARGV[2]) < ctx.total then check_groups() end
+while seen < ctx.total do
   local group = read_group()
   local named, entered, places = write_records(group)
   if named[1] then write_indexes(group, named, entered, places) end
 end
-if waiting and (wake_workers(brought) or timed or lanes_await) then wake_early() end
+if waiting and (lib.wake_workers(ctx.brought) or timed or ctx.lanes_await) then lib.wake_early() end
 return reply

@@ -4,10 +4,9 @@
 -- ARGV: 1 how many at most
 -- Reply: for each: fingerprint, ms of its last occurrence, its fields (flat), number of its failed tasks now.
 -- Transitions: none.
---@include context
---@include store_helpers
---@include tolerant_reads
---@include transitions
+--@needs tolerant_reads
+
+lib.tolerate()
 
 local reply = {}
 local found = call('ZREVRANGE', P .. ':errors', 0, tonumber(ARGV[1]) - 1, 'WITHSCORES')
@@ -15,4 +14,4 @@ for i = 1, #found, 2 do
   local key = P .. ':error:' .. found[i]
   reply[#reply + 1] = { found[i], found[i + 1], call('HGETALL', key), call('ZCARD', key .. '#tasks') }
 end
-return told(reply)
+return lib.told(reply)

@@ -11,77 +11,64 @@
 --        the next agenda entry, '1' if more tasks are ready, commands (id, fields), Redis' time in ms, the cancelled ids
 --        to interrupt, ended composites (id, kind, name, state, root).
 -- Transitions: claim, settle, release, promote, recover, expire, quarantine.
---@include context
---@include tasks
---@include composites
---@include run_time_stats
---@include chunk_sets
---@include second_run
---@include chunk_outcomes
---@include purge
---@include json_fields
---@include chunk_bulk_verbs
---@include unknown_names
---@include settle
---@include clock_guard
---@include expired_leases
---@include agenda
---@include claim
+--@needs agenda attempts child_end chunk_sets claim claim_on_settle composites lanes outbox
+--@needs outbox_dispatch rules settle store_helpers transitions wakeup
 
 local worker, want, idle, longest = ARGV[1], tonumber(ARGV[2]), ARGV[3] == '1', tonumber(ARGV[4])
 local position = 9
 local words, lost, cancels, hard = {}, {}, {}, {}
 
-at_once.room, at_once.worker = want, worker
+ctx.at_once.room, ctx.at_once.worker = want, worker
 -- An idle worker's call with no data only checks for work. Usually there is none, and the call stays cheap.
 local looks = idle and ARGV[6] == '0' and ARGV[7] == '0'
-if not looks then try('ZREM', P .. ':idle', worker) end
-if ARGV[6] ~= '0' then need_agenda() end
+ctx.caller = worker
+if ARGV[6] ~= '0' then lib.need_agenda() end
 for i = 1, tonumber(ARGV[6]) do
-  words[i] = settle(position)
-  if words[i] == 'STALE' then count_minute('stale', 1) end
+  words[i] = lib.settle(position)
+  if words[i] == 'STALE' then lib.count_minute('stale', 1) end
   position = position + (ARGV[position + 3] == 'success' and 4 or 8)
 end
-settle_up()
+lib.settle_up()
 
 for _ = 1, tonumber(ARGV[7]) do
   local id, fence, left = ARGV[position + 1], ARGV[position + 2], tonumber(ARGV[position + 3])
-  local row = fields_of(task_key(id), 's', 'f', 'x', 'h', 'xh')
+  local row = lib.fields_of(lib.task_key(id), 's', 'f', 'x', 'h', 'xh')
   if row and row[1] and LEASED[row[1]] and row[2] == fence then
-    local ms = left < 0 and RULES.lease or min(RULES.lease, left)
-    call('ZADD', P .. ':agenda', 'XX', text(now + ms), id)
-    if row[4] then call('HDEL', task_key(id), 'h') end -- the worker has what it was handed
-    local task = is_chunk(id) and split_ref(id)
-    local state = task and lane_conf('#' .. task).state
+    local ms = left < 0 and ctx.RULES.lease or min(ctx.RULES.lease, left)
+    call('ZADD', P .. ':agenda', 'XX', lib.text(now + ms), id)
+    if row[4] then call('HDEL', lib.task_key(id), 'h') end -- the worker has what it was handed
+    local task = lib.is_chunk(id) and lib.split_ref(id)
+    local state = task and lib.lane_conf('#' .. task).state
     if task and state ~= 'aggregating' then
-      row[3], row[5] = 'its task is ' .. (state or 'gone'), call('HGET', task_key(task), 'xh')
+      row[3], row[5] = 'its task is ' .. (state or 'gone'), call('HGET', lib.task_key(task), 'xh')
     end
     if row[3] then cancels[#cancels + 1] = id; cancels[#cancels + 1] = row[3] end
     if row[3] and row[5] then hard[#hard + 1] = id end
   else
     lost[#lost + 1] = id
-    if row and row[1] then count_minute('stale', 1) end
+    if row and row[1] then lib.count_minute('stale', 1) end
   end
   position = position + 3
 end
 
 for _ = 1, tonumber(ARGV[8]) do
-  count_minute(ARGV[position + 1], tonumber(ARGV[position + 2]))
+  lib.count_minute(ARGV[position + 1], tonumber(ARGV[position + 2]))
   position = position + 2
 end
 
-local rest = act_on_due(max(16, want))
-local still = looks and rest and call('EXISTS', P .. ':lanes:ready', COMMANDS) == 0
-if looks and not still then try('ZREM', P .. ':idle', worker) end
-local leases = want > 0 and not still and claim(want, worker, RULES.lease, at_once.leases) or {}
-local commands = still and {} or close_outbox(tonumber(ARGV[9]))
-local more = not still and call('ZCARD', P .. ':lanes:ready') > passed
-local sleep = still and min(rest, longest) or until_due(longest)
+local rest = lib.act_on_due(max(16, want))
+local still = looks and rest and call('EXISTS', P .. ':lanes:ready', ctx.COMMANDS) == 0
+local leases = want > 0 and not still and lib.claim(want, worker, ctx.RULES.lease, ctx.at_once.leases) or {}
+local commands = still and {} or lib.close_outbox(tonumber(ARGV[9]))
+local nothing = still or (ctx.nothing_ready and rest and #commands == 0 and not ctx.outbox.touched)
+local more = not nothing and call('ZCARD', P .. ':lanes:ready') > ctx.passed
+local sleep = nothing and min(rest, longest) or lib.until_due(longest)
 if idle and #leases == 0 and not more then
-  if passed > 0 then wake_workers(brought) end -- others may claim what this one may not
-  try('ZADD', P .. ':idle', now + sleep, worker)
-  if still then try('ZADD', P .. ':workers', 'XX', NOW, worker) end -- its heartbeat, as long as it has nothing else to say
+  if ctx.passed > 0 then lib.wake_workers(ctx.brought) end -- others may claim what this one may not
+  lib.try('ZADD', P .. ':idle', now + sleep, worker)
+  if still then lib.try('ZADD', P .. ':workers', 'XX', NOW, worker) end -- its heartbeat, as long as it has nothing else to say
 else
-  wake(more and max(brought, 1) or 0)
+  lib.try('ZREM', P .. ':idle', worker)
+  lib.wake(more and max(ctx.brought, 1) or 0)
 end
-return { leases, words, lost, cancels, sleep, more and '1' or '', commands, NOW, hard, ended_wholes }
+return { leases, words, lost, cancels, sleep, more and '1' or '', commands, NOW, hard, ctx.ended_wholes }

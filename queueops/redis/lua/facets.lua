@@ -4,14 +4,13 @@
 -- ARGV: 1 how many values of a facet at most (the latest used), 2 state, 3 name ('' = any), 4.. the kinds there are
 -- Reply: flat pairs: facet, list of value, count, ...
 -- Transitions: none.
---@include context
---@include store_helpers
---@include tolerant_reads
---@include transitions
+--@needs store_helpers tolerant_reads
+
+lib.tolerate()
 
 local most, state, name = tonumber(ARGV[1]) - 1, ARGV[2], ARGV[3]
 
-local function counted(field) return max(0, number_of(call('HGET', P .. ':counts', field)) or 0) end
+local function counted(field) return max(0, lib.number_of(call('HGET', P .. ':counts', field)) or 0) end
 
 local function in_states(prefix)
   if state ~= '' then return counted(prefix .. state) end
@@ -37,7 +36,7 @@ for i = 4, #ARGV do
   kinds[#kinds + 1] = ARGV[i]; kinds[#kinds + 1] = in_states('k|' .. ARGV[i] .. '|')
 end
 
-return told({
+return lib.told({
   'state', states,
   'kind', kinds,
   'name', latest('names', function(value) return in_states('n|' .. value .. '|') end),

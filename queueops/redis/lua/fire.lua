@@ -7,29 +7,20 @@
 --       ('' now); then the fields of the tasks' records, the name first.
 -- Reply: word (OK REPEAT STALE GONE), then for each run its word (FIRED SKIPPED QUEUED FULL EXISTS).
 -- Transitions: push, postpone.
---@include context
---@include store_helpers
---@include transitions
---@include numbers
---@include rate_limit
---@include lanes
---@include wakeup
---@include abandon_chunks
---@include records
---@include schedules
+--@needs attempts lanes records schedules store_helpers transitions wakeup
 
-need_agenda()
+lib.need_agenda()
 
 local MOST_QUEUED, MOST_LINES = 100, 100
 local id, tick, overlap, who = ARGV[1], ARGV[3], ARGV[5], ARGV[7]
-local key, count = schedule_key(id), tonumber(ARGV[8])
+local key, count = lib.schedule_key(id), tonumber(ARGV[8])
 local fields, values, reply = {}, {}, {}
 for i = 9 + 3 * count, #ARGV, 2 do
   values[ARGV[i]] = ARGV[i + 1]
   fields[#fields + 1] = ARGV[i]; fields[#fields + 1] = ARGV[i + 1]
 end
 
-local score, row = call('ZSCORE', SCHEDULES, id), fields_of(key, 'v', 'fd', 'lt', 'lm', 'lr')
+local score, row = call('ZSCORE', ctx.SCHEDULES, id), lib.fields_of(key, 'v', 'fd', 'lt', 'lm', 'lr')
 if not score or not row then return { 'GONE' } end
 local last, tick_run = row[3], row[5] or row[3]
 if tick ~= '' then
@@ -42,45 +33,45 @@ local function note(word, at, task)
 end
 
 local function place(at, task, start, by_hand)
-  if call('EXISTS', task_key(task)) == 1 or call('ZSCORE', P .. ':state:quarantined', task) then return 'EXISTS' end
+  if call('EXISTS', lib.task_key(task)) == 1 or call('ZSCORE', P .. ':state:quarantined', task) then return 'EXISTS' end
   start = tonumber(start)
-  create(task, fields, values, start and start > now and start or nil)
+  lib.create(task, fields, values, start and start > now and start or nil)
   last = task
   if not by_hand then tick_run = task end
-  safe_call('HINCRBY', key, 'fc', 1)
-  safe_call('HSET', key, 'lt', task, 'lr', tick_run or '', 'lf', at)
+  lib.safe_call('HINCRBY', key, 'fc', 1)
+  lib.safe_call('HSET', key, 'lt', task, 'lr', tick_run or '', 'lf', at)
   note('FIRED', at, task)
   return 'FIRED'
 end
 
 local function skip(at, word)
-  safe_call('HINCRBY', key, 'sk', 1)
-  note(word, at, unended(tick_run, last) or last)
+  lib.safe_call('HINCRBY', key, 'sk', 1)
+  note(word, at, lib.unended(tick_run, last) or last)
   return word
 end
 
 local function put_off(at, task, start)
-  if safe_call('LLEN', key .. '#queue') >= MOST_QUEUED then return skip(at, 'FULL') end
-  if safe_call('RPUSH', key .. '#queue', at .. ' ' .. task .. ' ' .. start) == 0 then return skip(at, 'FULL') end
-  safe_call('SADD', QUEUED, id)
+  if lib.safe_call('LLEN', key .. '#queue') >= MOST_QUEUED then return skip(at, 'FULL') end
+  if lib.safe_call('RPUSH', key .. '#queue', at .. ' ' .. task .. ' ' .. start) == 0 then return skip(at, 'FULL') end
+  lib.safe_call('SADD', ctx.QUEUED, id)
   return 'QUEUED'
 end
 
 local function run(at, task, start)
   if overlap == 'queue' then return put_off(at, task, start) end
-  if overlap == 'skip' and unended(tick_run, last) then return skip(at, 'SKIPPED') end
+  if overlap == 'skip' and lib.unended(tick_run, last) then return skip(at, 'SKIPPED') end
   return place(at, task, start, tick == '')
 end
 
 -- Starts the first queued run. If its task exists already, the next run is tried.
 local function take_up()
-  while not unended(tick_run, last) do
-    local entry = safe_call('LPOP', key .. '#queue')
+  while not lib.unended(tick_run, last) do
+    local entry = lib.safe_call('LPOP', key .. '#queue')
     if not entry then break end
     local at, task, start = string.match(entry, '^(%S+) (%S+) ?(%S*)$')
     if task and place(at, task, start) == 'FIRED' then break end
   end
-  if call('EXISTS', key .. '#queue') == 0 then safe_call('SREM', QUEUED, id) end
+  if call('EXISTS', key .. '#queue') == 0 then lib.safe_call('SREM', ctx.QUEUED, id) end
 end
 
 -- If several ticks in a row are skipped because of the same task, the log keeps one line.
@@ -88,17 +79,17 @@ local mark = row[4]
 local function write_line(line)
   local skipped = (line.w == 'SKIPPED' or line.w == 'FULL') and line.w .. ' ' .. (line.id or '') or ''
   if skipped ~= '' and skipped == mark and call('EXISTS', key .. '#log') == 1 then
-    line.n = safe_call('HINCRBY', key, 'ln', 1)
-    return safe_call('LSET', key .. '#log', -1, cjson.encode(line))
+    line.n = lib.safe_call('HINCRBY', key, 'ln', 1)
+    return lib.safe_call('LSET', key .. '#log', -1, cjson.encode(line))
   end
   mark = skipped
-  safe_call('HSET', key, 'lm', mark, 'ln', 1)
-  safe_call('RPUSH', key .. '#log', cjson.encode(line)); safe_call('LTRIM', key .. '#log', -MOST_LINES, -1)
+  lib.safe_call('HSET', key, 'lm', mark, 'ln', 1)
+  lib.safe_call('RPUSH', key .. '#log', cjson.encode(line)); lib.safe_call('LTRIM', key .. '#log', -MOST_LINES, -1)
 end
 
 local missed = tonumber(ARGV[6])
 if missed > 0 then
-  safe_call('HINCRBY', key, 'ms', missed)
+  lib.safe_call('HINCRBY', key, 'ms', missed)
   lines[1] = { t = now, at = tonumber(tick), w = 'MISSED', n = missed }
 end
 for i = 1, count do
@@ -107,15 +98,15 @@ for i = 1, count do
 end
 take_up()
 if tick ~= '' then
-  call('ZADD', SCHEDULES, ARGV[4] ~= '' and ARGV[4] or '+inf', id)
-  if count + missed > 0 then safe_call('HSET', key, 'fd', tick) end
+  call('ZADD', ctx.SCHEDULES, ARGV[4] ~= '' and ARGV[4] or '+inf', id)
+  if count + missed > 0 then lib.safe_call('HSET', key, 'fd', tick) end
 end
 for _, line in ipairs(lines) do
   write_line(line)
-  if line.w == 'FIRED' then try('ZADD', P .. ':names', NOW, values.n); count_minute('in|' .. values.n, 1) end
+  if line.w == 'FIRED' then lib.try('ZADD', P .. ':names', NOW, values.n); lib.count_minute('in|' .. values.n, 1) end
 end
-flush()
-flush_lanes()
-wake(brought)
+lib.flush()
+lib.flush_lanes()
+lib.wake(ctx.brought)
 reply[1] = 'OK'
 return reply

@@ -5,9 +5,7 @@
 -- Reply: for each lease id, fence, '1' if it was handed over and is not renewed yet (flat); next time of entry to look at
 --        ('' = none is left).
 -- Transitions: none.
---@include context
---@include store_helpers
---@include transitions
+--@needs store_helpers
 
 local worker, state, from = ARGV[1], ARGV[2], ARGV[3]
 local index = P .. ':state:' .. state
@@ -20,7 +18,7 @@ if more ~= '' and more == found[2] then -- all of them entered at once: these, t
 end
 local leases = {}
 for i = 1, #found, 2 do
-  local row = fields_of(task_key(found[i]), 'w', 's', 'f', 'h')
+  local row = lib.fields_of(lib.task_key(found[i]), 'w', 's', 'f', 'h')
   if row and row[1] == worker and row[2] == state and row[3] then
     leases[#leases + 1] = found[i]
     leases[#leases + 1] = row[3]

@@ -5,16 +5,10 @@
 -- ARGV: 1 lane; 2 '1' if the settings say so; then pairs: field (paused, limit, rate, weight), value
 -- Reply: the fields as they were before (field, value, ...).
 -- Transitions: none.
---@include context
---@include store_helpers
---@include transitions
---@include numbers
---@include rate_limit
---@include lanes
---@include wakeup
+--@needs lanes store_helpers transitions wakeup
 
 local lane = ARGV[1]
-local key = lane_key(lane) .. '#conf'
+local key = lib.lane_key(lane) .. '#conf'
 local before, changes = {}, {}
 for _, field in ipairs({ 'paused', 'limit', 'rate', 'weight' }) do
   local value = call('HGET', key, field)
@@ -36,10 +30,10 @@ end
 local function list_holders()
   for state in pairs(LEASED) do
     -- Chunks hold no slot of their task's lane.
-    for _, id in ipairs(safe_call('ZRANGE', P .. ':state:' .. state, 0, 9999)) do
-      local row = fields_of(task_key(id), 's', 'l') -- the lane of a lost record is not known
+    for _, id in ipairs(lib.safe_call('ZRANGE', P .. ':state:' .. state, 0, 9999)) do
+      local row = lib.fields_of(lib.task_key(id), 's', 'l') -- the lane of a lost record is not known
       local holds = state ~= 'active' and row and row[1] and (row[2] or 'default') == lane
-      if holds then call('SADD', lane_key(lane) .. '#active', id) end
+      if holds then call('SADD', lib.lane_key(lane) .. '#active', id) end
     end
   end
 end
@@ -48,7 +42,7 @@ for _, change in ipairs(changes) do
   local field, value = change[1], change[2]
   if value == '' then call('HDEL', key, field) else call('HSET', key, field, value) end
   if field == 'limit' then
-    call('DEL', lane_key(lane) .. '#active')
+    call('DEL', lib.lane_key(lane) .. '#active')
     if value ~= '' then list_holders() end
   end
   if field == 'rate' and value == '' then call('HDEL', key, 'tat') end
@@ -56,10 +50,10 @@ end
 if ARGV[2] == '1' then
   for i = 3, #ARGV, 2 do call('HSET', key, 'said:' .. ARGV[i], ARGV[i + 1]) end
 end
-safe_call('ZADD', P .. ':lanes', 'NX', NOW, lane)
-safe_call('ZREM', P .. ':agenda', '~lane:' .. lane)
-lane_confs = {}
-refresh_lane(lane)
-local ready = call('ZSCORE', P .. ':lanes:ready', lane) and call('ZCARD', lane_key(lane)) or 0
-wake(min(ready, free_slots(lane) or ready))
+lib.safe_call('ZADD', P .. ':lanes', 'NX', NOW, lane)
+lib.safe_call('ZREM', P .. ':agenda', '~lane:' .. lane)
+ctx.lane_confs = {}
+lib.refresh_lane(lane)
+local ready = call('ZSCORE', P .. ':lanes:ready', lane) and call('ZCARD', lib.lane_key(lane)) or 0
+lib.wake(min(ready, lib.free_slots(lane) or ready))
 return before

@@ -4,8 +4,7 @@
 -- ARGV: 1 id of the task or chunk, 2 fence
 -- Reply: ms that are left (0: the lease is no longer current), Redis' time in ms.
 -- Transitions: none.
---@include context
---@include fence
+--@needs fence
 
-local left = holds_lease(ARGV[1], ARGV[2]) and tonumber(call('ZSCORE', P .. ':agenda', ARGV[1]) or 0) - now or 0
+local left = lib.holds_lease(ARGV[1], ARGV[2]) and tonumber(call('ZSCORE', P .. ':agenda', ARGV[1]) or 0) - now or 0
 return { max(0, left), now }

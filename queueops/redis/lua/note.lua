@@ -4,25 +4,23 @@
 -- ARGV: 1 id, 2 fence, 3 done ('' = unchanged), 4 total ('' = unchanged), 5 log line ('' = none), 6 the line's number (0: none)
 -- Reply: OK STALE GONE
 -- Transitions: none.
---@include context
---@include store_helpers
---@include transitions
+--@needs attempts store_helpers transitions
 
 local id, fence = ARGV[1], ARGV[2]
-local row = fields_of(task_key(id), 's', 'f', 'ln')
+local row = lib.fields_of(lib.task_key(id), 's', 'f', 'ln')
 if not row or not row[1] then return 'GONE' end
 if row[2] ~= fence or not LEASED[row[1]] then
-  count_minute('stale', 1)
+  lib.count_minute('stale', 1)
   return 'STALE'
 end
-if ARGV[3] ~= '' then call('HSET', task_key(id), 'pr', ARGV[3]) end
-if ARGV[4] ~= '' then call('HSET', task_key(id), 'to', ARGV[4], 'm', 1) end
+if ARGV[3] ~= '' then call('HSET', lib.task_key(id), 'pr', ARGV[3]) end
+if ARGV[4] ~= '' then call('HSET', lib.task_key(id), 'to', ARGV[4], 'm', 1) end
 local mark = ARGV[6] ~= '0' and fence .. ':' .. ARGV[6]
 if ARGV[5] ~= '' and not (mark and row[3] == mark) then -- else it was written before, and the reply lost
-  log_line(id, { k = 'log', text = ARGV[5] })
-  if mark then call('HSET', task_key(id), 'ln', mark) end
+  lib.log_line(id, { k = 'log', text = ARGV[5] })
+  if mark then call('HSET', lib.task_key(id), 'ln', mark) end
 end
-if is_listened() then
-  tell_event(id, { done = ARGV[3], total = ARGV[4], text = ARGV[5] })
+if lib.is_listened() then
+  lib.tell_event(id, { done = ARGV[3], total = ARGV[4], text = ARGV[5] })
 end
 return 'OK'

@@ -7,11 +7,9 @@
 -- Reply: suffix of the walked index, its size, '1' at its end, candidates seen, score and id of the last one; then for
 --        each row: id, score, time of its state, length of its arguments, its fields.
 -- Transitions: none.
---@include context
---@include store_helpers
---@include tolerant_reads
---@include transitions
---@include list_row
+--@needs list_row tolerant_reads
+
+lib.tolerate()
 
 local wanted, budget, cursor_score, cursor_id = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[4], ARGV[5]
 local choices = tonumber(ARGV[6])
@@ -102,6 +100,6 @@ while #rows < wanted and seen < budget do
   local id, score = next_of(sources)
   if not id then ended = true; break end
   seen, cursor_id, cursor_score = seen + 1, id, score
-  if matches(id, fields, values) then rows[#rows + 1] = row_of(id, score) end
+  if lib.matches(id, fields, values) then rows[#rows + 1] = lib.row_of(id, score) end
 end
-return told({ index, size, ended and '1' or '', seen, cursor_score, cursor_id, rows })
+return lib.told({ index, size, ended and '1' or '', seen, cursor_score, cursor_id, rows })

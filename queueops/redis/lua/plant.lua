@@ -10,14 +10,11 @@
 --        use, the uids of the nodes, '1' if commands were written and no live worker can deliver them; after a start also
 --        ended composites (id, kind, name, state, root).
 -- Transitions: push, activate.
---@include context
---@include fence
---@include tasks
---@include composites
---@include nodes
+--@needs child_end composites fence lanes nodes outbox_dispatch parent rules store_helpers
+--@needs transitions wakeup
 
-need_agenda()
-if ARGV[7] ~= '' and not may_push(ARGV[6], ARGV[7]) then return { 'STALE', 0, '', {}, '' } end
+lib.need_agenda()
+if ARGV[7] ~= '' and not lib.may_push(ARGV[6], ARGV[7]) then return { 'STALE', 0, '', {}, '' } end
 
 local root, token, step, policy = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local creates = step == 'whole' or step == 'begin'
@@ -35,30 +32,30 @@ local function judge_root(record)
   return policy == 'reject' and 'REJECTED' or 'EXISTS', false
 end
 
-local record = read_record(root)
+local record = lib.read_record(root)
 local word, wanted = judge_root(record)
 if not wanted then return { word, record and record.u or 0, '', {}, '' } end
-local nodes = read_nodes(8, tonumber(ARGV[8]))
-local in_use = find_taken(nodes, token)
+local nodes = lib.read_nodes(8, tonumber(ARGV[8]))
+local in_use = lib.find_taken(nodes, token)
 if in_use then return { 'TAKEN', 0, in_use, {}, '' } end
 
 if step == 'uproot' then
-  family.uproot(root)
+  lib.family.uproot(root)
 else
-  for _, node in ipairs(nodes) do write_node(node, token) end
-  flush()
+  for _, node in ipairs(nodes) do lib.write_node(node, token) end
+  lib.flush()
   if step == 'whole' or step == 'start' then
-    call('HDEL', task_key(root), 'pg')
-    unschedule('~planting:' .. root)
-    family.begin(root, read_record(root))
-    family.settle()
+    call('HDEL', lib.task_key(root), 'pg')
+    lib.unschedule('~planting:' .. root)
+    lib.family.begin(root, lib.read_record(root))
+    lib.family.settle()
   elseif step ~= 'part' then
-    call('HSET', task_key(root), 'pg', 1)
-    schedule('~planting:' .. root, now + RULES.lease)
+    call('HSET', lib.task_key(root), 'pg', 1)
+    lib.schedule('~planting:' .. root, now + ctx.RULES.lease)
   end
 end
-flush()
-flush_lanes()
-local _, alone = close_outbox(-1)
-wake(brought)
-return { word, step ~= 'part' and uid_of(root) or 0, '', uids_of(nodes), alone and '1' or '', ended_wholes }
+lib.flush()
+lib.flush_lanes()
+local _, alone = lib.close_outbox(-1)
+lib.wake(ctx.brought)
+return { word, step ~= 'part' and lib.uid_of(root) or 0, '', lib.uids_of(nodes), alone and '1' or '', ctx.ended_wholes }

@@ -4,32 +4,30 @@
 -- ARGV: 1 how many members of an index are walked at most, 2.. names; without any the lanes
 -- Reply: flat pairs: '~name:' and the name, or '~lane:' and the lane; what was counted.
 -- Transitions: none.
---@include context
---@include store_helpers
---@include transitions
+--@needs store_helpers transitions
 
 local most, COUNTS, found = tonumber(ARGV[1]), P .. ':counts', {}
 
 local function set_count(id, field, what, number)
-  local counted = safe_call('HGET', COUNTS, field) or '0'
-  if counted == text(number) then return end
+  local counted = lib.safe_call('HGET', COUNTS, field) or '0'
+  if counted == lib.text(number) then return end
   found[#found + 1] = id
-  found[#found + 1] = what .. ' was counted as ' .. counted .. ' instead of ' .. text(number)
-  if number == 0 then safe_call('HDEL', COUNTS, field) else safe_call('HSET', COUNTS, field, text(number)) end
+  found[#found + 1] = what .. ' was counted as ' .. counted .. ' instead of ' .. lib.text(number)
+  if number == 0 then lib.safe_call('HDEL', COUNTS, field) else lib.safe_call('HSET', COUNTS, field, lib.text(number)) end
 end
 
 -- The number of a name's tasks in each state. Nil if several states have so many that a walk would block the store. The
 -- largest state needs no walk: its number is the rest.
 local function sizes_of(name)
   local index, states, sizes = P .. ':name:' .. name, {}, {}
-  local left = safe_call('ZCARD', index)
+  local left = lib.safe_call('ZCARD', index)
   local whole = left
-  for state in pairs(CLASS) do states[#states + 1] = { state, safe_call('ZCARD', P .. ':state:' .. state) } end
+  for state in pairs(CLASS) do states[#states + 1] = { state, lib.safe_call('ZCARD', P .. ':state:' .. state) } end
   table.sort(states, function(a, b) return a[2] > b[2] end)
   for i = 2, #states do
     local state, size = states[i][1], states[i][2]
     if min(size, whole) > most then return nil end
-    sizes[state] = size > 0 and whole > 0 and #safe_call('ZINTER', 2, index, P .. ':state:' .. state) or 0
+    sizes[state] = size > 0 and whole > 0 and #lib.safe_call('ZINTER', 2, index, P .. ':state:' .. state) or 0
     left = left - sizes[state]
   end
   sizes[states[1][1]] = left
@@ -45,11 +43,11 @@ end
 -- Running tasks are few, because workers hold them.
 local function recount_lanes()
   local running = {}
-  for _, lane in ipairs(safe_call('ZREVRANGE', P .. ':lanes', 0, 999)) do running[lane] = 0 end
+  for _, lane in ipairs(lib.safe_call('ZREVRANGE', P .. ':lanes', 0, 999)) do running[lane] = 0 end
   for state in pairs(LEASED) do
     if CLASS[state] then -- chunks hold no slot of their task's lane
-      for _, id in ipairs(safe_call('ZRANGE', P .. ':state:' .. state, 0, most)) do
-        local row = fields_of(task_key(id), 'l', 's')
+      for _, id in ipairs(lib.safe_call('ZRANGE', P .. ':state:' .. state, 0, most)) do
+        local row = lib.fields_of(lib.task_key(id), 'l', 's')
         if row and row[2] then running[row[1] or 'default'] = (running[row[1] or 'default'] or 0) + 1 end
       end
     end

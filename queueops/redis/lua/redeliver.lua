@@ -5,25 +5,17 @@
 -- ARGV: 1 verb (requeue, drop), 2 how many of the dead, when no ids follow, 3.. ids
 -- Reply: how many dead are left; for each: id, word (OK REFUSED GONE), where it was (due, locked, dead).
 -- Transitions: none.
---@include context
---@include store_helpers
---@include transitions
---@include numbers
---@include rate_limit
---@include lanes
---@include wakeup
---@include outbox
---@include outbox_dispatch
+--@needs attempts outbox outbox_dispatch
 
-for _, key in ipairs({ COMMANDS, COMMANDS_LOCKED, COMMANDS_DEAD }) do call('ZCARD', key) end -- or nothing is written
+for _, key in ipairs({ ctx.COMMANDS, ctx.COMMANDS_LOCKED, ctx.COMMANDS_DEAD }) do call('ZCARD', key) end -- or nothing is written
 local verb, ids, reply = ARGV[1], {}, { 0 }
 for i = 3, #ARGV do ids[#ids + 1] = ARGV[i] end
-if #ids == 0 then ids = call('ZRANGE', COMMANDS_DEAD, 0, tonumber(ARGV[2]) - 1) end
+if #ids == 0 then ids = call('ZRANGE', ctx.COMMANDS_DEAD, 0, tonumber(ARGV[2]) - 1) end
 
 local function place_of(cid)
-  if call('ZSCORE', COMMANDS_LOCKED, cid) then return 'locked' end
-  if call('ZSCORE', COMMANDS_DEAD, cid) then return 'dead' end
-  return call('ZSCORE', COMMANDS, cid) and 'due'
+  if call('ZSCORE', ctx.COMMANDS_LOCKED, cid) then return 'locked' end
+  if call('ZSCORE', ctx.COMMANDS_DEAD, cid) then return 'dead' end
+  return call('ZSCORE', ctx.COMMANDS, cid) and 'due'
 end
 
 for _, cid in ipairs(ids) do
@@ -33,20 +25,20 @@ for _, cid in ipairs(ids) do
   elseif place == 'locked' then
     word = 'REFUSED'
   elseif verb == 'drop' then
-    forget_command(cid)
-    count_minute('cmd|lost', 1)
-  elseif read_command(cid) == false then
+    lib.forget_command(cid)
+    lib.count_minute('cmd|lost', 1)
+  elseif lib.read_command(cid) == false then
     word = 'REFUSED'
-    set_aside(cid)
+    lib.set_aside(cid)
   else
-    call('HSET', COMMAND .. cid, 'n', 0)
-    call('ZREM', COMMANDS_DEAD, cid)
-    call('ZADD', COMMANDS, NOW, cid)
-    outbox.fresh[#outbox.fresh + 1] = cid
-    outbox.touched = true
+    call('HSET', ctx.COMMAND .. cid, 'n', 0)
+    call('ZREM', ctx.COMMANDS_DEAD, cid)
+    call('ZADD', ctx.COMMANDS, NOW, cid)
+    ctx.outbox.fresh[#ctx.outbox.fresh + 1] = cid
+    ctx.outbox.touched = true
   end
   for _, part in ipairs({ cid, word, place or '' }) do reply[#reply + 1] = part end
 end
-close_outbox(-1)
-reply[1] = call('ZCARD', COMMANDS_DEAD)
+lib.close_outbox(-1)
+reply[1] = call('ZCARD', ctx.COMMANDS_DEAD)
 return reply

@@ -6,25 +6,18 @@
 -- Reply: word (OK REPEAT REFUSED GONE), state of the task now, a detail, how many chunks are left to be moved (`step`),
 --        how many of those that were met kept their data.
 -- Transitions: retry, reprocess, remap.
---@include context
---@include tasks
---@include composites
---@include run_time_stats
---@include chunk_sets
---@include second_run
---@include json_fields
---@include chunk_bulk_verbs
---@include reopen
+--@needs abandon_chunks chunk_bulk_verbs chunk_sets composites end_effects lanes numbers
+--@needs outbox_dispatch reopen store_helpers transitions wakeup
 
-need_agenda()
+lib.need_agenda()
 
 local task, stage, states, token, who = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[6]
-local parent = read_record(task)
+local parent = lib.read_record(task)
 if not parent then return { 'GONE', '', '', 0, 0 } end
 if stage == 'step' then
-  local left = redo_step(task, 1000)
-  settle_up(); close_outbox(-1); wake(brought)
-  return { 'OK', parent.s, '', left, unfit }
+  local left = lib.redo_step(task, 1000)
+  lib.settle_up(); lib.close_outbox(-1); lib.wake(ctx.brought)
+  return { 'OK', parent.s, '', left, ctx.unfit }
 end
 
 local stages = {}
@@ -33,54 +26,54 @@ local stages = {}
 local function check_map()
   local state = parent.s
   if state == 'aggregating' or state == 'restart' or TERMINAL[state] then return nil end
-  if not RESTING[state] then return 'it is ' .. state .. (parent.ph and ' (reduce)' or ' (map)') end
+  if not lib.RESTING[state] then return 'it is ' .. state .. (parent.ph and ' (reduce)' or ' (map)') end
   return not (parent.ph or parent.mw) and 'it is ' .. state .. ', and its map has not begun yet' or nil
 end
 
 function stages.map()
   local reason = check_map()
   if reason then return reason end
-  leave_stage(task, parent)
-  if parent.s == 'aggregating' then tell_holders(task) end
-  move(task, parent.s, 'pending', parent.n, parent.k)
-  turn_lane(task)
-  call('HDEL', task_key(task), 'pr', 'to', 'rd', 'rw', 'cn', 'mw', 'bm')
-  if parent.ph or parent.mr then back_to_map(task, parent) end
-  call('HSET', task_key(task), 's', 'pending')
-  enter_lane(parent.l or 'default', task, parent.p, next_number())
+  lib.leave_stage(task, parent)
+  if parent.s == 'aggregating' then lib.tell_holders(task) end
+  lib.move(task, parent.s, 'pending', parent.n, parent.k)
+  lib.turn_lane(task)
+  call('HDEL', lib.task_key(task), 'pr', 'to', 'rd', 'rw', 'cn', 'mw', 'bm')
+  if parent.ph or parent.mr then lib.back_to_map(task, parent) end
+  call('HSET', lib.task_key(task), 's', 'pending')
+  lib.enter_lane(parent.l or 'default', task, parent.p, lib.next_number())
 end
 
 local function check_chunks()
-  if not may_reopen(parent) then return 'it is ' .. parent.s .. (parent.ch and '' or ', and has no chunks') end
-  if all_chunks(task) ~= number_of(parent.cn) then return 'not all of its chunks are there any more: restart it from its map' end
+  if not lib.may_reopen(parent) then return 'it is ' .. parent.s .. (parent.ch and '' or ', and has no chunks') end
+  if lib.all_chunks(task) ~= lib.number_of(parent.cn) then return 'not all of its chunks are there any more: restart it from its map' end
 end
 
 function stages.process()
   local reason = check_chunks()
   if reason then return reason end
-  reopen(task, parent)
-  begin_redo(task, states, 'retry', who)
+  lib.reopen(task, parent)
+  lib.begin_redo(task, states, 'retry', who)
 end
 
 function stages.reduce()
   local reason = check_chunks()
   if reason then return reason end
-  if open_chunks(task) > 0 then return open_chunks(task) .. ' of its chunks have not ended' end
-  local over = too_many_failed(task, parent.oc, parent.cn, parent.xd)
+  if lib.open_chunks(task) > 0 then return lib.open_chunks(task) .. ' of its chunks have not ended' end
+  local over = lib.too_many_failed(task, parent.oc, parent.cn, parent.xd)
   if over > 0 then return over .. ' chunks too many have failed: retry or drop them' end
-  reduce_again(task, parent)
+  lib.reduce_again(task, parent)
 end
 
 if parent.ot == token then return { 'REPEAT', parent.s, '', 0, 0 } end
 if parent.k ~= 'mapreduce' then return { 'REFUSED', parent.s, 'it is not a map-reduce task', 0, 0 } end
-local refused = refusal_of_part(parent) or stages[stage]()
+local refused = lib.refusal_of_part(parent) or stages[stage]()
 if not refused then
-  call('HSET', task_key(task), 'ot', token)
+  call('HSET', lib.task_key(task), 'ot', token)
   local value = stage == 'process' and states or nil
-  log_line(task, { k = 'operator', verb = 'restart from ' .. stage, who = who, from = parent.s, value = value })
+  lib.log_line(task, { k = 'operator', verb = 'restart from ' .. stage, who = who, from = parent.s, value = value })
 end
-settle_up()
-close_outbox(-1)
-wake(brought)
-local row = fields_of(task_key(task), 's', 'rd')
+lib.settle_up()
+lib.close_outbox(-1)
+lib.wake(ctx.brought)
+local row = lib.fields_of(lib.task_key(task), 's', 'rd')
 return { refused and 'REFUSED' or 'OK', row[1], refused or '', row[2] and 1 or 0, 0 }

@@ -5,17 +5,15 @@
 -- Reply: for each: '1' if it is gone (or has another parent), time of its state, length of its arguments, its fields, the
 --        start of its arguments and of its error.
 -- Transitions: none.
---@include context
---@include store_helpers
---@include tolerant_reads
---@include transitions
---@include list_row
+--@needs list_row store_helpers tolerant_reads
+
+lib.tolerate()
 
 local rows = {}
 for i = 1, #ARGV, 2 do
-  local own = ARGV[i + 1] ~= '' and fields_of(task_key(ARGV[i]), 'pi')
-  local row = row_of(ARGV[i], '')
+  local own = ARGV[i + 1] ~= '' and lib.fields_of(lib.task_key(ARGV[i]), 'pi')
+  local row = lib.row_of(ARGV[i], '')
   local gone = not row[5][1] or (own and own[1] ~= ARGV[i + 1])
   rows[#rows + 1] = { gone and '1' or '', row[3], row[4], row[5], row[6], row[7] }
 end
-return told(rows)
+return lib.told(rows)

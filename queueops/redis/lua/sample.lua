@@ -9,14 +9,9 @@
 --        overdue, given_up (commands), clock, seq, loss (JSON, what was lost last), minute, before, broken (the
 --        keys that are of another type than they should be).
 -- Transitions: none.
---@include context
---@include store_helpers
---@include tolerant_reads
---@include transitions
---@include numbers
---@include rate_limit
---@include lanes
---@include wakeup
+--@needs lanes rate_limit store_helpers tolerant_reads
+
+lib.tolerate()
 
 if ARGV[2] ~= '' and not call('SET', P .. ':sampler', ARGV[2], 'NX', 'PX', ARGV[3]) then
   if call('PTTL', P .. ':sampler') >= 0 then return '' end
@@ -27,19 +22,19 @@ local states, oldest = {}, {}
 for state in pairs(CLASS) do
   states[state] = call('ZCARD', P .. ':state:' .. state)
   local first = call('ZRANGE', P .. ':state:' .. state, 0, 0, 'WITHSCORES')
-  oldest[state] = number_of(first[2])
+  oldest[state] = lib.number_of(first[2])
 end
 
 local lanes = {}
 for _, lane in ipairs(call('ZREVRANGE', P .. ':lanes', 0, tonumber(ARGV[1]) - 1)) do
-  local conf = lane_conf(lane)
-  if conf.unreadable then call('HLEN', lane_key(lane) .. '#conf') end -- the key is named
-  local first = call('ZRANGE', lane_key(lane), 0, 0)
+  local conf = lib.lane_conf(lane)
+  if conf.unreadable then call('HLEN', lib.lane_key(lane) .. '#conf') end -- the key is named
+  local first = call('ZRANGE', lib.lane_key(lane), 0, 0)
   local entered = first[1] and call('ZSCORE', P .. ':state:pending', first[1])
-  lanes[#lanes + 1] = { lane = lane, ready = call('ZCARD', lane_key(lane)), limit = conf.limit, paused = conf.paused,
-    weight = conf.weight, rate = conf.rate, spent = conf.rate and tokens_of(conf) == 0,
-    active = max(0, number_of(call('HGET', P .. ':counts', 'l|' .. lane .. '|active')) or 0),
-    oldest = number_of(entered) }
+  lanes[#lanes + 1] = { lane = lane, ready = call('ZCARD', lib.lane_key(lane)), limit = conf.limit, paused = conf.paused,
+    weight = conf.weight, rate = conf.rate, spent = conf.rate and lib.tokens_of(conf) == 0,
+    active = max(0, lib.number_of(call('HGET', P .. ':counts', 'l|' .. lane .. '|active')) or 0),
+    oldest = lib.number_of(entered) }
 end
 
 -- The backlog includes the lanes of tasks that gather. If there are very many such tasks, only the first are read.
@@ -59,9 +54,9 @@ local function chunk_lanes()
   table.sort(rows, function(a, b) return a.pending > b.pending end)
   for i = #rows, tonumber(ARGV[1]) + 1, -1 do rows[i] = nil end
   for _, row in ipairs(rows) do
-    local conf = lane_conf('#' .. row.task)
+    local conf = lib.lane_conf('#' .. row.task)
     row.name, row.lane, row.limit = conf.name, conf.lane, conf.limit
-    row.closed = conf.paused and true or lane_conf(conf.lane).paused
+    row.closed = conf.paused and true or lib.lane_conf(conf.lane).paused
   end
   sums.lanes = rows
   return sums
@@ -70,7 +65,7 @@ end
 local function minute(ago)
   local reply = call('HGETALL', P .. ':metrics:' .. string.format('%.0f', floor(now / 60000) - ago))
   local fields = {}
-  for i = 1, #reply, 2 do fields[reply[i]] = number_of(reply[i + 1]) end
+  for i = 1, #reply, 2 do fields[reply[i]] = lib.number_of(reply[i + 1]) end
   return fields
 end
 
@@ -78,22 +73,22 @@ end
 local UNREAD = { 'lanes:ready', 'names', 'tags', 'errors', 'trashed', 'schedules', 'commands', 'commands_locked', 'commands:dead' }
 for _, index in ipairs(UNREAD) do call('ZCARD', P .. ':' .. index) end
 local seq = call('GET', P .. ':seq')
-if not number_of(seq or 0) then wrong[#wrong + 1] = P .. ':seq holds no number' end
+if not lib.number_of(seq or 0) then ctx.wrong_types[#ctx.wrong_types + 1] = P .. ':seq holds no number' end
 
 local clock = call('HMGET', P .. ':clock', 'beat', 'grace', 'tick', 'named', 'named_type', 'named_at', 'loss')
 
 -- The broken key that a script met last, while it still exists with the same wrong type.
 local NAMED_MS = 600000
-local key = now - (number_of(clock[6]) or 0) < NAMED_MS and clock[4]
-if key and not wrong_keys[key] and redis.call('TYPE', key).ok == clock[5] then
-  wrong[#wrong + 1] = key .. ' is a ' .. clock[5] .. ', and scripts cannot use it'
+local key = now - (lib.number_of(clock[6]) or 0) < NAMED_MS and clock[4]
+if key and not ctx.seen_wrong[key] and redis.call('TYPE', key).ok == clock[5] then
+  ctx.wrong_types[#ctx.wrong_types + 1] = key .. ' is a ' .. clock[5] .. ', and scripts cannot use it'
 end
 local figures = cjson.encode({
   taken = now, states = states, oldest = oldest, lanes = lanes, chunks = chunk_lanes(),
   workers = call('ZCARD', P .. ':workers'), idle = call('ZCARD', P .. ':idle'),
   overdue = call('ZCOUNT', P .. ':agenda', '-inf', now - 5000), given_up = call('ZCARD', P .. ':commands:dead'),
-  clock = { beat = number_of(clock[1]), grace = number_of(clock[2]), tick = number_of(clock[3]) },
-  seq = seq or '0', loss = clock[7] or '', minute = minute(0), before = minute(1), broken = wrong,
+  clock = { beat = lib.number_of(clock[1]), grace = lib.number_of(clock[2]), tick = lib.number_of(clock[3]) },
+  seq = seq or '0', loss = clock[7] or '', minute = minute(0), before = minute(1), broken = ctx.wrong_types,
 })
 if ARGV[2] ~= '' then call('SET', P .. ':snapshot', figures, 'EX', 600) end
 return figures

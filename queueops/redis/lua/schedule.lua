@@ -5,14 +5,11 @@
 --       4 next tick ('' none), 5 who, 6 definition, 7 how many schedules a pool may have
 -- Reply: word (OK REPEAT STALE TAKEN FULL GONE).
 -- Transitions: none.
---@include context
---@include store_helpers
---@include numbers
---@include schedules
+--@needs attempts numbers schedules store_helpers
 
 local verb, id, seen, who = ARGV[1], ARGV[2], ARGV[3], ARGV[5]
-local key, score = schedule_key(ARGV[2]), call('ZSCORE', SCHEDULES, ARGV[2])
-local row = fields_of(key, 'v', 'x', 'pa', 'og')
+local key, score = lib.schedule_key(ARGV[2]), call('ZSCORE', ctx.SCHEDULES, ARGV[2])
+local row = lib.fields_of(key, 'v', 'x', 'pa', 'og')
 local foreign = not row
 row = row or {}
 
@@ -21,7 +18,7 @@ local function due() return (row[3] or ARGV[4] == '') and '+inf' or ARGV[4] end
 local function refusal()
   if not score then
     if verb ~= 'put' or (seen ~= '' and seen ~= 'new') then return 'GONE' end
-    if call('ZCARD', SCHEDULES) >= tonumber(ARGV[7]) then return 'FULL' end
+    if call('ZCARD', ctx.SCHEDULES) >= tonumber(ARGV[7]) then return 'FULL' end
     return nil
   end
   if verb == 'put' and seen ~= '' and row[2] == ARGV[6] and not row[4] then return 'REPEAT' end
@@ -38,39 +35,39 @@ function verbs.put()
   call('HSETNX', key, 'cr', NOW)
   call('HDEL', key, 'og')
   call('HSET', key, 'x', ARGV[6], 'ed', NOW, 'by', who)
-  call('ZADD', SCHEDULES, due(), id)
+  call('ZADD', ctx.SCHEDULES, due(), id)
 end
 
 -- The clock was set back: the next tick comes earlier than planned.
-function verbs.align() call('ZADD', SCHEDULES, due(), id) end
+function verbs.align() call('ZADD', ctx.SCHEDULES, due(), id) end
 
 function verbs.pause()
   call('HSET', key, 'pa', NOW, 'pw', who)
-  call('ZADD', SCHEDULES, '+inf', id)
+  call('ZADD', ctx.SCHEDULES, '+inf', id)
 end
 
 function verbs.resume()
   call('HDEL', key, 'pa', 'pw')
   row[3] = nil
-  call('ZADD', SCHEDULES, due(), id)
+  call('ZADD', ctx.SCHEDULES, due(), id)
 end
 
 function verbs.orphan()
   call('HSET', key, 'og', NOW)
-  call('ZADD', SCHEDULES, '+inf', id)
+  call('ZADD', ctx.SCHEDULES, '+inf', id)
 end
 
 -- No watchdog can read the definition: the schedule stops firing.
-function verbs.rest() call('ZADD', SCHEDULES, '+inf', id) end
+function verbs.rest() call('ZADD', ctx.SCHEDULES, '+inf', id) end
 
 function verbs.delete()
   call('DEL', key, key .. '#log', key .. '#queue')
-  call('ZREM', SCHEDULES, id)
-  try('SREM', QUEUED, id)
+  call('ZREM', ctx.SCHEDULES, id)
+  lib.try('SREM', ctx.QUEUED, id)
 end
 
 local refused = refusal()
 if refused then return refused end
 verbs[verb]()
-if verb ~= 'delete' and not (foreign and verb ~= 'put') then call('HSET', key, 'v', next_number()) end
+if verb ~= 'delete' and not (foreign and verb ~= 'put') then call('HSET', key, 'v', lib.next_number()) end
 return 'OK'

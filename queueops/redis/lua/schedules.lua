@@ -6,38 +6,36 @@
 -- Reply: time, time of the first tick to come ('' none), how many schedules have runs put off, rows: id, time of its next
 --        tick, runs put off, state of the task that it created last, fields.
 -- Transitions: none.
---@include context
---@include store_helpers
---@include schedules
+--@needs schedules store_helpers
 
 local most, rows, put_off = tonumber(ARGV[2]), {}, 0
 
 local function add_row(id, score)
-  local reply = redis.pcall('HGETALL', schedule_key(id))
+  local reply = redis.pcall('HGETALL', lib.schedule_key(id))
   local fields, last = reply.err and {} or reply, nil
   for i = 1, #fields, 2 do if fields[i] == 'lt' then last = fields[i + 1] end end
-  local task = last and fields_of(task_key(last), 's')
-  local queue = redis.pcall('LLEN', schedule_key(id) .. '#queue')
+  local task = last and lib.fields_of(lib.task_key(last), 's')
+  local queue = redis.pcall('LLEN', lib.schedule_key(id) .. '#queue')
   rows[#rows + 1] = { id, score, type(queue) == 'number' and queue or 0, task and task[1] or '', fields }
 end
 
 if ARGV[1] == 'one' then
-  local score = call('ZSCORE', SCHEDULES, ARGV[3])
+  local score = call('ZSCORE', ctx.SCHEDULES, ARGV[3])
   if score then add_row(ARGV[3], score) end
 elseif ARGV[1] == 'all' then
-  local ids = call('ZRANGE', SCHEDULES, 0, most - 1, 'WITHSCORES')
+  local ids = call('ZRANGE', ctx.SCHEDULES, 0, most - 1, 'WITHSCORES')
   for i = 1, #ids, 2 do add_row(ids[i], ids[i + 1]) end
 else
-  local ids = call('ZRANGEBYSCORE', SCHEDULES, '-inf', now, 'WITHSCORES', 'LIMIT', 0, most)
+  local ids = call('ZRANGEBYSCORE', ctx.SCHEDULES, '-inf', now, 'WITHSCORES', 'LIMIT', 0, most)
   for i = 1, #ids, 2 do add_row(ids[i], ids[i + 1]) end
-  local queued = redis.pcall('SRANDMEMBER', QUEUED, most) -- what is of another type is empty
+  local queued = redis.pcall('SRANDMEMBER', ctx.QUEUED, most) -- what is of another type is empty
   for _, id in ipairs(queued.err and {} or queued) do
-    local score, row = call('ZSCORE', SCHEDULES, id), fields_of(schedule_key(id), 'lt', 'pa', 'og', 'lr')
+    local score, row = call('ZSCORE', ctx.SCHEDULES, id), lib.fields_of(lib.schedule_key(id), 'lt', 'pa', 'og', 'lr')
     if score and row and not (row[2] or row[3]) then
       put_off = put_off + 1
-      if tonumber(score) > now and not unended(row[4], row[1]) then add_row(id, score) end
+      if tonumber(score) > now and not lib.unended(row[4], row[1]) then add_row(id, score) end
     end
   end
 end
-local first = call('ZRANGEBYSCORE', SCHEDULES, '(' .. NOW, '(+inf', 'WITHSCORES', 'LIMIT', 0, 1)
+local first = call('ZRANGEBYSCORE', ctx.SCHEDULES, '(' .. NOW, '(+inf', 'WITHSCORES', 'LIMIT', 0, 1)
 return { now, first[2] or '', put_off, rows }

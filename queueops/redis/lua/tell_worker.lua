@@ -4,8 +4,6 @@
 -- ARGV: 1 worker, 2 word (quiet, stop)
 -- Reply: OK
 -- Transitions: none.
---@include context
---@include store_helpers
 
 local key = P .. ':wake:' .. ARGV[1]
 call('RPUSH', key, ARGV[2]); call('LTRIM', key, 0, 99); call('EXPIRE', key, 60)

@@ -8,57 +8,42 @@
 --        (word, count, ...). `broken key <key>` is a key that a script could not write to, `mended key <key>` a key that
 --        was set anew.
 -- Transitions: promote, recover, expire, quarantine.
---@include context
---@include tasks
---@include composites
---@include run_time_stats
---@include chunk_sets
---@include second_run
---@include chunk_outcomes
---@include purge
---@include json_fields
---@include chunk_bulk_verbs
---@include unknown_names
---@include settle
---@include clock_guard
---@include expired_leases
---@include agenda
---@include lost_records
---@include broken_keys
+--@needs agenda attempts broken_keys child_end composites lanes lost_records outbox_dispatch records
+--@needs transitions wakeup
 
 local limit, cap, forget_after, longest = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 
 local function trim(state)
   local key = P .. ':state:' .. state
-  local over = min(safe_call('ZCARD', key) - cap, limit)
+  local over = min(lib.safe_call('ZCARD', key) - cap, limit)
   if over <= 0 then return end
-  for _, id in ipairs(safe_call('ZRANGE', key, 0, over - 1)) do
-    local record = read_record(id)
-    if record then expire(id, record, true) else forget(id, state) end
-    act('trimmed')
+  for _, id in ipairs(lib.safe_call('ZRANGE', key, 0, over - 1)) do
+    local record = lib.read_record(id)
+    if record then lib.expire(id, record, true) else lib.forget(id, state) end
+    lib.act('trimmed')
   end
-  flush()
+  lib.flush()
 end
 
-act_on_due(limit)
+lib.act_on_due(limit)
 for state in pairs(TERMINAL) do trim(state) end
-look_for_lost()
-for _, worker in ipairs(safe_call('ZRANGEBYSCORE', P .. ':workers', '-inf', now - forget_after, 'LIMIT', 0, 100)) do
-  call('ZREM', P .. ':workers', worker); safe_call('ZREM', P .. ':idle', worker)
+lib.look_for_lost()
+for _, worker in ipairs(lib.safe_call('ZRANGEBYSCORE', P .. ':workers', '-inf', now - forget_after, 'LIMIT', 0, 100)) do
+  call('ZREM', P .. ':workers', worker); lib.safe_call('ZREM', P .. ':idle', worker)
   call('DEL', P .. ':worker:' .. worker, P .. ':wake:' .. worker, P .. ':unable:' .. worker)
-  act('forgotten')
+  lib.act('forgotten')
 end
-for _, fingerprint in ipairs(try('ZRANGE', P .. ':errors', 0, (try('ZCARD', P .. ':errors') or 0) - 1001) or {}) do
+for _, fingerprint in ipairs(lib.try('ZRANGE', P .. ':errors', 0, (lib.try('ZCARD', P .. ':errors') or 0) - 1001) or {}) do
   call('ZREM', P .. ':errors', fingerprint)
   call('DEL', P .. ':error:' .. fingerprint, P .. ':error:' .. fingerprint .. '#tasks')
 end
-safe_call('ZREMRANGEBYSCORE', P .. ':idle', '-inf', now - 60000)
-for _, index in ipairs({ ':names', ':tags', ':lanes' }) do try('ZREMRANGEBYRANK', P .. index, 0, -10001) end
-local _, alone = close_outbox(-1)
-if alone then act('commands') end
-wake(call('EXISTS', P .. ':lanes:ready') == 1 and max(brought, 1) or 0)
-check_numbers()
-tell_broken()
-local reply = { until_due(longest), ended_wholes }
-for word, count in pairs(acted) do reply[#reply + 1] = word; reply[#reply + 1] = count end
+lib.safe_call('ZREMRANGEBYSCORE', P .. ':idle', '-inf', now - 60000)
+for _, index in ipairs({ ':names', ':tags', ':lanes' }) do lib.try('ZREMRANGEBYRANK', P .. index, 0, -10001) end
+local _, alone = lib.close_outbox(-1)
+if alone then lib.act('commands') end
+lib.wake(call('EXISTS', P .. ':lanes:ready') == 1 and max(ctx.brought, 1) or 0)
+lib.check_numbers()
+lib.tell_broken()
+local reply = { lib.until_due(longest), ctx.ended_wholes }
+for word, count in pairs(ctx.acted) do reply[#reply + 1] = word; reply[#reply + 1] = count end
 return reply

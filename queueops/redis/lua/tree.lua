@@ -9,13 +9,9 @@
 --        = this one), order ('' in an iterator), '1' if it is gone, time of its state, length of its arguments, its
 --        fields, the start of its arguments and of its error, its own branch (or nothing).
 -- Transitions: none.
---@include context
---@include store_helpers
---@include tolerant_reads
---@include transitions
---@include list_row
---@include tree_order
---@include tree_page
+--@needs list_row store_helpers tolerant_reads tree_page
+
+lib.tolerate()
 
 local SHOW, PAGE, room = ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 local DEEPEST, UNASKED = 8, 3 -- levels that can be opened, and those that are open without being asked for
@@ -25,7 +21,7 @@ local opened = {}
 for i = 6, #ARGV do opened[ARGV[i]] = true end
 
 local function grow(branch, position, wanted)
-  fill(branch, position, wanted, SHOW)
+  lib.fill(branch, position, wanted, SHOW)
   room = room - #branch.rows
 end
 
@@ -33,7 +29,7 @@ end
 local function branches_in(level)
   local found = { {}, {}, {} }
   for _, part in ipairs(level) do
-    part.branch = not (part.gone or part.pool) and part.kind ~= 'task' and branch_of(part.id, SHOW) or nil
+    part.branch = not (part.gone or part.pool) and part.kind ~= 'task' and lib.branch_of(part.id, SHOW) or nil
     if part.branch then
       local rank = opened[part.id] and 1 or (part.state == 'succeeded' or part.state == 'waiting') and 3 or 2
       table.insert(found[rank], part.branch)
@@ -63,7 +59,7 @@ local shown -- a branch as it is answered
 
 local function row_shown(branch, part)
   local known = part.pool or part.gone
-  local row = known and { part.id, '', 0, 0, {}, '', '' } or row_of(part.id, '')
+  local row = known and { part.id, '', 0, 0, {}, '', '' } or lib.row_of(part.id, '')
   local gone = part.gone or not part.pool and not row[5][1]
   return { part.id, part.pool or '', branch.size and part.order or '', gone and '1' or '', row[3], row[4], row[5], row[6], row[7],
     part.branch and shown(part.branch) or {} }
@@ -79,10 +75,10 @@ end
 local function line_above(id)
   local line = {}
   for _ = 1, FAR do
-    local own = fields_of(task_key(id), 'pi', 'pu', 'pp')
+    local own = lib.fields_of(lib.task_key(id), 'pi', 'pu', 'pp')
     if not (own and own[1]) then return line end
     if own[3] then line[#line + 1] = { own[1], own[3], '', '', '' }; return line end
-    local row = fields_of(task_key(own[1]), 'n', 'k', 's', 'u')
+    local row = lib.fields_of(lib.task_key(own[1]), 'n', 'k', 's', 'u')
     if not row or row[4] ~= own[2] then return line end
     line[#line + 1] = { own[1], '', row[1] or '', row[2] or 'task', row[3] or '' }
     id = own[1]
@@ -90,12 +86,12 @@ local function line_above(id)
   return line
 end
 
-local root, depth = branch_of(ARGV[1], SHOW), 1
-if not root then return told({ {}, line_above(ARGV[1]) }) end
+local root, depth = lib.branch_of(ARGV[1], SHOW), 1
+if not root then return lib.told({ {}, line_above(ARGV[1]) }) end
 grow(root, ARGV[2], min(PAGE, room))
 local level = root.rows
 while #level > 0 do
   level = grow_level(level, depth)
   depth = depth + 1
 end
-return told({ shown(root), line_above(ARGV[1]) })
+return lib.told({ shown(root), line_above(ARGV[1]) })

@@ -5,14 +5,12 @@
 -- Reply: the state now; '' when there is no such task, `superseded` when another generation has the id, `waiting` when
 --        the generation before has not ended.
 -- Transitions: none.
---@include context
---@include store_helpers
---@include transitions
+--@needs store_helpers
 
 local wanted, after = tonumber(ARGV[2]), ARGV[3] == '1'
-local row = fields_of(task_key(ARGV[1]), 's', 'u', 'uo')
+local row = lib.fields_of(lib.task_key(ARGV[1]), 's', 'u', 'uo')
 if not row or not row[1] then return '' end
-local found = number_of(row[3] or row[2])
+local found = lib.number_of(row[3] or row[2])
 if wanted > 0 and found ~= wanted and not (after and found and found > wanted) then return 'superseded' end
-if not TERMINAL[row[1]] then call('HSET', task_key(ARGV[1]), 'wt', 1, 'm', 1) end
+if not TERMINAL[row[1]] then call('HSET', lib.task_key(ARGV[1]), 'wt', 1, 'm', 1) end
 return after and found == wanted and 'waiting' or row[1]

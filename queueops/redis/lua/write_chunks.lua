@@ -6,28 +6,13 @@
 --       from the number on; add), 4 number of the first chunk, 5 digest of the data (add), 6.. data of each
 -- Reply: the number of stored chunks; -1: call again, more is to be deleted; or STALE, GONE
 -- Transitions: none of the task; chunks become pending.
---@include context
---@include store_helpers
---@include transitions
---@include numbers
---@include rate_limit
---@include lanes
---@include wakeup
---@include abandon_chunks
---@include records
---@include generations
---@include child_end
---@include end_effects
---@include run_time_stats
---@include chunk_sets
---@include second_run
---@include purge
+--@needs chunk_sets composites lanes purge store_helpers transitions
 
 local task, fence, step, first = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
-local row = fields_of(task_key(task), 's', 'f', 'mw', 'b')
+local row = lib.fields_of(lib.task_key(task), 's', 'f', 'mw', 'b')
 if not row or not row[1] then return 'GONE' end
 if row[1] ~= 'mapping' or row[2] ~= fence then return 'STALE' end
-local stages, pending = chunk_set(task, 'stages'), chunk_set(task, 'pending')
+local stages, pending = lib.chunk_set(task, 'stages'), lib.chunk_set(task, 'pending')
 
 -- The end of the last stage at or before a number; 0 if there is none.
 local function stage_end(number)
@@ -36,41 +21,41 @@ end
 
 -- The number of chunks that an unfinished map has written, by the record, the stages, and the chunks themselves.
 local function written()
-  local count = number_of(row[3])
+  local count = lib.number_of(row[3])
   if not count or stage_end(count) ~= count then return 0 end
-  return call('ZCOUNT', pending, 0, '(' .. text(count)) == count and count or 0
+  return call('ZCOUNT', pending, 0, '(' .. lib.text(count)) == count and count or 0
 end
 
 local function cut(from)
-  local over = call('ZCOUNT', stages, '(' .. text(from), '+inf')
+  local over = call('ZCOUNT', stages, '(' .. lib.text(from), '+inf')
   if over > 0 then call('ZREMRANGEBYRANK', stages, -min(over, 1000), -1) end
-  call('HSET', task_key(task), 'ch', 1, 'pr', text(from), 'mw', text(from))
-  local left = purge_chunks(task, from) + max(0, over - 1000)
-  flush(); flush_lanes()
+  call('HSET', lib.task_key(task), 'ch', 1, 'pr', lib.text(from), 'mw', lib.text(from))
+  local left = lib.purge_chunks(task, from) + max(0, over - 1000)
+  lib.flush(); lib.flush_lanes()
   if left > 0 then return -1 end
-  if has_chunks(P .. ':trash:' .. task) then call('HDEL', P .. ':trash:' .. task, 'ch', 'mw') end
-  call('HDEL', task_key(task), 'cn', 'xd', 'rd', 'un', 'to', 'xm', 'xn')
+  if lib.has_chunks(P .. ':trash:' .. task) then call('HDEL', P .. ':trash:' .. task, 'ch', 'mw') end
+  call('HDEL', lib.task_key(task), 'cn', 'xd', 'rd', 'un', 'to', 'xm', 'xn')
   return from
 end
 
 if step == 'begin' then
-  call('HSETNX', task_key(task), 'bm', row[4] or NOW) -- the first start; that of the reduce will not hide it
+  call('HSETNX', lib.task_key(task), 'bm', row[4] or NOW) -- the first start; that of the reduce will not hide it
   return cut(written())
 end
 if step == 'cut' then return cut(first) end
 
 local entries, size, last = {}, first + #ARGV - 5, stage_end('+inf')
 for i = 6, #ARGV do
-  local number = text(first + i - 6)
+  local number = lib.text(first + i - 6)
   call('HSET', TASK .. task .. '#' .. number, 's', 'pending', 'a', ARGV[i], 'c', NOW)
   entries[#entries + 1] = number; entries[#entries + 1] = number
 end
-call_sliced('ZADD', pending, entries)
-call('HSET', task_key(task), 'ch', 1, 'pr', size)
+lib.call_sliced('ZADD', pending, entries)
+call('HSET', lib.task_key(task), 'ch', 1, 'pr', size)
 if last == first or last == size then
-  call('ZADD', stages, size, text(size) .. ':' .. ARGV[5])
-  call('HSET', task_key(task), 'mw', size)
+  call('ZADD', stages, size, lib.text(size) .. ':' .. ARGV[5])
+  call('HSET', lib.task_key(task), 'mw', size)
 else
-  call('HDEL', task_key(task), 'mw') -- what was written before is not known: the next attempt starts over
+  call('HDEL', lib.task_key(task), 'mw') -- what was written before is not known: the next attempt starts over
 end
 return size

@@ -1,0 +1,189 @@
+"""Lua library: the store's half of QueueOps, which a server loads once.
+
+Each file of ``lua/`` is one function of the library: what a call runs. Each file of ``lua/lib/`` is one module. It
+fills ``lib``, which modules share, and ``fresh``, the initial values of what belongs to one call. ``--@needs`` names
+the modules that a file uses. The files are joined unchanged: a module stands in ``do ... end``, a function in
+``function ... end``. The state tables are generated from ``queueops.model.states``: state names are written once.
+
+A server without functions gets the same files as scripts, one for each function.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import re
+from collections.abc import Iterator, Mapping
+from importlib import resources
+from typing import NamedTuple
+
+from queueops.model import states
+
+BASE = "base"
+"""The module that stands before all others, outside of ``do ... end``."""
+PREFIX = "queueops_"
+"""How the name of each version's library begins."""
+ALLOW_OOM = "redis.call('DEL', KEYS[1] .. ':none')\n"
+"""Replaces the flag on servers before version 7, which permit writes after a write that needs no memory."""
+_NEEDS = re.compile(r"^--@needs (.+)$", re.MULTILINE)
+_FLAGS = re.compile(r"#!lua(?: flags=([\w,-]+))?\n")
+_REGISTER = """\
+local function register(name, flags)
+  local run = functions[name]
+  redis.register_function({{ function_name = name .. '_{digest}', flags = flags, callback = function(keys, arguments)
+    enter(keys, arguments)
+    return run()
+  end }})
+end
+"""
+
+
+class Module(NamedTuple):
+    """One file: its text, and the modules that it needs."""
+
+    text: str
+    needs: tuple[str, ...]
+
+
+class Function(NamedTuple):
+    """One function of the library: its flags, its body, and the modules that it needs."""
+
+    flags: tuple[str, ...]
+    text: str
+    needs: tuple[str, ...]
+
+
+def _needs(text: str) -> tuple[str, ...]:
+    return tuple(name for line in _NEEDS.findall(text) for name in line.split())
+
+
+def _files(folder: str) -> Iterator[tuple[str, str]]:
+    for file in sorted(resources.files("queueops.redis").joinpath(folder).iterdir(), key=lambda file: file.name):
+        if file.name.endswith(".lua"):
+            yield file.name.removesuffix(".lua"), file.read_text(encoding="utf-8")
+
+
+@functools.cache
+def modules() -> Mapping[str, Module]:
+    """All modules, by name."""
+    return {name: Module(text, _needs(text)) for name, text in _files("lua/lib")}
+
+
+@functools.cache
+def functions() -> Mapping[str, Function]:
+    """All functions, by name. Raises LookupError if a file does not begin with its flags."""
+    return {name: _function(name, text) for name, text in _files("lua")}
+
+
+def _function(name: str, text: str) -> Function:
+    first = _FLAGS.match(text)
+    if first is None:
+        raise LookupError(f"the function {name} does not begin with '#!lua', and its flags if it has any")
+    body = text[first.end() :]
+    return Function(tuple((first[1] or "").split(",")) if first[1] else (), body, _needs(body))
+
+
+def in_order(wanted: tuple[str, ...], known: Mapping[str, Module]) -> list[str]:
+    """The wanted modules and those that they need, each after what it needs.
+
+    Raises LookupError for a module that is missing, and for modules that need each other in a circle.
+    """
+    order: list[str] = []
+    open_: list[str] = []
+
+    def add(name: str, by: str) -> None:
+        if name in order:
+            return
+        if name in open_:
+            circle = " -> ".join([*open_[open_.index(name) :], name])
+            raise LookupError(f"modules of the Lua library need each other in a circle: {circle}")
+        if name not in known:
+            raise LookupError(f"{by} needs the module {name}, which is missing from this installation of queueops")
+        open_.append(name)
+        for needed in known[name].needs:
+            add(needed, f"the module {name}")
+        open_.pop()
+        order.append(name)
+
+    for name in wanted:
+        add(name, "a function of the Lua library")
+    return order
+
+
+def _set(name: str, members: tuple[str, ...]) -> str:
+    return f"local {name} = {{ {', '.join(f'{state} = true' for state in members)} }}\n"
+
+
+def _claimed() -> str:
+    return ", ".join(f"['{phase}'] = '{state}'" for phase, state in states.CLAIMED_AS.items())
+
+
+def _chunk_verbs() -> str:
+    verbs = dict.fromkeys(verb for verbs in states.CHUNK_ACTIONS.values() for verb in verbs)
+    rows = (
+        f"{verb} = {{ {', '.join(f'{state} = true' for state in states.chunks_allowing(verb))} }}" for verb in verbs
+    )
+    return f"local CHUNK_ALLOWED = {{ {', '.join(rows)} }}\n"
+
+
+@functools.cache
+def state_tables() -> str:
+    """The Lua tables of the states, from ``queueops.model.states``."""
+    classes = ", ".join(f"{state} = '{kind}'" for state, kind in states.CLASSES.items())
+    replaceable = tuple(dict.fromkeys(t.source for t in states.TRANSITIONS if t.verb == "push" and t.source))
+    tables = (
+        f"local CLASS = {{ {classes} }}\n",
+        f"local STATES = '{' '.join(states.CLASSES)} {states.ChunkState.ACTIVE}'\n",
+        f"local CLAIMED_AS = {{ {_claimed()} }}\n",
+        _set("LEASED", (*states.LEASED, states.ChunkState.ACTIVE)),
+        _set("TIMED", states.TIMED),
+        _set("TERMINAL", states.TERMINAL),
+        _set("REPLACEABLE", replaceable),
+        _chunk_verbs(),
+    )
+    return "".join(tables)
+
+
+def _joined(names: list[str]) -> str:
+    known = modules()
+    rest = "".join(f"do -- {name}\n{known[name].text}end\n" for name in names if name != BASE)
+    return f"{state_tables()}{known[BASE].text}{rest}"
+
+
+class Library(NamedTuple):
+    """The text of a library, and its digest, by which its name and the names of its functions end."""
+
+    digest: str
+    text: str
+
+    @property
+    def name(self) -> str:
+        """The name of the library on the server."""
+        return f"{PREFIX}{self.digest}"
+
+    def function(self, name: str) -> str:
+        """The name of a function on the server, where old and new versions are side by side."""
+        return f"{name}_{self.digest}"
+
+
+@functools.cache
+def library() -> Library:
+    """The library of this version. Raises LookupError if files are missing or contradict each other."""
+    bodies = "".join(f"function functions.{name}()\n{each.text}end\n" for name, each in functions().items())
+    flags = (f"register('{name}', {{ {', '.join(map(repr, each.flags))} }})\n" for name, each in functions().items())
+    text = _joined(in_order(tuple(modules()), modules())) + "local functions = {}\n" + bodies
+    text += _REGISTER.replace("{{", "{").replace("}}", "}") + "".join(flags)
+    digest = hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()[:12]
+    return Library(digest, f"#!lua name={PREFIX}{digest}\n{text.replace('{digest}', digest)}")
+
+
+@functools.cache
+def script(name: str, *, shebang: bool = True) -> str:
+    """The text of one function as a script. Without ``shebang`` for servers before version 7, which lack that line."""
+    each = functions()[name]
+    first = f"#!lua{' flags=' + ','.join(each.flags) if each.flags else ''}\n"
+    if not shebang:
+        first = ALLOW_OOM if "allow-oom" in each.flags else ""
+    body = _joined(in_order((BASE, *each.needs), modules()))
+    run = f"local function run()\n{each.text}end\nenter(KEYS, arguments)\nreturn run()\n"
+    return f"{first}local arguments = ARGV\n{body}{run}"

@@ -1,9 +1,0 @@
--- The pool's limits, sent with every call that handles leases: lease, keep_succeeded, keep_failed, keep_cancelled,
--- max_crashes, unknown_after, payload_limit. All are in milliseconds, except max_crashes (a count) and payload_limit (bytes).
-local RULES = {}
-do
-  local names = { 'lease', 'keep_succeeded', 'keep_failed', 'keep_cancelled', 'max_crashes', 'unknown_after',
-    'payload_limit' }
-  local index = 0
-  for number in string.gmatch(ARGV[5], '[^ ]+') do index = index + 1; RULES[names[index]] = tonumber(number) end
-end

@@ -1,0 +1,28 @@
+-- Chunks of a map-reduce task whose record is removed or replaced.
+-- Tells workers that run a chunk that it is not needed, at most 100. Other workers learn it when they renew the lease.
+--@needs lanes store_helpers transitions wakeup
+
+function lib.tell_holders(task)
+  for _, number in ipairs(lib.safe_call('ZRANGE', TASK .. task .. '#chunks:active', 0, 99)) do
+    local row = lib.fields_of(TASK .. task .. '#' .. number, 'w')
+    if row and row[1] then lib.tell_worker(row[1], task .. '#' .. number) end
+  end
+end
+
+-- Opens or closes the lane of the task's chunks, as the task's record says now.
+function lib.turn_lane(task)
+  ctx.lane_confs['#' .. task] = nil
+  ctx.touched['#' .. task] = true
+end
+
+-- The chunks of this id belong to no task any more. The agenda deletes them in steps.
+function lib.abandon_chunks(id)
+  lib.turn_lane(id)
+  lib.tell_holders(id)
+  lib.schedule('~chunks:' .. id, now)
+end
+
+function lib.any_chunks(id)
+  local sets = TASK .. id .. '#chunks:'
+  return lib.safe_call('EXISTS', sets .. 'pending', sets .. 'active', sets .. 'errored', sets .. 'done', sets .. 'failed') > 0
+end

@@ -1,0 +1,153 @@
+-- Start and cancel of the children of a composite. The agenda continues what would take too long in one call.
+--@needs abandon_chunks child_end claim_on_settle end_effects generations lanes numbers outbox
+--@needs parent records rules store_helpers transitions wakeup
+
+-- Cancels a task that no worker runs. If its parent ends too (`with_parent`), the parent's progress does not count it.
+function lib.family.cancel(id, record, reason, with_parent, hard)
+  lib.family.shift(id, record, 'cancelled')
+  lib.leave_place(id, record)
+  lib.safe_call('HSET', lib.task_key(id), 's', 'cancelled', 'e', NOW, 'y', reason)
+  if hard or record.xh then lib.harden(id, hard) end
+  if with_parent then lib.safe_call('HSET', lib.task_key(id), 'uc', 1) end
+  lib.schedule(id, now + (lib.number_of(record.kp) or ctx.RULES.keep_cancelled))
+  lib.tell_end(id, record, 'cancelled')
+  if record.s == 'aggregating' then lib.turn_lane(id); lib.tell_holders(id) end
+  if lib.is_parent(record) then lib.family.cancel_children(id) end
+  if record.nx then lib.start_next(id) end
+end
+
+-- Keeps a child as long as its parent, whatever the child's own retention is. In an iterator this holds only for children
+-- that did not succeed, because a retry runs them again. It does not hold if they are too many (`over`).
+function lib.family.keep(id, record, over)
+  if record.pp then return not (record.it and (over or record.s == 'succeeded')) and lib.family.ask_to_go(id, record) end
+  local row, entry = lib.fields_of(lib.task_key(record.pi), 's', 'u', 'k', 'kt'), record.pi
+  if not (row and row[2] == record.pu) then
+    row, entry = lib.fields_of(P .. ':trash:' .. record.pi, 's', 'u', 'k', 'kt'), '~trash:' .. record.pi
+  end
+  if not (row and row[1]) or row[2] ~= record.pu then return false end
+  if row[3] == 'iterator' then
+    if over or record.s == 'succeeded' then return false end
+  elseif row[4] then
+    return false -- it is kept briefly, and so are its parts
+  end
+  local latest = TERMINAL[row[1]] and tonumber(lib.safe_call('ZSCORE', P .. ':agenda', entry) or 0) or 0
+  lib.schedule(id, latest > now and latest + 1 or now + (lib.number_of(record.kp) or ctx.RULES['keep_' .. record.s]))
+  return true
+end
+
+-- Begins a task that waited or whose delay has ended: a composite opens its children, another task enters its lane.
+function lib.family.begin(id, record)
+  ctx.allowance = ctx.allowance - 1
+  local due = record.dl and now + (lib.number_of(record.dl) or 0) or lib.number_of(record.d) or 0
+  if record.s == 'waiting' and due > now then
+    if record.pg then lib.family.unguard(id) end
+    lib.family.shift(id, record, 'postponed')
+    lib.safe_call('HSET', lib.task_key(id), 's', 'postponed', 'd', lib.text(due))
+    return lib.schedule(id, due)
+  end
+  if record.s == 'postponed' then lib.unschedule(id) end
+  if record.pg then lib.family.unguard(id) end
+  if record.cc then
+    lib.family.shift(id, record, 'idle')
+    lib.safe_call('HSET', lib.task_key(id), 's', 'idle', 'b', NOW)
+    record.s = 'idle'
+    if record.rs then return lib.family.take_up(id) end
+    return lib.family.open(id, record)
+  end
+  if ctx.at_once.room > 0 and not ctx.moved[id] and lib.take_at_once(id, record) then return end
+  lib.family.shift(id, record, 'pending')
+  lib.safe_call('HSET', lib.task_key(id), 's', 'pending')
+  lib.enter_lane(record.l or 'default', id, record.p, lib.next_number())
+end
+
+-- Gives a child its turn. `previous` is its input, or nil. A child that has ended already reports its end again.
+function lib.family.turn_of(id, child, previous)
+  if TERMINAL[child.s] and (child.pp or lib.safe_call('SISMEMBER', lib.family.open_of(child.pi), id) == 1) then
+    return lib.note_child_end(id, child.pi, child.s)
+  end
+  if child.ag and LEASED[child.s] then
+    lib.safe_call('HSET', lib.task_key(id), 'tn', 1)
+    return previous and lib.safe_call('HSET', lib.task_key(id), 'tv', previous)
+  end
+  if child.s ~= 'waiting' then return end
+  if previous and not child.si then
+    lib.safe_call('HSET', lib.task_key(id), 'pv', previous)
+    child.pv = previous
+  end
+  lib.family.begin(id, child)
+end
+
+function lib.family.activate(ref, parent, record, previous)
+  if lib.far(ref) then return lib.family.activate_far(ref, parent, record, previous) end
+  local child = lib.read_record(ref)
+  if not (child and child.pi == parent and child.pu == record.u) then
+    ctx.ended_children[#ctx.ended_children + 1] = { ref = ref, parent = parent, uid = record.u, state = 'failed', re = '',
+      y = 'its record is lost' }
+    return
+  end
+  lib.family.turn_of(ref, child, previous)
+end
+
+-- Opens the first child of a chain, or all children of a group. A group without children ends at once.
+function lib.family.open(id, record)
+  if record.k == 'group' and lib.number_of(record.cc) == 0 then return lib.family.end_group(id, record) end
+  local first = lib.number_of(record.ac) or 0
+  local refs = lib.safe_call('ZRANGE', lib.family.children_of(id), first, record.k == 'chain' and 0 or first + lib.MOST_CHILDREN - 1)
+  for i, ref in ipairs(refs) do
+    if ctx.allowance <= 0 then
+      lib.safe_call('HSET', lib.task_key(id), 'ac', first + i - 1)
+      return lib.schedule('~activate:' .. id, now)
+    end
+    lib.family.activate(ref, id, record, record.pv)
+  end
+  if #refs == lib.MOST_CHILDREN then
+    lib.safe_call('HSET', lib.task_key(id), 'ac', first + lib.MOST_CHILDREN)
+    lib.schedule('~activate:' .. id, now)
+  end
+end
+
+function lib.family.go_on(id)
+  local record = lib.read_record(id)
+  if record and record.s == 'idle' then lib.family.open(id, record) end
+end
+
+function lib.family.cancel_child(id, record, reason, hard)
+  if record.s == 'quarantined' then return end
+  local cancelled = TERMINAL[record.s] -- before its turn
+  if cancelled then return not record.pp and lib.safe_call('HSET', lib.task_key(id), 'uc', 1) end
+  if LEASED[record.s] and not lib.unlease(id) then
+    lib.safe_call('HDEL', lib.task_key(id), 'ag')
+    lib.safe_call('HSET', lib.task_key(id), 'x', reason, 'uc', 1)
+    lib.harden(id, hard or record.x and record.xh)
+    return lib.tell_worker(record.w, id)
+  end
+  if record.pg then lib.family.unguard(id) end
+  lib.family.cancel(id, record, reason, true, hard)
+end
+
+local function cancel_ref(ref, parent, uid, round, reason, hard)
+  ctx.allowance = ctx.allowance - 1
+  local child, pool = lib.far(ref)
+  if pool then return lib.send('cancel', pool, child, parent, uid, round, 'y', reason, unpack(hard and { 'xh', 1 } or {})) end
+  local record = lib.read_record(ref)
+  if record and record.pi == parent then lib.family.cancel_child(ref, record, reason, hard) end
+end
+
+-- Cancels all open children of a parent that has ended, or that will end because a child failed.
+function lib.family.cancel_children(id)
+  local row = lib.fields_of(lib.task_key(id), 's', 'y', 'k', 'u', 'rn', 'fb', 'xh')
+  if not (row and (TERMINAL[row[1]] or row[6])) then return end
+  if row[3] == 'iterator' then lib.family.open_all(id, LEASED[row[1]]) end
+  lib.safe_call('DEL', lib.task_key(id) .. '#asked')
+  local why = row[1] ~= 'cancelled' and row[6] or row[2]
+  local reason = lib.shortened(id .. ' ' .. (row[1] == 'cancelled' and 'was cancelled' or 'failed')
+    .. (why and why ~= '' and ': ' .. why or ''), 500)
+  local hard = row[1] == 'cancelled' and row[7]
+  while ctx.allowance > 0 do
+    local refs = lib.safe_call('SPOP', lib.family.open_of(id), min(ctx.allowance, 100))
+    if #refs == 0 then return end
+    if row[3] == 'iterator' then lib.family.note_stopped(id, refs) end
+    for _, ref in ipairs(refs) do cancel_ref(ref, id, row[4], row[5], reason, hard) end
+  end
+  if lib.safe_call('EXISTS', lib.family.open_of(id)) == 1 then lib.schedule('~cancel:' .. id, now) end
+end

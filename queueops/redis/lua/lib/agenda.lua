@@ -1,0 +1,126 @@
+-- The agenda: acts on due entries, at most `limit` of them. Used by every exchange and by the watchdog's tick.
+--@needs attempts chunk_bulk_verbs chunk_outcomes chunk_sets clock_guard expired_leases lanes
+--@needs numbers outbox_dispatch parent purge records store_helpers transitions
+
+fresh.acted = TABLE
+
+function lib.act(word) ctx.acted[word] = (ctx.acted[word] or 0) + 1 end
+
+local function promote(id, record)
+  if record.cc then lib.family.begin(id, record); return lib.act('promoted') end
+  lib.move(id, record.s, 'pending', record.n, record.k)
+  lib.unschedule(id)
+  call('HSET', lib.task_key(id), 's', 'pending')
+  lib.enter_lane(record.l or 'default', id, record.p, lib.next_number())
+  lib.act('promoted')
+end
+
+local function act_on_chunk(ref, grace)
+  local chunk = lib.read_chunk(ref)
+  if not chunk then lib.lose_chunk(ref); return lib.act('broken') end
+  if chunk.s == 'errored' then lib.make_chunk_pending(ref, chunk); return lib.act('promoted') end
+  if chunk.s ~= 'active' then lib.unschedule(ref); return lib.act('stray') end
+  lib.act(lib.recover_chunk_lease(ref, chunk, grace))
+end
+
+-- Expires a task; its chunks are deleted before it, in steps. `over`: the cap on ended tasks is exceeded.
+function lib.expire(id, record, over)
+  if record.pi and lib.family.keep(id, record, over) then return lib.act('kept') end
+  if (record.ch and lib.purge_chunks(id) > 0) or (record.kt and record.cc and lib.family.expire_parts(id, record.u)) then
+    lib.schedule(id, now)
+    return lib.act('purged')
+  end
+  record.ch = nil
+  lib.erase(id, record)
+  lib.act('expired')
+end
+
+local specials = {}
+
+function specials.trash(id)
+  if lib.has_chunks(P .. ':trash:' .. id) and lib.purge_chunks(id) > 0 then return lib.schedule('~trash:' .. id, now) end
+  local trash = P .. ':trash:' .. id
+  lib.forget_children(trash)
+  call('DEL', trash, trash .. '#log')
+  lib.safe_call('ZREM', P .. ':trashed', id)
+end
+
+function specials.chunks(id)
+  if lib.has_chunks(TASK .. id) or lib.has_chunks(P .. ':trash:' .. id) then return end
+  if lib.purge_chunks(id) > 0 then lib.schedule('~chunks:' .. id, now) end
+end
+
+-- The lane has tokens again.
+function specials.lane(lane)
+  ctx.touched[lane] = true
+  ctx.chunk_gain[lane] = lib.safe_call('ZCARD', lib.lane_key(lane))
+end
+
+function specials.redo(id) lib.redo_step(id, 0) end
+
+function specials.activate(id) lib.family.go_on(id) end
+function specials.again(id) lib.family.go_on_iterating(id) end
+function specials.cancel(id) lib.family.cancel_children(id) end
+function specials.resume(id) lib.family.resume_children(id) end
+function specials.planting(id) lib.family.guard(id) end
+function specials.commands() lib.unlock_commands() end
+
+-- Handles a missing or unreadable record. If an index still names the task, the task goes to quarantine, or is forgotten if
+-- it had ended.
+function lib.put_aside(id)
+  for state in pairs(CLASS) do
+    if lib.safe_call('ZSCORE', P .. ':state:' .. state, id) then
+      if TERMINAL[state] then lib.forget(id, state) elseif state ~= 'quarantined' then lib.quarantine(id, state) end
+    end
+  end
+  lib.unschedule(id)
+  lib.act('broken')
+end
+
+-- Removes a wrong agenda entry. Either its task's record was lost and its id was pushed again. Or the task waits there
+-- because its lane had a wrong type; a pending task then returns to its lane.
+local function drop_stray(id, record)
+  local lane = record.l or 'default'
+  if record.s == 'pending' and not lib.try('ZSCORE', lib.lane_key(lane), id) then lib.enter_lane(lane, id, record.p, lib.next_number()) end
+  for state in pairs(CLASS) do
+    if state ~= record.s and lib.safe_call('ZREM', P .. ':state:' .. state, id) == 1 then
+      lib.write_tally('n|', { [record.n] = { [state] = -1 } })
+    end
+  end
+  lib.unschedule(id)
+  lib.act('stray')
+end
+
+local function act_on_member(member, grace)
+  if string.sub(member, 1, 1) == '~' then
+    local kind, id = string.match(member, '^~([a-z]+):(.*)$')
+    lib.unschedule(member)
+    if specials[kind] then
+      lib.flush_chunks(); lib.flush(); lib.flush_lanes() -- it may be about a task that moved in this very call
+      specials[kind](id)
+    end
+    return lib.act(kind or 'unknown')
+  end
+  if lib.is_chunk(member) then return act_on_chunk(member, grace) end
+  local record = lib.read_record(member)
+  if not (record and CLASS[record.s]) then return lib.put_aside(member) end
+  if TIMED[record.s] then return promote(member, record) end
+  if LEASED[record.s] then return lib.act(lib.recover_lease(member, record, grace)) end
+  if TERMINAL[record.s] then return lib.expire(member, record) end
+  drop_stray(member, record)
+end
+
+-- Milliseconds until the agenda has something to do, at most `cap`.
+function lib.until_due(cap)
+  local first = call('ZRANGE', P .. ':agenda', 0, 0, 'WITHSCORES')
+  if not first[2] then return cap end
+  return max(0, min(cap, tonumber(first[2]) - now))
+end
+
+-- Acts on due entries. Returns nil if there was one, else the milliseconds until the next.
+function lib.act_on_due(limit)
+  local grace, rest = lib.watch_clock(), lib.until_due(1e12)
+  if limit <= 0 or rest > 0 then return rest end
+  for _, member in ipairs(call('ZRANGEBYSCORE', P .. ':agenda', '-inf', now, 'LIMIT', 0, limit)) do act_on_member(member, grace) end
+  lib.settle_up()
+end

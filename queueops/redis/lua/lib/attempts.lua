@@ -1,0 +1,23 @@
+-- Helpers of every function: calls that do not raise, and the counters of the minute.
+
+-- Notes a key of the wrong type for the watchdog, which reports it.
+fresh.broken_key = false
+function lib.note_broken(key)
+  ctx.broken_key = key
+  redis.pcall('HSET', P .. ':clock', 'broken', key)
+end
+
+-- Calls Redis without raising, so that the writes after it are still made. Returns nil if the key has another type.
+function lib.try(command, key, ...)
+  local reply = redis.pcall(command, key, ...)
+  if type(reply) ~= 'table' or not reply.err then return reply end
+  lib.note_broken(key)
+end
+
+-- Returns whether it is the first count of this field in this minute.
+function lib.count_minute(field, delta)
+  local key = P .. ':metrics:' .. floor(now / 60000)
+  if lib.try('HINCRBY', key, field, delta) ~= delta then return false end
+  call('EXPIRE', key, 172800)
+  return true
+end

@@ -1,0 +1,27 @@
+-- Base of the library. `lib` holds the functions and constants that modules share; it never changes once it is loaded.
+-- `ctx` holds what belongs to one call, as do the variables after it: `enter` makes them anew.
+local lib = {}
+local ctx, call, P, TASK, ARGV, TIME, now, NOW
+local floor, min, max -- a server has no `math` while it loads a library
+local BAND = 17592186044416 -- 2^44: width of one priority's band of scores in a lane
+
+-- Initial values of `ctx`, given at the first access: TABLE means a new table, a function is called, others stand as is.
+local fresh, TABLE = {}, {}
+local INITIAL = {}
+function INITIAL.__index(values, name)
+  local value = fresh[name]
+  if value == TABLE then value = {} elseif type(value) == 'function' then value = value() end
+  values[name] = value
+  return value
+end
+
+-- Begins a call: nothing is left of the call before, even if that failed in the middle.
+local function enter(keys, arguments)
+  call, floor, min, max = redis.call, math.floor, math.min, math.max
+  ctx = setmetatable({}, INITIAL)
+  P, ARGV = keys[1], arguments
+  TASK = P .. ':task:'
+  TIME = call('TIME')
+  now = TIME[1] * 1000 + floor(TIME[2] / 1000)
+  NOW = lib.text(now)
+end

@@ -1,0 +1,29 @@
+-- A child's end: notes it for its parent task, and tells it to the callers that wait. The parent's half is in parent.lua.
+--@needs store_helpers transitions
+
+fresh.ended_children = TABLE -- ends of tasks that are part of a composite, whose turn comes in settle_up()
+
+-- Notes the end of a child. It reads what the parent needs now, because another task may have the record later.
+function lib.note_child_end(id, parent, state)
+  local row = lib.fields_of(lib.task_key(id), 'pu', 'pp', 'k', 'ro', 'tp', 're', 'er', 'ef', 'y', 'po', 'pr', 'ag', 'sx', 'fo', 'to', 'pw',
+    'pc', 'pl', 'cc')
+  ctx.ended_children[#ctx.ended_children + 1] = { ref = id, parent = parent, uid = row[1], pool = row[2], kind = row[3],
+    root = row[5] or row[4], state = state, re = row[6] or '', er = state == 'failed' and row[7], ef = state == 'failed' and row[8],
+    y = row[9], round = row[10], done = row[11], again = row[12],
+    successor = row[13], ahead = row[14], counts = { k = row[3], to = row[15], pw = row[16], pc = row[17], pl = row[18], cc = row[19] } }
+end
+
+-- Composites that have ended in this call: the caller sends signals of them. Flat: id, kind, name, state, root.
+local COMPOSITE = { chain = true, group = true, iterator = true }
+fresh.ended_wholes = TABLE
+local function note_whole(id, record, state)
+  local root = record.ro or record.pi and lib.safe_call('HGET', lib.task_key(id), 'ro')
+  for _, part in ipairs({ id, record.k, record.n or '', state, root or '' }) do ctx.ended_wholes[#ctx.ended_wholes + 1] = part end
+end
+
+-- Tells the end of a task to the callers that wait for it, and to its parent.
+function lib.tell_end(id, record, state)
+  if COMPOSITE[record.k] then note_whole(id, record, state) end
+  if record.wt then lib.publish(lib.task_key(id) .. '#done', state) end
+  if record.pi then lib.note_child_end(id, record.pi, state) end
+end

@@ -1,0 +1,153 @@
+-- The chunks of map-reduce tasks. The id of a chunk is `<task>#<number>`; it has a record of its own. Five sets of the
+-- task hold the states: pending by number, the order of claims; active, errored, done, failed by time. Time 0: its record
+-- is lost. Active chunks are also in `state:active`, where those of a dead worker are found. The id of a second run of a
+-- chunk, its twin, is `<task>#<number>~`. A twin has a record while it waits or runs, and is in none of the five sets.
+-- Moves are collected, as those of tasks are. settle_up() writes them, and then checks which tasks continue.
+--@needs abandon_chunks child_end end_effects generations lanes numbers parent records rules
+--@needs run_time_stats store_helpers transitions
+
+lib.CHUNK_STATES = { 'pending', 'active', 'errored', 'done', 'failed' }
+fresh.chunk_out, fresh.chunk_in, fresh.by_worker, fresh.chunk_lanes = TABLE, TABLE, TABLE, TABLE -- lanes: checked last
+fresh.gathering = TABLE -- tasks whose chunks have ended in this call, with the number of one that failed, if any did
+
+function lib.is_chunk(ref) return string.find(ref, '#', 1, true) ~= nil end
+function lib.split_ref(ref)
+  local task, number, twin = string.match(ref, '^([^#]*)#(%d+)(~?)$')
+  return task, number, twin == '~'
+end
+function lib.chunk_set(task, name) return TASK .. task .. '#chunks:' .. name end
+
+-- A chunk's record has a state but no name.
+function lib.read_chunk(ref)
+  local reply = redis.pcall('HGETALL', TASK .. ref)
+  if reply.err or #reply == 0 then return nil end
+  local chunk = {}
+  for i = 1, #reply, 2 do chunk[reply[i]] = reply[i + 1] end
+  return chunk.s and chunk
+end
+
+-- Counts the chunks of a task that a worker runs, if their number is limited.
+function lib.count_by_worker(task, worker, delta)
+  if worker and lib.lane_conf('#' .. task).each then lib.add(ctx.by_worker, task, worker, delta) end
+end
+
+function lib.move_chunk(task, number, chunk, to, score)
+  local from, ref, lane = chunk.s, task .. '#' .. number, '#' .. task
+  if from ~= to then lib.append(ctx.chunk_out, lib.chunk_set(task, from), number) end
+  lib.append_scored(ctx.chunk_in, lib.chunk_set(task, to), score or NOW, number)
+  if from == 'active' then lib.append(ctx.leaving, 'active', ref); lib.count_by_worker(task, chunk.w, -1) end
+  if from == 'active' or from == 'pending' or to == 'pending' then ctx.chunk_lanes[lane] = true end
+  if to == 'pending' then ctx.chunk_gain[lane] = (ctx.chunk_gain[lane] or 0) + 1 end
+  if from ~= to then lib.add(ctx.moves_of_chunks, from, to, 1) end
+end
+
+local function write_by_worker(task, row)
+  local key = lib.chunk_set(task, 'by')
+  for worker, delta in pairs(row) do
+    if delta ~= 0 and lib.safe_call('HINCRBY', key, worker, delta) <= 0 then lib.safe_call('HDEL', key, worker) end
+  end
+end
+
+function lib.flush_chunks()
+  for key, numbers in pairs(ctx.chunk_out) do lib.call_sliced('ZREM', key, numbers) end
+  for key, scored in pairs(ctx.chunk_in) do lib.call_sliced('ZADD', key, scored) end
+  for task, row in pairs(ctx.by_worker) do write_by_worker(task, row) end
+  for lane in pairs(ctx.chunk_lanes) do ctx.touched[lane] = true end
+  ctx.chunk_out, ctx.chunk_in, ctx.by_worker, ctx.chunk_lanes = {}, {}, {}, {}
+end
+
+function lib.open_chunks(task)
+  return lib.safe_call('ZCARD', lib.chunk_set(task, 'pending')) + lib.safe_call('ZCARD', lib.chunk_set(task, 'active'))
+    + lib.safe_call('ZCARD', lib.chunk_set(task, 'errored'))
+end
+
+function lib.all_chunks(task)
+  return lib.open_chunks(task) + lib.safe_call('ZCARD', lib.chunk_set(task, 'done')) + lib.safe_call('ZCARD', lib.chunk_set(task, 'failed'))
+end
+
+-- By how many the failed chunks exceed the limit. The policy `oc` is a number or a percentage of all chunks. The `xd` chunks
+-- that an operator dropped do not count.
+function lib.too_many_failed(task, policy, total, dropped)
+  local percent = string.match(policy or '', '^([%d.]+)%%$')
+  local allowed = percent and floor((lib.number_of(total) or 0) * (tonumber(percent) or 0) / 100) or lib.number_of(policy) or 0
+  return lib.safe_call('ZCARD', lib.chunk_set(task, 'failed')) - (lib.number_of(dropped) or 0) - allowed
+end
+
+-- Sets the limits of the reduce, and keeps those of the map for the next map.
+local function limit_reduce(task, parent)
+  if parent.mr or not (parent.rr or parent.rt or parent.rb) then return end
+  local key = TASK .. task
+  lib.safe_call('HSET', key, 'mr', parent.r or 0, 'mt', parent.t or '', 'mb', parent.rp or '')
+  for field, limit in pairs({ r = parent.rr, t = parent.rt, rp = parent.rb }) do lib.safe_call('HSET', key, field, limit) end
+end
+
+function lib.to_reduce(task, parent)
+  lib.move(task, parent.s, 'pending', parent.n, parent.k)
+  lib.turn_lane(task)
+  lib.safe_call('HSET', lib.task_key(task), 's', 'pending', 'ph', 'reduce', 'at', 0, 'cr', 0)
+  limit_reduce(task, parent)
+  lib.enter_lane(parent.l or 'default', task, parent.p, lib.next_number())
+end
+
+local function fail_over_chunk(task, parent, number)
+  local chunk = number and (lib.read_chunk(task .. '#' .. number) or { y = 'its record is lost' }) or {}
+  local reason = number and 'chunk ' .. number .. ' failed' .. (chunk.y and ': ' .. chunk.y or '')
+    or 'only ' .. lib.all_chunks(task) .. ' of its ' .. parent.cn .. ' chunks are still there: restart it from its map'
+  lib.move(task, parent.s, 'failed', parent.n, parent.k)
+  lib.turn_lane(task)
+  lib.safe_call('HSET', lib.task_key(task), 's', 'failed', 'e', NOW, 'y', reason)
+  if chunk.er then lib.safe_call('HSET', lib.task_key(task), 'er', chunk.er, 'ef', chunk.ef or '') end
+  lib.list_failed(task, chunk.ef)
+  lib.schedule(task, now + (lib.number_of(parent.kp) or ctx.RULES.keep_failed))
+  lib.tell_end(task, parent, 'failed')
+  lib.tell_holders(task)
+  if parent.nx then lib.start_next(task) end
+end
+
+-- Checks after the end of chunks whether their task continues. The sets decide, not a counter.
+local function gather(task, failed)
+  local row = lib.fields_of(TASK .. task, 's', 'oc', 'cn', 'xd', 'rd', 'xm', 'pi')
+  if not (row and row[1]) then
+    if lib.safe_call('ZSCORE', P .. ':state:aggregating', task) then lib.quarantine(task, 'aggregating') end
+    return
+  end
+  if row[1] ~= 'aggregating' then return end
+  local open = lib.open_chunks(task)
+  lib.safe_call('HSET', TASK .. task, unpack(lib.progress_of(task, row[3], open, row[6])))
+  if row[7] then lib.family.weigh(task) end
+  if row[5] or not (failed or open == 0) then return end
+  if lib.too_many_failed(task, row[2], row[3], row[4]) > 0 then
+    fail_over_chunk(task, lib.read_record(task), failed or lib.safe_call('ZRANGE', lib.chunk_set(task, 'failed'), 0, 0)[1])
+  elseif open == 0 and lib.all_chunks(task) ~= lib.number_of(row[3]) then
+    fail_over_chunk(task, lib.read_record(task), nil)
+  elseif open == 0 then
+    lib.log_line(task, { k = 'gathered', text = 'all chunks have ended' })
+    lib.to_reduce(task, lib.read_record(task))
+  end
+end
+
+function lib.settle_up()
+  lib.flush_chunks()
+  if next(ctx.gathering) then lib.flush() end
+  for task, failed in pairs(ctx.gathering) do
+    ctx.gathering[task] = nil
+    gather(task, failed)
+  end
+  if ctx.ended_children[1] or next(ctx.ended_leaves) then lib.family.settle() end
+  lib.flush(); lib.flush_lanes()
+end
+
+-- Counts a chunk as failed, because its record is lost or invalid.
+function lib.lose_chunk(ref)
+  local task, number, twin = lib.split_ref(ref)
+  lib.unschedule(ref)
+  lib.append(ctx.leaving, 'active', ref)
+  if not task or twin then return end
+  for _, state in ipairs(lib.CHUNK_STATES) do
+    if state ~= 'failed' and lib.safe_call('ZSCORE', lib.chunk_set(task, state), number) then
+      if state == 'active' then lib.safe_call('DEL', lib.chunk_set(task, 'by')) end -- its worker is not known
+      lib.move_chunk(task, number, { s = state }, 'failed', 0)
+      ctx.gathering[task] = number
+    end
+  end
+end

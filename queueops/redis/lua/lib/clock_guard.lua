@@ -1,0 +1,30 @@
+-- Outages of the server, and jumps of its clock.
+--@needs attempts numbers rules store_helpers transitions
+
+local BEAT_MS = 250 -- how old the pool's beat may become
+
+-- A silence of more ms is an outage. A watchdog alone comes once a second, however short the lease.
+local function outage_ms() return max(ctx.RULES.lease / 2, 3000) end
+
+-- After an outage, or a jump of the clock, no lease is taken away for one full lease: a restart of the server must
+-- not look like a dead worker. The pool's own beat shows both: exchanges and ticks refresh it.
+function lib.watch_clock()
+  local key = P .. ':clock'
+  local row = lib.try('HMGET', key, 'beat', 'grace', 'seq') or {} -- without a clock no outage is known
+  local beat, grace = lib.number_of(row[1]), lib.number_of(row[2]) or 0
+  ctx.least_number = lib.number_of(row[3]) or 0
+  if beat and (now - beat > outage_ms() or now < beat - 500) then
+    grace = now + ctx.RULES.lease
+    lib.try('HSET', key, 'grace', grace)
+    if now < beat then
+      for state in pairs(LEASED) do
+        local held = lib.safe_call('ZRANGE', P .. ':state:' .. state, 0, 4999)
+        for _, id in ipairs(held) do call('ZADD', P .. ':agenda', 'XX', lib.text(grace), id) end
+      end
+      local lanes = lib.safe_call('ZREVRANGE', P .. ':lanes', 0, 4999)
+      for _, lane in ipairs(lanes) do call('ZADD', P .. ':agenda', 'XX', NOW, '~lane:' .. lane) end
+    end
+  end
+  if not beat or now < beat or now - beat >= BEAT_MS then lib.try('HSET', key, 'beat', now) end
+  return grace > now + ctx.RULES.lease and now + ctx.RULES.lease or grace
+end

@@ -1,0 +1,80 @@
+-- Effects of an end outside the record of the task or chunk.
+--@needs attempts records store_helpers transitions
+
+-- Optional fields needed when a task succeeds. Flag `m` marks records that have any of them. A script that leases a task,
+-- or writes such a field to a leased task, writes `m` too.
+lib.MORE = { 'k', 'l', 'kp', 'wt', 'nx', 'pi', 'ex', 'to' }
+lib.IS_MORE = {}
+for i = 1, #lib.MORE do lib.IS_MORE[lib.MORE[i]] = true end
+
+function lib.read_more(id, record)
+  local found = lib.fields_of(lib.task_key(id), unpack(lib.MORE)) or {}
+  for i, field in ipairs(lib.MORE) do record[field] = found[i] or nil end
+end
+
+function lib.note_error(id, record, end_)
+  if end_.fingerprint == '' then return end
+  local key = P .. ':error:' .. end_.fingerprint
+  if call('EXISTS', key) == 0 then lib.safe_call('HSET', key, 'title', end_.title, 'name', record.n, 'first', now) end
+  lib.try('HINCRBY', key, 'count', 1)
+  lib.safe_call('HSET', key, 'last', now, 'sample', id)
+  call('EXPIRE', key, 2592000)
+  lib.try('ZADD', P .. ':errors', now, end_.fingerprint)
+end
+
+-- Sets whether a cancelled task that runs is interrupted (`xh`) or only asked to stop. Callers keep the `xh` of an earlier
+-- cancel, so a later cancel does not take it back.
+function lib.harden(id, hard)
+  if hard then call('HSET', lib.task_key(id), 'xh', 1) else call('HDEL', lib.task_key(id), 'xh') end
+end
+
+-- Returns a task from its reduce to its map, and restores the limits of the map.
+function lib.back_to_map(id, record)
+  local key = TASK .. id
+  call('HDEL', key, 'ph', 'mr', 'mt', 'mb')
+  for field, kept in pairs({ r = record.mr, t = record.mt, rp = record.mb }) do
+    if kept == '' then call('HDEL', key, field) else call('HSET', key, field, kept) end
+  end
+end
+
+function lib.list_failed(id, fingerprint)
+  if not fingerprint or fingerprint == '' then return end
+  local key = P .. ':error:' .. fingerprint .. '#tasks'
+  lib.try('ZADD', key, now, id)
+  call('EXPIRE', key, 2592000)
+end
+
+-- Lists a task that failed after too many crashes among the errors, as every failed task. Returns its fingerprint.
+function lib.note_lost(id, record, reason)
+  local fingerprint = string.sub(redis.sha1hex('lost ' .. record.n), 1, 16)
+  lib.note_error(id, record, { fingerprint = fingerprint, title = 'WorkerLost: ' .. reason })
+  lib.forget_error(id, record)
+  lib.list_failed(id, fingerprint)
+  return fingerprint
+end
+
+-- Reason to refuse the retry of an ended part alone: its parent would not count its end. Nil if the retry is permitted.
+function lib.refusal_of_part(record)
+  if not (record.pi and TERMINAL[record.s]) then return nil end
+  if record.pp then return not record.it and 'it is part of ' .. record.pi .. ' in the pool ' .. record.pp .. ': retry that' or nil end
+  local row = lib.fields_of(lib.task_key(record.pi), 'u', 'k', 's')
+  if not row or row[1] ~= record.pu or not (row[2] == 'chain' or row[2] == 'group') then return nil end
+  if not TERMINAL[row[3]] then return 'it is part of ' .. record.pi .. ', which goes on without it: retry that when it has ended' end
+  return 'it is part of ' .. record.pi .. ', which has ' .. (row[3] == 'cancelled' and 'been ' or '') .. row[3]
+    .. ': retry that, and what did not succeed in it comes again'
+end
+
+-- Time since which no worker knows the task's name. It differs from the creation time if the task was postponed or
+-- retried. A time before the creation is invalid.
+function lib.unknown_since(record) return max(lib.number_of(record.uk) or now, lib.number_of(record.c) or 0) end
+
+-- Whether a crash counts against the task. If other tasks crashed with it, `delay` is minus the number of such crashes.
+function lib.counts(end_) return (end_.delay or 0) >= 0 end
+
+-- Delay in ms before a task or chunk whose worker crashed runs again. Tasks that crashed together restart apart. The
+-- distance grows with each crash and the order changes, so that the task that kills its worker is found.
+function lib.spread_out(number, crashes, end_)
+  local factor = now % 80 * 10 + 107 -- it ends in 7: each number has a place of its own; not near 0 or 1000: neighbours part
+  local place = number % 1000 * factor % 1000
+  return floor((100 + place) * 2 ^ (min(6, max(crashes, -(end_.delay or 0) / 2)) - 1))
+end

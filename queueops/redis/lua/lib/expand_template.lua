@@ -1,0 +1,34 @@
+-- Templates: chains and groups whose parts a worker computes. The task runs once, writes its children, then waits for them.
+-- Until that run is settled, its record has `ex`: the children are in their sets already, but none begins.
+--@needs lanes parent store_helpers transitions
+
+-- Erases the children that an incomplete run wrote. Returns whether all are erased.
+function lib.family.prune(id)
+  local uid = lib.safe_call('HGET', lib.task_key(id), 'u')
+  while ctx.allowance > 0 do
+    local refs = lib.safe_call('SPOP', lib.family.open_of(id), min(ctx.allowance, 100))
+    if #refs == 0 then
+      lib.safe_call('DEL', lib.family.children_of(id))
+      return true
+    end
+    for _, ref in ipairs(refs) do lib.family.discard(ref, id, uid) end
+  end
+  return false
+end
+
+-- Settles a successful run: the task now waits for its parts.
+function lib.family.settle_expansion(id, record)
+  lib.flush(); lib.flush_lanes()
+  lib.free_slot(record.l or 'default', id)
+  lib.unschedule(id)
+  if record.x then
+    lib.family.finish(id, record, 'cancelled', 'y', record.x)
+    return lib.family.cancel_children(id)
+  end
+  lib.family.shift(id, record, 'idle')
+  local count = lib.safe_call('ZCARD', lib.family.children_of(id))
+  lib.safe_call('HDEL', lib.task_key(id), 'ex', 'se', 'sw', 'sn', 'at', 'cr', 'er', 'ef', 'y', 'uk')
+  lib.safe_call('HSET', lib.task_key(id), 's', 'idle', 'cc', count, 'to', record.sn or count, 'pr', 0)
+  record.s, record.cc = 'idle', count
+  lib.family.open(id, record)
+end

@@ -1,0 +1,57 @@
+-- Consistency check of stored fields: the numbers of records and of lanes, and the commands of the outbox. A field that
+-- cannot be read counts as absent; a repair removes it.
+--@needs lanes numbers outbox store_helpers transitions
+
+fresh.repair = function() return ARGV[1] == '1' end
+fresh.found = TABLE
+
+-- Notes a finding. Returns whether it is to be repaired.
+function lib.wrong(id, text)
+  ctx.found[#ctx.found + 1] = id; ctx.found[#ctx.found + 1] = text
+  return ctx.repair
+end
+
+local function is_whole(value) return string.find(value, '^-?%d+$') and lib.number_of(value) end
+
+local function printed(value) return (string.gsub(string.sub(value, 1, 40), '[^%w%p ]', '?')) end
+
+-- ARGV[3] names the fields that are whole numbers, each with what it is called.
+function lib.check_fields(id, record)
+  for field, name in string.gmatch(ARGV[3], '(%w+):([%w_]+)') do
+    local value = record[field]
+    if value and not is_whole(value) and lib.wrong(id, 'its ' .. name .. ' is "' .. printed(value) .. '", not a number') then
+      if field == 'u' then
+        call('HSET', lib.task_key(id), 'u', lib.next_number())
+      elseif field == 'f' and LEASED[record.s] then
+        call('HSET', lib.task_key(id), 'f', lib.next_number()) -- no worker holds that lease: it ends, and the task runs again
+      else
+        call('HDEL', lib.task_key(id), field)
+      end
+    end
+  end
+end
+
+function lib.check_conf(lane)
+  local key = lib.lane_key(lane) .. '#conf'
+  for _, field in ipairs({ 'limit', 'rate', 'weight' }) do
+    local value = (lib.fields_of(key, field) or {})[1]
+    local text = value and not lib.number_of(value) and 'its ' .. field .. ' is "' .. printed(value) .. '", not a number'
+    if text and lib.wrong('~lane:' .. lane, text) then
+      call('HDEL', key, field)
+      ctx.lane_confs[lane] = nil
+      ctx.touched[lane] = true
+    end
+  end
+end
+
+function lib.check_command(cid)
+  local command, dead = lib.read_command(cid), lib.safe_call('ZSCORE', ctx.COMMANDS_DEAD, cid)
+  if command == nil or dead then return end
+  if not command then
+    if lib.wrong('~command:' .. cid, 'it is not a command') then lib.set_aside(cid) end
+  elseif not (lib.safe_call('ZSCORE', ctx.COMMANDS, cid) or lib.safe_call('ZSCORE', ctx.COMMANDS_LOCKED, cid))
+    and lib.wrong('~command:' .. cid, 'it is in no index of the outbox') then
+    lib.safe_call('ZADD', ctx.COMMANDS, NOW, cid)
+    ctx.outbox.touched = true
+  end
+end

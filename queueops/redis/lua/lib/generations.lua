@@ -1,0 +1,51 @@
+-- Generations of an id: replaces one by the next, and tells the callers that wait for its end.
+--@needs abandon_chunks lanes records store_helpers transitions
+
+-- Moves the counts of a task to the name and kind of its next generation.
+local function recount(record, values)
+  local state, kind, other = record.s, record.k or 'task', values.k or 'task'
+  if record.n ~= values.n then lib.write_tally('n|', { [record.n] = { [state] = -1 }, [values.n] = { [state] = 1 } }) end
+  if kind == other then return end
+  if kind ~= 'task' then lib.write_tally('k|', { [kind] = { [state] = -1 } }) end
+  if other ~= 'task' then lib.write_tally('k|', { [other] = { [state] = 1 } }) end
+end
+
+-- Keeps an ended generation for 60 seconds, so that a waiting caller can read it. If it has not ended, callers are told that
+-- it was superseded.
+local function keep_last(id, record)
+  local key = lib.task_key(id)
+  if not TERMINAL[record.s] then return lib.publish(key .. '#done', 'superseded') end
+  call('RENAME', key, key .. '#last')
+  lib.safe_call('HDEL', key .. '#last', 'a')
+  call('EXPIRE', key .. '#last', 60)
+end
+
+-- Clears a task for its next generation. Both together are one move, from the old task's state. Collected moves must be
+-- written before, because one of them may be about the same id.
+function lib.make_way(id, record, values)
+  lib.unlist(id, record)
+  if record.wt then keep_last(id, record) end
+  lib.wipe(id, record)
+  if record.ch then lib.abandon_chunks(id) end
+  recount(record, values)
+end
+
+function lib.supersede(id, record, fields, values, due)
+  lib.make_way(id, record, values)
+  return lib.create(id, fields, values, due, record.s)
+end
+
+-- Starts the push with `run_after` that waits for the end of this generation.
+function lib.start_next(id)
+  local key = lib.task_key(id)
+  local stash = lib.safe_call('HGETALL', key .. '#next')
+  if #stash == 0 then return end
+  local values, due = {}, nil
+  for i = 1, #stash, 2 do values[stash[i]] = stash[i + 1] end
+  if values['#due'] then
+    due = now + tonumber(values['#due'])
+    for i = #stash - 1, 1, -2 do if stash[i] == '#due' then table.remove(stash, i); table.remove(stash, i) end end
+  end
+  lib.flush(); lib.flush_lanes()
+  lib.supersede(id, lib.read_record(id), stash, values, due)
+end

@@ -1,0 +1,132 @@
+-- Lanes: where ready tasks wait, in claim order. A lane is in lanes:ready if and only if it has a ready task, a free
+-- slot, and no pause. A lane with a rate limit also needs a token.
+--@needs attempts rate_limit store_helpers transitions
+
+fresh.lane_confs, fresh.lane_entries, fresh.touched = TABLE, TABLE, TABLE
+fresh.chunk_gain = TABLE -- chunks that became pending, by lane
+fresh.brought = 0
+
+-- A lane whose name begins with '#' holds the pending chunks of one map-reduce task. It is open while the task is in the
+-- state `aggregating`. The task's own fields limit it.
+function lib.is_chunk_lane(lane) return string.byte(lane) == 35 end
+
+function lib.lane_key(lane)
+  if lib.is_chunk_lane(lane) then return TASK .. string.sub(lane, 2) .. '#chunks:pending' end
+  return P .. ':lane:' .. lane
+end
+
+function lib.active_key(lane)
+  if lib.is_chunk_lane(lane) then return TASK .. string.sub(lane, 2) .. '#chunks:active' end
+  return P .. ':lane:' .. lane .. '#active'
+end
+
+-- Settings of a task's chunk lane, read once. While `rd` is set, a bulk action moves chunks, and none is claimed.
+local function chunk_lane_conf(task)
+  local row = lib.fields_of(TASK .. task, 's', 'mx', 'rd', 'xw', 'n', 'xr', 'xp', 'xt', 'ro', 'l', 'p', 'un', 'me') or {}
+  return { state = row[1], limit = lib.number_of(row[2]), paused = row[1] ~= 'aggregating' or row[3], weight = 1,
+    each = lib.number_of(row[4]), name = row[5] or '?', retries = row[6] or '0', retry = row[7], timeout = row[8],
+    root = row[9] or task, lane = row[10] or 'default', priority = row[11], unable = row[12], meta = row[13] }
+end
+
+function lib.lane_conf(lane)
+  local conf = ctx.lane_confs[lane]
+  if conf then return conf end
+  if lib.is_chunk_lane(lane) then
+    conf = chunk_lane_conf(string.sub(lane, 2))
+  else
+    local reply = lib.try('HMGET', lib.lane_key(lane) .. '#conf', 'limit', 'paused', 'weight', 'rate', 'tat')
+    if reply then
+      conf = { limit = lib.number_of(reply[1]), paused = reply[2] == '1', weight = max(1, lib.number_of(reply[3]) or 1) }
+      if reply[4] then lib.fill_bucket(conf, reply[4], reply[5]) end
+    else
+      conf = { paused = true, weight = 1, unreadable = true } -- its limits are not known: it is closed
+    end
+  end
+  ctx.lane_confs[lane] = conf
+  return conf
+end
+
+local function lane_score(priority, number) return (100 - priority) * BAND + number end
+
+function lib.enter_lane(lane, id, priority, number)
+  lib.append_scored(ctx.lane_entries, lane, lane_score(lib.number_of(priority) or 0, number), id)
+end
+
+function lib.leave_lane(lane, id)
+  lib.try('ZREM', lib.lane_key(lane), id)
+  ctx.touched[lane] = true
+end
+
+function lib.take_slot(lane, id)
+  lib.add(ctx.lane_tally, lane, 'active', 1)
+  if lib.lane_conf(lane).limit then lib.try('SADD', lib.active_key(lane), id) end
+end
+
+function lib.free_slot(lane, id)
+  lib.add(ctx.lane_tally, lane, 'active', -1)
+  if lib.lane_conf(lane).limit then lib.try('SREM', lib.active_key(lane), id); ctx.touched[lane] = true end
+end
+
+-- How many more tasks of the lane may be leased now; nil = any number.
+function lib.free_slots(lane)
+  local conf = lib.lane_conf(lane)
+  local held = conf.limit and (lib.try(lib.is_chunk_lane(lane) and 'ZCARD' or 'SCARD', lib.active_key(lane)) or conf.limit)
+  local free = conf.limit and max(0, conf.limit - held)
+  if not conf.rate then return free end
+  return min(free or 1e9, lib.tokens_of(conf))
+end
+
+-- Raises before anything is written if a task cannot be placed in the lane.
+function lib.need_lane(lane)
+  local conf = lib.lane_conf(lane)
+  if conf.unreadable then call('HLEN', lib.lane_key(lane) .. '#conf') end
+  if conf.limit then call('SCARD', lib.active_key(lane)) end
+end
+
+local function join_round(lane)
+  local first = call('ZRANGE', P .. ':lanes:ready', 0, 0, 'WITHSCORES')
+  lib.try('ZADD', P .. ':lanes:ready', first[2] or 0, lane)
+end
+
+-- Adds the lane to the round or removes it. Returns whether it is in the round now.
+function lib.refresh_lane(lane)
+  local conf = lib.lane_conf(lane)
+  local ready = not conf.paused and lib.free_slots(lane) ~= 0 and call('EXISTS', lib.lane_key(lane)) == 1
+  if not ready then
+    lib.try('ZREM', P .. ':lanes:ready', lane)
+    if conf.rate and not conf.paused and lib.tokens_of(conf) == 0 and call('EXISTS', lib.lane_key(lane)) == 1 then
+      lib.await_tokens(lane, lib.lane_key(lane) .. '#conf', conf)
+    end
+  elseif not call('ZSCORE', P .. ':lanes:ready', lane) then
+    join_round(lane)
+  end
+  return ready
+end
+
+-- The lane's key has a wrong type. The agenda tries its tasks again later.
+local function come_back(entries)
+  for i = 2, #entries, 2 do lib.try('ZADD', P .. ':agenda', lib.text(now + 1000), entries[i]) end
+end
+
+-- `placed` is a lane whose entries are written already.
+-- `brought` counts the tasks for which workers are woken. Tasks of a lane that no worker may claim from do not count.
+function lib.flush_lanes(placed)
+  for lane, entries in pairs(ctx.lane_entries) do
+    if lane ~= placed and not lib.call_sliced('ZADD', lib.lane_key(lane), entries) then come_back(entries) end
+    if ctx.touched[lane] or not call('ZSCORE', P .. ':lanes:ready', lane) then
+      ctx.touched[lane] = true
+      lib.try('ZADD', P .. ':lanes', NOW, lane)
+    else
+      ctx.brought = ctx.brought + #entries / 2
+    end
+  end
+  for lane in pairs(ctx.touched) do
+    local ready, entries = lib.refresh_lane(lane), ctx.lane_entries[lane]
+    local gain = entries and #entries / 2 or ctx.chunk_gain[lane]
+    if ready and gain then
+      ctx.brought = ctx.brought + min(gain, lib.free_slots(lane) or gain)
+      ctx.chunk_gain[lane] = nil
+    end
+  end
+  ctx.lane_entries, ctx.touched = {}, {}
+end

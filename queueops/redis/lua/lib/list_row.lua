@@ -1,0 +1,49 @@
+-- List rows: the fields that a list shows of a task, and whether a task matches a filter. Large values are cut to keep a
+-- page small.
+--@needs store_helpers
+
+local ROW_FIELDS = { 's', 'n', 'k', 'l', 'p', 'c', 'b', 'e', 'd', 'at', 'r', 'cr', 'w', 'pr', 'to', 'tg', 'y', 'ef', 'pi' }
+local DEFAULTS = { k = 'task', l = 'default' }
+local LONGEST = 4096
+
+local function fits(field, value, wanted)
+  value = value or DEFAULTS[field] or ''
+  if field ~= 'tg' then return value == wanted end
+  return string.find(',' .. value .. ',', ',' .. wanted .. ',', 1, true) ~= nil
+end
+
+-- `fields` and `wanted` are lists of the same length.
+function lib.matches(id, fields, wanted)
+  if #fields == 0 then return true end
+  local row = lib.fields_of(lib.task_key(id), unpack(fields))
+  if not row then return false end
+  for i = 1, #fields do
+    if not fits(fields[i], row[i], wanted[i]) then return false end
+  end
+  return true
+end
+
+local function start_of(id, field)
+  local row = lib.fields_of(lib.task_key(id), field)
+  return row and row[1] and string.sub(row[1], 1, LONGEST) or ''
+end
+
+-- State of a task. If its record has no state, or a wrong one, the index that names the task decides.
+local function state_of(id, fields)
+  local since = CLASS[fields[1]] and call('ZSCORE', P .. ':state:' .. fields[1], id)
+  if since then return fields[1], since end
+  for state in pairs(CLASS) do
+    local entered = call('ZSCORE', P .. ':state:' .. state, id)
+    if entered then return state, entered end
+  end
+  return fields[1], false
+end
+
+function lib.row_of(id, score)
+  local fields = lib.fields_of(lib.task_key(id), unpack(ROW_FIELDS)) or {}
+  local state, entered = state_of(id, fields)
+  fields[1] = state
+  fields[6] = fields[6] or entered -- a task that was never claimed has been in its state since it was created
+  local length = redis.pcall('HSTRLEN', lib.task_key(id), 'a')
+  return { id, score, entered, type(length) == 'number' and length or 0, fields, start_of(id, 'a'), start_of(id, 'er') }
+end

@@ -1,0 +1,143 @@
+-- Actions of an operator on a task, by verb. Each function gets the record and returns the new state ('' = gone).
+--@needs child_end end_effects lanes numbers outcomes parent records reopen store_helpers
+--@needs transitions trash wakeup
+
+lib.operator_verbs = {}
+
+-- Makes a task ready. Its earlier due time no longer counts.
+local function to_pending(id, record, ...)
+  local number = lib.next_number()
+  if record.d then call('HDEL', lib.task_key(id), 'd') end
+  lib.move(id, record.s, 'pending', record.n, record.k)
+  lib.leave_place(id, record)
+  call('HSET', lib.task_key(id), 's', 'pending', 'f', number, ...)
+  lib.enter_lane(record.l or 'default', id, record.p, number)
+  return 'pending'
+end
+
+-- Runs a task again, as a new generation of its id. A map-reduce task continues where it ended, with its results, unless it
+-- gets other arguments. A task in back-off runs now and keeps its attempts.
+function lib.operator_verbs.retry(id, record, arguments)
+  local everything = arguments == 'all'
+  if record.cc then return lib.family.resume(id, record, (everything or record.s == 'succeeded') and 'all' or 'failed') end
+  if everything then arguments = ''; call('HDEL', lib.task_key(id), 'mw') end
+  local coming = record.k == 'iterator' and TERMINAL[record.s] and lib.family.refresh_iterator(id, everything)
+  if arguments ~= '' then lib.operator_verbs.edit(id, record, arguments) end
+  if not TERMINAL[record.s] then return to_pending(id, record) end
+  if arguments == '' and record.ch and not everything then
+    local state, detail = lib.take_up(id, record)
+    if state then return state, detail end
+  end
+  lib.forget_error(id, record)
+  call('HDEL', lib.task_key(id), 're', 'er', 'ef', 'y', 'e', 'x', 'xh', 'at', 'cr', 'd', 'uk', 'rd', 'rw', 'cn', 'bm')
+  if coming and not everything then -- its tasks know it as it is
+    local first = coming > 0 and lib.text(coming) .. ' of its tasks come again, then ' or ''
+    return to_pending(id, record), first .. 'it goes on from where it was'
+  end
+  call('HDEL', lib.task_key(id), 'pr', (record.ch or record.k == 'iterator') and 'to' or 'pr') -- another task keeps its own total
+  if record.ph or record.mr then lib.back_to_map(id, record) end
+  return to_pending(id, record, 'u', lib.next_number(), 'uo', record.uo or record.u or 0)
+end
+
+-- Whether a task has parts or chunks already. Such a task cannot return to its earlier wait, because they ended with it.
+local function is_laid_out(record)
+  return record.cc or record.ch or record.ph or record.mw or ((record.ex or record.k == 'iterator') and record.b)
+end
+
+function lib.refusal_of_reinstate(record)
+  if is_laid_out(record) and (lib.number_of(record.d) or 0) > now then
+    return 'what it is made of was cancelled with it, and cannot wait until it is due: retry it, and it begins now'
+  end
+end
+
+-- Takes a cancel back. The task returns to its lane, or waits for its due time, and keeps its attempts.
+function lib.operator_verbs.reinstate(id, record)
+  if is_laid_out(record) then return lib.operator_verbs.retry(id, record, '') end
+  call('HDEL', lib.task_key(id), 'y', 'e', 'x', 'xh', 'uk')
+  call('HSET', lib.task_key(id), 'u', lib.next_number(), 'uo', record.uo or record.u or 0)
+  if (lib.number_of(record.d) or 0) > now then return lib.operator_verbs.postpone(id, record, record.d) end
+  return to_pending(id, record)
+end
+
+function lib.operator_verbs.run_now(id, record)
+  if not record.cc then return to_pending(id, record) end
+  call('HDEL', lib.task_key(id), 'd')
+  lib.family.begin(id, record)
+  return 'idle'
+end
+
+function lib.operator_verbs.requeue(id, record)
+  call('HDEL', lib.task_key(id), 'y', 'x', 'xh', 'uk')
+  return to_pending(id, record)
+end
+
+function lib.operator_verbs.release(id, record)
+  if not (record.x or record.fb) then return to_pending(id, record) end
+  call('HSET', lib.task_key(id), 'f', lib.next_number()) -- the worker's lease ends here
+  lib.outcomes.release(id, record) -- it was to be cancelled, or to fail, anyway
+  return record.x and 'cancelled' or 'failed'
+end
+
+-- `due` is a time in epoch ms, or a number of ms from now after a `+`.
+function lib.operator_verbs.postpone(id, record, due)
+  if string.sub(due, 1, 1) == '+' then due = lib.text(now + tonumber(due)) end
+  lib.move(id, record.s, 'postponed', record.n, record.k)
+  lib.leave_place(id, record)
+  call('HSET', lib.task_key(id), 's', 'postponed', 'd', due)
+  lib.schedule(id, tonumber(due))
+  return 'postponed'
+end
+
+function lib.operator_verbs.cancel(id, record, reason, how)
+  local hard = how == 'hard'
+  if LEASED[record.s] then
+    call('HDEL', lib.task_key(id), 'ag')
+    call('HSET', lib.task_key(id), 'x', reason ~= '' and reason or 'cancelled by an operator')
+    lib.harden(id, hard or record.x and record.xh)
+    lib.tell_worker(record.w, id)
+    return record.s, hard and 'told the worker to interrupt it' or 'asked the worker to stop it'
+  end
+  lib.family.cancel(id, record, reason, false, hard)
+  return 'cancelled'
+end
+
+function lib.operator_verbs.edit(id, record, arguments)
+  lib.log_line(id, { k = 'edit', was = string.sub(record.a or '', 1, 20000) })
+  call('HDEL', lib.task_key(id), 'mw') -- what an unfinished map has written is of another one
+  if arguments == '-' then call('HDEL', lib.task_key(id), 'a') else call('HSET', lib.task_key(id), 'a', arguments) end
+  return record.s
+end
+
+function lib.operator_verbs.priority(id, record, priority)
+  call('HSET', lib.task_key(id), 'p', priority)
+  if record.s == 'pending' then lib.enter_lane(record.l or 'default', id, priority, lib.next_number()) end
+  return record.s
+end
+
+function lib.operator_verbs.move(id, record, lane)
+  if record.s == 'pending' then
+    lib.leave_lane(record.l or 'default', id)
+    lib.enter_lane(lane, id, record.p, lib.next_number())
+  end
+  call('HSET', lib.task_key(id), 'l', lane)
+  lib.safe_call('ZADD', P .. ':lanes', 'NX', NOW, lane)
+  return record.s
+end
+
+function lib.operator_verbs.keep(id, record, ms)
+  call('HSET', lib.task_key(id), 'kp', ms)
+  lib.schedule(id, now + tonumber(ms))
+  return record.s
+end
+
+-- Moves a task to the trash, from which an operator can restore it for a while.
+function lib.operator_verbs.delete(id, record, _, keep) return lib.throw_away(id, record, keep) end
+
+function lib.operator_verbs.discard(id, record)
+  if record.pi then
+    call('HSET', lib.task_key(id), 'y', 'it was discarded')
+    lib.note_child_end(id, record.pi, 'failed')
+  end
+  lib.erase(id, record)
+  return ''
+end

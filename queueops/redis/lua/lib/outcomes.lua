@@ -1,0 +1,106 @@
+-- Outcomes of a lease: one function per outcome, in one table. Each gets the record as read before any write.
+--@needs child_end end_effects generations lanes parent records rules store_helpers transitions
+--@needs unknown_names
+
+function lib.leave_lease(id, record, state)
+  lib.free_slot(record.l or 'default', id)
+  lib.move(id, record.s, state, record.n, record.k)
+end
+
+function lib.finish(id, record, state, ...)
+  lib.leave_lease(id, record, state)
+  call('HSET', lib.task_key(id), 's', state, 'e', NOW, ...)
+  lib.schedule(id, now + (lib.number_of(record.kp) or ctx.RULES['keep_' .. state]))
+  if lib.is_parent(record) then lib.flush(); lib.flush_lanes(); lib.family.cancel_children(id) end -- one may have just moved
+  lib.tell_end(id, record, state)
+  if record.nx then lib.start_next(id) end
+end
+
+local function delay(id, record, state, ms, ...)
+  if lib.family.fails_with_task(id, record) then return end
+  lib.leave_lease(id, record, state)
+  call('HSET', lib.task_key(id), 's', state, 'd', lib.text(now + ms), ...)
+  lib.schedule(id, now + ms)
+end
+
+local function make_ready(id, record, number, ...)
+  if lib.family.fails_with_task(id, record) then return end
+  lib.leave_lease(id, record, 'pending')
+  lib.unschedule(id)
+  call('HSET', lib.task_key(id), 's', 'pending', ...)
+  lib.enter_lane(record.l or 'default', id, record.p, number)
+end
+
+local function log_end(id, record, line)
+  line.phase, line.begun, line.worker = record.ph, lib.number_of(record.b), record.w
+  lib.log_line(id, line)
+end
+
+-- The task ran, so a worker knows its name.
+local function forget_unknown(id, record)
+  if record.uk then call('HDEL', lib.task_key(id), 'uk') end
+end
+
+lib.outcomes = {}
+
+function lib.outcomes.cancel(id, record, end_) lib.finish(id, record, 'cancelled', 'y', end_.value) end
+
+function lib.outcomes.error(id, record, end_)
+  local attempts = (lib.number_of(record.at) or 0) + 1
+  if not record.x then lib.note_error(id, record, end_) end
+  lib.forget_error(id, record)
+  forget_unknown(id, record)
+  log_end(id, record, { k = 'error', attempt = attempts, error = end_.value })
+  if record.x then -- a cancelled task has no failed attempt, whatever it raised: its worker may not have known yet
+    return lib.finish(id, record, 'cancelled', 'y', record.x)
+  end
+  local ends = { 'at', attempts, 'er', end_.value, 'ef', end_.fingerprint }
+  if end_.delay < 0 or attempts > (lib.number_of(record.r) or 0) then
+    lib.list_failed(id, end_.fingerprint)
+    lib.finish(id, record, 'failed', unpack(ends))
+  else
+    delay(id, record, 'restart', end_.delay, unpack(ends))
+  end
+end
+lib.outcomes.timeout = lib.outcomes.error
+
+function lib.outcomes.crash(id, record, end_)
+  local crashes = (lib.number_of(record.cr) or 0) + (lib.counts(end_) and 1 or 0)
+  log_end(id, record, { k = 'crash', crash = crashes, text = end_.value })
+  if record.x then
+    lib.finish(id, record, 'cancelled', 'cr', crashes, 'y', record.x)
+  elseif crashes >= ctx.RULES.max_crashes then
+    local reason = 'lost its worker ' .. crashes .. ' times: ' .. end_.value
+    lib.finish(id, record, 'failed', 'cr', crashes, 'y', reason, 'ef', lib.note_lost(id, record, reason))
+  else
+    delay(id, record, 'restart', lib.spread_out(lib.number_of(record.u) or 0, crashes, end_), 'cr', crashes, 'y', end_.value)
+  end
+end
+
+function lib.outcomes.restart(id, record, end_)
+  local attempts = (lib.number_of(record.at) or 0) + (end_.counted and 1 or 0)
+  if record.x then return lib.finish(id, record, 'cancelled', 'y', record.x) end
+  if end_.counted and attempts > (lib.number_of(record.r) or 0) then
+    return lib.finish(id, record, 'failed', 'at', attempts, 'y', 'restarted itself more often than its retries allow')
+  end
+  forget_unknown(id, record)
+  lib.log_line(id, { k = 'restart', attempt = end_.counted and attempts or nil, begun = lib.number_of(record.b), worker = record.w,
+    text = end_.value })
+  delay(id, record, 'postponed', max(0, end_.delay), 'at', attempts)
+end
+
+function lib.outcomes.release(id, record, end_)
+  if record.x then return lib.finish(id, record, 'cancelled', 'y', record.x) end
+  make_ready(id, record, 0) -- 0: before all others of its priority, for it had its turn
+end
+
+function lib.outcomes.unknown(id, record, end_)
+  if record.x then return lib.finish(id, record, 'cancelled', 'y', record.x) end
+  local since = lib.unknown_since(record)
+  local known = record.w and lib.note_unable(record.w, record.n) and lib.find_knower(record.n)
+  if known and not record.uk then return make_ready(id, record, 0, 'y', end_.value, 'uk', lib.text(since)) end
+  if not known and now - since > ctx.RULES.unknown_after then return lib.quarantine(id, record.s, record, end_.value) end
+  delay(id, record, 'postponed', max(100, end_.delay), 'y', end_.value, 'uk', lib.text(since))
+end
+
+function lib.outcomes.quarantine(id, record, end_) lib.quarantine(id, record.s, record, end_.value) end

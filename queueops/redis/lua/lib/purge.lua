@@ -1,0 +1,44 @@
+-- Deletion of a task's chunks, in steps. The chunks of an id belong to the record that has `ch`: the task's own, or that
+-- in the trash. The agenda deletes chunks without a record.
+--@needs chunk_sets lanes second_run store_helpers transitions
+
+fresh.purge_room = 500 -- chunks in one call of a script
+
+local function forget_places(task, state, numbers)
+  if state ~= 'active' and state ~= 'errored' then return end
+  for _, number in ipairs(numbers) do
+    local ref = task .. '#' .. number
+    lib.unschedule(ref)
+    if state == 'active' then lib.append(ctx.leaving, 'active', ref) end
+  end
+end
+
+-- Deletes all chunks, or those of an unfinished map from number `from` on (above 0). Returns how many are left.
+function lib.purge_chunks(task, from)
+  local left, low = 0, from and from > 0 and lib.text(from)
+  if not low then lib.safe_call('UNLINK', lib.chunk_set(task, 'stages')) end -- what is no longer whole is not gone on with
+  for _, number in ipairs(lib.safe_call('SRANDMEMBER', lib.chunk_set(task, 'twins'), 100)) do lib.drop_twin(task, number) end
+  for _, state in ipairs(lib.CHUNK_STATES) do
+    local key, keys = lib.chunk_set(task, state), {}
+    local least = low and state == 'pending' and low or '-inf'
+    local numbers = ctx.purge_room > 0 and lib.safe_call('ZRANGEBYSCORE', key, least, '+inf', 'LIMIT', 0, ctx.purge_room) or {}
+    for _, number in ipairs(numbers) do
+      local chunk = TASK .. task .. '#' .. number
+      keys[#keys + 1] = chunk; keys[#keys + 1] = chunk .. '#log'
+    end
+    forget_places(task, state, numbers)
+    for i = 1, #keys, 1000 do lib.safe_call('DEL', unpack(keys, i, min(i + 999, #keys))) end
+    if #numbers > 0 then lib.call_sliced('ZREM', key, numbers) end
+    ctx.purge_room = ctx.purge_room - #numbers
+    left = left + lib.safe_call('ZCOUNT', key, least, '+inf')
+  end
+  left = left + lib.safe_call('SCARD', lib.chunk_set(task, 'twins'))
+  if left == 0 then lib.safe_call('UNLINK', lib.chunk_set(task, 'by'), lib.chunk_set(task, 'unable'), lib.chunk_set(task, 'edits')) end
+  ctx.touched['#' .. task] = true
+  return left
+end
+
+function lib.has_chunks(key)
+  local row = lib.fields_of(key, 'ch')
+  return row and row[1] ~= false
+end

@@ -1,0 +1,139 @@
+-- Creating and erasing records, with all their indexes.
+--@needs abandon_chunks attempts lanes numbers store_helpers transitions
+
+-- Puts a task into the indexes of its name and tags.
+function lib.index_record(id, name, tags, number)
+  lib.try('ZADD', P .. ':name:' .. name, number, id)
+  if not tags then return end
+  for tag in string.gmatch(tags, '[^,]+') do
+    lib.try('ZADD', P .. ':tag:' .. tag, number, id); lib.try('ZADD', P .. ':tags', NOW, tag)
+  end
+end
+
+-- A task that was never claimed stores no creation time: it is the time of its entry into `pending`. Each script that moves
+-- such a task out of `pending` calls this to store it.
+local function keep_creation(id, record)
+  if record.s == 'pending' and not record.c then
+    call('HSET', lib.task_key(id), 'c', lib.try('ZSCORE', P .. ':state:pending', id) or NOW)
+  end
+end
+
+-- Creates a task from a flat list of fields, and adds state, times and generation. `from` is the state of the task that
+-- had the id before, if any.
+function lib.create(id, fields, values, due, from)
+  local number = lib.next_number()
+  local state = due and 'postponed' or 'pending'
+  if due then
+    call('HSET', lib.task_key(id), 's', state, 'c', NOW, 'u', number, 'd', lib.text(due), unpack(fields))
+  else
+    call('HSET', lib.task_key(id), 's', state, 'u', number, unpack(fields))
+  end
+  lib.move(id, from or '', state, values.n, values.k)
+  lib.index_record(id, values.n, values.tg, number)
+  if due then lib.try('ZADD', P .. ':lanes', 'NX', NOW, values.l or 'default') end -- it can be paused before it is used
+  if due then lib.schedule(id, due) else lib.enter_lane(values.l or 'default', id, values.p, number) end
+  return number
+end
+
+function lib.forget_error(id, record)
+  if record.ef then lib.try('ZREM', P .. ':error:' .. record.ef .. '#tasks', id) end
+end
+
+-- Takes a record out of every index but that of its state.
+function lib.unlist(id, record)
+  lib.unschedule(id)
+  local lane = record.l or 'default'
+  if record.s == 'pending' then lib.leave_lane(lane, id) end
+  if LEASED[record.s] then lib.free_slot(lane, id) end
+  lib.try('ZREM', P .. ':name:' .. record.n, id)
+  if record.tg then
+    for tag in string.gmatch(record.tg, '[^,]+') do lib.safe_call('ZREM', P .. ':tag:' .. tag, id) end
+  end
+  lib.forget_error(id, record)
+end
+
+-- Takes a record out of every index, but leaves the record itself.
+function lib.unindex(id, record)
+  lib.move(id, record.s, '', record.n, record.k)
+  lib.unlist(id, record)
+end
+
+local OFFSPRING = { '#children', '#open', '#results', '#planted', '#drafts', '#asked', '#far', '#latest', '#failures' }
+
+function lib.forget_children(key)
+  local keys = {}
+  for i, set in ipairs(OFFSPRING) do keys[i] = key .. set end
+  call('DEL', unpack(keys))
+end
+
+-- Moves the lists of a task's children with it, to the trash and back.
+function lib.carry_children(key, other)
+  lib.forget_children(other)
+  for _, set in ipairs(OFFSPRING) do
+    if call('EXISTS', key .. set) == 1 then call('RENAME', key .. set, other .. set) end
+  end
+end
+
+-- Whether a task has children, or may have some.
+function lib.is_parent(record) return record.cc or record.k == 'iterator' or record.ex end
+
+function lib.wipe(id, record)
+  local key = lib.task_key(id)
+  call('DEL', key, key .. '#log', key .. '#next')
+  if not record or lib.is_parent(record) then lib.forget_children(key) end
+end
+
+function lib.erase(id, record)
+  lib.unindex(id, record)
+  lib.wipe(id, record)
+  if record.ch then lib.abandon_chunks(id) end
+end
+
+-- Finds the name of a task whose record cannot be read, among the names used last.
+local function name_of(id)
+  for _, name in ipairs(lib.safe_call('ZREVRANGE', P .. ':names', 0, 99)) do
+    if lib.safe_call('ZSCORE', P .. ':name:' .. name, id) then return name end
+  end
+  return '?'
+end
+
+local function free_any_slot(id)
+  for _, lane in ipairs(lib.safe_call('ZREVRANGE', P .. ':lanes', 0, 999)) do
+    if lib.safe_call('SREM', lib.lane_key(lane) .. '#active', id) == 1 then
+      lib.add(ctx.lane_tally, lane, 'active', -1)
+      ctx.touched[lane] = true
+    end
+  end
+end
+
+-- Moves a task whose record cannot be read to quarantine, for an operator. A key that is not a record is not written to.
+function lib.quarantine(id, state, record, reason)
+  lib.move(id, state, 'quarantined', record and record.n or name_of(id), record and record.k)
+  lib.unschedule(id)
+  if record then
+    keep_creation(id, record)
+    if LEASED[state] then lib.free_slot(record.l or 'default', id) end
+    call('HSET', lib.task_key(id), 's', 'quarantined', 'y', reason)
+  elseif LEASED[state] then
+    free_any_slot(id)
+  end
+end
+
+-- Removes a task whose record cannot be read from all indexes.
+function lib.forget(id, state)
+  local name = name_of(id)
+  lib.move(id, state, '', name)
+  lib.try('ZREM', P .. ':name:' .. name, id)
+  lib.unschedule(id)
+  lib.wipe(id)
+  if lib.any_chunks(id) then lib.abandon_chunks(id) end
+end
+
+-- Removes a task from its lane, its slot and the agenda.
+function lib.leave_place(id, record)
+  keep_creation(id, record)
+  local lane = record.l or 'default'
+  if record.s == 'pending' then lib.leave_lane(lane, id) end
+  if LEASED[record.s] then lib.free_slot(lane, id) end
+  lib.unschedule(id)
+end

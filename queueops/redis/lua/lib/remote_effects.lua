@@ -1,0 +1,147 @@
+-- Effects of a command in the pool of its target, by verb: the same functions as inside one pool. Each gets the command
+-- (`from` is the pool of its sender) and returns a word and a detail. `heard` applies that answer to the sender.
+--@needs child_end parent store_helpers transitions
+
+lib.effects = {}
+lib.heard = {}
+
+-- The child that is the target of the command, if it still has that parent. Also whether the command is of its round.
+local function child_of(command)
+  local child = lib.read_record(command.i)
+  if not (child and child.pi == command.me and child.pp == command.from and child.pu == command.u) then return nil end
+  return child, (lib.number_of(child.po) or 0) == (lib.number_of(command.rn) or 0)
+end
+
+local function sender_of(command) return command.me .. '#' .. command.from end
+
+function lib.effects.activate(command)
+  local child, in_round = child_of(command)
+  if not child then return 'GONE' end
+  if not in_round then return 'OLD' end
+  if child.fo then lib.safe_call('HDEL', lib.task_key(command.i), 'fo') end
+  if command.sx then lib.safe_call('HSET', lib.task_key(command.i), 'sx', command.sx) end
+  lib.family.turn_of(command.i, child, command.pv)
+  return 'OK'
+end
+
+function lib.effects.follow(command) return lib.family.follow(command.i, command) end
+
+function lib.effects.cancel(command)
+  local child, in_round = child_of(command)
+  if not child then return 'GONE' end
+  if not in_round then return 'OLD' end
+  lib.family.cancel_child(command.i, child, command.y, command.xh == '1')
+  return 'OK'
+end
+
+function lib.effects.uproot(command)
+  local child = child_of(command)
+  if child and child.s == 'succeeded' then -- it goes with its parent
+    lib.safe_call('HDEL', lib.task_key(command.i), 'pi', 'pu', 'pp')
+    lib.family.keep_briefly(command.i, child.k, 0)
+    return 'OK'
+  end
+  if not (child and child.s == 'waiting') then return 'GONE' end
+  lib.family.unguard(command.i)
+  lib.family.uproot(command.i)
+  return 'OK'
+end
+
+-- A part that has begun and does not run is cancelled before the whole is run again. That cancel may arrive after this
+-- command, and does not count then. So it is done now: the part's arguments came from an older result.
+local function cancel_before(id, child)
+  if child.s == 'waiting' or child.s == 'quarantined' or LEASED[child.s] or TERMINAL[child.s] then return child end
+  lib.family.cancel(id, child, 'it is run again with all of ' .. child.pi, true)
+  return lib.read_record(id)
+end
+
+-- Begins a round of retries. A child that is in this round already stays as it is.
+function lib.effects.resume(command)
+  local child = child_of(command)
+  if not child then return 'GONE' end
+  local known, round = lib.number_of(child.po) or 0, lib.number_of(command.rn) or 0
+  if known >= round then return known == round and 'OPEN' or 'OLD' end
+  if child.s == 'succeeded' and command.mode ~= 'all' then
+    local weight = child.cc and '' or lib.shown(lib.family.weight_of(child))
+    return 'DONE', weight .. ' ' .. lib.shown(lib.family.growth_of(child)) .. ' ' .. (command.lacks == '1' and child.re or '')
+  end
+  if command.mode == 'all' then child = cancel_before(command.i, child) end
+  lib.safe_call('HSET', lib.task_key(command.i), 'po', round)
+  lib.safe_call('HDEL', lib.task_key(command.i), 'sx', 'fo')
+  if LEASED[child.s] then lib.family.keep_running(command.i, child, command.mode) end
+  if TERMINAL[child.s] then lib.family.reset(command.i, child, command.mode) end
+  return 'OPEN', TERMINAL[child.s] and not child.cc and 'leaf' or ''
+end
+
+-- The time for which an iterator keeps a succeeded task. '' if it does not count the end. Then a retry of the iterator
+-- asks that task again.
+local function kept_ms(command)
+  local row = lib.fields_of(lib.task_key(command.i), 'kt', 'u', 's', 'rn')
+  if not (row and row[1]) or row[2] ~= command.u or not lib.family.is_round({ rn = row[4] or nil }, command.rn) then return '' end
+  local ended_badly = TERMINAL[row[3]] and row[3] ~= 'succeeded'
+  return ended_badly and lib.safe_call('SISMEMBER', lib.family.open_of(command.i), sender_of(command)) == 0 and '' or row[1]
+end
+
+function lib.effects.ended(command)
+  ctx.ended_children[#ctx.ended_children + 1] = { far = true, ref = sender_of(command), parent = command.i, uid = command.u,
+    round = command.rn, kind = command.k, state = command.s, re = command.re or '', er = command.er, ef = command.ef, y = command.y,
+    done = command.pr, growth = command.gr, weight = command.tw, number = command.vn }
+  return 'OK', command.s == 'succeeded' and kept_ms(command) or ''
+end
+
+-- Applies the retention that an iterator sets for a succeeded task.
+function lib.heard.ended(command, _, ms)
+  local row = ms ~= '' and lib.fields_of(lib.task_key(command.me), 's', 'pi', 'it', 'k')
+  if row and row[1] == 'succeeded' and row[2] == command.i and row[3] then lib.family.keep_briefly(command.me, row[4], ms) end
+end
+
+function lib.effects.progress(command)
+  local id, record = command.i, lib.read_record(command.i)
+  if not (record and record.u == command.u) then return 'GONE' end
+  lib.family.hear_progress(id, record, sender_of(command), command.pr, command.gr, command.vn)
+  return 'OK'
+end
+
+function lib.effects.ask(command)
+  local row = lib.fields_of(lib.task_key(command.i), 'u', 'k')
+  if not (row and row[1] == command.u) and TERMINAL[command.s] then row = lib.fields_of(P .. ':trash:' .. command.i, 'u', 'k') end
+  local is_there = row and row[1] == command.u and (command.s ~= 'succeeded' or row[2] ~= 'iterator')
+  return is_there and 'KEPT' or 'GONE'
+end
+
+-- Answers a parent that asks about a child it waits for. A lost report of an end is sent again, and so is a lost turn.
+function lib.effects.look(command)
+  local child, in_round = child_of(command)
+  if not child then return 'GONE' end
+  if in_round and child.fo then lib.safe_call('HDEL', lib.task_key(command.i), 'fo') end
+  if TERMINAL[child.s] and in_round then lib.note_child_end(command.i, command.me, child.s) end
+  return child.s == 'waiting' and in_round and 'WAITS' or 'OK'
+end
+
+function lib.heard.activate(command, word)
+  if word ~= 'GONE' then return end
+  ctx.ended_children[#ctx.ended_children + 1] = { far = true, ref = command.i .. '#' .. command.to, parent = command.me, uid = command.u,
+    round = command.rn, state = 'failed', re = '', y = 'its record is lost' }
+end
+
+function lib.heard.look(command, word)
+  if word == 'WAITS' then return lib.family.turn_again(command.me, command.i .. '#' .. command.to, command) end
+  lib.heard.activate(command, word)
+end
+
+-- Handles the answer of a task that an iterator runs again. OPEN: it runs again, or still runs. DONE: it had succeeded.
+-- Otherwise it is gone, and counts as failed.
+function lib.family.hear_again(id, record, ref, word)
+  if word == 'OPEN' then return lib.family.activate_far(ref, id, record) end
+  if word ~= 'DONE' then
+    lib.safe_call('SREM', lib.family.open_of(id), ref)
+    lib.safe_call('HINCRBY', lib.task_key(id), 'tf', 1); lib.safe_call('HINCRBY', lib.task_key(id), 'pr', 1)
+    return lib.family.go_on_iterating(id)
+  end
+  ctx.ended_children[#ctx.ended_children + 1] = { far = true, ref = ref, parent = id, uid = record.u, round = record.rn, re = '',
+    state = 'succeeded' }
+end
+
+function lib.heard.resume(command, word, detail) lib.family.hear_resumed(command, word, detail) end
+
+function lib.heard.ask(command, word) lib.family.hear_answer(command, word) end

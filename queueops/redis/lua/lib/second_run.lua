@@ -1,0 +1,36 @@
+-- Second run of a slow chunk. The first run that succeeds counts, and the other is refused. A second run waits in the lane of
+-- its task, because the lane of the chunks may have no slot.
+--@needs chunk_sets lanes numbers store_helpers transitions wakeup
+
+function lib.add_twin(task, number)
+  local conf = lib.lane_conf('#' .. task)
+  local ref = task .. '#' .. number .. '~'
+  lib.safe_call('HSET', TASK .. task .. '#' .. number, 'tw', 1)
+  lib.safe_call('HSET', TASK .. ref, 's', 'pending', 'c', NOW, 'l', conf.lane)
+  lib.safe_call('SADD', lib.chunk_set(task, 'twins'), number)
+  lib.enter_lane(conf.lane, ref, conf.priority, lib.next_number())
+end
+
+function lib.drop_twin(task, number, silently)
+  local ref = task .. '#' .. number .. '~'
+  local row = lib.fields_of(TASK .. ref, 's', 'l', 'w') or {}
+  if row[1] == 'pending' then lib.leave_lane(row[2] or 'default', ref) end
+  if row[1] == 'active' then
+    lib.append(ctx.leaving, 'active', ref)
+    lib.unschedule(ref)
+    if not silently then lib.tell_worker(row[3], ref) end
+  end
+  lib.safe_call('DEL', TASK .. ref)
+  lib.safe_call('SREM', lib.chunk_set(task, 'twins'), number)
+  if lib.safe_call('EXISTS', TASK .. task .. '#' .. number) == 1 then lib.safe_call('HDEL', TASK .. task .. '#' .. number, 'tw') end
+end
+
+-- Ends a chunk, and its second run with it.
+function lib.finish_chunk(ref, chunk, state, ...)
+  local task, number = lib.split_ref(ref)
+  if chunk.tw then lib.drop_twin(task, number) end
+  lib.safe_call('HSET', TASK .. ref, 's', state, 'e', NOW, ...)
+  if chunk.s ~= 'pending' then lib.unschedule(ref) end
+  lib.move_chunk(task, number, chunk, state)
+  ctx.gathering[task] = state == 'failed' and number or ctx.gathering[task] or false
+end

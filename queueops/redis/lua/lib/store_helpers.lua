@@ -1,0 +1,87 @@
+-- Reads and writes of the store: with invalid values, in slices, or collected.
+--@needs attempts
+
+-- Whether a reader follows the live events; asked for at the first event.
+fresh.listened = function() return call('EXISTS', P .. ':tail') == 1 end
+function lib.is_listened() return ctx.listened end
+
+-- Publishes without raising. If the ACL forbids the channel, listeners miss the message, and the script continues.
+function lib.publish(channel, message) redis.pcall('PUBLISH', channel, message) end
+
+-- Text of an integer. Redis converts a number to text in each call, so a script converts a repeated one itself, once.
+-- The text has two parts, because a Lua integer has 32 bits on some servers. The last text is kept, because times recur.
+fresh.latest, fresh.latest_text = 0, '0'
+function lib.text(number)
+  if number == ctx.latest then return ctx.latest_text end
+  local whole = floor(number + 0.5)
+  ctx.latest = number
+  ctx.latest_text = whole < 1e9 and string.format('%d', whole) or string.format('%d%09d', floor(whole / 1e9), whole % 1e9)
+  return ctx.latest_text
+end
+
+-- A number read from a record. Nil if the value is not a number, or is too large for a time or a count.
+function lib.number_of(value)
+  local number = tonumber(value or nil)
+  if number and number > -1e15 and number < 1e15 then return number end
+end
+
+-- An amount as it is stored; 0 for a value that is not a number.
+function lib.amount(value)
+  local number = tonumber(value or nil)
+  return number and number >= -1e18 and number <= 1e18 and number or 0
+end
+
+function lib.rounded(number) return floor(number * 1000 + 0.5) / 1000 end
+
+-- A number as text: at most three decimals, without zeros at the end.
+function lib.shown(number)
+  if number == floor(number) then return string.format('%.0f', number) end
+  return (string.gsub(string.gsub(string.format('%.3f', number), '0+$', ''), '%.$', ''))
+end
+
+function lib.task_key(id) return TASK .. id end
+
+-- Calls a command in slices, below the limit of Lua's `unpack`. Returns whether all calls succeeded.
+function lib.call_sliced(command, key, list)
+  for i = 1, #list, 1000 do
+    if not lib.try(command, key, unpack(list, i, min(i + 999, #list))) then return false end
+  end
+  return true
+end
+
+function lib.fields_of(key, ...)
+  local reply = redis.pcall('HMGET', key, ...)
+  if reply.err then return nil end
+  return reply
+end
+
+-- Publishes an event of a task, with the task's name and root.
+function lib.tell_event(id, event)
+  if event.done == '' then event.done = nil end -- unchanged: it is what is stored
+  if event.total == '' then event.total = nil end
+  local row = lib.fields_of(lib.task_key(id), 'n', 'ro', 'pi', 'pr', 'to') or {}
+  event.t, event.id, event.name = now, id, event.name or row[1] or nil
+  event.root = row[2] or (not row[1] and row[3]) or nil -- a chunk has no name, and its task for a root
+  event.done, event.total = event.done or row[4] or nil, event.total or row[5] or nil
+  lib.publish(P .. ':events', cjson.encode(event))
+end
+
+function lib.append(map, key, value)
+  local list = map[key]
+  if not list then list = {}; map[key] = list end
+  list[#list + 1] = value
+end
+
+function lib.append_scored(map, key, score, member)
+  local list = map[key]
+  if not list then list = {}; map[key] = list end
+  local size = #list
+  list[size + 1] = score
+  list[size + 2] = member
+end
+
+function lib.add(map, key, field, delta)
+  local row = map[key]
+  if not row then row = {}; map[key] = row end
+  row[field] = (row[field] or 0) + delta
+end

@@ -1,0 +1,38 @@
+-- Trash: tasks that an operator deletes, and brings back.
+--@needs end_effects lanes parent records rules store_helpers transitions
+
+-- It stays in the trash for `keep` ms.
+function lib.throw_away(id, record, keep)
+  lib.unindex(id, record)
+  lib.flush()
+  local key, trash = lib.task_key(id), P .. ':trash:' .. id
+  lib.safe_call('RENAME', key, trash)
+  if lib.is_parent(record) then lib.carry_children(key, trash) end
+  if record.ch then lib.safe_call('DEL', key .. '#chunks:by'); ctx.touched['#' .. id] = true end
+  if lib.safe_call('EXISTS', key .. '#log') == 1 then lib.safe_call('RENAME', key .. '#log', trash .. '#log') end
+  lib.safe_call('ZADD', P .. ':trashed', now, id)
+  lib.schedule('~trash:' .. id, now + tonumber(keep))
+  return ''
+end
+
+function lib.restore(id, record, token)
+  if record and record.ot == token then return 'REPEAT', record.s end
+  if record then return 'REFUSED', record.s, 'a task with this id exists' end
+  local key, trash = lib.task_key(id), P .. ':trash:' .. id
+  local state = lib.safe_call('HGET', trash, 's')
+  if not state then return 'GONE', '' end
+  if lib.safe_call('ZSCORE', P .. ':state:quarantined', id) then lib.forget(id, 'quarantined') end
+  lib.safe_call('RENAME', trash, key)
+  if lib.safe_call('EXISTS', trash .. '#log') == 1 then lib.safe_call('RENAME', trash .. '#log', key .. '#log') end
+  lib.safe_call('ZREM', P .. ':trashed', id)
+  lib.safe_call('HSET', key, 'ot', token)
+  local back = lib.read_record(id)
+  if lib.is_parent(back) then lib.carry_children(trash, key) end
+  if lib.safe_call('EXISTS', lib.family.open_of(id)) == 1 then lib.schedule('~cancel:' .. id, now) end
+  lib.move(id, '', state, back.n, back.k)
+  lib.index_record(id, back.n, back.tg, lib.number_of(back.u) or 0)
+  if back.ef and state == 'failed' then lib.list_failed(id, back.ef) end
+  lib.unschedule('~trash:' .. id)
+  lib.schedule(id, now + (lib.number_of(back.kp) or ctx.RULES['keep_' .. state]))
+  return 'OK', state
+end

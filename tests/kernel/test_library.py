@@ -1,0 +1,212 @@
+"""The Lua library: modules and functions, generated tables, loading; and the rules that every file keeps."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from redis.exceptions import ResponseError
+
+import queueops.redis
+from queueops.model import states
+from queueops.redis import library
+from queueops.redis.library import ALLOW_OOM, BASE, Function, Module, in_order, script, state_tables
+from queueops.redis.library import library as current
+from tests.kernel.desk import Desk
+
+LUA = Path(queueops.redis.__file__).parent / "lua"
+FUNCTIONS = sorted(path.stem for path in LUA.glob("*.lua"))
+MODULES = sorted(path.stem for path in LUA.glob("lib/*.lua"))
+FILES = sorted(LUA.rglob("*.lua"))
+ADDING = {"enqueue", "displace", "emit", "fire", "plant", "write_chunks"}
+READING = {
+    "chunk_page",
+    "chunk_results",
+    "chunk_strip",
+    "chunk_summary",
+    "commands",
+    "detail",
+    "errors",
+    "facets",
+    "held",
+    "lease_time_left",
+    "page",
+    "rows",
+    "schedules",
+    "tree",
+    "workers",
+}
+COMMENT = re.compile(r"--(?!@).*")
+STRING = re.compile(r"'(?:[^'\\\n]|\\.)*'")
+
+
+def code(path: Path) -> str:
+    """A file without its comments and the contents of its strings."""
+    return COMMENT.sub("", STRING.sub("''", path.read_text()))
+
+
+def needs(path: Path) -> set[str]:
+    """The modules that a file names."""
+    return {name for line in re.findall(r"^--@needs (.+)$", path.read_text(), re.MULTILINE) for name in line.split()}
+
+
+def shared(path: Path) -> Counter[str]:
+    """What a module defines for others: functions and constants of `lib`, initial values of `ctx`."""
+    text = code(path)
+    names = re.findall(r"^function lib\.(\w+)\(", text, re.MULTILINE) + re.findall(r"^lib\.(\w+) =", text, re.MULTILINE)
+    for line in re.findall(r"^(fresh\.\w+(?:, fresh\.\w+)*) =", text, re.MULTILINE):
+        names += re.findall(r"fresh\.(\w+)", line)
+    return Counter(names)
+
+
+def used(path: Path) -> set[str]:
+    """What a file uses of `lib` and `ctx`."""
+    return set(re.findall(r"(?<![\w.])(?:lib|ctx)\.(\w+)", code(path)))
+
+
+OWNER = {name: path.stem for path in LUA.glob("lib/*.lua") for name in shared(path)}
+FAMILY = {path.stem for path in LUA.glob("lib/*.lua") if "function lib.family." in path.read_text()}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_function_loads_as_a_script_with_and_without_its_first_line(desk: Desk, name: str) -> None:
+    for text in (script(name), script(name, shebang=False)):
+        assert len(desk.client.script_load(text)) == 40
+    assert script(name).startswith("#!lua")
+    assert not script(name, shebang=False).startswith("#!")
+    assert script(name, shebang=False).startswith(ALLOW_OOM) is ("allow-oom" in library.functions()[name].flags)
+
+
+def test_the_library_holds_every_function_with_its_flags_under_its_digest(desk: Desk) -> None:
+    desk.client.function_load(current().text, replace=True)
+    (loaded,) = desk.client.function_list(current().name)
+    fields = dict(zip(loaded[::2], loaded[1::2], strict=True))
+    rows = [dict(zip(row[::2], row[1::2], strict=True)) for row in fields[b"functions"]]
+    found = {row[b"name"].decode(): {flag.decode() for flag in row[b"flags"]} for row in rows}
+    assert found == {current().function(name): set(each.flags) for name, each in library.functions().items()}
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_what_is_sent_is_what_stands_in_the_file(path: Path) -> None:
+    text = path.read_text()
+    assert text.removeprefix(text.partition("\n")[0] + "\n" if text.startswith("#!") else "") in current().text
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_function_says_what_it_takes_answers_and_does(name: str) -> None:
+    head = (LUA / f"{name}.lua").read_text().partition("--@needs")[0]
+    assert re.search(rf"^-- {name}: ", head, re.MULTILINE)
+    for word in ("KEYS: 1 the pool's prefix", "ARGV: ", "Reply: ", "Transitions: "):
+        assert f"-- {word}" in head
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_function_may_run_in_a_full_store_unless_it_adds(name: str) -> None:
+    first = (LUA / f"{name}.lua").read_text().partition("\n")[0]
+    flags = "" if name in ADDING else " flags=no-writes" if name in READING else " flags=allow-oom"
+    assert first == f"#!lua{flags}"
+
+
+def test_a_call_asks_for_the_time_once_and_answers_with_values() -> None:
+    assert current().text.count("'TIME'") == 1
+    assert "error_reply" not in current().text
+    assert "cjson.decode" not in current().text
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_a_file_is_short(path: Path) -> None:
+    lines = re.sub(r"^(--@needs .*\n)+\n?", "", path.read_text(), count=1, flags=re.MULTILINE).splitlines()
+    assert len(lines) <= 150
+    assert max(map(len, lines)) <= 140
+
+
+def test_no_two_modules_share_something_of_the_same_name() -> None:
+    said = sum((shared(path) for path in LUA.glob("lib/*.lua")), Counter())
+    assert [name for name, times in said.items() if times > 1] == []
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_a_file_names_the_modules_that_it_uses_and_no_others(path: Path) -> None:
+    assert used(path) - set(OWNER) == set()
+    owners = {OWNER[name] for name in used(path)} - {path.stem if path.parent.name == "lib" else ""}
+    if path.stem == "composites":
+        owners = FAMILY
+    if path.stem == BASE:
+        owners = set()  # it calls what is there once all is loaded
+    assert needs(path) - {"composites"} == owners
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_function_of_the_family_is_there_where_it_is_called(name: str) -> None:
+    order = in_order(library.functions()[name].needs, library.modules())
+    texts = [code(LUA / "lib" / f"{module}.lua") for module in order] + [code(LUA / f"{name}.lua")]
+    for table in ("family", "outcomes", "effects", "heard", "redone", "chunk_outcomes", "operator_verbs"):
+        called = {each for text in texts for each in re.findall(rf"(?<!function )\blib\.{table}\.(\w+)\(", text)}
+        defined = {
+            each for text in texts for each in re.findall(rf"^function lib\.{table}\.(\w+)\(", text, re.MULTILINE)
+        }
+        assert called <= defined
+
+
+def test_every_module_is_used() -> None:
+    assert set().union(*map(needs, FILES)) == set(MODULES) - {BASE}
+
+
+@pytest.mark.parametrize("path", sorted(LUA.glob("lib/*.lua")), ids=lambda path: path.stem)
+def test_what_a_module_holds_does_not_change_after_it_is_loaded(path: Path) -> None:
+    """What belongs to one call stands in `ctx`, so that nothing is left of a call that failed in the middle."""
+    text = code(path)
+    held = [
+        name
+        for names in re.findall(r"^local (?!function\b)([\w, ]+?)(?: =|$)", text, re.MULTILINE)
+        for name in names.replace(" ", "").split(",")
+    ]
+    inside = "\n".join(line for line in text.splitlines() if re.match(r"\s|(?:local )?function .*\bend$", line))
+    if path.stem == BASE:
+        inside = inside.partition("  call, floor")[0]  # `enter`, which begins a call
+    for name in [*held, *(f"lib.{name}" for name in shared(path)), "lib", "fresh"]:
+        changed = rf"(?<![\w.]){re.escape(name)}(?:\.\w+|\[[^\]]*\])*(?:, [\w.]+)* = "
+        found = [line for line in inside.splitlines() if re.search(changed, line) and f"local {name}" not in line]
+        assert found == [], f"{path.stem} changes {name}"
+
+
+def test_the_tables_of_states_are_generated_from_the_single_source() -> None:
+    for state, kind in states.CLASSES.items():
+        assert f"{state} = '{kind}'" in state_tables()
+    assert "local TIMED = { postponed = true, restart = true }" in state_tables()
+
+
+def test_modules_stand_behind_what_they_need() -> None:
+    known = {"a": Module("", ("b", "c")), "b": Module("", ("c",)), "c": Module("", ()), "d": Module("", ())}
+    assert in_order(("d", "a"), known) == ["d", "c", "b", "a"]
+
+
+def test_a_circle_of_modules_is_refused() -> None:
+    known = {"a": Module("", ("b",)), "b": Module("", ("c",)), "c": Module("", ("b",))}
+    with pytest.raises(LookupError, match="need each other in a circle: b -> c -> b"):
+        in_order(("a",), known)
+
+
+def test_a_missing_module_is_named_with_the_one_that_needs_it() -> None:
+    with pytest.raises(LookupError, match="the module a needs the module nothing, which is missing"):
+        in_order(("a",), {"a": Module("", ("nothing",))})
+
+
+def test_a_call_after_one_that_failed_in_the_middle_begins_anew(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`spoils` gives all values of `ctx`, and all variables of a call, an unexpected content; then it fails."""
+    spoils = (
+        "for name in pairs(fresh) do\n  local value = ctx[name]\n"
+        "  if type(value) == 'table' then value.dirt = 'dirt' else ctx[name] = 'dirt' end\nend\n"
+        "P, TASK, NOW, now, TIME = 'dirt', 'dirt', 'dirt', 0, {}\ncall = lib.tolerate\nerror('spoilt')\n"
+    )
+    every = dict(library.functions()) | {"spoils": Function((), spoils, ())}
+    monkeypatch.setattr(library, "functions", lambda: every)
+    desk.broker.scripts.library = current.__wrapped__()
+    desk.push("a", "b", retries=1)
+    for act in (desk.drain, lambda: desk.push("c"), lambda: desk.broker.draw("default", "w", 1), desk.drain):
+        with pytest.raises(ResponseError, match="spoilt"):
+            desk.broker.scripts.call("spoils", desk.broker.keys("default").prefix, *["1"] * 9)
+        act()
+    assert desk.states("a", "b", "c") == ["succeeded"] * 3
