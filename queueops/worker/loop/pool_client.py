@@ -77,6 +77,7 @@ class PoolClient:
     def ended(self, lease: Lease, settlement: Settlement, run_ms: float, now: float) -> None:
         """Record the end of a task of this pool; its settlement goes with the next round trip."""
         self.forget(lease)
+        self._asked.pop(lease.id, None)
         self.settle(settlement, now)
         if lease.parent_id and lease.kind != "chunk":
             self._of_parts = True
