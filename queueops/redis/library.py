@@ -30,10 +30,10 @@ _FLAGS = re.compile(r"#!lua(?: flags=([\w,-]+))?\n")
 _REGISTER = """\
 local function register(name, flags)
   local run = functions[name]
-  redis.register_function({{ function_name = name .. '_{digest}', flags = flags, callback = function(keys, arguments)
+  redis.register_function({ function_name = name .. '_DIGEST', flags = flags, callback = function(keys, arguments)
     enter(keys, arguments)
     return run()
-  end }})
+  end })
 end
 """
 
@@ -170,11 +170,12 @@ class Library(NamedTuple):
 def library() -> Library:
     """The library of this version. Raises LookupError if files are missing or contradict each other."""
     bodies = "".join(f"function functions.{name}()\n{each.text}end\n" for name, each in functions().items())
-    flags = (f"register('{name}', {{ {', '.join(map(repr, each.flags))} }})\n" for name, each in functions().items())
-    text = _joined(in_order(tuple(modules()), modules())) + "local functions = {}\n" + bodies
-    text += _REGISTER.replace("{{", "{").replace("}}", "}") + "".join(flags)
-    digest = hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()[:12]
-    return Library(digest, f"#!lua name={PREFIX}{digest}\n{text.replace('{digest}', digest)}")
+    calls = "".join(
+        f"register('{name}', {{ {', '.join(map(repr, each.flags))} }})\n" for name, each in functions().items()
+    )
+    text = f"{_joined(in_order(tuple(modules()), modules()))}local functions = {{}}\n{bodies}"
+    digest = hashlib.sha1(f"{text}{_REGISTER}{calls}".encode(), usedforsecurity=False).hexdigest()[:12]
+    return Library(digest, f"#!lua name={PREFIX}{digest}\n{text}{_REGISTER.replace('DIGEST', digest)}{calls}")
 
 
 @functools.cache

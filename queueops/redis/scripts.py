@@ -6,7 +6,9 @@ A server that does not have the library, or the script, gets it and is asked aga
 from __future__ import annotations
 
 import hashlib
+import logging
 import threading
+import time
 from collections.abc import Callable
 from functools import cached_property, partial
 from typing import Any, NamedTuple
@@ -20,13 +22,17 @@ from queueops.redis.library import Library
 from queueops.redis.servers import Cluster, OneServer
 from queueops.redis.spin_wait import SpinWait
 
+logger = logging.getLogger("queueops.redis")
+
 Execute = Callable[..., Any]
 """Sends one command, given as its words, to the server in question, and returns the reply."""
 PROMPT = frozenset({"enqueue"})
 """Functions with a fast reply, for which the calling thread waits without other work."""
+REFUSED_S, FULL_S = 300.0, 10.0
+"""Seconds for which scripts are sent after a server refused functions, or had no memory for the library."""
 _NOT_FOUND = "Function not found"
 _LOADED = "already exists"
-_NO_FUNCTIONS = ("unknown command", "run the 'fcall' command", "run the 'function|load' command")
+_NO_FUNCTIONS = ("unknown command", "unsupported command", "run the 'fcall' command", "run the 'function|load' command")
 """What servers reply that have no functions, or do not permit them to this user."""
 _OLDER = "unexpected symbol near '#'"
 """What a server before version 7 replies to a script's first line with flags."""
@@ -53,12 +59,21 @@ class Scripts:
     """The functions of the library on the servers of a store."""
 
     def __init__(self, servers: OneServer | Cluster) -> None:
-        """Bind the servers. What they lack (functions, flags of scripts) is found out at the first call."""
-        self.has_functions = True
+        """Bind the servers. What they lack (functions, flags of scripts) is found out by the calls."""
+        self._scripts_until = 0.0
         self._servers = servers
         self._shebang = True
         self._mine = threading.local()
         self._digests: dict[str, str] = {}
+
+    @property
+    def has_functions(self) -> bool:
+        """Whether calls go to functions now. If a server has refused them, they are tried again after a while."""
+        return self._scripts_until == 0.0 or time.monotonic() >= self._scripts_until
+
+    def without_functions(self, seconds: float) -> None:
+        """Send scripts for so many seconds."""
+        self._scripts_until = time.monotonic() + seconds
 
     @cached_property
     def library(self) -> Library:
@@ -92,7 +107,8 @@ class Scripts:
             except ResponseError as error:
                 if not is_missing(error):
                     raise
-                self.has_functions = not _has_no_functions(str(error))  # else it was flushed again
+                if _has_no_functions(str(error)):  # else it was flushed again
+                    self._refused(error)
         return self._evaluate(name, call, execute)  # loads and runs in one step
 
     def _load(self, execute: Execute) -> bool:
@@ -102,13 +118,23 @@ class Scripts:
         except ResponseError as error:
             text = str(error)
             if _has_no_functions(text):
-                self.has_functions = False
+                self._refused(error)
                 return False
             if isinstance(error, OutOfMemoryError):
+                self.without_functions(FULL_S)
                 return False
             if _LOADED not in text:
                 raise
         return True
+
+    def _refused(self, error: ResponseError) -> None:
+        logger.warning(
+            "The store refuses functions: %s. QueueOps sends scripts, which is slower, and tries again in %d s."
+            " See queueops.W111 of `manage.py check --deploy`.",
+            error,
+            REFUSED_S,
+        )
+        self.without_functions(REFUSED_S)
 
     def _evaluate(self, name: str, call: tuple[Any, ...], execute: Execute) -> Any:
         try:

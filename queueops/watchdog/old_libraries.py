@@ -41,5 +41,6 @@ class OldLibraries:
         old = [name for name in found if now - self._seen.setdefault((pool, name), now) >= KEPT_S]
         for name in old:
             self._broker.delete_library(pool, name)
+            del self._seen[pool, name]  # if a process loads it again, it is kept for another day
             logger.info("deleted the Lua library %s of another version of QueueOps", name)
         return old

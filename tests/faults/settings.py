@@ -3,9 +3,14 @@
 import json
 import os
 
+from queueops.redis import library
 from tests.settings import *  # noqa: F403
 from tests.settings import INSTALLED_APPS, QUEUEOPS
 
 INSTALLED_APPS = [*INSTALLED_APPS, "tests.faults", "tests.soak"]
 QUEUEOPS = QUEUEOPS | json.loads(os.environ.get("QUEUEOPS_TESTS_SETTINGS", "{}"))
 TASKS = {"default": {"BACKEND": "queueops.contrib.django_tasks.QueueOpsBackend", "QUEUES": []}}
+
+if newer := os.environ.get("QUEUEOPS_TESTS_LIBRARY"):  # another version of the Lua library, as in a deploy
+    tables = library.state_tables()
+    library.state_tables = lambda: f"{tables}-- {newer}\n"

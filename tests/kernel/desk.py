@@ -24,6 +24,8 @@ from tests.kernel.picture import Picture, server_of
 
 POOL = "default"
 NEVER_MS = 10_000_000
+FOREVER = 1e9
+"""Seconds."""
 
 
 class Desk:

@@ -312,6 +312,21 @@ def test_a_wish_to_cancel_survives_no_return_to_the_lane(desk: Desk, way: str) -
     assert desk.client.hget(desk.keys.task("a"), "x") is None or desk.state("a") == "cancelled"
 
 
+@pytest.mark.parametrize("how", [Outcome.CRASH, Outcome.RESTART])
+def test_a_task_that_fails_by_crashes_or_restarts_does_not_show_the_error_of_an_earlier_attempt(
+    desk: Desk, how: Outcome
+) -> None:
+    desk.push("a", retries=1)
+    desk.settle(desk.lease(), Outcome.ERROR, b'{"type":"E"}', delay_ms=NEVER_MS, fingerprint="f1", title="E")
+    while desk.state("a") == "restart":
+        desk.make_due("a")
+        desk.settle(desk.lease(), how, b"gone", delay_ms=NEVER_MS, counted=True)
+    record = desk.record("a")
+    assert (record.state, record.error) == ("failed", b"")
+    assert record.reason.startswith(("lost its worker 3 times", "restarted itself more often"))
+    assert json.loads(desk.client.lindex(desk.keys.log("a"), -1))["k"] == str(how)
+
+
 def test_a_retry_begins_from_the_start_and_keeps_the_log(desk: Desk) -> None:
     desk.push("a", retries=0)
     desk.settle(desk.lease(), Outcome.ERROR, b'{"type":"E"}', fingerprint="f1", title="E")

@@ -9,7 +9,7 @@ from queueops.errors import StoreFull
 from queueops.model.contracts import Conflict, Push
 from queueops.redis.pipelined_calls import ScriptLine
 from queueops.redis.store_client import BATCH
-from tests.kernel.desk import NEVER_MS, POOL, Desk
+from tests.kernel.desk import FOREVER, NEVER_MS, POOL, Desk
 
 
 def batch(first: int, count: int = BATCH) -> list[Push]:
@@ -57,7 +57,8 @@ def test_a_batch_that_could_not_be_sent_is_pushed_in_the_usual_way(desk: Desk, m
 
 @pytest.mark.parametrize("has_functions", [True, False], ids=["functions", "scripts"])
 def test_a_server_that_forgot_the_function_is_given_it_again(desk: Desk, has_functions: bool) -> None:
-    desk.broker.scripts.has_functions = has_functions
+    if not has_functions:
+        desk.broker.scripts.without_functions(FOREVER)
     line = desk.broker.pushes(POOL)
     desk.client.function_flush()
     desk.client.script_flush()

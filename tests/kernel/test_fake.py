@@ -14,7 +14,7 @@ from queueops.redis.broker import RedisBroker
 from queueops.redis.scripts import Scripts
 from queueops.redis.servers import OneServer
 from queueops.watchdog.schedule_firing import ScheduleFiring
-from tests.kernel.desk import NEVER_MS, POOL, Desk, ids_of, make
+from tests.kernel.desk import FOREVER, NEVER_MS, POOL, Desk, ids_of, make
 
 
 class FakeScripts(Scripts):
@@ -30,7 +30,8 @@ def desk(request: pytest.FixtureRequest) -> Iterator[Desk]:
     broker = RedisBroker(Settings(url="redis://nowhere", lease=1000.0))
     broker.servers = OneServer(fakeredis.FakeRedis())
     broker.scripts = FakeScripts(broker.servers)
-    broker.scripts.has_functions = request.param
+    if not request.param:
+        broker.scripts.without_functions(FOREVER)
     desk = Desk(broker)
     yield desk
     desk.check()

@@ -13,7 +13,7 @@ from queueops.model.contracts import Conflict, Extend, Lease, Outcome, Push, Set
 from queueops.model.states import ACTIONS, State
 from queueops.redis import embedded, wire
 from queueops.redis.broker import RedisBroker
-from tests.kernel.desk import NEVER_MS, POOL, Desk
+from tests.kernel.desk import FOREVER, NEVER_MS, POOL, Desk
 from tests.kernel.model import MAX_CRASHES, TERMINAL, Lane, Model
 from tests.support.machines import run_machine
 
@@ -59,7 +59,8 @@ class Kernel(RuleBasedStateMachine):
         super().__init__()
         config = Settings(url=self.url, namespace="model", lease=1000.0, max_crashes=MAX_CRASHES)
         self.desk = Desk(RedisBroker(config))
-        self.desk.broker.scripts.has_functions = self.has_functions
+        if not self.has_functions:
+            self.desk.broker.scripts.without_functions(FOREVER)
         self.desk.client.flushall()
         self.model = Model()
         self.leases: list[Lease] = []

@@ -54,3 +54,7 @@ def test_a_library_that_came_back_waits_for_a_day_again(desk: Desk) -> None:
         assert old.look(POOL) == []
     times.append(EVERY_S * 26)
     assert old.look(POOL) == ["queueops_older"]
+    desk.client.function_load(TEXT.format("queueops_older"), replace=True)
+    times.append(EVERY_S * 27)
+    assert old.look(POOL) == []
+    desk.client.function_delete("queueops_older")

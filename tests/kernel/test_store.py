@@ -21,7 +21,7 @@ from queueops.redis.library import Library
 from queueops.redis.library import library as current_library
 from queueops.redis.store_client import BATCH
 from tests.kernel.conftest import MakeDesk
-from tests.kernel.desk import POOL, Desk, end, make
+from tests.kernel.desk import FOREVER, POOL, Desk, end, make
 from tests.support.waiting import wait_until
 
 QUEUED = 20_000
@@ -224,7 +224,8 @@ def test_a_durable_push_by_a_user_who_may_not_ask_is_refused_before_anything_is_
 
 @pytest.mark.parametrize("has_functions", [True, False], ids=["functions", "scripts"])
 def test_what_the_server_forgot_is_loaded_again(desk: Desk, has_functions: bool) -> None:
-    desk.broker.scripts.has_functions = has_functions
+    if not has_functions:
+        desk.broker.scripts.without_functions(FOREVER)
 
     def forget() -> None:
         desk.client.script_flush()
@@ -273,6 +274,10 @@ def test_a_library_that_does_not_fit_into_a_full_store_is_sent_as_scripts(desk: 
         desk.client.config_set("maxmemory", 0)
     desk.push("b")
     assert desk.drain() == ["b"]
+    assert not desk.broker.scripts.has_functions
+    desk.broker.scripts.without_functions(0)  # that time has passed
+    desk.push("c")
+    assert desk.drain() == ["c"]
     assert desk.broker.scripts.has_functions
     assert desk.client.function_list(current_library().name)
 

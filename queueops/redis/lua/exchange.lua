@@ -22,6 +22,11 @@ ctx.at_once.room, ctx.at_once.worker = want, worker
 -- An idle worker's call with no data only checks for work. Usually there is none, and the call stays cheap.
 local looks = idle and ARGV[6] == '0' and ARGV[7] == '0'
 ctx.caller = worker
+-- Most calls settle one task while nothing else is there. One command tells, in place of one for each key.
+local unused = { P .. ':tail', P .. ':lanes:ready', ctx.COMMANDS, P .. ':lane:default#conf' }
+if ARGV[6] == '1' and ARGV[7] == '0' and call('EXISTS', unpack(unused)) == 0 then
+  ctx.calm, ctx.listened, ctx.lane_confs.default = true, false, { paused = false, weight = 1 }
+end
 if ARGV[6] ~= '0' then lib.need_agenda() end
 for i = 1, tonumber(ARGV[6]) do
   words[i] = lib.settle(position)
@@ -57,6 +62,7 @@ for _ = 1, tonumber(ARGV[8]) do
 end
 
 local rest = lib.act_on_due(max(16, want))
+if not rest then ctx.calm = false end
 local still = looks and rest and call('EXISTS', P .. ':lanes:ready', ctx.COMMANDS) == 0
 local leases = want > 0 and not still and lib.claim(want, worker, ctx.RULES.lease, ctx.at_once.leases) or {}
 local commands = still and {} or lib.close_outbox(tonumber(ARGV[9]))

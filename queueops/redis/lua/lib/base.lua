@@ -15,6 +15,17 @@ function INITIAL.__index(values, name)
   return value
 end
 
+-- Text of an integer. Redis converts a number to text in each call, so a script converts a repeated one itself, once.
+-- The text has two parts, because a Lua integer has 32 bits on some servers. The last text is kept, because times recur.
+fresh.latest, fresh.latest_text = 0, '0'
+function lib.text(number)
+  if number == ctx.latest then return ctx.latest_text end
+  local whole = floor(number + 0.5)
+  ctx.latest = number
+  ctx.latest_text = whole < 1e9 and string.format('%d', whole) or string.format('%d%09d', floor(whole / 1e9), whole % 1e9)
+  return ctx.latest_text
+end
+
 -- Begins a call: nothing is left of the call before, even if that failed in the middle.
 local function enter(keys, arguments)
   call, floor, min, max = redis.call, math.floor, math.min, math.max

@@ -1,7 +1,7 @@
 -- Handover: a task that is pushed alone, while nothing else is ready, goes to an idle worker at once. It is created as
 -- claimed, in the wake-up token. Its lease is short. Until the worker renews it, `h` is the fence of the lease, and its
 -- end costs the task no attempt. Such an end means that the worker was frozen, or the token was lost with its connection.
---@needs attempts end_effects fast_push numbers store_helpers
+--@needs attempts end_effects fast_push numbers
 
 local HANDED_MS, HANDED_BYTES = 2000, 16384
 

@@ -5,6 +5,7 @@
 fresh.lane_confs, fresh.lane_entries, fresh.touched = TABLE, TABLE, TABLE
 fresh.chunk_gain = TABLE -- chunks that became pending, by lane
 fresh.brought = 0
+fresh.calm = false -- whether no lane is ready, no command waits and nothing follows the events
 
 -- A lane whose name begins with '#' holds the pending chunks of one map-reduce task. It is open while the task is in the
 -- state `aggregating`. The task's own fields limit it.
@@ -86,6 +87,7 @@ end
 local function join_round(lane)
   local first = call('ZRANGE', P .. ':lanes:ready', 0, 0, 'WITHSCORES')
   lib.try('ZADD', P .. ':lanes:ready', first[2] or 0, lane)
+  ctx.calm = false
 end
 
 -- Adds the lane to the round or removes it. Returns whether it is in the round now.

@@ -1,6 +1,6 @@
 -- Dispatch of the outbox: takes due commands, unlocks overdue ones, and wakes a worker for new ones.
 -- Unlocks commands whose process did not report an outcome in time.
---@needs attempts outbox store_helpers transitions wakeup
+--@needs attempts lanes outbox transitions wakeup
 
 function lib.unlock_commands()
   ctx.outbox.touched = true
@@ -76,7 +76,7 @@ end
 -- all). Also returns whether only the caller can deliver the written commands.
 function lib.close_outbox(most)
   local fresh, taken, alone = #ctx.outbox.fresh, {}, false
-  if most >= 0 and (fresh > 0 or (most > 0 and call('EXISTS', ctx.COMMANDS) == 1)) then taken = take_commands(most) end
+  if most >= 0 and (fresh > 0 or (most > 0 and not ctx.calm and call('EXISTS', ctx.COMMANDS) == 1)) then taken = take_commands(most) end
   if fresh > #taken then alone = not announce_commands() end
   if ctx.outbox.touched then remind_of_commands() end
   return taken, alone

@@ -71,6 +71,7 @@ function lib.outcomes.crash(id, record, end_)
     lib.finish(id, record, 'cancelled', 'cr', crashes, 'y', record.x)
   elseif crashes >= ctx.RULES.max_crashes then
     local reason = 'lost its worker ' .. crashes .. ' times: ' .. end_.value
+    call('HDEL', lib.task_key(id), 'er') -- of an earlier attempt: it is not why the task failed
     lib.finish(id, record, 'failed', 'cr', crashes, 'y', reason, 'ef', lib.note_lost(id, record, reason))
   else
     delay(id, record, 'restart', lib.spread_out(lib.number_of(record.u) or 0, crashes, end_), 'cr', crashes, 'y', end_.value)
@@ -81,6 +82,9 @@ function lib.outcomes.restart(id, record, end_)
   local attempts = (lib.number_of(record.at) or 0) + (end_.counted and 1 or 0)
   if record.x then return lib.finish(id, record, 'cancelled', 'y', record.x) end
   if end_.counted and attempts > (lib.number_of(record.r) or 0) then
+    log_end(id, record, { k = 'restart', attempt = attempts, text = end_.value })
+    lib.forget_error(id, record)
+    call('HDEL', lib.task_key(id), 'er', 'ef') -- of an earlier attempt
     return lib.finish(id, record, 'failed', 'at', attempts, 'y', 'restarted itself more often than its retries allow')
   end
   forget_unknown(id, record)

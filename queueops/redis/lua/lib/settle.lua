@@ -18,10 +18,12 @@ end
 local function settle_success(id, row, position)
   local record = { s = row[1], n = row[3] or '?' }
   if row[4] then lib.read_more(id, record) end
-  if record.s == 'mapping' then
-    settle_map(id, lib.read_record(id), ARGV[position + 4])
-  elseif record.k == 'iterator' or record.ex then
-    if record.ex then lib.family.settle_expansion(id, lib.read_record(id)) else lib.family.settle_iterator(id, lib.read_record(id)) end
+  if record.s == 'mapping' or record.k == 'iterator' or record.ex then
+    local whole = lib.read_record(id)
+    if not whole then return false end -- the agenda finds out, and puts it into quarantine
+    if record.s == 'mapping' then settle_map(id, whole, ARGV[position + 4])
+    elseif record.ex then lib.family.settle_expansion(id, whole)
+    else lib.family.settle_iterator(id, whole) end
   else
     if record.to then call('HSET', lib.task_key(id), 'pr', record.to) end -- what has succeeded stands at its total
     lib.finish(id, record, 'succeeded', 're', ARGV[position + 4])
@@ -44,7 +46,7 @@ function lib.settle(position)
   if row[2] ~= ARGV[position + 2] then return 'STALE' end
   if not LEASED[row[1]] then return 'REPEAT' end
   if outcome == 'success' then
-    settle_success(id, row, position)
+    if settle_success(id, row, position) == false then return 'GONE' end
   else
     local record = lib.read_record(id)
     if not record then return 'GONE' end

@@ -8,17 +8,6 @@ function lib.is_listened() return ctx.listened end
 -- Publishes without raising. If the ACL forbids the channel, listeners miss the message, and the script continues.
 function lib.publish(channel, message) redis.pcall('PUBLISH', channel, message) end
 
--- Text of an integer. Redis converts a number to text in each call, so a script converts a repeated one itself, once.
--- The text has two parts, because a Lua integer has 32 bits on some servers. The last text is kept, because times recur.
-fresh.latest, fresh.latest_text = 0, '0'
-function lib.text(number)
-  if number == ctx.latest then return ctx.latest_text end
-  local whole = floor(number + 0.5)
-  ctx.latest = number
-  ctx.latest_text = whole < 1e9 and string.format('%d', whole) or string.format('%d%09d', floor(whole / 1e9), whole % 1e9)
-  return ctx.latest_text
-end
-
 -- A number read from a record. Nil if the value is not a number, or is too large for a time or a count.
 function lib.number_of(value)
   local number = tonumber(value or nil)
