@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import redis
 from django.conf import settings as django_settings
+from django.utils import translation
 
 from queueops.events import hub as hubs
 from queueops.redis import embedded
@@ -99,6 +100,13 @@ def namespace(redis_client: redis.Redis, settings: Any, monkeypatch: pytest.Monk
     monkeypatch.setenv("QUEUEOPS_TESTS_NAMESPACE", name)
     yield name
     close_brokers()
+
+
+@pytest.fixture(autouse=True)
+def language_ends() -> Iterator[None]:
+    """A request leaves its language to the thread: the next test begins without it."""
+    yield
+    translation.deactivate()
 
 
 @pytest.fixture

@@ -42,8 +42,9 @@ def _run(folder: Path, options: argparse.Namespace) -> int:
     }
     django.setup()
     from queueops.redis import embedded
+    from tests.soak.faults import STORE
 
-    embedded.start(store)
+    embedded.start(store, options=STORE)
     try:
         return _soak(folder, store, options)
     finally:

@@ -24,6 +24,11 @@ from tests.support.waiting import wait_until
 LEASE = 2.0
 SETTINGS = {"LEASE": LEASE, "GRACE": 3.0, "MAX_CRASHES": 1_000_000}  # how often one task is lost is left to chance
 WORKERS, WATCHDOGS, PRODUCERS = 2, 2, 2
+STORE = {"appendfsync": "no"}
+"""The server hands each write to the system before it answers, so that a kill -9 of the server loses nothing.
+
+With everysec a busy disk makes the server put off its writes, for up to two seconds.
+"""
 QUIET = 0.5
 """Seconds without a fault after each one, at least."""
 
@@ -116,7 +121,7 @@ class Scene:
 
     def _replace_dead(self) -> None:
         """What a service manager does."""
-        embedded.start(self._store)
+        embedded.start(self._store, options=STORE)
         self.workers = [self._alive(worker, self._worker) for worker in self.workers]
         self.watchdogs = [self._alive(watchdog, self._watchdog) for watchdog in self.watchdogs]
 
