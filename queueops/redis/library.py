@@ -5,6 +5,9 @@ fills ``lib``, which modules share, and ``fresh``, the initial values of what be
 the modules that a file uses. The files are joined unchanged: a module stands in ``do ... end``, a function in
 ``function ... end``. The state tables are generated from ``queueops.model.states``: state names are written once.
 
+The kernel's files stand here. Each kind of ``queueops.model.kinds`` brings its own from its package. A name is used
+once among all of them.
+
 A server without functions gets the same files as scripts, one for each function.
 """
 
@@ -13,12 +16,16 @@ from __future__ import annotations
 import functools
 import hashlib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from importlib import resources
+from importlib.resources.abc import Traversable
 from typing import NamedTuple
 
 from queueops.model import states
+from queueops.model.kinds import KINDS, Kind
 
+KERNEL = Kind(name="kernel", package="queueops.redis")
+"""Brings the functions and modules that serve every kind."""
 BASE = "base"
 """The module that stands before all others, outside of ``do ... end``."""
 PREFIX = "queueops_"
@@ -57,22 +64,40 @@ def _needs(text: str) -> tuple[str, ...]:
     return tuple(name for line in _NEEDS.findall(text) for name in line.split())
 
 
-def _files(folder: str) -> Iterator[tuple[str, str]]:
-    for file in sorted(resources.files("queueops.redis").joinpath(folder).iterdir(), key=lambda file: file.name):
-        if file.name.endswith(".lua"):
-            yield file.name.removesuffix(".lua"), file.read_text(encoding="utf-8")
+def _folder(kind: Kind, path: str) -> Traversable:
+    try:
+        return resources.files(kind.package).joinpath(path)
+    except ModuleNotFoundError:
+        raise LookupError(f"the kind {kind.name} has no package {kind.package} in this installation") from None
+
+
+def _files(path: str) -> dict[str, str]:
+    """The texts of the files in this folder of the kernel and of each kind, by name."""
+    found: dict[str, str] = {}
+    owners: dict[str, str] = {}
+    for kind in (KERNEL, *KINDS):
+        folder = _folder(kind, path)
+        for file in folder.iterdir() if folder.is_dir() else ():
+            name = file.name.removesuffix(".lua")
+            if name == file.name:
+                continue
+            if name in owners:
+                raise LookupError(f"{owners[name]} and {kind.name} both bring {path}/{file.name} to the Lua library")
+            owners[name] = kind.name
+            found[name] = file.read_text(encoding="utf-8")
+    return dict(sorted(found.items()))
 
 
 @functools.cache
 def modules() -> Mapping[str, Module]:
-    """All modules, by name."""
-    return {name: Module(text, _needs(text)) for name, text in _files("lua/lib")}
+    """All modules, by name. Raises LookupError if two kinds bring the same name, or a package is missing."""
+    return {name: Module(text, _needs(text)) for name, text in _files("lua/lib").items()}
 
 
 @functools.cache
 def functions() -> Mapping[str, Function]:
-    """All functions, by name. Raises LookupError if a file does not begin with its flags."""
-    return {name: _function(name, text) for name, text in _files("lua")}
+    """All functions, by name. Raises LookupError as `modules`, or if a file does not begin with its flags."""
+    return {name: _function(name, text) for name, text in _files("lua").items()}
 
 
 def _function(name: str, text: str) -> Function:
@@ -83,8 +108,10 @@ def _function(name: str, text: str) -> Function:
     return Function(tuple((first[1] or "").split(",")) if first[1] else (), body, _needs(body))
 
 
-def in_order(wanted: tuple[str, ...], known: Mapping[str, Module]) -> list[str]:
-    """The wanted modules and those that they need, each after what it needs.
+def in_order(
+    wanted: tuple[str, ...], known: Mapping[str, Module], by: str = "a function of the Lua library"
+) -> list[str]:
+    """The modules that `by` needs, and those that these need, each after what it needs.
 
     Raises LookupError for a module that is missing, and for modules that need each other in a circle.
     """
@@ -106,7 +133,7 @@ def in_order(wanted: tuple[str, ...], known: Mapping[str, Module]) -> list[str]:
         order.append(name)
 
     for name in wanted:
-        add(name, "a function of the Lua library")
+        add(name, by)
     return order
 
 
@@ -169,6 +196,8 @@ class Library(NamedTuple):
 @functools.cache
 def library() -> Library:
     """The library of this version. Raises LookupError if files are missing or contradict each other."""
+    for name, each in functions().items():
+        in_order(each.needs, modules(), f"the function {name}")
     bodies = "".join(f"function functions.{name}()\n{each.text}end\n" for name, each in functions().items())
     calls = "".join(
         f"register('{name}', {{ {', '.join(map(repr, each.flags))} }})\n" for name, each in functions().items()
@@ -185,6 +214,6 @@ def script(name: str, *, shebang: bool = True) -> str:
     first = f"#!lua{' flags=' + ','.join(each.flags) if each.flags else ''}\n"
     if not shebang:
         first = ALLOW_OOM if "allow-oom" in each.flags else ""
-    body = _joined(in_order((BASE, *each.needs), modules()))
+    body = _joined(in_order((BASE, *each.needs), modules(), f"the function {name}"))
     run = f"local function run()\n{each.text}end\nenter(KEYS, arguments)\nreturn run()\n"
     return f"{first}local arguments = ARGV\n{body}{run}"

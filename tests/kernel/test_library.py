@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections import Counter
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from redis.exceptions import ResponseError
 
-import queueops.redis
+import queueops
 from queueops.model import states
+from queueops.model.kinds import KINDS, Kind
 from queueops.redis import library
 from queueops.redis.library import ALLOW_OOM, BASE, Function, Module, in_order, script, state_tables
 from queueops.redis.library import library as current
 from tests.kernel.desk import FOREVER, Desk
 
-LUA = Path(queueops.redis.__file__).parent / "lua"
-FUNCTIONS = sorted(path.stem for path in LUA.glob("*.lua"))
-MODULES = sorted(path.stem for path in LUA.glob("lib/*.lua"))
-FILES = sorted(LUA.rglob("*.lua"))
+FILES = sorted(Path(queueops.__file__).parent.rglob("*.lua"), key=lambda path: (path.stem, path))
+PATHS = {path.stem: path for path in FILES if path.parent.name == "lua"}
+MODULE_PATHS = {path.stem: path for path in FILES if path.parent.name == "lib"}
+FUNCTIONS, MODULES = sorted(PATHS), sorted(MODULE_PATHS)
 ADDING = {"enqueue", "displace", "emit", "fire", "plant", "write_chunks"}
 READING = {
     "chunk_page",
@@ -66,8 +69,8 @@ def used(path: Path) -> set[str]:
     return set(re.findall(r"(?<![\w.])(?:lib|ctx)\.(\w+)", code(path)))
 
 
-OWNER = {name: path.stem for path in LUA.glob("lib/*.lua") for name in shared(path)}
-FAMILY = {path.stem for path in LUA.glob("lib/*.lua") if "function lib.family." in path.read_text()}
+OWNER = {name: path.stem for path in MODULE_PATHS.values() for name in shared(path)}
+FAMILY = {path.stem for path in MODULE_PATHS.values() if "function lib.family." in path.read_text()}
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
@@ -96,7 +99,7 @@ def test_what_is_sent_is_what_stands_in_the_file(path: Path) -> None:
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_a_function_says_what_it_takes_answers_and_does(name: str) -> None:
-    head = (LUA / f"{name}.lua").read_text().partition("--@needs")[0]
+    head = PATHS[name].read_text().partition("--@needs")[0]
     assert re.search(rf"^-- {name}: ", head, re.MULTILINE)
     for word in ("KEYS: 1 the pool's prefix", "ARGV: ", "Reply: ", "Transitions: "):
         assert f"-- {word}" in head
@@ -104,7 +107,7 @@ def test_a_function_says_what_it_takes_answers_and_does(name: str) -> None:
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_a_function_may_run_in_a_full_store_unless_it_adds(name: str) -> None:
-    first = (LUA / f"{name}.lua").read_text().partition("\n")[0]
+    first = PATHS[name].read_text().partition("\n")[0]
     flags = "" if name in ADDING else " flags=no-writes" if name in READING else " flags=allow-oom"
     assert first == f"#!lua{flags}"
 
@@ -123,7 +126,7 @@ def test_a_file_is_short(path: Path) -> None:
 
 
 def test_no_two_modules_share_something_of_the_same_name() -> None:
-    said = sum((shared(path) for path in LUA.glob("lib/*.lua")), Counter())
+    said = sum((shared(path) for path in MODULE_PATHS.values()), Counter())
     assert [name for name, times in said.items() if times > 1] == []
 
 
@@ -139,7 +142,7 @@ def test_a_file_names_the_modules_that_it_uses_and_no_others(path: Path) -> None
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_a_function_of_the_family_is_there_where_it_is_called(name: str) -> None:
     order = in_order(library.functions()[name].needs, library.modules())
-    texts = [code(LUA / "lib" / f"{module}.lua") for module in order] + [code(LUA / f"{name}.lua")]
+    texts = [code(MODULE_PATHS[module]) for module in order] + [code(PATHS[name])]
     for table in ("family", "outcomes", "effects", "heard", "redone", "chunk_outcomes", "operator_verbs"):
         called = {each for text in texts for each in re.findall(rf"(?<!function )\blib\.{table}\.(\w+)\(", text)}
         defined = {
@@ -170,7 +173,7 @@ def test_every_module_is_used() -> None:
     assert set().union(*map(needs, FILES)) == set(MODULES) - {BASE}
 
 
-@pytest.mark.parametrize("path", sorted(LUA.glob("lib/*.lua")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", MODULE_PATHS.values(), ids=lambda path: path.stem)
 def test_what_a_module_holds_does_not_change_after_it_is_loaded(path: Path) -> None:
     """What belongs to one call stands in `ctx`, so that nothing is left of a call that failed in the middle."""
     text = code(path)
@@ -208,6 +211,68 @@ def test_a_circle_of_modules_is_refused() -> None:
 def test_a_missing_module_is_named_with_the_one_that_needs_it() -> None:
     with pytest.raises(LookupError, match="the module a needs the module nothing, which is missing"):
         in_order(("a",), {"a": Module("", ("nothing",))})
+
+
+@pytest.fixture
+def with_kind(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Callable[[dict[str, str]], None]]:
+    """Registers one more kind, whose package has these files."""
+    caches = (library.modules, library.functions, library.library)
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def register(files: dict[str, str]) -> None:
+        for name, text in {"__init__.py": "", **files}.items():
+            path = tmp_path / "sample_kind" / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        monkeypatch.setattr(library, "KINDS", (*KINDS, Kind(name="sample", package="sample_kind")))
+        for each in caches:
+            each.cache_clear()
+
+    yield register
+    monkeypatch.undo()
+    sys.modules.pop("sample_kind", None)
+    for each in caches:
+        each.cache_clear()
+
+
+def test_a_kind_brings_functions_and_modules_from_its_package(
+    desk: Desk, with_kind: Callable[[dict[str, str]], None]
+) -> None:
+    with_kind({"lua/twice.lua": "#!lua\n--@needs doubling\nreturn lib.doubled(ARGV[1])\n"})
+    with_kind({"lua/lib/doubling.lua": "function lib.doubled(number) return number * 2 end\n"})
+    for seconds in (FOREVER, 0):
+        desk.broker.scripts.library = library.library()
+        desk.broker.scripts.without_functions(seconds)
+        assert desk.broker.scripts.call("twice", desk.keys.prefix, 21) == 42
+
+
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        ({"lua/enqueue.lua": "#!lua\n"}, "kernel and sample both bring lua/enqueue.lua to the Lua library"),
+        ({"lua/lib/lanes.lua": ""}, "kernel and sample both bring lua/lib/lanes.lua to the Lua library"),
+        ({"lua/probe.lua": "return 1\n"}, "the function probe does not begin with '#!lua'"),
+        (
+            {"lua/probe.lua": "#!lua\n--@needs nothing\n"},
+            "the function probe needs the module nothing",
+        ),
+        ({"lua/lib/probe.lua": "--@needs nothing\n"}, "the module probe needs the module nothing"),
+        ({"lua/lib/probe.lua": "--@needs probe\n"}, "need each other in a circle: probe -> probe"),
+    ],
+    ids=["function-twice", "module-twice", "no-flags", "function-needs-nothing", "module-needs-nothing", "circle"],
+)
+def test_a_kind_that_contradicts_the_library_is_refused_before_anything_is_sent(
+    with_kind: Callable[[dict[str, str]], None], files: dict[str, str], message: str
+) -> None:
+    with_kind(files)
+    with pytest.raises(LookupError, match=re.escape(message)):
+        library.library()
+
+
+def test_a_kind_without_its_package_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(library, "KINDS", (Kind(name="sample", package="queueops.no_such_kind"),))
+    with pytest.raises(LookupError, match=r"the kind sample has no package queueops\.no_such_kind"):
+        library.modules.__wrapped__()
 
 
 def test_a_call_after_one_that_failed_in_the_middle_begins_anew(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
