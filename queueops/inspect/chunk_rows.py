@@ -16,7 +16,7 @@ from queueops.redis.chunk_reader import Single
 from queueops.redis.query_replies import maybe_whole, text, whole
 
 ROW_FIELDS = ("s", "at", "cr", "b", "e", "d", "c", "w", "ef", "y", "dr")
-"""What `chunk_page` returns of each chunk, in the order of FIELDS in `lua/chunk_page.lua`."""
+"""What `chunk_page` returns of each chunk, in the order of FIELDS in `chunk_page.lua`."""
 PREVIEW = 160
 PAYLOADS = (b"a", b"re", b"er")
 ANYWHERE = ("edit", "release")

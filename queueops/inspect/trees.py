@@ -112,7 +112,7 @@ def tree(id: str, pool: str, *, after: str = "", show: str = "", opened: Sequenc
 
 
 class _Branch(NamedTuple):
-    """Some parts of a composite, in order, as `lua/tree.lua` returns them."""
+    """Some parts of a composite, in order, as `tree.lua` returns them."""
 
     total: bytes
     open: bytes

@@ -58,18 +58,18 @@ class ChunkReader:
         """Keys of a wrong type (WRONGTYPE); they count as empty."""
 
     def summary(self) -> dict[str, Any]:
-        """All figures at once, by name; see `lua/chunk_summary.lua`."""
+        """All figures at once, by name; see `chunk_summary.lua`."""
         reply = self._call("chunk_summary", STRAGGLERS, RUNS, LOOKS, KINDS, STEPS)
         return {text(name): value for name, value in zip(reply[::2], reply[1::2], strict=True)}
 
     def columns(self, first: int, width: int, count: int) -> Sequence[Any]:
-        """``count`` columns of ``width`` chunks each, from chunk ``first`` on; see `lua/chunk_strip.lua`."""
+        """``count`` columns of ``width`` chunks each, from chunk ``first`` on; see `chunk_strip.lua`."""
         return self._call("chunk_strip", first, width, count, MOST_READ)
 
     def page(
         self, state: str, rows: int, *, after: tuple[str, str] = ("", ""), latest: bool = False, fingerprint: str = ""
     ) -> Sequence[Any]:
-        """The next chunks of a state ('' = all, by number) after (score, number); see `lua/chunk_page.lua`."""
+        """The next chunks of a state ('' = all, by number) after (score, number); see `chunk_page.lua`."""
         return self._call("chunk_page", state, int(latest), rows, BUDGET, *after, fingerprint)
 
     def named(self, numbers: Sequence[int]) -> Sequence[Any]:

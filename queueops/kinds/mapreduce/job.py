@@ -1,6 +1,6 @@
 """Map-reduce: a task splits its work into chunks, workers process them in parallel, and a reduce joins the results.
 
-The scripts keep the state of the chunks (``redis/lua/lib/chunk_sets.lua``); this module runs the three methods.
+The scripts keep the state of the chunks (``lua/lib/chunk_sets.lua``); this module runs the three methods.
 """
 
 from __future__ import annotations
