@@ -33,6 +33,9 @@ PREFIX = "queueops_"
 ALLOW_OOM = "redis.call('DEL', KEYS[1] .. ':none')\n"
 """Replaces the flag on servers before version 7, which permit writes after a write that needs no memory."""
 _NEEDS = re.compile(r"^--@needs (.+)$", re.MULTILINE)
+_HOOKS = re.compile(r"^lib\.hooks\.(\w+) = (\{\}|false)", re.MULTILINE)
+_FILLS = re.compile(r"^function lib\.hooks\.(\w+)(?:\.(\w+))?\(", re.MULTILINE)
+_CALLS = re.compile(r"(?<!function )\blib\.hooks\.(\w+)")
 _FLAGS = re.compile(r"#!lua(?: flags=([\w,-]+))?\n")
 _REGISTER = """\
 local function register(name, flags)
@@ -50,6 +53,10 @@ class Module(NamedTuple):
 
     text: str
     needs: tuple[str, ...]
+    fills: tuple[tuple[str, str], ...] = ()
+    """The hooks that it fills, each with its key ('' if the hook has none)."""
+    calls: tuple[str, ...] = ()
+    """The hooks that it calls."""
 
 
 class Function(NamedTuple):
@@ -62,6 +69,10 @@ class Function(NamedTuple):
 
 def _needs(text: str) -> tuple[str, ...]:
     return tuple(name for line in _NEEDS.findall(text) for name in line.split())
+
+
+def _calls(text: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(_CALLS.findall(text)))
 
 
 def _folder(kind: Kind, path: str) -> Traversable:
@@ -91,7 +102,10 @@ def _files(path: str) -> dict[str, str]:
 @functools.cache
 def modules() -> Mapping[str, Module]:
     """All modules, by name. Raises LookupError if two kinds bring the same name, or a package is missing."""
-    return {name: Module(text, _needs(text)) for name, text in _files("lua/lib").items()}
+    return {
+        name: Module(text, _needs(text), tuple(_FILLS.findall(text)), () if name == BASE else _calls(text))
+        for name, text in _files("lua/lib").items()
+    }
 
 
 @functools.cache
@@ -135,6 +149,53 @@ def in_order(
     for name in wanted:
         add(name, by)
     return order
+
+
+@functools.cache
+def hooks() -> Mapping[str, Mapping[str, str]]:
+    """The modules that fill each hook of the kernel, by hook and key ('' if the hook has none).
+
+    Raises LookupError for a hook that the kernel does not have, that is filled twice, or that needs a key and has none.
+    A hook without keys must be filled.
+    """
+    keyed = {hook: value == "{}" for hook, value in _HOOKS.findall(modules()[BASE].text)}
+    found: dict[str, dict[str, str]] = {hook: {} for hook in keyed}
+    for name, module in modules().items():
+        for hook, key in module.fills:
+            shown = f"{hook}.{key}" if key else hook
+            if hook not in keyed:
+                raise LookupError(f"the module {name} fills the hook {shown}, which the kernel does not have")
+            if keyed[hook] is not bool(key):
+                raise LookupError(
+                    f"the module {name} fills {shown}: the hook {hook} has {'' if keyed[hook] else 'no '}keys"
+                )
+            if key in found[hook]:
+                raise LookupError(f"the modules {found[hook][key]} and {name} both fill the hook {shown}")
+            found[hook][key] = name
+    for hook in keyed:
+        if not keyed[hook] and not found[hook]:
+            raise LookupError(f"no module fills the hook {hook}")
+    return found
+
+
+def modules_of(name: str) -> list[str]:
+    """The modules of a script, in order: those that its function needs, and those that fill the hooks called there."""
+    each, fillers = functions()[name], hooks()
+    wanted = (BASE, *each.needs)
+    while True:
+        order = in_order(wanted, modules(), f"the function {name}")
+        missing: set[str] = set()
+        callers = {f"the function {name}": _calls(each.text)} | {
+            f"the module {one}": modules()[one].calls for one in order
+        }
+        for caller, called in callers.items():
+            for hook in called:
+                if hook not in fillers:
+                    raise LookupError(f"{caller} calls the hook {hook}, which the kernel does not have")
+                missing |= set(fillers[hook].values()) - set(order)
+        if not missing:
+            return order
+        wanted = (*wanted, *sorted(missing))
 
 
 def _set(name: str, members: tuple[str, ...]) -> str:
@@ -196,8 +257,8 @@ class Library(NamedTuple):
 @functools.cache
 def library() -> Library:
     """The library of this version. Raises LookupError if files are missing or contradict each other."""
-    for name, each in functions().items():
-        in_order(each.needs, modules(), f"the function {name}")
+    for name in functions():
+        modules_of(name)
     bodies = "".join(f"function functions.{name}()\n{each.text}end\n" for name, each in functions().items())
     calls = "".join(
         f"register('{name}', {{ {', '.join(map(repr, each.flags))} }})\n" for name, each in functions().items()
@@ -214,6 +275,6 @@ def script(name: str, *, shebang: bool = True) -> str:
     first = f"#!lua{' flags=' + ','.join(each.flags) if each.flags else ''}\n"
     if not shebang:
         first = ALLOW_OOM if "allow-oom" in each.flags else ""
-    body = _joined(in_order((BASE, *each.needs), modules(), f"the function {name}"))
+    body = _joined(modules_of(name))
     run = f"local function run()\n{each.text}end\nenter(KEYS, arguments)\nreturn run()\n"
     return f"{first}local arguments = ARGV\n{body}{run}"

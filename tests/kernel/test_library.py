@@ -141,8 +141,7 @@ def test_a_file_names_the_modules_that_it_uses_and_no_others(path: Path) -> None
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_a_function_of_the_family_is_there_where_it_is_called(name: str) -> None:
-    order = in_order(library.functions()[name].needs, library.modules())
-    texts = [code(MODULE_PATHS[module]) for module in order] + [code(PATHS[name])]
+    texts = [code(MODULE_PATHS[module]) for module in library.modules_of(name)] + [code(PATHS[name])]
     for table in ("family", "outcomes", "effects", "heard", "redone", "chunk_outcomes", "operator_verbs"):
         called = {each for text in texts for each in re.findall(rf"(?<!function )\blib\.{table}\.(\w+)\(", text)}
         defined = {
@@ -169,8 +168,9 @@ def test_a_function_does_the_same_as_a_script(desk: Desk, name: str, arguments: 
     desk.client.flushdb()
 
 
-def test_every_module_is_used() -> None:
-    assert set().union(*map(needs, FILES)) == set(MODULES) - {BASE}
+def test_every_module_is_needed_or_fills_a_hook() -> None:
+    filling = {name for name, module in library.modules().items() if module.fills}
+    assert set().union(*map(needs, FILES)) | filling == set(MODULES) - {BASE}
 
 
 @pytest.mark.parametrize("path", MODULE_PATHS.values(), ids=lambda path: path.stem)
@@ -216,7 +216,7 @@ def test_a_missing_module_is_named_with_the_one_that_needs_it() -> None:
 @pytest.fixture
 def with_kind(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Callable[[dict[str, str]], None]]:
     """Registers one more kind, whose package has these files."""
-    caches = (library.modules, library.functions, library.library)
+    caches = (library.modules, library.functions, library.hooks, library.library, library.script)
     monkeypatch.syspath_prepend(tmp_path)
 
     def register(files: dict[str, str]) -> None:
@@ -258,8 +258,35 @@ def test_a_kind_brings_functions_and_modules_from_its_package(
         ),
         ({"lua/lib/probe.lua": "--@needs nothing\n"}, "the module probe needs the module nothing"),
         ({"lua/lib/probe.lua": "--@needs probe\n"}, "need each other in a circle: probe -> probe"),
+        (
+            {"lua/lib/probe.lua": "function lib.hooks.nothing.probe() end\n"},
+            "the module probe fills the hook nothing.probe, which the kernel does not have",
+        ),
+        (
+            {"lua/lib/probe.lua": "function lib.hooks.due_entry.lane() end\n"},
+            "the modules agenda and probe both fill the hook due_entry.lane",
+        ),
+        (
+            {"lua/lib/probe.lua": "function lib.hooks.due_entry() end\n"},
+            "the module probe fills due_entry: the hook due_entry has keys",
+        ),
+        (
+            {"lua/probe.lua": "#!lua\nreturn lib.hooks.nothing.probe()\n"},
+            "the function probe calls the hook nothing, which the kernel does not have",
+        ),
     ],
-    ids=["function-twice", "module-twice", "no-flags", "function-needs-nothing", "module-needs-nothing", "circle"],
+    ids=[
+        "function-twice",
+        "module-twice",
+        "no-flags",
+        "function-needs-nothing",
+        "module-needs-nothing",
+        "circle",
+        "unknown-hook",
+        "hook-twice",
+        "hook-without-key",
+        "call-of-unknown-hook",
+    ],
 )
 def test_a_kind_that_contradicts_the_library_is_refused_before_anything_is_sent(
     with_kind: Callable[[dict[str, str]], None], files: dict[str, str], message: str
@@ -267,6 +294,26 @@ def test_a_kind_that_contradicts_the_library_is_refused_before_anything_is_sent(
     with_kind(files)
     with pytest.raises(LookupError, match=re.escape(message)):
         library.library()
+
+
+def test_a_hook_that_a_kind_fills_is_called_and_comes_with_the_script(
+    desk: Desk, with_kind: Callable[[dict[str, str]], None]
+) -> None:
+    with_kind(
+        {
+            "lua/lib/sample.lua": "--@needs transitions\nfunction lib.hooks.due_entry.sample(rest)\n"
+            "  call('RPUSH', P .. ':sample', rest)\nend\n"
+        }
+    )
+    agenda = f"{desk.keys.prefix}:agenda"
+    for seconds in (FOREVER, 0):
+        desk.broker.scripts.library = library.library()
+        desk.broker.scripts.without_functions(seconds)
+        desk.client.zadd(agenda, {f"~sample:{seconds}": 1})
+        desk.tick()
+    assert desk.client.lrange(f"{desk.keys.prefix}:sample", 0, -1) == [str(FOREVER).encode(), b"0"]
+    assert desk.client.zcard(agenda) == 0
+    desk.client.delete(f"{desk.keys.prefix}:sample")
 
 
 def test_a_kind_without_its_package_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

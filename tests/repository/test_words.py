@@ -41,7 +41,7 @@ EXCEPTIONS = {
     ("CHANGELOG.md", "plantings?"): "names the old error class, for code that catches it",
 }
 """File and old word (None: all of them), with the reason."""
-STORED = re.compile(r"~planting:|specials\.planting")
+STORED = re.compile(r"~planting:|due_entry\.planting")
 """The prefix of a stored agenda entry, and the Lua function that it calls, are not words of a text."""
 
 

@@ -2,7 +2,7 @@
 -- Unlocks commands whose process did not report an outcome in time.
 --@needs attempts lanes outbox transitions wakeup
 
-function lib.unlock_commands()
+function lib.hooks.due_entry.commands()
   ctx.outbox.touched = true
   for _, cid in ipairs(lib.try('ZRANGEBYSCORE', ctx.COMMANDS_LOCKED, '-inf', now, 'LIMIT', 0, 100) or {}) do
     local command = lib.read_command(cid)

@@ -1,6 +1,6 @@
 -- The agenda: acts on due entries, at most `limit` of them. Used by every exchange and by the watchdog's tick.
---@needs attempts chunk_bulk_verbs chunk_outcomes chunk_sets clock_guard expired_leases lanes
---@needs numbers outbox_dispatch parent purge records store_helpers transitions
+--@needs attempts chunk_outcomes chunk_sets clock_guard expired_leases lanes numbers parent purge
+--@needs records store_helpers transitions
 
 fresh.acted = TABLE
 
@@ -35,9 +35,7 @@ function lib.expire(id, record, over)
   lib.act('expired')
 end
 
-local specials = {}
-
-function specials.trash(id)
+function lib.hooks.due_entry.trash(id)
   if lib.has_chunks(P .. ':trash:' .. id) and lib.purge_chunks(id) > 0 then return lib.schedule('~trash:' .. id, now) end
   local trash = P .. ':trash:' .. id
   lib.forget_children(trash)
@@ -45,25 +43,11 @@ function specials.trash(id)
   lib.safe_call('ZREM', P .. ':trashed', id)
 end
 
-function specials.chunks(id)
-  if lib.has_chunks(TASK .. id) or lib.has_chunks(P .. ':trash:' .. id) then return end
-  if lib.purge_chunks(id) > 0 then lib.schedule('~chunks:' .. id, now) end
-end
-
 -- The lane has tokens again.
-function specials.lane(lane)
+function lib.hooks.due_entry.lane(lane)
   ctx.touched[lane] = true
   ctx.chunk_gain[lane] = lib.safe_call('ZCARD', lib.lane_key(lane))
 end
-
-function specials.redo(id) lib.redo_step(id, 0) end
-
-function specials.activate(id) lib.family.go_on(id) end
-function specials.again(id) lib.family.go_on_iterating(id) end
-function specials.cancel(id) lib.family.cancel_children(id) end
-function specials.resume(id) lib.family.resume_children(id) end
-function specials.planting(id) lib.family.guard(id) end
-function specials.commands() lib.unlock_commands() end
 
 -- Handles a missing or unreadable record. If an index still names the task, the task goes to quarantine, or is forgotten if
 -- it had ended.
@@ -93,13 +77,14 @@ end
 
 local function act_on_member(member, grace)
   if string.sub(member, 1, 1) == '~' then
-    local kind, id = string.match(member, '^~([a-z]+):(.*)$')
+    local word, rest = string.match(member, '^~([a-z]+):(.*)$')
+    local act_on_entry = lib.hooks.due_entry[word or '']
     lib.unschedule(member)
-    if specials[kind] then
+    if act_on_entry then
       lib.flush_chunks(); lib.flush(); lib.flush_lanes() -- it may be about a task that moved in this very call
-      specials[kind](id)
+      act_on_entry(rest)
     end
-    return lib.act(kind or 'unknown')
+    return lib.act(word or 'unknown')
   end
   if lib.is_chunk(member) then return act_on_chunk(member, grace) end
   local record = lib.read_record(member)

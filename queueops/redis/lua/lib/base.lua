@@ -26,6 +26,10 @@ function lib.text(number)
   return ctx.latest_text
 end
 
+-- Hooks: what the kernel leaves to kinds. Their modules fill it at load: `function lib.hooks.<hook>.<key>(...)`.
+lib.hooks = {}
+lib.hooks.due_entry = {} -- by word: acts on the due entry `~<word>:<rest>` of the agenda, given the rest
+
 -- Begins a call: nothing is left of the call before, even if that failed in the middle.
 local function enter(keys, arguments)
   call, floor, min, max = redis.call, math.floor, math.min, math.max
