@@ -238,6 +238,24 @@ def _joined(names: list[str]) -> str:
     return f"{state_tables()}{known[BASE].text}{rest}"
 
 
+_BEGINS = re.compile(r"do -- (\w+)|function functions\.(\w+)\(\)|local function run\(\)")
+
+
+def place(text: str, line: int, function: str) -> str:
+    """The file, and the line in it, of a line of a joined text; servers report errors by the latter.
+
+    `function` is the one that was called: the text of a script does not name it.
+    """
+    lines = text.splitlines()[:line]
+    for number in range(len(lines), 0, -1):
+        if begins := _BEGINS.fullmatch(lines[number - 1]):
+            module, named = begins.groups()
+            if module:
+                return f"lib/{module}.lua, line {line - number}"
+            return f"{named or function}.lua, line {line - number + 1}"  # its first line has the flags
+    return f"line {line} of the Lua library"
+
+
 class Library(NamedTuple):
     """The text of a library, and its digest, by which its name and the names of its functions end."""
 

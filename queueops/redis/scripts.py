@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import re
 import threading
 import time
 from collections.abc import Callable
@@ -34,6 +35,8 @@ _NOT_FOUND = "Function not found"
 _LOADED = "already exists"
 _NO_FUNCTIONS = ("unknown command", "unsupported command", "run the 'fcall' command", "run the 'function|load' command")
 """What servers reply that have no functions, or do not permit them to this user."""
+_PLACE = re.compile(r"user_(?:function|script): ?(\d+)")
+"""How servers name the line of an error."""
 _OLDER = "unexpected symbol near '#'"
 """What a server before version 7 replies to a script's first line with flags."""
 
@@ -61,6 +64,7 @@ class Scripts:
     def __init__(self, servers: OneServer | Cluster) -> None:
         """Bind the servers. What they lack (functions, flags of scripts) is found out by the calls."""
         self._scripts_until = 0.0
+        self._has_warned = False
         self._servers = servers
         self._shebang = True
         self._mine = threading.local()
@@ -91,7 +95,16 @@ class Scripts:
         return "EVALSHA", digest
 
     def call(self, name: str, prefix: str, *arguments: Any) -> Any:
-        """Call a function on a pool's keys."""
+        """Call a function on a pool's keys. An error of the function has a note with its file and line."""
+        try:
+            return self._call(name, prefix, *arguments)
+        except ResponseError as error:
+            if found := _PLACE.search(str(error)):
+                text = self.library.text if self.has_functions else library.script(name, shebang=self._shebang)
+                error.add_note(f"In the Lua library: {library.place(text, int(found[1]), name)}")
+            raise
+
+    def _call(self, name: str, prefix: str, *arguments: Any) -> Any:
         try:
             return self._execute(prefix, *self.command(name), 1, prefix, *arguments, soon=name in PROMPT)
         except ResponseError as error:
@@ -128,12 +141,14 @@ class Scripts:
         return True
 
     def _refused(self, error: ResponseError) -> None:
-        logger.warning(
+        logger.log(
+            logging.DEBUG if self._has_warned else logging.WARNING,
             "The store refuses functions: %s. QueueOps sends scripts, which is slower, and tries again in %d s."
             " See queueops.W111 of `manage.py check --deploy`.",
             error,
             REFUSED_S,
         )
+        self._has_warned = True
         self.without_functions(REFUSED_S)
 
     def _evaluate(self, name: str, call: tuple[Any, ...], execute: Execute) -> Any:

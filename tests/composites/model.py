@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 from tests.composites.model_of_progress import CONTAINERS, TERMINAL, Node, ProgressModel
@@ -274,8 +275,25 @@ class Model(ProgressModel):
         return True
 
     def reset(self, child: Node, mode: str) -> None:
-        """It waits for its turn again: see the model of work."""
-        raise NotImplementedError
+        """It waits for its turn again."""
+        if child.kind in CONTAINERS:
+            child.mode, child.result, child.failures, child.cancel = mode, None, 0, False
+        else:
+            self.uncount(child, mode)
+            self.begin_anew(child, mode == "all")
+        child.state, child.previous = "waiting", None
+
+    def begin_anew(self, node: Node, everything: bool) -> None:
+        """A leaf is another generation, with all its attempts; an iterator that goes on is the same."""
+        if everything or node.kind != "iterator":
+            self.count += 1
+            node.uid, node.emitted = self.count, 0
+            node.unwell, node.ended, node.tally = [], [], Counter()
+        node.attempts = node.crashes = node.failures = 0
+        node.cancel = node.reduces = node.is_done = node.failed_by = False
+        node.result = None
+        self.erase_drafts(node)
+        node.open, node.planted, node.to_come = set(), [], len(node.unwell)
 
     def end_iterator(self, node: Node) -> None:
         """Its tasks are over."""

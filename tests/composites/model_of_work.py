@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -141,18 +140,6 @@ class WorkedModel(Model):
             node.state, node.fence = "pending", None
         self.settle_up()
 
-    def begin_anew(self, node: Node, everything: bool) -> None:
-        """A leaf is another generation, with all its attempts; an iterator that goes on is the same."""
-        if everything or node.kind != "iterator":
-            self.count += 1
-            node.uid, node.emitted = self.count, 0
-            node.unwell, node.ended, node.tally = [], [], Counter()
-        node.attempts = node.crashes = node.failures = 0
-        node.cancel = node.reduces = node.is_done = node.failed_by = False
-        node.result = None
-        self.erase_drafts(node)
-        node.open, node.planted, node.to_come = set(), [], len(node.unwell)
-
     def resume(self, node: Node) -> None:
         """Children go back to where they wait, but for those that succeeded; then it goes on from there."""
         for task_id in node.kids:
@@ -196,15 +183,6 @@ class WorkedModel(Model):
         if parent.kind == "group":
             value = child.result
             parent.results[child.id] = {"state": "succeeded", "result": value} if parent.policy == "outcomes" else value
-
-    def reset(self, child: Node, mode: str) -> None:
-        """It waits for its turn again."""
-        if child.kind in CONTAINERS:
-            child.mode, child.result, child.failures, child.cancel = mode, None, 0, False
-        else:
-            self.uncount(child, mode)
-            self.begin_anew(child, mode == "all")
-        child.state, child.previous = "waiting", None
 
     def proceed(self, node: Node) -> None:
         """All children are where they should be."""

@@ -168,6 +168,30 @@ def test_a_function_does_the_same_as_a_script(desk: Desk, name: str, arguments: 
     desk.client.flushdb()
 
 
+@pytest.mark.parametrize("seconds", [FOREVER, 0], ids=["script", "function"])
+@pytest.mark.parametrize(
+    ("name", "arguments", "line"),
+    [
+        ("dead_worker", ["w", "locked", "0", "0", "1 2 3 4 5 6 7"], "call('ZCARD', P .. ':agenda')"),
+        ("dead_worker", ["w", "locked", "0"], "for _ = 1, tonumber(ARGV[4]) do"),
+    ],
+    ids=["module", "function"],
+)
+def test_an_error_of_the_server_names_the_file_and_the_line(
+    desk: Desk, seconds: float, name: str, arguments: list[str], line: str
+) -> None:
+    if "agenda" in line:
+        desk.client.set(desk.keys.agenda, "text")
+    desk.broker.scripts.without_functions(seconds)
+    with pytest.raises(ResponseError) as raised:
+        desk.broker.scripts.call(name, desk.keys.prefix, *arguments)
+    (note,) = raised.value.__notes__
+    file, _, number = note.removeprefix("In the Lua library: ").partition(", line ")
+    (path,) = [path for path in FILES if str(path).endswith(f"lua/{file}")]
+    assert line in path.read_text().splitlines()[int(number) - 1]
+    desk.client.flushdb()
+
+
 def test_every_module_is_needed_or_fills_a_hook() -> None:
     filling = {name for name, module in library.modules().items() if module.fills}
     assert set().union(*map(needs, FILES)) | filling == set(MODULES) - {BASE}

@@ -151,7 +151,11 @@ def test_what_a_user_may_not_do_is_told_by_the_check(
 
 @pytest.mark.parametrize("forbidden", ["-fcall", "-function|load", "-function"])
 def test_a_user_who_may_not_use_functions_gets_scripts(
-    make_user: MakeUser, make_desk: MakeDesk, redis_client: redis.Redis, forbidden: str
+    make_user: MakeUser,
+    make_desk: MakeDesk,
+    redis_client: redis.Redis,
+    forbidden: str,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     redis_client.function_flush()
     desk = make_desk(url=make_user("allkeys", "allchannels", "+@all", forbidden))
@@ -165,3 +169,7 @@ def test_a_user_who_may_not_use_functions_gets_scripts(
     assert [answer.word for answer in line.receive()] == ["OK"]
     line.close()
     assert desk.broker.other_libraries(POOL) == []
+    desk.broker.scripts.without_functions(0)  # that time has passed: functions are refused again
+    desk.push("d")
+    told = [record.levelname for record in caplog.records if "refuses functions" in record.getMessage()]
+    assert told == ["WARNING", *["DEBUG"] * (len(told) - 1)]
