@@ -295,6 +295,10 @@ def test_a_kind_brings_functions_and_modules_from_its_package(
             "the module probe fills due_entry: the hook due_entry has keys",
         ),
         (
+            {"lua/lib/probe.lua": "function lib.hooks.settle_foreign.probe() end\n"},
+            "the module probe fills settle_foreign.probe: the hook settle_foreign has no keys",
+        ),
+        (
             {"lua/probe.lua": "#!lua\nreturn lib.hooks.nothing.probe()\n"},
             "the function probe calls the hook nothing, which the kernel does not have",
         ),
@@ -309,6 +313,7 @@ def test_a_kind_brings_functions_and_modules_from_its_package(
         "unknown-hook",
         "hook-twice",
         "hook-without-key",
+        "hook-with-key",
         "call-of-unknown-hook",
     ],
 )
@@ -318,6 +323,14 @@ def test_a_kind_that_contradicts_the_library_is_refused_before_anything_is_sent(
     with_kind(files)
     with pytest.raises(LookupError, match=re.escape(message)):
         library.library()
+
+
+def test_a_hook_without_keys_must_be_filled(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = library.modules()
+    base = known[BASE]._replace(text=f"{known[BASE].text}lib.hooks.sample = false\n")
+    monkeypatch.setattr(library, "modules", lambda: {**known, BASE: base})
+    with pytest.raises(LookupError, match="no module fills the hook sample"):
+        library.hooks.__wrapped__()
 
 
 def test_a_hook_that_a_kind_fills_is_called_and_comes_with_the_script(

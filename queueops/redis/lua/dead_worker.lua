@@ -7,8 +7,8 @@
 -- Reply: number of leases taken back, next time of entry to look at ('' = none is left), composites that ended (id, kind,
 --        name, state, root).
 -- Transitions: settle, release, recover.
---@needs attempts child_end chunk_outcomes chunk_sets composites lanes numbers outbox_dispatch
---@needs outcomes settle store_helpers transitions wakeup
+--@needs attempts child_end chunk_sets composites lanes numbers outbox_dispatch outcomes settle
+--@needs store_helpers transitions wakeup
 
 lib.need_agenda()
 
@@ -23,7 +23,7 @@ end
 local FAILURES = { error = true, timeout = true, crash = true }
 
 local function count_failure(id, outcome)
-  local row = FAILURES[outcome] and lib.fields_of(lib.task_key(lib.is_chunk(id) and lib.split_ref(id) or id), 'n')
+  local row = FAILURES[outcome] and lib.fields_of(lib.task_key(lib.is_foreign(id) and lib.hooks.task_of_foreign(id) or id), 'n')
   if row and row[1] then lib.count_minute('err|' .. row[1], 1) end
 end
 
@@ -35,9 +35,9 @@ local function take_back(id, fence)
     if lib.settle(judged) ~= 'OK' then return 0 end
     count_failure(id, ARGV[judged + 3])
   else
-    local record = lib.is_chunk(id) or lib.read_record(id)
+    local record = lib.is_foreign(id) or lib.read_record(id)
     if not record then return 0 end -- what can't be read is put aside when its lease ends
-    if lib.is_chunk(id) then lib.release_chunk(id) else lib.outcomes.release(id, record) end
+    if lib.is_foreign(id) then lib.hooks.release_foreign(id) else lib.outcomes.release(id, record) end
   end
   if call('EXISTS', lib.task_key(id)) == 1 then call('HSET', lib.task_key(id), 'f', lib.next_number()) end
   return 1

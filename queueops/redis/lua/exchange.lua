@@ -42,10 +42,9 @@ for _ = 1, tonumber(ARGV[7]) do
     local ms = left < 0 and ctx.RULES.lease or min(ctx.RULES.lease, left)
     call('ZADD', P .. ':agenda', 'XX', lib.text(now + ms), id)
     if row[4] then call('HDEL', lib.task_key(id), 'h') end -- the worker has what it was handed
-    local task = lib.is_chunk(id) and lib.split_ref(id)
-    local state = task and lib.lane_conf('#' .. task).state
-    if task and state ~= 'aggregating' then
-      row[3], row[5] = 'its task is ' .. (state or 'gone'), call('HGET', lib.task_key(task), 'xh')
+    if lib.is_foreign(id) then
+      local reason, is_hard = lib.hooks.end_of_foreign(id)
+      if reason then row[3], row[5] = reason, is_hard end
     end
     if row[3] then cancels[#cancels + 1] = id; cancels[#cancels + 1] = row[3] end
     if row[3] and row[5] then hard[#hard + 1] = id end

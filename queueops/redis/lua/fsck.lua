@@ -90,7 +90,7 @@ end
 -- Checks that a lane is in the round when it should be. The agenda returns a lane that waits for tokens.
 local function check_round(lane)
   local conf, here = lib.lane_conf(lane), lib.safe_call('ZSCORE', P .. ':lanes:ready', lane)
-  local free = not conf.limit or lib.safe_call(lib.is_chunk_lane(lane) and 'ZCARD' or 'SCARD', lib.active_key(lane)) < conf.limit
+  local free = not conf.limit or lib.safe_call(lib.is_own_lane(lane) and 'ZCARD' or 'SCARD', lib.active_key(lane)) < conf.limit
   local ready = not conf.paused and free and lib.safe_call('EXISTS', lib.lane_key(lane)) == 1
   local waits = conf.rate and (lib.tokens_of(conf) == 0 or lib.safe_call('ZSCORE', P .. ':agenda', '~lane:' .. lane))
   if ready and not here and not waits and lib.wrong('~lane:' .. lane, 'tasks wait in it, and no worker claims from it') then
@@ -104,11 +104,11 @@ if not ARGV[6] then lib.check_conf(named_by); check_round(named_by) end
 for i = 6, #ARGV do
   local id = ARGV[i]
   local command = string.match(id, '^~command:(.*)$')
-  local record = not (command or lib.is_chunk(id)) and lib.read_record(id)
+  local record = not (command or lib.is_foreign(id)) and lib.read_record(id)
   if command then
     lib.check_command(command)
-  elseif lib.is_chunk(id) then
-    lib.check_chunk(id)
+  elseif lib.is_foreign(id) then
+    lib.hooks.check_foreign(id)
   elseif record and CLASS[record.s] then
     check_states(id, record, places_of(id)); check_lane(id, record); check_agenda(id, record); lib.check_fields(id, record)
     if record.ch then lib.check_gathering(id, record); check_round('#' .. id) end

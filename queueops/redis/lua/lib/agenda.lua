@@ -1,6 +1,6 @@
 -- The agenda: acts on due entries, at most `limit` of them. Used by every exchange and by the watchdog's tick.
---@needs attempts chunk_outcomes chunk_sets clock_guard expired_leases lanes numbers parent purge
---@needs records store_helpers transitions
+--@needs attempts chunk_sets clock_guard expired_leases lanes numbers parent purge records
+--@needs store_helpers transitions
 
 fresh.acted = TABLE
 
@@ -13,14 +13,6 @@ local function promote(id, record)
   call('HSET', lib.task_key(id), 's', 'pending')
   lib.enter_lane(record.l or 'default', id, record.p, lib.next_number())
   lib.act('promoted')
-end
-
-local function act_on_chunk(ref, grace)
-  local chunk = lib.read_chunk(ref)
-  if not chunk then lib.lose_chunk(ref); return lib.act('broken') end
-  if chunk.s == 'errored' then lib.make_chunk_pending(ref, chunk); return lib.act('promoted') end
-  if chunk.s ~= 'active' then lib.unschedule(ref); return lib.act('stray') end
-  lib.act(lib.recover_chunk_lease(ref, chunk, grace))
 end
 
 -- Expires a task; its chunks are deleted before it, in steps. `over`: the cap on ended tasks is exceeded.
@@ -46,7 +38,7 @@ end
 -- The lane has tokens again.
 function lib.hooks.due_entry.lane(lane)
   ctx.touched[lane] = true
-  ctx.chunk_gain[lane] = lib.safe_call('ZCARD', lib.lane_key(lane))
+  ctx.gain[lane] = lib.safe_call('ZCARD', lib.lane_key(lane))
 end
 
 -- Handles a missing or unreadable record. If an index still names the task, the task goes to quarantine, or is forgotten if
@@ -86,7 +78,7 @@ local function act_on_member(member, grace)
     end
     return lib.act(word or 'unknown')
   end
-  if lib.is_chunk(member) then return act_on_chunk(member, grace) end
+  if lib.is_foreign(member) then return lib.hooks.act_on_foreign(member, grace) end
   local record = lib.read_record(member)
   if not (record and CLASS[record.s]) then return lib.put_aside(member) end
   if TIMED[record.s] then return promote(member, record) end

@@ -30,6 +30,22 @@ end
 lib.hooks = {}
 lib.hooks.due_entry = {} -- by word: acts on the due entry `~<word>:<rest>` of the agenda, given the rest
 
+-- Foreign members: an index of tasks may hold `<task>#<rest>`, of which one kind knows what it is.
+lib.hooks.act_on_foreign = false -- acts on one that is due; given the time to which leases are spared
+lib.hooks.claim_foreign = false -- leases one that was taken from a lane
+lib.hooks.settle_foreign = false -- settles its lease, as `lib.settle`
+lib.hooks.release_foreign = false -- takes its lease back
+lib.hooks.end_of_foreign = false -- why the worker that runs one should end it, and whether by force; nil if it need not
+lib.hooks.task_of_foreign = false -- the id of the task that it belongs to
+lib.hooks.check_foreign = false -- its consistency check
+
+-- Own lanes: a lane `#<task>` holds what belongs to one task. `#active` of other lanes is a set, that of these a sorted set.
+lib.hooks.own_lane_key = false -- the key of its ready members
+lib.hooks.own_lane_active = false -- the key of its running members
+lib.hooks.own_lane_conf = false -- its settings
+lib.hooks.own_lane_share = false -- how many members this worker may take (0: the lane is closed; nil: this worker takes none)
+lib.hooks.lease_from_own_lane = false -- leases members that were taken from it
+
 -- Begins a call: nothing is left of the call before, even if that failed in the middle.
 local function enter(keys, arguments)
   call, floor, min, max = redis.call, math.floor, math.min, math.max

@@ -3,37 +3,28 @@
 --@needs attempts rate_limit store_helpers transitions
 
 fresh.lane_confs, fresh.lane_entries, fresh.touched = TABLE, TABLE, TABLE
-fresh.chunk_gain = TABLE -- chunks that became pending, by lane
+fresh.gain = TABLE -- how many became ready beside those of `lane_entries`, by lane
 fresh.brought = 0
 fresh.calm = false -- whether no lane is ready, no command waits and nothing follows the events
 
--- A lane whose name begins with '#' holds the pending chunks of one map-reduce task. It is open while the task is in the
--- state `aggregating`. The task's own fields limit it.
-function lib.is_chunk_lane(lane) return string.byte(lane) == 35 end
+-- A lane whose name begins with '#' holds what belongs to one task. The task's kind knows its keys and settings.
+function lib.is_own_lane(lane) return string.byte(lane) == 35 end
 
 function lib.lane_key(lane)
-  if lib.is_chunk_lane(lane) then return TASK .. string.sub(lane, 2) .. '#chunks:pending' end
+  if lib.is_own_lane(lane) then return lib.hooks.own_lane_key(lane) end
   return P .. ':lane:' .. lane
 end
 
 function lib.active_key(lane)
-  if lib.is_chunk_lane(lane) then return TASK .. string.sub(lane, 2) .. '#chunks:active' end
+  if lib.is_own_lane(lane) then return lib.hooks.own_lane_active(lane) end
   return P .. ':lane:' .. lane .. '#active'
-end
-
--- Settings of a task's chunk lane, read once. While `rd` is set, a bulk action moves chunks, and none is claimed.
-local function chunk_lane_conf(task)
-  local row = lib.fields_of(TASK .. task, 's', 'mx', 'rd', 'xw', 'n', 'xr', 'xp', 'xt', 'ro', 'l', 'p', 'un', 'me') or {}
-  return { state = row[1], limit = lib.number_of(row[2]), paused = row[1] ~= 'aggregating' or row[3], weight = 1,
-    each = lib.number_of(row[4]), name = row[5] or '?', retries = row[6] or '0', retry = row[7], timeout = row[8],
-    root = row[9] or task, lane = row[10] or 'default', priority = row[11], unable = row[12], meta = row[13] }
 end
 
 function lib.lane_conf(lane)
   local conf = ctx.lane_confs[lane]
   if conf then return conf end
-  if lib.is_chunk_lane(lane) then
-    conf = chunk_lane_conf(string.sub(lane, 2))
+  if lib.is_own_lane(lane) then
+    conf = lib.hooks.own_lane_conf(lane)
   else
     local reply = lib.try('HMGET', lib.lane_key(lane) .. '#conf', 'limit', 'paused', 'weight', 'rate', 'tat')
     if reply then
@@ -71,7 +62,7 @@ end
 -- How many more tasks of the lane may be leased now; nil = any number.
 function lib.free_slots(lane)
   local conf = lib.lane_conf(lane)
-  local held = conf.limit and (lib.try(lib.is_chunk_lane(lane) and 'ZCARD' or 'SCARD', lib.active_key(lane)) or conf.limit)
+  local held = conf.limit and (lib.try(lib.is_own_lane(lane) and 'ZCARD' or 'SCARD', lib.active_key(lane)) or conf.limit)
   local free = conf.limit and max(0, conf.limit - held)
   if not conf.rate then return free end
   return min(free or 1e9, lib.tokens_of(conf))
@@ -124,10 +115,10 @@ function lib.flush_lanes(placed)
   end
   for lane in pairs(ctx.touched) do
     local ready, entries = lib.refresh_lane(lane), ctx.lane_entries[lane]
-    local gain = entries and #entries / 2 or ctx.chunk_gain[lane]
+    local gain = entries and #entries / 2 or ctx.gain[lane]
     if ready and gain then
       ctx.brought = ctx.brought + min(gain, lib.free_slots(lane) or gain)
-      ctx.chunk_gain[lane] = nil
+      ctx.gain[lane] = nil
     end
   end
   ctx.lane_entries, ctx.touched = {}, {}

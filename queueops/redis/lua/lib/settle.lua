@@ -1,6 +1,5 @@
 -- The end of a lease, fenced: a stale settlement is refused. The functions of `outcomes` handle all but a success.
---@needs abandon_chunks chunk_outcomes chunk_sets end_effects lanes outcomes parent store_helpers
---@needs transitions
+--@needs abandon_chunks chunk_sets end_effects lanes outcomes parent store_helpers transitions
 
 -- The map has ended, with `count` chunks. Without chunks the reduce comes at once.
 local function settle_map(id, record, count)
@@ -11,7 +10,7 @@ local function settle_map(id, record, count)
   call('HDEL', lib.task_key(id), 'mw'); call('UNLINK', lib.chunk_set(id, 'stages'))
   lib.log_line(id, { k = 'mapped', begun = lib.number_of(record.b), worker = record.w, text = count .. ' chunks' })
   lib.flush(); lib.turn_lane(id)
-  ctx.chunk_gain['#' .. id] = tonumber(count)
+  ctx.gain['#' .. id] = tonumber(count)
   ctx.gathering[id] = false
 end
 
@@ -40,7 +39,7 @@ end
 -- behind `position`: id, fence, outcome, value, and for all but a success delay ms, fingerprint, title, counted.
 function lib.settle(position)
   local id, outcome = ARGV[position + 1], ARGV[position + 3]
-  if lib.is_chunk(id) then return lib.settle_chunk(id, ARGV[position + 2], outcome, end_at(position)) end
+  if lib.is_foreign(id) then return lib.hooks.settle_foreign(id, ARGV[position + 2], outcome, end_at(position)) end
   local row = lib.fields_of(lib.task_key(id), 's', 'f', 'n', 'm')
   if not row or not row[1] then return 'GONE' end
   if row[2] ~= ARGV[position + 2] then return 'STALE' end

@@ -30,6 +30,9 @@ end
 
 function lib.task_key(id) return TASK .. id end
 
+-- Whether a member of an index is not a task, but belongs to one.
+function lib.is_foreign(member) return string.find(member, '#', 1, true) ~= nil end
+
 -- Calls a command in slices, below the limit of Lua's `unpack`. Returns whether all calls succeeded.
 function lib.call_sliced(command, key, list)
   for i = 1, #list, 1000 do

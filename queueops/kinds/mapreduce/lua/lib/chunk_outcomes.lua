@@ -95,7 +95,7 @@ function lib.end_twin(ref, outcome, value)
   lib.finish_chunk(one, chunk, 'done', 'f', twin.f, 'w', twin.w or '', 'b', twin.b or NOW, 're', value)
 end
 
-function lib.settle_chunk(ref, fence, outcome, end_)
+function lib.hooks.settle_foreign(ref, fence, outcome, end_)
   local row = lib.fields_of(TASK .. ref, 's', 'f', 'w', 'tw', 'b')
   if not row or not row[1] then return 'GONE' end
   if row[2] ~= fence then return 'STALE' end
@@ -114,7 +114,7 @@ function lib.settle_chunk(ref, fence, outcome, end_)
 end
 
 -- Releases a chunk without the cost of an attempt. A second run is removed.
-function lib.release_chunk(ref)
+function lib.hooks.release_foreign(ref)
   local task, number, twin = lib.split_ref(ref)
   if twin then return lib.drop_twin(task, number, true) end
   lib.chunk_outcomes.release(ref, lib.read_chunk(ref))

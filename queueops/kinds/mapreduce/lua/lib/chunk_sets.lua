@@ -10,7 +10,6 @@ lib.CHUNK_STATES = { 'pending', 'active', 'errored', 'done', 'failed' }
 fresh.chunk_out, fresh.chunk_in, fresh.by_worker, fresh.chunk_lanes = TABLE, TABLE, TABLE, TABLE -- lanes: checked last
 fresh.gathering = TABLE -- tasks whose chunks have ended in this call, with the number of one that failed, if any did
 
-function lib.is_chunk(ref) return string.find(ref, '#', 1, true) ~= nil end
 function lib.split_ref(ref)
   local task, number, twin = string.match(ref, '^([^#]*)#(%d+)(~?)$')
   return task, number, twin == '~'
@@ -37,7 +36,7 @@ function lib.move_chunk(task, number, chunk, to, score)
   lib.append_scored(ctx.chunk_in, lib.chunk_set(task, to), score or NOW, number)
   if from == 'active' then lib.append(ctx.leaving, 'active', ref); lib.count_by_worker(task, chunk.w, -1) end
   if from == 'active' or from == 'pending' or to == 'pending' then ctx.chunk_lanes[lane] = true end
-  if to == 'pending' then ctx.chunk_gain[lane] = (ctx.chunk_gain[lane] or 0) + 1 end
+  if to == 'pending' then ctx.gain[lane] = (ctx.gain[lane] or 0) + 1 end
   if from ~= to then lib.add(ctx.moves_of_chunks, from, to, 1) end
 end
 

@@ -1,0 +1,75 @@
+-- Claim of chunks: from the lane of their task, and of a second run from the lane of tasks.
+--@needs chunk_sets lanes second_run store_helpers transitions
+
+-- Number of chunks of a task that this worker may take. 0: the lane of the chunks is closed. Nil: this worker takes none,
+-- and that lane stays in the round. The task's own lane is paused, or the worker does not know the class or has enough.
+function lib.hooks.own_lane_share(lane, share, worker)
+  local task, conf = string.sub(lane, 2), lib.lane_conf(lane)
+  if not conf.state then ctx.gathering[task] = false end -- the task's record is lost
+  if conf.paused then return 0 end
+  if lib.lane_conf(conf.lane).paused then return nil end
+  if conf.unable and lib.safe_call('SISMEMBER', lib.chunk_set(task, 'unable'), worker) == 1 then return nil end
+  if not conf.each or share == 0 then return share end
+  local rest = conf.each - (lib.number_of(lib.safe_call('HGET', lib.chunk_set(task, 'by'), worker)) or 0)
+  if rest > 0 then return min(share, rest) end
+end
+
+-- Fields of a chunk's lease: its own data, and the values that all chunks of its task share.
+local function chunk_fields(task, conf, data, attempts, crashes)
+  local fields = { 'n', conf.name, 'k', 'chunk', 'a', data or '', 'pi', task, 'r', conf.retries, 'ro', conf.root }
+  if attempts then fields[#fields + 1] = 'at'; fields[#fields + 1] = attempts end
+  if crashes then fields[#fields + 1] = 'cr'; fields[#fields + 1] = crashes end
+  if conf.retry then fields[#fields + 1] = 'rp'; fields[#fields + 1] = conf.retry end
+  if conf.timeout then fields[#fields + 1] = 't'; fields[#fields + 1] = conf.timeout end
+  if conf.meta then fields[#fields + 1] = 'me'; fields[#fields + 1] = conf.meta end
+  return fields
+end
+
+local function lease_chunk(task, chunk, conf, number, worker, deadline, reply)
+  local ref = task .. '#' .. chunk
+  local row = lib.fields_of(TASK .. ref, 's', 'a', 'at', 'cr', 'q', 'c')
+  if not (row and row[1]) then
+    ctx.gathering[task] = chunk
+    return lib.move_chunk(task, chunk, { s = 'pending' }, 'failed', 0)
+  end
+  if row[1] ~= 'pending' then return end
+  lib.safe_call('HSET', TASK .. ref, 's', 'active', 'f', number, 'w', worker, 'b', NOW)
+  lib.append_scored(ctx.chunk_in, lib.chunk_set(task, 'active'), NOW, chunk)
+  lib.append_scored(ctx.entering, 'active', NOW, ref)
+  lib.schedule(ref, deadline)
+  reply[#reply + 1] = { ref, number, now - (lib.number_of(row[5] or row[6]) or now), chunk_fields(task, conf, row[2], row[3], row[4]) }
+end
+
+function lib.hooks.lease_from_own_lane(lane, chunks, number, worker, deadline, reply)
+  local task = string.sub(lane, 2)
+  local conf, before = lib.lane_conf(lane), #reply
+  for i, chunk in ipairs(chunks) do lease_chunk(task, chunk, conf, number + i, worker, deadline, reply) end
+  local count = #reply - before
+  if count > 0 then lib.add(ctx.moves_of_chunks, 'pending', 'active', count) end
+  lib.count_by_worker(task, worker, count)
+  if conf.limit or conf.each then lib.flush_chunks() end
+end
+
+-- Leases the second run of a chunk.
+function lib.hooks.claim_foreign(ref, number, worker, deadline, reply)
+  local task, chunk = lib.split_ref(ref)
+  local row = task and lib.fields_of(TASK .. task .. '#' .. chunk, 's', 'a', 'at', 'cr')
+  local twin = lib.fields_of(TASK .. ref, 's', 'c')
+  if not (twin and twin[1] == 'pending') then return end
+  if not (row and (row[1] == 'active' or row[1] == 'errored')) then return lib.drop_twin(task, chunk, true) end
+  lib.safe_call('HSET', TASK .. ref, 's', 'active', 'f', number, 'w', worker, 'b', NOW)
+  lib.append_scored(ctx.entering, 'active', NOW, ref)
+  lib.schedule(ref, deadline)
+  local fields = chunk_fields(task, lib.lane_conf('#' .. task), row[2], row[3], row[4])
+  reply[#reply + 1] = { ref, number, now - (lib.number_of(twin[2]) or now), fields }
+end
+
+-- A chunk ends when its task does not wait for it any more.
+function lib.hooks.end_of_foreign(ref)
+  local task = lib.split_ref(ref)
+  local state = task and lib.lane_conf('#' .. task).state
+  if not task or state == 'aggregating' then return nil end
+  return 'its task is ' .. (state or 'gone'), call('HGET', lib.task_key(task), 'xh')
+end
+
+function lib.hooks.task_of_foreign(ref) return (lib.split_ref(ref)) end
