@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 from django.apps import AppConfig
 from django.core import checks
 from django.utils.module_loading import autodiscover_modules
 
 from queueops.model import load_time  # noqa: F401  it takes down the time
+
+if TYPE_CHECKING:
+    from queueops.model.endings import Ended
 
 
 class QueueOpsConfig(AppConfig):
@@ -22,7 +28,6 @@ class QueueOpsConfig(AppConfig):
         from queueops.checks import check_commands, check_environment, check_schedules, check_settings, check_store
         from queueops.model import endings
         from queueops.results import waiting
-        from queueops.worker.execution import composite_signals
 
         checks.register(check_settings, "queueops")
         checks.register(check_environment, "queueops")
@@ -31,7 +36,7 @@ class QueueOpsConfig(AppConfig):
         checks.register(check_store, "queueops", deploy=True)
         logs.protect()
         waiting.explain = _explain
-        endings.listen(composite_signals.send)
+        endings.listen(_send_signals)
         autodiscover_modules("tasks")
 
 
@@ -40,3 +45,10 @@ def _explain(pool: str, task_id: str) -> tuple[str, str]:
     from queueops.inspect.why import state_and_reason
 
     return state_and_reason(pool, task_id)
+
+
+def _send_signals(ended: Sequence[Ended]) -> None:
+    """Send the signals of ended composites. Imported here: most processes end none."""
+    from queueops.worker.execution import composite_signals
+
+    composite_signals.send(ended)
