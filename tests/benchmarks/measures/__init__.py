@@ -9,6 +9,7 @@ from tests.benchmarks.measures import (
     commands,
     drain,
     idle,
+    imports,
     iterator_large,
     latency,
     memory,
@@ -40,6 +41,7 @@ BENCHMARKS: dict[str, Benchmark] = {
         chains.CHAINS,
         iterator_large.ITERATOR_LARGE,
         commands.COMMANDS,
+        imports.IMPORTS,
         profile.PROFILE,
     )
 }
