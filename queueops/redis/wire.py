@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import accumulate, pairwise
 from time import monotonic
 from typing import Any, NamedTuple
-
-import hiredis
 
 from queueops.conf import Settings
 from queueops.model import endings
@@ -106,22 +105,17 @@ def read_commands(pool: str, rows: Sequence[Any]) -> list[Command]:
 
 
 def read_token(pool: str, token: bytes) -> str | Lease:
-    """Parse a wake-up token: a word, or ``task`` and a lease, encoded as Redis encodes a reply."""
+    """Parse a wake-up token: a word, or ``task``, the sizes of its parts, and the parts of a lease."""
     if not token.startswith(_TASK):
         return token.decode("utf-8", "replace")
-    reader = hiredis.Reader()
-    reader.feed(token[len(_TASK) :])
-    at_ms, fence, task_id, *fields = reader.gets()
-    claim = Claim(pool, _worker_of(fields), int(at_ms), monotonic())
-    lease = read_lease(claim, task_id, int(fence), 0, fields)
+    sizes, _, parts = token[len(_TASK) :].partition(b"\n")
+    ends = list(accumulate(map(int, sizes.split())))
+    at_ms, task_id, *fields = [parts[begin:end] for begin, end in pairwise((0, *ends))]
+    record = dict(zip(fields[::2], fields[1::2], strict=True))
+    claim = Claim(pool, record.get(b"w", b"").decode("utf-8", "replace"), int(at_ms), monotonic())
+    lease = read_lease(claim, task_id, int(record[b"f"]), 0, fields)
     lease.handed_ms = claim.now_ms
     return lease
-
-
-def _worker_of(fields: Sequence[bytes]) -> str:
-    """The worker to which a task was handed. The record of a claimed task still names the previous worker."""
-    pairs = dict(zip(fields[::2], fields[1::2], strict=True))
-    return pairs.get(b"w", b"").decode("utf-8", "replace")
 
 
 def _texts(values: Iterable[bytes]) -> list[str]:

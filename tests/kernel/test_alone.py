@@ -1,4 +1,4 @@
-"""A task that is pushed alone goes a shorter way through the script than those of a batch, and is as they are."""
+"""A task that is pushed or settled alone goes a shorter way through the function than a batch, and is as they are."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from queueops.model.contracts import Push
-from tests.kernel.desk import POOL, Desk, make
+from queueops.model.contracts import Exchange, Lease, Outcome, Push
+from tests.kernel.conftest import MakeDesk
+from tests.kernel.desk import POOL, Desk, end, make
 
 SORTS: list[Any] = [
     pytest.param({}, id="plain"),
@@ -72,3 +73,133 @@ def test_one_whose_id_is_that_of_a_lost_record_leaves_quarantine(desk: Desk) -> 
     queued(desk, "lost")
     assert desk.client.zcard(desk.keys.state("quarantined")) == 0
     assert desk.drain() == ["first", "second", "lost"]
+
+
+# Settled alone: by a worker that has nothing else to do, while nothing is ready.
+
+
+def settled(desk: Desk, lease: Lease, *, alone: bool, **values: Any) -> Exchange:
+    """One round trip of an idle worker; a metric, which it carries now and then, asks for the long way."""
+    carried = {"metrics": {} if alone else {"ok|tests.noop": 1}}
+    return desk.exchange("w1", settle=[end(lease, **values)], idle=True, want=4, **carried)
+
+
+def flows(desk: Desk) -> dict[str, int]:
+    """All that is counted of tasks that end."""
+    found = {field.decode(): int(count) for field, count in desk.client.hgetall(desk.keys.counts).items()}
+    return found | {"tr": desk.counted("tr|locked>succeeded")}
+
+
+def gain(before: dict[str, int], after: dict[str, int]) -> dict[str, int]:
+    """By how much each count has changed."""
+    changes = {field: after.get(field, 0) - before.get(field, 0) for field in {*before, *after}}
+    return {field: change for field, change in changes.items() if change}
+
+
+@pytest.mark.parametrize(
+    "fields", [{}, {"args": b"[[1],{}]", "retries": 4}, {"lane": "mail"}, {"keep_ms": 5000}], ids=str
+)
+def test_one_that_is_settled_alone_is_as_one_that_is_settled_with_more(desk: Desk, fields: dict[str, Any]) -> None:
+    desk.push("later", delay_ms=9_000_000)
+    desk.push("alone", "other", **fields)
+    leases = {lease.id: lease for lease in desk.claim(2)}
+    begun = flows(desk)
+    long = settled(desk, leases["other"], alone=False, value=b"[1]")
+    between = flows(desk)
+    short = settled(desk, leases["alone"], alone=True, value=b"[1]")
+    assert gain(between, flows(desk)) == gain(begun, between)
+    (one, two) = (desk.client.hgetall(desk.keys.task(task_id)) for task_id in ("alone", "other"))
+    own = dict.fromkeys((b"u", b"f", b"e", b"c", b"b"), b"")
+    assert {**one, **own} == {**two, **own}
+    kept = {task_id: desk.client.zscore(desk.keys.agenda, task_id) for task_id in ("alone", "other")}
+    assert kept["alone"] - int(one[b"e"]) == kept["other"] - int(two[b"e"])
+    assert abs(short.sleep_ms - long.sleep_ms) < 1000
+    assert (short.settled, short.leases, short.commands, short.ready) == (["OK"], [], [], False)
+    assert desk.client.zscore(desk.keys.idle, "w1") == short.now_ms + short.sleep_ms
+    desk.check()
+
+
+@pytest.mark.parametrize("alone", [True, False])
+def test_a_worker_wakes_when_what_it_settled_expires(make_desk: MakeDesk, alone: bool) -> None:
+    desk = make_desk(retention={"succeeded": 5.0, "failed": 20.0, "cancelled": 20.0})
+    desk.push("a")
+    assert settled(desk, desk.lease(), alone=alone).sleep_ms == 5000
+
+
+@pytest.mark.parametrize("alone", [True, False])
+def test_the_lease_that_ends_does_not_shorten_the_sleep(desk: Desk, alone: bool) -> None:
+    desk.push("a")
+    lease = desk.lease()
+    desk.client.zadd(desk.keys.agenda, {"a": desk.now() + 5000})
+    assert settled(desk, lease, alone=alone).sleep_ms == 10_000
+
+
+@pytest.mark.parametrize("alone", [True, False])
+def test_what_comes_due_is_run_by_the_call_that_settles(desk: Desk, alone: bool) -> None:
+    desk.push("a")
+    lease = desk.lease()
+    desk.push("b", delay_ms=9_000_000)
+    desk.make_due("b")
+    reply = settled(desk, lease, alone=alone)
+    assert (reply.settled, [each.id for each in reply.leases]) == (["OK"], ["b"])
+
+
+@pytest.mark.parametrize("alone", [True, False])
+def test_what_is_ready_is_claimed_by_the_call_that_settles(desk: Desk, alone: bool) -> None:
+    desk.push("a", "b")
+    reply = settled(desk, desk.lease(), alone=alone)
+    assert (reply.settled, [each.id for each in reply.leases]) == (["OK"], ["b"])
+
+
+@pytest.mark.parametrize("alone", [True, False])
+def test_a_lease_that_was_lost_or_settled_is_refused(desk: Desk, alone: bool) -> None:
+    desk.push("a", "b")
+    first, second = desk.claim(2)
+    assert settled(desk, first, alone=alone).settled == ["OK"]
+    assert settled(desk, first, alone=alone).settled == ["REPEAT"]
+    desk.expire(second.id)
+    assert desk.lease("w2").id == second.id
+    assert settled(desk, second, alone=alone).settled == ["STALE"]
+    assert settled(desk, Lease(id="nothing", fence=1), alone=alone).settled == ["GONE"]
+    assert desk.state("b") == "locked"
+
+
+@pytest.mark.parametrize("alone", [True, False])
+@pytest.mark.parametrize("outcome", [Outcome.ERROR, Outcome.CANCEL, Outcome.RESTART])
+def test_another_outcome_has_its_own_effect(desk: Desk, outcome: Outcome, alone: bool) -> None:
+    desk.push("a")
+    settled(desk, desk.lease(), alone=alone, outcome=outcome, value=b"why", delay_ms=-1, counted=True)
+    assert desk.state("a") == {Outcome.ERROR: "failed", Outcome.CANCEL: "cancelled", Outcome.RESTART: "failed"}[outcome]
+    desk.check()
+
+
+def test_the_end_of_a_task_is_told_while_a_page_follows_the_events(desk: Desk) -> None:
+    desk.push("a")
+    lease = desk.lease()
+    desk.client.set(desk.keys.tail, "1", ex=60)
+    with desk.client.pubsub() as watcher:
+        watcher.subscribe(desk.keys.events)
+        assert watcher.get_message(timeout=60)["type"] == "subscribe"
+        settled(desk, lease, alone=True)
+        assert b'"to":"succeeded"' in watcher.get_message(timeout=60)["data"]
+
+
+@pytest.mark.parametrize("alone", [True, False])
+def test_a_caller_that_waits_is_told_of_the_end(desk: Desk, alone: bool) -> None:
+    desk.push("a")
+    lease = desk.lease()
+    assert desk.broker.wait(desk.pool, "a") == "locked"
+    with desk.client.pubsub() as caller:
+        caller.subscribe(desk.keys.task("a") + "#done")
+        assert caller.get_message(timeout=60)["type"] == "subscribe"
+        settled(desk, lease, alone=alone)
+        assert caller.get_message(timeout=60)["data"] == b"succeeded"
+
+
+@pytest.mark.parametrize("alone", [True, False])
+def test_the_pool_is_seen_alive_by_each_call(desk: Desk, alone: bool) -> None:
+    desk.push("a")
+    lease = desk.lease()
+    desk.client.hset(desk.keys.clock, "beat", desk.now() - 1000)
+    reply = settled(desk, lease, alone=alone)
+    assert int(desk.client.hget(desk.keys.clock, "beat")) >= reply.now_ms - 1

@@ -13,7 +13,7 @@ from queueops.model.contracts import Conflict, Extend, Outcome, RoundTrip
 from queueops.redis.keys import KINDS
 from queueops.watchdog import Watchdog
 from tests.composites.trees import group_of
-from tests.kernel.desk import NEVER_MS
+from tests.kernel.desk import NEVER_MS, end
 from tests.support.specimens import EXAMPLES, NEIGHBOURS, VALUES, WELL, Shelf, Specimens, plant_in, specimens
 
 BLOCKING = {"agenda", "lanes:ready"}
@@ -67,7 +67,7 @@ def work(desk: Specimens) -> None:
         leases = desk.exchange("w2", want=10, take=20).leases
         for lease in leases:
             outcome = Outcome.RESTART if lease.kind == "iterator" else Outcome.SUCCESS
-            desk.settle(lease, outcome, b"1", "w2", delay_ms=NEVER_MS)
+            desk.exchange("w2", settle=[end(lease, outcome, b"1", delay_ms=NEVER_MS)], idle=len(leases) == 1)
         if not leases:
             return
 

@@ -173,6 +173,14 @@ class Kernel(RuleBasedStateMachine):
         self.agree()
         self.exchange(worker, 0, True, [(pick * 4 + 1, *rest) for pick, *rest in settled], [])
 
+    @rule(worker=workers, pick=picks)
+    def settle_alone(self, worker: str, pick: int) -> None:
+        """A worker takes all there is, and then settles one task, while it has nothing else to do."""
+        for _ in range(3):
+            self.exchange(worker, 4, False, [], [])
+        self.agree()
+        self.exchange(worker, 4, True, [(pick, Outcome.SUCCESS, 0, False)], [])
+
     def check_extensions(self, extensions: list[Extend], lost: list[str], cancels: list[tuple[str, str]]) -> None:
         """What is held is kept, what is not is told."""
         held = [each.id for each in extensions if self.model.judge(each.id, each.fence) == "OK"]

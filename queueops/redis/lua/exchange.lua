@@ -11,22 +11,26 @@
 --        the next agenda entry, '1' if more tasks are ready, commands (id, fields), Redis' time in ms, the cancelled ids
 --        to interrupt, ended composites (id, kind, name, state, root).
 -- Transitions: claim, settle, release, promote, recover, expire, quarantine.
---@needs agenda attempts child_end chunk_sets claim claim_on_settle composites lanes outbox
+--@needs agenda attempts child_end chunk_sets claim claim_on_settle composites fast_settle lanes outbox
 --@needs outbox_dispatch rules settle store_helpers transitions wakeup
 
 local worker, want, idle, longest = ARGV[1], tonumber(ARGV[2]), ARGV[3] == '1', tonumber(ARGV[4])
 local position = 9
-local words, lost, cancels, hard = {}, {}, {}, {}
+-- Most calls settle one task while nothing else is there. One command tells, in place of one for each key.
+local calm = ARGV[6] == '1' and ARGV[7] == '0'
+  and call('EXISTS', P .. ':tail', P .. ':lanes:ready', ctx.COMMANDS, P .. ':lane:default#conf') == 0
+local rest = calm and idle and ARGV[8] == '0' and lib.settle_fast()
+if rest then
+  local sleep = min(rest, longest)
+  lib.try('ZADD', P .. ':idle', lib.text(now + sleep), worker)
+  return { {}, { 'OK' }, {}, {}, sleep, '', {}, NOW, {}, {} }
+end
 
-ctx.at_once.room, ctx.at_once.worker = want, worker
+local words, lost, cancels, hard = {}, {}, {}, {}
+ctx.at_once.room, ctx.at_once.worker, ctx.caller = want, worker, worker
 -- An idle worker's call with no data only checks for work. Usually there is none, and the call stays cheap.
 local looks = idle and ARGV[6] == '0' and ARGV[7] == '0'
-ctx.caller = worker
--- Most calls settle one task while nothing else is there. One command tells, in place of one for each key.
-local unused = { P .. ':tail', P .. ':lanes:ready', ctx.COMMANDS, P .. ':lane:default#conf' }
-if ARGV[6] == '1' and ARGV[7] == '0' and call('EXISTS', unpack(unused)) == 0 then
-  ctx.calm, ctx.listened, ctx.lane_confs.default = true, false, { paused = false, weight = 1 }
-end
+if calm then ctx.calm, ctx.listened, ctx.lane_confs.default = true, false, { paused = false, weight = 1 } end
 if ARGV[6] ~= '0' then lib.need_agenda() end
 for i = 1, tonumber(ARGV[6]) do
   words[i] = lib.settle(position)
@@ -60,7 +64,7 @@ for _ = 1, tonumber(ARGV[8]) do
   position = position + 2
 end
 
-local rest = lib.act_on_due(max(16, want))
+rest = lib.act_on_due(max(16, want))
 if not rest then ctx.calm = false end
 local still = looks and rest and call('EXISTS', P .. ':lanes:ready', ctx.COMMANDS) == 0
 local leases = want > 0 and not still and lib.claim(want, worker, ctx.RULES.lease, ctx.at_once.leases) or {}

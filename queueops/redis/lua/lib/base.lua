@@ -2,6 +2,7 @@
 -- `ctx` holds what belongs to one call, as do the variables after it: `enter` makes them anew.
 local lib = {}
 local ctx, call, P, TASK, ARGV, TIME, now, NOW
+local latest, latest_text -- the last number that lib.text converted
 local floor, min, max -- a server has no `math` while it loads a library
 local BAND = 17592186044416 -- 2^44: width of one priority's band of scores in a lane
 
@@ -17,13 +18,12 @@ end
 
 -- Text of an integer. Redis converts a number to text in each call, so a script converts a repeated one itself, once.
 -- The text has two parts, because a Lua integer has 32 bits on some servers. The last text is kept, because times recur.
-fresh.latest, fresh.latest_text = 0, '0'
 function lib.text(number)
-  if number == ctx.latest then return ctx.latest_text end
+  if number == latest then return latest_text end
   local whole = floor(number + 0.5)
-  ctx.latest = number
-  ctx.latest_text = whole < 1e9 and string.format('%d', whole) or string.format('%d%09d', floor(whole / 1e9), whole % 1e9)
-  return ctx.latest_text
+  latest = number
+  latest_text = whole < 1e9 and string.format('%d', whole) or string.format('%d%09d', floor(whole / 1e9), whole % 1e9)
+  return latest_text
 end
 
 -- Hooks: what the kernel leaves to kinds. Their modules fill it at load: `function lib.hooks.<hook>.<key>(...)`.
@@ -49,7 +49,7 @@ lib.hooks.lease_from_own_lane = false -- leases members that were taken from it
 -- Begins a call: nothing is left of the call before, even if that failed in the middle.
 local function enter(keys, arguments)
   call, floor, min, max = redis.call, math.floor, math.min, math.max
-  ctx = setmetatable({}, INITIAL)
+  ctx, latest, latest_text = setmetatable({}, INITIAL), 0, '0'
   P, ARGV = keys[1], arguments
   TASK = P .. ':task:'
   TIME = call('TIME')

@@ -1,44 +1,46 @@
--- Fast path for a task that is pushed alone, as most are. It needs a lane in the round, no waiting worker and no
--- follower of events. `total` is the number of tasks.
---@needs attempts
+-- Fast paths for a task that is pushed alone, as most are.
+--@needs attempts end_effects
 
-fresh.total = 0
+fresh.total = 0 -- number of tasks that the call pushes
 
--- Index of the last shared value, then id, name, lane, priority and size of the arguments of the task.
--- Nil if the task is delayed, has a kind, or has tags.
+-- What the fast paths need of the single task of this call. `last` is the index of its last shared value. Nil if the task
+-- is delayed, has a kind, or has tags.
 function lib.single()
   local last = 4 + ARGV[4]
   if ctx.total ~= 1 or ARGV[3] ~= '' or ARGV[last + 1] ~= '0' then return nil end
-  local lane, priority, size = 'default', 0, 0
+  local task = { last = last, id = ARGV[last + 2], name = ARGV[6], lane = 'default', priority = 0, size = 0, more = false }
   for i = 7, last, 2 do
     local field = ARGV[i]
-    if field == 'a' then size = #ARGV[i + 1]
-    elseif field == 'l' then lane = ARGV[i + 1]
-    elseif field == 'p' then priority = tonumber(ARGV[i + 1])
-    elseif field == 'k' or field == 'tg' then return nil end
+    if field == 'a' then task.size = #ARGV[i + 1]
+    elseif field == 'p' then task.priority = tonumber(ARGV[i + 1])
+    elseif field == 'k' or field == 'tg' then return nil
+    elseif lib.IS_MORE[field] then
+      task.more = true
+      if field == 'l' then task.lane = ARGV[i + 1] end
+    end
   end
-  return last, ARGV[last + 2], ARGV[6], lane, priority, size
+  return task
 end
 
-function lib.index_single(state, id, name, number)
-  lib.try('ZADD', P .. ':state:' .. state, now, id)
-  lib.try('ZADD', P .. ':name:' .. name, number, id)
-  lib.try('HINCRBY', P .. ':counts', 'n|' .. name .. '|' .. state, 1)
+function lib.index_single(state, task, number)
+  lib.try('ZADD', P .. ':state:' .. state, NOW, task.id)
+  lib.try('ZADD', P .. ':name:' .. task.name, number, task.id)
+  lib.try('HINCRBY', P .. ':counts', 'n|' .. task.name .. '|' .. state, 1)
   lib.count_minute('tr|>pending', 1)
-  if lib.count_minute('in|' .. name, 1) then lib.try('ZADD', P .. ':names', now, name) end
+  if lib.count_minute('in|' .. task.name, 1) then lib.try('ZADD', P .. ':names', NOW, task.name) end
 end
 
--- Creates the task, and returns its number. If the push needs another path: nil, and how many of the keys exist that
--- are in the way (waiting workers, a follower of events, quarantine, the task).
-function lib.push_fast()
-  local last, id, name, lane, priority = lib.single()
-  if not last then return nil end
-  local obstacles = call('EXISTS', P .. ':idle', P .. ':tail', P .. ':state:quarantined', TASK .. id)
-  if obstacles > 0 or not call('ZSCORE', P .. ':lanes:ready', lane) then return nil, obstacles end
+-- Creates the task in its lane, and returns its number. It needs a lane in the round, no waiting worker and no follower of
+-- events. If the push needs another path: nil, and how many of the keys exist that are in the way (waiting workers, a
+-- follower of events, quarantine, the task).
+function lib.push_fast(task)
+  local key = TASK .. task.id
+  local obstacles = call('EXISTS', P .. ':idle', P .. ':tail', P .. ':state:quarantined', key)
+  if obstacles > 0 or not call('ZSCORE', P .. ':lanes:ready', task.lane) then return nil, obstacles end
   local number = redis.pcall('INCR', P .. ':seq')
   if type(number) ~= 'number' or number <= 0 or number >= BAND then return nil end -- the long path repairs it
-  call('ZADD', P .. ':lane:' .. lane, (100 - priority) * BAND + number, id) -- where this can't be done, nothing is
-  call('HSET', TASK .. id, 'u', number, 's', 'pending', unpack(ARGV, 5, last))
-  lib.index_single('pending', id, name, number)
+  call('ZADD', P .. ':lane:' .. task.lane, (100 - task.priority) * BAND + number, task.id) -- where this can't be done, nothing is
+  call('HSET', key, 'u', number, 's', 'pending', unpack(ARGV, 5, task.last))
+  lib.index_single('pending', task, number)
   return number
 end

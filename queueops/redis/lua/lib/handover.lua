@@ -1,7 +1,7 @@
 -- Handover: a task that is pushed alone, while nothing else is ready, goes to an idle worker at once. It is created as
 -- claimed, in the wake-up token. Its lease is short. Until the worker renews it, `h` is the fence of the lease, and its
 -- end costs the task no attempt. Such an end means that the worker was frozen, or the token was lost with its connection.
---@needs attempts end_effects fast_push numbers
+--@needs attempts fast_push numbers
 
 local HANDED_MS, HANDED_BYTES = 2000, 16384
 
@@ -16,42 +16,36 @@ local function goes_by_hand(lane, size, worker, name)
   return not (row[1] or row[2] or row[3]) and lib.try('SISMEMBER', unable, name) ~= 1
 end
 
--- Whether the end of the task needs more of its record than each end does.
-local function has_more(last)
-  for i = 5, last, 2 do
-    if lib.IS_MORE[ARGV[i]] then return true end
-  end
-end
-
-local function index_handed(id, name, lane, number)
-  lib.index_single('locked', id, name, number)
-  lib.try('ZADD', P .. ':lanes', NOW, lane)
-  lib.try('HINCRBY', P .. ':counts', 'l|' .. lane .. '|active', 1)
+local function index_handed(task, number)
+  lib.index_single('locked', task, number)
+  lib.try('ZADD', P .. ':lanes', NOW, task.lane)
+  lib.try('HINCRBY', P .. ':counts', 'l|' .. task.lane .. '|active', 1)
   lib.count_minute('tr|pending>locked', 1)
 end
 
--- Sends the token. It holds the time, the fence, the id and the fields of the record, encoded as a Redis reply.
-local function hand_to(worker, id, record)
-  local parts = { NOW, record[4], id, unpack(record, 3) }
-  for i, part in ipairs(parts) do parts[i] = '$' .. #part .. '\r\n' .. part .. '\r\n' end
+-- Sends the token: the sizes of its parts, then the parts. These are the time, the id and the fields of the record.
+local function hand_to(worker, task, record)
+  local sizes = {}
+  record[1], record[2] = NOW, task.id
+  for i = 1, #record do sizes[i] = #record[i] end
   local key = P .. ':wake:' .. worker
   lib.try('ZREM', P .. ':idle', worker)
-  lib.try('LPUSH', key, 'task *' .. #parts .. '\r\n' .. table.concat(parts))
+  lib.try('LPUSH', key, 'task ' .. table.concat(sizes, ' ') .. '\n' .. table.concat(record))
   call('EXPIRE', key, 60)
 end
 
 -- Hands over the single task of this call, if possible. Returns its uid, which is also its fence. The caller has seen
 -- that no follower of events, no quarantine and no task of that id are in the way.
-function lib.hand_over(worker)
-  local last, id, name, lane, _, size = lib.single()
-  if not goes_by_hand(lane, size, worker, name) then return end
-  local number = lib.text(lib.next_number())
-  local record = { 'HSET', TASK .. id, 'u', number, 's', 'locked', 'f', number, 'h', number, 'w', worker, 'b', NOW, 'c', NOW,
-    unpack(ARGV, 5, last) }
-  if has_more(last) then record[#record + 1] = 'm'; record[#record + 1] = '1' end
-  call('ZADD', P .. ':agenda', lib.text(now + HANDED_MS), id) -- where this can't be done, nothing is
+function lib.hand_over(worker, task)
+  if not goes_by_hand(task.lane, task.size, worker, task.name) then return end
+  local number = lib.next_number()
+  local fence = lib.text(number)
+  local record = { 'HSET', TASK .. task.id, 'u', fence, 's', 'locked', 'f', fence, 'h', fence, 'w', worker, 'b', NOW,
+    'c', NOW, unpack(ARGV, 5, task.last) }
+  if task.more then record[#record + 1] = 'm'; record[#record + 1] = '1' end
+  call('ZADD', P .. ':agenda', lib.text(now + HANDED_MS), task.id) -- where this can't be done, nothing is
   call(unpack(record))
-  index_handed(id, name, lane, number)
-  hand_to(worker, id, record)
-  return tonumber(number)
+  index_handed(task, fence)
+  hand_to(worker, task, record)
+  return number
 end
