@@ -164,8 +164,8 @@ def test_a_task_that_was_due_late_has_its_whole_time_to_meet_a_worker_that_knows
     assert desk.state("again") == "postponed"
 
 
-@pytest.mark.parametrize("outcome", [Outcome.ERROR, Outcome.RESTART])
-def test_a_task_that_ran_meanwhile_is_known_to_somebody(make_desk: MakeDesk, outcome: Outcome) -> None:
+@pytest.mark.parametrize("outcome", [Outcome.ERROR, Outcome.RESTART, Outcome.CRASH])
+def test_a_task_that_ran_meanwhile_is_known_to_a_worker(make_desk: MakeDesk, outcome: Outcome) -> None:
     desk = make_desk(unknown_after=7 * 86400.0)
     desk.push("a", retries=1)
     meet_unknown(desk)

@@ -66,6 +66,7 @@ lib.outcomes.timeout = lib.outcomes.error
 
 function lib.outcomes.crash(id, record, end_)
   local crashes = (lib.number_of(record.cr) or 0) + (lib.counts(end_) and 1 or 0)
+  forget_unknown(id, record)
   log_end(id, record, { k = 'crash', crash = crashes, text = end_.value })
   if record.x then
     lib.finish(id, record, 'cancelled', 'cr', crashes, 'y', record.x)
