@@ -34,8 +34,8 @@ ALLOW_OOM = "redis.call('DEL', KEYS[1] .. ':none')\n"
 """Replaces the flag on servers before version 7, which permit writes after a write that needs no memory."""
 _NEEDS = re.compile(r"^--@needs (.+)$", re.MULTILINE)
 _HOOKS = re.compile(r"^lib\.hooks\.(\w+) = (\{\}|false)", re.MULTILINE)
-_FILLS = re.compile(r"^function lib\.hooks\.(\w+)(?:\.(\w+))?\(", re.MULTILINE)
-_CALLS = re.compile(r"(?<!function )\blib\.hooks\.(\w+)")
+_FILLS = re.compile(r"^(?:function )?lib\.hooks\.(\w+)(?:\.(\w+))?(?:\(| = )", re.MULTILINE)
+_CALLS = re.compile(r"(?<!^)(?<!function )\blib\.hooks\.(\w+)", re.MULTILINE)
 _FLAGS = re.compile(r"#!lua(?: flags=([\w,-]+))?\n")
 _REGISTER = """\
 local function register(name, flags)
@@ -103,7 +103,7 @@ def _files(path: str) -> dict[str, str]:
 def modules() -> Mapping[str, Module]:
     """All modules, by name. Raises LookupError if two kinds bring the same name, or a package is missing."""
     return {
-        name: Module(text, _needs(text), tuple(_FILLS.findall(text)), () if name == BASE else _calls(text))
+        name: Module(text, _needs(text), () if name == BASE else tuple(_FILLS.findall(text)), _calls(text))
         for name, text in _files("lua/lib").items()
     }
 
@@ -232,10 +232,18 @@ def state_tables() -> str:
     return "".join(tables)
 
 
+def _kind_tables() -> str:
+    """The Lua tables of the records' sub-keys, from `KINDS`: all of them, and which kinds of record have some."""
+    keys = ", ".join(f"'{key}'" for kind in KINDS for key in kind.subkeys)
+    return f"local SUBKEYS = {{ {keys} }}\n" + _set(
+        "SUBKEYED", tuple(record for kind in KINDS if kind.subkeys for record in kind.records)
+    )
+
+
 def _joined(names: list[str]) -> str:
     known = modules()
     rest = "".join(f"do -- {name}\n{known[name].text}end\n" for name in names if name != BASE)
-    return f"{state_tables()}{known[BASE].text}{rest}"
+    return f"{state_tables()}{_kind_tables()}{known[BASE].text}{rest}"
 
 
 _BEGINS = re.compile(r"do -- (\w+)|function functions\.(\w+)\(\)|local function run\(\)")

@@ -8,7 +8,7 @@
 -- Reply: word (OK GONE OLD OPEN DONE KEPT WAITS UNKNOWN) and detail of each applied command; taken commands (id, fields);
 --        '1' if more are due; composites that ended (id, kind, name, state, root).
 -- Transitions: activate, gather, cancel, retry, discard.
---@needs attempts child_end chunk_sets composites lanes outbox outbox_dispatch remote_effects
+--@needs attempts chunk_sets composites end_effects lanes outbox outbox_dispatch remote_effects
 --@needs transitions wakeup
 
 lib.need_agenda()

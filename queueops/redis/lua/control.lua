@@ -7,7 +7,7 @@
 --        its state now, a detail. A REPEAT without a detail was done by an action of the same token. Then composites that
 --        ended (id, kind, name, state, root).
 -- Transitions: retry, reprocess, gather, run_now, postpone, cancel, release, requeue, reinstate, discard, delete, restore.
---@needs child_end chunk_sets composites end_effects lanes operator_verbs outbox_dispatch records
+--@needs chunk_sets composites end_effects lanes operator_verbs outbox_dispatch records
 --@needs store_helpers transitions trash wakeup
 
 local NUMERIC = { postpone = true, priority = true, keep = true }

@@ -7,7 +7,7 @@
 -- Reply: number of leases taken back, next time of entry to look at ('' = none is left), composites that ended (id, kind,
 --        name, state, root).
 -- Transitions: settle, release, recover.
---@needs attempts child_end chunk_sets composites lanes numbers outbox_dispatch outcomes settle
+--@needs attempts chunk_sets composites end_effects lanes numbers outbox_dispatch outcomes settle
 --@needs store_helpers transitions wakeup
 
 lib.need_agenda()

@@ -11,8 +11,8 @@
 --        the next agenda entry, '1' if more tasks are ready, commands (id, fields), Redis' time in ms, the cancelled ids
 --        to interrupt, ended composites (id, kind, name, state, root).
 -- Transitions: claim, settle, release, promote, recover, expire, quarantine.
---@needs agenda attempts child_end chunk_sets claim claim_on_settle composites fast_settle lanes outbox
---@needs outbox_dispatch rules settle store_helpers transitions wakeup
+--@needs agenda attempts chunk_sets claim claim_on_settle composites end_effects fast_settle lanes
+--@needs outbox outbox_dispatch rules settle store_helpers transitions wakeup
 
 local worker, want, idle, longest = ARGV[1], tonumber(ARGV[2]), ARGV[3] == '1', tonumber(ARGV[4])
 local position = 9

@@ -6,8 +6,8 @@
 --       '~command:') commands
 -- Reply: flat pairs: id (of a lane '~lane:' and its name), what is wrong with it.
 -- Transitions: quarantine; gather of map-reduce tasks; lose of chunks.
---@needs attempts chunk_fsck chunk_sets composites fieldcheck lanes numbers outbox_dispatch
---@needs rate_limit records rules store_helpers transitions wakeup
+--@needs attempts chunk_sets composites fieldcheck lanes numbers outbox_dispatch rate_limit records
+--@needs rules store_helpers transitions wakeup
 
 lib.need_agenda()
 local named_by = ARGV[2]
@@ -111,7 +111,8 @@ for i = 6, #ARGV do
     lib.hooks.check_foreign(id)
   elseif record and CLASS[record.s] then
     check_states(id, record, places_of(id)); check_lane(id, record); check_agenda(id, record); lib.check_fields(id, record)
-    if record.ch then lib.check_gathering(id, record); check_round('#' .. id) end
+    local check = lib.hooks.check_record[record.k]
+    if check and check(id, record) then check_round('#' .. id) end
   else
     check_lost(id, places_of(id), record ~= nil)
   end

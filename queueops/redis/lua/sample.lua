@@ -37,31 +37,6 @@ for _, lane in ipairs(call('ZREVRANGE', P .. ':lanes', 0, tonumber(ARGV[1]) - 1)
     oldest = lib.number_of(entered) }
 end
 
--- The backlog includes the lanes of tasks that gather. If there are very many such tasks, only the first are read.
-local GATHERING = 200
-
-local function chunk_lanes()
-  local rows, sums = {}, { pending = 0, active = 0, errored = 0, done = 0, failed = 0 }
-  for _, task in ipairs(call('ZRANGE', P .. ':state:aggregating', 0, GATHERING - 1)) do
-    local row = { task = task }
-    for state in pairs(sums) do
-      row[state] = call('ZCARD', TASK .. task .. '#chunks:' .. state)
-      sums[state] = sums[state] + row[state]
-    end
-    rows[#rows + 1] = row
-  end
-  sums.tasks, sums.looked = states.aggregating, #rows
-  table.sort(rows, function(a, b) return a.pending > b.pending end)
-  for i = #rows, tonumber(ARGV[1]) + 1, -1 do rows[i] = nil end
-  for _, row in ipairs(rows) do
-    local conf = lib.lane_conf('#' .. row.task)
-    row.name, row.lane, row.limit = conf.name, conf.lane, conf.limit
-    row.closed = conf.paused and true or lib.lane_conf(conf.lane).paused
-  end
-  sums.lanes = rows
-  return sums
-end
-
 local function minute(ago)
   local reply = call('HGETALL', P .. ':metrics:' .. string.format('%.0f', floor(now / 60000) - ago))
   local fields = {}
@@ -83,12 +58,14 @@ local key = now - (lib.number_of(clock[6]) or 0) < NAMED_MS and clock[4]
 if key and not ctx.seen_wrong[key] and redis.call('TYPE', key).ok == clock[5] then
   ctx.wrong_types[#ctx.wrong_types + 1] = key .. ' is a ' .. clock[5] .. ', and scripts cannot use it'
 end
-local figures = cjson.encode({
-  taken = now, states = states, oldest = oldest, lanes = lanes, chunks = chunk_lanes(),
+local figures = {
+  taken = now, states = states, oldest = oldest, lanes = lanes,
   workers = call('ZCARD', P .. ':workers'), idle = call('ZCARD', P .. ':idle'),
   overdue = call('ZCOUNT', P .. ':agenda', '-inf', now - 5000), given_up = call('ZCARD', P .. ':commands:dead'),
   clock = { beat = lib.number_of(clock[1]), grace = lib.number_of(clock[2]), tick = lib.number_of(clock[3]) },
   seq = seq or '0', loss = clock[7] or '', minute = minute(0), before = minute(1), broken = ctx.wrong_types,
-})
+}
+for _, add in pairs(lib.hooks.figures) do add(figures, tonumber(ARGV[1])) end
+figures = cjson.encode(figures)
 if ARGV[2] ~= '' then call('SET', P .. ':snapshot', figures, 'EX', 600) end
 return figures

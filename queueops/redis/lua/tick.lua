@@ -8,7 +8,7 @@
 --        (word, count, ...). `broken key <key>` is a key that a script could not write to, `mended key <key>` a key that
 --        was set anew.
 -- Transitions: promote, recover, expire, quarantine.
---@needs agenda attempts broken_keys child_end composites lanes lost_records outbox_dispatch records
+--@needs agenda attempts broken_keys composites end_effects lanes outbox_dispatch records
 --@needs transitions wakeup
 
 local limit, cap, forget_after, longest = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
@@ -27,7 +27,7 @@ end
 
 lib.act_on_due(limit)
 for state in pairs(TERMINAL) do trim(state) end
-lib.look_for_lost()
+for _, tick in pairs(lib.hooks.tick) do tick() end
 for _, worker in ipairs(lib.safe_call('ZRANGEBYSCORE', P .. ':workers', '-inf', now - forget_after, 'LIMIT', 0, 100)) do
   call('ZREM', P .. ':workers', worker); lib.safe_call('ZREM', P .. ':idle', worker)
   call('DEL', P .. ':worker:' .. worker, P .. ':wake:' .. worker, P .. ':unable:' .. worker)

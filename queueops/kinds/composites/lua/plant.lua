@@ -10,7 +10,7 @@
 --        use, the uids of the nodes, '1' if commands were written and no live worker can deliver them; after a start also
 --        ended composites (id, kind, name, state, root).
 -- Transitions: push, activate.
---@needs child_end composites fence lanes nodes outbox_dispatch parent rules store_helpers
+--@needs composites end_effects fence lanes nodes outbox_dispatch parent rules store_helpers
 --@needs transitions wakeup
 
 lib.need_agenda()

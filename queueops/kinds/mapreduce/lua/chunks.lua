@@ -9,7 +9,7 @@
 --        set kept their data, composites that ended (id, kind, name, state, root); then for each refused one its number and
 --        its state ('' = gone).
 -- Transitions: retry, drop, skip, release of chunks; reprocess, gather of the task.
---@needs child_end chunk_bulk_verbs chunk_sets chunk_verbs composites lanes outbox_dispatch
+--@needs chunk_bulk_verbs chunk_sets chunk_verbs composites end_effects lanes outbox_dispatch
 --@needs store_helpers transitions wakeup
 
 ctx.task, ctx.verb, ctx.value, ctx.whole, ctx.who = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[6]

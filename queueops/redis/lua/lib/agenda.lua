@@ -1,13 +1,14 @@
 -- The agenda: acts on due entries, at most `limit` of them. Used by every exchange and by the watchdog's tick.
---@needs attempts chunk_sets clock_guard expired_leases lanes numbers parent purge records
---@needs store_helpers transitions
+--@needs attempts chunk_sets clock_guard expired_leases lanes numbers records store_helpers
+--@needs transitions
 
 fresh.acted = TABLE
 
 function lib.act(word) ctx.acted[word] = (ctx.acted[word] or 0) + 1 end
 
 local function promote(id, record)
-  if record.cc then lib.family.begin(id, record); return lib.act('promoted') end
+  local promote_kind = lib.hooks.promote[record.k]
+  if promote_kind and promote_kind(id, record) then return lib.act('promoted') end
   lib.move(id, record.s, 'pending', record.n, record.k)
   lib.unschedule(id)
   call('HSET', lib.task_key(id), 's', 'pending')
@@ -15,22 +16,24 @@ local function promote(id, record)
   lib.act('promoted')
 end
 
--- Expires a task; its chunks are deleted before it, in steps. `over`: the cap on ended tasks is exceeded.
+-- Expires a task; what it consists of is deleted before it, in steps. `over`: the cap on ended tasks is exceeded.
 function lib.expire(id, record, over)
-  if record.pi and lib.family.keep(id, record, over) then return lib.act('kept') end
-  if (record.ch and lib.purge_chunks(id) > 0) or (record.kt and record.cc and lib.family.expire_parts(id, record.u)) then
+  if record.pi and lib.hooks.keep_part(id, record, over) then return lib.act('kept') end
+  local purge = lib.hooks.purge[record.k]
+  if purge and purge(id, record) then
     lib.schedule(id, now)
     return lib.act('purged')
   end
-  record.ch = nil
   lib.erase(id, record)
   lib.act('expired')
 end
 
 function lib.hooks.due_entry.trash(id)
-  if lib.has_chunks(P .. ':trash:' .. id) and lib.purge_chunks(id) > 0 then return lib.schedule('~trash:' .. id, now) end
   local trash = P .. ':trash:' .. id
-  lib.forget_children(trash)
+  local row = lib.fields_of(trash, 'k')
+  local purge = row and lib.hooks.purge_trash[row[1]]
+  if purge and purge(id) then return lib.schedule('~trash:' .. id, now) end
+  lib.forget_subkeys(trash)
   call('DEL', trash, trash .. '#log')
   lib.safe_call('ZREM', P .. ':trashed', id)
 end

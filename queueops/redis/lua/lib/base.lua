@@ -30,6 +30,26 @@ end
 lib.hooks = {}
 lib.hooks.due_entry = {} -- by word: acts on the due entry `~<word>:<rest>` of the agenda, given the rest
 
+-- By kind of the record, its field `k`. A task without a kind asks none of them.
+lib.hooks.promote = {} -- makes a due task ready; returns whether it did, else it is done as for every task
+lib.hooks.succeed = {} -- settles a success, given its value; nil: as for every task; false: its record cannot be read
+lib.hooks.end_instead = {} -- ends a task that a worker gives back, and returns whether it did
+lib.hooks.end_parts = {} -- ends what a task consists of, after its own end
+lib.hooks.note_end = {} -- notes the end of a task, given its state
+lib.hooks.purge = {} -- deletes what a task consists of, in steps; returns whether something is left
+lib.hooks.abandon = {} -- leaves to the agenda what belongs to a deleted record; without a record: what is there of any
+lib.hooks.to_trash = {} -- a record has been moved to the trash
+lib.hooks.from_trash = {} -- a record has come back from the trash
+lib.hooks.purge_trash = {} -- as `purge`, of a task in the trash
+lib.hooks.check_record = {} -- its consistency check; returns whether it has a lane of its own
+
+-- A task that is part of another one has the field `pi`.
+lib.hooks.note_part_end = false -- notes its end for the other, given id, that task, and state
+lib.hooks.keep_part = false -- keeps an ended part as long as the other needs it; returns whether it does
+
+lib.hooks.tick = {} -- by kind: its round in a watchdog's tick
+lib.hooks.figures = {} -- by kind: adds its figures to those of the pool
+
 -- Foreign members: an index of tasks may hold `<task>#<rest>`, of which one kind knows what it is.
 lib.hooks.act_on_foreign = false -- acts on one that is due; given the time to which leases are spared
 lib.hooks.claim_foreign = false -- leases one that was taken from a lane

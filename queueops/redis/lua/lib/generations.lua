@@ -1,5 +1,5 @@
 -- Generations of an id: replaces one by the next, and tells the callers that wait for its end.
---@needs abandon_chunks lanes records store_helpers transitions
+--@needs lanes records store_helpers transitions
 
 -- Moves the counts of a task to the name and kind of its next generation.
 local function recount(record, values)
@@ -26,7 +26,6 @@ function lib.make_way(id, record, values)
   lib.unlist(id, record)
   if record.wt then keep_last(id, record) end
   lib.wipe(id, record)
-  if record.ch then lib.abandon_chunks(id) end
   recount(record, values)
 end
 

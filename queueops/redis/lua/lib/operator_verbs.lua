@@ -1,6 +1,6 @@
 -- Actions of an operator on a task, by verb. Each function gets the record and returns the new state ('' = gone).
---@needs child_end end_effects lanes numbers outcomes parent records reopen store_helpers
---@needs transitions trash wakeup
+--@needs end_effects lanes numbers outcomes parent records reopen store_helpers transitions trash
+--@needs wakeup
 
 lib.operator_verbs = {}
 
@@ -136,7 +136,7 @@ function lib.operator_verbs.delete(id, record, _, keep) return lib.throw_away(id
 function lib.operator_verbs.discard(id, record)
   if record.pi then
     call('HSET', lib.task_key(id), 'y', 'it was discarded')
-    lib.note_child_end(id, record.pi, 'failed')
+    lib.hooks.note_part_end(id, record.pi, 'failed')
   end
   lib.erase(id, record)
   return ''

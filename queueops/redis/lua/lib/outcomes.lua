@@ -1,6 +1,5 @@
 -- Outcomes of a lease: one function per outcome, in one table. Each gets the record as read before any write.
---@needs child_end end_effects generations lanes parent records rules store_helpers transitions
---@needs unknown_names
+--@needs end_effects generations lanes records rules store_helpers transitions unknown_names
 
 function lib.leave_lease(id, record, state)
   lib.free_slot(record.l or 'default', id)
@@ -11,20 +10,25 @@ function lib.finish(id, record, state, ...)
   lib.leave_lease(id, record, state)
   call('HSET', lib.task_key(id), 's', state, 'e', NOW, ...)
   lib.schedule(id, now + (lib.number_of(record.kp) or ctx.RULES['keep_' .. state]))
-  if lib.is_parent(record) then lib.flush(); lib.flush_lanes(); lib.family.cancel_children(id) end -- one may have just moved
+  if lib.hooks.end_parts[record.k] then lib.hooks.end_parts[record.k](id, record) end
   lib.tell_end(id, record, state)
   if record.nx then lib.start_next(id) end
 end
 
+local function ends_instead(id, record)
+  local end_instead = lib.hooks.end_instead[record.k]
+  return end_instead and end_instead(id, record)
+end
+
 local function delay(id, record, state, ms, ...)
-  if lib.family.fails_with_task(id, record) then return end
+  if ends_instead(id, record) then return end
   lib.leave_lease(id, record, state)
   call('HSET', lib.task_key(id), 's', state, 'd', lib.text(now + ms), ...)
   lib.schedule(id, now + ms)
 end
 
 local function make_ready(id, record, number, ...)
-  if lib.family.fails_with_task(id, record) then return end
+  if ends_instead(id, record) then return end
   lib.leave_lease(id, record, 'pending')
   lib.unschedule(id)
   call('HSET', lib.task_key(id), 's', 'pending', ...)

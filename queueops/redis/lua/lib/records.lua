@@ -1,5 +1,5 @@
 -- Creating and erasing records, with all their indexes.
---@needs abandon_chunks attempts lanes numbers store_helpers transitions
+--@needs attempts lanes numbers store_helpers transitions
 
 -- Puts a task into the indexes of its name and tags.
 function lib.index_record(id, name, tags, number)
@@ -58,35 +58,35 @@ function lib.unindex(id, record)
   lib.unlist(id, record)
 end
 
-local OFFSPRING = { '#children', '#open', '#results', '#planted', '#drafts', '#asked', '#far', '#latest', '#failures' }
-
-function lib.forget_children(key)
+function lib.forget_subkeys(key)
   local keys = {}
-  for i, set in ipairs(OFFSPRING) do keys[i] = key .. set end
+  for i, each in ipairs(SUBKEYS) do keys[i] = key .. each end
   call('DEL', unpack(keys))
 end
 
--- Moves the lists of a task's children with it, to the trash and back.
-function lib.carry_children(key, other)
-  lib.forget_children(other)
-  for _, set in ipairs(OFFSPRING) do
-    if call('EXISTS', key .. set) == 1 then call('RENAME', key .. set, other .. set) end
+-- Moves the sub-keys of a record with it, to the trash and back.
+function lib.carry_subkeys(key, other)
+  lib.forget_subkeys(other)
+  for _, each in ipairs(SUBKEYS) do
+    if call('EXISTS', key .. each) == 1 then call('RENAME', key .. each, other .. each) end
   end
 end
 
--- Whether a task has children, or may have some.
-function lib.is_parent(record) return record.cc or record.k == 'iterator' or record.ex end
-
+-- Deletes a record and what belongs to it. Without `record`: it cannot be read, so it may be of any kind.
 function lib.wipe(id, record)
   local key = lib.task_key(id)
   call('DEL', key, key .. '#log', key .. '#next')
-  if not record or lib.is_parent(record) then lib.forget_children(key) end
+  if not record or SUBKEYED[record.k] then lib.forget_subkeys(key) end
+  if not record then
+    for _, abandon in pairs(lib.hooks.abandon) do abandon(id) end
+  elseif lib.hooks.abandon[record.k] then
+    lib.hooks.abandon[record.k](id, record)
+  end
 end
 
 function lib.erase(id, record)
   lib.unindex(id, record)
   lib.wipe(id, record)
-  if record.ch then lib.abandon_chunks(id) end
 end
 
 -- Finds the name of a task whose record cannot be read, among the names used last.
@@ -126,7 +126,6 @@ function lib.forget(id, state)
   lib.try('ZREM', P .. ':name:' .. name, id)
   lib.unschedule(id)
   lib.wipe(id)
-  if lib.any_chunks(id) then lib.abandon_chunks(id) end
 end
 
 -- Removes a task from its lane, its slot and the agenda.

@@ -1,32 +1,14 @@
 -- The end of a lease, fenced: a stale settlement is refused. The functions of `outcomes` handle all but a success.
---@needs abandon_chunks chunk_sets end_effects lanes outcomes parent store_helpers transitions
-
--- The map has ended, with `count` chunks. Without chunks the reduce comes at once.
-local function settle_map(id, record, count)
-  if record.x then return lib.finish(id, record, 'cancelled', 'y', record.x) end
-  lib.leave_lease(id, record, 'aggregating'); lib.unschedule(id)
-  call('HSET', lib.task_key(id), 's', 'aggregating', 'cn', count, 'to', count, 'pr', 0, 'at', 0, 'cr', 0)
-  if record.pi then lib.family.weigh(id) end
-  call('HDEL', lib.task_key(id), 'mw'); call('UNLINK', lib.chunk_set(id, 'stages'))
-  lib.log_line(id, { k = 'mapped', begun = lib.number_of(record.b), worker = record.w, text = count .. ' chunks' })
-  lib.flush(); lib.turn_lane(id)
-  ctx.gain['#' .. id] = tonumber(count)
-  ctx.gathering[id] = false
-end
+--@needs end_effects outcomes store_helpers transitions
 
 local function settle_success(id, row, position)
   local record = { s = row[1], n = row[3] or '?' }
   if row[4] then lib.read_more(id, record) end
-  if record.s == 'mapping' or record.k == 'iterator' or record.ex then
-    local whole = lib.read_record(id)
-    if not whole then return false end -- the agenda finds out, and puts it into quarantine
-    if record.s == 'mapping' then settle_map(id, whole, ARGV[position + 4])
-    elseif record.ex then lib.family.settle_expansion(id, whole)
-    else lib.family.settle_iterator(id, whole) end
-  else
-    if record.to then call('HSET', lib.task_key(id), 'pr', record.to) end -- what has succeeded stands at its total
-    lib.finish(id, record, 'succeeded', 're', ARGV[position + 4])
-  end
+  local succeed = lib.hooks.succeed[record.k]
+  local settled = succeed and succeed(id, record, ARGV[position + 4])
+  if settled ~= nil then return settled end
+  if record.to then call('HSET', lib.task_key(id), 'pr', record.to) end -- what has succeeded stands at its total
+  lib.finish(id, record, 'succeeded', 're', ARGV[position + 4])
 end
 
 local function end_at(position)

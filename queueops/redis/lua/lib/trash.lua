@@ -1,5 +1,5 @@
 -- Trash: tasks that an operator deletes, and brings back.
---@needs end_effects lanes parent records rules store_helpers transitions
+--@needs end_effects records rules store_helpers transitions
 
 -- It stays in the trash for `keep` ms.
 function lib.throw_away(id, record, keep)
@@ -7,8 +7,8 @@ function lib.throw_away(id, record, keep)
   lib.flush()
   local key, trash = lib.task_key(id), P .. ':trash:' .. id
   lib.safe_call('RENAME', key, trash)
-  if lib.is_parent(record) then lib.carry_children(key, trash) end
-  if record.ch then lib.safe_call('DEL', key .. '#chunks:by'); ctx.touched['#' .. id] = true end
+  if SUBKEYED[record.k] then lib.carry_subkeys(key, trash) end
+  if lib.hooks.to_trash[record.k] then lib.hooks.to_trash[record.k](id, record) end
   if lib.safe_call('EXISTS', key .. '#log') == 1 then lib.safe_call('RENAME', key .. '#log', trash .. '#log') end
   lib.safe_call('ZADD', P .. ':trashed', now, id)
   lib.schedule('~trash:' .. id, now + tonumber(keep))
@@ -27,8 +27,8 @@ function lib.restore(id, record, token)
   lib.safe_call('ZREM', P .. ':trashed', id)
   lib.safe_call('HSET', key, 'ot', token)
   local back = lib.read_record(id)
-  if lib.is_parent(back) then lib.carry_children(trash, key) end
-  if lib.safe_call('EXISTS', lib.family.open_of(id)) == 1 then lib.schedule('~cancel:' .. id, now) end
+  if SUBKEYED[back.k] then lib.carry_subkeys(trash, key) end
+  if lib.hooks.from_trash[back.k] then lib.hooks.from_trash[back.k](id) end
   lib.move(id, '', state, back.n, back.k)
   lib.index_record(id, back.n, back.tg, lib.number_of(back.u) or 0)
   if back.ef and state == 'failed' then lib.list_failed(id, back.ef) end

@@ -12,7 +12,7 @@ function lib.family.cancel(id, record, reason, with_parent, hard)
   lib.schedule(id, now + (lib.number_of(record.kp) or ctx.RULES.keep_cancelled))
   lib.tell_end(id, record, 'cancelled')
   if record.s == 'aggregating' then lib.turn_lane(id); lib.tell_holders(id) end
-  if lib.is_parent(record) then lib.family.cancel_children(id) end
+  if SUBKEYED[record.k] then lib.family.cancel_children(id) end
   if record.nx then lib.start_next(id) end
 end
 

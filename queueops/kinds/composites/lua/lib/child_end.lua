@@ -1,5 +1,5 @@
--- A child's end: notes it for its parent task, and tells it to the callers that wait. The parent's half is in parent.lua.
---@needs store_helpers transitions
+-- A child's end: notes it for its parent task. The parent's half is in parent.lua.
+--@needs end_effects store_helpers transitions
 
 fresh.ended_children = TABLE -- ends of tasks that are part of a composite, whose turn comes in settle_up()
 
@@ -13,17 +13,12 @@ function lib.note_child_end(id, parent, state)
     successor = row[13], ahead = row[14], counts = { k = row[3], to = row[15], pw = row[16], pc = row[17], pl = row[18], cc = row[19] } }
 end
 
--- Composites that have ended in this call: the caller sends signals of them. Flat: id, kind, name, state, root.
-local COMPOSITE = { chain = true, group = true, iterator = true }
-fresh.ended_wholes = TABLE
 local function note_whole(id, record, state)
   local root = record.ro or record.pi and lib.safe_call('HGET', lib.task_key(id), 'ro')
   for _, part in ipairs({ id, record.k, record.n or '', state, root or '' }) do ctx.ended_wholes[#ctx.ended_wholes + 1] = part end
 end
+lib.hooks.note_end.chain = note_whole
+lib.hooks.note_end.group = note_whole
+lib.hooks.note_end.iterator = note_whole
 
--- Tells the end of a task to the callers that wait for it, and to its parent.
-function lib.tell_end(id, record, state)
-  if COMPOSITE[record.k] then note_whole(id, record, state) end
-  if record.wt then lib.publish(lib.task_key(id) .. '#done', state) end
-  if record.pi then lib.note_child_end(id, record.pi, state) end
-end
+function lib.hooks.note_part_end(id, parent, state) lib.note_child_end(id, parent, state) end

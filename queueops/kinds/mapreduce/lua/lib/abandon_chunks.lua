@@ -22,7 +22,17 @@ function lib.abandon_chunks(id)
   lib.schedule('~chunks:' .. id, now)
 end
 
-function lib.any_chunks(id)
+local function has_any(id)
   local sets = TASK .. id .. '#chunks:'
   return lib.safe_call('EXISTS', sets .. 'pending', sets .. 'active', sets .. 'errored', sets .. 'done', sets .. 'failed') > 0
+end
+
+function lib.hooks.abandon.mapreduce(id, record)
+  if record and record.ch or not record and has_any(id) then lib.abandon_chunks(id) end
+end
+
+function lib.hooks.to_trash.mapreduce(id, record)
+  if not record.ch then return end
+  lib.safe_call('DEL', lib.task_key(id) .. '#chunks:by')
+  ctx.touched['#' .. id] = true
 end

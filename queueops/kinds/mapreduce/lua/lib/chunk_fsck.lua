@@ -78,9 +78,12 @@ function lib.hooks.check_foreign(ref)
   end
 end
 
-function lib.check_gathering(id, record)
-  if record.s ~= 'aggregating' or record.rd then return end
+-- Checks the task of chunks. Returns whether it has chunks, and so a lane of its own.
+function lib.hooks.check_record.mapreduce(id, record)
+  if not record.ch then return false end
+  if record.s ~= 'aggregating' or record.rd then return true end
   local count, open = lib.all_chunks(id), lib.open_chunks(id)
   if count ~= lib.number_of(record.cn) then lib.wrong(id, count .. ' of its ' .. (record.cn or '?') .. ' chunks are in their places') end
   if open == 0 and lib.wrong(id, 'none of its chunks is open, and it does not go on') then ctx.gathering[id] = false end
+  return true
 end

@@ -42,3 +42,11 @@ function lib.has_chunks(key)
   local row = lib.fields_of(key, 'ch')
   return row and row[1] ~= false
 end
+
+function lib.hooks.purge.mapreduce(id, record)
+  if record.ch and lib.purge_chunks(id) > 0 then return true end
+  record.ch = nil -- none is left for the agenda
+  return false
+end
+
+function lib.hooks.purge_trash.mapreduce(id) return lib.has_chunks(P .. ':trash:' .. id) and lib.purge_chunks(id) > 0 end

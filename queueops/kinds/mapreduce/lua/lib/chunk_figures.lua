@@ -1,0 +1,27 @@
+-- Figures of all chunks of a pool, for its snapshot.
+--@needs lanes
+
+-- The backlog includes the lanes of tasks that gather. If there are very many such tasks, only the first are read.
+local GATHERING = 200
+
+function lib.hooks.figures.mapreduce(figures, most)
+  local rows, sums = {}, { pending = 0, active = 0, errored = 0, done = 0, failed = 0 }
+  for _, task in ipairs(call('ZRANGE', P .. ':state:aggregating', 0, GATHERING - 1)) do
+    local row = { task = task }
+    for state in pairs(sums) do
+      row[state] = call('ZCARD', TASK .. task .. '#chunks:' .. state)
+      sums[state] = sums[state] + row[state]
+    end
+    rows[#rows + 1] = row
+  end
+  sums.tasks, sums.looked = figures.states.aggregating, #rows
+  table.sort(rows, function(a, b) return a.pending > b.pending end)
+  for i = #rows, most + 1, -1 do rows[i] = nil end
+  for _, row in ipairs(rows) do
+    local conf = lib.lane_conf('#' .. row.task)
+    row.name, row.lane, row.limit = conf.name, conf.lane, conf.limit
+    row.closed = conf.paused and true or lib.lane_conf(conf.lane).paused
+  end
+  sums.lanes = rows
+  figures.chunks = sums
+end
