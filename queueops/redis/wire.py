@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import accumulate, pairwise
 from time import monotonic
 from typing import Any, NamedTuple
 
@@ -12,7 +11,7 @@ from queueops.model import endings
 from queueops.model.contracts import Command, Exchange, Lease, Outcome, Posted, RoundTrip, Settlement, Told
 
 Argument = str | int | float | bytes
-_TASK = b"task "
+_TASK = b"task\0"
 _SUCCESS = Outcome.SUCCESS
 
 
@@ -105,12 +104,10 @@ def read_commands(pool: str, rows: Sequence[Any]) -> list[Command]:
 
 
 def read_token(pool: str, token: bytes) -> str | Lease:
-    """Parse a wake-up token: a word, or ``task``, the sizes of its parts, and the parts of a lease."""
+    """Parse a wake-up token: a word, or ``task`` and the parts of a lease, with a zero byte between them."""
     if not token.startswith(_TASK):
         return token.decode("utf-8", "replace")
-    sizes, _, parts = token[len(_TASK) :].partition(b"\n")
-    ends = list(accumulate(map(int, sizes.split())))
-    at_ms, task_id, *fields = [parts[begin:end] for begin, end in pairwise((0, *ends))]
+    _, at_ms, task_id, *fields = token.split(b"\0")
     record = dict(zip(fields[::2], fields[1::2], strict=True))
     claim = Claim(pool, record.get(b"w", b"").decode("utf-8", "replace"), int(at_ms), monotonic())
     lease = read_lease(claim, task_id, int(record[b"f"]), 0, fields)

@@ -75,6 +75,8 @@ def test_of_those_who_wait_the_last_one_gets_it_and_the_others_sleep_on(desk: De
         pytest.param({"kind": "mapreduce"}, id="it is of a kind of its own"),
         pytest.param({"tags": ("red",)}, id="it has tags"),
         pytest.param({"args": b"[[" + b"1," * 10_000 + b"1],{}]"}, id="it is large"),
+        pytest.param({"args": b'[["\0"],{}]'}, id="its arguments have a zero byte"),
+        pytest.param({"name": "tests.\0noop"}, id="its name has a zero byte"),
     ],
 )
 def test_a_task_that_is_not_plain_goes_through_its_lane(desk: Desk, fields: dict[str, Any]) -> None:

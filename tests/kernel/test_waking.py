@@ -24,7 +24,7 @@ def idle(desk: Desk, *workers: str) -> None:
 def woken(desk: Desk) -> list[str]:
     """The workers that have a token: the word, or the work itself."""
     found = {name: desk.client.lrange(desk.keys.wake(name), 0, -1) for name in ("w1", "w2", "w3", "w4")}
-    return [name for name, tokens in found.items() if len(tokens) == 1 and tokens[0].startswith((b"work", b"task "))]
+    return [name for name, tokens in found.items() if len(tokens) == 1 and tokens[0].startswith((b"work", b"task\0"))]
 
 
 def sleeping(desk: Desk) -> list[str]:

@@ -19,7 +19,7 @@ local single, fast, obstacles = lib.single(), nil, nil
 if single then fast, obstacles = lib.push_fast(single) end
 if fast then return { fast, now } end
 
-local waiting = (lib.try('ZRANGE', P .. ':idle', -1, -1) or {})[1] -- the worker that began to wait last
+local waiting = (lib.try('ZRANGE', P .. ':idle', '-1', '-1') or {})[1] -- the worker that began to wait last
 local handed = waiting and obstacles == 1 and lib.hand_over(waiting, single) -- 1: only that workers wait
 if handed then return { handed, now } end
 

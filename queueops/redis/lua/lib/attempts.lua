@@ -1,4 +1,5 @@
 -- Helpers of every function: calls that do not raise, and the counters of the minute.
+-- The constant numbers of the shortest paths are texts: a server converts a number of a script slowly, by printf.
 
 -- Notes a key of the wrong type for the watchdog, which reports it.
 fresh.broken_key = false
@@ -14,10 +15,12 @@ function lib.try(command, key, ...)
   lib.note_broken(key)
 end
 
+fresh.metrics_key = function() return P .. ':metrics:' .. floor(now / 60000) end
+
 -- Returns whether it is the first count of this field in this minute.
 function lib.count_minute(field, delta)
-  local key = P .. ':metrics:' .. floor(now / 60000)
-  if lib.try('HINCRBY', key, field, delta) ~= delta then return false end
-  call('EXPIRE', key, 172800)
+  local key = ctx.metrics_key
+  if lib.try('HINCRBY', key, field, delta == 1 and '1' or delta) ~= delta then return false end
+  call('EXPIRE', key, '172800')
   return true
 end

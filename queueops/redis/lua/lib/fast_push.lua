@@ -4,19 +4,21 @@
 fresh.total = 0 -- number of tasks that the call pushes
 
 -- What the fast paths need of the single task of this call. `last` is the index of its last shared value. Nil if the task
--- is delayed, has a kind, or has tags.
+-- is delayed, has a kind, or has tags. `is_text`: no value has a zero byte.
 function lib.single()
   local last = 4 + ARGV[4]
   if ctx.total ~= 1 or ARGV[3] ~= '' or ARGV[last + 1] ~= '0' then return nil end
   local task = { last = last, id = ARGV[last + 2], name = ARGV[6], lane = 'default', priority = 0, size = 0, more = false }
+  task.is_text = not string.find(task.name, '\0', 1, true)
   for i = 7, last, 2 do
-    local field = ARGV[i]
-    if field == 'a' then task.size = #ARGV[i + 1]
-    elseif field == 'p' then task.priority = tonumber(ARGV[i + 1])
+    local field, value = ARGV[i], ARGV[i + 1]
+    if string.find(value, '\0', 1, true) then task.is_text = false end
+    if field == 'a' then task.size = #value
+    elseif field == 'p' then task.priority = tonumber(value)
     elseif field == 'k' or field == 'tg' then return nil
     elseif lib.IS_MORE[field] then
       task.more = true
-      if field == 'l' then task.lane = ARGV[i + 1] end
+      if field == 'l' then task.lane = value end
     end
   end
   return task
@@ -25,7 +27,7 @@ end
 function lib.index_single(state, task, number)
   lib.try('ZADD', P .. ':state:' .. state, NOW, task.id)
   lib.try('ZADD', P .. ':name:' .. task.name, number, task.id)
-  lib.try('HINCRBY', P .. ':counts', 'n|' .. task.name .. '|' .. state, 1)
+  lib.try('HINCRBY', P .. ':counts', 'n|' .. task.name .. '|' .. state, '1')
   lib.count_minute('tr|>pending', 1)
   if lib.count_minute('in|' .. task.name, 1) then lib.try('ZADD', P .. ':names', NOW, task.name) end
 end

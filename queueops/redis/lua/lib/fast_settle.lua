@@ -6,14 +6,14 @@ local ID, FENCE, OUTCOME, VALUE = 10, 11, 12, 13 -- of the first settlement in A
 
 -- Milliseconds until the agenda has something to do beside this task. Raises if the agenda cannot be written.
 local function until_other(id)
-  local first = call('ZRANGE', P .. ':agenda', 0, 1, 'WITHSCORES')
+  local first = call('ZRANGE', P .. ':agenda', '0', '1', 'WITHSCORES')
   local at = first[2]
   if first[1] == id then at = first[4] end
   return at and tonumber(at) - now or 1e15
 end
 
 local function uncount(field)
-  if lib.try('HINCRBY', P .. ':counts', field, -1) == 0 then call('HDEL', P .. ':counts', field) end
+  if lib.try('HINCRBY', P .. ':counts', field, '-1') == 0 then call('HDEL', P .. ':counts', field) end
 end
 
 -- Settles the task, and returns the milliseconds until the agenda has something to do. Nil if the call needs the long path.
@@ -33,7 +33,7 @@ function lib.settle_fast()
   lib.try('ZADD', P .. ':state:succeeded', NOW, id)
   lib.try('ZADD', P .. ':agenda', lib.text(now + keep), id)
   uncount('n|' .. name .. '|locked')
-  lib.try('HINCRBY', P .. ':counts', 'n|' .. name .. '|succeeded', 1)
+  lib.try('HINCRBY', P .. ':counts', 'n|' .. name .. '|succeeded', '1')
   uncount('l|default|active')
   lib.count_minute('tr|locked>succeeded', 1)
   return min(rest, keep)

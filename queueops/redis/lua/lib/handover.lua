@@ -19,25 +19,23 @@ end
 local function index_handed(task, number)
   lib.index_single('locked', task, number)
   lib.try('ZADD', P .. ':lanes', NOW, task.lane)
-  lib.try('HINCRBY', P .. ':counts', 'l|' .. task.lane .. '|active', 1)
+  lib.try('HINCRBY', P .. ':counts', 'l|' .. task.lane .. '|active', '1')
   lib.count_minute('tr|pending>locked', 1)
 end
 
--- Sends the token: the sizes of its parts, then the parts. These are the time, the id and the fields of the record.
+-- Sends the token: the time, the id and the fields of the record, with a zero byte between them.
 local function hand_to(worker, task, record)
-  local sizes = {}
-  record[1], record[2] = NOW, task.id
-  for i = 1, #record do sizes[i] = #record[i] end
+  record[1], record[2] = 'task\0' .. NOW, task.id
   local key = P .. ':wake:' .. worker
   lib.try('ZREM', P .. ':idle', worker)
-  lib.try('LPUSH', key, 'task ' .. table.concat(sizes, ' ') .. '\n' .. table.concat(record))
-  call('EXPIRE', key, 60)
+  lib.try('LPUSH', key, table.concat(record, '\0'))
+  call('EXPIRE', key, '60')
 end
 
 -- Hands over the single task of this call, if possible. Returns its uid, which is also its fence. The caller has seen
 -- that no follower of events, no quarantine and no task of that id are in the way.
 function lib.hand_over(worker, task)
-  if not goes_by_hand(task.lane, task.size, worker, task.name) then return end
+  if not (task.is_text and goes_by_hand(task.lane, task.size, worker, task.name)) then return end
   local number = lib.next_number()
   local fence = lib.text(number)
   local record = { 'HSET', TASK .. task.id, 'u', fence, 's', 'locked', 'f', fence, 'h', fence, 'w', worker, 'b', NOW,

@@ -36,7 +36,7 @@ end
 
 -- Takes `count` new numbers and returns the last one.
 function lib.next_number(count)
-  local number = redis.pcall('INCRBY', P .. ':seq', count or 1)
+  local number = redis.pcall('INCRBY', P .. ':seq', count or '1')
   if type(number) == 'number' and number < BAND and number - (count or 1) >= ctx.least_number then return number end
   return lib.mend_numbers(count or 1)
 end
