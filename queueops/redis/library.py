@@ -34,8 +34,8 @@ ALLOW_OOM = "redis.call('DEL', KEYS[1] .. ':none')\n"
 """Replaces the flag on servers before version 7, which permit writes after a write that needs no memory."""
 _NEEDS = re.compile(r"^--@needs (.+)$", re.MULTILINE)
 _HOOKS = re.compile(r"^lib\.hooks\.(\w+) = (\{\}|false)", re.MULTILINE)
-_FILLS = re.compile(r"^(?:function )?lib\.hooks\.(\w+)(?:\.(\w+))?(?:\(| = )", re.MULTILINE)
-_CALLS = re.compile(r"(?<!^)(?<!function )\blib\.hooks\.(\w+)", re.MULTILINE)
+_FILLS = re.compile(r"^(?:function (?=[\w.]+\()|(?=[\w.]+ = ))lib\.hooks\.(\w+)(?:\.(\w+))?", re.MULTILINE)
+_CALLS = re.compile(r"(?<!function )\blib\.hooks\.(\w+)\b(?!(?:\.\w+)? = )")
 _FLAGS = re.compile(r"#!lua(?: flags=([\w,-]+))?\n")
 _REGISTER = """\
 local function register(name, flags)

@@ -7,8 +7,8 @@
 --        its state now, a detail. A REPEAT without a detail was done by an action of the same token. Then composites that
 --        ended (id, kind, name, state, root).
 -- Transitions: retry, reprocess, gather, run_now, postpone, cancel, release, requeue, reinstate, discard, delete, restore.
---@needs chunk_sets composites end_effects lanes operator_verbs outbox_dispatch records
---@needs store_helpers transitions trash wakeup
+--@needs composites lanes operator_verbs phases records store_helpers task_end transitions trash
+--@needs wakeup
 
 local NUMERIC = { postpone = true, priority = true, keep = true }
 local verb, token, allowed, reply = ARGV[1], ARGV[2], {}, { '' }
@@ -16,17 +16,6 @@ for state in string.gmatch(ARGV[7], '[^,]+') do allowed[state] = true end
 
 local function answer(word, state, detail)
   reply[#reply + 1] = word; reply[#reply + 1] = state; reply[#reply + 1] = detail or ''
-end
-
--- Actions that a chain or a group refuses, with the reason.
-local function refuse_composite(record)
-  if (record.k ~= 'chain' and record.k ~= 'group') or record.ex then return nil end
-  if verb == 'edit' or (verb == 'retry' and ARGV[3] ~= '' and ARGV[3] ~= 'all') then
-    return 'the arguments of a ' .. record.k .. ' were used up when it was pushed: push it anew'
-  end
-  if verb == 'priority' or verb == 'move' then
-    return 'a ' .. record.k .. ' is not in a lane: its parts are'
-  end
 end
 
 local function control(id)
@@ -46,7 +35,9 @@ local function control(id)
   end
   if record.ot == token then return answer('REPEAT', record.s) end
   if not allowed[record.s] then return answer('REFUSED', record.s, verb .. ' is not possible while it is ' .. record.s) end
-  local reason = refuse_composite(record) or (verb == 'retry' or verb == 'reinstate') and lib.refusal_of_part(record)
+  local refuse = lib.hooks.refuse_verb[record.k]
+  local reason = refuse and refuse(record, verb, ARGV[3])
+    or record.pi and (verb == 'retry' or verb == 'reinstate') and lib.hooks.refuse_part(record)
     or verb == 'reinstate' and lib.refusal_of_reinstate(record)
   if reason then return answer('REFUSED', record.s, reason) end
   if NUMERIC[verb] and not lib.number_of(ARGV[3]) then return answer('REFUSED', record.s, verb .. ' needs a number') end
@@ -62,7 +53,7 @@ end
 lib.need_agenda()
 for i = 8, #ARGV do control(ARGV[i]) end
 lib.settle_up()
-local _, alone = lib.close_outbox(-1)
+local _, alone = lib.hooks.deliver(-1)
 if alone then reply[1] = '1' end
 lib.wake(ctx.brought)
 reply[#reply + 1] = ctx.ended_wholes

@@ -7,8 +7,8 @@
 -- Reply: number of leases taken back, next time of entry to look at ('' = none is left), composites that ended (id, kind,
 --        name, state, root).
 -- Transitions: settle, release, recover.
---@needs attempts chunk_sets composites end_effects lanes numbers outbox_dispatch outcomes settle
---@needs store_helpers transitions wakeup
+--@needs attempts composites lanes numbers outcomes phases settle store_helpers task_end transitions
+--@needs wakeup
 
 lib.need_agenda()
 
@@ -57,7 +57,7 @@ for i = 1, #found, 2 do
   if row and row[1] == worker and row[3] == state then taken = taken + take_back(id, row[2]) end
 end
 lib.settle_up()
-lib.close_outbox(-1)
+lib.hooks.deliver(-1)
 lib.try('ZREM', P .. ':idle', worker)
 lib.wake(ctx.brought)
 return { taken, more, ctx.ended_wholes }

@@ -11,14 +11,14 @@
 --        the next agenda entry, '1' if more tasks are ready, commands (id, fields), Redis' time in ms, the cancelled ids
 --        to interrupt, ended composites (id, kind, name, state, root).
 -- Transitions: claim, settle, release, promote, recover, expire, quarantine.
---@needs agenda attempts chunk_sets claim claim_on_settle composites end_effects fast_settle lanes
---@needs outbox outbox_dispatch rules settle store_helpers transitions wakeup
+--@needs agenda attempts claim claim_on_settle composites fast_settle lanes phases rules settle
+--@needs store_helpers task_end transitions wakeup
 
 local worker, want, idle, longest = ARGV[1], tonumber(ARGV[2]), ARGV[3] == '1', tonumber(ARGV[4])
 local position = 9
 -- Most calls settle one task while nothing else is there. One command tells, in place of one for each key.
 local calm = ARGV[6] == '1' and ARGV[7] == '0'
-  and call('EXISTS', P .. ':tail', P .. ':lanes:ready', ctx.COMMANDS, P .. ':lane:default#conf') == 0
+  and call('EXISTS', P .. ':tail', P .. ':lanes:ready', lib.hooks.messages_key(), P .. ':lane:default#conf') == 0
 local rest = calm and idle and ARGV[8] == '0' and lib.settle_fast()
 if rest then
   local sleep = min(rest, longest)
@@ -66,10 +66,11 @@ end
 
 rest = lib.act_on_due(max(16, want))
 if not rest then ctx.calm = false end
-local still = looks and rest and call('EXISTS', P .. ':lanes:ready', ctx.COMMANDS) == 0
+local still = looks and rest and call('EXISTS', P .. ':lanes:ready', lib.hooks.messages_key()) == 0
 local leases = want > 0 and not still and lib.claim(want, worker, ctx.RULES.lease, ctx.at_once.leases) or {}
-local commands = still and {} or lib.close_outbox(tonumber(ARGV[9]))
-local nothing = still or (ctx.nothing_ready and rest and #commands == 0 and not ctx.outbox.touched)
+local commands, _, changed = {}, nil, false
+if not still then commands, _, changed = lib.hooks.deliver(tonumber(ARGV[9])) end
+local nothing = still or (ctx.nothing_ready and rest and #commands == 0 and not changed)
 local more = not nothing and call('ZCARD', P .. ':lanes:ready') > ctx.passed
 local sleep = nothing and min(rest, longest) or lib.until_due(longest)
 if idle and #leases == 0 and not more then

@@ -6,8 +6,8 @@
 --       '~command:') commands
 -- Reply: flat pairs: id (of a lane '~lane:' and its name), what is wrong with it.
 -- Transitions: quarantine; gather of map-reduce tasks; lose of chunks.
---@needs attempts chunk_sets composites fieldcheck lanes numbers outbox_dispatch rate_limit records
---@needs rules store_helpers transitions wakeup
+--@needs attempts composites fieldcheck lanes numbers phases rate_limit records rules store_helpers
+--@needs transitions wakeup
 
 lib.need_agenda()
 local named_by = ARGV[2]
@@ -103,10 +103,11 @@ end
 if not ARGV[6] then lib.check_conf(named_by); check_round(named_by) end
 for i = 6, #ARGV do
   local id = ARGV[i]
-  local command = string.match(id, '^~command:(.*)$')
-  local record = not (command or lib.is_foreign(id)) and lib.read_record(id)
-  if command then
-    lib.check_command(command)
+  local word, rest = string.match(id, '^~([a-z]+):(.*)$')
+  local check_entry = lib.hooks.check_entry[word]
+  local record = not (check_entry or lib.is_foreign(id)) and lib.read_record(id)
+  if check_entry then
+    check_entry(rest)
   elseif lib.is_foreign(id) then
     lib.hooks.check_foreign(id)
   elseif record and CLASS[record.s] then
@@ -117,5 +118,5 @@ for i = 6, #ARGV do
     check_lost(id, places_of(id), record ~= nil)
   end
 end
-if ctx.repair then lib.flush(); lib.flush_lanes(); lib.settle_up(); lib.close_outbox(-1); lib.wake(ctx.brought) end
+if ctx.repair then lib.flush(); lib.flush_lanes(); lib.settle_up(); lib.hooks.deliver(-1); lib.wake(ctx.brought) end
 return ctx.found

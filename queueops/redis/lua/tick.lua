@@ -8,8 +8,7 @@
 --        (word, count, ...). `broken key <key>` is a key that a script could not write to, `mended key <key>` a key that
 --        was set anew.
 -- Transitions: promote, recover, expire, quarantine.
---@needs agenda attempts broken_keys composites end_effects lanes outbox_dispatch records
---@needs transitions wakeup
+--@needs agenda attempts broken_keys composites lanes records task_end transitions wakeup
 
 local limit, cap, forget_after, longest = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 
@@ -39,7 +38,7 @@ for _, fingerprint in ipairs(lib.try('ZRANGE', P .. ':errors', 0, (lib.try('ZCAR
 end
 lib.safe_call('ZREMRANGEBYSCORE', P .. ':idle', '-inf', now - 60000)
 for _, index in ipairs({ ':names', ':tags', ':lanes' }) do lib.try('ZREMRANGEBYRANK', P .. index, 0, -10001) end
-local _, alone = lib.close_outbox(-1)
+local _, alone = lib.hooks.deliver(-1)
 if alone then lib.act('commands') end
 lib.wake(call('EXISTS', P .. ':lanes:ready') == 1 and max(ctx.brought, 1) or 0)
 lib.check_numbers()

@@ -9,8 +9,8 @@
 --        set kept their data, composites that ended (id, kind, name, state, root); then for each refused one its number and
 --        its state ('' = gone).
 -- Transitions: retry, drop, skip, release of chunks; reprocess, gather of the task.
---@needs chunk_bulk_verbs chunk_sets chunk_verbs composites end_effects lanes outbox_dispatch
---@needs store_helpers transitions wakeup
+--@needs chunk_bulk_verbs chunk_sets chunk_verbs composites lanes phases store_helpers task_end
+--@needs transitions wakeup
 
 ctx.task, ctx.verb, ctx.value, ctx.whole, ctx.who = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[6]
 lib.need_agenda()
@@ -49,7 +49,7 @@ else
     if ctx.gathering[ctx.task] == nil then ctx.gathering[ctx.task] = false end
   end
   lib.settle_up()
-  lib.close_outbox(-1)
+  lib.hooks.deliver(-1)
   lib.wake(ctx.brought)
 end
 local row = lib.fields_of(lib.task_key(ctx.task), 's')

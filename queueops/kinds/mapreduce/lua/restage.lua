@@ -6,8 +6,8 @@
 -- Reply: word (OK REPEAT REFUSED GONE), state of the task now, a detail, how many chunks are left to be moved (`step`),
 --        how many of those that were met kept their data.
 -- Transitions: retry, reprocess, remap.
---@needs abandon_chunks chunk_bulk_verbs chunk_sets composites end_effects lanes numbers
---@needs outbox_dispatch reopen store_helpers transitions wakeup
+--@needs abandon_chunks chunk_bulk_verbs chunk_sets composites end_effects lanes numbers phases
+--@needs reopen store_helpers transitions wakeup
 
 lib.need_agenda()
 
@@ -16,7 +16,7 @@ local parent = lib.read_record(task)
 if not parent then return { 'GONE', '', '', 0, 0 } end
 if stage == 'step' then
   local left = lib.redo_step(task, 1000)
-  lib.settle_up(); lib.close_outbox(-1); lib.wake(ctx.brought)
+  lib.settle_up(); lib.hooks.deliver(-1); lib.wake(ctx.brought)
   return { 'OK', parent.s, '', left, ctx.unfit }
 end
 
@@ -66,14 +66,14 @@ end
 
 if parent.ot == token then return { 'REPEAT', parent.s, '', 0, 0 } end
 if parent.k ~= 'mapreduce' then return { 'REFUSED', parent.s, 'it is not a map-reduce task', 0, 0 } end
-local refused = lib.refusal_of_part(parent) or stages[stage]()
+local refused = lib.hooks.refuse_part(parent) or stages[stage]()
 if not refused then
   call('HSET', lib.task_key(task), 'ot', token)
   local value = stage == 'process' and states or nil
   lib.log_line(task, { k = 'operator', verb = 'restart from ' .. stage, who = who, from = parent.s, value = value })
 end
 lib.settle_up()
-lib.close_outbox(-1)
+lib.hooks.deliver(-1)
 lib.wake(ctx.brought)
 local row = lib.fields_of(lib.task_key(task), 's', 'rd')
 return { refused and 'REFUSED' or 'OK', row[1], refused or '', row[2] and 1 or 0, 0 }

@@ -1,6 +1,5 @@
 -- The agenda: acts on due entries, at most `limit` of them. Used by every exchange and by the watchdog's tick.
---@needs attempts chunk_sets clock_guard expired_leases lanes numbers records store_helpers
---@needs transitions
+--@needs attempts clock_guard expired_leases lanes numbers phases records store_helpers transitions
 
 fresh.acted = TABLE
 
@@ -76,7 +75,7 @@ local function act_on_member(member, grace)
     local act_on_entry = lib.hooks.due_entry[word or '']
     lib.unschedule(member)
     if act_on_entry then
-      lib.flush_chunks(); lib.flush(); lib.flush_lanes() -- it may be about a task that moved in this very call
+      lib.flush_all() -- it may be about a task that moved in this very call
       act_on_entry(rest)
     end
     return lib.act(word or 'unknown')

@@ -41,14 +41,28 @@ lib.hooks.abandon = {} -- leaves to the agenda what belongs to a deleted record;
 lib.hooks.to_trash = {} -- a record has been moved to the trash
 lib.hooks.from_trash = {} -- a record has come back from the trash
 lib.hooks.purge_trash = {} -- as `purge`, of a task in the trash
+lib.hooks.resume = {} -- retries it, given whether all of it comes again; returns state and detail, or nil: as every task
+lib.hooks.go_on = {} -- goes on with an ended one that is retried; as `resume`, or with a detail alone: as the same generation
+lib.hooks.reset = {} -- prepares the record of an ended one for its next generation
+lib.hooks.refuse_verb = {} -- why an operator may not do this, given verb and value; nil if that is permitted
 lib.hooks.check_record = {} -- its consistency check; returns whether it has a lane of its own
 
 -- A task that is part of another one has the field `pi`.
 lib.hooks.note_part_end = false -- notes its end for the other, given id, that task, and state
+lib.hooks.settle_part_ends = false -- goes on with the others
+lib.hooks.refuse_part = false -- why an ended part may not be retried alone; nil if it may
 lib.hooks.keep_part = false -- keeps an ended part as long as the other needs it; returns whether it does
 
 lib.hooks.tick = {} -- by kind: its round in a watchdog's tick
 lib.hooks.figures = {} -- by kind: adds its figures to those of the pool
+lib.hooks.details = {} -- by kind: adds to the details of a task by `put(name, value)`
+lib.hooks.check_entry = {} -- by word: the consistency check of `~<word>:<rest>`, given the rest
+
+-- Messages to other pools. The last step of a function that may have written some: hands them to its caller, with at most
+-- `most` others (-1: none at all), or wakes a worker for them. Returns them, whether only the caller can deliver them, and
+-- whether those that wait have changed.
+lib.hooks.deliver = false
+lib.hooks.messages_key = false -- the key that exists while messages wait
 
 -- Foreign members: an index of tasks may hold `<task>#<rest>`, of which one kind knows what it is.
 lib.hooks.act_on_foreign = false -- acts on one that is due; given the time to which leases are spared
@@ -58,6 +72,8 @@ lib.hooks.release_foreign = false -- takes its lease back
 lib.hooks.end_of_foreign = false -- why the worker that runs one should end it, and whether by force; nil if it need not
 lib.hooks.task_of_foreign = false -- the id of the task that it belongs to
 lib.hooks.check_foreign = false -- its consistency check
+lib.hooks.flush_foreign = false -- writes their collected moves
+lib.hooks.settle_foreign_moves = false -- writes their collected moves, and goes on with their tasks
 
 -- Own lanes: a lane `#<task>` holds what belongs to one task. `#active` of other lanes is a set, that of these a sorted set.
 lib.hooks.own_lane_key = false -- the key of its ready members

@@ -1,6 +1,6 @@
 -- Claim: visits the ready lanes in a fair round and takes a share of each, until enough tasks are leased.
---@needs attempts chunk_sets claim_on_settle end_effects lanes numbers rate_limit records
---@needs store_helpers transitions unknown_names
+--@needs attempts claim_on_settle end_effects lanes numbers phases rate_limit records store_helpers
+--@needs transitions unknown_names
 
 local function lease_task(id, score, number, entered, worker, deadline, reply)
   local key = lib.task_key(id)

@@ -1,6 +1,6 @@
 -- Claim on settle: if no lane has a ready task, a settling worker with free slots gets new ready tasks directly. The
 -- result is the same as by the lane, at half the cost. Only the claiming script sets `room`; elsewhere it is 0.
---@needs attempts lanes numbers parent rules store_helpers transitions
+--@needs attempts lanes numbers rules store_helpers transitions
 
 fresh.nothing_ready = false -- whether a claim found no ready lane, and has changed nothing
 fresh.at_once = function() return { room = 0, leases = {} } end
@@ -26,7 +26,6 @@ function lib.take_at_once(id, record)
   end
   ctx.at_once.room = ctx.at_once.room - 1
   ctx.at_once.leases[#ctx.at_once.leases + 1] = { id, number, 0, fields }
-  ctx.moved[id] = true
   call('HSET', lib.task_key(id), 's', leased, 'f', number, 'w', ctx.at_once.worker, 'b', NOW, 'c', record.c or NOW, 'm', 1)
   pass_pending(id, record, leased)
   lib.schedule(id, now + ctx.RULES.lease)

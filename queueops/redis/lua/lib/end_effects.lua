@@ -53,17 +53,6 @@ function lib.note_lost(id, record, reason)
   return fingerprint
 end
 
--- Reason to refuse the retry of an ended part alone: its parent would not count its end. Nil if the retry is permitted.
-function lib.refusal_of_part(record)
-  if not (record.pi and TERMINAL[record.s]) then return nil end
-  if record.pp then return not record.it and 'it is part of ' .. record.pi .. ' in the pool ' .. record.pp .. ': retry that' or nil end
-  local row = lib.fields_of(lib.task_key(record.pi), 'u', 'k', 's')
-  if not row or row[1] ~= record.pu or not (row[2] == 'chain' or row[2] == 'group') then return nil end
-  if not TERMINAL[row[3]] then return 'it is part of ' .. record.pi .. ', which goes on without it: retry that when it has ended' end
-  return 'it is part of ' .. record.pi .. ', which has ' .. (row[3] == 'cancelled' and 'been ' or '') .. row[3]
-    .. ': retry that, and what did not succeed in it comes again'
-end
-
 -- Time since which no worker knows the task's name. It differs from the creation time if the task was postponed or
 -- retried. A time before the creation is invalid.
 function lib.unknown_since(record) return max(lib.number_of(record.uk) or now, lib.number_of(record.c) or 0) end
@@ -77,14 +66,4 @@ function lib.spread_out(number, crashes, end_)
   local factor = now % 80 * 10 + 107 -- it ends in 7: each number has a place of its own; not near 0 or 1000: neighbours part
   local place = number % 1000 * factor % 1000
   return floor((100 + place) * 2 ^ (min(6, max(crashes, -(end_.delay or 0) / 2)) - 1))
-end
-
--- Tasks made of others that have ended in this call: the caller sends signals of them. Flat: id, kind, name, state, root.
-fresh.ended_wholes = TABLE
-
--- Tells the end of a task to its kind, to the callers that wait for it, and to the task that it is part of.
-function lib.tell_end(id, record, state)
-  if lib.hooks.note_end[record.k] then lib.hooks.note_end[record.k](id, record, state) end
-  if record.wt then lib.publish(lib.task_key(id) .. '#done', state) end
-  if record.pi then lib.hooks.note_part_end(id, record.pi, state) end
 end

@@ -1,6 +1,6 @@
--- Consistency check of stored fields: the numbers of records and of lanes, and the commands of the outbox. A field that
--- cannot be read counts as absent; a repair removes it.
---@needs lanes numbers outbox store_helpers transitions
+-- Consistency check of stored fields: the numbers of records and of lanes. A field that cannot be read counts as absent; a
+-- repair removes it.
+--@needs lanes numbers store_helpers
 
 fresh.repair = function() return ARGV[1] == '1' end
 fresh.found = TABLE
@@ -41,17 +41,5 @@ function lib.check_conf(lane)
       ctx.lane_confs[lane] = nil
       ctx.touched[lane] = true
     end
-  end
-end
-
-function lib.check_command(cid)
-  local command, dead = lib.read_command(cid), lib.safe_call('ZSCORE', ctx.COMMANDS_DEAD, cid)
-  if command == nil or dead then return end
-  if not command then
-    if lib.wrong('~command:' .. cid, 'it is not a command') then lib.set_aside(cid) end
-  elseif not (lib.safe_call('ZSCORE', ctx.COMMANDS, cid) or lib.safe_call('ZSCORE', ctx.COMMANDS_LOCKED, cid))
-    and lib.wrong('~command:' .. cid, 'it is in no index of the outbox') then
-    lib.safe_call('ZADD', ctx.COMMANDS, NOW, cid)
-    ctx.outbox.touched = true
   end
 end

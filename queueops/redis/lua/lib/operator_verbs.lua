@@ -1,6 +1,5 @@
 -- Actions of an operator on a task, by verb. Each function gets the record and returns the new state ('' = gone).
---@needs end_effects lanes numbers outcomes parent records reopen store_helpers transitions trash
---@needs wakeup
+--@needs end_effects lanes numbers outcomes parent records store_helpers transitions trash wakeup
 
 lib.operator_verbs = {}
 
@@ -15,27 +14,24 @@ local function to_pending(id, record, ...)
   return 'pending'
 end
 
--- Runs a task again, as a new generation of its id. A map-reduce task continues where it ended, with its results, unless it
--- gets other arguments. A task in back-off runs now and keeps its attempts.
+-- Runs a task again, as a new generation of its id, unless its kind goes on with it. A task in back-off runs now and keeps
+-- its attempts.
 function lib.operator_verbs.retry(id, record, arguments)
   local everything = arguments == 'all'
-  if record.cc then return lib.family.resume(id, record, (everything or record.s == 'succeeded') and 'all' or 'failed') end
+  local resume, go_on, reset = lib.hooks.resume[record.k], lib.hooks.go_on[record.k], lib.hooks.reset[record.k]
+  local state, detail
+  if resume then state, detail = resume(id, record, everything) end
+  if state then return state, detail end
   if everything then arguments = ''; call('HDEL', lib.task_key(id), 'mw') end
-  local coming = record.k == 'iterator' and TERMINAL[record.s] and lib.family.refresh_iterator(id, everything)
   if arguments ~= '' then lib.operator_verbs.edit(id, record, arguments) end
   if not TERMINAL[record.s] then return to_pending(id, record) end
-  if arguments == '' and record.ch and not everything then
-    local state, detail = lib.take_up(id, record)
-    if state then return state, detail end
-  end
+  if go_on then state, detail = go_on(id, record, arguments, everything) end
+  if state then return state, detail end
   lib.forget_error(id, record)
   call('HDEL', lib.task_key(id), 're', 'er', 'ef', 'y', 'e', 'x', 'xh', 'at', 'cr', 'd', 'uk', 'rd', 'rw', 'cn', 'bm')
-  if coming and not everything then -- its tasks know it as it is
-    local first = coming > 0 and lib.text(coming) .. ' of its tasks come again, then ' or ''
-    return to_pending(id, record), first .. 'it goes on from where it was'
-  end
-  call('HDEL', lib.task_key(id), 'pr', (record.ch or record.k == 'iterator') and 'to' or 'pr') -- another task keeps its own total
-  if record.ph or record.mr then lib.back_to_map(id, record) end
+  if detail then return to_pending(id, record), detail end
+  call('HDEL', lib.task_key(id), 'pr')
+  if reset then reset(id, record) end
   return to_pending(id, record, 'u', lib.next_number(), 'uo', record.uo or record.u or 0)
 end
 
@@ -60,10 +56,9 @@ function lib.operator_verbs.reinstate(id, record)
 end
 
 function lib.operator_verbs.run_now(id, record)
-  if not record.cc then return to_pending(id, record) end
-  call('HDEL', lib.task_key(id), 'd')
-  lib.family.begin(id, record)
-  return 'idle'
+  local promote = lib.hooks.promote[record.k]
+  if promote then call('HDEL', lib.task_key(id), 'd') end
+  return promote and promote(id, record) and 'idle' or to_pending(id, record)
 end
 
 function lib.operator_verbs.requeue(id, record)

@@ -1,5 +1,6 @@
 -- Outcomes of a lease: one function per outcome, in one table. Each gets the record as read before any write.
---@needs end_effects generations lanes records rules store_helpers transitions unknown_names
+--@needs end_effects generations lanes records rules store_helpers task_end transitions
+--@needs unknown_names
 
 function lib.leave_lease(id, record, state)
   lib.free_slot(record.l or 'default', id)

@@ -3,7 +3,7 @@
 --@needs attempts store_helpers
 
 fresh.leaving, fresh.entering, fresh.agenda_in, fresh.agenda_out = TABLE, TABLE, TABLE, TABLE
-fresh.moves, fresh.lane_tally, fresh.moves_of_chunks = TABLE, TABLE, TABLE
+fresh.moves, fresh.lane_tally, fresh.collected_counts = TABLE, TABLE, TABLE
 
 -- Reads a whole record as a table. Nil if there is none, false if the key is not a record.
 function lib.read_record(id)
@@ -98,10 +98,11 @@ local function write_moves()
   end
   lib.write_tally('n|', names); lib.write_tally('k|', kinds)
   for flow, count in pairs(flows) do lib.count_minute('tr|' .. flow, count) end
-  for from, row in pairs(ctx.moves_of_chunks) do
-    for to, count in pairs(row) do lib.count_minute('ch|' .. from .. '>' .. to, count) end
-  end
+  for field, count in pairs(ctx.collected_counts) do lib.count_minute(field, count) end
 end
+
+-- Counts something within the minute, written with the moves.
+function lib.collect_count(field, count) ctx.collected_counts[field] = (ctx.collected_counts[field] or 0) + count end
 
 function lib.flush()
   for state, ids in pairs(ctx.leaving) do lib.call_sliced('ZREM', P .. ':state:' .. state, ids) end
@@ -111,7 +112,7 @@ function lib.flush()
   write_moves()
   lib.write_tally('l|', ctx.lane_tally)
   ctx.leaving, ctx.entering, ctx.agenda_in, ctx.agenda_out, ctx.moves, ctx.lane_tally = {}, {}, {}, {}, {}, {}
-  ctx.moves_of_chunks = {}
+  ctx.collected_counts = {}
 end
 
 -- Writes a line of the task's log, which is capped.

@@ -1,6 +1,6 @@
 -- Start and cancel of the children of a composite. The agenda continues what would take too long in one call.
 --@needs abandon_chunks child_end claim_on_settle end_effects generations lanes numbers outbox
---@needs parent records rules store_helpers transitions wakeup
+--@needs parent records rules store_helpers task_end transitions wakeup
 
 -- Cancels a task that no worker runs. If its parent ends too (`with_parent`), the parent's progress does not count it.
 function lib.family.cancel(id, record, reason, with_parent, hard)
@@ -54,7 +54,7 @@ function lib.family.begin(id, record)
     if record.rs then return lib.family.take_up(id) end
     return lib.family.open(id, record)
   end
-  if ctx.at_once.room > 0 and not ctx.moved[id] and lib.take_at_once(id, record) then return end
+  if ctx.at_once.room > 0 and not ctx.moved[id] and lib.take_at_once(id, record) then ctx.moved[id] = true; return end
   lib.family.shift(id, record, 'pending')
   lib.safe_call('HSET', lib.task_key(id), 's', 'pending')
   lib.enter_lane(record.l or 'default', id, record.p, lib.next_number())

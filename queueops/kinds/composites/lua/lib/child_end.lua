@@ -1,7 +1,13 @@
 -- A child's end: notes it for its parent task. The parent's half is in parent.lua.
---@needs end_effects store_helpers transitions
+--@needs phases store_helpers task_end transitions
 
-fresh.ended_children = TABLE -- ends of tasks that are part of a composite, whose turn comes in settle_up()
+-- The first access in a call says that parts may have ended: settle_up() goes on with them.
+local function first_ends()
+  ctx.parts_ended = true
+  return {}
+end
+fresh.ended_children = first_ends -- ends of tasks that are part of a composite
+fresh.ended_leaves = first_ends -- by root, how much its leaves went on, and grew
 
 -- Notes the end of a child. It reads what the parent needs now, because another task may have the record later.
 function lib.note_child_end(id, parent, state)

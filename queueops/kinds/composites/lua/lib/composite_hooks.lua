@@ -1,5 +1,5 @@
 -- What composites do at the hooks of the kernel. A template (`ex`) is run as a task before it has children (`cc`).
---@needs lanes parent transitions
+--@needs child_end lanes parent store_helpers transitions
 
 -- Entries of the agenda: each goes on with what would take too long in one call.
 function lib.hooks.due_entry.activate(id) lib.family.go_on(id) end
@@ -43,6 +43,10 @@ lib.hooks.end_parts.chain = end_parts
 lib.hooks.end_parts.group = end_parts
 lib.hooks.end_parts.iterator = end_parts
 
+function lib.hooks.settle_part_ends()
+  if ctx.ended_children[1] or next(ctx.ended_leaves) then lib.family.settle() end
+end
+
 function lib.hooks.keep_part(id, record, over) return lib.family.keep(id, record, over) end
 
 local function purge(id, record) return record.kt and record.cc and lib.family.expire_parts(id, record.u) end
@@ -55,3 +59,19 @@ end
 lib.hooks.from_trash.chain = cancel_open
 lib.hooks.from_trash.group = cancel_open
 lib.hooks.from_trash.iterator = cancel_open
+
+local function resume(id, record, everything)
+  if not record.cc then return nil end
+  return lib.family.resume(id, record, (everything or record.s == 'succeeded') and 'all' or 'failed')
+end
+lib.hooks.resume.chain = resume
+lib.hooks.resume.group = resume
+
+-- The tasks of an iterator know it as it is.
+function lib.hooks.go_on.iterator(id, _, _, everything)
+  local coming = lib.family.refresh_iterator(id, everything)
+  if everything then return nil end
+  return nil, (coming > 0 and lib.text(coming) .. ' of its tasks come again, then ' or '') .. 'it goes on from where it was'
+end
+
+function lib.hooks.reset.iterator(id) call('HDEL', lib.task_key(id), 'to') end

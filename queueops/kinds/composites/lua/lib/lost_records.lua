@@ -1,6 +1,6 @@
 -- Search for parts whose record was lost, by a fault or by hand. Their parent gets no report of their end. Each round
 -- checks a few tasks that wait for others, and a few of their children.
---@needs agenda child_end chunk_sets iterator outbox parent store_helpers transitions
+--@needs agenda child_end iterator outbox parent phases store_helpers transitions
 
 local LOOKED_AT, SETTLED = 10, 10000 -- tasks in one round; ms after which a task has come to where it is
 local FAR_EVERY = 30000 -- ms between two rounds in which those in other pools are asked about

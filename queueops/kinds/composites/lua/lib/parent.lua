@@ -1,12 +1,12 @@
 -- Parents of composites: how a chain or group handles the ends of its children. `#children` lists the children in order.
 -- `#open` is the set of children that have not ended. Only the call that removes a child from `#open` counts its end.
 -- The composite ends when `#open` is empty. A child in another pool is written `<id>#<pool>`.
---@needs attempts child_end end_effects generations lanes rules store_helpers transitions
+--@needs attempts child_end end_effects generations lanes rules store_helpers task_end transitions
 
 lib.family = {}
 lib.MOST_CHILDREN = 500
 fresh.allowance = lib.MOST_CHILDREN -- how many this call may still touch
-fresh.moved, fresh.ended_leaves = TABLE, TABLE -- ids that moved since the last flush; by root how much its leaves went on, and grew
+fresh.moved = TABLE -- ids that moved since the last flush
 
 function lib.family.children_of(id) return TASK .. id .. '#children' end
 function lib.family.open_of(id) return TASK .. id .. '#open' end

@@ -2,7 +2,7 @@
 -- total counts in part, an ended leaf in full. Fields of a leaf: `pw` its weight, if it differs from the pushed weight.
 -- `pc` is the amount that counts while it runs. `pl` is the pushed weight, kept if the parent is in another pool, which
 -- gets the difference.
---@needs outbox parent store_helpers transitions
+--@needs child_end outbox parent store_helpers transitions
 
 local HUNDREDTH = 0.01 -- smaller steps of a leaf do not travel to its parent
 local COUNTS_PARTS = { iterator = true, mapreduce = true } -- kinds whose total is found out while they run: 1 is planted for them

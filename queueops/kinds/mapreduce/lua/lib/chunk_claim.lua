@@ -45,7 +45,7 @@ function lib.hooks.lease_from_own_lane(lane, chunks, number, worker, deadline, r
   local conf, before = lib.lane_conf(lane), #reply
   for i, chunk in ipairs(chunks) do lease_chunk(task, chunk, conf, number + i, worker, deadline, reply) end
   local count = #reply - before
-  if count > 0 then lib.add(ctx.moves_of_chunks, 'pending', 'active', count) end
+  if count > 0 then lib.collect_count('ch|pending>active', count) end
   lib.count_by_worker(task, worker, count)
   if conf.limit or conf.each then lib.flush_chunks() end
 end

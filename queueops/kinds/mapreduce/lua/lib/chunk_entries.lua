@@ -1,5 +1,5 @@
 -- Entries of the agenda about the chunks of a map-reduce task, and about one chunk.
---@needs agenda chunk_bulk_verbs chunk_outcomes chunk_sets numbers purge transitions
+--@needs agenda chunk_bulk_verbs chunk_outcomes chunk_sets lost_chunks numbers purge transitions
 
 -- Goes on with the deletion of chunks without a record.
 function lib.hooks.due_entry.chunks(id)

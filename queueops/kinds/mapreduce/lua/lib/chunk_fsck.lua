@@ -1,6 +1,6 @@
 -- Consistency check of chunks. A chunk must be in one set of its task. It must be on the agenda while it runs or is in
 -- back-off, and in `state:active` while it runs. A task must have all its chunks, and continue when none is open.
---@needs abandon_chunks chunk_sets fieldcheck purge rules store_helpers transitions
+--@needs abandon_chunks chunk_sets fieldcheck lost_chunks purge rules store_helpers transitions
 
 local KNOWN = { pending = true, active = true, errored = true, done = true, failed = true }
 

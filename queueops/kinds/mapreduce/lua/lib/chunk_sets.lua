@@ -3,12 +3,18 @@
 -- is lost. Active chunks are also in `state:active`, where those of a dead worker are found. The id of a second run of a
 -- chunk, its twin, is `<task>#<number>~`. A twin has a record while it waits or runs, and is in none of the five sets.
 -- Moves are collected, as those of tasks are. settle_up() writes them, and then checks which tasks continue.
---@needs abandon_chunks child_end end_effects generations lanes numbers parent records rules
---@needs run_time_stats store_helpers transitions
+--@needs abandon_chunks end_effects generations lanes numbers parent phases records rules
+--@needs run_time_stats store_helpers task_end transitions
 
 lib.CHUNK_STATES = { 'pending', 'active', 'errored', 'done', 'failed' }
-fresh.chunk_out, fresh.chunk_in, fresh.by_worker, fresh.chunk_lanes = TABLE, TABLE, TABLE, TABLE -- lanes: checked last
-fresh.gathering = TABLE -- tasks whose chunks have ended in this call, with the number of one that failed, if any did
+-- The first access in a call says that chunks may move.
+local function first_moves()
+  ctx.foreign_moved = true
+  return {}
+end
+fresh.chunk_out, fresh.chunk_in, fresh.by_worker = first_moves, first_moves, first_moves
+fresh.chunk_lanes = first_moves -- checked last
+fresh.gathering = first_moves -- tasks whose chunks have ended in this call, with the number of one that failed, if any did
 
 function lib.split_ref(ref)
   local task, number, twin = string.match(ref, '^([^#]*)#(%d+)(~?)$')
@@ -37,7 +43,7 @@ function lib.move_chunk(task, number, chunk, to, score)
   if from == 'active' then lib.append(ctx.leaving, 'active', ref); lib.count_by_worker(task, chunk.w, -1) end
   if from == 'active' or from == 'pending' or to == 'pending' then ctx.chunk_lanes[lane] = true end
   if to == 'pending' then ctx.gain[lane] = (ctx.gain[lane] or 0) + 1 end
-  if from ~= to then lib.add(ctx.moves_of_chunks, from, to, 1) end
+  if from ~= to then lib.collect_count('ch|' .. from .. '>' .. to, 1) end
 end
 
 local function write_by_worker(task, row)
@@ -125,28 +131,13 @@ local function gather(task, failed)
   end
 end
 
-function lib.settle_up()
+lib.hooks.flush_foreign = lib.flush_chunks
+
+function lib.hooks.settle_foreign_moves()
   lib.flush_chunks()
   if next(ctx.gathering) then lib.flush() end
   for task, failed in pairs(ctx.gathering) do
     ctx.gathering[task] = nil
     gather(task, failed)
-  end
-  if ctx.ended_children[1] or next(ctx.ended_leaves) then lib.family.settle() end
-  lib.flush(); lib.flush_lanes()
-end
-
--- Counts a chunk as failed, because its record is lost or invalid.
-function lib.lose_chunk(ref)
-  local task, number, twin = lib.split_ref(ref)
-  lib.unschedule(ref)
-  lib.append(ctx.leaving, 'active', ref)
-  if not task or twin then return end
-  for _, state in ipairs(lib.CHUNK_STATES) do
-    if state ~= 'failed' and lib.safe_call('ZSCORE', lib.chunk_set(task, state), number) then
-      if state == 'active' then lib.safe_call('DEL', lib.chunk_set(task, 'by')) end -- its worker is not known
-      lib.move_chunk(task, number, { s = state }, 'failed', 0)
-      ctx.gathering[task] = number
-    end
   end
 end

@@ -1,13 +1,13 @@
 -- Retry of a map-reduce task that has ended, or waits for its reduce, by an operator.
---@needs abandon_chunks chunk_bulk_verbs chunk_sets end_effects lanes numbers records store_helpers
---@needs transitions
+--@needs abandon_chunks chunk_bulk_verbs chunk_sets end_effects lanes numbers phases records
+--@needs store_helpers transitions
 
 lib.RESTING = { pending = true, postponed = true, restart = true }
 
 -- Whether an operator may change the chunks: all exist, and the task waits for them or has finished with them.
 function lib.may_reopen(parent)
   if not (parent.ch and parent.cn) then return false end
-  if TERMINAL[parent.s] then return not lib.refusal_of_part(parent) end
+  if TERMINAL[parent.s] then return not lib.hooks.refuse_part(parent) end
   return parent.s == 'aggregating' or (parent.ph and lib.RESTING[parent.s])
 end
 
@@ -39,7 +39,7 @@ end
 
 -- Retries an ended task from its reduce if no chunk is open and not too many failed. Else from its failed chunks.
 -- Finished chunks are kept. Nil if only the map can create missing chunks.
-function lib.take_up(task, parent)
+local function take_up(task, parent)
   if not lib.may_reopen(parent) or lib.all_chunks(task) ~= lib.number_of(parent.cn) then return nil end
   if parent.ph and lib.open_chunks(task) == 0 and lib.too_many_failed(task, parent.oc, parent.cn, parent.xd) <= 0 then
     lib.reduce_again(task, parent)
@@ -50,4 +50,14 @@ function lib.take_up(task, parent)
   lib.settle_up()
   local state = lib.safe_call('HGET', lib.task_key(task), 's')
   return state, TERMINAL[state] and 'a chunk is lost: restart it from its map' or 'its failed chunks run again'
+end
+
+-- A map-reduce task goes on where it ended, with its results, unless it gets other arguments.
+function lib.hooks.go_on.mapreduce(id, record, arguments, everything)
+  if arguments == '' and record.ch and not everything then return take_up(id, record) end
+end
+
+function lib.hooks.reset.mapreduce(id, record)
+  if record.ch then call('HDEL', lib.task_key(id), 'to') end -- another task keeps its own total
+  if record.ph or record.mr then lib.back_to_map(id, record) end
 end

@@ -1,0 +1,31 @@
+-- Details of a composite and of a part, for the page of a task.
+--@needs store_helpers
+
+-- The previous or the next part in its chain.
+local function put_beside(put, name, ...)
+  local found = redis.pcall(...)
+  if found.err or not found[1] then return end
+  local beside = lib.fields_of(lib.task_key(found[1]), 'n', 's') or {}
+  put(name, { found[1], beside[1] or '', beside[2] or '' })
+end
+
+function lib.hooks.details.composites(id, record, put)
+  local open = redis.pcall('SCARD', lib.task_key(id) .. '#open')
+  if type(open) == 'number' then put('open', open) end
+  local parent = record.pi and not record.pp and lib.fields_of(lib.task_key(record.pi), 'n', 's', 'k', 'u', 'cc')
+  if parent and parent[4] == record.pu then
+    put('parent_name', parent[1])
+    put('parent_state', parent[2])
+    put('parent_kind', parent[3])
+    put('parent_parts', parent[5])
+    local key = lib.task_key(record.pi) .. '#children'
+    local order = redis.pcall('ZSCORE', key, id)
+    if type(order) == 'string' then
+      put('order', order)
+      if parent[3] == 'chain' then
+        put_beside(put, 'before', 'ZREVRANGEBYSCORE', key, '(' .. order, '-inf', 'LIMIT', 0, 1)
+        put_beside(put, 'behind', 'ZRANGEBYSCORE', key, '(' .. order, '+inf', 'LIMIT', 0, 1)
+      end
+    end
+  end
+end

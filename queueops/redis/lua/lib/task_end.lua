@@ -1,0 +1,12 @@
+-- The end of a task: told to its kind, to the callers that wait, and to the task that it is part of.
+--@needs store_helpers
+
+-- Tasks made of others that have ended in this call: the caller sends signals of them. Flat: id, kind, name, state, root.
+fresh.ended_wholes = TABLE
+
+-- Tells the end of a task to its kind, to the callers that wait for it, and to the task that it is part of.
+function lib.tell_end(id, record, state)
+  if lib.hooks.note_end[record.k] then lib.hooks.note_end[record.k](id, record, state) end
+  if record.wt then lib.publish(lib.task_key(id) .. '#done', state) end
+  if record.pi then lib.hooks.note_part_end(id, record.pi, state) end
+end
