@@ -1,37 +1,38 @@
-"""The kernel's Lua knows no kind: what it still names stands in a list, which only becomes shorter."""
+"""The kernel's Lua knows no kind: it asks hooks, which kinds fill."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
-from tests.kernel.test_library import FILES, MODULE_PATHS, OWNER, used
+import pytest
 
-LIST = Path(__file__).with_name("kernel_words.txt")
+from tests.kernel.test_library import FILES, MODULE_PATHS, OWNER, needs, used
+
 KERNEL = [path for path in FILES if "queueops/redis/lua" in path.as_posix()]
 WORDS = re.compile(
     r"\b\w*(?:chunk|mapreduce|mapping|aggregating|composite|famil|chain|iterator|child|parent|twin|outbox)\w*\b|'group'"
 )
 """Names of kinds and of what only kinds have. Most tasks are no group, and `enqueue` has groups of its own."""
-OF_KINDS = {name for name, module in OWNER.items() if MODULE_PATHS[module] not in KERNEL}
+MODULES_OF_KINDS = {name for name, path in MODULE_PATHS.items() if path not in KERNEL}
+OF_KINDS = {name for name, module in OWNER.items() if module in MODULES_OF_KINDS}
 
 
 def words_of(path: Path) -> set[str]:
-    """What a file names of kinds: functions and values of their modules, and words of theirs."""
+    """What a file names of kinds: their modules, functions and values of these, and words of theirs."""
     text = re.sub(r"--.*", "", path.read_text())
-    return {word.strip("'") for word in WORDS.findall(text)} | (used(path) & OF_KINDS)
+    named = needs(path) & MODULES_OF_KINDS | used(path) & OF_KINDS
+    return {word.strip("'") for word in WORDS.findall(text)} | named
 
 
-def test_the_kernel_names_no_kind_beside_those_that_are_listed() -> None:
-    folder = MODULE_PATHS["base"].parents[1]
-    found = {f"{path.relative_to(folder).as_posix()} {word}" for path in KERNEL for word in words_of(path)}
-    listed = LIST.read_text().splitlines()
-    assert sorted(found - set(listed)) == [], "the kernel names something of a kind: let the kind fill a hook"
-    assert sorted(set(listed) - found) == [], f"remove what is no longer named from {LIST.name}"
-    assert listed == sorted(set(listed))
+@pytest.mark.parametrize("path", KERNEL, ids=lambda path: path.stem)
+def test_a_file_of_the_kernel_names_no_kind(path: Path) -> None:
+    assert sorted(words_of(path)) == [], "let the kind fill a hook (lib/base.lua)"
 
 
 def test_a_function_of_a_kind_and_a_word_of_a_kind_are_found(tmp_path: Path) -> None:
     path = tmp_path / "sample.lua"
-    path.write_text("-- a chunk\nif record.k == 'group' or 'it' == 'aggregating' then lib.redo_step() end\n")
-    assert words_of(path) == {"group", "aggregating", "redo_step"}
+    path.write_text(
+        "-- a chunk\n--@needs lanes parent\nif record.k == 'group' or 'it' == 'aggregating' then lib.redo_step() end\n"
+    )
+    assert words_of(path) == {"group", "aggregating", "redo_step", "parent"}

@@ -7,8 +7,7 @@
 --        its state now, a detail. A REPEAT without a detail was done by an action of the same token. Then composites that
 --        ended (id, kind, name, state, root).
 -- Transitions: retry, reprocess, gather, run_now, postpone, cancel, release, requeue, reinstate, discard, delete, restore.
---@needs composites lanes operator_verbs phases records store_helpers task_end transitions trash
---@needs wakeup
+--@needs lanes operator_verbs phases records store_helpers task_end transitions trash wakeup
 
 local NUMERIC = { postpone = true, priority = true, keep = true }
 local verb, token, allowed, reply = ARGV[1], ARGV[2], {}, { '' }

@@ -11,8 +11,8 @@
 --        the next agenda entry, '1' if more tasks are ready, commands (id, fields), Redis' time in ms, the cancelled ids
 --        to interrupt, ended composites (id, kind, name, state, root).
 -- Transitions: claim, settle, release, promote, recover, expire, quarantine.
---@needs agenda attempts claim claim_on_settle composites fast_settle lanes phases rules settle
---@needs store_helpers task_end transitions wakeup
+--@needs agenda attempts claim claim_on_settle fast_settle lanes phases rules settle store_helpers
+--@needs task_end transitions wakeup
 
 local worker, want, idle, longest = ARGV[1], tonumber(ARGV[2]), ARGV[3] == '1', tonumber(ARGV[4])
 local position = 9

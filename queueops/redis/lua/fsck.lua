@@ -6,8 +6,8 @@
 --       '~command:') commands
 -- Reply: flat pairs: id (of a lane '~lane:' and its name), what is wrong with it.
 -- Transitions: quarantine; gather of map-reduce tasks; lose of chunks.
---@needs attempts composites fieldcheck lanes numbers phases rate_limit records rules store_helpers
---@needs transitions wakeup
+--@needs attempts fieldcheck lanes numbers phases rate_limit records rules store_helpers transitions
+--@needs wakeup
 
 lib.need_agenda()
 local named_by = ARGV[2]

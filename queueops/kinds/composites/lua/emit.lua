@@ -6,7 +6,7 @@
 --       its new state, or the leaves of a tree, 7 number of nodes, then each (see nodes.lua).
 -- Reply: word (OK STALE GONE TAKEN; MORE: call again, more is to be erased), the id in use, the uids of the nodes.
 -- Transitions: push, discard.
---@needs composites lanes nodes parent store_helpers transitions
+--@needs lanes nodes parent store_helpers transitions
 
 lib.need_agenda()
 

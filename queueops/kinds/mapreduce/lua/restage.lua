@@ -6,8 +6,8 @@
 -- Reply: word (OK REPEAT REFUSED GONE), state of the task now, a detail, how many chunks are left to be moved (`step`),
 --        how many of those that were met kept their data.
 -- Transitions: retry, reprocess, remap.
---@needs abandon_chunks chunk_bulk_verbs chunk_sets composites end_effects lanes numbers phases
---@needs reopen store_helpers transitions wakeup
+--@needs abandon_chunks chunk_bulk_verbs chunk_sets end_effects lanes numbers phases reopen
+--@needs store_helpers transitions wakeup
 
 lib.need_agenda()
 

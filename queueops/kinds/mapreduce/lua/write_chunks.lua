@@ -6,7 +6,7 @@
 --       from the number on; add), 4 number of the first chunk, 5 digest of the data (add), 6.. data of each
 -- Reply: the number of stored chunks; -1: call again, more is to be deleted; or STALE, GONE
 -- Transitions: none of the task; chunks become pending.
---@needs chunk_sets composites lanes purge store_helpers transitions
+--@needs chunk_sets lanes purge store_helpers transitions
 
 local task, fence, step, first = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 local row = lib.fields_of(lib.task_key(task), 's', 'f', 'mw', 'b')

@@ -35,6 +35,7 @@ lib.hooks.promote = {} -- makes a due task ready; returns whether it did, else i
 lib.hooks.succeed = {} -- settles a success, given its value; nil: as for every task; false: its record cannot be read
 lib.hooks.end_instead = {} -- ends a task that a worker gives back, and returns whether it did
 lib.hooks.end_parts = {} -- ends what a task consists of, after its own end
+lib.hooks.cancel_parts = {} -- cancels what a task consists of, after the task itself
 lib.hooks.note_end = {} -- notes the end of a task, given its state
 lib.hooks.purge = {} -- deletes what a task consists of, in steps; returns whether something is left
 lib.hooks.abandon = {} -- leaves to the agenda what belongs to a deleted record; without a record: what is there of any
@@ -44,6 +45,7 @@ lib.hooks.purge_trash = {} -- as `purge`, of a task in the trash
 lib.hooks.resume = {} -- retries it, given whether all of it comes again; returns state and detail, or nil: as every task
 lib.hooks.go_on = {} -- goes on with an ended one that is retried; as `resume`, or with a detail alone: as the same generation
 lib.hooks.reset = {} -- prepares the record of an ended one for its next generation
+lib.hooks.is_laid_out = {} -- whether what it consists of exists, or has existed
 lib.hooks.refuse_verb = {} -- why an operator may not do this, given verb and value; nil if that is permitted
 lib.hooks.check_record = {} -- its consistency check; returns whether it has a lane of its own
 

@@ -1,5 +1,5 @@
 -- Actions of an operator on a task, by verb. Each function gets the record and returns the new state ('' = gone).
---@needs end_effects lanes numbers outcomes parent records store_helpers transitions trash wakeup
+--@needs cancel end_effects lanes numbers outcomes records store_helpers transitions trash wakeup
 
 lib.operator_verbs = {}
 
@@ -37,7 +37,8 @@ end
 
 -- Whether a task has parts or chunks already. Such a task cannot return to its earlier wait, because they ended with it.
 local function is_laid_out(record)
-  return record.cc or record.ch or record.ph or record.mw or ((record.ex or record.k == 'iterator') and record.b)
+  local asks = lib.hooks.is_laid_out[record.k]
+  return asks and asks(record)
 end
 
 function lib.refusal_of_reinstate(record)
@@ -92,7 +93,7 @@ function lib.operator_verbs.cancel(id, record, reason, how)
     lib.tell_worker(record.w, id)
     return record.s, hard and 'told the worker to interrupt it' or 'asked the worker to stop it'
   end
-  lib.family.cancel(id, record, reason, false, hard)
+  lib.cancel(id, record, reason, hard)
   return 'cancelled'
 end
 

@@ -2,6 +2,7 @@
 --@needs lanes transitions
 
 fresh.foreign_moved = false -- whether foreign members may have moved in this call
+fresh.moved = TABLE -- ids that `shift` has moved since the last flush
 fresh.parts_ended = false -- whether parts of other tasks may have ended in this call
 
 -- Writes all that was collected, before something reads the indexes.
@@ -15,4 +16,11 @@ function lib.settle_up()
   if ctx.foreign_moved then lib.hooks.settle_foreign_moves() end
   if ctx.parts_ended then lib.hooks.settle_part_ends() end
   lib.flush(); lib.flush_lanes()
+end
+
+-- Moves a task that may have moved in this call already: a batch of collected moves holds at most one of each task.
+function lib.shift(id, record, state)
+  if ctx.moved[id] then lib.flush(); lib.flush_lanes(); ctx.moved = {} end
+  ctx.moved[id] = true
+  lib.move(id, record.s, state, record.n, record.k)
 end

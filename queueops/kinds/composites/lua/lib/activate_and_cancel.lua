@@ -1,20 +1,6 @@
 -- Start and cancel of the children of a composite. The agenda continues what would take too long in one call.
---@needs abandon_chunks child_end claim_on_settle end_effects generations lanes numbers outbox
---@needs parent records rules store_helpers task_end transitions wakeup
-
--- Cancels a task that no worker runs. If its parent ends too (`with_parent`), the parent's progress does not count it.
-function lib.family.cancel(id, record, reason, with_parent, hard)
-  lib.family.shift(id, record, 'cancelled')
-  lib.leave_place(id, record)
-  lib.safe_call('HSET', lib.task_key(id), 's', 'cancelled', 'e', NOW, 'y', reason)
-  if hard or record.xh then lib.harden(id, hard) end
-  if with_parent then lib.safe_call('HSET', lib.task_key(id), 'uc', 1) end
-  lib.schedule(id, now + (lib.number_of(record.kp) or ctx.RULES.keep_cancelled))
-  lib.tell_end(id, record, 'cancelled')
-  if record.s == 'aggregating' then lib.turn_lane(id); lib.tell_holders(id) end
-  if SUBKEYED[record.k] then lib.family.cancel_children(id) end
-  if record.nx then lib.start_next(id) end
-end
+--@needs cancel child_end claim_on_settle end_effects lanes numbers outbox parent phases rules
+--@needs store_helpers transitions wakeup
 
 -- Keeps a child as long as its parent, whatever the child's own retention is. In an iterator this holds only for children
 -- that did not succeed, because a retry runs them again. It does not hold if they are too many (`over`).
@@ -41,21 +27,21 @@ function lib.family.begin(id, record)
   local due = record.dl and now + (lib.number_of(record.dl) or 0) or lib.number_of(record.d) or 0
   if record.s == 'waiting' and due > now then
     if record.pg then lib.family.unguard(id) end
-    lib.family.shift(id, record, 'postponed')
+    lib.shift(id, record, 'postponed')
     lib.safe_call('HSET', lib.task_key(id), 's', 'postponed', 'd', lib.text(due))
     return lib.schedule(id, due)
   end
   if record.s == 'postponed' then lib.unschedule(id) end
   if record.pg then lib.family.unguard(id) end
   if record.cc then
-    lib.family.shift(id, record, 'idle')
+    lib.shift(id, record, 'idle')
     lib.safe_call('HSET', lib.task_key(id), 's', 'idle', 'b', NOW)
     record.s = 'idle'
     if record.rs then return lib.family.take_up(id) end
     return lib.family.open(id, record)
   end
   if ctx.at_once.room > 0 and not ctx.moved[id] and lib.take_at_once(id, record) then ctx.moved[id] = true; return end
-  lib.family.shift(id, record, 'pending')
+  lib.shift(id, record, 'pending')
   lib.safe_call('HSET', lib.task_key(id), 's', 'pending')
   lib.enter_lane(record.l or 'default', id, record.p, lib.next_number())
 end
@@ -122,7 +108,7 @@ function lib.family.cancel_child(id, record, reason, hard)
     return lib.tell_worker(record.w, id)
   end
   if record.pg then lib.family.unguard(id) end
-  lib.family.cancel(id, record, reason, true, hard)
+  lib.cancel(id, record, reason, hard, 'uc', 1) -- the progress of its parent does not count it
 end
 
 local function cancel_ref(ref, parent, uid, round, reason, hard)

@@ -1,5 +1,5 @@
 -- What composites do at the hooks of the kernel. A template (`ex`) is run as a task before it has children (`cc`).
---@needs child_end lanes parent store_helpers transitions
+--@needs child_end composites lanes parent store_helpers transitions
 
 -- Entries of the agenda: each goes on with what would take too long in one call.
 function lib.hooks.due_entry.activate(id) lib.family.go_on(id) end
@@ -75,3 +75,13 @@ function lib.hooks.go_on.iterator(id, _, _, everything)
 end
 
 function lib.hooks.reset.iterator(id) call('HDEL', lib.task_key(id), 'to') end
+
+local function cancel_parts(id) lib.family.cancel_children(id) end
+lib.hooks.cancel_parts.chain = cancel_parts
+lib.hooks.cancel_parts.group = cancel_parts
+lib.hooks.cancel_parts.iterator = cancel_parts
+
+local function is_laid_out(record) return record.cc or record.ex and record.b end
+lib.hooks.is_laid_out.chain = is_laid_out
+lib.hooks.is_laid_out.group = is_laid_out
+function lib.hooks.is_laid_out.iterator(record) return record.b end

@@ -1,6 +1,6 @@
 -- Templates: chains and groups whose parts a worker computes. The task runs once, writes its children, then waits for them.
 -- Until that run is settled, its record has `ex`: the children are in their sets already, but none begins.
---@needs lanes parent store_helpers transitions
+--@needs lanes parent phases store_helpers transitions
 
 -- Erases the children that an incomplete run wrote. Returns whether all are erased.
 function lib.family.prune(id)
@@ -25,7 +25,7 @@ function lib.family.settle_expansion(id, record)
     lib.family.finish(id, record, 'cancelled', 'y', record.x)
     return lib.family.cancel_children(id)
   end
-  lib.family.shift(id, record, 'idle')
+  lib.shift(id, record, 'idle')
   local count = lib.safe_call('ZCARD', lib.family.children_of(id))
   lib.safe_call('HDEL', lib.task_key(id), 'ex', 'se', 'sw', 'sn', 'at', 'cr', 'er', 'ef', 'y', 'uk')
   lib.safe_call('HSET', lib.task_key(id), 's', 'idle', 'cc', count, 'to', record.sn or count, 'pr', 0)

@@ -1,6 +1,6 @@
 -- Iterators: tasks that run repeatedly and emit tasks. Emitted tasks are in `#drafts` during the run, and in `#planted`
 -- after its settlement. From their start to their end they are in `#open`, which holds at most a window of tasks.
---@needs lanes numbers parent records store_helpers transitions
+--@needs lanes numbers parent phases records store_helpers transitions
 
 function lib.planted_of(id) return lib.task_key(id) .. '#planted' end
 local function drafts_of(id) return lib.task_key(id) .. '#drafts' end
@@ -42,7 +42,7 @@ end
 
 local function leave(id, record, state)
   if LEASED[record.s] then lib.free_slot(record.l or 'default', id); lib.unschedule(id) end
-  lib.family.shift(id, record, state)
+  lib.shift(id, record, state)
   lib.safe_call('HSET', lib.task_key(id), 's', state)
 end
 

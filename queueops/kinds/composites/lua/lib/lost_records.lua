@@ -1,6 +1,6 @@
 -- Search for parts whose record was lost, by a fault or by hand. Their parent gets no report of their end. Each round
 -- checks a few tasks that wait for others, and a few of their children.
---@needs agenda child_end iterator outbox parent phases store_helpers transitions
+--@needs agenda cancel child_end iterator outbox parent phases store_helpers transitions
 
 local LOOKED_AT, SETTLED = 10, 10000 -- tasks in one round; ms after which a task has come to where it is
 local FAR_EVERY = 30000 -- ms between two rounds in which those in other pools are asked about
@@ -68,7 +68,7 @@ local function look_at_waiting(id)
   local row = lib.fields_of(lib.task_key(record.pi), 'u')
   if row and row[1] == record.pu then return end
   lib.act('lost parent')
-  lib.family.cancel(id, record, 'the record of ' .. record.pi .. ' is lost, which it is part of')
+  lib.cancel(id, record, 'the record of ' .. record.pi .. ' is lost, which it is part of')
 end
 
 function lib.hooks.tick.composites()

@@ -1,26 +1,19 @@
 -- Parents of composites: how a chain or group handles the ends of its children. `#children` lists the children in order.
 -- `#open` is the set of children that have not ended. Only the call that removes a child from `#open` counts its end.
 -- The composite ends when `#open` is empty. A child in another pool is written `<id>#<pool>`.
---@needs attempts child_end end_effects generations lanes rules store_helpers task_end transitions
+--@needs attempts child_end end_effects generations lanes phases rules store_helpers task_end
+--@needs transitions
 
 lib.family = {}
 lib.MOST_CHILDREN = 500
 fresh.allowance = lib.MOST_CHILDREN -- how many this call may still touch
-fresh.moved = TABLE -- ids that moved since the last flush
 
 function lib.family.children_of(id) return TASK .. id .. '#children' end
 function lib.family.open_of(id) return TASK .. id .. '#open' end
 
--- Moves are collected and written together. A batch holds at most one move of each task.
-function lib.family.shift(id, record, state)
-  if ctx.moved[id] then lib.flush(); lib.flush_lanes(); ctx.moved = {} end
-  ctx.moved[id] = true
-  lib.move(id, record.s, state, record.n, record.k)
-end
-
 function lib.family.finish(id, record, state, ...)
   if state == 'succeeded' and not record.pi and record.k ~= 'iterator' then lib.family.complete(id) end
-  lib.family.shift(id, record, state)
+  lib.shift(id, record, state)
   lib.safe_call('HSET', lib.task_key(id), 's', state, 'e', NOW, ...)
   if state == 'succeeded' then lib.safe_call('DEL', lib.task_key(id) .. '#results') end
   if record.pp then lib.family.write_progress(id) end

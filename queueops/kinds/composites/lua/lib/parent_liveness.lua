@@ -1,6 +1,6 @@
 -- Liveness of parents: a part asks a parent in another pool whether it still exists. If not, the part is deleted or
 -- cancelled. The part asks at the end of its own retention. It also asks if no message came for a lease after its push.
---@needs outbox parent records rules store_helpers transitions
+--@needs cancel outbox parent records rules store_helpers transitions
 
 -- Sends the question to the parent, with the part's own state.
 function lib.family.ask(id, record) lib.send_latest('ask', record.pp, record.pi, id, record.pu, record.po, 's', record.s) end
@@ -32,7 +32,7 @@ function lib.family.hear_answer(command, word)
     lib.family.unguard(id)
     if word == 'GONE' then lib.family.uproot(id) end
   elseif record.s == 'waiting' and word == 'GONE' then
-    lib.family.cancel(id, record, 'the record of ' .. record.pi .. ' is lost, which it is part of')
+    lib.cancel(id, record, 'the record of ' .. record.pi .. ' is lost, which it is part of')
   elseif TERMINAL[record.s] and word == 'GONE' then
     lib.safe_call('HDEL', lib.task_key(id), 'pi', 'pu', 'pp')
     lib.schedule(id, now)

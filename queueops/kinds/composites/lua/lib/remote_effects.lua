@@ -1,6 +1,6 @@
 -- Effects of a command in the pool of its target, by verb: the same functions as inside one pool. Each gets the command
 -- (`from` is the pool of its sender) and returns a word and a detail. `heard` applies that answer to the sender.
---@needs child_end parent store_helpers transitions
+--@needs cancel child_end parent store_helpers transitions
 
 lib.effects = {}
 lib.heard = {}
@@ -51,7 +51,7 @@ end
 -- command, and does not count then. So it is done now: the part's arguments came from an older result.
 local function cancel_before(id, child)
   if child.s == 'waiting' or child.s == 'quarantined' or LEASED[child.s] or TERMINAL[child.s] then return child end
-  lib.family.cancel(id, child, 'it is run again with all of ' .. child.pi, true)
+  lib.cancel(id, child, 'it is run again with all of ' .. child.pi, nil, 'uc', 1)
   return lib.read_record(id)
 end
 

@@ -1,9 +1,9 @@
 -- Retry of a composite: of failed parts and those after them, or of all. A nested composite waits for its turn to do so.
---@needs end_effects numbers outbox parent records store_helpers transitions wakeup
+--@needs end_effects numbers outbox parent phases records store_helpers transitions wakeup
 
 -- Sets a child back to `waiting`. A composite keeps its generation, because its own children store it.
 function lib.family.reset(id, child, mode)
-  lib.family.shift(id, child, 'waiting')
+  lib.shift(id, child, 'waiting')
   lib.unschedule(id)
   lib.forget_error(id, child)
   lib.safe_call('HDEL', lib.task_key(id), 're', 'er', 'ef', 'y', 'e', 'x', 'xh', 'd', 'at', 'cr', 'uk', 'rd', 'rw', 'cn', 'bm', 'pv',
@@ -137,7 +137,7 @@ end
 
 -- Retries an ended composite.
 function lib.family.resume(id, record, mode)
-  lib.family.shift(id, record, 'idle')
+  lib.shift(id, record, 'idle')
   lib.unschedule(id)
   lib.forget_error(id, record)
   lib.safe_call('HDEL', lib.task_key(id), 're', 'er', 'ef', 'y', 'e', 'x', 'xh', 'nf', 'ac', 'rk')

@@ -36,3 +36,7 @@ function lib.hooks.to_trash.mapreduce(id, record)
   lib.safe_call('DEL', lib.task_key(id) .. '#chunks:by')
   ctx.touched['#' .. id] = true
 end
+
+function lib.hooks.cancel_parts.mapreduce(id, record)
+  if record.s == 'aggregating' then lib.turn_lane(id); lib.tell_holders(id) end
+end

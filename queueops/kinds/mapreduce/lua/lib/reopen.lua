@@ -61,3 +61,5 @@ function lib.hooks.reset.mapreduce(id, record)
   if record.ch then call('HDEL', lib.task_key(id), 'to') end -- another task keeps its own total
   if record.ph or record.mr then lib.back_to_map(id, record) end
 end
+
+function lib.hooks.is_laid_out.mapreduce(record) return record.ch or record.ph or record.mw end

@@ -1,0 +1,14 @@
+-- Cancel of a task that no worker runs.
+--@needs end_effects generations phases records rules store_helpers task_end transitions
+
+-- Also cancels what the task consists of. Writes more fields, if they are given.
+function lib.cancel(id, record, reason, hard, ...)
+  lib.shift(id, record, 'cancelled')
+  lib.leave_place(id, record)
+  lib.safe_call('HSET', lib.task_key(id), 's', 'cancelled', 'e', NOW, 'y', reason, ...)
+  if hard or record.xh then lib.harden(id, hard) end
+  lib.schedule(id, now + (lib.number_of(record.kp) or ctx.RULES.keep_cancelled))
+  lib.tell_end(id, record, 'cancelled')
+  if lib.hooks.cancel_parts[record.k] then lib.hooks.cancel_parts[record.k](id, record) end
+  if record.nx then lib.start_next(id) end
+end
