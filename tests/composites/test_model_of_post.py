@@ -120,7 +120,8 @@ class Post(RuleBasedStateMachine):
         if outcome is Outcome.RELEASE and not node.cancel:
             node.state = "pending"
         else:
-            cancelled = outcome in (Outcome.RELEASE, Outcome.CANCEL)
+            # A cancelled task has no failed attempt, whatever it raised.
+            cancelled = outcome in (Outcome.RELEASE, Outcome.CANCEL) or (node.cancel and outcome is Outcome.ERROR)
             state = "cancelled" if cancelled else "succeeded" if outcome is Outcome.SUCCESS else "failed"
             self.model.finish(node, state, lease.id if state == "succeeded" else None)
             self.model.settle_up()
