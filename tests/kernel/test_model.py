@@ -181,6 +181,11 @@ class Kernel(RuleBasedStateMachine):
         self.agree()
         self.exchange(worker, 4, True, [(pick, Outcome.SUCCESS, 0, False)], [])
 
+    @rule(worker=workers, pick=picks)
+    def settle_and_go_on(self, worker: str, pick: int) -> None:
+        """A worker settles one task and asks for the next one."""
+        self.exchange(worker, 1, True, [(pick, Outcome.SUCCESS, 0, False)], [])
+
     def check_extensions(self, extensions: list[Extend], lost: list[str], cancels: list[tuple[str, str]]) -> None:
         """What is held is kept, what is not is told."""
         held = [each.id for each in extensions if self.model.judge(each.id, each.fence) == "OK"]

@@ -16,14 +16,21 @@
 
 local worker, want, idle, longest = ARGV[1], tonumber(ARGV[2]), ARGV[3] == '1', tonumber(ARGV[4])
 local position = 9
--- Most calls settle one task while nothing else is there. One command tells, in place of one for each key.
-local calm = ARGV[6] == '1' and ARGV[7] == '0'
-  and call('EXISTS', P .. ':tail', P .. ':lanes:ready', lib.hooks.messages_key(), P .. ':lane:default#conf') == 0
-local rest = calm and idle and ARGV[8] == '0' and lib.settle_fast()
+-- Most calls settle one task: while nothing else is there, or to go on with the next one. One command tells, in place of
+-- one for each key.
+local obstacles = ARGV[6] == '1' and ARGV[7] == '0'
+  and call('EXISTS', P .. ':tail', P .. ':lanes:ready', lib.hooks.messages_key(), P .. ':lane:default#conf',
+    P .. ':unable:' .. worker)
+local calm, rest = obstacles == 0, nil
+if calm and idle and ARGV[8] == '0' then rest = lib.settle_fast() end
 if rest then
   local sleep = min(rest, longest)
   lib.try('ZADD', P .. ':idle', lib.text(now + sleep), worker)
   return { {}, { 'OK' }, {}, {}, sleep, '', {}, NOW, {}, {} }
+end
+if obstacles == 1 and want == 1 and ARGV[8] == '0' then -- the one obstacle is a ready lane, or the fast path sees none
+  local lease, wait, more = lib.swap_fast(worker)
+  if lease then return { { lease }, { 'OK' }, {}, {}, min(wait, longest), more and '1' or '', {}, NOW, {}, {} } end
 end
 
 local words, lost, cancels, hard = {}, {}, {}, {}

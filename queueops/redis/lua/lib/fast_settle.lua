@@ -1,6 +1,7 @@
--- Fast path for a worker that settles a task alone, as most do: the task has succeeded, its record asks for nothing more,
--- nothing else is ready, and nothing follows the events. The result is the same as by the long path (settle.lua).
---@needs attempts clock_guard store_helpers
+-- Fast paths for a worker that settles a task alone, as most do: the task has succeeded, its record asks for nothing more,
+-- and nothing follows the events. They read first, and leave the call to the long path (settle.lua, claim.lua) if they meet
+-- anything else. The result is the same.
+--@needs attempts clock_guard end_effects numbers store_helpers wakeup
 
 local ID, FENCE, OUTCOME, VALUE = 10, 11, 12, 13 -- of the first settlement in ARGV
 
@@ -12,29 +13,101 @@ local function until_other(id)
   return at and tonumber(at) - now or 1e15
 end
 
-local function uncount(field)
-  if lib.try('HINCRBY', P .. ':counts', field, '-1') == 0 then call('HDEL', P .. ':counts', field) end
-end
-
--- Settles the task, and returns the milliseconds until the agenda has something to do. Nil if the call needs the long path.
-function lib.settle_fast()
+-- What ends: its id, its name, for how long it is kept, and the time until the next entry of the agenda, in ms. Or nil.
+local function read_end()
   if ARGV[OUTCOME] ~= 'success' then return nil end
   local id = ARGV[ID]
-  local key = TASK .. id
-  local row = lib.fields_of(key, 's', 'f', 'n', 'm')
+  local row = lib.fields_of(TASK .. id, 's', 'f', 'n', 'm')
   if not row or row[1] ~= 'locked' or row[2] ~= ARGV[FENCE] or not row[3] or row[4] then return nil end
   local rest = until_other(id)
   if rest <= 0 then return nil end
-  lib.watch_clock()
-  local keep = tonumber(string.match(ARGV[5], '^%S+ (%S+)'))
-  local name = row[3]
-  call('HSET', key, 's', 'succeeded', 'e', NOW, 're', ARGV[VALUE])
-  lib.try('ZREM', P .. ':state:locked', id)
-  lib.try('ZADD', P .. ':state:succeeded', NOW, id)
-  lib.try('ZADD', P .. ':agenda', lib.text(now + keep), id)
-  uncount('n|' .. name .. '|locked')
-  lib.try('HINCRBY', P .. ':counts', 'n|' .. name .. '|succeeded', '1')
-  uncount('l|default|active')
+  return { id = id, name = row[3], keep = tonumber(string.match(ARGV[5], '^%S+ (%S+)')), rest = rest }
+end
+
+-- The task that is first in the only ready lane, which is the default lane. Nil if that is not a plain one.
+local function read_coming()
+  local ready = redis.pcall('ZRANGE', P .. ':lanes:ready', '0', '1', 'WITHSCORES')
+  if ready.err or ready[1] ~= 'default' or ready[3] then return nil end
+  local first = redis.pcall('ZRANGE', P .. ':lane:default', '0', '0')
+  local id = not first.err and first[1]
+  local fields = id and redis.pcall('HGETALL', TASK .. id)
+  if not fields or fields.err then return nil end
+  local coming = { id = id, fields = fields, place = ready[2] }
+  for i = 1, #fields, 2 do
+    local field = fields[i]
+    if field == 's' then coming.state = fields[i + 1]
+    elseif field == 'n' then coming.name = fields[i + 1]
+    elseif field == 'c' then coming.created = fields[i + 1]
+    elseif field == 'ph' or lib.IS_MORE[field] then return nil end
+  end
+  coming.entered = lib.try('ZSCORE', P .. ':state:pending', id)
+  if coming.name and coming.state == 'pending' and coming.entered then return coming end
+end
+
+local function count(name, state, delta)
+  local field = 'n|' .. name .. '|' .. state
+  if lib.try('HINCRBY', P .. ':counts', field, delta) == 0 then call('HDEL', P .. ':counts', field) end
+end
+
+local function end_it(task)
+  call('HSET', TASK .. task.id, 's', 'succeeded', 'e', NOW, 're', ARGV[VALUE])
+  lib.try('ZREM', P .. ':state:locked', task.id)
+  lib.try('ZADD', P .. ':state:succeeded', NOW, task.id)
+  count(task.name, 'succeeded', '1')
   lib.count_minute('tr|locked>succeeded', 1)
-  return min(rest, keep)
+end
+
+-- Settles the task. Returns the milliseconds until the agenda has something to do, or nil.
+function lib.settle_fast()
+  local task = read_end()
+  if not task then return nil end
+  lib.watch_clock()
+  end_it(task)
+  lib.try('ZADD', P .. ':agenda', lib.text(now + task.keep), task.id)
+  count(task.name, 'locked', '-1')
+  if lib.try('HINCRBY', P .. ':counts', 'l|default|active', '-1') == 0 then call('HDEL', P .. ':counts', 'l|default|active') end
+  return min(task.rest, task.keep)
+end
+
+-- Takes the next task out of its lane. Returns whether the lane has more.
+local function leave_lane(coming)
+  call('ZREM', P .. ':lane:default', coming.id)
+  if call('EXISTS', P .. ':lane:default') == 1 then
+    call('ZADD', P .. ':lanes:ready', coming.place + 1, 'default')
+    return true
+  end
+  call('ZREM', P .. ':lanes:ready', 'default')
+  return false
+end
+
+-- Settles the task, and leases the next one to the same worker. Returns the lease, the milliseconds until the agenda has
+-- something to do, and whether more tasks are ready; or nil.
+function lib.swap_fast(worker)
+  local task = read_end()
+  local coming = task and read_coming()
+  if not coming then return nil end
+  lib.watch_clock()
+  local number = lib.next_number()
+  local lease = tonumber(string.match(ARGV[5], '^%S+'))
+  end_it(task)
+  local more = leave_lane(coming)
+  if coming.created then
+    call('HSET', TASK .. coming.id, 's', 'locked', 'f', number, 'w', worker, 'b', NOW)
+  else
+    call('HSET', TASK .. coming.id, 's', 'locked', 'f', number, 'w', worker, 'b', NOW, 'c', coming.entered)
+  end
+  lib.try('ZREM', P .. ':state:pending', coming.id)
+  lib.try('ZADD', P .. ':state:locked', NOW, coming.id)
+  lib.try('ZADD', P .. ':agenda', lib.text(now + task.keep), task.id, lib.text(now + lease), coming.id)
+  count(coming.name, 'pending', '-1')
+  if coming.name ~= task.name then
+    count(task.name, 'locked', '-1')
+    count(coming.name, 'locked', '1')
+  end
+  lib.count_minute('tr|pending>locked', 1)
+  if call('EXISTS', P .. ':idle') == 1 then
+    lib.try('ZREM', P .. ':idle', worker)
+    lib.wake(more and 1 or 0)
+  end
+  return { coming.id, number, now - tonumber(coming.entered), coming.fields }, min(task.rest, task.keep), more
 end
