@@ -13,6 +13,8 @@ from queueops.model.contracts import Command, Exchange, Lease, Outcome, Posted, 
 Argument = str | int | float | bytes
 _TASK = b"task\0"
 _SUCCESS = Outcome.SUCCESS
+FULL_REPLY = 10
+"""How many parts the reply of ``exchange`` has, but for that of a fast path."""
 
 
 class Claim(NamedTuple):
@@ -57,7 +59,9 @@ def settlement_arguments(end: Settlement) -> tuple[Argument, ...]:
 
 
 def read_exchange(pool: str, worker: str, reply: Sequence[Any]) -> Exchange:
-    """Parse the reply of ``exchange`` to this worker."""
+    """Parse the reply of ``exchange`` to this worker. A fast path, which settles one task, has a short reply."""
+    if len(reply) < FULL_REPLY:
+        return _read_short(pool, worker, *reply)
     leases, words, lost, cancels, sleep_ms, ready, commands, now_ms, hard, ended = reply
     reasons, now = iter(_texts(cancels)), int(now_ms)
     claim = Claim(pool, worker, now, monotonic())
@@ -72,6 +76,19 @@ def read_exchange(pool: str, worker: str, reply: Sequence[Any]) -> Exchange:
         now_ms=now,
         hard=_texts(hard),
         ended=endings.read(pool, ended) if ended else [],
+    )
+
+
+def _read_short(pool: str, worker: str, sleep_ms: int, now_ms: bytes, ready: bytes = b"", *leases: Any) -> Exchange:
+    claim = Claim(pool, worker, int(now_ms), monotonic())
+    return Exchange(
+        leases=[read_lease(claim, *row) for row in leases],
+        settled=["OK"],
+        lost=[],
+        cancels=[],
+        sleep_ms=sleep_ms,
+        ready=bool(ready),
+        now_ms=claim.now_ms,
     )
 
 

@@ -9,7 +9,7 @@
 --       extension: id, fence, ms left to the task's own limit (-1: none); metric: field, count.
 -- Reply: leases (id, fence, ms waited, fields), words of the settlements, lost ids, cancelled ids with reasons, ms until
 --        the next agenda entry, '1' if more tasks are ready, commands (id, fields), Redis' time in ms, the cancelled ids
---        to interrupt, ended composites (id, kind, name, state, root).
+--        to interrupt, ended composites (id, kind, name, state, root). Of a fast path: ms, time, '1' if more are ready, lease.
 -- Transitions: claim, settle, release, promote, recover, expire, quarantine.
 --@needs agenda attempts claim claim_on_settle fast_settle lanes phases rules settle store_helpers
 --@needs task_end transitions wakeup
@@ -26,11 +26,11 @@ if calm and idle and ARGV[8] == '0' then rest = lib.settle_fast() end
 if rest then
   local sleep = min(rest, longest)
   lib.try('ZADD', P .. ':idle', lib.text(now + sleep), worker)
-  return { {}, { 'OK' }, {}, {}, sleep, '', {}, NOW, {}, {} }
+  return { sleep, NOW }
 end
 if obstacles == 1 and want == 1 and ARGV[8] == '0' then -- the one obstacle is a ready lane, or the fast path sees none
   local lease, wait, more = lib.swap_fast(worker)
-  if lease then return { { lease }, { 'OK' }, {}, {}, min(wait, longest), more and '1' or '', {}, NOW, {}, {} } end
+  if lease then return { min(wait, longest), NOW, more and '1' or '', lease } end
 end
 
 local words, lost, cancels, hard = {}, {}, {}, {}

@@ -6,6 +6,12 @@ local BEAT_MS = 250 -- how old the pool's beat may become
 -- A silence of more ms is an outage. A watchdog alone comes once a second, however short the lease.
 local function outage_ms() return max(ctx.RULES.lease / 2, 3000) end
 
+-- Keeps the pool's beat fresh. A call that takes no lease away and no number asks for no more of the clock.
+function lib.beat()
+  local beat = lib.number_of(lib.try('HGET', P .. ':clock', 'beat') or nil)
+  if not beat or now < beat or now - beat >= BEAT_MS then lib.watch_clock() end
+end
+
 -- After an outage, or a jump of the clock, no lease is taken away for one full lease: a restart of the server must
 -- not look like a dead worker. The pool's own beat shows both: exchanges and ticks refresh it.
 function lib.watch_clock()

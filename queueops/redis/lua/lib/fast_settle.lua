@@ -61,7 +61,7 @@ end
 function lib.settle_fast()
   local task = read_end()
   if not task then return nil end
-  lib.watch_clock()
+  lib.beat()
   end_it(task)
   lib.try('ZADD', P .. ':agenda', lib.text(now + task.keep), task.id)
   count(task.name, 'locked', '-1')
