@@ -1,0 +1,1 @@
+"""Tests of what a kind brings: a sample kind, in one folder."""

@@ -1,0 +1,46 @@
+"""The sample kind: a task that runs three times before it has succeeded. No file of the product names it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from queueops.model.kinds import Kind
+from queueops.redis import library
+from queueops.redis.broker import forget_brokers
+from queueops.tasks import registry
+from queueops.tasks.context import Context
+
+KIND = Kind(name="sample", package="tests.kinds.sample", records=("sample",), subkeys=("#rounds",))
+NAME = "tests.rounds"
+
+
+class Rounds:
+    """Runs one round: what a test gives it."""
+
+    kind, name, is_async, retry_on = KIND.name, NAME, False, (Exception,)
+
+    def __init__(self, round_of: Callable[[Context], Any]) -> None:
+        """Run ``round_of`` in each round."""
+        self.run = round_of
+
+
+@contextmanager
+def registered(round_of: Callable[[Context], Any]) -> Iterator[None]:
+    """Register the kind, as one row does, and what each round runs."""
+    before = library.KINDS
+    _register((*before, KIND))
+    registry.register_resolver(KIND.name, lambda name: Rounds(round_of) if name == NAME else None)
+    try:
+        yield
+    finally:
+        registry.unregister_resolver(KIND.name)
+        _register(before)
+
+
+def _register(kinds: tuple[Kind, ...]) -> None:
+    library.KINDS = kinds
+    for each in (library.modules, library.functions, library.hooks, library.library, library.script):
+        each.cache_clear()
+    forget_brokers()

@@ -1,0 +1,114 @@
+"""A kind in one folder is pushed, run, retried, cancelled, thrown away, expired, shown, acted on and checked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from queueops.model.contracts import Lease, Outcome
+from tests.kernel.conftest import desk_class, make_desk  # noqa: F401  fixtures
+from tests.kernel.desk import FOREVER, POOL, Desk
+from tests.kernel.picture import SHAPES
+from tests.kinds.sample import KIND, NAME, registered
+
+
+@pytest.fixture(autouse=True)
+def sample(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The kind is registered, and the checks know the key of its rounds."""
+    monkeypatch.setitem(SHAPES, r"(task|trash):[^#]+#rounds", "list")
+    with registered(lambda context: context.id):
+        yield
+
+
+@pytest.fixture(params=[0, FOREVER], ids=["function", "script"])
+def desk(request: pytest.FixtureRequest, make_desk: Callable[..., Desk]) -> Desk:  # noqa: F811
+    """A desk that calls functions, or sends scripts."""
+    found = make_desk()
+    found.broker.scripts.without_functions(request.param)
+    return found
+
+
+def rounds(desk: Desk, task_id: str = "a") -> list[bytes]:
+    """The values of the rounds that have ended."""
+    return desk.client.lrange(desk.keys.task(task_id) + "#rounds", 0, -1)
+
+
+def pushed(desk: Desk, *ids: str, **fields: Any) -> None:
+    """Tasks of the kind."""
+    desk.push(*(ids or ("a",)), name=NAME, kind=KIND.name, **fields)
+
+
+def turn(desk: Desk, value: bytes = b"1") -> Lease:
+    """One round."""
+    lease = desk.lease()
+    assert desk.settle(lease, value=value) == "OK"
+    return lease
+
+
+def test_it_succeeds_after_its_third_round(desk: Desk) -> None:
+    pushed(desk)
+    for value, state in ((b"1", "pending"), (b"2", "pending"), (b"3", "succeeded")):
+        assert desk.state("a") != state or state == "pending"
+        assert turn(desk, value).kind == KIND.name
+        assert desk.state("a") == state
+    assert (rounds(desk), desk.record("a").result) == ([b"1", b"2", b"3"], b"3")
+    assert b"3 until it was succeeded" in desk.client.lindex(desk.keys.task("a") + "#log", -1)
+
+
+def test_a_round_that_fails_is_an_attempt_and_its_retry_begins_anew(desk: Desk) -> None:
+    pushed(desk, retries=0)
+    turn(desk)
+    assert desk.settle(desk.lease(), Outcome.ERROR, b"{}", delay_ms=-1) == "OK"
+    assert (desk.state("a"), rounds(desk)) == ("failed", [b"1"])
+    assert desk.told("retry", "a") == "OK"
+    assert (desk.state("a"), rounds(desk)) == ("pending", [])
+
+
+def test_a_cancel_between_two_rounds_and_in_one(desk: Desk) -> None:
+    pushed(desk, "a", "b")
+    turn(desk)
+    assert desk.told("cancel", "a") == "OK"
+    assert desk.state("a") == "cancelled"
+    lease = desk.lease()
+    assert desk.told("cancel", lease.id) == "OK"
+    assert desk.settle(lease) == "OK"
+    assert (desk.state("b"), rounds(desk, "b")) == ("cancelled", [b"null"])
+
+
+def test_what_belongs_to_it_goes_to_the_trash_comes_back_and_expires_with_it(desk: Desk) -> None:
+    pushed(desk)
+    for _ in range(3):
+        turn(desk)
+    assert desk.told("delete", "a", value="1000000") == "OK"
+    assert rounds(desk) == []
+    assert desk.told("restore", "a") == "OK"
+    assert len(rounds(desk)) == 3
+    desk.make_due("a")
+    desk.tick()
+    assert (desk.state("a"), rounds(desk)) == ("", [])
+    assert [key for key in desk.client.keys("*") if b"rounds" in key] == []
+
+
+def test_it_refuses_a_verb_for_a_reason_of_its_own(desk: Desk) -> None:
+    pushed(desk)
+    (row,) = desk.control("edit", "a", value="[[1],{}]")
+    assert (row.word, row.detail) == ("REFUSED", "its rounds have no arguments")
+
+
+def test_the_consistency_check_asks_it(desk: Desk) -> None:
+    pushed(desk)
+    for _ in range(3):
+        turn(desk)
+    desk.client.ltrim(desk.keys.task("a") + "#rounds", 0, 1)
+    assert [fault.text for fault in desk.broker.check(POOL).faults] == ["it has succeeded after 2 rounds"]
+
+
+def test_a_lease_that_expires_repeats_the_round(desk: Desk) -> None:
+    pushed(desk)
+    turn(desk)
+    desk.expire(desk.lease().id)
+    turn(desk, b"2")
+    turn(desk, b"3")
+    assert (desk.state("a"), rounds(desk)) == ("succeeded", [b"1", b"2", b"3"])
