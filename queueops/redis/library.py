@@ -26,6 +26,8 @@ from queueops.model.kinds import KINDS, Kind
 
 KERNEL = Kind(name="kernel", package="queueops.redis")
 """Brings the functions and modules that serve every kind."""
+WORDED = ("due_entry", "check_entry")
+"""Hooks whose keys are words; those of the others are kinds, or the kinds of records."""
 BASE = "base"
 """The module that stands before all others, outside of ``do ... end``."""
 PREFIX = "queueops_"
@@ -35,6 +37,10 @@ ALLOW_OOM = "redis.call('DEL', KEYS[1] .. ':none')\n"
 _NEEDS = re.compile(r"^--@needs (.+)$", re.MULTILINE)
 _HOOKS = re.compile(r"^lib\.hooks\.(\w+) = (\{\}|false)", re.MULTILINE)
 _FILLS = re.compile(r"^(?:function (?=[\w.]+\()|(?=[\w.]+ = ))lib\.hooks\.(\w+)(?:\.(\w+))?", re.MULTILINE)
+_FILLS_HIDDEN = re.compile(
+    r"^(?:.*\blib\.hooks\.\w+\[[^\]]*\] = |[ \t]+function lib\.hooks\.|[ \t]+lib\.hooks\.\w+(?:\.\w+)? = ).*$",
+    re.MULTILINE,
+)
 _CALLS = re.compile(r"(?<!function )\blib\.hooks\.(\w+)\b(?!(?:\.\w+)? = )")
 _FLAGS = re.compile(r"#!lua(?: flags=([\w,-]+))?\n")
 _REGISTER = """\
@@ -78,12 +84,15 @@ def _calls(text: str) -> tuple[str, ...]:
 def _folder(kind: Kind, path: str) -> Traversable:
     try:
         return resources.files(kind.package).joinpath(path)
-    except ModuleNotFoundError:
+    except ModuleNotFoundError as error:
+        if not f"{kind.package}.".startswith(f"{error.name}."):
+            raise  # the package is there, and imports what is not
         raise LookupError(f"the kind {kind.name} has no package {kind.package} in this installation") from None
 
 
 def _files(path: str) -> dict[str, str]:
     """The texts of the files in this folder of the kernel and of each kind, by name."""
+    _check_kinds()
     found: dict[str, str] = {}
     owners: dict[str, str] = {}
     for kind in (KERNEL, *KINDS):
@@ -97,6 +106,20 @@ def _files(path: str) -> dict[str, str]:
             owners[name] = kind.name
             found[name] = file.read_text(encoding="utf-8")
     return dict(sorted(found.items()))
+
+
+def _check_kinds() -> None:
+    for what in ("name", "records", "subkeys"):
+        found: dict[str, str] = {}
+        for kind in KINDS:
+            value = getattr(kind, what)
+            for each in (value,) if isinstance(value, str) else value:
+                if each in found:
+                    raise LookupError(f"the kinds {found[each]} and {kind.name} both have {each} among their {what}")
+                found[each] = kind.name
+    for kind in KINDS:
+        if not any(_folder(kind, path).is_dir() for path in ("lua", "lua/lib")):
+            raise LookupError(f"the kind {kind.name} brings no Lua: {kind.package} has neither lua/ nor lua/lib/")
 
 
 @functools.cache
@@ -160,7 +183,13 @@ def hooks() -> Mapping[str, Mapping[str, str]]:
     """
     keyed = {hook: value == "{}" for hook, value in _HOOKS.findall(modules()[BASE].text)}
     found: dict[str, dict[str, str]] = {hook: {} for hook in keyed}
+    kinds = {each for kind in KINDS for each in (kind.name, *kind.records)}
     for name, module in modules().items():
+        if hidden := _FILLS_HIDDEN.search(module.text):
+            raise LookupError(
+                f"the module {name} fills a hook by {hidden[0].strip()!r}:"
+                " write `function lib.hooks.<hook>.<key>(...)` at the beginning of a line"
+            )
         for hook, key in module.fills:
             shown = f"{hook}.{key}" if key else hook
             if hook not in keyed:
@@ -169,12 +198,15 @@ def hooks() -> Mapping[str, Mapping[str, str]]:
                 raise LookupError(
                     f"the module {name} fills {shown}: the hook {hook} has {'' if keyed[hook] else 'no '}keys"
                 )
+            if key and hook not in WORDED and key not in kinds:
+                raise LookupError(f"the module {name} fills the hook {shown}: there is no kind {key}, nor such records")
             if key in found[hook]:
                 raise LookupError(f"the modules {found[hook][key]} and {name} both fill the hook {shown}")
             found[hook][key] = name
     for hook in keyed:
         if not keyed[hook] and not found[hook]:
-            raise LookupError(f"no module fills the hook {hook}")
+            names = ", ".join(kind.name for kind in KINDS)
+            raise LookupError(f"no module fills the hook {hook}; the registered kinds are {names}")
     return found
 
 
@@ -247,6 +279,8 @@ def _joined(names: list[str]) -> str:
 
 
 _BEGINS = re.compile(r"do -- (\w+)|function functions\.(\w+)\(\)|local function run\(\)")
+_BASE_BEGINS = "-- Base of the library."
+_ENDS = ("local function register(", "enter(KEYS")
 
 
 def place(text: str, line: int, function: str) -> str:
@@ -254,14 +288,19 @@ def place(text: str, line: int, function: str) -> str:
 
     `function` is the one that was called: the text of a script does not name it.
     """
-    lines = text.splitlines()[:line]
-    for number in range(len(lines), 0, -1):
-        if begins := _BEGINS.fullmatch(lines[number - 1]):
+    lines = text.splitlines()
+    for number in range(line, 0, -1):
+        here = lines[number - 1]
+        if here.startswith(_ENDS):
+            break
+        if here.startswith(_BASE_BEGINS):
+            return f"lib/{BASE}.lua, line {line - number + 1}"
+        if begins := _BEGINS.fullmatch(here):
             module, named = begins.groups()
             if module:
                 return f"lib/{module}.lua, line {line - number}"
             return f"{named or function}.lua, line {line - number + 1}"  # its first line has the flags
-    return f"line {line} of the Lua library"
+    return f"line {line} of what joins its files"
 
 
 class Library(NamedTuple):

@@ -41,7 +41,14 @@ class ScriptLine:
         self._calls.append(call)
 
     def receive(self) -> Any:
-        """Return the reply of the oldest pending call. Raises redis-py's errors."""
+        """Return the reply of the oldest pending call. Raises redis-py's errors, as `Scripts.call`."""
+        try:
+            return self._receive()
+        except ResponseError as error:
+            self._scripts.note_place(self._name, error)
+            raise
+
+    def _receive(self) -> Any:
         if not self._early:
             try:
                 reply = self._connection.read_response()

@@ -35,7 +35,7 @@ _NOT_FOUND = "Function not found"
 _LOADED = "already exists"
 _NO_FUNCTIONS = ("unknown command", "unsupported command", "run the 'fcall' command", "run the 'function|load' command")
 """What servers reply that have no functions, or do not permit them to this user."""
-_PLACE = re.compile(r"user_(?:function|script): ?(\d+)")
+_PLACE = re.compile(r"user_(function|script): ?(\d+)")
 """How servers name the line of an error."""
 _OLDER = "unexpected symbol near '#'"
 """What a server before version 7 replies to a script's first line with flags."""
@@ -99,10 +99,14 @@ class Scripts:
         try:
             return self._call(name, prefix, *arguments)
         except ResponseError as error:
-            if found := _PLACE.search(str(error)):
-                text = self.library.text if self.has_functions else library.script(name, shebang=self._shebang)
-                error.add_note(f"In the Lua library: {library.place(text, int(found[1]), name)}")
+            self.note_place(name, error)
             raise
+
+    def note_place(self, name: str, error: ResponseError) -> None:
+        """Add a note with the file and the line to an error of this function; the server names a line of the text."""
+        if found := _PLACE.search(str(error)):
+            text = library.script(name, shebang=self._shebang) if found[1] == "script" else self.library.text
+            error.add_note(f"In the Lua library: {library.place(text, int(found[2]), name)}")
 
     def _call(self, name: str, prefix: str, *arguments: Any) -> Any:
         try:

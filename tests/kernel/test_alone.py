@@ -84,6 +84,11 @@ def settled(desk: Desk, lease: Lease, *, alone: bool, **values: Any) -> Exchange
     return desk.exchange("w1", settle=[end(lease, **values)], idle=True, want=4, **carried)
 
 
+def swapped(desk: Desk, lease: Lease, *, alone: bool) -> Exchange:
+    """The same for a worker that asks for one more."""
+    return desk.exchange("w1", settle=[end(lease)], want=1, metrics={} if alone else {"ok|tests.noop": 1})
+
+
 def flows(desk: Desk) -> dict[str, int]:
     """All that is counted of tasks that end."""
     found = {field.decode(): int(count) for field, count in desk.client.hgetall(desk.keys.counts).items()}
@@ -124,6 +129,30 @@ def test_a_worker_wakes_when_what_it_settled_expires(make_desk: MakeDesk, alone:
     desk = make_desk(retention={"succeeded": 5.0, "failed": 20.0, "cancelled": 20.0})
     desk.push("a")
     assert settled(desk, desk.lease(), alone=alone).sleep_ms == 5000
+
+
+@pytest.mark.parametrize("alone", [True, False])
+def test_a_result_that_is_not_kept_is_gone_at_once(make_desk: MakeDesk, alone: bool) -> None:
+    desk = make_desk(retention={"succeeded": 0.0, "failed": 20.0, "cancelled": 20.0})
+    desk.push("a")
+    assert settled(desk, desk.lease(), alone=alone).sleep_ms == 10_000
+    assert desk.state("a") == ""
+
+
+@pytest.mark.parametrize("alone", [True, False])
+@pytest.mark.parametrize("more", [True, False])
+def test_a_clock_that_was_set_back_is_seen_before_the_agenda(desk: Desk, more: bool, alone: bool) -> None:
+    desk.broker.lane(POOL, "slow", rate=0.001)
+    desk.push("slow", "slower", lane="slow")
+    assert desk.settle(desk.lease()) == "OK"  # the lane waits for its next token
+    desk.push("a")
+    lease = desk.lease()
+    if more:
+        desk.push("b")
+    desk.client.hset(desk.keys.clock, "beat", desk.now() + 3_600_000)
+    reply = settled(desk, lease, alone=alone) if not more else swapped(desk, lease, alone=alone)
+    assert [each.id for each in reply.leases] == (["b"] if more else [])
+    assert desk.client.zscore(desk.keys.agenda, "~lane:slow") > reply.now_ms
 
 
 @pytest.mark.parametrize("alone", [True, False])

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from redis.exceptions import ConnectionError as Disconnected
 
-from queueops.errors import StoreFull
-from queueops.model.contracts import Conflict, Push
+from queueops.errors import BrokenPool, StoreFull
+from queueops.model.contracts import Conflict, Push, RoundTrip
+from queueops.redis.broker.exchange import RedisExchanges
 from queueops.redis.pipelined_calls import ScriptLine
 from queueops.redis.store_client import BATCH
 from tests.kernel.desk import FOREVER, NEVER_MS, POOL, Desk
@@ -106,3 +107,15 @@ def test_of_one_call_only_the_ids_in_use_are_judged(desk: Desk) -> None:
     answers = desk.broker.push([Push(id=task_id, name="tests.add") for task_id in "abcde"])
     assert [answer.word for answer in answers] == ["OK", "EXISTS", "OK", "EXISTS", "OK"]
     assert [answer.uid for answer in answers] == [first.get(task_id) or desk.record(task_id).uid for task_id in "abcde"]
+
+
+def test_an_error_of_a_worker_s_round_trip_names_the_file_and_the_line(desk: Desk) -> None:
+    desk.client.set(desk.keys.agenda, "text")
+    trips = RedisExchanges(desk.broker, POOL, "w1")
+    trips.send(RoundTrip(want=1))
+    with pytest.raises(BrokenPool) as raised:
+        trips.receive()
+    trips.close()
+    (note,) = raised.value.__cause__.__notes__
+    assert note.startswith("In the Lua library: lib/agenda.lua, line ")
+    desk.client.delete(desk.keys.agenda)

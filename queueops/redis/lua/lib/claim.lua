@@ -1,4 +1,5 @@
 -- Claim: visits the ready lanes in a fair round and takes a share of each, until enough tasks are leased.
+-- A plain task has a shorter path, with the same result: fast_settle.lua.
 --@needs attempts claim_on_settle end_effects lanes numbers phases rate_limit records store_helpers
 --@needs transitions unknown_names
 

@@ -14,14 +14,15 @@ local function until_other(id)
 end
 
 -- What ends: its id, its name, for how long it is kept, and the time until the next entry of the agenda, in ms. Or nil.
-local function read_end()
+-- `look` looks at the clock first: if the clock was set back, that moves entries of the agenda.
+local function read_end(look)
   if ARGV[OUTCOME] ~= 'success' then return nil end
   local id = ARGV[ID]
   local row = lib.fields_of(TASK .. id, 's', 'f', 'n', 'm')
   if not row or row[1] ~= 'locked' or row[2] ~= ARGV[FENCE] or not row[3] or row[4] then return nil end
-  local rest = until_other(id)
-  if rest <= 0 then return nil end
-  return { id = id, name = row[3], keep = tonumber(string.match(ARGV[5], '^%S+ (%S+)')), rest = rest }
+  look()
+  local rest, keep = until_other(id), tonumber(string.match(ARGV[5], '^%S+ (%S+)'))
+  if rest > 0 and keep > 0 then return { id = id, name = row[3], keep = keep, rest = rest } end
 end
 
 -- The task that is first in the only ready lane, which is the default lane. Nil if that is not a plain one.
@@ -59,9 +60,8 @@ end
 
 -- Settles the task. Returns the milliseconds until the agenda has something to do, or nil.
 function lib.settle_fast()
-  local task = read_end()
+  local task = read_end(lib.beat)
   if not task then return nil end
-  lib.beat()
   end_it(task)
   lib.try('ZADD', P .. ':agenda', lib.text(now + task.keep), task.id)
   count(task.name, 'locked', '-1')
@@ -83,10 +83,9 @@ end
 -- Settles the task, and leases the next one to the same worker. Returns the lease, the milliseconds until the agenda has
 -- something to do, and whether more tasks are ready; or nil.
 function lib.swap_fast(worker)
-  local task = read_end()
+  local task = read_end(lib.watch_clock)
   local coming = task and read_coming()
   if not coming then return nil end
-  lib.watch_clock()
   local number = lib.next_number()
   local lease = tonumber(string.match(ARGV[5], '^%S+'))
   end_it(task)

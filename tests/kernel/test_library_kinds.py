@@ -1,0 +1,179 @@
+"""What kinds bring to the Lua library: files, hooks and sub-keys; and what is refused before anything is sent."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from queueops.model.kinds import KINDS, Kind
+from queueops.redis import library
+from queueops.redis.library import BASE
+from tests.kernel.desk import FOREVER, Desk
+
+
+@pytest.fixture
+def with_kind(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Callable[[dict[str, str]], None]]:
+    """Registers one more kind, whose package has these files."""
+    caches = (library.modules, library.functions, library.hooks, library.library, library.script)
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def register(files: dict[str, str]) -> None:
+        for name, text in {"__init__.py": "", **files}.items():
+            path = tmp_path / "sample_kind" / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        monkeypatch.setattr(library, "KINDS", (*KINDS, Kind(name="sample", package="sample_kind")))
+        for each in caches:
+            each.cache_clear()
+
+    yield register
+    monkeypatch.undo()
+    sys.modules.pop("sample_kind", None)
+    for each in caches:
+        each.cache_clear()
+
+
+def test_a_kind_brings_functions_and_modules_from_its_package(
+    desk: Desk, with_kind: Callable[[dict[str, str]], None]
+) -> None:
+    with_kind({"lua/twice.lua": "#!lua\n--@needs doubling\nreturn lib.doubled(ARGV[1])\n"})
+    with_kind({"lua/lib/doubling.lua": "function lib.doubled(number) return number * 2 end\n"})
+    for seconds in (FOREVER, 0):
+        desk.broker.scripts.library = library.library()
+        desk.broker.scripts.without_functions(seconds)
+        assert desk.broker.scripts.call("twice", desk.keys.prefix, 21) == 42
+
+
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        ({"lua/enqueue.lua": "#!lua\n"}, "kernel and sample both bring lua/enqueue.lua to the Lua library"),
+        ({"lua/lib/lanes.lua": ""}, "kernel and sample both bring lua/lib/lanes.lua to the Lua library"),
+        ({"lua/probe.lua": "return 1\n"}, "the function probe does not begin with '#!lua'"),
+        (
+            {"lua/probe.lua": "#!lua\n--@needs nothing\n"},
+            "the function probe needs the module nothing",
+        ),
+        ({"lua/lib/probe.lua": "--@needs nothing\n"}, "the module probe needs the module nothing"),
+        ({"lua/lib/probe.lua": "--@needs probe\n"}, "need each other in a circle: probe -> probe"),
+        (
+            {"lua/lib/probe.lua": "function lib.hooks.nothing.probe() end\n"},
+            "the module probe fills the hook nothing.probe, which the kernel does not have",
+        ),
+        (
+            {"lua/lib/probe.lua": "function lib.hooks.due_entry.lane() end\n"},
+            "the modules agenda and probe both fill the hook due_entry.lane",
+        ),
+        (
+            {"lua/lib/probe.lua": "function lib.hooks.due_entry() end\n"},
+            "the module probe fills due_entry: the hook due_entry has keys",
+        ),
+        (
+            {"lua/lib/probe.lua": "function lib.hooks.settle_foreign.probe() end\n"},
+            "the module probe fills settle_foreign.probe: the hook settle_foreign has no keys",
+        ),
+        (
+            {"lua/lib/probe.lua": "function lib.hooks.promote.mapreduc() end\n"},
+            "the module probe fills the hook promote.mapreduc: there is no kind mapreduc, nor such records",
+        ),
+        (
+            {"lua/lib/probe.lua": "lib.hooks.promote['sample'] = print\n"},
+            "the module probe fills a hook by \"lib.hooks.promote['sample'] = print\": write",
+        ),
+        (
+            {"lua/lib/probe.lua": "do\n  function lib.hooks.promote.sample() end\nend\n"},
+            "the module probe fills a hook by 'function lib.hooks.promote.sample() end': write",
+        ),
+        (
+            {"lua/probe.lua": "#!lua\nreturn lib.hooks.nothing.probe()\n"},
+            "the function probe calls the hook nothing, which the kernel does not have",
+        ),
+    ],
+    ids=[
+        "function-twice",
+        "module-twice",
+        "no-flags",
+        "function-needs-nothing",
+        "module-needs-nothing",
+        "circle",
+        "unknown-hook",
+        "hook-twice",
+        "hook-without-key",
+        "hook-with-key",
+        "unknown-kind",
+        "hook-in-brackets",
+        "hook-in-a-block",
+        "call-of-unknown-hook",
+    ],
+)
+def test_a_kind_that_contradicts_the_library_is_refused_before_anything_is_sent(
+    with_kind: Callable[[dict[str, str]], None], files: dict[str, str], message: str
+) -> None:
+    with_kind(files)
+    with pytest.raises(LookupError, match=re.escape(message)):
+        library.library()
+
+
+def test_a_hook_without_keys_must_be_filled(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = library.modules()
+    base = known[BASE]._replace(text=f"{known[BASE].text}lib.hooks.sample = false\n")
+    monkeypatch.setattr(library, "modules", lambda: {**known, BASE: base})
+    with pytest.raises(LookupError, match="no module fills the hook sample"):
+        library.hooks.__wrapped__()
+
+
+def test_a_hook_that_a_kind_fills_is_called_and_comes_with_the_script(
+    desk: Desk, with_kind: Callable[[dict[str, str]], None]
+) -> None:
+    with_kind(
+        {
+            "lua/lib/sample.lua": "--@needs transitions\nfunction lib.hooks.due_entry.sample(rest)\n"
+            "  call('RPUSH', P .. ':sample', rest)\nend\n"
+        }
+    )
+    agenda = f"{desk.keys.prefix}:agenda"
+    for seconds in (FOREVER, 0):
+        desk.broker.scripts.library = library.library()
+        desk.broker.scripts.without_functions(seconds)
+        desk.client.zadd(agenda, {f"~sample:{seconds}": 1})
+        desk.tick()
+    assert desk.client.lrange(f"{desk.keys.prefix}:sample", 0, -1) == [str(FOREVER).encode(), b"0"]
+    assert desk.client.zcard(agenda) == 0
+    desk.client.delete(f"{desk.keys.prefix}:sample")
+
+
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [
+        (Kind(name="mapreduce", package="queueops.events"), "the kinds mapreduce and mapreduce both have mapreduce"),
+        (Kind(name="sample", package="queueops.events", records=("chain",)), "composites and sample both have chain"),
+        (Kind(name="sample", package="queueops.events", subkeys=("#open",)), "composites and sample both have #open"),
+        (Kind(name="sample", package="queueops.events"), "the kind sample brings no Lua: queueops.events has neither"),
+    ],
+    ids=["name", "records", "subkeys", "nothing"],
+)
+def test_a_kind_that_repeats_another_or_brings_nothing_is_refused(
+    monkeypatch: pytest.MonkeyPatch, kind: Kind, message: str
+) -> None:
+    monkeypatch.setattr(library, "KINDS", (*KINDS, kind))
+    with pytest.raises(LookupError, match=re.escape(message)):
+        library.modules.__wrapped__()
+
+
+def test_a_kind_whose_package_imports_what_is_missing_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "broken_kind").mkdir()
+    (tmp_path / "broken_kind" / "__init__.py").write_text("import nothing_like_that\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(library, "KINDS", (*KINDS, Kind(name="sample", package="broken_kind")))
+    with pytest.raises(ModuleNotFoundError, match="nothing_like_that"):
+        library.modules.__wrapped__()
+
+
+def test_a_kind_without_its_package_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(library, "KINDS", (Kind(name="sample", package="queueops.no_such_kind"),))
+    with pytest.raises(LookupError, match=r"the kind sample has no package queueops\.no_such_kind"):
+        library.modules.__wrapped__()
