@@ -15,6 +15,11 @@ function lib.try(command, key, ...)
   lib.note_broken(key)
 end
 
+-- Changes a counter that pages show. One that is 0 is not kept.
+function lib.count(field, delta)
+  if lib.try('HINCRBY', P .. ':counts', field, delta) == 0 then call('HDEL', P .. ':counts', field) end
+end
+
 fresh.metrics_key = function() return P .. ':metrics:' .. floor(now / 60000) end
 
 -- Returns whether it is the first count of this field in this minute.

@@ -45,16 +45,11 @@ local function read_coming()
   if coming.name and coming.state == 'pending' and coming.entered then return coming end
 end
 
-local function count(name, state, delta)
-  local field = 'n|' .. name .. '|' .. state
-  if lib.try('HINCRBY', P .. ':counts', field, delta) == 0 then call('HDEL', P .. ':counts', field) end
-end
-
 local function end_it(task)
   call('HSET', TASK .. task.id, 's', 'succeeded', 'e', NOW, 're', ARGV[VALUE])
   lib.try('ZREM', P .. ':state:locked', task.id)
   lib.try('ZADD', P .. ':state:succeeded', NOW, task.id)
-  count(task.name, 'succeeded', '1')
+  lib.count('n|' .. task.name .. '|succeeded', '1')
   lib.count_minute('tr|locked>succeeded', 1)
 end
 
@@ -64,8 +59,8 @@ function lib.settle_fast()
   if not task then return nil end
   end_it(task)
   lib.try('ZADD', P .. ':agenda', lib.text(now + task.keep), task.id)
-  count(task.name, 'locked', '-1')
-  if lib.try('HINCRBY', P .. ':counts', 'l|default|active', '-1') == 0 then call('HDEL', P .. ':counts', 'l|default|active') end
+  lib.count('n|' .. task.name .. '|locked', '-1')
+  lib.count('l|default|active', '-1')
   return min(task.rest, task.keep)
 end
 
@@ -98,10 +93,10 @@ function lib.swap_fast(worker)
   lib.try('ZREM', P .. ':state:pending', coming.id)
   lib.try('ZADD', P .. ':state:locked', NOW, coming.id)
   lib.try('ZADD', P .. ':agenda', lib.text(now + task.keep), task.id, lib.text(now + lease), coming.id)
-  count(coming.name, 'pending', '-1')
+  lib.count('n|' .. coming.name .. '|pending', '-1')
   if coming.name ~= task.name then
-    count(task.name, 'locked', '-1')
-    count(coming.name, 'locked', '1')
+    lib.count('n|' .. task.name .. '|locked', '-1')
+    lib.count('n|' .. coming.name .. '|locked', '1')
   end
   lib.count_minute('tr|pending>locked', 1)
   if call('EXISTS', P .. ':idle') == 1 then

@@ -72,8 +72,7 @@ function lib.write_tally(prefix, map)
   for key, row in pairs(map) do
     for state, delta in pairs(row) do
       if delta ~= 0 then
-        local field = prefix .. key .. '|' .. state
-        if lib.try('HINCRBY', P .. ':counts', field, delta) == 0 then call('HDEL', P .. ':counts', field) end
+        lib.count(prefix .. key .. '|' .. state, delta)
       end
     end
   end
