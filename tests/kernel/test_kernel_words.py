@@ -30,6 +30,26 @@ def test_a_file_of_the_kernel_names_no_kind(path: Path) -> None:
     assert sorted(words_of(path)) == [], "let the kind fill a hook (lib/base.lua)"
 
 
+OUTBOX = "queueops/outbox/lua"
+"""Kinds send messages by it; it has no records of its own."""
+BY_KIND = {
+    kind: [path for path in FILES if f"queueops/kinds/{kind}/lua" in path.as_posix()]
+    for kind in ("mapreduce", "composites")
+}
+
+
+@pytest.mark.parametrize("kind", BY_KIND)
+def test_a_kind_knows_no_other_kind(kind: str) -> None:
+    own = {path.stem for path in BY_KIND[kind]} | {path.stem for path in FILES if OUTBOX in path.as_posix()}
+    others = MODULES_OF_KINDS - own
+    foreign = {name for name, module in OWNER.items() if module in others}
+    assert BY_KIND[kind]
+    found = {path.stem: sorted(used(path) & foreign | needs(path) & others) for path in BY_KIND[kind]}
+    assert {name: words for name, words in found.items() if words} == {}, (
+        "let the other kind fill a hook (lib/base.lua)"
+    )
+
+
 def test_a_function_of_a_kind_and_a_word_of_a_kind_are_found(tmp_path: Path) -> None:
     path = tmp_path / "sample.lua"
     path.write_text(

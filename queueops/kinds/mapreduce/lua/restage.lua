@@ -6,8 +6,8 @@
 -- Reply: word (OK REPEAT REFUSED GONE), state of the task now, a detail, how many chunks are left to be moved (`step`),
 --        how many of those that were met kept their data.
 -- Transitions: retry, reprocess, remap.
---@needs abandon_chunks chunk_bulk_verbs chunk_sets end_effects lanes numbers phases reopen
---@needs store_helpers transitions wakeup
+--@needs abandon_chunks chunk_bulk_verbs chunk_sets lanes numbers phases reopen store_helpers
+--@needs transitions wakeup
 
 lib.need_agenda()
 
@@ -37,8 +37,9 @@ function stages.map()
   if parent.s == 'aggregating' then lib.tell_holders(task) end
   lib.move(task, parent.s, 'pending', parent.n, parent.k)
   lib.turn_lane(task)
-  call('HDEL', lib.task_key(task), 'pr', 'to', 'rd', 'rw', 'cn', 'mw', 'bm')
-  if parent.ph or parent.mr then lib.back_to_map(task, parent) end
+  call('HDEL', lib.task_key(task), 'pr', 'to')
+  lib.hooks.start_over.mapreduce(task)
+  lib.hooks.forget_run.mapreduce(task, parent)
   call('HSET', lib.task_key(task), 's', 'pending')
   lib.enter_lane(parent.l or 'default', task, parent.p, lib.next_number())
 end

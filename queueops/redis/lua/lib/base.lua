@@ -44,6 +44,8 @@ lib.hooks.from_trash = {} -- a record has come back from the trash
 lib.hooks.purge_trash = {} -- as `purge`, of a task in the trash
 lib.hooks.resume = {} -- retries it, given whether all of it comes again; returns state and detail, or nil: as every task
 lib.hooks.go_on = {} -- goes on with an ended one that is retried; as `resume`, or with a detail alone: as the same generation
+lib.hooks.start_over = {} -- its next run begins from nothing: it has other arguments, or all of it comes again
+lib.hooks.forget_run = {} -- removes what its last run has left in its record
 lib.hooks.reset = {} -- prepares the record of an ended one for its next generation
 lib.hooks.is_laid_out = {} -- whether what it consists of exists, or has existed
 lib.hooks.refuse_verb = {} -- why an operator may not do this, given verb and value; nil if that is permitted
@@ -53,6 +55,7 @@ lib.hooks.check_record = {} -- its consistency check; returns whether it has a l
 lib.hooks.note_part_end = false -- notes its end for the other, given id, that task, and state
 lib.hooks.settle_part_ends = false -- goes on with the others
 lib.hooks.refuse_part = false -- why an ended part may not be retried alone; nil if it may
+lib.hooks.weigh_part = false -- counts anew the total and the progress of a part
 lib.hooks.keep_part = false -- keeps an ended part as long as the other needs it; returns whether it does
 
 lib.hooks.tick = {} -- by kind: its round in a watchdog's tick

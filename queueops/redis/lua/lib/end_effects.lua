@@ -28,15 +28,6 @@ function lib.harden(id, hard)
   if hard then call('HSET', lib.task_key(id), 'xh', 1) else call('HDEL', lib.task_key(id), 'xh') end
 end
 
--- Returns a task from its reduce to its map, and restores the limits of the map.
-function lib.back_to_map(id, record)
-  local key = TASK .. id
-  call('HDEL', key, 'ph', 'mr', 'mt', 'mb')
-  for field, kept in pairs({ r = record.mr, t = record.mt, rp = record.mb }) do
-    if kept == '' then call('HDEL', key, field) else call('HSET', key, field, kept) end
-  end
-end
-
 function lib.list_failed(id, fingerprint)
   if not fingerprint or fingerprint == '' then return end
   local key = P .. ':error:' .. fingerprint .. '#tasks'

@@ -14,6 +14,10 @@ local function to_pending(id, record, ...)
   return 'pending'
 end
 
+local function start_over(id, record)
+  if lib.hooks.start_over[record.k] then lib.hooks.start_over[record.k](id) end
+end
+
 -- Runs a task again, as a new generation of its id, unless its kind goes on with it. A task in back-off runs now and keeps
 -- its attempts.
 function lib.operator_verbs.retry(id, record, arguments)
@@ -22,13 +26,15 @@ function lib.operator_verbs.retry(id, record, arguments)
   local state, detail
   if resume then state, detail = resume(id, record, everything) end
   if state then return state, detail end
-  if everything then arguments = ''; call('HDEL', lib.task_key(id), 'mw') end
+  if everything then arguments = ''; start_over(id, record) end
   if arguments ~= '' then lib.operator_verbs.edit(id, record, arguments) end
   if not TERMINAL[record.s] then return to_pending(id, record) end
   if go_on then state, detail = go_on(id, record, arguments, everything) end
   if state then return state, detail end
   lib.forget_error(id, record)
-  call('HDEL', lib.task_key(id), 're', 'er', 'ef', 'y', 'e', 'x', 'xh', 'at', 'cr', 'd', 'uk', 'rd', 'rw', 'cn', 'bm')
+  call('HDEL', lib.task_key(id), 're', 'er', 'ef', 'y', 'e', 'x', 'xh', 'at', 'cr', 'd', 'uk')
+  local forget_run = lib.hooks.forget_run[record.k]
+  if forget_run then forget_run(id, record) end
   if detail then return to_pending(id, record), detail end
   call('HDEL', lib.task_key(id), 'pr')
   if reset then reset(id, record) end
@@ -99,7 +105,7 @@ end
 
 function lib.operator_verbs.edit(id, record, arguments)
   lib.log_line(id, { k = 'edit', was = string.sub(record.a or '', 1, 20000) })
-  call('HDEL', lib.task_key(id), 'mw') -- what an unfinished map has written is of another one
+  start_over(id, record)
   if arguments == '-' then call('HDEL', lib.task_key(id), 'a') else call('HSET', lib.task_key(id), 'a', arguments) end
   return record.s
 end

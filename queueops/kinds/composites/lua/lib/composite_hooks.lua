@@ -47,6 +47,8 @@ function lib.hooks.settle_part_ends()
   if ctx.ended_children[1] or next(ctx.ended_leaves) then lib.family.settle() end
 end
 
+function lib.hooks.weigh_part(id) lib.family.weigh(id) end
+
 function lib.hooks.keep_part(id, record, over) return lib.family.keep(id, record, over) end
 
 local function purge(id, record) return record.kt and record.cc and lib.family.expire_parts(id, record.u) end

@@ -6,12 +6,13 @@ function lib.family.reset(id, child, mode)
   lib.shift(id, child, 'waiting')
   lib.unschedule(id)
   lib.forget_error(id, child)
-  lib.safe_call('HDEL', lib.task_key(id), 're', 'er', 'ef', 'y', 'e', 'x', 'xh', 'd', 'at', 'cr', 'uk', 'rd', 'rw', 'cn', 'bm', 'pv',
-    'nf', 'ac', 'uc', 'ag', 'tn', 'tv', 'pc')
+  lib.safe_call('HDEL', lib.task_key(id), 're', 'er', 'ef', 'y', 'e', 'x', 'xh', 'd', 'at', 'cr', 'uk', 'pv', 'nf', 'ac',
+    'uc', 'ag', 'tn', 'tv', 'pc')
   lib.safe_call('HSET', lib.task_key(id), 's', 'waiting')
   if child.cc then return lib.safe_call('HSET', lib.task_key(id), 'rs', mode) end
   if child.k == 'iterator' then lib.family.refresh_iterator(id, mode == 'all'); if mode ~= 'all' then return end end
-  if child.ph or child.mr then lib.back_to_map(id, child) end
+  local forget_run = lib.hooks.forget_run[child.k]
+  if forget_run then forget_run(id, child) end
   lib.safe_call('HSET', lib.task_key(id), 'u', lib.next_number(), 'uo', child.uo or child.u or 0)
 end
 

@@ -3,8 +3,8 @@
 -- is lost. Active chunks are also in `state:active`, where those of a dead worker are found. The id of a second run of a
 -- chunk, its twin, is `<task>#<number>~`. A twin has a record while it waits or runs, and is in none of the five sets.
 -- Moves are collected, as those of tasks are. settle_up() writes them, and then checks which tasks continue.
---@needs abandon_chunks end_effects generations lanes numbers parent phases records rules
---@needs run_time_stats store_helpers task_end transitions
+--@needs abandon_chunks end_effects generations lanes numbers phases records rules run_time_stats
+--@needs store_helpers task_end transitions
 
 lib.CHUNK_STATES = { 'pending', 'active', 'errored', 'done', 'failed' }
 -- The first access in a call says that chunks may move.
@@ -119,7 +119,7 @@ local function gather(task, failed)
   if row[1] ~= 'aggregating' then return end
   local open = lib.open_chunks(task)
   lib.safe_call('HSET', TASK .. task, unpack(lib.progress_of(task, row[3], open, row[6])))
-  if row[7] then lib.family.weigh(task) end
+  if row[7] then lib.hooks.weigh_part(task) end
   if row[5] or not (failed or open == 0) then return end
   if lib.too_many_failed(task, row[2], row[3], row[4]) > 0 then
     fail_over_chunk(task, lib.read_record(task), failed or lib.safe_call('ZRANGE', lib.chunk_set(task, 'failed'), 0, 0)[1])

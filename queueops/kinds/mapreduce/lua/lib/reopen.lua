@@ -1,6 +1,6 @@
 -- Retry of a map-reduce task that has ended, or waits for its reduce, by an operator.
---@needs abandon_chunks chunk_bulk_verbs chunk_sets end_effects lanes numbers phases records
---@needs store_helpers transitions
+--@needs abandon_chunks chunk_bulk_verbs chunk_sets lanes numbers phases records store_helpers
+--@needs transitions
 
 lib.RESTING = { pending = true, postponed = true, restart = true }
 
@@ -57,9 +57,24 @@ function lib.hooks.go_on.mapreduce(id, record, arguments, everything)
   if arguments == '' and record.ch and not everything then return take_up(id, record) end
 end
 
+-- Returns a task from its reduce to its map, and restores the limits of the map.
+local function back_to_map(id, record)
+  local key = TASK .. id
+  call('HDEL', key, 'ph', 'mr', 'mt', 'mb')
+  for field, kept in pairs({ r = record.mr, t = record.mt, rp = record.mb }) do
+    if kept == '' then call('HDEL', key, field) else call('HSET', key, field, kept) end
+  end
+end
+
+function lib.hooks.start_over.mapreduce(id) call('HDEL', lib.task_key(id), 'mw') end
+
+function lib.hooks.forget_run.mapreduce(id, record)
+  lib.safe_call('HDEL', lib.task_key(id), 'rd', 'rw', 'cn', 'bm')
+  if record.ph or record.mr then back_to_map(id, record) end
+end
+
 function lib.hooks.reset.mapreduce(id, record)
   if record.ch then call('HDEL', lib.task_key(id), 'to') end -- another task keeps its own total
-  if record.ph or record.mr then lib.back_to_map(id, record) end
 end
 
 function lib.hooks.is_laid_out.mapreduce(record) return record.ch or record.ph or record.mw end
