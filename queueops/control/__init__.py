@@ -5,19 +5,8 @@ Calls with one `token` are one action: only one of them changes a task, and each
 lost, `recall` returns what the action did.
 """
 
-from queueops.control.chunks import (
-    drop_chunks,
-    edit_chunk,
-    edit_chunks,
-    postpone_chunks,
-    reasons,
-    release_chunks,
-    restart_from,
-    retry_chunks,
-    set_fields,
-    skip_chunks,
-    speculate,
-)
+from typing import TYPE_CHECKING, Any
+
 from queueops.control.commands import (
     drop_commands,
     drop_dead_commands,
@@ -55,7 +44,21 @@ from queueops.control.tasks import (
 )
 from queueops.control.workers import quiet_worker, stop_worker
 from queueops.errors import TooMany
+from queueops.model import kinds
 from queueops.model.contracts import ChunkAnswer, Row
+
+if TYPE_CHECKING:  # names of the kinds' own modules, imported when they are first used
+    from queueops.kinds.mapreduce.control import drop_chunks as drop_chunks
+    from queueops.kinds.mapreduce.control import edit_chunk as edit_chunk
+    from queueops.kinds.mapreduce.control import edit_chunks as edit_chunks
+    from queueops.kinds.mapreduce.control import postpone_chunks as postpone_chunks
+    from queueops.kinds.mapreduce.control import reasons as reasons
+    from queueops.kinds.mapreduce.control import release_chunks as release_chunks
+    from queueops.kinds.mapreduce.control import restart_from as restart_from
+    from queueops.kinds.mapreduce.control import retry_chunks as retry_chunks
+    from queueops.kinds.mapreduce.control import set_fields as set_fields
+    from queueops.kinds.mapreduce.control import skip_chunks as skip_chunks
+    from queueops.kinds.mapreduce.control import speculate as speculate
 
 __all__ = [
     "MOST",
@@ -108,3 +111,14 @@ __all__ = [
     "stop_worker",
     "update_schedule",
 ]
+
+
+if not TYPE_CHECKING:  # a type checker sees the names above
+
+    def __getattr__(name: str) -> Any:
+        value = globals()[name] = kinds.public_name("control", name)
+        return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,14 +1,10 @@
 """Inspection: questions about tasks, lanes, workers, schedules and the store, which change no task."""
 
+from typing import TYPE_CHECKING, Any
+
 from queueops.errors import FilterError
 from queueops.inspect.alarms import Alarm
 from queueops.inspect.answers import Broken, Listing
-from queueops.inspect.chunk_edits import EditedChunk, preview_edit
-from queueops.inspect.chunk_list import ChunkList, ListedChunk, all_chunks
-from queueops.inspect.chunk_overview import ChunkError, ChunksView, Skew, Straggler, chunks_of
-from queueops.inspect.chunk_rows import ChunkDetail, ChunkRow, chunk_verbs, stages
-from queueops.inspect.chunk_strip import Strip
-from queueops.inspect.chunks import ChunkPage, chunk, chunks, chunks_named
 from queueops.inspect.commands import CommandPage, CommandRow, commands, dead_commands
 from queueops.inspect.detail import Beside, TaskDetail, raw, task
 from queueops.inspect.errors import ErrorRow, Failure, errors
@@ -41,7 +37,29 @@ from queueops.inspect.trees import Above, Branch, Part, Tree, tree
 from queueops.inspect.why import why
 from queueops.inspect.why.findings import Finding
 from queueops.inspect.workers import RunningTask, WorkerRow, workers
+from queueops.model import kinds
 from queueops.model.fsck import Fault, FsckPage
+
+if TYPE_CHECKING:  # names of the kinds' own modules, imported when they are first used
+    from queueops.kinds.mapreduce.inspect.edits import EditedChunk as EditedChunk
+    from queueops.kinds.mapreduce.inspect.edits import preview_edit as preview_edit
+    from queueops.kinds.mapreduce.inspect.listing import ChunkList as ChunkList
+    from queueops.kinds.mapreduce.inspect.listing import ListedChunk as ListedChunk
+    from queueops.kinds.mapreduce.inspect.listing import all_chunks as all_chunks
+    from queueops.kinds.mapreduce.inspect.overview import ChunkError as ChunkError
+    from queueops.kinds.mapreduce.inspect.overview import ChunksView as ChunksView
+    from queueops.kinds.mapreduce.inspect.overview import Skew as Skew
+    from queueops.kinds.mapreduce.inspect.overview import Straggler as Straggler
+    from queueops.kinds.mapreduce.inspect.overview import chunks_of as chunks_of
+    from queueops.kinds.mapreduce.inspect.pages import ChunkPage as ChunkPage
+    from queueops.kinds.mapreduce.inspect.pages import chunk as chunk
+    from queueops.kinds.mapreduce.inspect.pages import chunks as chunks
+    from queueops.kinds.mapreduce.inspect.pages import chunks_named as chunks_named
+    from queueops.kinds.mapreduce.inspect.rows import ChunkDetail as ChunkDetail
+    from queueops.kinds.mapreduce.inspect.rows import ChunkRow as ChunkRow
+    from queueops.kinds.mapreduce.inspect.rows import chunk_verbs as chunk_verbs
+    from queueops.kinds.mapreduce.inspect.rows import stages as stages
+    from queueops.kinds.mapreduce.inspect.strip import Strip as Strip
 
 __all__ = [
     "REACHING",
@@ -126,3 +144,14 @@ __all__ = [
     "why",
     "workers",
 ]
+
+
+if not TYPE_CHECKING:  # a type checker sees the names above
+
+    def __getattr__(name: str) -> Any:
+        value = globals()[name] = kinds.public_name("inspect", name)
+        return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

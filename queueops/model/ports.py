@@ -2,12 +2,12 @@
 
 A task is data at every stage, never an executable object. The broker executes nothing, the worker stores nothing, the
 storage knows no execution logic. `queueops.redis` implements all ports of the store; the eager broker of
-`queueops.testing` implements the ports of producers and of map-reduce tasks.
+`queueops.testing` implements those of producers. A kind declares its own port, as map-reduce does for its chunks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from queueops.model.contracts import (
@@ -195,34 +195,6 @@ class Storage(Protocol):
 
 class Store(Broker, Storage, Protocol):
     """All that a worker's processes call."""
-
-
-class ChunkStore(Protocol):
-    """Component that stores the chunks of map-reduce tasks."""
-
-    def begin_map(self, pool: str, task_id: str, fence: int) -> int:
-        """How many chunks of an earlier attempt of this map exist; all others are deleted. Raises StaleLease."""
-
-    def make_room(self, pool: str, task_id: str, fence: int, first: int = 0) -> None:
-        """Delete the chunks from number ``first`` on, where a stage begins. Raises StaleLease."""
-
-    def split(self, pool: str, task_id: str, fence: int, first: int, data: Sequence[bytes]) -> None:
-        """Write the next stage of a running map, numbered from ``first``. Raises StaleLease."""
-
-    def written_stages(self, pool: str, task_id: str) -> Iterator[tuple[int, str]]:
-        """The stages written by a map that has not ended: the number after each one's last chunk, and its digest."""
-
-    def chunk_counts(self, pool: str, task_id: str) -> dict[str, int]:
-        """How many chunks are in each state."""
-
-    def chunk_numbers(self, pool: str, task_id: str, state: str, start: int = 0, count: int = 500) -> list[int]:
-        """The numbers of the chunks in a state, in order, from the ``start``-th on."""
-
-    def chunk_results(self, pool: str, task_id: str, count: int) -> Iterator[bytes]:
-        """The results of the first ``count`` chunks, in order."""
-
-    def chunk_result_pages(self, pool: str, task_id: str, count: int) -> Iterator[list[bytes]]:
-        """The same in pages, one for each round trip."""
 
 
 class ScheduleStore(Protocol):

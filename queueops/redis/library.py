@@ -21,8 +21,8 @@ from importlib import resources
 from importlib.resources.abc import Traversable
 from typing import NamedTuple
 
-from queueops.model import states
-from queueops.model.kinds import KINDS, Kind
+from queueops.model import kinds, states
+from queueops.model.kinds import Kind
 
 KERNEL = Kind(name="kernel", package="queueops.redis")
 """Brings the functions and modules that serve every kind."""
@@ -95,7 +95,7 @@ def _files(path: str) -> dict[str, str]:
     _check_kinds()
     found: dict[str, str] = {}
     owners: dict[str, str] = {}
-    for kind in (KERNEL, *KINDS):
+    for kind in (KERNEL, *kinds.registered()):
         folder = _folder(kind, path)
         for file in folder.iterdir() if folder.is_dir() else ():
             name = file.name.removesuffix(".lua")
@@ -111,13 +111,13 @@ def _files(path: str) -> dict[str, str]:
 def _check_kinds() -> None:
     for what in ("name", "records", "subkeys"):
         found: dict[str, str] = {}
-        for kind in KINDS:
+        for kind in kinds.registered():
             value = getattr(kind, what)
             for each in (value,) if isinstance(value, str) else value:
                 if each in found:
                     raise LookupError(f"the kinds {found[each]} and {kind.name} both have {each} among their {what}")
                 found[each] = kind.name
-    for kind in KINDS:
+    for kind in kinds.registered():
         if not any(_folder(kind, path).is_dir() for path in ("lua", "lua/lib")):
             raise LookupError(f"the kind {kind.name} brings no Lua: {kind.package} has neither lua/ nor lua/lib/")
 
@@ -183,7 +183,7 @@ def hooks() -> Mapping[str, Mapping[str, str]]:
     """
     keyed = {hook: value == "{}" for hook, value in _HOOKS.findall(modules()[BASE].text)}
     found: dict[str, dict[str, str]] = {hook: {} for hook in keyed}
-    kinds = {each for kind in KINDS for each in (kind.name, *kind.records)}
+    known = {each for kind in kinds.registered() for each in (kind.name, *kind.records)}
     for name, module in modules().items():
         if hidden := _FILLS_HIDDEN.search(module.text):
             raise LookupError(
@@ -198,14 +198,14 @@ def hooks() -> Mapping[str, Mapping[str, str]]:
                 raise LookupError(
                     f"the module {name} fills {shown}: the hook {hook} has {'' if keyed[hook] else 'no '}keys"
                 )
-            if key and hook not in WORDED and key not in kinds:
+            if key and hook not in WORDED and key not in known:
                 raise LookupError(f"the module {name} fills the hook {shown}: there is no kind {key}, nor such records")
             if key in found[hook]:
                 raise LookupError(f"the modules {found[hook][key]} and {name} both fill the hook {shown}")
             found[hook][key] = name
     for hook in keyed:
         if not keyed[hook] and not found[hook]:
-            names = ", ".join(kind.name for kind in KINDS)
+            names = ", ".join(kind.name for kind in kinds.registered())
             raise LookupError(f"no module fills the hook {hook}; the registered kinds are {names}")
     return found
 
@@ -265,10 +265,10 @@ def state_tables() -> str:
 
 
 def _kind_tables() -> str:
-    """The Lua tables of the records' sub-keys, from `KINDS`: all of them, and which kinds of record have some."""
-    keys = ", ".join(f"'{key}'" for kind in KINDS for key in kind.subkeys)
+    """The Lua tables of the records' sub-keys, from the kinds: all of them, and which kinds of record have some."""
+    keys = ", ".join(f"'{key}'" for kind in kinds.registered() for key in kind.subkeys)
     return f"local SUBKEYS = {{ {keys} }}\n" + _set(
-        "SUBKEYED", tuple(record for kind in KINDS if kind.subkeys for record in kind.records)
+        "SUBKEYED", tuple(record for kind in kinds.registered() if kind.subkeys for record in kind.records)
     )
 
 

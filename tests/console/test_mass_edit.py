@@ -11,7 +11,8 @@ from django.test import Client
 
 from console.models import AuditEntry, Outcome
 from queueops import inspect
-from queueops.redis.broker import chunk_actions, get_broker
+from queueops.kinds.mapreduce.store import actions as chunk_actions
+from queueops.redis.broker import get_broker
 from tests.support.chunkwork import ChunkWork
 
 pytestmark = pytest.mark.django_db

@@ -7,9 +7,9 @@ import redis
 
 from queueops import inspect
 from queueops.errors import FilterError
-from queueops.inspect import chunk_list
+from queueops.kinds.mapreduce.inspect import listing as chunk_list
+from queueops.kinds.mapreduce.store import reader as chunk_reader
 from queueops.model.contracts import Lease, Outcome, Push, RoundTrip, Settlement
-from queueops.redis import chunk_reader
 from queueops.redis.broker import get_broker
 from queueops.results.handle import TaskHandle
 from tests.inspecting.test_queue_command import failing, queue, queue_json

@@ -11,10 +11,10 @@ import pytest
 from queueops import inspect
 from queueops.errors import FilterError
 from queueops.inspect import ChunksView, pagination
-from queueops.inspect.chunk_overview import tolerated
+from queueops.kinds.mapreduce.inspect.overview import tolerated
+from queueops.kinds.mapreduce.store import reader as chunk_reader
 from queueops.model.contracts import Outcome, Settlement
 from queueops.model.states import CHUNK_STATES
-from queueops.redis import chunk_reader
 from queueops.redis.broker import get_broker
 from tests.support.chunkwork import ChunkWork
 

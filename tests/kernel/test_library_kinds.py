@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from queueops.model import kinds
 from queueops.model.kinds import KINDS, Kind
 from queueops.redis import library
 from queueops.redis.library import BASE
@@ -26,7 +27,7 @@ def with_kind(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Calla
             path = tmp_path / "sample_kind" / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
-        monkeypatch.setattr(library, "KINDS", (*KINDS, Kind(name="sample", package="sample_kind")))
+        monkeypatch.setattr(kinds, "KINDS", (*KINDS, Kind(name="sample", package="sample_kind")))
         for each in caches:
             each.cache_clear()
 
@@ -159,7 +160,7 @@ def test_a_hook_that_a_kind_fills_is_called_and_comes_with_the_script(
 def test_a_kind_that_repeats_another_or_brings_nothing_is_refused(
     monkeypatch: pytest.MonkeyPatch, kind: Kind, message: str
 ) -> None:
-    monkeypatch.setattr(library, "KINDS", (*KINDS, kind))
+    monkeypatch.setattr(kinds, "KINDS", (*KINDS, kind))
     with pytest.raises(LookupError, match=re.escape(message)):
         library.modules.__wrapped__()
 
@@ -168,12 +169,12 @@ def test_a_kind_whose_package_imports_what_is_missing_says_so(monkeypatch: pytes
     (tmp_path / "broken_kind").mkdir()
     (tmp_path / "broken_kind" / "__init__.py").write_text("import nothing_like_that\n")
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(library, "KINDS", (*KINDS, Kind(name="sample", package="broken_kind")))
+    monkeypatch.setattr(kinds, "KINDS", (*KINDS, Kind(name="sample", package="broken_kind")))
     with pytest.raises(ModuleNotFoundError, match="nothing_like_that"):
         library.modules.__wrapped__()
 
 
 def test_a_kind_without_its_package_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(library, "KINDS", (Kind(name="sample", package="queueops.no_such_kind"),))
+    monkeypatch.setattr(kinds, "KINDS", (Kind(name="sample", package="queueops.no_such_kind"),))
     with pytest.raises(LookupError, match=r"the kind sample has no package queueops\.no_such_kind"):
         library.modules.__wrapped__()

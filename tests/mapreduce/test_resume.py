@@ -10,10 +10,10 @@ import pytest
 from queueops import MapReduce, Retry, control, inspect
 from queueops.errors import StoreFull
 from queueops.kinds.mapreduce import chunk_writer
+from queueops.kinds.mapreduce.store.storage import ChunkCalls, digest
 from queueops.model.contracts import Outcome
 from queueops.model.states import State
 from queueops.redis.broker import RedisBroker, get_broker
-from queueops.redis.broker.chunks import digest
 from queueops.results.handle import TaskHandle
 from queueops.testing import run_worker
 from tests.kernel.desk import POOL
@@ -47,13 +47,13 @@ class Listed(MapReduce):
 def written(namespace: str, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The number of the first chunk of each stage that was written, in their order."""
     found: list[int] = []
-    split = RedisBroker.split
+    split = ChunkCalls.split
 
     def noted(self: RedisBroker, pool: str, task_id: str, fence: int, first: int, data: Any) -> None:
         found.append(first)
         split(self, pool, task_id, fence, first, data)
 
-    monkeypatch.setattr(RedisBroker, "split", noted)
+    monkeypatch.setattr(ChunkCalls, "split", noted)
     monkeypatch.setattr(chunk_writer, "BATCH_CHUNKS", 500)
     monkeypatch.setattr(chunk_writer, "BATCH_SECONDS", 1e9)
     return found
@@ -124,7 +124,7 @@ def test_larger_chunks_than_before_are_not_gathered_in_memory(
 ) -> None:
     taken: list[int] = []
     held: list[int] = []
-    make_room = RedisBroker.make_room
+    make_room = ChunkCalls.make_room
 
     def large() -> Iterator[str]:
         for number in range(500):
@@ -135,7 +135,7 @@ def test_larger_chunks_than_before_are_not_gathered_in_memory(
         held.append(len(taken))
         make_room(self, *where)
 
-    monkeypatch.setattr(RedisBroker, "make_room", noted)
+    monkeypatch.setattr(ChunkCalls, "make_room", noted)
     handle = mapping_so(until_it_breaks(600), large())
     run_worker(until_idle=False)
     run_worker(until_idle=False)

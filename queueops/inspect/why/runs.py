@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from queueops.inspect.chunk_overview import chunks_of
-from queueops.inspect.detail import goes_on_at, retried_by
+from queueops.inspect.detail import retried_by
 from queueops.inspect.errors import read_failure, title
 from queueops.inspect.spans import clock, span
 from queueops.inspect.store import LATE_MS, UNRESPONSIVE
 from queueops.inspect.why.findings import Finding, bad, good
+from queueops.model import kinds
 from queueops.model.states import State
 from queueops.redis.query_replies import Detail, maybe_whole, text, whole
-
-OPEN = ("failed", "errored", "active", "pending")
 
 
 def leased_findings(detail: Detail, record: Mapping[str, str]) -> Iterator[Finding]:
@@ -46,7 +44,8 @@ def leased_findings(detail: Detail, record: Mapping[str, str]) -> Iterator[Findi
 def ended_findings(detail: Detail, record: Mapping[str, str], state: State) -> Iterator[Finding]:
     """The outcome, and how long the task is kept."""
     yield {State.SUCCEEDED: _succeeded, State.FAILED: _failed, State.CANCELLED: _cancelled}[state](detail, record)
-    yield from _chunks(detail, record, state)
+    for kind in kinds.roles("why"):
+        yield from kind.ended(detail, record, state)
     if record.get("nx") == "1":
         yield good("The next generation of this id waits for its turn.")
     if detail.due is not None:
@@ -89,18 +88,6 @@ def _unresponsive(detail: Detail, worker: str) -> Finding:
     else:
         text += " Its supervisor renews the lease. After HUNG_AFTER the process is killed."
     return bad(text, value=worker, verb="interrupt", target=detail.id, place="workers")
-
-
-def _chunks(detail: Detail, record: Mapping[str, str], state: State) -> Iterator[Finding]:
-    """What a retry of a map-reduce task keeps, and what it runs."""
-    stage = goes_on_at(record, state)
-    if stage in ("process", "reduce") and (view := chunks_of(detail.id, detail.pool, count=1)):
-        done = f"{view.counts['done']:,} of {view.total:,} chunks are done"
-        if stage == "reduce":
-            yield good("A retry runs the reduce again, with the results of the chunks.", value=done)
-            return
-        counts = ", ".join(f"{view.counts[name]:,} {name}" for name in OPEN if view.counts[name])
-        yield good(f"A retry runs the chunks that are not done ({counts}), then the reduce.", value=done)
 
 
 def _succeeded(detail: Detail, record: Mapping[str, str]) -> Finding:

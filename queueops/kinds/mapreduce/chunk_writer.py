@@ -7,8 +7,8 @@ from time import monotonic
 from typing import Any
 
 from queueops.errors import BadChunks, TooManyChunks
-from queueops.model.ports import ChunkStore
-from queueops.redis.broker.chunks import digest
+from queueops.kinds.mapreduce.chunk_store import ChunkStore
+from queueops.kinds.mapreduce.store.storage import digest
 from queueops.results import waiting
 from queueops.tasks.context import Context
 from queueops.tasks.encoding import encode_result, with_article

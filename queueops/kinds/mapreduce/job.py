@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 from asgiref.sync import async_to_sync
 
+from queueops.kinds.mapreduce.chunk_store import get_chunk_store
 from queueops.kinds.mapreduce.chunk_writer import awrite_chunks, write_chunks
 from queueops.kinds.mapreduce.methods import Stages
 from queueops.kinds.mapreduce.options import ChunkOptions, ListedResults, Results
@@ -20,7 +21,6 @@ from queueops.model.ids import check_id
 from queueops.model.ports import Handler
 from queueops.model.retry import Retry
 from queueops.model.schedule import Schedule
-from queueops.redis import broker as brokers
 from queueops.results import waiting
 from queueops.results.handle import TaskStatus, get
 from queueops.results.types import ResultType
@@ -160,7 +160,7 @@ class MapHandler(FunctionHandler):
         """Run the map, and return the number of chunks."""
         args, kwargs = self.plan.decode(context.lease.args)
         with self.stages.map(args, kwargs) as chunks:
-            return write_chunks(brokers.get_broker(), context, self.name, chunks)
+            return write_chunks(get_chunk_store(), context, self.name, chunks)
 
 
 class AsyncMapHandler(MapHandler):
@@ -172,7 +172,7 @@ class AsyncMapHandler(MapHandler):
         """Run the map, and return the number of chunks."""
         args, kwargs = self.plan.decode(context.lease.args)
         async with self.stages.amap(args, kwargs) as chunks:
-            return await awrite_chunks(brokers.get_broker(), context, self.name, chunks)
+            return await awrite_chunks(get_chunk_store(), context, self.name, chunks)
 
 
 class StageHandler:
@@ -195,7 +195,7 @@ class ReduceHandler(StageHandler):
         return self.stages.reduce(results, results.dropped)
 
     def _results(self, context: Context) -> Results:
-        return Results(brokers.get_broker(), context.lease.pool, context.lease.id, self.name)
+        return Results(get_chunk_store(), context.lease.pool, context.lease.id, self.name)
 
 
 class AsyncReduceHandler(ReduceHandler):

@@ -10,9 +10,9 @@ from functools import partial
 from typing import Any
 
 from queueops.errors import BadOption
+from queueops.kinds.mapreduce.chunk_store import ChunkStore
 from queueops.model.contracts import Push
 from queueops.model.durations import to_ms
-from queueops.model.ports import ChunkStore
 from queueops.model.retry import Retry
 from queueops.results import waiting
 from queueops.tasks.encoding import decode_result

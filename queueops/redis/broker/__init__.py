@@ -1,12 +1,16 @@
-"""Redis broker and storage: implement the contracts by calls of scripts, grouped by role."""
+"""Redis broker and storage: implement the contracts by calls of scripts, grouped by role.
+
+The roles of the kernel stand here. Each registered kind adds its own, by its row in `queueops.model.kinds`.
+"""
 
 from __future__ import annotations
 
+import functools
 import os
+from typing import Self, TypeVar, cast
 
 from queueops import conf
-from queueops.redis.broker.chunk_actions import ChunkActionCalls
-from queueops.redis.broker.chunks import ChunkCalls
+from queueops.model import kinds
 from queueops.redis.broker.composites import CompositeCalls
 from queueops.redis.broker.control import ControlCalls
 from queueops.redis.broker.exchange import ExchangeCalls
@@ -21,13 +25,24 @@ class RedisBroker(
     ExchangeCalls,
     MaintenanceCalls,
     ControlCalls,
-    ChunkCalls,
-    ChunkActionCalls,
     ScheduleCalls,
     FsckCalls,
     FlushCalls,
 ):
-    """All roles on one store client."""
+    """All roles on one store client: those of the kernel, and those of the registered kinds."""
+
+    def __new__(cls, settings: conf.Settings) -> Self:
+        """Make one with the roles of the registered kinds."""
+        return super().__new__(cast("type[Self]", _with_roles()) if cls is RedisBroker else cls)
+
+
+Role = TypeVar("Role")
+
+
+@functools.cache
+def _with_roles() -> type[RedisBroker]:
+    """The class of all brokers: those of the kernel, and those of the registered kinds."""
+    return type("RedisBroker", (RedisBroker, *kinds.roles("store")), {"__doc__": RedisBroker.__doc__})
 
 
 _brokers: dict[tuple[str, str], RedisBroker] = {}
@@ -40,6 +55,14 @@ def get_broker() -> RedisBroker:
     broker = _brokers.get(key)
     if broker is None or broker.settings is not settings:
         broker = _brokers[key] = RedisBroker(settings)
+    return broker
+
+
+def get_role(role: type[Role]) -> Role:
+    """The broker of this process, in the role that a kind adds to it. Raises LookupError if no kind does."""
+    broker = get_broker()
+    if not isinstance(broker, role):
+        raise LookupError(f"no registered kind brings {role.__name__} to the broker")
     return broker
 
 

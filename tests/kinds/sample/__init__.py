@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from queueops.model import kinds
 from queueops.model.kinds import Kind
-from queueops.redis import library
-from queueops.redis.broker import forget_brokers
+from queueops.redis import broker, library
 from queueops.tasks import registry
 from queueops.tasks.context import Context
 
@@ -29,7 +29,7 @@ class Rounds:
 @contextmanager
 def registered(round_of: Callable[[Context], Any]) -> Iterator[None]:
     """Register the kind, as one row does, and what each round runs."""
-    before = library.KINDS
+    before = kinds.KINDS
     _register((*before, KIND))
     registry.register_resolver(KIND.name, lambda name: Rounds(round_of) if name == NAME else None)
     try:
@@ -39,8 +39,9 @@ def registered(round_of: Callable[[Context], Any]) -> Iterator[None]:
         _register(before)
 
 
-def _register(kinds: tuple[Kind, ...]) -> None:
-    library.KINDS = kinds
-    for each in (library.modules, library.functions, library.hooks, library.library, library.script):
+def _register(wanted: tuple[Kind, ...]) -> None:
+    kinds.KINDS = wanted
+    texts = (library.modules, library.functions, library.hooks, library.library, library.script)
+    for each in (*texts, broker._with_roles):
         each.cache_clear()
-    forget_brokers()
+    broker.forget_brokers()

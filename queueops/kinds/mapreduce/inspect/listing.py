@@ -13,12 +13,12 @@ from msgspec.structs import asdict
 from queueops.errors import BrokenPool, BrokerUnavailable, FilterError, advice
 from queueops.inspect import pagination
 from queueops.inspect.answers import Answer, Broken
-from queueops.inspect.chunk_rows import ChunkRow, read_scan
 from queueops.inspect.redaction import redactor
 from queueops.inspect.store import open_reader, pools_of
+from queueops.kinds.mapreduce.inspect.rows import ChunkRow, read_scan
+from queueops.kinds.mapreduce.store.reader import AggregatingTask, ChunkReader, aggregating_tasks
 from queueops.model.states import CHUNK_STATES
 from queueops.redis.broker import get_broker
-from queueops.redis.chunk_reader import AggregatingTask, ChunkReader, aggregating_tasks
 
 MOST_ROWS = 200
 MOST_TASKS = 500

@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from queueops.errors import FilterError, advice
 from queueops.inspect import pagination
 from queueops.inspect.answers import Answer, Broken, broken_pools
-from queueops.inspect.chunk_rows import ChunkDetail, ChunkRow, detail_of, read_scan
 from queueops.inspect.redaction import redactor
 from queueops.inspect.store import open_reader
+from queueops.kinds.mapreduce.inspect.rows import ChunkDetail, ChunkRow, detail_of, read_scan
+from queueops.kinds.mapreduce.store.reader import ChunkReader
 from queueops.model.ids import NAME
 from queueops.model.states import CHUNK_STATES
 from queueops.redis.broker import get_broker
-from queueops.redis.chunk_reader import ChunkReader
 from queueops.redis.query_replies import may_be_id
 
 MOST_ROWS = 200

@@ -10,9 +10,9 @@ from queueops.inspect import history
 from queueops.inspect.answers import Answer
 from queueops.inspect.errors import Failure, read_failure
 from queueops.inspect.history import Attempt, LogLine
+from queueops.kinds.mapreduce.store.reader import Single
 from queueops.model.redact import Redactor, cut, readable
 from queueops.model.states import CHUNK_ACTIONS, TERMINAL, ChunkState, State
-from queueops.redis.chunk_reader import Single
 from queueops.redis.query_replies import maybe_whole, text, whole
 
 ROW_FIELDS = ("s", "at", "cr", "b", "e", "d", "c", "w", "ef", "y", "dr")

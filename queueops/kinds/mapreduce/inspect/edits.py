@@ -7,11 +7,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from queueops.inspect.answers import Answer
-from queueops.inspect.chunk_rows import preview, read_scan
-from queueops.inspect.chunks import LATEST_FIRST, reader_of
 from queueops.inspect.redaction import redactor
+from queueops.kinds.mapreduce.inspect.pages import LATEST_FIRST, reader_of
+from queueops.kinds.mapreduce.inspect.rows import preview, read_scan
+from queueops.kinds.mapreduce.store import MapReduceCalls
 from queueops.model.redact import Redactor
-from queueops.redis.broker import get_broker
+from queueops.redis.broker import get_role
 
 SHOWN = 2000
 """The most characters of each side."""
@@ -50,7 +51,7 @@ def preview_edit(
         numbers = [row.number for page in pages for row in read_scan(page, hide).rows]
     return tuple(
         _edited(row.number, row.state, row.fields["a"] or b"", hide, fields, data)
-        for row in get_broker().chunk_rows(place, id, numbers[:most], "a")
+        for row in get_role(MapReduceCalls).chunk_rows(place, id, numbers[:most], "a")
     )
 
 

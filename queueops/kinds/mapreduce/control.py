@@ -17,11 +17,26 @@ from queueops import conf
 from queueops.control.per_pool_calls import GONE, MOST, place_of
 from queueops.control.tasks import due_ms
 from queueops.errors import BadOption, TooMany
+from queueops.kinds.mapreduce.store import MapReduceCalls
 from queueops.model.contracts import ChunkAnswer, Row
 from queueops.model.records import Undecodable
 from queueops.model.states import TERMINAL, State, chunks_allowing
-from queueops.redis.broker import get_broker
+from queueops.redis.broker import get_broker, get_role
 from queueops.tasks.encoding import encode_result
+
+__all__ = [
+    "drop_chunks",
+    "edit_chunk",
+    "edit_chunks",
+    "postpone_chunks",
+    "reasons",
+    "release_chunks",
+    "restart_from",
+    "retry_chunks",
+    "set_fields",
+    "skip_chunks",
+    "speculate",
+]
 
 TAKEN_UP = (State.AGGREGATING, *TERMINAL)
 STAGES = ("map", "process", "reduce")
@@ -77,7 +92,7 @@ def edit_chunk(id: str, number: int, data: Any, *, retry: bool = False, pool: st
     if not place:
         return _gone()
     value = encode_result(_name(place, id), data, f"data of chunk {number}")
-    return get_broker().mend_named(place, id, "redo" if retry else "edit", [wanted], value=value, who=who)
+    return get_role(MapReduceCalls).mend_named(place, id, "redo" if retry else "edit", [wanted], value=value, who=who)
 
 
 def edit_chunks(
@@ -121,7 +136,7 @@ def restart_from(id: str, stage: str, *, every: bool = False, pool: str = "", wh
     if not place:
         return Row(id, "GONE", "", GONE)
     states = ("failed", "errored", "done") if every else ("failed", "errored")
-    return get_broker().restart_from(place, id, stage, states=states, who=who)
+    return get_role(MapReduceCalls).restart_from(place, id, stage, states=states, who=who)
 
 
 def reasons(verb: str, answer: ChunkAnswer) -> Iterator[tuple[int, str]]:
@@ -150,8 +165,8 @@ def _mend(verb: str, id: str, numbers: Numbers, state: str, pool: str, who: str,
     if not place:
         return _gone()
     if state:
-        return get_broker().mend_all(place, id, verb, state, value=value, who=who)
-    return get_broker().mend_named(place, id, verb, wanted, value=value, who=who)
+        return get_role(MapReduceCalls).mend_all(place, id, verb, state, value=value, who=who)
+    return get_role(MapReduceCalls).mend_named(place, id, verb, wanted, value=value, who=who)
 
 
 def _has_fields(value: object) -> bool:

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from queueops.inspect.answers import Answer, Broken, broken_pools
-from queueops.inspect.chunk_strip import Strip, read_strip
-from queueops.inspect.chunks import reader_of
 from queueops.inspect.errors import Failure, read_failure
+from queueops.kinds.mapreduce.inspect.pages import reader_of
+from queueops.kinds.mapreduce.inspect.strip import Strip, read_strip
 from queueops.model.states import CHUNK_STATES, State
 from queueops.redis.query_replies import maybe_whole, text, texts, whole
 

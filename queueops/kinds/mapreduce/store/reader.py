@@ -13,9 +13,9 @@ import redis
 from redis.exceptions import ResponseError
 
 from queueops.model.states import State
-from queueops.redis.broker import RedisBroker
 from queueops.redis.keys import Keys
 from queueops.redis.query_replies import maybe_whole, text
+from queueops.redis.store_client import StoreClient
 
 MOST_READ = 2000
 """Members of one set that are read for a picture; a larger set is sampled."""
@@ -51,7 +51,7 @@ class AggregatingTask(NamedTuple):
 class ChunkReader:
     """Queries about one task's chunks."""
 
-    def __init__(self, broker: RedisBroker, pool: str, task_id: str) -> None:
+    def __init__(self, broker: StoreClient, pool: str, task_id: str) -> None:
         """Bind a broker's connection and the task."""
         self._broker, self._keys, self._id = broker, Keys(broker.settings.namespace, pool), task_id
         self.broken: dict[str, None] = {}
@@ -103,7 +103,7 @@ class ChunkReader:
         return reply
 
 
-def aggregating_tasks(broker: RedisBroker, pool: str, state: str, start: str) -> Iterator[AggregatingTask]:
+def aggregating_tasks(broker: StoreClient, pool: str, state: str, start: str) -> Iterator[AggregatingTask]:
     """The aggregating tasks of a pool, from a score on. Raises BrokerUnavailable and BrokenPool."""
     offset = 0
     while page := _page(broker, pool, state, start, offset):
@@ -111,7 +111,7 @@ def aggregating_tasks(broker: RedisBroker, pool: str, state: str, start: str) ->
         offset += len(page)
 
 
-def _page(broker: RedisBroker, pool: str, state: str, start: str, offset: int) -> Sequence[AggregatingTask]:
+def _page(broker: StoreClient, pool: str, state: str, start: str, offset: int) -> Sequence[AggregatingTask]:
     keys = broker.keys(pool)
 
     def read(client: redis.Redis) -> list[AggregatingTask]:
