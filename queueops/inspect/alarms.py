@@ -20,7 +20,8 @@ FAILING, LEAST_FAILED = 0.5, 10
 STUCK_MS = 60_000
 BACKLOG = 100
 """Fewer ready tasks than this are not a backlog, however fast their number grows."""
-GROWING = 1.1
+GROWING, LASTING_S = 1.1, 60.0
+"""Arrivals per end from which a backlog grows. One that is empty within a minute is a burst."""
 NO_WATCHDOG_MS = 15_000
 
 
@@ -168,7 +169,8 @@ def _silent(view: PoolView, sampled: Mapping[str, Any], live: Sequence[Beat]) ->
 
 def _growing(view: PoolView) -> Iterator[Alarm]:
     waiting = view.states.get(State.PENDING, 0)
-    if waiting >= BACKLOG and view.drain_s is None and view.in_rate > view.out_rate * GROWING:
+    lasts = view.drain_s is None or view.drain_s > LASTING_S
+    if waiting >= BACKLOG and lasts and view.in_rate > view.out_rate * GROWING:
         pace = f"{view.in_rate:.1f}/s arrive, {view.out_rate:.1f}/s end"
         yield warning(
             f"The backlog of the pool {view.name} grows: {waiting:,} tasks wait, {pace}.",

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from queueops.inspect.answers import Answer, Listing, broken_pools
+from queueops.inspect.estimates import Estimate, Model
 from queueops.inspect.store import open_reader, pools_of
 
 MOST, MOST_CHUNK_LANES = 200, 50
@@ -24,6 +25,9 @@ class LaneRow(Answer, frozen=True, kw_only=True):
     paused: bool = False
     oldest_ms: int | None = None  # time when its oldest ready task became ready
     weight: int = 1
+    drain_s: float | None = None  # seconds until all that waits in it now has run; None: unknown, or see the reason
+    drain_reason: str = ""  # no worker, paused, limit 0 (never, until that is mended), or no run yet (unknown)
+    start_rate: float = 0.0  # estimated starts per second while it has work
 
 
 class ChunkLane(Answer, frozen=True, kw_only=True):
@@ -82,20 +86,24 @@ def chunk_rows(pool: str, sampled: dict[str, Any]) -> list[ChunkLane]:
     ]
 
 
-def lane_rows(pool: str, sampled: dict[str, Any]) -> list[LaneRow]:
-    """The lanes in a pool's sample."""
-    return [
-        LaneRow(
-            pool=pool,
-            lane=str(row["lane"]),
-            ready=int(row["ready"]),
-            active=int(row["active"]),
-            limit=None if row.get("limit") is None else int(row["limit"]),
-            rate=None if row.get("rate") is None else float(row["rate"]),
-            spent=bool(row.get("spent")),
-            paused=bool(row.get("paused")),
-            oldest_ms=None if row.get("oldest") is None else int(row["oldest"]),
-            weight=row.get("weight") or 1,
-        )
-        for row in sampled["lanes"] or ()
-    ]
+def lane_rows(pool: str, sampled: dict[str, Any], model: Model | None = None) -> list[LaneRow]:
+    """The lanes in a pool's sample; with a model also when each is empty."""
+    return [_row(pool, row, model.lane(str(row["lane"])) if model else Estimate()) for row in sampled["lanes"] or ()]
+
+
+def _row(pool: str, row: dict[str, Any], estimate: Estimate) -> LaneRow:
+    return LaneRow(
+        pool=pool,
+        lane=str(row["lane"]),
+        ready=int(row["ready"]),
+        active=int(row["active"]),
+        limit=None if row.get("limit") is None else int(row["limit"]),
+        rate=None if row.get("rate") is None else float(row["rate"]),
+        spent=bool(row.get("spent")),
+        paused=bool(row.get("paused")),
+        oldest_ms=None if row.get("oldest") is None else int(row["oldest"]),
+        weight=row.get("weight") or 1,
+        drain_s=estimate.seconds,
+        drain_reason=estimate.reason,
+        start_rate=estimate.per_s,
+    )

@@ -18,6 +18,7 @@ import msgspec
 from queueops.inspect.alarms import Alarm, broken_alarms, lane_alarms, live, pool_alarms
 from queueops.inspect.answers import Answer, Broken, broken_pools
 from queueops.inspect.errors import ErrorRow, error_rows
+from queueops.inspect.estimates import Model
 from queueops.inspect.lanes import ChunkLane, LaneRow, chunk_rows, lane_rows, most_ready
 from queueops.inspect.store import open_reader
 from queueops.inspect.store_health import RedisHealth, redis_health, server_ms, store_alarms
@@ -63,8 +64,9 @@ def snapshot() -> Snapshot:
     known = error_rows(reader, names, ERRORS)
     broken = _broken(samples, reader)
     alive = {pool: len(live(sampled, beats.get(pool, ()))) for pool, sampled in samples.items()}
-    views = tuple(pool_view(pool, sampled, alive[pool]) for pool, sampled in samples.items())
-    lanes = tuple(row for pool, sampled in samples.items() for row in lane_rows(pool, sampled))
+    models = {pool: Model(pool, sampled, beats.get(pool, ())) for pool, sampled in samples.items()}
+    views = tuple(pool_view(pool, sampled, alive[pool], models[pool].pool()) for pool, sampled in samples.items())
+    lanes = tuple(row for pool, sampled in samples.items() for row in lane_rows(pool, sampled, models[pool]))
     chunks = tuple(most_ready(row for pool, sampled in samples.items() for row in chunk_rows(pool, sampled)))
     alarms = _alarms(views, samples, beats, lanes, infos, broken)
     return Snapshot(
@@ -85,17 +87,24 @@ def snapshot() -> Snapshot:
 
 def _samples(reader: Reader, names: Sequence[str], now: int) -> tuple[Samples, bool]:
     """Each pool's figures, and whether any had to be counted now."""
-    fresh = {pool: found for pool, data in reader.snapshots(names).items() if (found := _fresh(data, now))}
+    fresh = {pool: found for pool, data in reader.snapshots(names).items() if (found := fresh_sample(text(data), now))}
     missing = [pool for pool in names if pool not in fresh and pool not in reader.silent]
     counted = reader.samples(missing, LANES) if missing else {}
     found = {pool: fresh.get(pool) or counted.get(pool) for pool in names}
     return {pool: sampled for pool, sampled in found.items() if sampled}, bool(missing)
 
 
-def _fresh(data: bytes | None, now: int) -> dict[str, Any]:
+def pool_sample(data: str, pool: str, now: int) -> dict[str, Any]:
+    """The figures of one pool: its snapshot, or counted now if that is not fresh."""
+    if found := fresh_sample(data, now):
+        return found
+    return open_reader().samples([pool], LANES)[pool]
+
+
+def fresh_sample(data: str, now: int) -> dict[str, Any]:
     """A sampler's snapshot of one pool; empty if it is older than STALE_MS, or a foreign program wrote the key."""
     try:
-        found = json.loads(text(data) or "{}")
+        found = json.loads(data or "{}")
         return found if now - found["taken"] <= STALE_MS and {"states", "lanes"} <= found.keys() else {}
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return {}

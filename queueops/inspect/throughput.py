@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from queueops.inspect.answers import Answer
+from queueops.inspect.estimates import Estimate
 from queueops.model.histogram import percentile
 from queueops.model.states import TERMINAL, ChunkState, State
 
@@ -27,12 +28,16 @@ class PoolView(Answer, frozen=True, kw_only=True):
     failure_rate: float  # 0..1, share of ended attempts
     wait_p95_ms: float | None
     run_p95_ms: float | None
-    drain_s: float | None  # seconds until no task or chunk is pending; None: their number does not fall
+    drain_s: float | None  # seconds until all that waits now has run; None: `drain_reason` says why
     workers: int  # live workers
     chunks_pending: int = 0  # chunks of aggregating map-reduce tasks; an estimate if there are very many tasks
     chunks_active: int = 0
     chunks: dict[str, int] = {}  # of the same tasks, by state
     chunk_rate: float = 0.0  # chunks that ended, per second
+    drain_reason: str = ""  # no worker, paused, limit 0 (never, until that is mended), or no run yet (unknown)
+    held: int = 0  # waiting tasks and chunks in lanes that are paused or have no slots
+    start_rate: float = 0.0  # estimated starts per second of the open lanes, as long as they have work
+    coming_rate: float = 0.0  # tasks and chunks that became ready, per second
 
     @property
     def waiting(self) -> int:
@@ -40,7 +45,7 @@ class PoolView(Answer, frozen=True, kw_only=True):
         return self.states.get("pending", 0) + self.chunks_pending
 
 
-def pool_view(name: str, sampled: Mapping[str, Any], workers: int) -> PoolView:
+def pool_view(name: str, sampled: Mapping[str, Any], workers: int, estimate: Estimate) -> PoolView:
     """One pool's figures."""
     states = {str(state): int(count) for state, count in (sampled["states"] or {}).items()}
     moves, chunk_moves = flows(sampled), flows(sampled, "ch")
@@ -59,12 +64,18 @@ def pool_view(name: str, sampled: Mapping[str, Any], workers: int) -> PoolView:
         failure_rate=failed.total() / ended if ended else 0.0,
         wait_p95_ms=percentile(_histogram(fields, "wait"), 0.95),
         run_p95_ms=percentile(_histogram(fields, "run"), 0.95),
-        drain_s=_drain(states.get(State.PENDING, 0) + chunks_pending, (moves, chunk_moves)),
         workers=workers,
         chunks_pending=chunks_pending,
         chunks_active=chunks_active,
         chunks={str(state): _chunks(sampled, state) for state in ChunkState},
         chunk_rate=sum(rate for flow, rate in chunk_moves.items() if flow.partition(">")[2] in ("done", "failed")),
+        drain_s=estimate.seconds,
+        drain_reason=estimate.reason,
+        held=estimate.held,
+        start_rate=estimate.per_s,
+        coming_rate=sum(
+            rate for found in (moves, chunk_moves) for flow, rate in found.items() if flow.endswith(f">{State.PENDING}")
+        ),
     )
 
 
@@ -118,13 +129,3 @@ def _chunks(sampled: Mapping[str, Any], state: str) -> int:
     found = sampled.get("chunks") or {}
     looked = int(found.get("looked") or 0)
     return round(int(found.get(state) or 0) * int(found.get("tasks") or 0) / looked) if looked else 0
-
-
-def _drain(pending: int, moves: Sequence[Mapping[str, float]]) -> float | None:
-    """Seconds until no task or chunk is pending at this rate; None if their number does not fall."""
-    if not pending:
-        return 0.0
-    pairs = [(flow, rate) for found in moves for flow, rate in found.items()]
-    entering = sum(rate for flow, rate in pairs if flow.endswith(f">{State.PENDING}"))
-    leaving = sum(rate for flow, rate in pairs if flow.startswith(f"{State.PENDING}>"))
-    return pending / (leaving - entering) if leaving > entering else None

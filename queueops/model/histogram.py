@@ -38,6 +38,14 @@ def percentile(counts: Mapping[int, int], q: float) -> float | None:
     return _within(max(counts), 1.0)
 
 
+def mean(counts: Mapping[int, int]) -> float | None:
+    """The mean in milliseconds of a histogram ``{bucket: count}``, from the middles of its buckets; None if empty."""
+    total = sum(counts.values())
+    if total <= 0:
+        return None
+    return sum(_within(number, 0.5) * count for number, count in counts.items()) / total
+
+
 def _within(number: int, share: float) -> float:
     if number >= len(BOUNDS):
         return BOUNDS[-1]

@@ -52,7 +52,8 @@ class Detail(msgspec.Struct, kw_only=True):
     condition: str
     silent_since: int | None
     tick: int | None
-    started: int
+    sampled: str
+    """Of a pending task: the snapshot of its pool, as the watchdog wrote it."""
     workers: list[Beat]
     alive: int
     open: int

@@ -22,13 +22,19 @@ def test_chunks_that_wait_are_counted_with_the_tasks_that_wait(desk: Desk) -> No
     assert (pool.waiting, pool.chunks_pending, pool.chunks_active) == (27, 26, 4)
 
 
-def test_what_is_left_is_drained_at_the_pace_of_tasks_and_chunks(desk: Desk) -> None:
-    work = a_task(30)
-    work.done(work.claim(12))
+def test_chunks_are_drained_within_the_limit_of_their_own_task(desk: Desk) -> None:
+    desk.broker.beat("default", "w1", {"names": "", "slots": 8})
+    desk.exchange(metrics={"ok|tests.count": 4, "ms|tests.count": 40_000, "ok|f.one": 9, "ms|f.one": 9000})
+    work = a_task(32, mx=2)
+    work.done(work.claim(2))
+    desk.push(*[f"t{number}" for number in range(60)], name="f.one")
     (pool,) = inspect.snapshot().pools
-    assert 0.1 < pool.chunk_rate <= 0.2
+    assert 0.01 < pool.chunk_rate <= 0.04
     assert pool.drain_s is not None
-    assert 60 < pool.drain_s < 200
+    assert 0.75 * 150 < pool.drain_s < 1.25 * 150  # two chunks of 10 s at a time, beside 60 tasks in the other slots
+    desk.broker.lane("default", "default", paused=1)
+    (pool,) = inspect.snapshot().pools
+    assert (pool.drain_s, pool.drain_reason, pool.held) == (None, "paused", 90)
 
 
 def test_chunks_that_nobody_takes_are_never_drained(desk: Desk) -> None:
@@ -36,7 +42,7 @@ def test_chunks_that_nobody_takes_are_never_drained(desk: Desk) -> None:
     a_task(3)
     desk.client.delete(*desk.client.keys(f"{desk.keys.prefix}:metrics:*"))  # minutes ago
     (pool,) = inspect.snapshot().pools
-    assert (pool.waiting, pool.drain_s) == (3, None)
+    assert (pool.waiting, pool.drain_s, pool.drain_reason) == (3, None, "no worker")
 
 
 def test_of_very_many_tasks_some_are_looked_at_and_the_others_estimated(desk: Desk) -> None:

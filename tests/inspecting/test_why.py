@@ -88,16 +88,20 @@ def test_nobody_knows_the_name(desk: Desk) -> None:
     assert not any("knows the task" in finding.text for finding in inspect.why("t"))
 
 
+UNKNOWN = (
+    "Other tasks of its lane come first; "
+    "the time of its start is unknown, because no such task has run within half an hour."
+)
+
+
 def test_busy_workers_and_a_place_in_the_lane(desk: Desk) -> None:
     desk.push("a", "b", "t", name="add")
     beat(desk, busy=2)
     texts = [(finding.ok, finding.text, finding.value) for finding in inspect.why("t")]
     assert (False, "All slots of the workers are busy.", "2 of 2 busy") in texts
-    assert texts[-1] == (False, "Other tasks of its lane come first; no task starts.", "3 of 3")
-    desk.settle(desk.lease())
-    assert inspect.why("t")[-1].text.startswith(
-        "Other tasks of its lane come first; at the rate of the last two minutes it starts in about "
-    )
+    assert texts[-1] == (False, UNKNOWN, "3 of 3")
+    desk.exchange(metrics={"ok|add": 1, "ms|add": 10_000})
+    assert inspect.why("t")[-1].text == "Other tasks of its lane come first; it starts in about 10 s."
 
 
 @pytest.mark.usefixtures("worker")

@@ -17,9 +17,11 @@ def test_ends_and_latencies_are_counted_by_name() -> None:
     assert metrics.due(now=10.0) == {
         "ok|a": 2,
         "err|a": 1,
+        "ms|a": 15,
         f"run|a|{bucket(5.0)}": 4,
         f"wait|a|{bucket(2)}": 4,
         "err|b": 1,
+        "ms|b": 100,
         f"run|b|{bucket(100.0)}": 1,
         f"wait|b|{bucket(2)}": 1,
     }
@@ -31,7 +33,7 @@ def test_what_chunks_wait_is_no_wait_of_a_task() -> None:
     metrics.add(
         Lease(id="m#0", fence=1, name="a", kind="chunk", wait_ms=9000), Settlement("m#0", 1, Outcome.SUCCESS), 5.0
     )
-    assert metrics.due(now=10.0) == {"ok|a": 1, f"run|a|{bucket(5.0)}": 1}
+    assert metrics.due(now=10.0) == {"ok|a": 1, "ms|a": 5, f"run|a|{bucket(5.0)}": 1}
 
 
 def test_counts_are_sent_at_most_once_a_second() -> None:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 import msgspec
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
 
 from console.kinds.mapreduce.chunk_appearance import LOOKS
 from queueops.inspect import PoolView, Snapshot
-from queueops.model.states import State
 
 BACKLOG_S = 5.0
-"""Tasks that can start within this number of seconds are not a backlog, even if their number does not fall."""
+"""Tasks that have run within this number of seconds are not a backlog."""
+UNKNOWN = "no run yet"
+REASONS = {"no worker": _("no worker"), "paused": _("paused"), "limit 0": _("limit is 0"), UNKNOWN: _("no run yet")}
+"""Why there is no time until nothing waits, in words."""
 
 
 class Figures(msgspec.Struct, frozen=True, kw_only=True):
@@ -23,7 +27,10 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True):
     wait_p95_ms: float | None
     run_p95_ms: float | None
     drain_s: float | None
+    drain_never: bool
+    drain_reason: str | Promise
     keeps_up: bool
+    held: int
     waiting: int
     chunks_waiting: int
     chunks: dict[str, int]
@@ -36,14 +43,18 @@ def figures(snapshot: Snapshot) -> Figures:
     pools = snapshot.pools
     out_rate = sum(pool.out_rate for pool in pools)
     failed = sum(pool.failure_rate * pool.out_rate for pool in pools)
+    drain_s, reason = _drain(pools)
     return Figures(
         in_rate=sum(pool.in_rate for pool in pools),
         out_rate=out_rate,
         failure_rate=failed / out_rate if out_rate else 0.0,
         wait_p95_ms=_worst(pool.wait_p95_ms for pool in pools),
         run_p95_ms=_worst(pool.run_p95_ms for pool in pools),
-        drain_s=_drain(pools),
-        keeps_up=sum(pool.waiting for pool in pools) <= BACKLOG_S * sum(_starts(snapshot.flows)),
+        drain_s=drain_s,
+        drain_never=drain_s is None and reason != UNKNOWN,
+        drain_reason=REASONS.get(reason, reason),
+        keeps_up=drain_s is not None and 0 < drain_s <= BACKLOG_S,
+        held=sum(pool.held for pool in pools),
         waiting=sum(pool.waiting for pool in pools),
         chunks_waiting=sum(pool.chunks_pending for pool in pools),
         chunks={state: sum(pool.chunks.get(state, 0) for pool in pools) for state in LOOKS},
@@ -52,18 +63,14 @@ def figures(snapshot: Snapshot) -> Figures:
     )
 
 
-def _starts(flows: Mapping[str, float]) -> Iterable[float]:
-    return (rate for flow, rate in flows.items() if flow.startswith(f"{State.PENDING}>"))
-
-
 def _worst(values: Iterable[float | None]) -> float | None:
     return max((value for value in values if value is not None), default=None)
 
 
-def _drain(pools: Iterable[PoolView]) -> float | None:
-    """Seconds until nothing waits: zero if nothing waits, None if one pool's waiting tasks do not become fewer."""
+def _drain(pools: Iterable[PoolView]) -> tuple[float | None, str]:
+    """Seconds until all that waits has run. None and the reason, if one pool never does, or its time is unknown."""
     waiting = [pool for pool in pools if pool.waiting]
-    times = [pool.drain_s for pool in waiting if pool.drain_s is not None]
-    if len(times) < len(waiting):
-        return None
-    return max(times, default=0.0)
+    reasons = sorted((pool.drain_reason for pool in waiting if pool.drain_s is None), key=lambda name: name == UNKNOWN)
+    if reasons:
+        return None, reasons[0]
+    return max((pool.drain_s or 0.0 for pool in waiting), default=0.0), ""

@@ -33,9 +33,12 @@ def state_and_reason(pool: str, task_id: str) -> tuple[str, str]:
     state = state_of(detail) if detail is not None else ""
     if detail is None or state not in CLASSES or CLASSES[State(state)] is StateClass.TERMINAL:
         return "", ""
-    findings = list(_findings(detail))
-    wrong = next((finding.text for finding in findings if not finding.ok), "")
-    return state, wrong or (findings[0].text if CLASSES[State(state)] is StateClass.LEASED else "")
+    first = ""
+    for finding in _findings(detail):
+        if not finding.ok:
+            return state, finding.text
+        first = first or finding.text
+    return state, first if CLASSES[State(state)] is StateClass.LEASED else ""
 
 
 def _findings(detail: Detail) -> Iterator[Finding]:

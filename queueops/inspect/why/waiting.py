@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from queueops.inspect.errors import read_failure, title
+from queueops.inspect.estimates import UNKNOWN, Estimate, Model
+from queueops.inspect.snapshot import pool_sample
 from queueops.inspect.spans import clock, span
 from queueops.inspect.store import NOT_TAKING, UNRESPONSIVE
 from queueops.inspect.why.findings import Finding, bad, good
 from queueops.inspect.workers import names_told
 from queueops.model.states import State
-from queueops.redis.query_replies import Beat, Detail, maybe_whole, text, whole
+from queueops.redis.query_replies import Beat, Detail, maybe_real, maybe_whole, text, whole
 
 
 def ready_findings(detail: Detail) -> Iterator[Finding]:
@@ -106,17 +108,41 @@ def _rate(detail: Detail) -> Iterator[Finding]:
 
 
 def _position(detail: Detail) -> Finding:
-    """Its position in the lane, and when it may start at the rate of the last two minutes."""
+    """Its position in the lane, and when it starts by the model of its pool."""
     if detail.rank is None:
         return bad("The task is not in its lane.", value=detail.lane)
     place = f"{detail.rank + 1:,} of {detail.ready:,}"
     if not detail.rank:
         return good("The task is the next one of its lane.", value=place)
-    pace = detail.started / 120
-    estimate = "; no task starts"
-    if pace:
-        estimate = f"; at the rate of the last two minutes it starts in about {span(detail.rank / pace * 1000)}"
-    return bad(f"Other tasks of its lane come first{estimate}.", value=place, verb="priority", target=detail.id)
+    told = _told(estimate_of(detail))
+    return bad(f"Other tasks of its lane come first; {told}.", value=place, verb="priority", target=detail.id)
+
+
+def estimate_of(detail: Detail) -> Estimate:
+    """When a pending task starts, by the model of its pool, with its own lane as it is now."""
+    sampled = pool_sample(detail.sampled, detail.pool, detail.now)
+    others = [row for row in sampled["lanes"] or () if row["lane"] != detail.lane]
+    names = next((row.get("names") for row in sampled["lanes"] or () if row["lane"] == detail.lane), None)
+    own = {
+        "lane": detail.lane,
+        "ready": detail.ready,
+        "active": detail.active,
+        "limit": maybe_whole(detail.conf.get("limit")),
+        "rate": maybe_real(detail.conf.get("rate")),
+        "weight": whole(detail.conf.get("weight"), 1),
+        "paused": detail.conf.get("paused") == "1",
+        "names": names or {text(detail.record.get(b"n")): 1},
+    }
+    model = Model(detail.pool, sampled | {"lanes": [own, *others], "taken": detail.now}, detail.workers)
+    return model.start(detail.lane, detail.rank or 0)
+
+
+def _told(estimate: Estimate) -> str:
+    if estimate.seconds is not None:
+        return f"it starts in about {span(estimate.seconds * 1000)}"
+    if estimate.reason == UNKNOWN:
+        return "the time of its start is unknown, because no such task has run within half an hour"
+    return f"it never starts: {estimate.reason}"
 
 
 def _backing_off(detail: Detail, record: Mapping[str, str], left: int) -> Finding:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from queueops.inspect import LaneRow, PoolView, Snapshot, TaskDetail
+from queueops.inspect.estimates import UNKNOWN
 from queueops.inspect.spans import span
 from queueops.management.queue.formatting import moment, pairs, printable, table
 
-POOLS = ("POOL", "WAITING", "CHUNKS WAITING", "IN/S", "OUT/S", "FAILED", "WAIT P95", "RUN P95", "DRAINED IN", "WORKERS")
+POOLS = ("POOL", "WAITING", "CHUNKS WAITING", "IN/S", "OUT/S", "FAILED", "WAIT P95", "RUN P95", "EMPTY IN", "WORKERS")
 
 
 def shown_task(task: TaskDetail) -> str:
@@ -60,7 +61,7 @@ def shown_status(found: Snapshot) -> str:
     states = pairs((state, f"{count:,}") for state, count in found.states.items() if count)
     pools = table(POOLS, map(_pool, found.pools))
     lanes = table(
-        ("LANE", "POOL", "READY", "ACTIVE", "LIMIT", "RATE", "PAUSED"),
+        ("LANE", "POOL", "READY", "ACTIVE", "LIMIT", "RATE", "PAUSED", "EMPTY IN"),
         map(_lane, found.lanes),
     )
     store = f"{found.redis.version}, {found.redis.used_memory / 2**20:.1f} MB, {found.redis.ops}/s"
@@ -71,15 +72,33 @@ def shown_status(found: Snapshot) -> str:
 
 
 def _pool(pool: PoolView) -> tuple[object, ...]:
-    drained = _ms(None if pool.drain_s is None else pool.drain_s * 1000)
+    drained = _drained(pool)
     rates = f"{pool.in_rate:.1f}", f"{pool.out_rate:.1f}", f"{pool.failure_rate:.1%}"
     waiting = pool.states.get("pending", 0), pool.chunks_pending
     return pool.name, *waiting, *rates, _ms(pool.wait_p95_ms), _ms(pool.run_p95_ms), drained, pool.workers
 
 
+def _drained(row: PoolView | LaneRow) -> str:
+    """The time to empty, or why it is never or not known."""
+    if row.drain_s is not None:
+        return span(row.drain_s * 1000)
+    if row.drain_reason == UNKNOWN:
+        return f"unknown: {UNKNOWN}"
+    return f"never: {row.drain_reason}" if row.drain_reason else "-"
+
+
 def _lane(lane: LaneRow) -> tuple[object, ...]:
     rate = None if lane.rate is None else f"{lane.rate:g}/s{' (used up)' if lane.spent else ''}"
-    return lane.lane, lane.pool, lane.ready, lane.active, lane.limit, rate, "paused" if lane.paused else ""
+    return (
+        lane.lane,
+        lane.pool,
+        lane.ready,
+        lane.active,
+        lane.limit,
+        rate,
+        "paused" if lane.paused else "",
+        _drained(lane),
+    )
 
 
 def _block(title: str, text: str) -> str:

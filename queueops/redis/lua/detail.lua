@@ -6,7 +6,7 @@
 --        (its entry on the agenda); log; trashed; lane, conf (flat), ready, rank, active, holders (five of them), token_at
 --        (where the lane's rate allows no start before that);
 --        beat, host, condition and silent_since of its worker; tick (the last watchdog); grace;
---        started (claims of this minute and the one before);
+--        sampled (of a pending task: the pool's snapshot, as the watchdog wrote it);
 --        workers (id, beat, fields flat) that are alive, at most 100; alive; open (parts of it that have not ended);
 --        parent_name, parent_state, parent_kind, parent_parts (of the same pool, while it is there); order (its own there),
 --        before and behind (in a chain: id, name, state).
@@ -60,12 +60,7 @@ end
 local clock = call('HMGET', P .. ':clock', 'tick', 'grace')
 put('tick', clock[1])
 put('grace', clock[2])
-local minute, started = floor(now / 60000), 0
-for i = 0, 1 do
-  local count = call('HGET', P .. ':metrics:' .. string.format('%.0f', minute - i), 'tr|pending>locked')
-  started = started + (tonumber(count or nil) or 0)
-end
-put('started', started)
+if record.s == 'pending' then put('sampled', call('GET', P .. ':snapshot')) end
 
 local workers = {}
 for _, worker in ipairs(call('ZREVRANGEBYSCORE', P .. ':workers', '+inf', now - late, 'LIMIT', 0, 100)) do

@@ -6,8 +6,8 @@
 -- Reply: '' when it is another watchdog's turn; else JSON:
 --        taken, states, oldest (entry time by state), lanes, chunks (of how many tasks that gather, how many were
 --        looked at; sums of those by state; the lanes of those with most pending), workers, idle,
---        overdue, given_up (commands), clock, seq, loss (JSON, what was lost last), minute, before, broken (the
---        keys that are of another type than they should be).
+--        overdue, given_up (commands), clock, seq, loss (JSON, what was lost last), minute, before, earlier (by name: ended
+--        runs and their ms), broken (the keys that are of another type than they should be).
 -- Transitions: none.
 --@needs lanes rate_limit store_helpers tolerant_reads
 
@@ -25,23 +25,62 @@ for state in pairs(CLASS) do
   oldest[state] = lib.number_of(first[2])
 end
 
+local function minute_key(ago) return P .. ':metrics:' .. string.format('%.0f', floor(now / 60000) - ago) end
+
+-- The names of some of a lane's tasks, by count: estimates need the run times of what waits. The ranks are spread by the
+-- golden ratio, so a repeated order of names gives no wrong share.
+local LOOKS, MOST_LOOKS, GOLDEN = 400, 20, 0.6180339887
+local looked_names = {}
+local function names_in(lane, ready, looks)
+  local names = {}
+  for i = 1, min(ready, looks) do
+    local rank = ready <= looks and i - 1 or floor((i * GOLDEN) % 1 * ready)
+    local id = call('ZRANGE', lib.lane_key(lane), rank, rank)[1]
+    local name = id and redis.pcall('HGET', TASK .. id, 'n')
+    if type(name) == 'string' then names[name] = (names[name] or 0) + 1; looked_names[name] = true end
+  end
+  return names
+end
+
 local lanes = {}
-for _, lane in ipairs(call('ZREVRANGE', P .. ':lanes', 0, tonumber(ARGV[1]) - 1)) do
+local listed = call('ZREVRANGE', P .. ':lanes', 0, tonumber(ARGV[1]) - 1)
+local looks = max(4, min(MOST_LOOKS, floor(LOOKS / max(1, #listed))))
+for _, lane in ipairs(listed) do
   local conf = lib.lane_conf(lane)
   if conf.unreadable then call('HLEN', lib.lane_key(lane) .. '#conf') end -- the key is named
   local first = call('ZRANGE', lib.lane_key(lane), 0, 0)
   local entered = first[1] and call('ZSCORE', P .. ':state:pending', first[1])
-  lanes[#lanes + 1] = { lane = lane, ready = call('ZCARD', lib.lane_key(lane)), limit = conf.limit, paused = conf.paused,
+  local ready = call('ZCARD', lib.lane_key(lane))
+  lanes[#lanes + 1] = { lane = lane, ready = ready, names = names_in(lane, ready, looks), limit = conf.limit, paused = conf.paused,
     weight = conf.weight, rate = conf.rate, spent = conf.rate and lib.tokens_of(conf) == 0,
     active = max(0, lib.number_of(call('HGET', P .. ':counts', 'l|' .. lane .. '|active')) or 0),
     oldest = lib.number_of(entered) }
 end
 
 local function minute(ago)
-  local reply = call('HGETALL', P .. ':metrics:' .. string.format('%.0f', floor(now / 60000) - ago))
+  local reply = call('HGETALL', minute_key(ago))
   local fields = {}
   for i = 1, #reply, 2 do fields[reply[i]] = lib.number_of(reply[i + 1]) end
   return fields
+end
+
+local this_minute, last_minute = minute(0), minute(1)
+
+-- Of names that wait and ended no run within two minutes: the runs and their ms in the latest minute that has any.
+local EARLIER, MOST_NAMES = 30, 20
+local earlier, count = {}, 0
+for name in pairs(looked_names) do
+  local field = 'ms|' .. name
+  if not (this_minute[field] or last_minute[field]) and count < MOST_NAMES then
+    count = count + 1
+    for ago = 2, EARLIER do
+      local sums = call('HMGET', minute_key(ago), 'ok|' .. name, 'err|' .. name, field)
+      if lib.number_of(sums[3]) then
+        earlier[name] = { (lib.number_of(sums[1]) or 0) + (lib.number_of(sums[2]) or 0), lib.number_of(sums[3]) }
+        break
+      end
+    end
+  end
 end
 
 -- Indexes that the figures do not need are read, too: a broken one is found before a script needs it.
@@ -63,7 +102,8 @@ local figures = {
   workers = call('ZCARD', P .. ':workers'), idle = call('ZCARD', P .. ':idle'),
   overdue = call('ZCOUNT', P .. ':agenda', '-inf', now - 5000), given_up = call('ZCARD', P .. ':commands:dead'),
   clock = { beat = lib.number_of(clock[1]), grace = lib.number_of(clock[2]), tick = lib.number_of(clock[3]) },
-  seq = seq or '0', loss = clock[7] or '', minute = minute(0), before = minute(1), broken = ctx.wrong_types,
+  seq = seq or '0', loss = clock[7] or '', minute = this_minute, before = last_minute,
+  earlier = earlier, broken = ctx.wrong_types,
 }
 for _, add in pairs(lib.hooks.figures) do add(figures, tonumber(ARGV[1])) end
 figures = cjson.encode(figures)

@@ -1,8 +1,8 @@
 """Metrics buffer: counts outcomes and latencies by task name between two sends.
 
 Only the thread that makes the loop's turn counts, so there is no lock. Counts are sent as fields ``ok|name``,
-``err|name``, ``run|name|bucket`` and ``wait|name|bucket``, at most once a second. Buckets are those of
-``queueops.model.histogram``.
+``err|name``, ``ms|name`` (the sum of the run times of both), ``run|name|bucket`` and ``wait|name|bucket``, at most once
+a second. Buckets are those of ``queueops.model.histogram``.
 """
 
 from __future__ import annotations
@@ -20,11 +20,12 @@ _FAILED = frozenset({Outcome.ERROR, Outcome.TIMEOUT, Outcome.CRASH})
 class Counts:
     """The counts of one task name."""
 
-    __slots__ = ("failed", "ran", "succeeded", "waited")
+    __slots__ = ("failed", "ran", "ran_ms", "succeeded", "waited")
 
     def __init__(self) -> None:
         self.succeeded = 0
         self.failed = 0
+        self.ran_ms = 0.0
         self.ran = [0] * BUCKETS
         self.waited = [0] * BUCKETS
 
@@ -32,6 +33,7 @@ class Counts:
         """The fields to send for these counts."""
         yield f"ok|{name}", self.succeeded
         yield f"err|{name}", self.failed
+        yield f"ms|{name}", round(self.ran_ms)
         for word, histogram in (("run", self.ran), ("wait", self.waited)):
             for number, count in enumerate(histogram):
                 yield f"{word}|{name}|{number}", count
@@ -55,8 +57,10 @@ class MetricsBuffer:
         outcome = settlement.outcome
         if outcome is _SUCCESS:
             counts.succeeded += 1
+            counts.ran_ms += run_ms
         elif outcome in _FAILED:
             counts.failed += 1
+            counts.ran_ms += run_ms
         counts.ran[bucket(run_ms)] += 1
         if lease.kind != "chunk":  # chunks wait for each other: their wait is not a measure of a task's wait
             counts.waited[bucket(lease.wait_ms)] += 1
