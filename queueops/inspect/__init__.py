@@ -9,6 +9,7 @@ from queueops.inspect.commands import CommandPage, CommandRow, commands, dead_co
 from queueops.inspect.detail import Beside, TaskDetail, raw, task
 from queueops.inspect.errors import ErrorRow, Failure, errors
 from queueops.inspect.facets import facets
+from queueops.inspect.follow_ups import FollowUp, FollowUpTask
 from queueops.inspect.fsck import fsck
 from queueops.inspect.history import Attempt, LogLine, Moment
 from queueops.inspect.lanes import ChunkLane, LaneRow, chunk_lanes, lanes
@@ -85,6 +86,8 @@ __all__ = [
     "Fault",
     "FilterError",
     "Finding",
+    "FollowUp",
+    "FollowUpTask",
     "FsckPage",
     "KnownTask",
     "LaneRow",

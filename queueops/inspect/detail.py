@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
-from queueops.inspect import history
+from queueops.inspect import follow_ups, history
 from queueops.inspect.answers import Answer, Broken, broken_pools
 from queueops.inspect.errors import Failure, read_failure
+from queueops.inspect.follow_ups import FollowUp, FollowUpTask
 from queueops.inspect.history import Attempt, LogLine, Moment
 from queueops.inspect.redaction import redactor
 from queueops.inspect.store import LATE_MS, open_reader, parameters, pools_of
@@ -19,7 +20,7 @@ from queueops.redis.query_replies import Detail, may_be_id, maybe_whole, text, w
 
 RUNNING_AGAIN = ("retry", "edit")
 """Actions not offered for an ended part: its parent task runs it again."""
-_PAYLOADS = ("a", "re", "er", "me")
+_PAYLOADS = ("a", "re", "er", "me", "fu")
 _REASONS = ("y", "x")
 
 
@@ -71,6 +72,12 @@ class TaskDetail(TaskFacts, frozen=True, kw_only=True):
     phase: str = ""  # of a map-reduce task: `reduce` once all chunks have ended
     on_failure: str = ""  # of a parent task: fail, continue, outcomes
     goes_on_at: str = ""  # stage at which a retry continues an ended map-reduce task: `map`, `process` or `reduce`
+    follow_ups: tuple[FollowUp, ...] = ()  # what its end pushes, by outcome
+    followed_by: tuple[FollowUpTask, ...] = ()  # what its last end has pushed
+    follow_ups_dead: int = 0  # follow-ups that could not be pushed, and wait for an operator or were dropped
+    follows: str = ""  # the task whose end pushed this one
+    follows_pool: str = ""
+    follows_outcome: str = ""
     broken: tuple[Broken, ...] = ()  # its pool, if not all of its data could be read
 
     @property
@@ -141,7 +148,7 @@ def _describe(detail: Detail, hide: Redactor) -> TaskDetail:
     record, state = fields_of(detail), state_of(detail)
     (kind, name), field, lines = _identity(detail), record.get, history.read_lines(detail.log)
     names = parameters(kind, name)
-    args, result, error, meta = (detail.record.get(short.encode(), b"") for short in _PAYLOADS)
+    args, result, error, meta = (detail.record.get(short, b"") for short in (b"a", b"re", b"er", b"me"))
     entered, leased_or_over = detail.states.get(state, 0), _class_of(state) in (StateClass.LEASED, StateClass.TERMINAL)
     return TaskDetail(
         **facts_of(record, state),
@@ -189,6 +196,12 @@ def _describe(detail: Detail, hide: Redactor) -> TaskDetail:
         on_failure=_policy(kind, record),
         phase=field("ph", ""),
         goes_on_at=goes_on_at(record, state),
+        follow_ups=follow_ups.planned(detail.record),
+        followed_by=follow_ups.pushed(detail),
+        follow_ups_dead=max(0, whole(field("fd"))),
+        follows=field("oi", ""),
+        follows_pool=field("op", "") or (detail.pool if "oi" in record else ""),
+        follows_outcome=field("oo", ""),
         broken=broken_pools({detail.pool: detail.broken}),
     )
 
@@ -232,4 +245,6 @@ def _label(field: str) -> str:
 def _raw_value(field: str, value: bytes, hide: Redactor, names: tuple[str, ...]) -> str:
     if field == "a":
         return hide.document(value, names)
+    if field == "fu":
+        return follow_ups.shown(value, hide)
     return hide.document(value) if field in ("re", "me", "er") else hide.text(readable(value))

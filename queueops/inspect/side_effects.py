@@ -54,7 +54,17 @@ def _effects(verb: str, task: TaskDetail) -> tuple[str, ...]:
         return _apart(task) if task.state in TERMINAL else ()
     if verb == "retry":
         return (*_again(task), *_apart(task)) if task.state in TERMINAL else ()
-    return () if task.state in TERMINAL else (*_below(task), *_above(task))
+    if task.state in TERMINAL:
+        return ()
+    return (*_below(task), *_above(task), *_behind(task, "discarded" if verb == "discard" else "cancelled"))
+
+
+def _behind(task: TaskDetail, outcome: str) -> tuple[str, ...]:
+    names = [each.name for each in task.follow_ups if outcome in each.outcomes]
+    if not names:
+        return ()
+    what = "its follow-up" if len(names) == 1 else f"its {len(names)} follow-ups"
+    return (f"Its end pushes {what}: {', '.join(names[:5])}{', ...' if len(names) > 5 else ''}.",)
 
 
 def _below(task: TaskDetail) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 A kind is what a record can be beside a plain task. All that is its own stands in its own package. The kernel finds it
 by the row. Its Lua is there: functions in ``lua/``, modules in ``lua/lib/``. The library of the store takes them from
-there. The outbox has no records of tasks, but the same row.
+there. The outbox and the follow-ups have no records of their own, but such a row.
 """
 
 from __future__ import annotations
@@ -66,6 +66,7 @@ KINDS = (
         ),
     ),
     Kind(name="outbox", package="queueops.outbox"),
+    Kind(name="follow_ups", package="queueops.follow_ups"),
 )
 
 

@@ -35,6 +35,9 @@ FIELDS: dict[str, str] = {
     "f": "fence",
     "h": "handed",
     "fb": "failed_by",
+    "fd": "follow_ups_dead",
+    "fm": "follow_ups_pushed",
+    "fu": "follow_ups",
     "fe": "child_error",
     "fo": "ahead_of_chain",
     "ff": "child_fingerprint",
@@ -57,6 +60,10 @@ FIELDS: dict[str, str] = {
     "mx": "max_parallel",
     "oc": "on_chunk_failure",
     "of": "on_failure",
+    "og": "follows_uid",
+    "oi": "follows",
+    "oo": "follows_outcome",
+    "op": "follows_pool",
     "ot": "operation",
     "p": "priority",
     "pg": "push_incomplete",
@@ -244,6 +251,13 @@ class Record(msgspec.Struct, kw_only=True):
     unknown_since: int | None = None
     pushed_uid: int | None = None
     last_line: str = ""
+    follow_ups: bytes = b""
+    follow_ups_pushed: str = ""
+    follow_ups_dead: int = 0
+    follows: str = ""
+    follows_uid: int = 0
+    follows_pool: str = ""
+    follows_outcome: str = ""
     backend: str = ""
     run_after: str = ""
 
@@ -268,11 +282,23 @@ WHOLE = frozenset(
         *("chunks", "chunks_dropped", "longest_chunk", "longest_chunk_ms", "pushed_uid", "unknown_since"),
         *("delay", "children", "children_failed", "results_size", "activated", "resumed_children", "window", "round"),
         *("parent_round", "tasks_failed", "tasks_cancelled", "tasks_stopped", "tasks_to_come"),
+        *("follow_ups_dead", "follows_uid"),
     )
 )
 _REAL = frozenset({"progress", "total", "counted", "planted_weight", "weight"})
 _OPAQUE = frozenset(
-    {"args", "result", "error", "meta", "previous", "cursor", "next_cursor", "child_error", "turn_previous"}
+    {
+        "args",
+        "result",
+        "error",
+        "meta",
+        "previous",
+        "cursor",
+        "next_cursor",
+        "child_error",
+        "turn_previous",
+        "follow_ups",
+    }
 )
 _FLAGS = frozenset(
     (

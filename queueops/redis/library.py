@@ -26,8 +26,8 @@ from queueops.model.kinds import Kind
 
 KERNEL = Kind(name="kernel", package="queueops.redis")
 """Brings the functions and modules that serve every kind."""
-WORDED = ("due_entry", "check_entry")
-"""Hooks whose keys are words; those of the others are kinds, or the kinds of records."""
+WORDED = ("due_entry", "check_entry", "effect", "reply", "dead_message")
+"""Hooks whose keys are words or verbs; those of the others are kinds, or the kinds of records."""
 BASE = "base"
 """The module that stands before all others, outside of ``do ... end``."""
 PREFIX = "queueops_"

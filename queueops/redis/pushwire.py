@@ -16,7 +16,7 @@ def enqueue_arguments(pushes: Sequence[Push]) -> list[Argument]:
     """The arguments of ``enqueue``. What consecutive tasks share is sent once; a single task shares all that it has."""
     if len(pushes) == 1:
         fields = record_fields(pushes[0])
-        return [1, 1, _due(pushes[0]), len(fields), *fields, 0, pushes[0].id]
+        return [1, 1, due_argument(pushes[0]), len(fields), *fields, 0, pushes[0].id]
     arguments: list[Argument] = [len(pushes)]
     for head, alike in groupby(pushes, _head):
         group = list(alike)
@@ -48,17 +48,17 @@ def displace_arguments(pushes: Sequence[Push]) -> list[Argument]:
     arguments: list[Argument] = [len(pushes)]
     for push in pushes:
         fields = record_fields(push)
-        arguments += (push.id, push.conflict, push.token, _due(push), len(fields))
+        arguments += (push.id, push.conflict, push.token, due_argument(push), len(fields))
         arguments += fields
     return arguments
 
 
-def record_fields(push: Push) -> list[Argument]:
-    """The record's fields that a push sets; the name is the first."""
+def record_fields(push: Push, *, token: bool = True) -> list[Argument]:
+    """The record's fields that a push sets; the name is the first. Optionally without the token of this push."""
     fields = _shared(push)
     if push.args:
         fields += ("a", push.args)
-    if push.token:
+    if push.token and token:
         fields += ("tk", push.token)
     return fields
 
@@ -94,10 +94,11 @@ def _head(push: Push) -> list[Argument]:
     """What precedes the tasks of a group, except their number."""
     shared = _shared(push)
     own = (2, "a", "tk") if push.token else (1, "a")
-    return [_due(push), len(shared), *shared, *own]
+    return [due_argument(push), len(shared), *shared, *own]
 
 
-def _due(push: Push) -> Argument:
+def due_argument(push: Push) -> Argument:
+    """When the task is due: empty for now, `+ms`, or epoch milliseconds."""
     return f"+{push.delay_ms}" if push.delay_ms is not None else "" if push.due is None else push.due
 
 

@@ -64,6 +64,8 @@ class Detail(msgspec.Struct, kw_only=True):
     order: int | None
     before: Neighbour | None
     behind: Neighbour | None
+    follow_ups: list[str]
+    """Id, pool ('' if it is this one), name and state of each task that the last end has pushed, flat."""
     broken: tuple[str, ...] = ()
     """Keys of a wrong type (WRONGTYPE); they count as empty."""
 
@@ -139,7 +141,7 @@ _READ_AS: Mapping[Any, Callable[[Any], Any]] = {
     int | None: maybe_whole,
     str: text,
     list[bytes]: list,
-    list[str]: lambda values: list(map(text, values)),
+    list[str]: lambda values: list(map(text, values or ())),
     list[Beat]: read_beats,
     dict[bytes, bytes]: pairs,
     dict[str, str]: texts,

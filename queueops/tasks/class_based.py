@@ -124,7 +124,7 @@ class ClassTask(Task[Any, Any, Any]):
 
     def _made(self, args: Sequence[Any], kwargs: dict[str, Any], *, after: bool = False) -> Push:
         push = super()._made(args, kwargs, after=after)
-        push.kind, push.own = self.handler.kind, self.own_fields(push)
+        push.kind, push.own = self.handler.kind, (*push.own, *self.own_fields(push))
         return push
 
     def own_fields(self, push: Push) -> tuple[tuple[str, str | int], ...]:

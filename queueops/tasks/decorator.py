@@ -15,6 +15,7 @@ from queueops.model.ids import check_id
 from queueops.model.retry import DEFAULT, Retry
 from queueops.model.schedule import Schedule
 from queueops.tasks import discovery, registry
+from queueops.tasks.follow_ups import Call, FollowUpOutcome
 from queueops.tasks.foreign_names import unknown_option
 from queueops.tasks.handlers import handler_for
 from queueops.tasks.hooks import Middleware, encoder_of, middlewares_of, on_yield_of
@@ -80,6 +81,7 @@ def task(
     on_conflict: OnConflict = "ignore",
     durable: bool = False,
     meta: Mapping[str, Any] | None = None,
+    follow_up: Mapping[FollowUpOutcome, Call | Iterable[Call]] | None = None,
     middleware: Iterable[Middleware] = (),
     encoder: Callable[[Any], Any] | None = None,
     on_yield: Callable[[Any], Any] | None = None,
@@ -95,7 +97,8 @@ def task(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     on_conflict: what a second push of the same id does. keep: seconds that the ended task is kept. total: of its
     progress; it is the task's weight in a chain or a group (1 by default). delay: seconds that `postpone()` waits by
     default. durable: wait until the store has written it to disk. meta: a small dict that the task and its descendants
-    have as `current().meta`.
+    have as `current().meta`. follow_up: calls that the end of the task pushes, by outcome, such as
+    {"success": report.s(), "failure": alert.s()}.
 
     cron: when it runs by itself, a line such as "0 3 * * *" or a `Schedule`; a watchdog pushes these runs. middleware:
     of this task alone, inside those of the settings. encoder: converts the function's return value for the store.

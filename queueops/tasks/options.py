@@ -15,6 +15,7 @@ from queueops.model.durations import AT_ONCE, Delay, When, to_ms, when
 from queueops.model.ids import check_id, check_lane
 from queueops.model.retry import Retry
 from queueops.model.weights import shown
+from queueops.tasks.follow_ups import Call, FollowUp, FollowUpOutcome, encode_follow_ups, read_follow_ups
 from queueops.tasks.foreign_names import unknown_option
 from queueops.tasks.metadata import encode_meta, merged
 
@@ -44,6 +45,7 @@ class PushOptions(TypedDict, total=False):
     on_conflict: OnConflict
     durable: bool
     meta: Mapping[str, Any] | None
+    follow_up: Mapping[FollowUpOutcome, Call | Iterable[Call]] | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +67,7 @@ class Options:
     on_conflict: Conflict = Conflict.IGNORE
     durable: bool = False
     meta: bytes = b""
+    follow_up: tuple[FollowUp, ...] = ()
     root: str = ""
     under: LeaseRef | None = None
 
@@ -113,7 +116,7 @@ class Options:
             "timeout_ms": None if timeout is None else to_ms("timeout", timeout),
             "tags": self.tags,
             "keep_ms": None if self.keep is None else to_ms("keep", self.keep),
-            "own": () if self.total is None else (("to", shown(self.total)),),
+            "own": self._own_fields(),
             "due": self.delay.due_ms,
             "delay_ms": self.delay.delay_ms,
             "conflict": self.on_conflict,
@@ -121,6 +124,10 @@ class Options:
             "meta": self.meta,
         }
         return {name: value for name, value in found.items() if value or name == "retries"}
+
+    def _own_fields(self) -> tuple[tuple[str, str], ...]:
+        total = () if self.total is None else (("to", shown(self.total)),)
+        return (*total, ("fu", encode_follow_ups(self.follow_up))) if self.follow_up else total
 
 
 Reader = Callable[[str, Any], Any]
@@ -196,5 +203,6 @@ READERS: Mapping[str, Reader] = {
     "on_conflict": _conflict,
     "durable": _flag,
     "meta": lambda name, value: encode_meta(value),
+    "follow_up": read_follow_ups,
 }
 """How each option is read; only the engine sets `root`."""

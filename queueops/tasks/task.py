@@ -166,7 +166,7 @@ class Task(Generic[Params, Returned, Result]):
         """The same task with other options, for this caller.
 
         Options: pool, lane, priority, retries, retry, timeout, tags, keep (seconds), delay, id, on_conflict (ignore,
-        reject, replace, replace_postponed, run_after), durable, meta.
+        reject, replace, replace_postponed, run_after), durable, meta, follow_up (calls by outcome, pushed at the end).
         """
         return self._with(self.options.but(**options))
 

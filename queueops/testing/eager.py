@@ -25,6 +25,7 @@ from queueops.results.handle import TaskHandle
 from queueops.tasks import registry
 from queueops.testing.chunks import MAX_STARTS, EagerChunks, take_over
 from queueops.testing.execution import SilentChannel, run
+from queueops.testing.follow_ups import pushes_after
 from queueops.testing.trees import EagerTree, count_tasks, fail_at_end, signal_end
 
 AT_REST = (State.WAITING, State.IDLE)
@@ -176,9 +177,13 @@ class EagerBroker(EagerChunks):
     def _run_tree(self, tree: EagerTree, *, failed: bool = False) -> Record:
         self._trees.append(tree)
         try:
-            return tree.run_failed() if failed else tree.run()
+            root = tree.run_failed() if failed else tree.run()
         finally:
             self._trees.remove(tree)
+        for whole, _ in tree.composites():
+            if whole.kind in CONTAINERS:  # its other tasks have run, and were followed
+                self._follow_up(whole)
+        return root
 
     def _run_again(self, record: Record) -> None:
         self.running.forget(record.pool, record.id)
@@ -264,12 +269,18 @@ class EagerBroker(EagerChunks):
         self._run_to_its_end(record)
         if record.kind == "iterator":
             signal_end(record)
+        self._follow_up(record)
         if not self._is_replaced(record) and (push := self._following.pop((record.pool, record.id), None)) is not None:
             self._push(push)
 
+    def _follow_up(self, record: Record) -> None:
+        if record.is_over and not self._is_replaced(record):
+            for push in pushes_after(record):
+                self._push(push)
+
     def _is_replaced(self, record: Record) -> bool:
         """Whether a later push has replaced this task. The end of a replaced task is ignored."""
-        return self.records[record.pool, record.id] is not record
+        return self.records.get((record.pool, record.id)) is not record
 
     def _run_to_its_end(self, record: Record) -> None:
         for fence in range(1, MAX_STARTS + 1):

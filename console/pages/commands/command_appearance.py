@@ -14,6 +14,7 @@ WORDS: dict[str, str | Promise] = {
     "ended": _("a part has ended"),
     "progress": _("progress of a part"),
     "look": _("the parent task asks whether the part has ended"),
+    "follow_up": _("the task that it follows has ended"),
     "ask": _("a part asks whether its parent task still exists"),
 }
 

@@ -119,7 +119,7 @@ def _composite_push(part: Composite, args: bytes) -> Push:
     fields = options.push_fields(conf.current())
     fields = {name: value for name, value in fields.items() if name not in ("retries", "retry", "timeout_ms", "lane")}
     fields |= {"pool": options.pool if part.own_pool else "", "lane": DEFAULT_LANE}
-    own: list[tuple[str, str | int]] = [("cc", len(part.parts))]
+    own: list[tuple[str, str | int]] = [*fields.pop("own", ()), ("cc", len(part.parts))]
     if part.on_failure != "fail":
         own.append(("of", part.on_failure))
     push = Push(

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 POLICIES = ("fail", "continue", "outcomes")
 PART_ADVICE = "the call of a task such as task.s(1), a chain or a group"
-OPTIONS = ("pool", "tags", "keep", "delay", "id", "on_conflict", "durable", "meta")
+OPTIONS = ("pool", "tags", "keep", "delay", "id", "on_conflict", "durable", "meta", "follow_up")
 """The options of a composite in `using`; all others belong to its tasks."""
 
 
@@ -179,7 +179,10 @@ class Composite(Part):
         return self._with(ignores_previous=True)
 
     def using(self, **options: Any) -> Self:
-        """The same with other options: pool, tags, keep, delay, id, on_conflict (ignore, reject), durable, meta."""
+        """The same with other options: pool, tags, keep, delay, id, on_conflict, durable, meta, follow_up.
+
+        `on_conflict` is ignore or reject.
+        """
         for name in options:
             if name not in OPTIONS:
                 raise unknown_option(name, OPTIONS, f"A {self.kind}")

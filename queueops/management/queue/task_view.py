@@ -28,6 +28,10 @@ def shown_task(task: TaskDetail) -> str:
             ("progress", None if task.progress is None else _progress(task.progress, task.total)),
             ("tags", ", ".join(task.tags)),
             ("parent", task.parent),
+            ("follows", f"{task.follows} ({task.follows_outcome})" if task.follows else ""),
+            ("on its end", "; ".join(f"{' or '.join(each.outcomes)}: {each.name}" for each in task.follow_ups)),
+            ("followed by", ", ".join(each.id for each in task.followed_by)),
+            ("follow-ups not pushed", task.follow_ups_dead or None),
             ("can be", ", ".join(task.allowed)),
         )
     )

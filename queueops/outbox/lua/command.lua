@@ -8,7 +8,7 @@
 -- Reply: word (OK GONE OLD OPEN DONE KEPT WAITS UNKNOWN) and detail of each applied command; taken commands (id, fields);
 --        '1' if more are due; composites that ended (id, kind, name, state, root).
 -- Transitions: activate, gather, cancel, retry, discard.
---@needs attempts lanes outbox phases remote_effects task_end transitions wakeup
+--@needs attempts lanes outbox phases task_end transitions wakeup
 
 lib.need_agenda()
 
@@ -21,7 +21,8 @@ local function conclude(cid, version, word, detail)
   if word == 'FAILED' or word == 'LATER' then return lib.defer_command(command, detail, word == 'LATER') end
   if word == 'GONE' or word == 'OLD' then lib.count_minute('cmd|dropped', 1) end
   lib.forget_command(cid)
-  if lib.heard[command.v] then lib.heard[command.v](command, word, detail) end
+  local reply = lib.hooks.reply[command.v]
+  if reply then reply(command, word, detail) end
   lib.settle_up()
 end
 
@@ -40,8 +41,8 @@ end
 local words = {}
 for _ = 1, tonumber(ARGV[3]) do
   local command = read_argument()
-  local word, detail = 'UNKNOWN', ''
-  if lib.effects[command.v] then word, detail = lib.effects[command.v](command) end
+  local effect, word, detail = lib.hooks.effect[command.v], 'UNKNOWN', ''
+  if effect then word, detail = effect(command) end
   lib.settle_up()
   words[#words + 1] = word
   words[#words + 1] = detail or ''

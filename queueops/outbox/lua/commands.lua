@@ -25,7 +25,7 @@ local found = next_rows()
 for i = 1, min(#found, 2 * most), 2 do
   local name = P .. ':command:' .. found[i]
   local row, size = lib.fields_of(name, unpack(FIELDS)) or { [9] = 'its key is a ' .. redis.call('TYPE', name).ok .. ', not a hash' }, 0
-  for _, field in ipairs({ 'pv', 're', 'er' }) do
+  for _, field in ipairs({ 'pv', 're', 'er', 'sp' }) do
     local length = redis.pcall('HSTRLEN', name, field)
     if type(length) == 'number' then size = size + length end
   end

@@ -9,7 +9,7 @@
 --        sampled (of a pending task: the pool's snapshot, as the watchdog wrote it);
 --        workers (id, beat, fields flat) that are alive, at most 100; alive; open (parts of it that have not ended);
 --        parent_name, parent_state, parent_kind, parent_parts (of the same pool, while it is there); order (its own there),
---        before and behind (in a chain: id, name, state).
+--        before and behind (in a chain: id, name, state); follow_ups (id, pool, name, state, ...: pushed by its last end).
 -- Transitions: none.
 --@needs rate_limit store_helpers tolerant_reads
 

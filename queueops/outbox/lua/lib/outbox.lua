@@ -80,7 +80,9 @@ function lib.defer_command(command, reason, later)
   if tries >= MOST_TRIES and is_old and lib.safe_call('ZCARD', ctx.COMMANDS_DEAD) < MOST_DEAD then
     lib.safe_call('ZREM', ctx.COMMANDS, cid)
     lib.count_minute('cmd|dead', 1)
-    return lib.safe_call('ZADD', ctx.COMMANDS_DEAD, NOW, cid)
+    lib.safe_call('ZADD', ctx.COMMANDS_DEAD, NOW, cid)
+    local tell = lib.hooks.dead_message[command.v]
+    return tell and tell(command, reason)
   end
   lib.count_minute('cmd|failed', 1)
   local spread = ((lib.number_of(command.vn) or 0) * 7919 + tries * 104729) % 1000

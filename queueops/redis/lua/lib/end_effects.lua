@@ -3,7 +3,7 @@
 
 -- Optional fields needed when a task succeeds. Flag `m` marks records that have any of them. A script that leases a task,
 -- or writes such a field to a leased task, writes `m` too.
-lib.MORE = { 'k', 'l', 'kp', 'wt', 'nx', 'pi', 'ex', 'to' }
+lib.MORE = { 'k', 'l', 'kp', 'wt', 'nx', 'pi', 'ex', 'to', 'fu' }
 lib.IS_MORE = {}
 for i = 1, #lib.MORE do lib.IS_MORE[lib.MORE[i]] = true end
 

@@ -78,6 +78,7 @@ function lib.outcomes.crash(id, record, end_)
   elseif crashes >= ctx.RULES.max_crashes then
     local reason = 'lost its worker ' .. crashes .. ' times: ' .. end_.value
     call('HDEL', lib.task_key(id), 'er') -- of an earlier attempt: it is not why the task failed
+    record.crashed = true
     lib.finish(id, record, 'failed', 'cr', crashes, 'y', reason, 'ef', lib.note_lost(id, record, reason))
   else
     delay(id, record, 'restart', lib.spread_out(lib.number_of(record.u) or 0, crashes, end_), 'cr', crashes, 'y', end_.value)

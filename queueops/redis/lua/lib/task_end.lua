@@ -4,9 +4,14 @@
 -- Tasks made of others that have ended in this call: the caller sends signals of them. Flat: id, kind, name, state, root.
 fresh.ended_wholes = TABLE
 
--- Tells the end of a task to its kind, to the callers that wait for it, and to the task that it is part of.
+-- Outcomes of which follow-ups are told, by the state at the end. A task that failed over lost workers has crashed.
+local OUTCOME = { succeeded = 'success', failed = 'failure', cancelled = 'cancelled' }
+
+-- Tells the end of a task to its kind, to the callers that wait for it, and to the task that it is part of. Its record is
+-- written already.
 function lib.tell_end(id, record, state)
   if lib.hooks.note_end[record.k] then lib.hooks.note_end[record.k](id, record, state) end
   if record.wt then lib.publish(lib.task_key(id) .. '#done', state) end
+  if record.fu then lib.hooks.follow_up(id, record.crashed and 'crashed' or OUTCOME[state]) end
   if record.pi then lib.hooks.note_part_end(id, record.pi, state) end
 end

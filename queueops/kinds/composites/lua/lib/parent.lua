@@ -95,7 +95,7 @@ end
 local function child_ended(child)
   if child.again then return lib.family.come_again(child.ref) end
   if child.pool then return lib.family.tell_parent(child) end
-  local id, fields = child.parent, { 's', 'u', 'k', 'n', 'of', 'kp', 'wt', 'nx', 'pi', 'cc', 'rs', 'rn', 'tp', 'ro', 'pp', 'kt' }
+  local id, fields = child.parent, { 's', 'u', 'k', 'n', 'of', 'kp', 'wt', 'nx', 'pi', 'cc', 'rs', 'rn', 'tp', 'ro', 'pp', 'kt', 'fu' }
   local row, record = lib.fields_of(lib.task_key(id), unpack(fields)), {}
   for i, field in ipairs(fields) do record[field] = row and row[i] or nil end
   local is_old = record.u ~= child.uid or (child.far and lib.family.hear_last(id, record, child))

@@ -1,9 +1,6 @@
 -- Effects of a command in the pool of its target, by verb: the same functions as inside one pool. Each gets the command
--- (`from` is the pool of its sender) and returns a word and a detail. `heard` applies that answer to the sender.
+-- (`from` is the pool of its sender) and returns a word and a detail. `reply` applies that answer to the sender.
 --@needs cancel child_end parent store_helpers transitions
-
-lib.effects = {}
-lib.heard = {}
 
 -- The child that is the target of the command, if it still has that parent. Also whether the command is of its round.
 local function child_of(command)
@@ -14,7 +11,7 @@ end
 
 local function sender_of(command) return command.me .. '#' .. command.from end
 
-function lib.effects.activate(command)
+function lib.hooks.effect.activate(command)
   local child, in_round = child_of(command)
   if not child then return 'GONE' end
   if not in_round then return 'OLD' end
@@ -24,9 +21,9 @@ function lib.effects.activate(command)
   return 'OK'
 end
 
-function lib.effects.follow(command) return lib.family.follow(command.i, command) end
+function lib.hooks.effect.follow(command) return lib.family.follow(command.i, command) end
 
-function lib.effects.cancel(command)
+function lib.hooks.effect.cancel(command)
   local child, in_round = child_of(command)
   if not child then return 'GONE' end
   if not in_round then return 'OLD' end
@@ -34,7 +31,7 @@ function lib.effects.cancel(command)
   return 'OK'
 end
 
-function lib.effects.uproot(command)
+function lib.hooks.effect.uproot(command)
   local child = child_of(command)
   if child and child.s == 'succeeded' then -- it goes with its parent
     lib.safe_call('HDEL', lib.task_key(command.i), 'pi', 'pu', 'pp')
@@ -56,7 +53,7 @@ local function cancel_before(id, child)
 end
 
 -- Begins a round of retries. A child that is in this round already stays as it is.
-function lib.effects.resume(command)
+function lib.hooks.effect.resume(command)
   local child = child_of(command)
   if not child then return 'GONE' end
   local known, round = lib.number_of(child.po) or 0, lib.number_of(command.rn) or 0
@@ -82,7 +79,7 @@ local function kept_ms(command)
   return ended_badly and lib.safe_call('SISMEMBER', lib.family.open_of(command.i), sender_of(command)) == 0 and '' or row[1]
 end
 
-function lib.effects.ended(command)
+function lib.hooks.effect.ended(command)
   ctx.ended_children[#ctx.ended_children + 1] = { far = true, ref = sender_of(command), parent = command.i, uid = command.u,
     round = command.rn, kind = command.k, state = command.s, re = command.re or '', er = command.er, ef = command.ef, y = command.y,
     done = command.pr, growth = command.gr, weight = command.tw, number = command.vn }
@@ -90,19 +87,19 @@ function lib.effects.ended(command)
 end
 
 -- Applies the retention that an iterator sets for a succeeded task.
-function lib.heard.ended(command, _, ms)
+function lib.hooks.reply.ended(command, _, ms)
   local row = ms ~= '' and lib.fields_of(lib.task_key(command.me), 's', 'pi', 'it', 'k')
   if row and row[1] == 'succeeded' and row[2] == command.i and row[3] then lib.family.keep_briefly(command.me, row[4], ms) end
 end
 
-function lib.effects.progress(command)
+function lib.hooks.effect.progress(command)
   local id, record = command.i, lib.read_record(command.i)
   if not (record and record.u == command.u) then return 'GONE' end
   lib.family.hear_progress(id, record, sender_of(command), command.pr, command.gr, command.vn)
   return 'OK'
 end
 
-function lib.effects.ask(command)
+function lib.hooks.effect.ask(command)
   local row = lib.fields_of(lib.task_key(command.i), 'u', 'k')
   if not (row and row[1] == command.u) and TERMINAL[command.s] then row = lib.fields_of(P .. ':trash:' .. command.i, 'u', 'k') end
   local is_there = row and row[1] == command.u and (command.s ~= 'succeeded' or row[2] ~= 'iterator')
@@ -110,7 +107,7 @@ function lib.effects.ask(command)
 end
 
 -- Answers a parent that asks about a child it waits for. A lost report of an end is sent again, and so is a lost turn.
-function lib.effects.look(command)
+function lib.hooks.effect.look(command)
   local child, in_round = child_of(command)
   if not child then return 'GONE' end
   if in_round and child.fo then lib.safe_call('HDEL', lib.task_key(command.i), 'fo') end
@@ -118,15 +115,15 @@ function lib.effects.look(command)
   return child.s == 'waiting' and in_round and 'WAITS' or 'OK'
 end
 
-function lib.heard.activate(command, word)
+function lib.hooks.reply.activate(command, word)
   if word ~= 'GONE' then return end
   ctx.ended_children[#ctx.ended_children + 1] = { far = true, ref = command.i .. '#' .. command.to, parent = command.me, uid = command.u,
     round = command.rn, state = 'failed', re = '', y = 'its record is lost' }
 end
 
-function lib.heard.look(command, word)
+function lib.hooks.reply.look(command, word)
   if word == 'WAITS' then return lib.family.turn_again(command.me, command.i .. '#' .. command.to, command) end
-  lib.heard.activate(command, word)
+  lib.hooks.reply.activate(command, word)
 end
 
 -- Handles the answer of a task that an iterator runs again. OPEN: it runs again, or still runs. DONE: it had succeeded.
@@ -142,6 +139,6 @@ function lib.family.hear_again(id, record, ref, word)
     state = 'succeeded' }
 end
 
-function lib.heard.resume(command, word, detail) lib.family.hear_resumed(command, word, detail) end
+function lib.hooks.reply.resume(command, word, detail) lib.family.hear_resumed(command, word, detail) end
 
-function lib.heard.ask(command, word) lib.family.hear_answer(command, word) end
+function lib.hooks.reply.ask(command, word) lib.family.hear_answer(command, word) end

@@ -1,0 +1,51 @@
+-- Conflicts of ids: what a push does whose id is in use. An ended task is run again as a new generation. If the task has
+-- not ended, the conflict policy of the push decides.
+--@needs attempts generations lanes records store_helpers transitions
+
+-- Keeps the push until the end of the task that has its id.
+local function stash_next(spec)
+  local key = lib.task_key(spec.id) .. '#next'
+  call('DEL', key)
+  call('HSET', key, unpack(spec.fields))
+  if spec.due then call('HSET', key, '#due', spec.due - now) end
+  call('HSET', lib.task_key(spec.id), 'nx', 1, 'm', 1)
+end
+
+-- Decides what this push does to the task that has its id. Returns the word, and whether a task is created.
+local function judge(spec, record)
+  if record == nil then return 'OK', true end
+  if record == false then return 'REJECTED', false end
+  if spec.policy == 'new' or (spec.token ~= '' and record.tk == spec.token) then return 'REPEAT', false end
+  if TERMINAL[record.s] then return 'OK', true end
+  if spec.policy == 'reject' then return 'REJECTED', false end
+  if spec.policy == 'run_after' then return 'AFTER', false end
+  if record.pi then return 'EXISTS', false end -- its parent waits for this very one
+  if REPLACEABLE[record.s] and (spec.policy == 'replace'
+    or (spec.policy == 'replace_postponed' and record.s == 'postponed')) then return 'REPLACED', true end
+  return 'EXISTS', false
+end
+
+-- Ids that have moved in this call, and whose moves are not written yet. It moves each at most once between two writes.
+fresh.unwritten = TABLE
+
+-- Places a push: its id, conflict policy, token, due time if any, fields as a list and as a table. Returns the word (OK
+-- REPEAT EXISTS REJECTED REPLACED AFTER), and the uid of the task that has the id.
+function lib.place(spec)
+  local record = lib.read_record(spec.id)
+  local word, wanted = judge(spec, record)
+  local uid = record and (record.uo or record.u) or 0
+  if wanted then
+    if ctx.unwritten[spec.id] then lib.flush(); lib.flush_lanes(); ctx.unwritten = {} end
+    if record then
+      uid = lib.supersede(spec.id, record, spec.fields, spec.values, spec.due)
+    else
+      if call('ZSCORE', P .. ':state:quarantined', spec.id) then lib.forget(spec.id, 'quarantined') end
+      uid = lib.create(spec.id, spec.fields, spec.values, spec.due)
+    end
+    ctx.unwritten[spec.id] = true
+    if lib.count_minute('in|' .. spec.values.n, 1) then lib.try('ZADD', P .. ':names', NOW, spec.values.n) end
+  elseif word == 'AFTER' then
+    stash_next(spec)
+  end
+  return word, uid
+end

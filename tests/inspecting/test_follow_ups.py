@@ -1,0 +1,88 @@
+"""What follows a task is shown with it, in Python and in a terminal."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from queueops import control, inspect, task
+from queueops.model.contracts import Outcome
+from queueops.tasks.task import Task
+from tests.inspecting.test_queue_command import queue
+from tests.kernel.desk import Desk
+
+pytestmark = pytest.mark.django_db
+
+
+@task(name="tests.told")
+def told(story: object, password: str = "") -> None:
+    """Takes a secret."""
+
+
+@task(name="tests.followed", follow_up={"end": told.s(password="hunter2"), "discarded": told.using(pool="north").si(0)})
+def followed() -> None:
+    """Is followed."""
+
+
+def shown(id: str) -> inspect.TaskDetail:
+    found = inspect.task(id)
+    assert found is not None
+    return found
+
+
+def pushed(push: Task = followed) -> str:
+    handle = push.push()
+    return handle.id
+
+
+def test_a_task_says_what_is_to_follow_and_what_followed(desk: Desk) -> None:
+    first = pushed()
+    assert [(each.outcomes, each.name, each.pool) for each in shown(first).follow_ups] == [
+        (("success", "failure", "cancelled", "crashed"), "tests.told", "default"),
+        (("discarded",), "tests.told", "north"),
+    ]
+    assert shown(first).followed_by == ()
+    desk.settle(desk.lease())
+    (second,) = shown(first).followed_by
+    assert (second.name, second.pool, second.state) == ("tests.told", "default", "pending")
+    assert (shown(second.id).follows, shown(second.id).follows_pool) == (first, "default")
+    assert shown(second.id).follows_outcome == "success"
+
+
+def test_secrets_of_what_follows_are_masked(desk: Desk) -> None:
+    raw = inspect.raw(pushed())
+    assert "hunter2" not in repr(raw)
+    assert json.loads(raw["fu (follow_ups)"])[0]["on"] == ["success", "failure", "cancelled", "crashed"]
+
+
+@pytest.mark.parametrize("text", ["rubbish", "[7]", '[{"on":["success"],"fields":["n"]}]', "\x00"])
+def test_rubbish_is_shown_as_it_is(desk: Desk, text: str) -> None:
+    desk.push("t", own=(("fu", text),))
+    assert (shown("t").follow_ups, shown("t").followed_by) == ((), ())
+    assert inspect.raw("t")["fu (follow_ups)"]
+
+
+def test_a_cancel_says_before_what_it_pushes(desk: Desk) -> None:
+    id = pushed()
+    said = inspect.effects("cancel", shown(id))
+    assert said == ("Its end pushes its follow-up: tests.told.",)
+    control.cancel([id], "by hand")
+    assert len(shown(id).followed_by) == 1
+
+
+def test_a_terminal_shows_it(desk: Desk) -> None:
+    id = pushed()
+    assert "success or failure or cancelled or crashed: tests.told; discarded: tests.told" in queue("show", id)
+    desk.settle(desk.lease(), Outcome.ERROR, b"{}", delay_ms=-1)
+    (second,) = shown(id).followed_by
+    assert second.id in queue("show", id)
+    assert f"{id} (failure)" in queue("show", second.id)
+
+
+def test_one_that_was_not_pushed_is_shown_with_its_reason(desk: Desk) -> None:
+    desk.push("b", name="tests.old")
+    id = pushed(followed.using(priority=5, follow_up={"success": told.using(id="b", on_conflict="reject").si(0)}))
+    desk.settle(desk.lease())
+    assert shown(id).follow_ups_dead == 1
+    assert "the follow-up on success was not pushed: its id b is in use" in queue("show", id)
