@@ -26,7 +26,6 @@ from queueops.inspect.schedules import (
     schedules,
     unkept_schedules,
 )
-from queueops.inspect.side_effects import REACHING, effects, rule
 from queueops.inspect.snapshot import Snapshot, snapshot
 from queueops.inspect.store import now_ms
 from queueops.inspect.store_health import RedisHealth
@@ -34,7 +33,6 @@ from queueops.inspect.tail import Event, tail
 from queueops.inspect.task_rows import TaskFacts, TaskRow
 from queueops.inspect.tasks import TaskPage, tasks
 from queueops.inspect.throughput import PoolView
-from queueops.inspect.trees import Above, Branch, Part, Tree, tree
 from queueops.inspect.why import why
 from queueops.inspect.why.findings import Finding
 from queueops.inspect.workers import RunningTask, WorkerRow, workers
@@ -42,6 +40,14 @@ from queueops.model import kinds
 from queueops.model.fsck import Fault, FsckPage
 
 if TYPE_CHECKING:  # names of the kinds' own modules, imported when they are first used
+    from queueops.kinds.composites.inspect.side_effects import REACHING as REACHING
+    from queueops.kinds.composites.inspect.side_effects import effects as effects
+    from queueops.kinds.composites.inspect.side_effects import rule as rule
+    from queueops.kinds.composites.inspect.trees import Above as Above
+    from queueops.kinds.composites.inspect.trees import Branch as Branch
+    from queueops.kinds.composites.inspect.trees import Part as Part
+    from queueops.kinds.composites.inspect.trees import Tree as Tree
+    from queueops.kinds.composites.inspect.trees import tree as tree
     from queueops.kinds.mapreduce.inspect.edits import EditedChunk as EditedChunk
     from queueops.kinds.mapreduce.inspect.edits import preview_edit as preview_edit
     from queueops.kinds.mapreduce.inspect.listing import ChunkList as ChunkList

@@ -7,12 +7,12 @@ there. The outbox and the follow-ups have no records of their own, but such a ro
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import functools
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Literal
 
-Role = Literal["store", "control", "inspect", "why"]
+Role = Literal["store", "results", "part", "control", "inspect", "why"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +25,8 @@ class Kind:
     A role is a module or a name in it ("module:name"), and is imported when it is first used; empty if there is none:
 
     - ``store``: a class of calls, a subclass of StoreClient. The broker gets them.
+    - ``results``: a function of broker and record that gives the result of an ended task of this kind.
+    - ``part``: a class that makes the call of a task a part of a composite, for ``task.s()``. One kind brings it.
     - ``control``, ``inspect``: modules whose ``__all__`` are names of `queueops.control` and `queueops.inspect`.
     - ``why``: a module with the checks of "why is it not running", as `queueops.inspect.why` calls them.
     """
@@ -34,6 +36,8 @@ class Kind:
     records: tuple[str, ...] = ()
     subkeys: tuple[str, ...] = ()
     store: str = ""
+    results: str = ""
+    part: str = ""
     control: str = ""
     inspect: str = ""
     why: str = ""
@@ -64,6 +68,11 @@ KINDS = (
             "#latest",
             "#failures",
         ),
+        store="queueops.kinds.composites.store:CompositeCalls",
+        results="queueops.kinds.composites.results:value_of",
+        part="queueops.kinds.composites.parts:Signature",
+        inspect="queueops.kinds.composites.inspect",
+        why="queueops.kinds.composites.why",
     ),
     Kind(name="outbox", package="queueops.outbox"),
     Kind(name="follow_ups", package="queueops.follow_ups"),
@@ -75,12 +84,31 @@ def registered() -> tuple[Kind, ...]:
     return KINDS
 
 
-def roles(role: Role) -> Iterator[Any]:
+@functools.cache
+def roles(role: Role) -> tuple[Any, ...]:
     """What the kinds bring for a role, in the order of their rows. Each is imported here."""
+    return tuple(_imported(path) for kind in registered() if (path := getattr(kind, role)))
+
+
+def only(role: Role) -> Any:
+    """What the first kind with this role brings. Raises LookupError if no kind has it."""
+    for found in roles(role):
+        return found
+    raise LookupError(f"no registered kind brings the role {role}")
+
+
+@functools.cache
+def of_record(record: str, role: Role) -> Any:
+    """What the kind of a record brings for a role; None if it brings nothing, and for a record of no kind."""
     for kind in registered():
-        if path := getattr(kind, role):
-            module, _, name = path.partition(":")
-            yield getattr(import_module(module), name) if name else import_module(module)
+        if record in kind.records and (path := getattr(kind, role)):
+            return _imported(path)
+    return None
+
+
+def _imported(path: str) -> Any:
+    module, _, name = path.partition(":")
+    return getattr(import_module(module), name) if name else import_module(module)
 
 
 def public_name(role: Role, name: str) -> Any:

@@ -15,7 +15,6 @@ from queueops.model.contracts import (
     Exchange,
     Lease,
     LeaseRef,
-    Node,
     Posted,
     Push,
     Pushed,
@@ -29,7 +28,6 @@ from queueops.model.contracts import (
 if TYPE_CHECKING:
     from queueops.model.fsck import FsckPage
     from queueops.model.losses import Replication
-    from queueops.model.part_refs import PartRef
     from queueops.model.records import Record
     from queueops.model.schedule_definition import Firing, ScheduleDefinition, Schedules, ScheduleState
 
@@ -60,15 +58,6 @@ class Producer(Protocol):
 
     def pushes(self, pool: str, *, durable: bool = False, under: LeaseRef | None = None) -> Pushes:
         """The same for many batches to one pool, of which the next may be sent before the last is answered."""
-
-    def plant(self, nodes: Sequence[Node], *, durable: bool = False, under: LeaseRef | None = None) -> Pushed:
-        """Create the tree of a composite and start it, or nothing.
-
-        The same errors, and PartInUse and CompositePushExpired.
-        """
-
-    def emit(self, lease: Lease, nodes: Sequence[Node], answer: str, state: bytes) -> None:
-        """Write what a running iterator or template returned; raises StaleLease and PartInUse."""
 
 
 class Exchanges(Protocol):
@@ -175,9 +164,6 @@ class Storage(Protocol):
 
     def server(self, pool: str) -> str:
         """The name of the server that holds a pool; empty if there is only one. Raises BrokerUnavailable."""
-
-    def parts(self, pool: str, task_id: str, *, last: bool = False) -> list[PartRef]:
-        """The parts of a chain or a group in order, or only the last one. Raises BrokenPool."""
 
     def control(
         self,

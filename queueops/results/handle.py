@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
 
 from queueops.errors import TaskGone, TaskSuperseded
 from queueops.errors.tasks import WaitOnEventLoop
+from queueops.model import kinds
 from queueops.model.durations import Delay, when
 from queueops.model.ids import check_id, check_lane
-from queueops.model.part_refs import PartRef
 from queueops.model.reasons import kept
 from queueops.model.records import Record
-from queueops.model.states import CONTAINERS, State
+from queueops.model.states import State
 from queueops.model.task_error import raised_by
 from queueops.redis import broker as brokers
 from queueops.results import waiting
-from queueops.results.composites import composite_value, type_of
 from queueops.results.status import Progress as Progress
 from queueops.results.status import TaskStatus as TaskStatus
 from queueops.results.status import progress_of, status_of
+from queueops.results.types import type_of
 from queueops.tasks import registry
 from queueops.tasks.foreign_names import HANDLE_METHODS, missing_attribute
 
@@ -124,7 +124,7 @@ class TaskHandle(Generic[Result]):
         while True:
             await waiting.await_end(self._broker, self.pool, self.id, patience, self._generation)
             if (record := await waiting.in_thread(self._ended)) is not None:
-                if record.kind in CONTAINERS:  # it reads the names of the parts from the store
+                if kinds.of_record(record.kind, "results"):  # it may read the names of parts from the store
                     return cast(Result, await waiting.in_thread(partial(self._outcome, record)))
                 return cast(Result, self._outcome(record))
 
@@ -214,10 +214,9 @@ class TaskHandle(Generic[Result]):
         """What an ended task returned. Raises TaskFailed, TaskCancelled or BadResult."""
         if record.state != State.SUCCEEDED:
             raise raised_by(record)
-        if record.kind not in CONTAINERS:
-            return type_of(record.kind, record.name).decode(record.result)
-        composite = PartRef(0, record.pool, record.id, record.kind, record.name, record.on_failure)
-        return composite_value(self._broker, composite, record.result)
+        if (value_of := kinds.of_record(record.kind, "results")) is not None:
+            return value_of(self._broker, record)
+        return type_of(record.kind, record.name).decode(record.result)
 
 
 def get(id: str) -> TaskHandle[Any] | None:

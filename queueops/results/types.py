@@ -14,6 +14,7 @@ import msgspec
 from queueops.errors import NotDecodable
 from queueops.errors.results import BadResult
 from queueops.model.text_types import either_version
+from queueops.tasks import registry
 from queueops.tasks.annotations import decoder, hints, is_supported
 from queueops.tasks.encoding import decode_result
 
@@ -76,3 +77,10 @@ def _of_generator(annotation: Any) -> list[Any]:
 def _supported(wanted: Sequence[Any]) -> Sequence[Any]:
     """All of the types, or none: a value of an unrecognisable type must not be taken for another type."""
     return wanted if all(each is not Any and is_supported(each) for each in wanted) else ()
+
+
+def type_of(kind: str, name: str) -> ResultType:
+    """The result type of one task; plain JSON if this process does not know the task."""
+    handler = registry.find(kind, name)
+    found = getattr(handler, "result_type", None)
+    return found if isinstance(found, ResultType) else ResultType(name)

@@ -8,7 +8,6 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from queueops.errors import BadArguments, BadOption
-from queueops.kinds.composites.parts import Part, Signature
 from queueops.model.contracts import Push
 from queueops.model.durations import Delay
 from queueops.model.ids import check_id
@@ -22,6 +21,9 @@ from queueops.tasks.hooks import Middleware
 from queueops.tasks.options import UNSET, Options
 from queueops.tasks.task import Task
 from queueops.tasks.unique_id import UniqueId
+
+if TYPE_CHECKING:
+    from queueops.kinds.composites.parts import Part, Signature
 
 PUSHED = ("pool", "lane", "priority", "tags", "keep", "on_conflict", "retries", "retry", "timeout")
 """The attributes that are options of a push."""

@@ -12,7 +12,7 @@ from django.db import DEFAULT_DB_ALIAS, transaction
 
 from queueops import conf
 from queueops.errors import BadArguments, BadOption, IdInUse
-from queueops.kinds.composites.parts import Signature
+from queueops.model import kinds
 from queueops.model.contracts import Conflict, LeaseRef, Push, Pushed
 from queueops.model.durations import Delay
 from queueops.model.ids import new_id
@@ -25,6 +25,9 @@ from queueops.tasks.foreign_names import TASK_METHODS, missing_attribute
 from queueops.tasks.handlers import FunctionHandler
 from queueops.tasks.options import Options, PushOptions
 from queueops.tasks.unique_id import UniqueId
+
+if TYPE_CHECKING:
+    from queueops.kinds.composites.parts import Signature
 
 Params = ParamSpec("Params")
 Returned = TypeVar("Returned")
@@ -152,11 +155,13 @@ class Task(Generic[Params, Returned, Result]):
 
     def s(self, /, *args: Any, **kwargs: Any) -> Signature:
         """Make this call a part of a chain or group: in a chain, its first argument is the previous result."""
-        return Signature(self, args, kwargs)
+        part: Signature = kinds.only("part")(self, args, kwargs)
+        return part
 
     def si(self, /, *args: Any, **kwargs: Any) -> Signature:
         """The same, but without the previous result."""
-        return Signature(self, args, kwargs, ignores_previous=True)
+        part: Signature = kinds.only("part")(self, args, kwargs, ignores_previous=True)
+        return part
 
     def as_part(self, args: Sequence[Any], kwargs: dict[str, Any], *, after: bool) -> Push:
         """The push of one call within a composite; `after`: its first argument is the result of another task."""

@@ -9,7 +9,7 @@ import pytest
 from queueops import chain, group, inspect
 from queueops.errors import FilterError
 from queueops.inspect import Branch, Part, Tree
-from queueops.inspect.trees import PAGE, ROWS
+from queueops.kinds.composites.inspect.trees import PAGE, ROWS
 from queueops.model.contracts import RoundTrip
 from queueops.redis.broker import get_broker
 from queueops.testing import run_worker

@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy as _
 from console.ui.links import task_url
 from queueops import inspect
 from queueops.inspect import Branch, TaskDetail
-from queueops.inspect.trees import MOST_OPENED, PAGE
+from queueops.kinds.composites.inspect.trees import MOST_OPENED, PAGE
 
 COMPOSITES = ("chain", "group", "iterator")
 """Kinds that have parts."""

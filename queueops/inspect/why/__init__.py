@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from queueops.inspect.detail import fields_of, find, state_of
 from queueops.inspect.why.findings import Finding, bad
-from queueops.inspect.why.parts import parked_findings
+from queueops.inspect.why.parked import parked_findings
 from queueops.inspect.why.runs import ended_findings, leased_findings
 from queueops.inspect.why.waiting import ready_findings, timed_findings
 from queueops.model.states import CLASSES, ON_AGENDA, State, StateClass

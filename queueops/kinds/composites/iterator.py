@@ -14,12 +14,12 @@ from typing import Any, ClassVar
 
 from queueops.errors import BadOption
 from queueops.errors.composites import BadBatch, CompositeTooLarge
+from queueops.kinds.composites.composite_store import get_composite_store
 from queueops.kinds.composites.flatten import nodes_of
 from queueops.kinds.composites.parts import Composite, Part
 from queueops.model.contracts import Node
 from queueops.model.durations import to_ms
 from queueops.model.schedule import Schedule
-from queueops.redis import broker as brokers
 from queueops.results import waiting
 from queueops.results.types import ResultType
 from queueops.tasks import registry
@@ -103,13 +103,13 @@ class IteratorHandler(FunctionHandler):
     def _emit(self, context: Context, found: object) -> None:
         lease = context.lease
         if found is None:
-            write(context, brokers.get_broker().emit, lease, (), "done", b"")
+            write(context, get_composite_store().emit, lease, (), "done", b"")
             return
         if not isinstance(found, Batch) or not isinstance(found.tasks, list | tuple):
             raise BadBatch(name=self.name, value=repr(found)[:100])
         nodes = self._nodes(context, found.tasks)
         state = encode_result(self.name, found.state, "state")
-        write(context, brokers.get_broker().emit, lease, nodes, "next" if nodes else "idle", state)
+        write(context, get_composite_store().emit, lease, nodes, "next" if nodes else "idle", state)
 
     def _nodes(self, context: Context, tasks: Sequence[Part]) -> list[Node]:
         if len(tasks) > MOST_TASKS:

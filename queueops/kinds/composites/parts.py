@@ -15,6 +15,7 @@ from django.db import transaction
 
 from queueops.errors import BadOption, IdInUse
 from queueops.errors.composites import NoPart
+from queueops.kinds.composites.composite_store import get_composite_store
 from queueops.model.durations import Delay
 from queueops.redis import broker as brokers
 from queueops.results.handle import TaskHandle
@@ -220,7 +221,7 @@ class Composite(Part):
 
     def _send(self, nodes: list[Node]) -> TaskHandle[Any]:
         root = nodes[0].push
-        pushed = brokers.get_broker().plant(nodes, durable=self.options.durable, under=self.options.under)
+        pushed = get_composite_store().plant(nodes, durable=self.options.durable, under=self.options.under)
         if pushed.word == "REJECTED":
             record = brokers.get_broker().record(root.pool, root.id)
             raise IdInUse(id=root.id, state=record.state if record else "gone")

@@ -11,11 +11,11 @@ from typing import Any, ClassVar
 from asgiref.sync import async_to_sync
 
 from queueops.errors.composites import NoPart
+from queueops.kinds.composites.composite_store import get_composite_store
 from queueops.kinds.composites.parts import PART_ADVICE, Composite, Part
 from queueops.model.durations import Delay
 from queueops.model.schedule import Schedule
 from queueops.model.weights import shown, weights_below
-from queueops.redis import broker as brokers
 from queueops.results.handle import TaskHandle
 from queueops.tasks import registry
 from queueops.tasks.class_based import ClassTask, TaskClass, delay_of, place_of, require, unique_of
@@ -85,7 +85,7 @@ class TemplateHandler(FunctionHandler):
         lease = context.lease
         args, kwargs = self.plan.decode(lease.args)
         nodes = TemplatePart(self.cls, args, kwargs).using(id=lease.id, pool=lease.pool, meta=context.meta).nodes()
-        write(context, brokers.get_broker().emit, lease, nodes, "tree", shown(weights_below(nodes)[0]).encode())
+        write(context, get_composite_store().emit, lease, nodes, "tree", shown(weights_below(nodes)[0]).encode())
 
 
 class Chain(Template, abstract=True):

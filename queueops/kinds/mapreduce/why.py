@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from itertools import chain
 
 from queueops.inspect.detail import goes_on_at
 from queueops.inspect.spans import clock, span
 from queueops.inspect.why.findings import Finding, bad, good
+from queueops.inspect.why.waiting import servers
 from queueops.kinds.mapreduce.inspect.overview import ChunksView, chunks_of
 from queueops.model.states import State
 from queueops.redis.query_replies import Detail
@@ -17,7 +19,7 @@ OPEN = ("failed", "errored", "active", "pending")
 
 def parked(detail: Detail, record: Mapping[str, str], state: State) -> Iterator[Finding] | None:
     """What an aggregating task waits for; None for other tasks. What an operator can repair comes first."""
-    return _aggregating(detail) if state is State.AGGREGATING else None
+    return chain(_aggregating(detail), servers(detail)) if state is State.AGGREGATING else None
 
 
 def ended(detail: Detail, record: Mapping[str, str], state: State) -> Iterator[Finding]:

@@ -11,17 +11,19 @@ from typing import Self, TypeVar, cast
 
 from queueops import conf
 from queueops.model import kinds
-from queueops.redis.broker.composites import CompositeCalls
 from queueops.redis.broker.control import ControlCalls
 from queueops.redis.broker.exchange import ExchangeCalls
 from queueops.redis.broker.flush import FlushCalls
 from queueops.redis.broker.fsck import FsckCalls
 from queueops.redis.broker.maintenance import MaintenanceCalls
+from queueops.redis.broker.push import PushCalls
 from queueops.redis.broker.schedule_store import ScheduleCalls
+from queueops.redis.broker.storage import StorageCalls
 
 
 class RedisBroker(
-    CompositeCalls,
+    PushCalls,
+    StorageCalls,
     ExchangeCalls,
     MaintenanceCalls,
     ControlCalls,

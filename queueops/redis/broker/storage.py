@@ -1,22 +1,15 @@
-"""Task storage: reads task records, logs and parts, and locates tasks by id."""
+"""Task storage: reads task records and logs, and locates tasks by id."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from collections.abc import Callable
 from typing import Any, Self, TypeVar
 
-import redis
-from redis.exceptions import ResponseError
-
-from queueops.model.part_refs import PartRef
 from queueops.model.records import Record, Undecodable, decode
 from queueops.redis.query_replies import text, whole
-from queueops.redis.store_client import BATCH, StoreClient
+from queueops.redis.store_client import StoreClient
 
 T = TypeVar("T")
-MOST_PARTS = 10_000
-"""Maximum number of parts of a composite."""
 
 
 class StorageCalls(StoreClient):
@@ -89,43 +82,6 @@ class StorageCalls(StoreClient):
         raw = self.ask_one(pool, lambda client: client.hgetall(key))
         return decode(task_id, pool, raw) if raw else None
 
-    def parts(self, pool: str, task_id: str, *, last: bool = False) -> list[PartRef]:
-        """The parts of a chain or a group in order, or only the last one. Raises BrokenPool."""
-        key = f"{self.keys(pool).task(task_id)}#children"
-        found: list[tuple[str, str, int]] = []
-        try:
-            for start in [-1] if last else range(0, MOST_PARTS, BATCH):
-                end = start if last else start + BATCH - 1
-                page = self.ask(pool, partial(_scored, key, start, end))
-                found += [(*_reference(member, pool), int(order)) for member, order in page]
-                if len(page) < BATCH:
-                    break
-            return [part for i in range(0, len(found), BATCH) for part in self._named(found[i : i + BATCH])]
-        except ResponseError as error:
-            raise self.explained(pool, error) from error
-
-    def _named(self, references: Sequence[tuple[str, str, int]]) -> list[PartRef]:
-        by_pool: dict[str, list[str]] = {}
-        for task_id, pool, _ in references:
-            by_pool.setdefault(pool, []).append(task_id)
-        found = {(pool, id): row for pool, ids in by_pool.items() for id, row in self._names_of(pool, ids)}
-        return [
-            PartRef(order, pool, task_id, text(kind) or "task", text(name), text(on_failure))
-            for task_id, pool, order in references
-            for kind, name, on_failure in (found[pool, task_id],)
-        ]
-
-    def _names_of(self, pool: str, ids: Sequence[str]) -> Iterator[tuple[str, list[bytes | None]]]:
-        """The kind, the name and the policy of each task, in one round trip."""
-
-        def read(client: redis.Redis) -> list[list[bytes | None]]:
-            with client.pipeline(transaction=False) as pipe:
-                for task_id in ids:
-                    pipe.hmget(self.keys(pool).task(task_id), "k", "n", "of")
-                return list(pipe.execute())
-
-        return zip(ids, self.ask(pool, read), strict=True)
-
     def done_channel(self, pool: str, task_id: str) -> str:
         """The channel on which the end of a task is published."""
         return self.keys(pool).done(task_id)
@@ -138,14 +94,3 @@ class StorageCalls(StoreClient):
         """
         state: bytes = self._call("wait", pool, task_id, uid, int(after))
         return state.decode()
-
-
-def _reference(member: bytes, pool: str) -> tuple[str, str]:
-    """The id and the pool of a part; a part in another pool than its parent's names the pool."""
-    task_id, _, other = text(member).partition("#")
-    return task_id, other or pool
-
-
-def _scored(key: str, first: int, last: int, client: redis.Redis) -> Any:
-    """Members of an index with their scores, by rank."""
-    return client.zrange(key, first, last, withscores=True)

@@ -42,6 +42,6 @@ def registered(round_of: Callable[[Context], Any]) -> Iterator[None]:
 def _register(wanted: tuple[Kind, ...]) -> None:
     kinds.KINDS = wanted
     texts = (library.modules, library.functions, library.hooks, library.library, library.script)
-    for each in (*texts, broker._with_roles):
+    for each in (*texts, broker._with_roles, kinds.roles, kinds.of_record):
         each.cache_clear()
     broker.forget_brokers()

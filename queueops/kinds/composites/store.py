@@ -1,28 +1,37 @@
-"""Composite push: creates a tree of tasks atomically."""
+"""Store of composites: creates a tree of tasks atomically, and reads its parts."""
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, NoReturn
+
+import redis
+from redis.exceptions import ResponseError
 
 from queueops.errors import StaleLease
 from queueops.errors.composites import CompositePushExpired, PartInUse
 from queueops.model import endings
 from queueops.model.contracts import Lease, LeaseRef, Node, Push, Pushed
+from queueops.model.part_refs import PartRef
 from queueops.redis import pushwire
 from queueops.redis.broker.outbox import OutboxCalls
 from queueops.redis.broker.push import PushCalls
 from queueops.redis.broker.storage import StorageCalls
 from queueops.redis.durability import confirmed
 from queueops.redis.pushwire import Argument
+from queueops.redis.query_replies import text
 from queueops.redis.split_by_pool import Entry, Stage, entries_of, is_mixed, pools_of, stages_of
+from queueops.redis.store_client import BATCH
 
 Write = Callable[[Sequence[Entry]], Sequence[bytes]]
 """Writes some entries, and returns the generation of each."""
 FENCED = ("whole", "begin", "start")
 """Steps that are refused without the lease of the pushing task. No task of a tree starts before one of these steps."""
+MOST_PARTS = 10_000
+"""Maximum number of parts of a composite."""
 NODES = 200
 """Nodes in one call: each takes the store about 20 us, during which it serves no other client."""
 
@@ -107,6 +116,43 @@ class CompositeCalls(PushCalls, StorageCalls, OutboxCalls):
         record = self.record(pool, in_use)
         raise PartInUse(id=in_use, state=record.state if record else "gone")
 
+    def parts(self, pool: str, task_id: str, *, last: bool = False) -> list[PartRef]:
+        """The parts of a chain or a group in order, or only the last one. Raises BrokenPool."""
+        key = f"{self.keys(pool).task(task_id)}#children"
+        found: list[tuple[str, str, int]] = []
+        try:
+            for start in [-1] if last else range(0, MOST_PARTS, BATCH):
+                end = start if last else start + BATCH - 1
+                page = self.ask(pool, partial(_scored, key, start, end))
+                found += [(*_reference(member, pool), int(order)) for member, order in page]
+                if len(page) < BATCH:
+                    break
+            return [part for i in range(0, len(found), BATCH) for part in self._named(found[i : i + BATCH])]
+        except ResponseError as error:
+            raise self.explained(pool, error) from error
+
+    def _named(self, references: Sequence[tuple[str, str, int]]) -> list[PartRef]:
+        by_pool: dict[str, list[str]] = {}
+        for task_id, pool, _ in references:
+            by_pool.setdefault(pool, []).append(task_id)
+        found = {(pool, id): row for pool, ids in by_pool.items() for id, row in self._names_of(pool, ids)}
+        return [
+            PartRef(order, pool, task_id, text(kind) or "task", text(name), text(on_failure))
+            for task_id, pool, order in references
+            for kind, name, on_failure in (found[pool, task_id],)
+        ]
+
+    def _names_of(self, pool: str, ids: Sequence[str]) -> Iterator[tuple[str, list[bytes | None]]]:
+        """The kind, the name and the policy of each task, in one round trip."""
+
+        def read(client: redis.Redis) -> list[list[bytes | None]]:
+            with client.pipeline(transaction=False) as pipe:
+                for task_id in ids:
+                    pipe.hmget(self.keys(pool).task(task_id), "k", "n", "of")
+                return list(pipe.execute())
+
+        return zip(ids, self.ask(pool, read), strict=True)
+
 
 class _Planter:
     """One push of a composite."""
@@ -186,3 +232,14 @@ def _written(write: Write, entries: Sequence[Entry]) -> dict[str, int]:
 
 def _paired(entries: Sequence[Entry], uids: Sequence[bytes]) -> dict[str, int]:
     return {entry.id: int(uid) for entry, uid in zip(entries, uids, strict=False) if entry.push is not None}
+
+
+def _reference(member: bytes, pool: str) -> tuple[str, str]:
+    """The id and the pool of a part; a part in another pool than its parent's names the pool."""
+    task_id, _, other = text(member).partition("#")
+    return task_id, other or pool
+
+
+def _scored(key: str, first: int, last: int, client: redis.Redis) -> Any:
+    """Members of an index with their scores, by rank."""
+    return client.zrange(key, first, last, withscores=True)

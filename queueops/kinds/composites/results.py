@@ -9,9 +9,9 @@ import msgspec
 
 from queueops.errors import NotDecodable
 from queueops.model.part_refs import PartRef
+from queueops.model.records import Record
 from queueops.model.states import CONTAINERS
-from queueops.results.types import ResultType
-from queueops.tasks import registry
+from queueops.results.types import type_of
 from queueops.tasks.encoding import decode_result
 
 _pieces = msgspec.json.Decoder(list[msgspec.Raw]).decode
@@ -28,11 +28,10 @@ class Parts(Protocol):
         """The parts of a composite, or only the last one."""
 
 
-def type_of(kind: str, name: str) -> ResultType:
-    """The result type of one task; plain JSON if this process does not know the task."""
-    handler = registry.find(kind, name)
-    found = getattr(handler, "result_type", None)
-    return found if isinstance(found, ResultType) else ResultType(name)
+def value_of(broker: Parts, record: Record) -> Any:
+    """The result of a chain, a group or an iterator by its record. Raises BadResult and NotDecodable."""
+    whole = PartRef(0, record.pool, record.id, record.kind, record.name, record.on_failure)
+    return composite_value(broker, whole, record.result)
 
 
 def composite_value(broker: Parts, composite: PartRef, data: bytes) -> Any:

@@ -1,33 +1,27 @@
-"""Checks of a task that waits for its chunks, its parts or its turn, or that is in quarantine."""
+"""Diagnosis of composites: which parts a parent task waits for, and whether a part waits for its turn."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
 from queueops.inspect.why.findings import Finding, bad, good
-from queueops.inspect.why.waiting import servers
-from queueops.model import kinds
 from queueops.model.states import State
 from queueops.redis.query_replies import Detail, whole
 
-_WAITING = "The task waits for the end of an earlier task."
-_IDLE = "The task waits for its parts."
+
+def parked(detail: Detail, record: Mapping[str, str], state: State) -> Iterator[Finding] | None:
+    """What an idle parent task waits for, or a part that waits for its turn; None for other tasks."""
+    if state is State.IDLE or (state is State.WAITING and record.get("pi")):
+        return _waits(detail, record, state)
+    return None
 
 
-def parked_findings(detail: Detail, record: Mapping[str, str], state: State) -> Iterator[Finding]:
-    """What the task waits for."""
-    if state is State.QUARANTINED:
-        verb = "requeue" if b"s" in detail.record and b"n" in detail.record else "discard"
-        reason = record.get("y") or "its record cannot be read"
-        yield bad(
-            "The task is quarantined, so that it blocks no other task.", value=reason, verb=verb, target=detail.id
-        )
-        return
-    for kind in kinds.roles("why"):
-        if (findings := kind.parked(detail, record, state)) is not None:
-            yield from findings
-            yield from servers(detail)
-            return
+def ended(detail: Detail, record: Mapping[str, str], state: State) -> Iterator[Finding]:
+    """Nothing more than of any task."""
+    return iter(())
+
+
+def _waits(detail: Detail, record: Mapping[str, str], state: State) -> Iterator[Finding]:
     text, value, whole_id = _parts(detail, record, state)
     shown = value or record.get("y", "")
     if whole_id:
@@ -54,13 +48,11 @@ def _parts(detail: Detail, record: Mapping[str, str], state: State) -> tuple[str
         total = whole(record["cc"])
         ended = max(0, total - detail.open)
         return f"The task waits for its parts: {ended:,} of {total:,} have ended.", f"{detail.open:,} open", detail.id
-    return _IDLE, "", ""
+    return "The task waits for its parts.", "", ""
 
 
 def _turn(detail: Detail, record: Mapping[str, str]) -> tuple[str, str, str]:
     """The finding for a part that waits for its turn in its parent task, or whose parent is gone."""
-    if not record.get("pi"):
-        return _WAITING, "", ""
     if record.get("pp") or detail.parent_state:
         return (
             f"The part waits for its turn in {detail.parent_name or record['pi']}.",

@@ -1,0 +1,28 @@
+"""Checks of a task that waits for an earlier one or for what its kind knows, or that is in quarantine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from queueops.inspect.why.findings import Finding, bad
+from queueops.model import kinds
+from queueops.model.states import State
+from queueops.redis.query_replies import Detail
+
+
+def parked_findings(detail: Detail, record: Mapping[str, str], state: State) -> Iterator[Finding]:
+    """What the task waits for."""
+    if state is State.QUARANTINED:
+        verb = "requeue" if b"s" in detail.record and b"n" in detail.record else "discard"
+        reason = record.get("y") or "its record cannot be read"
+        yield bad(
+            "The task is quarantined, so that it blocks no other task.", value=reason, verb=verb, target=detail.id
+        )
+        return
+    for kind in kinds.roles("why"):
+        if (findings := kind.parked(detail, record, state)) is not None:
+            yield from findings
+            return
+    yield bad(
+        "The task waits for the end of an earlier task.", value=record.get("y", ""), verb="cancel", target=detail.id
+    )

@@ -1,0 +1,37 @@
+"""Composite store: what chains, groups, iterators and templates call of the broker of this process."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+from queueops.redis import broker as brokers
+
+if TYPE_CHECKING:
+    from queueops.model.contracts import Lease, LeaseRef, Node, Pushed
+    from queueops.model.part_refs import PartRef
+
+
+@runtime_checkable
+class CompositeStore(Protocol):
+    """Component that creates the tasks of composites, and names their parts."""
+
+    def plant(self, nodes: Sequence[Node], *, durable: bool = False, under: LeaseRef | None = None) -> Pushed:
+        """Create the tree of a composite and start it, or nothing.
+
+        The same errors, and PartInUse and CompositePushExpired.
+        """
+
+    def emit(self, lease: Lease, nodes: Sequence[Node], answer: str, state: bytes) -> None:
+        """Write what a running iterator or template returned; raises StaleLease and PartInUse."""
+
+    def parts(self, pool: str, task_id: str, *, last: bool = False) -> list[PartRef]:
+        """The parts of a chain or a group in order, or only the last one. Raises BrokenPool."""
+
+
+def get_composite_store() -> CompositeStore:
+    """The broker of this process, or the eager broker. Raises LookupError if the kind is not registered."""
+    broker = brokers.get_broker()
+    if not isinstance(broker, CompositeStore):
+        raise LookupError("the broker creates no composites: the kind composites is not registered")
+    return broker
