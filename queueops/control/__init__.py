@@ -7,26 +7,11 @@ lost, `recall` returns what the action did.
 
 from typing import TYPE_CHECKING, Any
 
-from queueops.control.commands import (
-    drop_commands,
-    drop_dead_commands,
-    requeue_commands,
-    requeue_dead_commands,
-)
 from queueops.control.edit import edit_and_retry
 from queueops.control.lanes import pause_lane, resume_lane, set_lane
 from queueops.control.lost_answers import recall
 from queueops.control.per_pool_calls import MOST
 from queueops.control.pools import PoolInUse, flush, repair
-from queueops.control.schedules import (
-    check_schedule,
-    create_schedule,
-    delete_schedule,
-    pause_schedule,
-    resume_schedule,
-    run_schedule,
-    update_schedule,
-)
 from queueops.control.tasks import (
     cancel,
     delete,
@@ -59,6 +44,17 @@ if TYPE_CHECKING:  # names of the kinds' own modules, imported when they are fir
     from queueops.kinds.mapreduce.control import set_fields as set_fields
     from queueops.kinds.mapreduce.control import skip_chunks as skip_chunks
     from queueops.kinds.mapreduce.control import speculate as speculate
+    from queueops.outbox.control import drop_commands as drop_commands
+    from queueops.outbox.control import drop_dead_commands as drop_dead_commands
+    from queueops.outbox.control import requeue_commands as requeue_commands
+    from queueops.outbox.control import requeue_dead_commands as requeue_dead_commands
+    from queueops.schedules.control import check_schedule as check_schedule
+    from queueops.schedules.control import create_schedule as create_schedule
+    from queueops.schedules.control import delete_schedule as delete_schedule
+    from queueops.schedules.control import pause_schedule as pause_schedule
+    from queueops.schedules.control import resume_schedule as resume_schedule
+    from queueops.schedules.control import run_schedule as run_schedule
+    from queueops.schedules.control import update_schedule as update_schedule
 
 __all__ = [
     "MOST",

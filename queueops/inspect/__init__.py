@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Any
 from queueops.errors import FilterError
 from queueops.inspect.alarms import Alarm
 from queueops.inspect.answers import Broken, Listing
-from queueops.inspect.commands import CommandPage, CommandRow, commands, dead_commands
 from queueops.inspect.detail import Beside, TaskDetail, raw, task
 from queueops.inspect.errors import ErrorRow, Failure, errors
 from queueops.inspect.facets import facets
@@ -15,17 +14,6 @@ from queueops.inspect.history import Attempt, LogLine, Moment
 from queueops.inspect.lanes import ChunkLane, LaneRow, chunk_lanes, lanes
 from queueops.inspect.query import TaskQuery
 from queueops.inspect.registry import KnownTask, registry
-from queueops.inspect.schedules import (
-    ScheduleDetail,
-    ScheduleEvent,
-    ScheduleRow,
-    next_runs,
-    preview,
-    schedulable,
-    schedule,
-    schedules,
-    unkept_schedules,
-)
 from queueops.inspect.snapshot import Snapshot, snapshot
 from queueops.inspect.store import now_ms
 from queueops.inspect.store_health import RedisHealth
@@ -67,6 +55,19 @@ if TYPE_CHECKING:  # names of the kinds' own modules, imported when they are fir
     from queueops.kinds.mapreduce.inspect.rows import chunk_verbs as chunk_verbs
     from queueops.kinds.mapreduce.inspect.rows import stages as stages
     from queueops.kinds.mapreduce.inspect.strip import Strip as Strip
+    from queueops.outbox.inspect import CommandPage as CommandPage
+    from queueops.outbox.inspect import CommandRow as CommandRow
+    from queueops.outbox.inspect import commands as commands
+    from queueops.outbox.inspect import dead_commands as dead_commands
+    from queueops.schedules.inspect import ScheduleDetail as ScheduleDetail
+    from queueops.schedules.inspect import ScheduleEvent as ScheduleEvent
+    from queueops.schedules.inspect import ScheduleRow as ScheduleRow
+    from queueops.schedules.inspect import next_runs as next_runs
+    from queueops.schedules.inspect import preview as preview
+    from queueops.schedules.inspect import schedulable as schedulable
+    from queueops.schedules.inspect import schedule as schedule
+    from queueops.schedules.inspect import schedules as schedules
+    from queueops.schedules.inspect import unkept_schedules as unkept_schedules
 
 __all__ = [
     "REACHING",

@@ -2,7 +2,7 @@
 
 A kind is what a record can be beside a plain task. All that is its own stands in its own package. The kernel finds it
 by the row. Its Lua is there: functions in ``lua/``, modules in ``lua/lib/``. The library of the store takes them from
-there. The outbox and the follow-ups have no records of their own, but such a row.
+there. The outbox, the follow-ups and the schedules have no records of their own, but such rows.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Literal
 
-Role = Literal["store", "results", "part", "control", "inspect", "why"]
+Role = Literal["store", "results", "part", "dispatcher", "control", "inspect", "why"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +27,7 @@ class Kind:
     - ``store``: a class of calls, a subclass of StoreClient. The broker gets them.
     - ``results``: a function of broker and record that gives the result of an ended task of this kind.
     - ``part``: a class that makes the call of a task a part of a composite, for ``task.s()``. One kind brings it.
+    - ``dispatcher``: a `CommandDispatcher`, made of a broker and two callbacks. One kind brings it.
     - ``control``, ``inspect``: modules whose ``__all__`` are names of `queueops.control` and `queueops.inspect`.
     - ``why``: a module with the checks of "why is it not running", as `queueops.inspect.why` calls them.
     """
@@ -38,6 +39,7 @@ class Kind:
     store: str = ""
     results: str = ""
     part: str = ""
+    dispatcher: str = ""
     control: str = ""
     inspect: str = ""
     why: str = ""
@@ -74,8 +76,22 @@ KINDS = (
         inspect="queueops.kinds.composites.inspect",
         why="queueops.kinds.composites.why",
     ),
-    Kind(name="outbox", package="queueops.outbox"),
+    Kind(
+        name="outbox",
+        package="queueops.outbox",
+        store="queueops.outbox.store:OutboxCalls",
+        dispatcher="queueops.outbox.dispatcher:Outbox",
+        control="queueops.outbox.control",
+        inspect="queueops.outbox.inspect",
+    ),
     Kind(name="follow_ups", package="queueops.follow_ups"),
+    Kind(
+        name="schedules",
+        package="queueops.schedules",
+        store="queueops.schedules.store:ScheduleCalls",
+        control="queueops.schedules.control",
+        inspect="queueops.schedules.inspect",
+    ),
 )
 
 

@@ -8,21 +8,19 @@ storage knows no execution logic. `queueops.redis` implements all ports of the s
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from queueops.model.contracts import (
     Command,
     Exchange,
     Lease,
     LeaseRef,
-    Posted,
     Push,
     Pushed,
     RoundTrip,
     Row,
     Settlement,
     TickReport,
-    Told,
 )
 
 if TYPE_CHECKING:
@@ -86,9 +84,6 @@ class Broker(Producer, Protocol):
     def exchange(self, pool: str, worker: str, trip: RoundTrip) -> Exchange:
         """Settle, renew, promote what is due and claim tasks in one round trip."""
 
-    def post(self, pool: str, *, told: Sequence[Told] = (), apply: Sequence[Command] = (), take: int = -1) -> Posted:
-        """Report the outcome of this pool's commands, apply commands for its tasks, take others as `exchange` does."""
-
     def declare_lanes(self, pool: str) -> None:
         """Before the first claim: apply the settings' limits to lanes, unless an operator has set some."""
 
@@ -133,6 +128,30 @@ class Broker(Producer, Protocol):
 
     def leave(self, pool: str, worker: str) -> None:
         """Remove the worker from the registry at its orderly end."""
+
+
+class CommandDispatcher(Protocol):
+    """Component that delivers commands to tasks of other pools. Thread-safe."""
+
+    @property
+    def room(self) -> int:
+        """How many commands may be taken now, beside those in progress."""
+
+    @property
+    def busy(self) -> bool:
+        """Whether any command is in progress."""
+
+    def take(self, commands: Iterable[Command]) -> None:
+        """Deliver these commands."""
+
+    def look(self, pool: str) -> None:
+        """Take the due commands of a pool."""
+
+    def look_again(self) -> None:
+        """Take due commands where some were deferred recently."""
+
+    def close(self, within: float = 0.0) -> None:
+        """Stop, after this many seconds at most."""
 
 
 class Storage(Protocol):
@@ -214,6 +233,7 @@ class ScheduleStore(Protocol):
         """Create the tasks of a tick; returns a word for all (OK, REPEAT, STALE, GONE), then one for each run."""
 
 
+@runtime_checkable
 class Upkeep(Broker, Storage, ScheduleStore, Protocol):
     """All that a watchdog calls."""
 

@@ -128,6 +128,12 @@ class StoreClient:
         """The pools of each server, and the reason for each pool without a server. Raises BrokerUnavailable."""
         return self.fan_out.homes(names)
 
+    def bring(self, pool: str) -> None:
+        """Deliver what a call wrote for tasks of other pools, where no worker does. The outbox does it, if registered.
+
+        The call itself is already done, so no error is raised.
+        """
+
     def declare_lane(self, pool: str, lane: str, wanted: conf.LaneSettings) -> None:
         """Apply the settings' limit, rate and weight to a lane, if these settings are new to the store."""
         values = (("limit", wanted.limit), ("rate", wanted.rate), ("weight", wanted.weight))

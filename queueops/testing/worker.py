@@ -9,7 +9,8 @@ from queueops import signals
 from queueops.model import endings
 from queueops.model.contracts import Command, Exchange, Lease, RoundTrip, Settlement, Told
 from queueops.model.ports import Broker
-from queueops.redis.broker import get_broker
+from queueops.outbox.store import OutboxCalls
+from queueops.redis.broker import get_broker, get_role
 from queueops.testing.execution import run
 from queueops.worker.loop.progress_buffer import ProgressBuffer
 from queueops.worker.options import worker_id
@@ -47,7 +48,7 @@ def _one(broker: Broker, pool: str, worker: str, channel: ProgressBuffer) -> Exc
     """Run one task of a pool, and deliver the pool's commands. None if the pool has neither."""
     reply = broker.exchange(pool, worker, RoundTrip(want=1, take=MOST_COMMANDS))
     endings.tell(reply.ended)
-    _deliver(broker, reply.commands)
+    _deliver(reply.commands)
     for lease in reply.leases:
         _settle(broker, lease, worker, run(lease, channel), channel)
     return reply if reply.leases or reply.commands else None
@@ -57,17 +58,17 @@ def _settle(broker: Broker, lease: Lease, worker: str, settlement: Settlement, c
     channel.send()
     reply = broker.exchange(lease.pool, worker, RoundTrip(settle=[settlement], take=MOST_COMMANDS))
     endings.tell(reply.ended)
-    _deliver(broker, reply.commands)
+    _deliver(reply.commands)
 
 
-def _deliver(broker: Broker, commands: Iterable[Command]) -> None:
+def _deliver(commands: Iterable[Command]) -> None:
     """Deliver the commands for tasks of other pools, and the commands that these cause."""
-    waiting = deque(commands)
+    waiting, outbox = deque(commands), get_role(OutboxCalls)
     while waiting:
         command = waiting.popleft()
-        posted = broker.post(command.to, apply=[command], take=MOST_COMMANDS)
+        posted = outbox.post(command.to, apply=[command], take=MOST_COMMANDS)
         ((word, detail),) = posted.answers
         told = Told(command.id, command.version, word, detail)
-        answered = broker.post(command.pool, told=[told], take=MOST_COMMANDS)
+        answered = outbox.post(command.pool, told=[told], take=MOST_COMMANDS)
         endings.tell([*posted.ended, *answered.ended])
         waiting += posted.taken + answered.taken

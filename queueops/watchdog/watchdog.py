@@ -13,11 +13,11 @@ import time
 from collections.abc import Callable, Iterable
 
 from queueops.errors import BrokerUnavailable, StoreFull
+from queueops.model import kinds
 from queueops.model.contracts import TickReport
 from queueops.model.ids import new_id
-from queueops.model.ports import Upkeep
+from queueops.model.ports import CommandDispatcher, Upkeep
 from queueops.model.schedule_definition import ScheduleDefinition
-from queueops.outbox.dispatcher import Outbox
 from queueops.redis.query_replies import text
 from queueops.redis.store_client import BATCH
 from queueops.watchdog.log_once import LogOnce
@@ -72,7 +72,7 @@ class Watchdog:
         self._looked = 0.0
         self._failures = 0
         self._declared = False
-        self._outbox = Outbox(broker)
+        self._outbox: CommandDispatcher = kinds.only("dispatcher")(broker)
         self._complaints = LogOnce()
         self._rolling_check = RollingCheck(broker, self._complaints)
         self._losses = losses or Losses(broker)

@@ -13,12 +13,22 @@ import pytest
 from queueops.kinds.composites.composite_store import CompositeStore
 from queueops.kinds.mapreduce.chunk_store import ChunkStore
 from queueops.model import ports
+from queueops.outbox.dispatcher import CommandStore
 from queueops.redis.broker import _with_roles
 from queueops.testing.eager import EagerBroker
 
 ROOT = Path(__file__).resolve().parents[2]
 CALLERS = ("contrib", "kinds", "outbox", "results", "tasks", "watchdog", "worker")
-ROLES = (ports.Broker, ChunkStore, CompositeStore, ports.Producer, ports.ScheduleStore, ports.Storage, ports.Upkeep)
+ROLES = (
+    ports.Broker,
+    ChunkStore,
+    CommandStore,
+    CompositeStore,
+    ports.Producer,
+    ports.ScheduleStore,
+    ports.Storage,
+    ports.Upkeep,
+)
 
 
 def calls_of(role: type) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -10,15 +9,14 @@ import pytest
 
 from queueops import MapReduce, Schedule, inspect, schedules, task
 from queueops.errors import BadOption, BadSchedule
-from queueops.inspect import code_schedules
 from queueops.model.schedule_definition import ScheduleDefinition
+from queueops.schedules import code_schedules
+from queueops.schedules import inspect as inspect_schedules
 from queueops.tasks import declared_schedules, registry
 from queueops.watchdog import Watchdog
 from tests.kernel.desk import POOL
 from tests.schedules.conftest import FAR, Clock
 from tests.schedules.jobs import report
-
-inspect_schedules = sys.modules["queueops.inspect.schedules"]  # the package has a function of this name
 
 Deploy = Callable[..., None]
 

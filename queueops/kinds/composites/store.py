@@ -17,7 +17,6 @@ from queueops.model import endings
 from queueops.model.contracts import Lease, LeaseRef, Node, Push, Pushed
 from queueops.model.part_refs import PartRef
 from queueops.redis import pushwire
-from queueops.redis.broker.outbox import OutboxCalls
 from queueops.redis.broker.push import PushCalls
 from queueops.redis.broker.storage import StorageCalls
 from queueops.redis.durability import confirmed
@@ -36,7 +35,7 @@ NODES = 200
 """Nodes in one call: each takes the store about 20 us, during which it serves no other client."""
 
 
-class CompositeCalls(PushCalls, StorageCalls, OutboxCalls):
+class CompositeCalls(PushCalls, StorageCalls):
     """The composite role of the broker."""
 
     def plant(self, nodes: Sequence[Node], *, durable: bool = False, under: LeaseRef | None = None) -> Pushed:

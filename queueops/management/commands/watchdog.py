@@ -13,7 +13,7 @@ from queueops.errors import QueueOpsError
 from queueops.logs import FORMATS, configure
 from queueops.management.arguments import pool_name
 from queueops.redis import deadlines
-from queueops.redis.broker import get_broker
+from queueops.redis.broker import get_upkeep
 from queueops.tasks.declared_schedules import declared
 from queueops.watchdog import Watchdog
 
@@ -38,7 +38,7 @@ class Command(BaseCommand):
             configure(options["log_format"] or FORMATS[0])
         try:
             origin = str(settings.SETTINGS_MODULE or "")
-            watchdog = Watchdog(get_broker(), pools=options["pool"], declared=declared, origin=origin)
+            watchdog = Watchdog(get_upkeep(), pools=options["pool"], declared=declared, origin=origin)
             if options["once"]:
                 return self._once(watchdog)
         except QueueOpsError as error:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from typing import Any
 
-from queueops.inspect.commands import PLACES
 from queueops.inspect.query import FACETS
 from queueops.management.arguments import (
     any_json,
@@ -33,6 +32,7 @@ from queueops.management.queue import (
     workers,
 )
 from queueops.model.states import CHUNK_STATES
+from queueops.outbox.inspect import PLACES
 
 QUESTIONS = {
     "status": (queries.status, "all figures at a glance"),

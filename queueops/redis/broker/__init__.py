@@ -11,13 +11,13 @@ from typing import Self, TypeVar, cast
 
 from queueops import conf
 from queueops.model import kinds
+from queueops.model.ports import Upkeep
 from queueops.redis.broker.control import ControlCalls
 from queueops.redis.broker.exchange import ExchangeCalls
 from queueops.redis.broker.flush import FlushCalls
 from queueops.redis.broker.fsck import FsckCalls
 from queueops.redis.broker.maintenance import MaintenanceCalls
 from queueops.redis.broker.push import PushCalls
-from queueops.redis.broker.schedule_store import ScheduleCalls
 from queueops.redis.broker.storage import StorageCalls
 
 
@@ -27,7 +27,6 @@ class RedisBroker(
     ExchangeCalls,
     MaintenanceCalls,
     ControlCalls,
-    ScheduleCalls,
     FsckCalls,
     FlushCalls,
 ):
@@ -62,9 +61,21 @@ def get_broker() -> RedisBroker:
 
 def get_role(role: type[Role]) -> Role:
     """The broker of this process, in the role that a kind adds to it. Raises LookupError if no kind does."""
-    broker = get_broker()
+    return in_role(get_broker(), role)
+
+
+def in_role(broker: RedisBroker, role: type[Role]) -> Role:
+    """A broker in the role that a kind adds to it. Raises LookupError if no kind does."""
     if not isinstance(broker, role):
         raise LookupError(f"no registered kind brings {role.__name__} to the broker")
+    return broker
+
+
+def get_upkeep() -> Upkeep:
+    """The broker of this process, as a watchdog calls it. Raises LookupError if no kind brings a part of that."""
+    broker = get_broker()
+    if not isinstance(broker, Upkeep):
+        raise LookupError("the registered kinds do not bring all calls that a watchdog makes")
     return broker
 
 

@@ -8,7 +8,7 @@ from queueops.errors import BadReply
 from queueops.model import endings, states
 from queueops.model.contracts import Row
 from queueops.model.ids import lane_or_none, new_id
-from queueops.redis.broker.outbox import OutboxCalls
+from queueops.redis.store_client import StoreClient
 
 MOST_AT_ONCE = 500
 """Rows in one call."""
@@ -18,7 +18,7 @@ TRASH_MS = 86_400_000
 """How long a deleted task can be restored."""
 
 
-class ControlCalls(OutboxCalls):
+class ControlCalls(StoreClient):
     """Compare and set: a task that is no longer in a state that permits the verb is left unchanged."""
 
     def control(
@@ -51,15 +51,6 @@ class ControlCalls(OutboxCalls):
         if alone == b"1":
             self.bring(pool)
         return [Row(task_id, *texts[3 * i : 3 * i + 3]) for i, task_id in enumerate(ids)]
-
-    def redeliver(self, pool: str, verb: str, ids: Sequence[str], *, dead: int = 0) -> tuple[list[Row], int]:
-        """Retry commands of a pool at once (requeue), or drop them; at most 500. Without ids, that many of the dead.
-
-        Returns for each row where it was (due, locked, dead), and how many dead commands remain.
-        """
-        left, *parts = self._call("redeliver", pool, verb, dead, *ids)
-        texts = [part.decode("utf-8", "replace") for part in parts]
-        return [Row(*texts[i : i + 3]) for i in range(0, len(texts), 3)], int(left)
 
     def lane(self, pool: str, lane: str, **values: str | float | None) -> dict[str, str]:
         """Change a lane's ``paused``, ``limit``, ``rate`` or ``weight``; None removes it.

@@ -10,8 +10,7 @@ from functools import partial
 
 from queueops.model.contracts import Exchange, Lease
 from queueops.model.endings import Ended
-from queueops.model.ports import Broker
-from queueops.outbox.dispatcher import Outbox
+from queueops.model.ports import Broker, CommandDispatcher
 from queueops.worker.execution import settlements
 from queueops.worker.execution.thread_executor import ThreadExecutor
 from queueops.worker.execution.time_limits import TimeLimits
@@ -41,8 +40,8 @@ class Dispatcher:
 
     def __init__(
         self, options: WorkerOptions, worker: str, broker: Broker, executor: ThreadExecutor, watch: TimeLimits,
-        prefetch: Prefetch, channel: ProgressBuffer, outbox: Outbox, signal: Callable[[Sequence[Ended]], object],
-        ring: Callable[[], None] = lambda: None,
+        prefetch: Prefetch, channel: ProgressBuffer, outbox: CommandDispatcher,
+        signal: Callable[[Sequence[Ended]], object], ring: Callable[[], None] = lambda: None,
     ) -> None:  # fmt: skip
         """``ring`` is called, in any thread, when the thread of a pool has received something."""
         self.finished = 0

@@ -15,9 +15,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from queueops.model import kinds
 from queueops.model.contracts import Lease
-from queueops.model.ports import Broker
-from queueops.outbox.dispatcher import Outbox
+from queueops.model.ports import Broker, CommandDispatcher
 from queueops.tasks import process_scope
 from queueops.worker.execution.composite_signals import SignalThread
 from queueops.worker.execution.idle_listener import IdleListener
@@ -63,7 +63,7 @@ class Loop:
         self._watch = TimeLimits(self._executor, prefetch.stuck_after_ms)
         self._self_pipe = self_pipe
         self._signals = SignalThread()
-        self._outbox = Outbox(broker, self._arrived, self._signals.send)
+        self._outbox: CommandDispatcher = kinds.only("dispatcher")(broker, self._arrived, self._signals.send)
         self._dispatcher = Dispatcher(
             options,
             worker,

@@ -8,9 +8,20 @@ from queueops.errors import ScheduleChanged, ScheduleFromCode, ScheduleInUse, Un
 from queueops.model.ids import new_id
 from queueops.model.schedule import Schedule
 from queueops.model.schedule_definition import NEW, ScheduleDefinition, ScheduleState
-from queueops.redis.broker import get_broker
+from queueops.redis.broker import get_broker, get_role, in_role
 from queueops.redis.reader import Reader
+from queueops.schedules.store import ScheduleCalls
 from queueops.tasks.declared_schedules import define, find_task
+
+__all__ = [
+    "check_schedule",
+    "create_schedule",
+    "delete_schedule",
+    "pause_schedule",
+    "resume_schedule",
+    "run_schedule",
+    "update_schedule",
+]
 
 
 def create_schedule(
@@ -23,10 +34,13 @@ def create_schedule(
     """
     definition = _new_definition(task, schedule, id, source)
     pool = definition.push.pool
-    if get_broker().put_schedule(pool, definition, None if paused else _due(definition), seen=NEW, who=who) == "TAKEN":
+    if (
+        get_role(ScheduleCalls).put_schedule(pool, definition, None if paused else _due(definition), seen=NEW, who=who)
+        == "TAKEN"
+    ):
         raise ScheduleInUse(id=definition.id, pool=pool)
     if paused:
-        get_broker().change_schedule(pool, definition.id, "pause", who=who)
+        get_role(ScheduleCalls).change_schedule(pool, definition.id, "pause", who=who)
     return definition.id
 
 
@@ -40,7 +54,9 @@ def update_schedule(
     """
     state = _known(id, pool)
     definition = _changed_definition(state, task, schedule)
-    word = get_broker().put_schedule(state.pool, definition, _due(definition), seen=seen or state.version, who=who)
+    word = get_role(ScheduleCalls).put_schedule(
+        state.pool, definition, _due(definition), seen=seen or state.version, who=who
+    )
     _check(word, id)
     return word == "OK"
 
@@ -70,7 +86,7 @@ def delete_schedule(id: str, *, pool: str = "", who: str = "") -> bool:
     state = _known(id, pool)
     if state.orphaned_ms is None:
         _refuse_code(state)
-    return get_broker().change_schedule(state.pool, id, "delete", who=who) == "OK"
+    return get_role(ScheduleCalls).change_schedule(state.pool, id, "delete", who=who) == "OK"
 
 
 def run_schedule(id: str, *, pool: str = "", who: str = "") -> str:
@@ -79,7 +95,7 @@ def run_schedule(id: str, *, pool: str = "", who: str = "") -> str:
     if state.definition is None:
         raise UnknownSchedule(id=id)
     run = f"{id}@now.{new_id()}"
-    word, *_ = get_broker().fire_by_hand(state.definition, run, Reader(get_broker()).now_ms(), who)
+    word, *_ = get_role(ScheduleCalls).fire_by_hand(state.definition, run, Reader(get_broker()).now_ms(), who)
     if word == "GONE":
         raise UnknownSchedule(id=id)
     return run
@@ -116,13 +132,14 @@ def _with_id(id: str, pool: str = "") -> list[ScheduleState]:
     """The schedules of this id. Raises BrokerUnavailable if a schedule may be in a pool that does not answer."""
     reader = Reader(get_broker())
     names = reader.pools() if not pool else [pool] if reader.knows(pool) else []
-    found = reader.everywhere(names, lambda names: {name: reader.broker.schedule(name, id) for name in names})
+    store = in_role(reader.broker, ScheduleCalls)
+    found = reader.everywhere(names, lambda names: {name: store.schedule(name, id) for name in names})
     reader.ensure_all()
     return [state for state in found.values() if state is not None]
 
 
 def _change(state: ScheduleState, verb: str, who: str, due_ms: int | None = None) -> bool:
-    word = get_broker().change_schedule(state.pool, state.id, verb, b"", due_ms, seen=state.version, who=who)
+    word = get_role(ScheduleCalls).change_schedule(state.pool, state.id, verb, b"", due_ms, seen=state.version, who=who)
     _check(word, state.id)
     return word == "OK"
 

@@ -12,6 +12,8 @@ from queueops.inspect.store import open_reader, pools_of
 from queueops.model.redact import cut
 from queueops.redis.query_replies import text, whole
 
+__all__ = ["CommandPage", "CommandRow", "commands", "dead_commands"]
+
 PLACES = ("due", "locked", "dead")
 MOST = 200
 

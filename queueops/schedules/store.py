@@ -1,4 +1,4 @@
-"""Schedule storage: schedules are kept beside the tasks that they create, so that a tick is one script call."""
+"""Store of schedules: schedules are kept beside the tasks that they create, so that a tick is one script call."""
 
 from __future__ import annotations
 

@@ -12,14 +12,27 @@ import msgspec
 
 from queueops.errors import BrokenPool
 from queueops.inspect.answers import Answer, Listing, broken_pools
-from queueops.inspect.code_schedules import in_code, known_names, note_on, unkept
 from queueops.inspect.redaction import redactor
 from queueops.inspect.store import open_reader, parameters, pools_of
 from queueops.model.cron import read_timetable
 from queueops.model.schedule_definition import ScheduleState
-from queueops.redis.broker import get_broker
+from queueops.redis.broker import get_role, in_role
 from queueops.redis.reader import Reader
+from queueops.schedules.code_schedules import in_code, known_names, note_on, unkept
+from queueops.schedules.store import ScheduleCalls
 from queueops.tasks.declared_schedules import task_names
+
+__all__ = [
+    "ScheduleDetail",
+    "ScheduleEvent",
+    "ScheduleRow",
+    "next_runs",
+    "preview",
+    "schedulable",
+    "schedule",
+    "schedules",
+    "unkept_schedules",
+]
 
 LATE_MS = 15_000
 """A tick this far in the past was not seen by any watchdog."""
@@ -116,7 +129,7 @@ def unkept_schedules() -> tuple[str, ...]:
 
 def _states(reader: Reader, pool: str, broken: dict[str, tuple[str, ...]]) -> Iterator[tuple[int, ScheduleState]]:
     """Each schedule with the store's time; adds pools that could not be searched to `broken`, with the reason."""
-    found = reader.in_each_pool(pools_of(reader, pool), reader.broker.schedules)
+    found = reader.in_each_pool(pools_of(reader, pool), in_role(reader.broker, ScheduleCalls).schedules)
     for name, answer in found.items():
         if isinstance(answer, BrokenPool):  # the other pools may have schedules too
             broken[name] = (answer.keys,)
@@ -130,8 +143,9 @@ def schedule(id: str, pool: str = "", *, runs: int = 5) -> ScheduleDetail | None
 
     Raises BrokenPool or BrokerUnavailable when it is not found, and a pool could not be searched.
     """
-    broker, reader = get_broker(), open_reader()
-    found = reader.in_each_pool(pools_of(reader, pool), lambda name: reader.broker.schedule(name, id))
+    broker, reader = get_role(ScheduleCalls), open_reader()
+    store = in_role(reader.broker, ScheduleCalls)
+    found = reader.in_each_pool(pools_of(reader, pool), lambda name: store.schedule(name, id))
     states = [state for state in found.values() if isinstance(state, ScheduleState)]
     if not states:
         for broken in found.values():  # it may be in that pool
@@ -237,7 +251,7 @@ class _Line(msgspec.Struct):
 def _history(pool: str, lines: Sequence[bytes]) -> Iterator[ScheduleEvent]:
     known = [line for line in map(_read_line, reversed(lines)) if line is not None]
     tasks = [line.id for line in known if line.id]
-    states = dict(zip(tasks, get_broker().states_of(pool, tasks), strict=True))
+    states = dict(zip(tasks, get_role(ScheduleCalls).states_of(pool, tasks), strict=True))
     for line in known:
         yield ScheduleEvent(
             t=int(line.t),

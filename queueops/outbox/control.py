@@ -7,8 +7,11 @@ from collections.abc import Sequence
 from queueops.control.per_pool_calls import check_pool
 from queueops.errors import TooMany
 from queueops.model.contracts import Row
-from queueops.redis.broker import get_broker
+from queueops.outbox.store import OutboxCalls
+from queueops.redis.broker import get_role
 from queueops.redis.broker.control import MOST_AT_ONCE
+
+__all__ = ["drop_commands", "drop_dead_commands", "requeue_commands", "requeue_dead_commands"]
 
 STEPS = 40
 """The most calls of one action on all dead commands."""
@@ -48,15 +51,15 @@ def _each(verb: str, ids: Sequence[str], pool: str) -> list[Row]:
     if not wanted:
         return []
     check_pool(pool)
-    return get_broker().redeliver(pool, verb, wanted)[0]
+    return get_role(OutboxCalls).redeliver(pool, verb, wanted)[0]
 
 
 def _all(verb: str, pool: str) -> int:
     """Act in bounded steps; commands that become dead meanwhile are left for the next action."""
     check_pool(pool)
-    broker, done = get_broker(), 0
+    outbox, done = get_role(OutboxCalls), 0
     for _ in range(STEPS):
-        rows, left = broker.redeliver(pool, verb, (), dead=MOST_AT_ONCE)
+        rows, left = outbox.redeliver(pool, verb, (), dead=MOST_AT_ONCE)
         done += sum(row.word == "OK" for row in rows)
         if not left or all(row.word != "OK" for row in rows):
             break

@@ -1,4 +1,4 @@
-"""Outbox calls: commands between pools, and their delivery where no worker delivers them."""
+"""Store of the outbox: commands between pools, and their delivery where no worker delivers them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from redis.exceptions import RedisError
 
 from queueops.errors import QueueOpsError
 from queueops.model import endings
-from queueops.model.contracts import Command, Posted, Told
+from queueops.model.contracts import Command, Posted, Row, Told
 from queueops.redis import wire
 from queueops.redis.store_client import HASTE_S, StoreClient
 
@@ -47,6 +47,15 @@ class OutboxCalls(StoreClient):
         thread = threading.Thread(target=self._try_to_bring, args=(pool,), name="queueops-bring", daemon=True)
         thread.start()
         thread.join(HASTE_S)
+
+    def redeliver(self, pool: str, verb: str, ids: Sequence[str], *, dead: int = 0) -> tuple[list[Row], int]:
+        """Retry commands of a pool at once (requeue), or drop them; at most 500. Without ids, that many of the dead.
+
+        Returns for each row where it was (due, locked, dead), and how many dead commands remain.
+        """
+        left, *parts = self._call("redeliver", pool, verb, dead, *ids)
+        texts = [part.decode("utf-8", "replace") for part in parts]
+        return [Row(*texts[i : i + 3]) for i in range(0, len(texts), 3)], int(left)
 
     def _try_to_bring(self, pool: str) -> None:
         try:
