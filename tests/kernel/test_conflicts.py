@@ -25,6 +25,7 @@ def test_an_ended_task_is_run_again_whatever_the_policy(desk: Desk, conflict: Co
     second = desk.push("a", name="tests.second", tags=("new",), conflict=conflict)[0]
     assert (second.word, desk.state("a")) == ("OK", "pending")
     assert second.uid > first.uid
+    assert desk.client.zscore(desk.keys.names, "tests.second")
     desk.check()
 
 

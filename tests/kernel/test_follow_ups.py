@@ -8,11 +8,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from queueops.model.contracts import Lease, Outcome, Told
+from queueops.model.contracts import Conflict, Lease, Outcome, Told
 from queueops.tasks.follow_ups import AT_END
 from tests.composites.pools import Pools
 from tests.composites.trees import chain_of
-from tests.kernel.desk import FOREVER, POOL, Desk
+from tests.kernel.desk import FOREVER, POOL, Desk, end
 
 NEXT = "tests.next"
 STORY = {"task": "a", "name": "tests.noop", "reason": "", "error": None}
@@ -97,6 +97,23 @@ def test_every_other_end_hands_on_its_story(desk: Desk, outcome: str) -> None:
     errors = {"failure": {"type": "E"}}
     expected = {"outcome": outcome, "reason": reasons.get(outcome, ""), "error": errors.get(outcome)}
     assert story == STORY | expected
+
+
+def test_an_error_of_an_earlier_attempt_is_no_reason_of_a_cancel(desk: Desk) -> None:
+    lease = pushed(desk, plan("cancelled", id="b"), retries=1)
+    desk.settle(lease, Outcome.ERROR, b'{"type":"E"}', delay_ms=1)
+    desk.told("cancel", "a", value="enough")
+    ((story,), _) = msgspec.json.decode(desk.lease().args)
+    assert (story["outcome"], story["error"], story["reason"]) == ("cancelled", None, "enough")
+
+
+def test_a_task_that_ends_in_the_same_call_is_run_again(desk: Desk) -> None:
+    desk.push("b", name="tests.old")
+    first = desk.lease()
+    second = pushed(desk, plan("success", id="b", policy="ignore", alone=True))
+    assert desk.exchange(settle=[end(first), end(second)]).settled == ["OK", "OK"]
+    assert (desk.state("b"), desk.record("b").name) == ("pending", NEXT)
+    desk.check()
 
 
 def test_a_task_that_waits_is_cancelled_and_what_follows_is_claimed_by_another(desk: Desk) -> None:
@@ -205,6 +222,28 @@ def test_a_message_pushes_it_in_another_pool_once(pools: Pools) -> None:
     found = north.record(lease.id)
     assert (found.follows, found.follows_pool, found.follows_outcome) == ("a", POOL, "success")
     assert (pools.commands(), desk.record("a").follow_ups_dead) == (0, 0)
+
+
+def test_a_message_that_comes_after_the_end_of_what_it_pushed_pushes_nothing(pools: Pools) -> None:
+    desk, north = pools[POOL], pools["north"]
+    desk.settle(pushed(desk, plan("success", id="b", policy="replace", pool="north")))
+    (command,) = pools.take(POOL)
+    pools.apply(command)
+    assert north.drain() == ["b"]
+    pools.apply(command)
+    assert (north.state("b"), north.drain()) == ("succeeded", [])
+    pools.tell(POOL, *pools.apply(command))
+
+
+def test_a_message_of_an_older_generation_is_not_noted_with_the_next(pools: Pools) -> None:
+    desk = pools[POOL]
+    desk.settle(pushed(desk, plan("success", id="b", pool="north")))
+    desk.push("a", conflict=Conflict.REPLACE)
+    for _ in range(20):
+        (command,) = pools.take(POOL)
+        pools.tell(POOL, Told(command.id, command.version, "FAILED", b"no room"))
+        pools.make_due(POOL)
+    assert (desk.record("a").follow_ups_dead, desk.counted("fu|dead")) == (0, 1)
 
 
 def test_the_message_of_a_lost_process_comes_again(pools: Pools) -> None:

@@ -136,7 +136,7 @@ end
 function lib.operator_verbs.delete(id, record, _, keep) return lib.throw_away(id, record, keep) end
 
 function lib.operator_verbs.discard(id, record)
-  if record.fu and not TERMINAL[record.s] then lib.hooks.follow_up(id, 'discarded') end
+  if record.fu then lib.hooks.follow_up(id, 'discarded') end
   if record.pi then
     call('HSET', lib.task_key(id), 'y', 'it was discarded')
     lib.hooks.note_part_end(id, record.pi, 'failed')
