@@ -18,12 +18,11 @@ from console.ui import live_list as living
 from console.ui.links import url
 from console.ui.render import Frame, fragment, live_update, page
 from queueops import inspect
-from queueops.inspect import FilterError, TaskPage, TaskQuery
+from queueops.inspect import FilterError, TaskList, TaskQuery
 from queueops.inspect.selection import extent_of
 from queueops.model.states import State
 
 LIMIT = 50
-KEY = re.compile(r"[0-9a-f]{10}")
 MOMENT = re.compile(r"\d{1,15}")
 
 
@@ -33,24 +32,25 @@ def index(request: HttpRequest) -> HttpResponse:
         query = TaskQuery.from_params(request.GET)
         if "" in request.GET.values():
             return redirect(filters.address(query))  # a form sends its empty fields too
-        found = inspect.tasks(query, after=request.GET.get("after", ""), limit=LIMIT)
+        found = inspect.browse(query, request.GET.get("after", ""), LIMIT)
     except FilterError as error:
         return page(request, "tasks/page.html", {"error": str(error), "query": TaskQuery(), "facets": {}}, status=400)
-    lines = living.first(found.rows)
-    context = _context(request, query, found, lines, lines.newest_ms) | {"facets": filters.build(query)}
-    return page(request, "tasks/page.html", context)
+    lines = living.first(found.page.rows)
+    return page(request, "tasks/page.html", _context(request, query, found, lines, lines.newest_ms))
 
 
 def rows(request: HttpRequest) -> HttpResponse:
-    """The live update of the rows that the browser shows."""
+    """The live update of the rows that the browser shows, and of the counts beside them."""
+    places = living.read(request.GET.get("shown", ""))
     try:
         query = TaskQuery.from_params(request.GET)
-        found = inspect.tasks(query, after=request.GET.get("after", ""), limit=LIMIT)
+        shown = [(place.pool, place.id) for place in places if place.id]
+        found = inspect.browse(query, request.GET.get("after", ""), LIMIT, shown)
     except FilterError as error:
         return HttpResponse(str(error), status=400, content_type="text/plain; charset=utf-8")
     since = int(moment.group()) if (moment := MOMENT.fullmatch(request.GET.get("since", ""))) else 0
-    lines = living.again(found.rows, KEY.findall(request.GET.get("shown", "")), since)
-    return fragment(request, "tasks/rows.html", _context(request, query, found, lines, since or lines.newest_ms))
+    lines = living.again(found.page.rows, places, found.shown, query, since)
+    return fragment(request, "tasks/live.html", _context(request, query, found, lines, since or lines.newest_ms))
 
 
 def act(request: HttpRequest, verb: str) -> HttpResponse:
@@ -61,23 +61,26 @@ def act(request: HttpRequest, verb: str) -> HttpResponse:
 
 
 def _context(
-    request: HttpRequest, query: TaskQuery, found: TaskPage, lines: living.Living, since: int
+    request: HttpRequest, query: TaskQuery, found: TaskList, lines: living.Living, since: int
 ) -> dict[str, Any]:
     after = request.GET.get("after", "")
     place = query.params() | {"after": after}
-    matching = extent_of(query, found)
-    data = found.rows, matching.count, matching.exact, lines.new, found.broken
-    live = place | {"since": str(since), "shown": lines.keys}
+    matching = extent_of(query, found.page, found.facets)
+    facets = filters.build(query, found.facets)
+    data = lines, matching.count, matching.exact, facets, found.page.broken
+    live = place | {"since": str(since), "shown": lines.places}
     return {
         "query": query,
-        "found": found,
+        "facets": facets,
+        "found": found.page,
         "matching": matching,
         "lines": lines,
         "actions": offered(query.state, Frame(request).may),
         "whole": _whole(query, Frame(request).may),
         "here": url("tasks", place),
+        "full": lines.new >= LIMIT,
         "first_url": filters.address(query),
-        "next_url": filters.address(query, after=found.next) if found.next else "",
+        "next_url": filters.address(query, after=found.page.next) if found.page.next else "",
         **live_update(reverse("console:tasks-rows"), *data, **live),
     }
 

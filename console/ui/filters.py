@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import msgspec
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from console.ui.links import url
-from queueops import inspect
 from queueops.inspect import TaskQuery
 
 LABELS: dict[str, str | Promise] = {
@@ -43,9 +44,9 @@ class Facet(msgspec.Struct, frozen=True):
     values: tuple[Value, ...]
 
 
-def build(query: TaskQuery) -> dict[str, Facet]:
+def build(query: TaskQuery, counted: Mapping[str, list[tuple[str, int | None]]]) -> dict[str, Facet]:
     """All facets that have values, in the order of LABELS; the selected value is always among them."""
-    counted = inspect.facets(query)
+    counted = dict(counted)
     counted["state"] = [(text, count) for text, count in counted.get("state", []) if count != 0 or text in USUAL]
     counted["error"] = []  # a fingerprint is not readable; the error pages link here
     built = (_facet(query, name, counted.get(name, [])) for name in LABELS)

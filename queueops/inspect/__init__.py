@@ -19,7 +19,7 @@ from queueops.inspect.store import now_ms
 from queueops.inspect.store_health import RedisHealth
 from queueops.inspect.tail import Event, tail
 from queueops.inspect.task_rows import TaskFacts, TaskRow
-from queueops.inspect.tasks import TaskPage, tasks
+from queueops.inspect.tasks import TaskList, TaskPage, browse, matches, tasks
 from queueops.inspect.throughput import PoolView
 from queueops.inspect.why import why
 from queueops.inspect.why.findings import Finding
@@ -115,12 +115,14 @@ __all__ = [
     "Strip",
     "TaskDetail",
     "TaskFacts",
+    "TaskList",
     "TaskPage",
     "TaskQuery",
     "TaskRow",
     "Tree",
     "WorkerRow",
     "all_chunks",
+    "browse",
     "chunk",
     "chunk_lanes",
     "chunk_verbs",
@@ -134,6 +136,7 @@ __all__ = [
     "facets",
     "fsck",
     "lanes",
+    "matches",
     "next_runs",
     "now_ms",
     "preview",

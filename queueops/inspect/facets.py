@@ -10,6 +10,7 @@ from queueops.inspect.query import TaskQuery
 from queueops.inspect.store import open_reader
 from queueops.model.states import State
 from queueops.redis.query_replies import text
+from queueops.redis.reader import Argument
 
 MOST = 50
 ALWAYS = ("name", "lane", "pool")
@@ -39,9 +40,17 @@ def facets(query: TaskQuery) -> Facets:
     counters. If these were lost, the consistency check rebuilds those by name, but not those by kind.
     """
     reader = open_reader()
-    known = reader.pools()
-    asked = (MOST, query.state, query.name, *KINDS)
-    found = {pool: _read(reply) for pool, reply in reader.ask("facets", dict.fromkeys(known, asked)).items()}
+    return read_facets(query, reader.ask("facets", dict.fromkeys(reader.pools(), facet_arguments(query))))
+
+
+def facet_arguments(query: TaskQuery) -> list[Argument]:
+    """The arguments of the script `facets`, the same for each pool."""
+    return [MOST, query.state, query.name, *KINDS]
+
+
+def read_facets(query: TaskQuery, replies: Mapping[str, Sequence[Any]]) -> Facets:
+    """The facets from the replies of all pools."""
+    found = {pool: _read(reply) for pool, reply in replies.items()}
     known = list(found)
     chosen = [pool for pool in known if pool == query.pool] if query.pool else known
     sums: dict[str, Counter[str]] = {facet: Counter() for facet in LISTED}

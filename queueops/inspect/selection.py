@@ -9,6 +9,7 @@ import msgspec
 
 from queueops import inspect
 from queueops.inspect import TaskPage, TaskQuery, TaskRow
+from queueops.inspect.facets import Facets
 
 PAGE = 200
 
@@ -26,12 +27,15 @@ def extent(query: TaskQuery) -> Extent:
     return extent_of(query, inspect.tasks(query, limit=1))
 
 
-def extent_of(query: TaskQuery, page: TaskPage) -> Extent:
-    """The number of tasks of a list: the size of an index, or a facet's count within the filter."""
+def extent_of(query: TaskQuery, page: TaskPage, counted: Facets | None = None) -> Extent:
+    """The number of tasks of a list: the size of an index, or a facet's count within the filter.
+
+    Counts of the same reading as the page may be given; without them the store is asked.
+    """
     sample = page.rows[0] if page.rows else None
     if page.exact:
         return Extent(page.total, exact=True, sample=sample)
-    counted = inspect.facets(query)
+    counted = inspect.facets(query) if counted is None else counted
     for facet, chosen in query.params().items():
         counts = dict(counted.get(facet, ()))
         none = 0 if facet == "kind" and None not in counts.values() else None  # kinds without tasks are left out

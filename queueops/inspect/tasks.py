@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from queueops.inspect import pagination
 from queueops.inspect.answers import Answer, Broken, broken_pools
+from queueops.inspect.facets import Facets, facet_arguments, read_facets
 from queueops.inspect.query import TaskQuery
 from queueops.inspect.redaction import redactor
 from queueops.inspect.store import LATE_MS, open_reader, pools_of
 from queueops.inspect.task_rows import StoredRow, TaskRow, read_row, row_of
+from queueops.model.states import State
 from queueops.redis.query_replies import Detail, text, whole
 from queueops.redis.reader import Argument, Reader
 
@@ -30,6 +32,14 @@ class TaskPage(Answer, frozen=True, kw_only=True):
     broken: tuple[Broken, ...] = ()  # pools that could not be read in full
 
 
+class TaskList(Answer, frozen=True, kw_only=True):
+    """A page of a list, with what a browser shows beside it; each pool's part is of one moment."""
+
+    page: TaskPage
+    facets: Facets
+    shown: dict[tuple[str, str], TaskRow | None]  # by pool and id, the rows that were asked for; None: deleted
+
+
 def tasks(query: TaskQuery, after: str = "", limit: int = 50) -> TaskPage:
     """The matching tasks, newest first; `after` is the `next` of the previous page. Raises FilterError."""
     query = query.checked()
@@ -38,10 +48,59 @@ def tasks(query: TaskQuery, after: str = "", limit: int = 50) -> TaskPage:
     pools = pools_of(reader, query.pool)
     if query.id:
         return _one(reader, pools, query)
-    indexes = _indexes(query)
-    places = pagination.read(after, pools, indexes) if after else dict.fromkeys(pools, ("", "", ""))
-    asked = {pool: _arguments(query, indexes, place, limit) for pool, place in places.items()}
-    walks = {pool: _walk(places[pool], reply) for pool, reply in reader.ask("page", asked).items()}
+    places = _places(query, after, pools)
+    return _page(query, limit, places, reader.ask("page", _arguments(query, places, limit)), reader)
+
+
+def browse(query: TaskQuery, after: str = "", limit: int = 50, shown: Sequence[tuple[str, str]] = ()) -> TaskList:
+    """A page of the list, the facets, and the rows that a browser shows, in one reading of each pool.
+
+    `shown` has the pool and the id of each row; pools that do not exist are left out.
+    """
+    query = query.checked()
+    limit = max(1, min(limit, MOST))
+    reader = open_reader()
+    known = reader.pools()
+    pools = pools_of(reader, query.pool)
+    places = {} if query.id else _places(query, after, pools)
+    asked = _arguments(query, places, limit)
+    wanted = {pool: [id for its_pool, id in shown[:MOST] if its_pool == pool] for pool in known}
+    counting = facet_arguments(query)
+    replies = reader.ask("browse", {pool: _browsing(asked.get(pool, ()), counting, wanted[pool]) for pool in known})
+    hide = redactor()
+    rows = [(pool, read_row(text(id), row)) for pool, reply in replies.items() for id, _, *row in reply[2]]
+    pages = {pool: reply[0] for pool, reply in replies.items() if pool in places}
+    page = _one(reader, pools, query) if query.id else _page(query, limit, places, pages, reader)
+    return TaskList(
+        page=page,
+        facets=read_facets(query, {pool: reply[1] for pool, reply in replies.items()}),
+        shown={(pool, row.id): row_of(pool, row, hide) if row.fields.get("s") else None for pool, row in rows},
+    )
+
+
+def matches(row: TaskRow, query: TaskQuery) -> bool:
+    """Whether a row would be in the list of this filter; an error's fingerprint counts for failed tasks alone."""
+    exact = all(not getattr(query, facet) or getattr(row, facet) == getattr(query, facet) for facet in _EXACT)
+    failed = not query.error or row.state == State.FAILED
+    return exact and failed and (not query.tag or query.tag in row.tags) and query.id in ("", row.id)
+
+
+def _browsing(page: Sequence[Argument], counting: Sequence[Argument], ids: Sequence[str]) -> list[Argument]:
+    return [len(page), *page, len(counting), *counting, *ids]
+
+
+def _places(query: TaskQuery, after: str, pools: Sequence[str]) -> dict[str, pagination.Place]:
+    return pagination.read(after, pools, _indexes(query)) if after else dict.fromkeys(pools, ("", "", ""))
+
+
+def _page(
+    query: TaskQuery,
+    limit: int,
+    begun: Mapping[str, pagination.Place],
+    replies: Mapping[str, Sequence[Any]],
+    reader: Reader,
+) -> TaskPage:
+    walks = {pool: _walk(begun[pool], reply) for pool, reply in replies.items()}
     taken, places = pagination.merge(walks, limit, lambda pool, row: -_age(walks[pool].start[0], row))
     hide = redactor()
     return TaskPage(
@@ -102,9 +161,10 @@ def _indexes(query: TaskQuery) -> list[str]:
     return [index for _, _, index in _facets(query) if index] or ["*"]
 
 
-def _arguments(query: TaskQuery, indexes: list[str], place: pagination.Place, limit: int) -> list[Argument]:
+def _arguments(query: TaskQuery, places: Mapping[str, pagination.Place], limit: int) -> dict[str, list[Argument]]:
+    indexes = _indexes(query)
     triples = [part for facet in _facets(query) for part in facet]
-    return [limit, BUDGET, *place, len(indexes), *indexes, *triples]
+    return {pool: [limit, BUDGET, *place, len(indexes), *indexes, *triples] for pool, place in places.items()}
 
 
 # A list of one
@@ -113,7 +173,7 @@ def _arguments(query: TaskQuery, indexes: list[str], place: pagination.Place, li
 def _one(reader: Reader, pools: Sequence[str], query: TaskQuery) -> TaskPage:
     hide = redactor()
     found = [row_of(detail.pool, _as_row(detail), hide) for detail in _known(reader, pools, query.id)]
-    rows = tuple(row for row in found if _matches(row, query))
+    rows = tuple(row for row in found if matches(row, query))
     return TaskPage(rows=rows, total=len(rows), broken=broken_pools(reader.broken, reader.silent))
 
 
@@ -129,11 +189,6 @@ def _as_row(detail: Detail) -> StoredRow:
     args = record.get(b"a", b"")
     entered = detail.states.get(fields["s"], 0)
     return StoredRow(detail.id, entered, len(args), fields, args[:4096], record.get(b"er", b""))
-
-
-def _matches(row: TaskRow, query: TaskQuery) -> bool:
-    exact = all(not getattr(query, facet) or getattr(row, facet) == getattr(query, facet) for facet in _EXACT)
-    return exact and (not query.tag or query.tag in row.tags)
 
 
 _EXACT = ("state", "name", "pool", "lane", "kind")

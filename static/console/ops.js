@@ -53,16 +53,37 @@
   button?.addEventListener("click", toggle);
   window.ops = { toggle };
 
-  // Idiomorph would untick boxes, close details, empty fields and take away rows that have left the list.
+  // A row has as many lines as it was shown with: what stands below it does not move.
+  const keepHeight = (old, fresh) => {
+    const was = old.querySelector("[data-line]"), is = fresh.querySelector("[data-line]");
+    if (was && !is) fresh.querySelector("th").append(was.cloneNode(true));
+    if (is && !was) is.remove();
+  };
+  // Values keep their places, whatever their counts are; new ones come last.
+  const keepOrder = (old, fresh) => {
+    const places = new Map([...old.children].map((item, place) => [item.dataset.key, place]));
+    const place = (item) => places.get(item.dataset.key) ?? places.size;
+    fresh.append(...[...fresh.children].sort((a, b) => place(a) - place(b)));
+  };
+
+  // Idiomorph would untick boxes, close details and empty fields.
   Object.assign(Idiomorph.defaults.callbacks, {
     beforeAttributeUpdated: (name, node) =>
       !((name === "checked" && node.matches(".tick, #tick-all")) || (name === "open" && node.matches("details, dialog")) ||
         (name === "value" && node.matches("input") && (node.type === "range" || edited(node))) || (name === "hidden" && node.id === "tick-all") || name === "aria-expanded"),
     beforeNodeMorphed: (old, fresh) => {
       if (old.id === "chunk-tip") return false; // it stays with the pointer
-      if (fresh.dataset?.gone === undefined) return true;
-      old.dataset.gone = "";
-      return false;
+      const told = fresh.dataset ?? {};
+      if (told.kept !== undefined) return false;
+      if (told.deleted !== undefined) {
+        old.dataset.gone = "";
+        const word = Object.assign(document.createElement("span"), { className: "state", textContent: told.deleted });
+        old.querySelector(".state-cell").replaceChildren(word);
+        return false;
+      }
+      if (told.row !== undefined && fresh.matches("tr")) keepHeight(old, fresh);
+      if (told.steady !== undefined) keepOrder(old, fresh);
+      return true;
     },
   });
   show();

@@ -30,6 +30,7 @@ from queueops.inspect import (
     RunningTask,
     Snapshot,
     TaskDetail,
+    TaskList,
     TaskPage,
     TaskQuery,
     TaskRow,
@@ -47,6 +48,7 @@ QUESTIONS = (
     "snapshot",
     "now_ms",
     "tasks",
+    "browse",
     "task",
     "raw",
     "why",
@@ -146,6 +148,12 @@ class World:
         found.sort(key=lambda id: -self.entered.get(id, 0))
         rows = tuple(self.row(id) for id in found)
         return TaskPage(rows=rows[:limit], next="further" if after == "" else "", total=len(found))
+
+    def browse(
+        self, query: TaskQuery, after: str = "", limit: int = 50, shown: Sequence[tuple[str, str]] = ()
+    ) -> TaskList:
+        rows = {(pool, id): self.row(id) if id in self.states else None for pool, id in shown}
+        return TaskList(page=inspect.tasks(query, after, limit), facets=inspect.facets(query), shown=rows)
 
     def task(self, id: str, pool: str = "") -> TaskDetail | None:
         self._ask()

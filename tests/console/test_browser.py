@@ -8,75 +8,10 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.console.browsing import Open, tick
+from tests.console.listed import many, ticked
 from tests.console.standin import World
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db]
-
-
-def many(world: World, count: int = 40) -> None:
-    """A long list, the newest first."""
-    world.states = {f"task-{number}": "failed" for number in range(count)}
-    world.entered = {f"task-{number}": 10_000 - number for number in range(count)}
-
-
-def rows(page: Page) -> list[str]:
-    found: list[str] = page.eval_on_selector_all("#rows tbody tr", "rows => rows.map(row => row.id)")
-    return found
-
-
-def ticked(page: Page) -> list[str]:
-    found: list[str] = page.eval_on_selector_all(".tick:checked", "boxes => boxes.map(box => box.value)")
-    return found
-
-
-def test_ticks_focus_scroll_and_rows_survive_twenty_ticks(open_page: Open, world: World) -> None:
-    many(world)
-    page = open_page("tasks/?state=failed")
-    before = rows(page)
-    page.locator(".tick").nth(2).check()
-    page.locator(".tick").nth(4).check()
-    page.locator("[data-open]").nth(9).focus()
-    page.evaluate("scrollTo(0, 400)")
-    for number in range(20):
-        world.states[f"new-{number}"] = "failed"
-        world.entered[f"new-{number}"] = 20_000 + number
-        world.text = f"name-{number}"
-        tick(page)
-    assert rows(page) == before
-    assert ticked(page) == ["default task-2", "default task-4"]
-    assert page.evaluate("document.activeElement.closest('tr').id") == before[9]
-    assert page.evaluate("scrollY") == 400
-    expect(page.locator("#new")).to_have_text("20 new")
-    expect(page.locator("#rows tbody tr [data-open]").first).to_have_text("name-19")
-    expect(page.locator("#bulk")).to_be_visible()
-    expect(page.locator("#ticked")).to_have_text("2")
-
-
-def test_a_row_that_has_left_the_list_stays_and_says_so(open_page: Open, world: World) -> None:
-    many(world, 6)
-    page = open_page("tasks/?state=failed")
-    page.locator(".tick").nth(1).check()
-    world.states["task-1"] = "succeeded"
-    tick(page)
-    row = page.locator("#rows tbody tr").nth(1)
-    expect(row).to_have_attribute("data-gone", "")
-    assert "has changed its state" in str(
-        row.locator("th").evaluate("cell => getComputedStyle(cell, '::after').content")
-    )
-    assert ticked(page) == ["default task-1"]
-    world.states["task-1"] = "failed"
-    tick(page)
-    expect(row).not_to_have_attribute("data-gone", "")
-
-
-def test_the_new_ones_come_when_they_are_asked_for(open_page: Open, world: World) -> None:
-    many(world, 3)
-    page = open_page("tasks/?state=failed")
-    world.states["new"], world.entered["new"] = "failed", 99_999
-    tick(page)
-    page.get_by_role("link", name="1 new").click()
-    expect(page.locator("#rows tbody tr")).to_have_count(4)
-    expect(page.locator("#rows tbody tr [data-open]").first).to_have_attribute("href", "/ops/tasks/new/?pool=default")
 
 
 def test_what_is_open_stays_open_while_a_task_lives(open_page: Open, world: World) -> None:

@@ -67,8 +67,8 @@ def test_rows_stay_where_they_are_and_new_ones_wait(world: World, operator: Clie
     del world.states["task-2"]
     fresh = operator.get(address.replace("&amp;", "&")).content.decode()
     assert re.findall(r'<tr id="(t-\w+)"', fresh) == shown
-    assert re.findall(r'<tr id="(t-\w+)" data-gone>', fresh) == [shown[1]]
-    assert "2 new" in fresh
+    assert re.findall(r'<tr id="(t-\w+)" data-gone data-deleted="now deleted">', fresh) == [shown[1]]
+    assert "3 new or changed: show" in fresh
 
 
 def test_rows_that_come_up_from_further_down_are_not_new(world: World, operator: Client) -> None:

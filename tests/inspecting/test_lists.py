@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from threading import Event, Thread
 
 import pytest
 
@@ -46,6 +47,44 @@ def test_pages_of_all_states_are_newest_first(desk: Desk) -> None:
         "later": "postponed",
     }
     assert [row.entered_ms for row in rows] == sorted((row.entered_ms for row in rows), reverse=True)
+
+
+def test_a_page_its_counts_and_the_shown_rows_are_of_one_moment(desk: Desk) -> None:
+    desk.push(*[f"t{number}" for number in range(9)])
+    wrong: list[object] = []
+    ended = Event()
+
+    def read() -> None:
+        while not ended.is_set():
+            found = inspect.browse(TaskQuery(state="pending"), shown=[("default", "t0"), ("default", "t1")])
+            counts = dict(found.facets["state"])
+            told = found.page.total, len(found.page.rows), counts["pending"], dict(found.facets["name"])["tests.noop"]
+            states = {row.state for row in found.shown.values() if row}
+            if len(set(told)) > 1 or len(states) != 1 or (states == {"pending"}) != (told[0] == 9):
+                wrong.append((told, states))
+
+    reader = Thread(target=read)
+    reader.start()
+    for _ in range(300):
+        desk.control("cancel", *[f"t{number}" for number in range(9)])
+        desk.control("reinstate", *[f"t{number}" for number in range(9)])
+    ended.set()
+    reader.join()
+    assert wrong == []
+
+
+def test_shown_rows_are_told_as_they_are_now(desk: Desk) -> None:
+    desk.push("a", "b")
+    desk.settle(desk.lease())
+    shown = [("default", "a"), ("default", "b"), ("default", "gone"), ("nowhere", "a")]
+    found = inspect.browse(TaskQuery(state="pending"), shown=shown)
+    assert {place: row and row.state for place, row in found.shown.items()} == {
+        ("default", "a"): "succeeded",
+        ("default", "b"): "pending",
+        ("default", "gone"): None,
+    }
+    assert [row.id for row in inspect.browse(TaskQuery(id="a")).page.rows] == ["a"]
+    assert "nowhere" not in desk.broker.pools()
 
 
 def test_a_list_goes_on_after_the_row_it_ended_with_has_gone(desk: Desk) -> None:

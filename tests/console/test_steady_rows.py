@@ -1,0 +1,125 @@
+"""The list of tasks in a real browser: rows, ticks and counts stay in their places while all of it lives."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+from playwright.sync_api import expect
+
+from queueops import inspect
+from tests.console.browsing import Open, tick
+from tests.console.listed import heights, many, rows, ticked
+from tests.console.standin import World
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db]
+
+
+def test_ticks_focus_scroll_and_rows_survive_twenty_ticks(open_page: Open, world: World) -> None:
+    many(world)
+    page = open_page("tasks/?state=failed")
+    before = rows(page)
+    page.locator(".tick").nth(2).check()
+    page.locator(".tick").nth(4).check()
+    page.locator("[data-open]").nth(9).focus()
+    page.evaluate("scrollTo(0, 400)")
+    for number in range(20):
+        world.states[f"new-{number}"] = "failed"
+        world.entered[f"new-{number}"] = 20_000 + number
+        world.text = f"name-{number}"
+        tick(page)
+    assert rows(page) == before
+    assert ticked(page) == ["default task-2", "default task-4"]
+    assert page.evaluate("document.activeElement.closest('tr').id") == before[9]
+    assert page.evaluate("scrollY") == 400
+    expect(page.locator("#new")).to_have_text("20 new or changed: show")
+    expect(page.locator("#rows tbody tr [data-open]").first).to_have_text("name-19")
+    expect(page.locator("#bulk")).to_be_visible()
+    expect(page.locator("#ticked")).to_have_text("2")
+
+
+@pytest.mark.parametrize("width", [1360, 360])
+def test_a_row_whose_state_does_not_match_any_more_says_so_in_its_place(
+    width: int, open_page: Open, world: World
+) -> None:
+    many(world, 6)
+    page = open_page("tasks/?state=failed", viewport={"width": width, "height": 900})
+    before = heights(page)
+    page.locator(".tick").nth(1).check()
+    world.states["task-1"] = "succeeded"
+    del world.states["task-3"]
+    tick(page)
+    row = page.locator("#rows tbody tr").nth(1)
+    expect(row).to_have_attribute("data-gone", "")
+    expect(row.locator(".state-cell")).to_have_text("now succeeded")
+    expect(page.locator("#rows tbody tr").nth(3).locator(".state-cell")).to_have_text("now deleted")
+    expect(page.locator("#rows tbody tr[data-gone]")).to_have_count(2)
+    assert heights(page) == before
+    assert ticked(page) == ["default task-1"]
+    world.states["task-1"] = "failed"
+    tick(page)
+    expect(row).not_to_have_attribute("data-gone", "")
+    expect(row.locator(".state-cell")).to_have_text("failed")
+
+
+@pytest.mark.parametrize("width", [1360, 360])
+def test_rows_that_left_the_first_page_keep_their_place_and_height(width: int, open_page: Open, world: World) -> None:
+    many(world, 60)
+    page = open_page("tasks/", viewport={"width": width, "height": 900})
+    before, shown = heights(page), rows(page)
+    for number in range(55):
+        world.states[f"new-{number}"] = "failed"
+        world.entered[f"new-{number}"] = 20_000 + number
+    world.states["task-3"] = "postponed"
+    tick(page)
+    expect(page.locator("#new")).to_have_text("50 or more new or changed: show")
+    expect(page.locator("#rows tbody tr[data-gone]")).to_have_count(0)
+    expect(page.locator("#rows tbody tr").nth(3).locator(".state-cell")).to_contain_text("postponed")
+    assert rows(page) == shown
+    assert heights(page) == before
+
+
+def test_a_row_gets_no_more_lines_than_it_was_shown_with(open_page: Open, world: World) -> None:
+    many(world, 4)
+    whole = world.row
+    world.row = lambda id: replace(whole(id), error="", reason="")  # type: ignore[method-assign]
+    page = open_page("tasks/")
+    before = heights(page)
+    world.row = whole  # type: ignore[method-assign]
+    tick(page)
+    assert heights(page) == before
+    page.reload()
+    with_errors = heights(page)
+    assert with_errors != before
+    world.row = lambda id: replace(whole(id), error="", reason="")  # type: ignore[method-assign]
+    tick(page)
+    assert heights(page) == with_errors
+
+
+def test_counts_and_facets_of_the_list_are_live_and_keep_their_places(
+    open_page: Open, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counts: dict[str, list[tuple[str, int | None]]] = {
+        "state": [("pending", 4414), ("failed", 3)],
+        "name": [("first", 9), ("second", 8)],
+    }
+    monkeypatch.setattr(inspect, "facets", lambda query: counts)
+    page = open_page("tasks/")
+    states, names = page.locator("#states .chip b"), page.locator("#facets li")
+    expect(states).to_have_text(["4\u202f414", "3"])
+    names.nth(1).locator("a").focus()
+    counts["state"] = [("pending", 4300), ("idle", 1), ("failed", 4)]
+    counts["name"] = [("second", 30), ("third", 12), ("first", 10)]
+    tick(page)
+    expect(states).to_have_text(["4\u202f300", "4", "1"])
+    expect(names).to_have_text(["first 10", "second 30", "third 12"])
+    assert page.evaluate("document.activeElement.closest('li').dataset.key") == "second"
+
+
+def test_the_new_ones_come_when_they_are_asked_for(open_page: Open, world: World) -> None:
+    many(world, 3)
+    page = open_page("tasks/?state=failed")
+    world.states["new"], world.entered["new"] = "failed", 99_999
+    tick(page)
+    page.get_by_role("link", name="1 new or changed: show").click()
+    expect(page.locator("#rows tbody tr")).to_have_count(4)
+    expect(page.locator("#rows tbody tr [data-open]").first).to_have_attribute("href", "/ops/tasks/new/?pool=default")
