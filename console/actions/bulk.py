@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 
 from django.db.models.functions import Greatest
 from django.http import HttpRequest
+from django.utils.translation import gettext as _
 
 from console.actions.bulk_parts import alone, find_out, recount
 from console.actions.catalog import ACTIONS, Action
@@ -44,6 +45,10 @@ class Matching(Choice, frozen=True, kw_only=True):
 
     def __len__(self) -> int:
         return self.extent.count
+
+    def number(self) -> str:
+        """The number of tasks, at most the one that is shown."""
+        return super().number() if self.extent.exact else _("at most %(tasks)s") % {"tasks": super().number()}
 
     @property
     def fields(self) -> list[tuple[str, str]]:

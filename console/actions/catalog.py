@@ -20,6 +20,9 @@ from queueops.model.states import LEASED, TERMINAL, State
 
 Call = Callable[..., Any]
 
+ENDING = ("cancel", "interrupt", "stop", "drop_chunks")
+"""Verbs that end work, or leave a part of it out."""
+
 
 class Action(NamedTuple):
     """An action of the console; `verb` is its name in the audit log.
@@ -54,8 +57,8 @@ class Action(NamedTuple):
 
     @property
     def is_destructive(self) -> bool:
-        """Whether something is lost by it."""
-        return self.irreversible or self.permission is Verb.DESTROY
+        """Whether work or data is lost by it: its button is red."""
+        return self.irreversible or self.permission is Verb.DESTROY or self.verb in ENDING
 
 
 ACTIONS: dict[str, Action] = {
@@ -215,6 +218,22 @@ AGAIN = (_("Run again"), _("Runs the task again with the same arguments. It has 
 REASONED = ("cancel", "interrupt")
 """Verbs whose reason is stored in the task too."""
 
+SENTENCES: dict[str, str | Promise] = {
+    "rerun": _("Run %(what)s again with all parts"),
+    "run_now": _("Run %(what)s now"),
+    "interrupt": _("Cancel and interrupt %(what)s"),
+    "priority": _("Set the priority of %(what)s"),
+    "keep": _("Keep %(what)s longer"),
+    "requeue_commands": _("Try %(what)s again"),
+    "speculate_chunks": _("Start second runs of %(what)s"),
+    "redo_chunks": _("Edit and retry %(what)s"),
+    "set_chunks": _("Set fields and retry %(what)s"),
+    "restart_failed": _("Restart %(what)s"),
+    "restart_all": _("Restart %(what)s"),
+    "restart_map": _("Restart from map, delete %(what)s"),
+}
+"""Words of the button that confirms, of verbs whose label cannot stand before what they act on."""
+
 STAYING = ("priority", "move", "keep")
 """Verbs that leave a task in its state."""
 AFTERWARDS: dict[str, str | Promise] = {
@@ -267,6 +286,13 @@ OTHER_LABELS: dict[str, str | Promise] = {
 
 BULK = ("retry", "reinstate", "run_now", "requeue", "postpone", "move", "cancel", "delete", "discard")
 """The actions of the bulk bar, in order."""
+
+
+def sentence(action: Action, what: str) -> str:
+    """The words of the button that confirms: the verb, and what it acts on with its number."""
+    if action.verb in SENTENCES:
+        return str(SENTENCES[action.verb]) % {"what": what}
+    return _("%(verb)s %(what)s") % {"verb": action.label, "what": what}
 
 
 def label(verb: str) -> str:

@@ -12,7 +12,7 @@ from functools import partial
 
 from django.http import HttpRequest, HttpResponse
 
-from console.actions.catalog import REASONED, Action
+from console.actions.catalog import REASONED, Action, sentence
 from console.actions.selection import AT_ONCE, Choice
 from console.audit.log import recorded
 from console.http import redirects
@@ -72,6 +72,7 @@ def unanswered(
         "action": action,
         "choice": choice,
         "count": len(choice),
+        "button": sentence(action, choice.number()),
         "fields": choice.fields,
         "form": form,
         "needed": needed(len(choice)),

@@ -17,7 +17,7 @@ def remedy(finding: Finding, task: TaskDetail, may: frozenset[str]) -> dict[str,
         return {"action": url("lane-resume", pool=task.pool, lane=lane), "label": _("Resume the lane")}
     if finding.verb == "retry_chunks" and finding.target == task.id and Verb.OPERATE in may:
         address = url("task-chunks-retry", {"whole": ["errored", "failed"]}, id=task.id)
-        return {"action": address, "label": _("Retry errored chunks")}
+        return {"action": address, "label": _("Retry failed chunks")}
     action = ACTIONS.get(finding.verb or "")
     if action is None or action.permission not in may or finding.target != task.id or action.verb not in task.allowed:
         return None

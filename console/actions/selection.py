@@ -13,10 +13,12 @@ from typing import Any, ClassVar, Self
 import msgspec
 from django.core.exceptions import SuspiciousOperation
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from console.actions.catalog import Action
 from console.audit.log import judge
 from console.models import AuditEntry, Outcome
+from console.ui.formatting import count
 from queueops import inspect
 from queueops.inspect import REACHING, TaskDetail, TaskRow
 from queueops.model.ids import ID, NAME
@@ -85,6 +87,10 @@ class Choice(msgspec.Struct, frozen=True, dict=True):
         """The id of a single task, or the number of tasks."""
         return self.tasks[0][1] if len(self) == 1 else _("%(count)d tasks") % {"count": len(self)}
 
+    def number(self) -> str:
+        """What the action acts on, with its number: the words of the button that confirms."""
+        return ngettext("%(n)s task", "%(n)s tasks", len(self)) % {"n": count(len(self))}
+
     def target(self) -> str:
         """The target in the audit log."""
         return self.title()
@@ -141,6 +147,10 @@ class Thing(Choice, frozen=True, kw_only=True):
     ) -> Self:
         """The thing of this name, without a pool if it belongs to none; `told` are the side effects."""
         return cls(((pool, name),), was=was, becomes=becomes, told=told)
+
+    def number(self) -> str:
+        """The name: there is one such thing."""
+        return self.tasks[0][1]
 
     def target(self) -> str:
         """The pool, if there is one, and the name."""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from django.test import Client
+from msgspec.structs import replace
 
 from console.actions.confirmation import Need, is_confirmed, need
 from console.models import AuditEntry, Outcome
-from queueops import control
+from queueops import control, inspect
 from tests.console.standin import World
 
 pytestmark = pytest.mark.django_db
@@ -55,6 +58,43 @@ def test_twenty_rows_act_at_once_and_twenty_one_ask(world: World, operator: Clie
     answer = operator.post("/ops/tasks/_retry", {"task": ticked(21), "confirmed": "21"})
     assert answer.status_code == 302
     assert len(world.calls) == 1
+
+
+BUTTON = re.compile(
+    r'<button type="submit" class="btn (btn-\w+)">(?:<svg.*?</svg>)?([^<]+)</button>'
+    r'\s*<a class="btn" href="[^"]+">(.*?)</a>'
+)
+
+
+@pytest.mark.parametrize(
+    ("verb", "count", "colour", "words"),
+    [
+        ("retry", 21, "btn-primary", "Retry 21 tasks"),
+        ("run_now", 21, "btn-primary", "Run 21 tasks now"),
+        ("cancel", 400, "btn-danger", "Cancel 400 tasks"),
+        ("delete", 400, "btn-danger", "Delete 400 tasks"),
+        ("discard", 1, "btn-danger", "Discard 1 task"),
+    ],
+)
+def test_the_button_that_confirms_names_verb_and_number_and_the_way_back(
+    verb: str, count: int, colour: str, words: str, world: World, administrator: Client
+) -> None:
+    page = administrator.post(f"/ops/tasks/_{verb}", {"task": ticked(count)}).content.decode()
+    assert BUTTON.findall(page) == [(colour, words, "Go back")]
+
+
+def test_the_button_for_all_that_match_has_the_number_with_separators(
+    world: World, administrator: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = world.tasks
+    monkeypatch.setattr(inspect, "tasks", lambda *values, **named: replace(whole(*values, **named), total=980_000))
+    page = administrator.post("/ops/tasks/_all_cancel?state=pending").content.decode()
+    assert BUTTON.findall(page) == [("btn-danger", "Cancel 980\u202f000 tasks", "Go back")]
+
+
+def test_the_stop_of_a_worker_names_the_worker_and_is_red(world: World, administrator: Client) -> None:
+    page = administrator.post("/ops/workers/host:1/_stop").content.decode()
+    assert BUTTON.findall(page) == [("btn-danger", "Stop host:1", "Go back")]
 
 
 def test_what_cannot_be_undone_wants_the_count_typed_and_a_reason(world: World, administrator: Client) -> None:

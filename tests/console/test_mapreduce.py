@@ -145,7 +145,7 @@ def entry() -> AuditEntry:
 
 def test_retrying_errored_chunks_is_one_click(work: ChunkWork, operator: Client) -> None:
     page = html(operator)
-    assert re.search(r'class="btn btn-primary" id="retry-errored"[^>]*>.*Retry errored chunks <b>3</b>', page)
+    assert re.search(r'class="btn btn-primary" id="retry-errored"[^>]*>.*Retry 3 failed chunks<', page)
     form = {"pool": "default", "whole": ["errored", "failed"], "next": PAGE}
     answer = operator.post(f"{PAGE}_retry", form, follow=True)
     assert counts() == {"pending": 13, "active": 2, "errored": 0, "done": 15, "failed": 0}
@@ -293,10 +293,10 @@ def test_what_cannot_be_started_again_is_told_why(work: ChunkWork, operator: Cli
 
 def test_all_errored_chunks_are_skipped_with_one_click(work: ChunkWork, operator: Client) -> None:
     page = html(operator)
-    assert "Skip errored chunks" in page
+    assert "Skip failed chunks" in page
     operator.post(f"{PAGE}_skip", {"whole": ["errored", "failed"], "pool": "default", "next": PAGE})
     assert counts() == {"pending": 10, "active": 2, "errored": 0, "done": 18, "failed": 0}
-    assert "Skip errored chunks" not in html(operator)
+    assert "Skip failed chunks" not in html(operator)
 
 
 def test_what_restarts_says_so_in_a_sentence(work: ChunkWork, operator: Client) -> None:

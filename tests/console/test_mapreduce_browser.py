@@ -63,13 +63,13 @@ def test_errored_chunks_are_retried_with_one_click_and_are_done(open_chunks: Ope
     expect(legend).to_contain_text("37 done")
     expect(legend).to_contain_text("3 errored")
     BROKEN.clear()
-    page.get_by_role("button", name="Retry errored chunks 3").click()
+    page.get_by_role("button", name="Retry 3 failed chunks").click()
     expect(page.locator("[data-flash]")).to_contain_text("Retry: 3 chunks.")
     run_worker()
     tick(page)
     expect(legend).to_contain_text("40 done")
     expect(page.locator(".task-state")).to_contain_text("succeeded")
-    expect(page.get_by_role("button", name="Retry errored chunks")).to_have_count(0)
+    expect(page.get_by_role("button", name="failed chunk")).to_have_count(0)
     with ThreadPoolExecutor(1) as other:  # this thread has the event loop of Playwright
         assert other.submit(handle.result, timeout=60).result() == 2 * sum(range(40))
 
@@ -147,7 +147,7 @@ def test_all_of_it_works_without_scripts(open_chunks: Open, handle: TaskHandle[i
     page.get_by_role("button", name="Open").click()
     expect(page.locator("h1")).to_have_text("Chunk 0")
     page.goto("/ops/mapreduce/doubles/")
-    page.get_by_role("button", name="Retry errored chunks 3").click()
+    page.get_by_role("button", name="Retry 3 failed chunks").click()
     expect(page.locator("[data-flash]")).to_contain_text("Retry: 3 chunks.")
 
 

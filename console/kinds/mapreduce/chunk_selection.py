@@ -14,6 +14,7 @@ from django.utils.translation import ngettext
 from console.actions.catalog import Action
 from console.actions.selection import MOST, Choice
 from console.models import AuditEntry, Outcome
+from console.ui.formatting import count
 from queueops import control
 from queueops.control import ChunkAnswer
 from queueops.inspect import TaskDetail
@@ -68,6 +69,10 @@ class ChunkChoice(Choice, frozen=True, kw_only=True):
         if len(self.numbers) == 1:
             return _("chunk %(number)d") % {"number": self.numbers[0]}
         return ngettext("%(count)d chunk", "%(count)d chunks", self.count) % {"count": self.count}
+
+    def number(self) -> str:
+        """The number of chunks."""
+        return ngettext("%(n)s chunk", "%(n)s chunks", self.count) % {"n": count(self.count)}
 
     def target(self) -> str:
         """The task and its selected chunks."""

@@ -10,6 +10,7 @@ from django.utils.translation import ngettext
 from console.actions.catalog import Action
 from console.actions.selection import Choice
 from console.models import AuditEntry, Outcome
+from console.ui.formatting import count
 from queueops import control, inspect
 
 ACTIONS: dict[str, Action] = {
@@ -47,6 +48,10 @@ class CommandChoice(Choice, frozen=True):
         if len(self.tasks) == 1:
             return self.tasks[0][1]
         return ngettext("%(count)d command", "%(count)d commands", len(self)) % {"count": len(self)}
+
+    def number(self) -> str:
+        """The number of commands."""
+        return ngettext("%(n)s command", "%(n)s commands", len(self)) % {"n": count(len(self))}
 
     def facts(self) -> dict[str, Any]:
         """The commands."""

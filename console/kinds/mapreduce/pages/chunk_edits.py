@@ -7,7 +7,7 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 
-from console.actions.catalog import Action
+from console.actions.catalog import Action, sentence
 from console.actions.confirmation import is_confirmed, need
 from console.actions.perform import perform
 from console.http import redirects
@@ -70,6 +70,7 @@ def _form(
     context = {
         "task": task,
         "choice": choice,
+        "button": sentence(_action({}), choice.number()),
         "form": form,
         "rows": _rows(task, choice, form.changed if shown else {"fields": {}}),
         "next": redirects.address(request, "tasks") if "next" in request.POST else chunks_url(task.id, task.pool),
