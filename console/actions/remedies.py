@@ -7,7 +7,19 @@ from django.utils.translation import gettext as _
 from console.access.permissions import Verb
 from console.actions.catalog import ACTIONS, named_for
 from console.ui.links import url
-from queueops.inspect import Finding, TaskDetail
+from queueops.inspect import Alarm, Finding, TaskDetail
+
+
+def alarm_remedy(alarm: Alarm, may: frozenset[str]) -> dict[str, str] | None:
+    """The form's URL and the button's label; None without a remedy, or without the user's permission."""
+    pool, _slash, name = alarm.target.partition("/")
+    if Verb.CONFIGURE not in may:
+        return None
+    if alarm.verb == "resume_lane":
+        return {"action": url("lane-resume", pool=pool, lane=name), "label": _("Resume the lane")}
+    if alarm.verb == "resume_schedule":
+        return {"action": url("schedule-resume", {"pool": pool}, id=name), "label": _("Resume the schedule")}
+    return None
 
 
 def remedy(finding: Finding, task: TaskDetail, may: frozenset[str]) -> dict[str, str] | None:

@@ -21,17 +21,19 @@ from django.utils.http import urlencode
 from django.utils.safestring import SafeString
 
 from console.actions.catalog import label
-from console.actions.remedies import remedy
+from console.actions.remedies import alarm_remedy, remedy
 from console.pages.commands import command_appearance
 from console.pages.schedules import schedule_appearance
 from console.ui import filters, formatting, json_text, links, live_list, state_badges, traceback
 from console.ui.forms import DELAYS
 from console.ui.static_files import sprite
 from queueops.inspect import (
+    Alarm,
     Attempt,
     ErrorRow,
     Failure,
     Finding,
+    LaneRow,
     Moment,
     Part,
     PoolView,
@@ -39,6 +41,7 @@ from queueops.inspect import (
     TaskDetail,
     TaskQuery,
     TaskRow,
+    bound_of,
 )
 from queueops.model.states import LEASED, State
 
@@ -47,6 +50,8 @@ register = template.Library()
 WORKER_ICONS = {"live": "activity", "quiet": "volume-off", "late": "alert-triangle", "stopping": "power"} | {
     "silent": "hourglass",
     "hung": "alert-triangle",
+    "frozen": "player-pause",
+    "dead": "alert-triangle",
 }
 
 register.simple_tag(links.task_url)
@@ -286,6 +291,18 @@ def field_in(field: BoundField, suffix: str) -> SafeString:
 def mend(context: Context, finding: Finding, task: TaskDetail) -> dict[str, str] | None:
     """The one-click repair of a finding, for users with the permission: the form's address and label."""
     return remedy(finding, task, context["may"])
+
+
+@register.simple_tag(takes_context=True)
+def alarm_mend(context: Context, alarm: Alarm) -> dict[str, str] | None:
+    """The one-click repair of an alarm, for users with the permission: the form's address and label."""
+    return alarm_remedy(alarm, context["may"])
+
+
+@register.simple_tag
+def lane_note(lane: LaneRow) -> str:
+    """What keeps a lane's waiting tasks from a start: its limit, its rate; empty if nothing does."""
+    return bound_of(lane)
 
 
 def _condition(name: str, words: str, colour: str) -> SafeString:

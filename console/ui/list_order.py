@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from operator import attrgetter
 
-from queueops.inspect import LaneRow
+from queueops.inspect import LaneRow, bound_of
 
+OLD_MS = 60_000
+NEVER = ("paused", "limit 0", "no worker")
 DIGITS = re.compile(r"(\d+)")
 
 
@@ -21,7 +22,20 @@ def in_place(lanes: Iterable[LaneRow]) -> list[LaneRow]:
     return sorted(lanes, key=lambda lane: (lane.pool, natural(lane.lane), lane.lane))
 
 
-def busiest(lanes: Iterable[LaneRow], most: int) -> list[LaneRow]:
-    """The lanes with most waiting, then most running tasks; in the usual order."""
-    by_work = sorted(in_place(lanes), key=attrgetter("ready", "active", "paused"), reverse=True)
-    return in_place(by_work[:most])
+def by_trouble(lanes: Iterable[LaneRow], now_ms: int) -> list[LaneRow]:
+    """Sort lanes by trouble: those whose tasks never start, then old tasks at a limit, old tasks, waiting, running.
+
+    Within a group the lane with the oldest task comes first: that order changes only when the task starts. Where it is
+    not known, the lane with most ready tasks comes first.
+    """
+
+    def trouble(lane: LaneRow) -> tuple[int, float, int]:
+        oldest = float("inf") if lane.oldest_ms is None else lane.oldest_ms
+        old = now_ms - oldest > OLD_MS
+        if lane.ready and lane.drain_reason in NEVER:
+            return 0, oldest, -lane.ready
+        if lane.ready and old:
+            return (1 if bound_of(lane) else 2), oldest, -lane.ready
+        return (3 if lane.ready else 4 if lane.active else 5), oldest, -lane.ready
+
+    return sorted(in_place(lanes), key=trouble)

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from queueops.errors import FilterError
-from queueops.inspect.alarms import Alarm
+from queueops.inspect.alarms import Alarm, bound_of
 from queueops.inspect.answers import Broken, Listing
 from queueops.inspect.detail import Beside, TaskDetail, raw, task
 from queueops.inspect.errors import ErrorRow, Failure, errors
@@ -122,6 +122,7 @@ __all__ = [
     "Tree",
     "WorkerRow",
     "all_chunks",
+    "bound_of",
     "browse",
     "chunk",
     "chunk_lanes",

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
+from urllib.parse import quote
 
 from queueops.inspect.answers import Answer, Broken
 from queueops.inspect.lanes import LaneRow
 from queueops.inspect.spans import span
 from queueops.inspect.store import LATE_MS, NOT_TAKING, UNRESPONSIVE
 from queueops.inspect.throughput import PoolView, failures, flows, pushed_names
-from queueops.inspect.workers import names_told
+from queueops.inspect.workers import fate_of, names_told
 from queueops.model.losses import SHOWN_MS, decode
 from queueops.model.states import LEASED, ChunkState, State
 from queueops.redis.query_replies import Beat, whole
@@ -20,29 +22,39 @@ FAILING, LEAST_FAILED = 0.5, 10
 STUCK_MS = 60_000
 BACKLOG = 100
 """Fewer ready tasks than this are not a backlog, however fast their number grows."""
-GROWING, LASTING_S = 1.1, 60.0
-"""Arrivals per end from which a backlog grows. One that is empty within a minute is a burst."""
+GROWING, LASTING_S, LEAST_GROWTH = 1.1, 60.0, 10
+"""Arrivals per end from which a backlog grows, or tasks in a minute. One that is empty within a minute is a burst."""
 NO_WATCHDOG_MS = 15_000
+MOST_PLACES = 3
+"""The most workers that an alarm names."""
 
 
 class Alarm(Answer, frozen=True, kw_only=True):
-    """A condition that needs an operator."""
+    """A condition that needs an operator, with its remedy: a command to type, and where there is one, a verb."""
 
-    TEXTS: ClassVar = ("text",)
+    TEXTS: ClassVar = ("text", "command")
 
     level: str  # warning, danger
     text: str
     url_hint: str = ""  # page with more about it: workers, lanes, tasks?..., health
+    command: str = ""  # what to type in a terminal; empty if the text says what to do
+    verb: str = ""  # resume_lane, resume_schedule
+    target: str = ""  # of the verb: `pool/name`
 
 
-def warning(text: str, hint: str) -> Alarm:
-    """A condition to look at; `hint` is the page with more about it."""
-    return Alarm(level="warning", text=text, url_hint=hint)
+def warning(text: str, hint: str, command: str = "", verb: str = "", target: str = "") -> Alarm:
+    """A condition to look at; `hint` is the page with more about it, `command` or `verb` the remedy."""
+    return Alarm(level="warning", text=text, url_hint=hint, command=command, verb=verb, target=target)
 
 
-def danger(text: str, hint: str) -> Alarm:
+def danger(text: str, hint: str, command: str = "") -> Alarm:
     """A condition that loses work, or stops it."""
-    return Alarm(level="danger", text=text, url_hint=hint)
+    return Alarm(level="danger", text=text, url_hint=hint, command=command)
+
+
+def manage(*words: str) -> str:
+    """A command of `manage.py`, as it is typed into a shell."""
+    return shlex.join(("manage.py", *words))
 
 
 def live(sampled: Mapping[str, Any], beats: Sequence[Beat]) -> list[Beat]:
@@ -62,26 +74,51 @@ def pool_alarms(view: PoolView, sampled: Mapping[str, Any], beats: Sequence[Beat
     yield from _watchdog(view, sampled)
     yield from _late(view, beats, alive)
     yield from _silent(view, sampled, alive)
-    yield from _growing(view)
+    yield from _growing(view, sampled)
+    yield from _paused_schedules(view, sampled)
     if count := sampled.get("given_up") or 0:
         told = _some(count, "command to another pool was given up", "commands to other pools were given up")
-        yield warning(f"Pool {view.name}: {told}.", "commands?place=dead")
+        command = manage("queue", "commands", "--place", "dead", "--pool", view.name)
+        yield warning(f"Pool {view.name}: {told}.", "commands?place=dead", command)
     if count := view.states.get(State.QUARANTINED, 0):
         hint = f"tasks/?state=quarantined&pool={view.name}"
-        yield warning(f"Pool {view.name}: {_some(count, 'task is quarantined', 'tasks are quarantined')}.", hint)
+        text = f"Pool {view.name}: {_some(count, 'task is quarantined', 'tasks are quarantined')}."
+        yield warning(text, hint, manage("queue", "requeue", "--state", "quarantined", "--pool", view.name))
 
 
 def broken_alarms(pools: Iterable[Broken]) -> Iterator[Alarm]:
     """Pools that could not be read in full."""
     for broken in pools:
-        yield danger(str(broken), "health" if broken.reason or broken.pool == "*" else f"tasks/?pool={broken.pool}")
+        hint = "health" if broken.reason or broken.pool == "*" else f"tasks/?pool={broken.pool}"
+        yield danger(str(broken), hint, "" if broken.reason else manage("queue", "fsck", "--repair"))
 
 
-def lane_alarms(rows: Sequence[LaneRow]) -> Iterator[Alarm]:
-    """Paused lanes with waiting tasks."""
+def lane_alarms(rows: Sequence[LaneRow], now: int) -> Iterator[Alarm]:
+    """Lanes with waiting tasks that are paused, or that have been at their limit or rate for long."""
     for row in rows:
+        lane, words = f"Lane {row.lane} of pool {row.pool}", (row.lane, "--pool", row.pool)
         if row.paused and row.ready:
-            yield warning(f"Lane {row.lane} of pool {row.pool} is paused; {_waiting(row.ready)}.", "lanes")
+            text = f"{lane} is paused; {_waiting(row.ready)}."
+            yield warning(text, "lanes", manage("queue", "resume", *words), "resume_lane", f"{row.pool}/{row.lane}")
+        elif (bound := bound_of(row)) and (waited := now - (row.oldest_ms or now)) > STUCK_MS:
+            empty = "" if row.drain_s is None else f"; empty in about {span(row.drain_s * 1000)}"
+            text = f"{lane} is at its {bound}: {_waiting(row.ready)}, the first for {span(waited)}{empty}."
+            option = ("--rate", _more(row.rate)) if bound.startswith("rate") else ("--limit", _more(row.limit))
+            yield warning(text, "lanes", manage("queue", "set-lane", *words, *option))
+
+
+def bound_of(row: LaneRow) -> str:
+    """What keeps the waiting tasks of a lane from a start: `limit of 1` or `rate of 5/s`; empty if nothing does."""
+    if row.ready and row.limit is not None and row.active >= row.limit:
+        return f"limit of {row.limit:,}"
+    if row.ready and row.rate is not None and (row.spent or row.start_rate >= 0.95 * row.rate):
+        return f"rate of {row.rate:g}/s"
+    return ""
+
+
+def _more(value: float | None) -> str:
+    """A higher limit or rate, as a proposal."""
+    return f"{max(1, 2 * (value or 0)):g}"
 
 
 def _lost(view: PoolView, sampled: Mapping[str, Any]) -> Iterator[Alarm]:
@@ -89,17 +126,18 @@ def _lost(view: PoolView, sampled: Mapping[str, Any]) -> Iterator[Alarm]:
     loss = decode(str(sampled.get("loss") or ""))
     if loss is not None and (age := sampled["taken"] - loss.at) <= SHOWN_MS:
         text = f"Pool {view.name} lost data that the store had acknowledged, {span(age)} ago: {loss}."
-        yield danger(f"{text} Tasks may be missing, and ended tasks may run again.", "health")
+        text = f"{text} Tasks may be missing, and ended tasks may run again."
+        yield danger(text, "health", manage("queue", "fsck", "--repair", "--pool", view.name))
 
 
 def _unserved(view: PoolView, live: Sequence[Beat]) -> Iterator[Alarm]:
     waiting = view.states.get(State.PENDING, 0)
+    start = manage("runworker", "--pool", view.name)
     if waiting and not live:
-        yield danger(f"No live worker serves the pool {view.name}: {_waiting(waiting)}.", "workers")
+        yield danger(f"No live worker serves the pool {view.name}: {_waiting(waiting)}.", "workers", start)
     elif waiting and all(beat.fields.get("state") in NOT_TAKING for beat in live):
-        yield warning(
-            f"All workers of the pool {view.name} are quiet, ending or silent: {_waiting(waiting)}.", "workers"
-        )
+        text = f"All workers of the pool {view.name} are quiet, ending or silent: {_waiting(waiting)}."
+        yield warning(text, "workers", start)
 
 
 def _stuck(view: PoolView, sampled: Mapping[str, Any], live: Sequence[Beat]) -> Iterator[Alarm]:
@@ -109,7 +147,8 @@ def _stuck(view: PoolView, sampled: Mapping[str, Any], live: Sequence[Beat]) -> 
     if slots and busy >= slots and waited > STUCK_MS and not _moves_on(sampled):
         text = f"All {slots:,} worker slots of pool {view.name} are busy, and no task ended"
         waiting = _waiting(view.states.get(State.PENDING, 0))
-        yield danger(f"{text} within a minute: {waiting}, the first for {span(waited)}.", "workers")
+        text = f"{text} within a minute: {waiting}, the first for {span(waited)}."
+        yield danger(text, "workers", manage("runworker", "--pool", view.name))
 
 
 def _moves_on(sampled: Mapping[str, Any]) -> bool:
@@ -124,13 +163,13 @@ def _failing(view: PoolView, sampled: Mapping[str, Any]) -> Iterator[Alarm]:
     if bad >= LEAST_FAILED and bad >= FAILING * ended:
         name, most = failed.most_common(1)[0]
         text = f"Pool {view.name}: {bad:,} of {ended:,} attempts of the last two minutes failed"
-        yield warning(f"{text}, {most:,} of them of {name[:100]}.", "errors")
+        yield warning(f"{text}, {most:,} of them of {name[:100]}.", "errors", manage("queue", "errors"))
 
 
 def _overdue(view: PoolView, sampled: Mapping[str, Any]) -> Iterator[Alarm]:
     if count := sampled.get("overdue") or 0:
         told = _some(count, "lease, delay or retention is", "leases, delays or retentions are")
-        yield danger(f"Pool {view.name}: {told} over 5 s overdue.", "health")
+        yield danger(f"Pool {view.name}: {told} over 5 s overdue.", "health", manage("watchdog"))
 
 
 def _unknown_names(view: PoolView, sampled: Mapping[str, Any], live: Sequence[Beat]) -> Iterator[Alarm]:
@@ -139,7 +178,8 @@ def _unknown_names(view: PoolView, sampled: Mapping[str, Any], live: Sequence[Be
     if not told:
         return
     for name in sorted(pushed_names(sampled) - {name for names in told for name in names})[:5]:
-        yield danger(f"No worker of the pool {view.name} knows the task {name[:100]}.", "workers")
+        text = f"No worker of the pool {view.name} knows the task {name[:100]}."
+        yield danger(text, f"tasks?name={quote(name)}&pool={quote(view.name)}", manage("queue", "tasks"))
 
 
 def _watchdog(view: PoolView, sampled: Mapping[str, Any]) -> Iterator[Alarm]:
@@ -147,35 +187,93 @@ def _watchdog(view: PoolView, sampled: Mapping[str, Any]) -> Iterator[Alarm]:
     if not sum(view.states.values()):
         return
     if tick is None:
-        yield warning(f"No watchdog has served the pool {view.name} yet. Run `manage.py watchdog`.", "health")
+        text = f"No watchdog has served the pool {view.name} yet. Run `manage.py watchdog`."
+        yield warning(text, "health", manage("watchdog"))
     elif (age := sampled["taken"] - tick) > NO_WATCHDOG_MS:
-        yield warning(f"No watchdog serves the pool {view.name}: the last one ran {span(age)} ago.", "health")
+        text = f"No watchdog serves the pool {view.name}: the last one ran {span(age)} ago."
+        yield warning(text, "health", manage("watchdog"))
 
 
 def _late(view: PoolView, beats: Sequence[Beat], live: Sequence[Beat]) -> Iterator[Alarm]:
-    if late := len(beats) - len(live):
-        told = f"{late} of {_some(len(beats), 'worker', 'workers')} {'has' if late == 1 else 'have'}"
-        yield warning(f"Pool {view.name}: {told} sent no heartbeat for 15 s.", "workers")
+    """Workers without a heartbeat, frozen and dead ones apart; none that a later worker has replaced."""
+    late = unreplaced(beats, live)
+    for fate, words in _FATES.items():
+        rows = [beat for beat in late if fate_of(beat) == fate]
+        if not rows:
+            continue
+        told = f"{len(rows)} of {_some(len(beats), 'worker', 'workers')} {words[len(rows) > 1]}"
+        command = _resumed(rows) if fate == "frozen" else manage("runworker", "--pool", view.name)
+        yield warning(f"Pool {view.name}: {told}{_places(rows)}.", "workers", command)
+
+
+_FATES = {
+    "frozen": ("is frozen: its process is stopped", "are frozen: their processes are stopped"),
+    "dead": ("is dead: its process has ended", "are dead: their processes have ended"),
+    "late": ("has sent no heartbeat for 15 s", "have sent no heartbeat for 15 s"),
+}
+
+
+def _places(beats: Sequence[Beat]) -> str:
+    """Hosts and processes of the first workers, as far as they are known."""
+    known = [
+        f"{beat.fields['host']} process {beat.fields['pid']}" for beat in beats if {"host", "pid"} <= {*beat.fields}
+    ]
+    return f" ({', '.join(known[:MOST_PLACES])})" if known else ""
+
+
+def _resumed(beats: Sequence[Beat]) -> str:
+    """The command that lets stopped processes run again, on their host."""
+    return shlex.join(("kill", "-CONT", *(beat.fields.get("pid", "PID") for beat in beats[:MOST_PLACES])))
+
+
+def unreplaced(beats: Sequence[Beat], live: Sequence[Beat]) -> list[Beat]:
+    """The workers without a heartbeat for whom no other worker has been started since their last one."""
+    names = {beat.id for beat in live}
+    starts = sorted(whole(beat.fields.get("started")) for beat in live)
+    found = []
+    for beat in sorted((beat for beat in beats if beat.id not in names), key=lambda beat: beat.beat_ms):
+        successor = next((start for start in starts if start > beat.beat_ms - LATE_MS), None)
+        if successor is None:
+            found.append(beat)
+        else:
+            starts.remove(successor)
+    return found
 
 
 def _silent(view: PoolView, sampled: Mapping[str, Any], live: Sequence[Beat]) -> Iterator[Alarm]:
-    """Processes without a sign of life: their supervisor reports for them, so they are not late."""
+    """Frozen processes: their supervisor reports for them, so they are not late."""
     silent = [beat for beat in live if beat.fields.get("state") in UNRESPONSIVE]
     longest = max((sampled["taken"] - whole(beat.fields.get("silent_since")) for beat in silent), default=0)
     if longest > LATE_MS:
         told = _some(len(silent), "worker process is", "worker processes are")
-        yield danger(f"Pool {view.name}: {told} silent, the longest for {span(longest)}.", "workers")
+        text = f"Pool {view.name}: {told} silent, the longest for {span(longest)}{_places(silent)}."
+        yield danger(text, "workers", _resumed(silent))
 
 
-def _growing(view: PoolView) -> Iterator[Alarm]:
+def _growing(view: PoolView, sampled: Mapping[str, Any]) -> Iterator[Alarm]:
+    """A queue that grows faster than it drains. A burst that is empty within a minute is none."""
     waiting = view.states.get(State.PENDING, 0)
     lasts = view.drain_s is None or view.drain_s > LASTING_S
-    if waiting >= BACKLOG and lasts and view.in_rate > view.out_rate * GROWING:
+    waited = sampled["taken"] - (view.oldest_pending_ms or sampled["taken"])
+    faster = view.in_rate > view.out_rate * GROWING
+    slowly = waited > STUCK_MS and (view.coming_rate - view.leaving_rate) * LASTING_S >= LEAST_GROWTH
+    if waiting >= BACKLOG and lasts and (faster or slowly):
         pace = f"{view.in_rate:.1f}/s arrive, {view.out_rate:.1f}/s end"
         yield warning(
             f"The backlog of the pool {view.name} grows: {waiting:,} tasks wait, {pace}.",
             f"tasks/?state=pending&pool={view.name}",
+            manage("runworker", "--pool", view.name),
         )
+
+
+def _paused_schedules(view: PoolView, sampled: Mapping[str, Any]) -> Iterator[Alarm]:
+    """Paused schedules whose next run was due since."""
+    for row in sampled.get("paused_schedules") or ():
+        id, age = str(row["id"]), sampled["taken"] - int(row["due"])
+        if age > 0:
+            text = f"Schedule {id[:100]} of pool {view.name} is paused and has missed runs, the first {span(age)} ago."
+            command = manage("queue", "schedule", id, "resume", "--pool", view.name)
+            yield warning(text, "schedules", command, "resume_schedule", f"{view.name}/{id}")
 
 
 def _waiting(count: int) -> str:

@@ -136,7 +136,7 @@ def _alarms(
     found += broken_alarms(broken)
     for view in views:
         found += pool_alarms(view, samples[view.name], beats.get(view.name, ()))
-    found += lane_alarms(lanes)
+    found += lane_alarms(lanes, max((int(sampled["taken"]) for sampled in samples.values()), default=0))
     return tuple(sorted(found, key=lambda alarm: alarm.level != "danger"))
 
 

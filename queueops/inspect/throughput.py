@@ -38,6 +38,7 @@ class PoolView(Answer, frozen=True, kw_only=True):
     held: int = 0  # waiting tasks and chunks in lanes that are paused or have no slots
     start_rate: float = 0.0  # estimated starts per second of the open lanes, as long as they have work
     coming_rate: float = 0.0  # tasks and chunks that became ready, per second
+    leaving_rate: float = 0.0  # tasks and chunks that are not ready any more, per second
 
     @property
     def waiting(self) -> int:
@@ -52,7 +53,7 @@ def pool_view(name: str, sampled: Mapping[str, Any], workers: int, estimate: Est
     chunks_pending, chunks_active = _chunks(sampled, "pending"), _chunks(sampled, "active")
     coming = sum((rate for flow, rate in moves.items() if flow.startswith(">")), 0.0)
     ending = sum((rate for flow, rate in moves.items() if flow.partition(">")[2] in _ENDED), 0.0)
-    fields = _both(sampled)
+    fields, both = _both(sampled), [*moves.items(), *chunk_moves.items()]
     failed, ended = failures(sampled)
     oldest = (sampled.get("oldest") or {}).get(State.PENDING)
     return PoolView(
@@ -73,9 +74,8 @@ def pool_view(name: str, sampled: Mapping[str, Any], workers: int, estimate: Est
         drain_reason=estimate.reason,
         held=estimate.held,
         start_rate=estimate.per_s,
-        coming_rate=sum(
-            rate for found in (moves, chunk_moves) for flow, rate in found.items() if flow.endswith(f">{State.PENDING}")
-        ),
+        coming_rate=sum(rate for flow, rate in both if flow.endswith(f">{State.PENDING}")),
+        leaving_rate=sum(rate for flow, rate in both if flow.startswith(f"{State.PENDING}>")),
     )
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable
+from pathlib import Path
 
 from queueops.inspect.answers import Answer, Listing, broken_pools
 from queueops.inspect.store import LATE_MS, UNRESPONSIVE, open_reader
@@ -37,7 +39,7 @@ class WorkerRow(Answer, frozen=True, kw_only=True):
     started_ms: int
     rss: int  # bytes
     running: tuple[RunningTask, ...] = ()
-    state: str = "live"  # live, quiet, silent, hung, late
+    state: str = "live"  # live, quiet, silent, hung, late, frozen, dead
     silent_since_ms: int | None = None  # last sign of life of a silent or hung process
 
 
@@ -69,6 +71,20 @@ def names_told(beats: Iterable[Beat]) -> list[list[str]]:
     return [] if any(not names or len(names) >= MOST_NAMES for names in told) else told
 
 
+def fate_of(beat: Beat) -> str:
+    """What became of a worker without a heartbeat: frozen or dead, as far as this machine can see its process.
+
+    On another machine the process cannot be seen: `late`.
+    """
+    if beat.fields.get("host") != os.uname().nodename or not Path("/proc/self/stat").exists():
+        return "late"
+    try:
+        state = Path(f"/proc/{whole(beat.fields.get('pid'))}/stat").read_text().rpartition(")")[2].split()[0]
+    except (OSError, IndexError):
+        return "dead"
+    return {"T": "frozen", "t": "frozen", "Z": "dead", "X": "dead"}.get(state, "late")
+
+
 def _row(now: int, beat: Beat) -> WorkerRow:
     field = beat.fields.get
     return WorkerRow(
@@ -90,7 +106,7 @@ def _row(now: int, beat: Beat) -> WorkerRow:
 
 def _state(now: int, beat: Beat) -> str:
     if now - beat.beat_ms > LATE_MS:
-        return "late"
+        return fate_of(beat)
     if beat.fields.get("state") in UNRESPONSIVE:
         return beat.fields["state"]
     return "quiet" if beat.fields.get("state") in ("quiet", "stopping") else "live"

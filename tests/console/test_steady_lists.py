@@ -83,7 +83,7 @@ def test_the_buttons_of_a_lane_stay_where_they_are(
     assert shown() == before
 
 
-def test_the_overview_shows_the_lanes_with_most_work_in_their_places(
+def test_the_overview_shows_the_lanes_with_most_work_first(
     world: World, operator: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ready = {f"t{number}": number for number in range(30)} | {"flood": 40_000}
@@ -93,7 +93,7 @@ def test_the_overview_shows_the_lanes_with_most_work_in_their_places(
     )
     monkeypatch.setattr(inspect, "snapshot", lambda: snapshot)
     page = operator.get("/ops/").content.decode()
-    assert re.findall(r"lane=([\w-]+)", page) == ["flood", *(f"t{number}" for number in range(19, 30))]
+    assert re.findall(r"lane=([\w-]+)", page) == ["flood", *(f"t{number}" for number in range(29, 18, -1))]
 
 
 def test_the_buttons_of_a_schedule_stay_where_they_are_when_it_has_fired(

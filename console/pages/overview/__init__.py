@@ -9,7 +9,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from console.diagram.machine import draw
 from console.kinds.mapreduce.chunk_appearance import LOOKS
 from console.pages.overview.stats import figures
-from console.ui.list_order import busiest
+from console.ui.list_order import by_trouble
 from console.ui.render import fragment, page
 from queueops import inspect
 
@@ -41,6 +41,6 @@ def _context() -> dict[str, Any]:
         "chunk_states": [(state, look, found.chunks[state]) for state, look in LOOKS.items()]
         if any(found.chunks.values())
         else [],
-        "lanes": busiest(snapshot.lanes, MOST_LANES),
+        "lanes": by_trouble(snapshot.lanes, snapshot.taken_ms)[:MOST_LANES],
         "machine": draw(snapshot.states, snapshot.flows),
     }

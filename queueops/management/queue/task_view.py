@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from queueops.inspect import LaneRow, PoolView, Snapshot, TaskDetail
+from queueops.inspect import Alarm, LaneRow, PoolView, Snapshot, TaskDetail
 from queueops.inspect.estimates import UNKNOWN
 from queueops.inspect.spans import span
 from queueops.management.queue.formatting import moment, pairs, printable, table
@@ -61,7 +61,7 @@ def _claimed(task: TaskDetail) -> tuple[tuple[str, object], ...]:
 
 def shown_status(found: Snapshot) -> str:
     """The whole system: alarms, states, pools, lanes."""
-    alarms = "\n".join(f"{alarm.level.upper()}: {printable(alarm.text)}" for alarm in found.alarms)
+    alarms = "\n".join(map(_alarm, found.alarms)) or "Everything is well."
     states = pairs((state, f"{count:,}") for state, count in found.states.items() if count)
     pools = table(POOLS, map(_pool, found.pools))
     lanes = table(
@@ -73,6 +73,12 @@ def shown_status(found: Snapshot) -> str:
     watched = "counted now: no watchdog runs" if found.computed else "by the watchdog"
     parts = (alarms, states or "no tasks", pools, lanes if found.lanes else "", f"{store} ({watched})")
     return "\n\n".join(part for part in parts if part)
+
+
+def _alarm(alarm: Alarm) -> str:
+    """An alarm with the command that mends it."""
+    told = f"{alarm.level.upper()}: {printable(alarm.text)}"
+    return f"{told}\n    mend it: {printable(alarm.command)}" if alarm.command else told
 
 
 def _pool(pool: PoolView) -> tuple[object, ...]:

@@ -7,7 +7,7 @@
 --        taken, states, oldest (entry time by state), lanes, chunks (of how many tasks that gather, how many were
 --        looked at; sums of those by state; the lanes of those with most pending), workers, idle,
 --        overdue, given_up (commands), clock, seq, loss (JSON, what was lost last), minute, before, earlier (by name: ended
---        runs and their ms), broken (the keys that are of another type than they should be).
+--        runs and their ms), paused_schedules (id, due: the first run that is missed), broken (the keys that are of another type than they should be).
 -- Transitions: none.
 --@needs lanes rate_limit store_helpers tolerant_reads
 
@@ -97,13 +97,21 @@ local key = now - (lib.number_of(clock[6]) or 0) < NAMED_MS and clock[4]
 if key and not ctx.seen_wrong[key] and redis.call('TYPE', key).ok == clock[5] then
   ctx.wrong_types[#ctx.wrong_types + 1] = key .. ' is a ' .. clock[5] .. ', and scripts cannot use it'
 end
+-- Schedules that do not fire, while they are paused: the time of the tick that the pause came before.
+local paused_schedules, MOST_PAUSED = {}, 50
+for _, id in ipairs(call('ZRANGEBYSCORE', P .. ':schedules', '+inf', '+inf', 'LIMIT', 0, MOST_PAUSED)) do
+  local row = lib.fields_of(P .. ':schedule:' .. id, 'pa', 'pd', 'og')
+  local due = row and row[1] and not row[3] and lib.number_of(row[2])
+  if due and due < 1e15 then paused_schedules[#paused_schedules + 1] = { id = id, due = due } end
+end
+
 local figures = {
   taken = now, states = states, oldest = oldest, lanes = lanes,
   workers = call('ZCARD', P .. ':workers'), idle = call('ZCARD', P .. ':idle'),
   overdue = call('ZCOUNT', P .. ':agenda', '-inf', now - 5000), given_up = call('ZCARD', P .. ':commands:dead'),
   clock = { beat = lib.number_of(clock[1]), grace = lib.number_of(clock[2]), tick = lib.number_of(clock[3]) },
   seq = seq or '0', loss = clock[7] or '', minute = this_minute, before = last_minute,
-  earlier = earlier, broken = ctx.wrong_types,
+  earlier = earlier, paused_schedules = paused_schedules, broken = ctx.wrong_types,
 }
 for _, add in pairs(lib.hooks.figures) do add(figures, tonumber(ARGV[1])) end
 figures = cjson.encode(figures)

@@ -36,18 +36,19 @@ function verbs.put()
   call('HDEL', key, 'og')
   call('HSET', key, 'x', ARGV[6], 'ed', NOW, 'by', who)
   call('ZADD', ctx.SCHEDULES, due(), id)
+  if row[3] then call('HSET', key, 'pd', ARGV[4]) end
 end
 
 -- The clock was set back: the next tick comes earlier than planned.
 function verbs.align() call('ZADD', ctx.SCHEDULES, due(), id) end
 
 function verbs.pause()
-  call('HSET', key, 'pa', NOW, 'pw', who)
+  call('HSET', key, 'pa', NOW, 'pw', who, 'pd', score) -- the tick that it misses first
   call('ZADD', ctx.SCHEDULES, '+inf', id)
 end
 
 function verbs.resume()
-  call('HDEL', key, 'pa', 'pw')
+  call('HDEL', key, 'pa', 'pw', 'pd')
   row[3] = nil
   call('ZADD', ctx.SCHEDULES, due(), id)
 end
