@@ -6,9 +6,8 @@ from django.urls import URLPattern, path, re_path
 
 from console.access import converters
 from console.access.guard import View, guarded
+from console.access.permissions import Verb, permit
 from console.actions.catalog import ACTIONS, BULK
-from console.kinds.mapreduce import chunk_actions
-from console.kinds.mapreduce.pages import act_on_chunks, chunk_edits, chunk_list, chunks
 from console.pages import (
     audit,
     bulk,
@@ -29,6 +28,7 @@ from console.pages.commands import command_actions
 from console.pages.schedules import form_views
 from console.pages.task import act_on_task
 from console.ui import icons
+from console.ui.kind_pages import Route, kind_pages, tabs_with_content
 
 converters.register()
 app_name = "console"
@@ -36,6 +36,19 @@ app_name = "console"
 
 def _url(route: str, view: View, name: str, **given: str) -> URLPattern:
     return path(route, guarded(name, view), given, name=name)
+
+
+def _of_kind(route: Route) -> URLPattern:
+    permit(route.name, route.permission, takes_arguments=route.takes_arguments)
+    return _url(route.pattern, route.view, route.name, **route.given)
+
+
+def _of_tab(tab: str) -> URLPattern:
+    """A tab that a kind adds to the page of its tasks; the page itself reads it."""
+    pattern = f"tasks/<name:id>/{tab}/"
+    return _of_kind(
+        Route(pattern=pattern, view=task.show, name=f"task-{tab}", permission=Verb.VIEW, given={"tab": tab})
+    )
 
 
 urlpatterns = [
@@ -48,25 +61,11 @@ urlpatterns = [
     _url("tasks/<name:id>/", task.show, "task", tab="summary"),
     _url("tasks/<name:id>/_live", task.live, "task-live"),
     *(_url(f"tasks/<name:id>/{tab}/", task.show, f"task-{tab}", tab=tab) for tab in task.TABS if tab != "summary"),
+    *(_of_tab(tab) for tab in tabs_with_content()),
     _url("tasks/<name:id>/edit/", act_on_task.edit, "task-edit"),
     _url("tasks/<name:id>/_edit", act_on_task.save, "task-edit-save"),
     *(_url(f"tasks/<name:id>/_{verb}", act_on_task.act, f"task-{verb}", verb=verb) for verb in ACTIONS),
-    _url("tasks/<name:id>/chunks/", chunks.show, "task-chunks"),
-    _url("mapreduce/", chunk_list.index, "chunks"),
-    _url("mapreduce/<name:id>/", chunks.show, "task-mapreduce"),
-    _url("mapreduce/<name:id>/_live", chunks.live, "task-chunks-live"),
-    _url("mapreduce/<name:id>/_rows", chunks.rows, "task-chunks-rows"),
-    *(
-        _url(f"mapreduce/<name:id>/_{verb}", act_on_chunks.act, f"task-chunks-{verb}", verb=verb)
-        for verb in chunk_actions.ACTIONS
-    ),
-    _url("mapreduce/<name:id>/_restart", act_on_chunks.restart, "task-chunks-restart"),
-    _url("mapreduce/<name:id>/edit/", chunk_edits.edit, "task-chunks-edit"),
-    _url("mapreduce/<name:id>/_edit", chunk_edits.save, "task-chunks-edit-save"),
-    _url("mapreduce/<name:id>/<int:number>/", chunks.one, "task-chunk"),
-    _url("mapreduce/<name:id>/<int:number>/_live", chunks.one_live, "task-chunk-live"),
-    _url("mapreduce/<name:id>/<int:number>/edit/", act_on_chunks.edit, "task-chunk-edit"),
-    _url("mapreduce/<name:id>/<int:number>/_edit", act_on_chunks.save, "task-chunk-edit-save"),
+    *(_of_kind(route) for pages in kind_pages() for route in pages.routes),
     _url("errors/", errors.index, "errors"),
     _url("errors/_rows", errors.rows, "errors-rows"),
     _url("errors/<name:fingerprint>/", errors.show, "error"),

@@ -1,7 +1,7 @@
 """Permissions: one table that maps each URL name to the permission it needs.
 
 A URL that is not in the table cannot be built: `console.access.guard` looks it up at import. So a new page stays closed
-until the table names its permission.
+until the table names its permission. A kind names it in the route, and `console.urls` adds it.
 """
 
 from __future__ import annotations
@@ -38,15 +38,12 @@ CHANGING = frozenset({Verb.OPERATE, Verb.DESTROY, Verb.CONFIGURE})
 ANYONE = None
 _VIEWED = (
     "overview overview-live tasks tasks-rows task task-attempts task-timeline task-log task-why task-audit task-live "
-    "task-children "
     "errors errors-rows error lanes lanes-rows commands commands-rows workers workers-rows audit audit-entry "
     "registry registry-rows registry-task "
     "schedules schedules-rows schedule schedule-live "
     "settings settings-save help icons missing"
 )
-_CHUNKS = "chunks task-mapreduce task-chunks task-chunks-live task-chunks-rows task-chunk task-chunk-live"
 _OPERATED = "retry rerun reinstate run_now requeue postpone cancel interrupt release priority move keep"
-_ON_CHUNKS = "retry postpone drop skip release speculate restart"
 _ON_SCHEDULES = "create edit-save pause resume delete"
 _BULK = "retry reinstate run_now requeue postpone move cancel"
 
@@ -54,18 +51,12 @@ TABLE: dict[str, Verb | None] = {
     "login": ANYONE,
     "logout": ANYONE,
     **dict.fromkeys(_VIEWED.split(), Verb.VIEW),
-    **dict.fromkeys(_CHUNKS.split(), Verb.VIEW),
     **{f"task-{verb}": Verb.OPERATE for verb in _OPERATED.split()},
-    **{f"task-chunks-{verb}": Verb.OPERATE for verb in _ON_CHUNKS.split()},
     **{f"tasks-{verb}": Verb.OPERATE for verb in _BULK.split()},
     **dict.fromkeys(("task-delete", "task-discard", "tasks-delete", "tasks-discard"), Verb.DESTROY),
     "task-raw": Verb.SEE_ARGUMENTS,
     "task-edit": Verb.SEE_ARGUMENTS,
     "task-edit-save": Verb.OPERATE,
-    "task-chunks-edit": Verb.SEE_ARGUMENTS,
-    "task-chunks-edit-save": Verb.OPERATE,
-    "task-chunk-edit": Verb.SEE_ARGUMENTS,
-    "task-chunk-edit-save": Verb.OPERATE,
     **{f"tasks-all-{verb}": Verb.OPERATE for verb in _BULK.split()},
     **dict.fromkeys(("tasks-all-delete", "tasks-all-discard"), Verb.DESTROY),
     **dict.fromkeys(("undo", "audit-go-on"), Verb.OPERATE),
@@ -83,10 +74,17 @@ TABLE: dict[str, Verb | None] = {
 }
 
 
-TAKING_ARGUMENTS = frozenset(
-    ["task-edit-save", "task-chunk-edit-save", "task-chunks-edit-save", "schedule-create", "schedule-edit-save"]
-)
+TAKING_ARGUMENTS = {"task-edit-save", "schedule-create", "schedule-edit-save"}
 """URLs that need SEE_ARGUMENTS beside their own permission: their forms hold arguments or data."""
+
+
+def permit(name: str, verb: Verb, *, takes_arguments: bool = False) -> None:
+    """Add a URL that a kind brings. Raises LookupError if the name is in use: no kind changes the table's rows."""
+    if name in TABLE:
+        raise LookupError(f"two URLs of the console have the name {name}")
+    TABLE[name] = verb
+    if takes_arguments:
+        TAKING_ARGUMENTS.add(name)
 
 
 def granted(user: User | AnonymousUser) -> frozenset[Verb]:

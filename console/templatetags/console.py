@@ -25,6 +25,7 @@ from console.actions.remedies import alarm_remedy, remedy
 from console.pages.commands import command_appearance
 from console.pages.schedules import schedule_appearance
 from console.ui import filters, formatting, json_text, links, live_list, state_badges, traceback
+from console.ui.badges import badge, icon
 from console.ui.forms import DELAYS
 from console.ui.static_files import sprite
 from queueops.inspect import (
@@ -56,6 +57,7 @@ WORKER_ICONS = {"live": "activity", "quiet": "volume-off", "late": "alert-triang
 
 register.simple_tag(links.task_url)
 register.simple_tag(label, name="verb_label")
+register.simple_tag(icon)
 register.filter("alarm_url", links.alarm_url)
 register.filter("count", formatting.count)
 register.filter("short", formatting.short)
@@ -81,24 +83,9 @@ register.filter("overlap_label", schedule_appearance.overlap)
 
 
 @register.simple_tag
-def icon(name: str, label: str = "") -> SafeString:
-    """An icon of the sprite; hidden from screen readers, unless it has a label."""
-    address = f"{sprite()}#{name}"
-    if label:
-        return format_html('<svg class="icon" role="img" aria-label="{}"><use href="{}"></use></svg>', label, address)
-    return format_html('<svg class="icon" aria-hidden="true"><use href="{}"></use></svg>', address)
-
-
-@register.simple_tag
 def state(name: str) -> SafeString:
     """A state: icon, label and colour."""
     return badge(state_badges.look(name), name)
-
-
-def badge(look: state_badges.Look, name: str) -> SafeString:
-    """The badge of a state of a task or of a chunk."""
-    span = '<span class="state {}" title="{}">{}{}</span>'
-    return format_html(span, look.css_class, look.meaning, icon(look.icon), name)
 
 
 @register.simple_tag

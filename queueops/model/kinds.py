@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Literal
 
-Role = Literal["store", "results", "part", "dispatcher", "control", "inspect", "why"]
+Role = Literal["store", "results", "part", "dispatcher", "control", "inspect", "why", "console"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +30,7 @@ class Kind:
     - ``dispatcher``: a `CommandDispatcher`, made of a broker and two callbacks. One kind brings it.
     - ``control``, ``inspect``: modules whose ``__all__`` are names of `queueops.control` and `queueops.inspect`.
     - ``why``: a module with the checks of "why is it not running", as `queueops.inspect.why` calls them.
+    - ``console``: the `KindPages` of the console.
     """
 
     name: str
@@ -43,6 +44,7 @@ class Kind:
     control: str = ""
     inspect: str = ""
     why: str = ""
+    console: str = ""
 
 
 KINDS = (
@@ -54,6 +56,7 @@ KINDS = (
         control="queueops.kinds.mapreduce.control",
         inspect="queueops.kinds.mapreduce.inspect",
         why="queueops.kinds.mapreduce.why",
+        console="console.kinds.mapreduce.registration:PAGES",
     ),
     Kind(
         name="composites",
@@ -75,6 +78,7 @@ KINDS = (
         part="queueops.kinds.composites.parts:Signature",
         inspect="queueops.kinds.composites.inspect",
         why="queueops.kinds.composites.why",
+        console="console.kinds.composites.registration:PAGES",
     ),
     Kind(
         name="outbox",

@@ -14,6 +14,7 @@ from django.db import connection
 from django.http import HttpResponse
 from django.test import Client
 
+import console.urls  # noqa: F401  the kinds add their URL names
 from console.access import guard
 from console.access.permissions import TABLE, Verb
 from console.models import AuditEntry

@@ -119,6 +119,7 @@ def stored() -> Iterator[str]:
 
 def audit_verbs() -> Iterator[str]:
     """What stands in the audit log, now and in rows that are kept."""
+    import console.urls  # noqa: F401  the kinds add their URL names
     from console.access.permissions import TABLE
     from console.actions import catalog
     from console.models import Outcome

@@ -7,8 +7,8 @@ from typing import Any, NoReturn
 from django.http import Http404, HttpRequest, HttpResponse
 
 from console.diagram.machine import draw
-from console.kinds.mapreduce.chunk_appearance import LOOKS
 from console.pages.overview.stats import figures
+from console.ui.kind_pages import panels
 from console.ui.list_order import by_trouble
 from console.ui.render import fragment, page
 from queueops import inspect
@@ -33,14 +33,11 @@ def missing(request: HttpRequest) -> NoReturn:
 
 def _context() -> dict[str, Any]:
     snapshot = inspect.snapshot()
-    found = figures(snapshot)
     return {
         "version": snapshot.version,
         "snapshot": snapshot,
-        "figures": found,
-        "chunk_states": [(state, look, found.chunks[state]) for state, look in LOOKS.items()]
-        if any(found.chunks.values())
-        else [],
+        "figures": figures(snapshot),
+        "panels": panels(snapshot),
         "lanes": by_trouble(snapshot.lanes, snapshot.taken_ms)[:MOST_LANES],
         "machine": draw(snapshot.states, snapshot.flows),
     }

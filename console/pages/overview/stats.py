@@ -8,7 +8,6 @@ import msgspec
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
-from console.kinds.mapreduce.chunk_appearance import LOOKS
 from queueops.inspect import PoolView, Snapshot
 
 BACKLOG_S = 5.0
@@ -33,7 +32,6 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True):
     held: int
     waiting: int
     chunks_waiting: int
-    chunks: dict[str, int]
     chunk_rate: float
     workers: int
 
@@ -57,7 +55,6 @@ def figures(snapshot: Snapshot) -> Figures:
         held=sum(pool.held for pool in pools),
         waiting=sum(pool.waiting for pool in pools),
         chunks_waiting=sum(pool.chunks_pending for pool in pools),
-        chunks={state: sum(pool.chunks.get(state, 0) for pool in pools) for state in LOOKS},
         chunk_rate=sum(pool.chunk_rate for pool in pools),
         workers=sum(pool.workers for pool in pools),
     )

@@ -13,8 +13,8 @@ from console.actions.catalog import allowed
 from console.diagram.machine import draw_task
 from console.diagram.strip import strip
 from console.http import error_pages
-from console.kinds.composites.tree_page import COMPOSITES, TreePage
 from console.models import AuditEntry
+from console.ui.kind_pages import tabs_of_kind, tabs_with_content
 from console.ui.links import tab_url, task_url
 from console.ui.render import Frame, fragment, live_update, page
 from queueops import inspect
@@ -22,7 +22,6 @@ from queueops.inspect import FilterError, TaskDetail
 
 TABS: dict[str, str | Promise] = {
     "summary": _("Summary"),
-    "children": _("Parts"),
     "attempts": _("Attempts"),
     "timeline": _("Timeline"),
     "log": _("Log"),
@@ -44,7 +43,7 @@ def show(request: HttpRequest, id: str, tab: str) -> HttpResponse:
 def live(request: HttpRequest, id: str) -> HttpResponse:
     """The live update of the page."""
     tab = request.GET.get("tab", "")
-    if tab not in TABS:
+    if tab not in TABS and tab not in tabs_with_content():
         raise Http404
     if tab == "raw" and not Frame(request).sees_arguments:
         return error_pages.forbidden(request, Verb.SEE_ARGUMENTS)
@@ -64,14 +63,12 @@ def find(request: HttpRequest, id: str) -> TaskDetail:
 
 
 def tabs_of(task: TaskDetail, frame: Frame) -> list[tuple[str, str | Promise]]:
-    """The tabs of this task for this user; the tab of chunks is a page with views of its own."""
+    """The tabs of this task for this user, those of its kind after the summary."""
     tabs = [(name, label) for name, label in TABS.items() if _is_shown(name, task, frame)]
-    return [tabs[0], ("chunks", _("Chunks")), *tabs[1:]] if task.kind == "mapreduce" else tabs
+    return [tabs[0], *((tab.name, tab.label) for tab in tabs_of_kind(task.kind)), *tabs[1:]]
 
 
 def _is_shown(tab: str, task: TaskDetail, frame: Frame) -> bool:
-    if tab == "children":
-        return task.kind in COMPOSITES
     if tab == "attempts":
         return task.is_claimed
     return tab != "raw" or frame.sees_arguments
@@ -79,20 +76,20 @@ def _is_shown(tab: str, task: TaskDetail, frame: Frame) -> bool:
 
 def _context(request: HttpRequest, id: str, tab: str) -> dict[str, Any]:
     task, frame = find(request, id), Frame(request)
-    tree = TreePage(request, task) if tab == "children" else None
-    content: Any = tree.tree if tree else _content(task, tab)
+    of_kind = tabs_with_content().get(tab)
+    own = of_kind.read(request, task) if of_kind is not None and of_kind.read is not None else None
+    content: Any = own.content if own is not None else _content(task, tab)
     actions = allowed(task, frame.may)
     data = task, content if tab != "audit" else [entry.pk for entry in content]
-    params = {"pool": task.pool, "tab": tab} | (tree.live_params if tree else {})
+    params = {"pool": task.pool, "tab": tab} | (dict(own.live_params) if own is not None else {})
     return {
         "task": task,
         "tab": tab,
-        "tab_template": f"console/task/tab_{tab}.html",
-        "here": tree.here if tree else tab_url(task.id, task.pool, tab),
+        "tab_template": of_kind.template if of_kind is not None else f"console/task/tab_{tab}.html",
+        "here": own.here if own is not None else tab_url(task.id, task.pool, tab),
         "content": content,
-        "tree": tree,
-        "has_parts": task.kind in COMPOSITES,
-        "composites": COMPOSITES,
+        "has_parts": any(each.name == "children" for each in tabs_of_kind(task.kind)),
+        **(own.context if own is not None else {}),
         **live_update(task_url(task.id, "", "task-live"), *data, **params),
         "actions": [(action, action.form()) for action in actions],
         "told": actions,

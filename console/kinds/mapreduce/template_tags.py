@@ -6,8 +6,8 @@ from django import template
 from django.utils.safestring import SafeString
 
 from console.kinds.mapreduce.chunk_appearance import look
-from console.templatetags.console import badge
 from console.ui import links
+from console.ui.badges import badge
 from queueops.inspect import ChunkDetail, ChunkRow, ChunksView, Strip, TaskDetail
 from queueops.model.states import ChunkState
 

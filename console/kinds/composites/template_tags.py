@@ -8,8 +8,8 @@ from django.utils.safestring import SafeString
 
 from console.actions.catalog import ACTIONS, Action, named_for, verbs_of
 from console.kinds.composites.tree_page import TreePage
-from console.templatetags.console import icon
 from console.ui import live_list, state_badges
+from console.ui.badges import icon
 from console.ui.formatting import count
 from queueops.inspect import Branch, Part, TaskRow
 

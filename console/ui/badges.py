@@ -1,0 +1,23 @@
+"""Badges: the HTML of icons and of states."""
+
+from __future__ import annotations
+
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from console.ui.state_badges import Look
+from console.ui.static_files import sprite
+
+
+def icon(name: str, label: str = "") -> SafeString:
+    """An icon of the sprite; hidden from screen readers, unless it has a label."""
+    address = f"{sprite()}#{name}"
+    if label:
+        return format_html('<svg class="icon" role="img" aria-label="{}"><use href="{}"></use></svg>', label, address)
+    return format_html('<svg class="icon" aria-hidden="true"><use href="{}"></use></svg>', address)
+
+
+def badge(look: Look, name: str) -> SafeString:
+    """The badge of a state of a task or of a chunk."""
+    span = '<span class="state {}" title="{}">{}{}</span>'
+    return format_html(span, look.css_class, look.meaning, icon(look.icon), name)

@@ -1,0 +1,94 @@
+"""Kind pages: what a kind shows in the console, registered by its row in ``queueops.model.kinds``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.http import HttpRequest, HttpResponseBase
+from django.template import Library
+from django.utils.functional import Promise
+
+from console.access.permissions import Verb
+from queueops.inspect import Snapshot, TaskDetail
+from queueops.model import kinds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Route:
+    """One URL: its pattern, view and name, and the permission that a user needs.
+
+    ``takes_arguments``: the permission to see arguments is needed too.
+    """
+
+    pattern: str
+    view: Callable[..., HttpResponseBase]
+    name: str
+    permission: Verb
+    given: Mapping[str, str] = field(default_factory=dict)
+    takes_arguments: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TabContent:
+    """The content of a tab for one request: what its template gets, the tab's URL, and how it is refreshed live."""
+
+    content: Any
+    here: str
+    live_params: Mapping[str, Any]
+    context: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tab:
+    """A tab of a task's page, after the summary. Its URL has the name ``task-<name>``.
+
+    Without ``read`` the tab is a page with routes of its own. `read` raises FilterError for values that are never
+    offered.
+    """
+
+    name: str
+    label: str | Promise
+    template: str = ""
+    read: Callable[[HttpRequest, TaskDetail], TabContent] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Panel:
+    """A part of the overview: a template, and what it gets as ``panel``."""
+
+    template: str
+    context: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KindPages:
+    """All that a kind shows: tabs of its records, URLs, a part of the overview, and template tags."""
+
+    records: tuple[str, ...] = ()
+    tabs: tuple[Tab, ...] = ()
+    routes: tuple[Route, ...] = ()
+    panel: Callable[[Snapshot], Panel | None] | None = None
+    tags: Library | None = None
+
+
+def kind_pages() -> tuple[KindPages, ...]:
+    """The pages of the registered kinds, in the order of their rows."""
+    return kinds.roles("console")
+
+
+def tabs_of_kind(record: str) -> list[Tab]:
+    """The tabs that the kind of a record adds."""
+    return [tab for pages in kind_pages() if record in pages.records for tab in pages.tabs]
+
+
+def tabs_with_content() -> dict[str, Tab]:
+    """The tabs of all kinds that the task page shows, by name."""
+    return {tab.name: tab for pages in kind_pages() for tab in pages.tabs if tab.read is not None}
+
+
+def panels(snapshot: Snapshot) -> list[Panel]:
+    """The parts that kinds add to the overview."""
+    found = (pages.panel(snapshot) for pages in kind_pages() if pages.panel is not None)
+    return [panel for panel in found if panel is not None]
