@@ -24,8 +24,8 @@ from queueops import conf
 from queueops.contrib.django_attempts import HardTimeout, TaskQuarantined, WorkerLost
 from queueops.contrib.django_library import DEFAULT_ALIAS, invalid_task, library, moment
 from queueops.contrib.django_results import fill, new_result, result_of
+from queueops.contrib.django_task_kind import KIND
 from queueops.errors import BadArguments, BadId, BadOption, QueueOpsError
-from queueops.kinds.django_task import KIND
 from queueops.model.contracts import Push
 from queueops.model.ids import check_lane, new_id
 from queueops.redis import broker as brokers

@@ -17,8 +17,8 @@ from django.utils import timezone
 from queueops import Retry
 from queueops.contrib import django_library
 from queueops.contrib.django_library import invalid_task, library, load
+from queueops.contrib.django_task_kind import KIND
 from queueops.errors import BadArguments, BadOption, UnknownOption
-from queueops.kinds.django_task import KIND
 from queueops.model.contracts import Push
 from queueops.model.states import State
 from queueops.redis.broker import get_broker
