@@ -13,6 +13,7 @@ from console.pages import (
     bulk,
     commands,
     errors,
+    find,
     lanes,
     overview,
     registry,
@@ -54,6 +55,7 @@ def _of_tab(tab: str) -> URLPattern:
 urlpatterns = [
     _url("", overview.index, "overview"),
     _url("_overview", overview.live, "overview-live"),
+    _url("find/", find.find, "find"),
     _url("tasks/", tasks.index, "tasks"),
     _url("tasks/_rows", tasks.rows, "tasks-rows"),
     *(_url(f"tasks/_{verb}", tasks.act, f"tasks-{verb}", verb=verb) for verb in ACTIONS if verb in BULK),

@@ -41,7 +41,7 @@ _VIEWED = (
     "errors errors-rows error lanes lanes-rows commands commands-rows workers workers-rows audit audit-entry "
     "registry registry-rows registry-task "
     "schedules schedules-rows schedule schedule-live "
-    "settings settings-save help icons missing"
+    "settings settings-save help find icons missing"
 )
 _OPERATED = "retry rerun reinstate run_now requeue postpone cancel interrupt release priority move keep"
 _ON_SCHEDULES = "create edit-save pause resume delete"

@@ -11,6 +11,7 @@ from queueops.inspect.facets import facets
 from queueops.inspect.follow_ups import FollowUp, FollowUpTask
 from queueops.inspect.fsck import fsck
 from queueops.inspect.history import Attempt, LogLine, Moment
+from queueops.inspect.id_search import FoundIds, tasks_with_prefix
 from queueops.inspect.lanes import ChunkLane, LaneRow, chunk_lanes, lanes
 from queueops.inspect.query import TaskQuery
 from queueops.inspect.registry import KnownTask, registry
@@ -95,6 +96,7 @@ __all__ = [
     "Finding",
     "FollowUp",
     "FollowUpTask",
+    "FoundIds",
     "FsckPage",
     "KnownTask",
     "LaneRow",
@@ -153,6 +155,7 @@ __all__ = [
     "tail",
     "task",
     "tasks",
+    "tasks_with_prefix",
     "tree",
     "unkept_schedules",
     "why",

@@ -51,3 +51,14 @@ def check_lane(value: object, what: str = "name of a lane") -> str:
 def _shown(value: object) -> object:
     """The value as an error shows it. A number or a UUID looks like a valid id, but is not text."""
     return value if value is None or isinstance(value, (int, float, UUID)) else str(value)[:ID_LENGTH]
+
+
+def made_ms(prefix: str) -> int | None:
+    """The earliest time in ms of a ULID that begins so; None if the text is no such beginning, or tells too little."""
+    moment = prefix[:10]
+    if len(moment) < 6 or any(character not in _ALPHABET for character in prefix):
+        return None
+    value = 0
+    for character in moment.ljust(10, "0"):
+        value = value * 32 + _ALPHABET.index(character)
+    return value

@@ -14,7 +14,7 @@ NEEDED = {
         login logout
     """,
     "view": """
-        audit audit-entry chunks commands commands-rows error errors errors-rows help icons lanes lanes-rows
+        audit audit-entry chunks commands commands-rows error errors errors-rows find help icons lanes lanes-rows
         missing overview overview-live registry registry-rows registry-task
         schedule schedule-live schedules schedules-rows settings
         settings-save task task-attempts task-audit task-children task-chunk task-chunk-live task-chunks

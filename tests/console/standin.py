@@ -21,6 +21,7 @@ from queueops.inspect import (
     ErrorRow,
     Failure,
     Finding,
+    FoundIds,
     LaneRow,
     LogLine,
     Moment,
@@ -49,6 +50,7 @@ QUESTIONS = (
     "now_ms",
     "tasks",
     "browse",
+    "tasks_with_prefix",
     "task",
     "raw",
     "why",
@@ -148,6 +150,10 @@ class World:
         found.sort(key=lambda id: -self.entered.get(id, 0))
         rows = tuple(self.row(id) for id in found)
         return TaskPage(rows=rows[:limit], next="further" if after == "" else "", total=len(found))
+
+    def tasks_with_prefix(self, prefix: str, limit: int = 20) -> FoundIds:
+        self._ask()
+        return FoundIds(rows=tuple(self.row(id) for id in self.states if id.startswith(prefix))[:limit], partial=True)
 
     def browse(
         self, query: TaskQuery, after: str = "", limit: int = 50, shown: Sequence[tuple[str, str]] = ()

@@ -12,7 +12,7 @@ from console.urls import urlpatterns
 
 EXAMPLES = {"id": "task-1", "fingerprint": "f00", "pool": "default", "lane": "slow", "pk": 1, "number": 6}
 WHOLE = ("retry", "reinstate", "run_now", "requeue", "postpone", "move", "cancel", "delete", "discard")
-QUERIES = {"task-live": "?tab=summary", **{f"tasks-all-{verb}": "?state=failed" for verb in WHOLE}}
+QUERIES = {"task-live": "?tab=summary", "find": "?q=task", **{f"tasks-all-{verb}": "?state=failed" for verb in WHOLE}}
 GOING_ON = 2
 """The entry that has not come to its end."""
 CHUNKED = ("task-chunk", "task-mapreduce")

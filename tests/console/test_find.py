@@ -1,0 +1,74 @@
+"""The find box: by id, beginning of an id, name, lane, worker, error type and schedule."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from django.test import Client
+from msgspec.structs import replace
+from playwright.sync_api import expect
+
+from console.ui.live_list import short
+from queueops import inspect
+from tests.console.browsing import Open
+from tests.console.standin import World
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [
+        ("task-1", "/ops/tasks/task-1/?pool=default"),
+        (" a/b:c ", "/ops/tasks/a~b:c/?pool=default"),
+        ("a/b", "/ops/tasks/a~b:c/?pool=default"),
+        ("count-1#6", "/ops/mapreduce/count-1/6/?pool=default"),
+        ("Special.task", "/ops/tasks/?name=special.task"),
+        ("slow", "/ops/tasks/?pool=default&lane=slow"),
+        ("host:1", f"/ops/workers/#w-{short('host:1')}"),
+        ("", "/ops/tasks/"),
+    ],
+)
+def test_a_single_hit_is_opened_at_once(
+    text: str, address: str, world: World, operator: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(inspect, "facets", lambda query: {"name": [("special.task", 3)]})
+    world.states["count-1"] = "aggregating"
+    answer = operator.get("/ops/find/", {"q": text})
+    assert (answer.status_code, answer.headers.get("Location")) == (302, address)
+
+
+def test_an_error_is_found_by_its_type_and_a_schedule_by_its_id(
+    world: World, operator: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.text = "ValueError"
+    page = operator.get("/ops/find/", {"q": "valueerr"}).content.decode()
+    assert '<a href="/ops/errors/f00/" data-open>ValueError</a>' in page
+    schedule = inspect.schedules()[0]
+    monkeypatch.setattr(inspect, "schedules", lambda: inspect.Listing([replace(schedule, id="nightly")]))
+    assert operator.get("/ops/find/", {"q": "Night"}).headers["Location"].startswith("/ops/schedules/nightly/")
+
+
+def test_many_hits_are_listed_and_none_says_what_can_be_found(world: World, operator: Client) -> None:
+    page = operator.get("/ops/find/", {"q": "task"}).content.decode()
+    assert re.findall(r"<h2>(.*?)</h2>", page)[:2] == ["Tasks", "Names"]
+    assert "Older tasks were not searched" in page
+    answer = operator.get("/ops/find/", {"q": "<nothing>#"})
+    assert answer.status_code == 404
+    assert "Nothing was found." in answer.content.decode()
+    assert 'value="&lt;nothing&gt;#"' in answer.content.decode()
+
+
+@pytest.mark.browser
+def test_the_box_leads_to_a_task_without_a_list_between(open_page: Open, world: World) -> None:
+    page = open_page("")
+    page.keyboard.press("/")
+    page.keyboard.type("task-2")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/ops/tasks/task-2/?pool=default")
+    page.locator("#find").fill("demo")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/ops/find/?q=demo")
+    expect(page.locator("#find")).to_have_value("demo")
+    page.keyboard.press("j")
