@@ -31,7 +31,7 @@ MIDDLEWARES = (
 
 BESIDE = Path(__file__).resolve().parents[1]
 """The root of the repository, if the console is installed from it in editable mode."""
-TEMPLATE, STATIC = "console/base.html", "console/ops.js"
+TEMPLATE, STATIC = "console/base.html", "console/built/console.js"
 APP_DIRS = "Set 'APP_DIRS': True in TEMPLATES, with the backend of Django's own templates."
 APP_FINDER = "Keep django.contrib.staticfiles.finders.AppDirectoriesFinder in STATICFILES_FINDERS."
 

@@ -20,7 +20,7 @@ def prepare(rate: float | None) -> None:
 
     from queueops_demo.models import Pace
 
-    Path(settings.STATIC_ROOT).mkdir(exist_ok=True)
+    call_command("collectstatic", interactive=False, verbosity=0)
     call_command("embedded", "start")
     call_command("migrate", interactive=False, verbosity=0)
     ensure_operator(Path(settings.DATA))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from console.project.settings import *  # noqa: F403
-from console.project.settings import INSTALLED_APPS, QUEUEOPS
+from console.project.settings import DEBUG, INSTALLED_APPS, QUEUEOPS, STORAGES
 
 INSTALLED_APPS = list(dict.fromkeys([*INSTALLED_APPS, "queueops_demo"]))
 DEMO_SCHEDULES = True  # in other projects, such as the tests, the sample tasks must not run by themselves
@@ -13,3 +13,6 @@ QUEUEOPS = QUEUEOPS | {
     "GRACE": 5,  # the user who ends a demo does not want to wait
     "POOLS": {"default": {"lanes": {"thumbnails": {"limit": 2}}}},
 }
+if not DEBUG:  # `prepare` collects the files
+    STORAGES = STORAGES | {"staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"}}
+    WHITENOISE_USE_FINDERS = False

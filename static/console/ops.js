@@ -53,19 +53,6 @@
   button?.addEventListener("click", toggle);
   window.ops = { toggle };
 
-  // A row has as many lines as it was shown with: what stands below it does not move.
-  const keepHeight = (old, fresh) => {
-    const was = old.querySelector("[data-line]"), is = fresh.querySelector("[data-line]");
-    if (was && !is) fresh.querySelector("th").append(was.cloneNode(true));
-    if (is && !was) is.remove();
-  };
-  // Values keep their places, whatever their counts are; new ones come last.
-  const keepOrder = (old, fresh) => {
-    const places = new Map([...old.children].map((item, place) => [item.dataset.key, place]));
-    const place = (item) => places.get(item.dataset.key) ?? places.size;
-    fresh.append(...[...fresh.children].sort((a, b) => place(a) - place(b)));
-  };
-
   // Idiomorph would untick boxes, close details and empty fields.
   Object.assign(Idiomorph.defaults.callbacks, {
     beforeAttributeUpdated: (name, node) =>
@@ -81,8 +68,8 @@
         old.querySelector(".state-cell").replaceChildren(word);
         return false;
       }
-      if (told.row !== undefined && fresh.matches("tr")) keepHeight(old, fresh);
-      if (told.steady !== undefined) keepOrder(old, fresh);
+      if (told.row !== undefined && fresh.matches("tr")) steady.keepHeight(old, fresh);
+      if (told.steady !== undefined) steady.keepOrder(old, fresh);
       return true;
     },
   });

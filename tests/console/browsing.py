@@ -44,13 +44,13 @@ class Quiet(WSGIRequestHandler):
 
 
 @contextmanager
-def serving() -> Iterator[str]:
+def serving(console: Callable[..., Any] | None = None) -> Iterator[str]:
     """The console on a free port, in this process and in the test's own transaction: its end takes all back."""
     shared = connections["default"]
     shared.inc_thread_sharing()
     for signal in (request_started, request_finished):
         signal.disconnect(close_old_connections)
-    console, turn = StaticFilesHandler(WSGIHandler()), Lock()
+    console, turn = console or StaticFilesHandler(WSGIHandler()), Lock()
 
     def answer(environ: dict[str, Any], start_response: Any) -> Any:
         with turn:  # one connection, one request at a time

@@ -58,7 +58,7 @@ def test_a_page_may_use_the_host_of_the_static_files_and_has_its_icons_from_here
     for name in ("script-src", "style-src", "img-src"):
         assert policy.pop(name).replace(" data:", "") == "'self' https://static.example:8443"
     assert not any("example" in sources for sources in policy.values())
-    assert 'src="https://static.example:8443/site/console/ops.js"' in page
+    assert 'src="https://static.example:8443/site/console/built/console.js"' in page
     assert set(re.findall(r'<use href="([^"#]+)#', page)) == {"/ops/_icons"}
     icons = operator.get("/ops/_icons")
     assert icons.headers["Content-Type"] == "image/svg+xml"

@@ -121,7 +121,18 @@ def pages(client: Client) -> Iterator[tuple[str, str]]:
     """Every page that may tell of the tasks, and its fragments."""
     errors = set(re.findall(r'href="/ops/(errors/[^"?]+/)', client.get("/ops/errors/").content.decode()))
     assert len(errors) >= 2
-    lists = ["", "_overview", "tasks/", "tasks/_rows", "tasks/?state=failed", "errors/", "errors/_rows", *errors]
+    lists = [
+        "",
+        "_overview",
+        "find/?q=secrets",
+        "find/?q=error",
+        "tasks/",
+        "tasks/_rows",
+        "tasks/?state=failed",
+        "errors/",
+        "errors/_rows",
+        *errors,
+    ]
     rest = ["workers/", "lanes/", "commands/", "schedules/", "audit/", "registry/", "registry/secrets.fail/"]
     rest += ["_icons", "help/", "settings/", *(f"{name}/_rows" for name in ("workers", "lanes", "commands"))]
     rest += ["registry/_rows", "schedules/_rows", "schedules/nightly/", "schedules/nightly/_live"]
