@@ -2,9 +2,27 @@
 
 from __future__ import annotations
 
-from console.project.web import accesslog, errorlog, sendfile, threads, timeout, worker_class, workers
+from console.project.web import (
+    accesslog,
+    errorlog,
+    limit_request_line,
+    sendfile,
+    threads,
+    timeout,
+    worker_class,
+    workers,
+)
 
-__all__ = ["accesslog", "errorlog", "sendfile", "threads", "timeout", "worker_class", "workers"]
+__all__ = [
+    "accesslog",
+    "errorlog",
+    "limit_request_line",
+    "sendfile",
+    "threads",
+    "timeout",
+    "worker_class",
+    "workers",
+]
 
 graceful_timeout = 3
 control_socket_disable = True  # a demo leaves nothing outside of its directory

@@ -24,7 +24,7 @@ from console.actions.catalog import label
 from console.actions.remedies import alarm_remedy, remedy
 from console.pages.commands import command_appearance
 from console.pages.schedules import schedule_appearance
-from console.ui import filters, formatting, json_text, links, live_list, state_badges, traceback
+from console.ui import filters, formatting, json_text, linked_ids, links, live_list, state_badges, traceback
 from console.ui.badges import badge, icon
 from console.ui.forms import DELAYS
 from console.ui.static_files import sprite
@@ -58,6 +58,7 @@ WORKER_ICONS = {"live": "activity", "quiet": "volume-off", "late": "alert-triang
 register.simple_tag(links.task_url)
 register.simple_tag(label, name="verb_label")
 register.simple_tag(icon)
+register.filter("linked", linked_ids.linked)
 register.filter("alarm_url", links.alarm_url)
 register.filter("count", formatting.count)
 register.filter("short", formatting.short)

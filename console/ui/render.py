@@ -40,8 +40,8 @@ NAVIGATION = (
 
 # The setting CONSOLE_PAGES adds pages of other apps: (name of the URL, key, icon, label).
 
-TURNING = re.compile(r"[\u202a-\u202e\u2066-\u2069]")
-"""Characters that change the direction of text: they make an argument read as another one.
+UNSEEN = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+"""Characters that change the direction of text, so that an argument reads as another one, and control characters.
 
 They are written as JSON escapes, so that arguments keep their value when they are edited.
 """
@@ -120,7 +120,7 @@ def page(
     values = {"request": request, "frame": frame, "may": frame.may, **(context or {})}
     compiled: Any = get_template(f"console/{template}")
     made = compiled.template.render(RequestContext(request, values, use_l10n=False))
-    return HttpResponse(TURNING.sub(_spelled, made), status=status)
+    return HttpResponse(UNSEEN.sub(_spelled, made), status=status)
 
 
 def fragment(request: HttpRequest, template: str, context: dict[str, Any]) -> HttpResponse:

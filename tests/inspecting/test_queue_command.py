@@ -158,7 +158,7 @@ def test_a_filter_that_found_nothing_says_which_of_its_values_no_task_has(desk: 
     assert queue("list", "--name", "shop.chrage").splitlines()[-1] == (
         "No task has the name 'shop.chrage'; did you mean 'shop.charge'?"
     )
-    assert queue("list", "--name", "shop.charge", "--state", "failed").splitlines()[-1] == "0 of at most 0"
+    assert queue("list", "--name", "shop.charge", "--state", "failed").splitlines()[-1] == "0 of 0"
     assert queue("list", "--tag", "x").splitlines()[-1] == "No task has the tag 'x'; there are none"
 
 
@@ -166,7 +166,7 @@ def test_a_name_among_very_many_is_not_said_to_be_unknown(desk: Desk) -> None:
     for number in range(60):
         desk.push(f"t{number}", name=f"shop.job{number}")
     for number in range(60):
-        assert queue("list", "--name", f"shop.job{number}", "--state", "failed").splitlines()[-1] == "0 of at most 0"
+        assert queue("list", "--name", f"shop.job{number}", "--state", "failed").splitlines()[-1] == "0 of 0"
 
 
 def test_a_pool_that_was_never_used_is_no_empty_list(desk: Desk) -> None:
@@ -276,6 +276,15 @@ def test_a_lane_that_is_not_there_is_status_1(desk: Desk) -> None:
         "The pool default has no lane 'typo'; known are: default; with --new it is made.",
     )
     assert queue_json("status")["lanes"] == []
+
+
+def test_a_list_says_how_many_match_in_all(desk: Desk) -> None:
+    desk.push("a", "b", "c", name="add")
+    desk.push("d", "e", name="mul", lane="side")
+    assert "2 of 5" in queue("list", "--limit", "2")
+    assert "2 of 3\n" in queue("list", "--limit", "2", "--name", "add", "--state", "pending")
+    assert "2 of 5\n" in queue("list", "--limit", "2", "--kind", "task")
+    assert "2 of at most 5" in queue("list", "--limit", "2", "--lane", "side")
 
 
 def test_a_lane_is_paused_and_limited_before_its_first_task(desk: Desk) -> None:

@@ -128,6 +128,14 @@ def test_clients_that_do_not_close_their_connection_hold_up_no_others(tmp_path: 
         assert "WORKER TIMEOUT" not in server.log()
 
 
+@pytest.mark.parametrize("options", SERVERS.values(), ids=list(SERVERS))
+def test_a_long_filter_is_answered_by_the_console(options: Sequence[str], tmp_path: Path) -> None:
+    """The answer of the web server itself, 414, has no page and no reason."""
+    with WebServer(tmp_path, options) as server:
+        answer = server.ask("GET", f"/ops/tasks/?name={'x' * 7000}")
+        assert (answer.status, answer.headers["Location"].partition("?")[0]) == (302, "/ops/login/")
+
+
 def _is_closed(server: WebServer, client: socket.socket) -> bool:
     """Whether the server holds no end of the connection any more."""
     ours = client.getsockname()

@@ -10,6 +10,7 @@ from queueops import inspect
 from queueops.errors import advice
 from queueops.inspect import ErrorRow, Finding, TaskQuery, TaskRow
 from queueops.inspect.query import FACETS
+from queueops.inspect.selection import extent_of
 from queueops.management.queue.formatting import cell, listing, moment, shown_broken, table, to_json
 from queueops.management.queue.lookup import check_pool, task_of
 from queueops.management.queue.task_view import shown_status, shown_task
@@ -38,7 +39,8 @@ def list_tasks(*, as_json: bool, limit: int, after: str, **given: Any) -> Iterat
         return
     yield from shown_broken(page.broken)
     yield table(HEAD, map(_line, page.rows))
-    yield f"{len(page.rows)} of {'at most ' if len(query.params()) > 1 else ''}{page.total:,}"
+    known = extent_of(query, page)
+    yield f"{len(page.rows)} of {'' if known.exact else 'at most '}{known.count:,}"
     if not page.rows and not after:
         yield from _unknown(query)
     if page.next:

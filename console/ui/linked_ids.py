@@ -1,0 +1,28 @@
+"""Ids in sentences: each id of a task, as the engine makes them, is a link to the task."""
+
+from __future__ import annotations
+
+import re
+
+from django.utils.html import conditional_escape, format_html
+from django.utils.safestring import SafeString, mark_safe
+
+from console.ui.links import url
+
+ULID = re.compile(r"(?<![\w.@/:#-])[0-7][0-9A-HJKMNP-TV-Z]{25}(?:#[0-9]{1,9})?(?![\w@/-])")
+
+
+def linked(text: str, target: str = "") -> SafeString:
+    """The text, escaped; ULIDs and `target`, if it is the whole text, lead to the find page, which opens the task."""
+    if target and text == target:
+        return _link(text)
+    parts: list[SafeString] = []
+    place = 0
+    for found in ULID.finditer(text):
+        parts += [conditional_escape(text[place : found.start()]), _link(found[0])]
+        place = found.end()
+    return mark_safe("".join([*parts, conditional_escape(text[place:])]))  # noqa: S308 - each part is escaped
+
+
+def _link(id: str) -> SafeString:
+    return format_html('<a href="{}">{}</a>', url("find", {"q": id}), id)
