@@ -19,7 +19,7 @@ from console.ui.links import url
 from console.ui.render import Frame, fragment, live_update, page
 from queueops import inspect
 from queueops.inspect import FilterError, TaskList, TaskQuery
-from queueops.inspect.selection import extent_of
+from queueops.inspect.selection import Extent, extent_of
 from queueops.model.states import State
 
 LIMIT = 50
@@ -53,6 +53,24 @@ def rows(request: HttpRequest) -> HttpResponse:
     return fragment(request, "tasks/live.html", _context(request, query, found, lines, since or lines.newest_ms))
 
 
+def search(request: HttpRequest) -> HttpResponse:
+    """One step of a search for the next match. The browser asks for the next step, or goes to the match."""
+    try:
+        query = TaskQuery.from_params(request.GET)
+        step = inspect.search(query, request.GET.get("after", ""))
+    except FilterError as error:
+        return HttpResponse(str(error), status=400, content_type="text/plain; charset=utf-8")
+    found, seen = (_number(request, name) for name in ("found", "seen"))
+    if step.match and not found:
+        response = HttpResponse(status=204)
+        response["HX-Redirect"] = url("tasks", query.params() | {"after": step.match, "seen": seen + step.seen})
+        return response
+    progress = _progress(
+        query, found, seen + step.seen, step.total, step.match or step.next, has_match=bool(step.match)
+    )
+    return page(request, "tasks/search.html", {"search": progress})
+
+
 def act(request: HttpRequest, verb: str) -> HttpResponse:
     """Perform the verb on the selected tasks; ask first if they are many, or if it cannot be undone."""
     shown = dict(parse_qsl(urlsplit(request.POST.get("next", "")).query))
@@ -65,7 +83,7 @@ def _context(
 ) -> dict[str, Any]:
     after = request.GET.get("after", "")
     place = query.params() | {"after": after}
-    matching = extent_of(query, found.page, found.facets)
+    matching = _extent(request, query, found)
     facets = filters.build(query, found.facets)
     data = lines, matching.count, matching.exact, facets, found.page.broken
     live = place | {"since": str(since), "shown": lines.places}
@@ -78,11 +96,49 @@ def _context(
         "actions": offered(query.state, Frame(request).may),
         "whole": _whole(query, Frame(request).may),
         "here": url("tasks", place),
+        "search": _searched(request, query, found) if found.page.partial or request.GET.get("seen") else None,
         "full": lines.new >= LIMIT,
         "first_url": filters.address(query),
         "next_url": filters.address(query, after=found.page.next) if found.page.next else "",
         **live_update(reverse("console:tasks-rows"), *data, **live),
     }
+
+
+def _extent(request: HttpRequest, query: TaskQuery, found: TaskList) -> Extent:
+    """The number of matching tasks; a list that was read from its begin to its end is counted by its rows."""
+    whole = not request.GET.get("after") or request.GET.get("seen")
+    if whole and not found.page.next and not found.page.broken:
+        count = _number(request, "found") + len(found.page.rows)
+        return Extent(count, exact=True, sample=next(iter(found.page.rows), None))
+    return extent_of(query, found.page, found.facets)
+
+
+def _searched(request: HttpRequest, query: TaskQuery, found: TaskList) -> dict[str, Any]:
+    """How far the search is that this page began, or came from."""
+    seen = _number(request, "seen") + found.page.seen
+    count = _number(request, "found") + len(found.page.rows)
+    return _progress(query, count, seen, found.page.total, found.page.next)
+
+
+def _progress(
+    query: TaskQuery, found: int, seen: int, total: int, place: str, *, has_match: bool = False
+) -> dict[str, Any]:
+    """What the page says of a search; `place` is where it continues, empty at its end."""
+    onward = query.params() | {"after": place, "seen": seen, "found": found}
+    return {
+        "found": found,
+        "seen": min(seen, total),
+        "total": total,
+        "has_match": has_match,
+        "step_url": url("tasks-search", onward) if place and not has_match else "",
+        "next_url": url("tasks", query.params() | {"after": place, "seen": seen, "found": found}) if place else "",
+    }
+
+
+def _number(request: HttpRequest, name: str) -> int:
+    """A count in the URL; 0 if it is none."""
+    given = MOMENT.fullmatch(request.GET.get(name, ""))
+    return int(given.group()) if given else 0
 
 
 def _whole(query: TaskQuery, may: frozenset[str]) -> list[tuple[Action, str]]:

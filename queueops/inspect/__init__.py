@@ -20,7 +20,7 @@ from queueops.inspect.store import now_ms
 from queueops.inspect.store_health import RedisHealth
 from queueops.inspect.tail import Event, tail
 from queueops.inspect.task_rows import TaskFacts, TaskRow
-from queueops.inspect.tasks import TaskList, TaskPage, browse, matches, tasks
+from queueops.inspect.tasks import SearchStep, TaskList, TaskPage, browse, matches, search, tasks
 from queueops.inspect.throughput import PoolView
 from queueops.inspect.why import why
 from queueops.inspect.why.findings import Finding
@@ -111,6 +111,7 @@ __all__ = [
     "ScheduleDetail",
     "ScheduleEvent",
     "ScheduleRow",
+    "SearchStep",
     "Skew",
     "Snapshot",
     "Straggler",
@@ -150,6 +151,7 @@ __all__ = [
     "schedulable",
     "schedule",
     "schedules",
+    "search",
     "snapshot",
     "stages",
     "tail",

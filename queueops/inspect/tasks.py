@@ -17,6 +17,8 @@ from queueops.redis.query_replies import Detail, text, whole
 from queueops.redis.reader import Argument, Reader
 
 MOST = 200
+STEPS = 4
+"""The most round trips of one step of a search, beside the one for the pools."""
 BUDGET = 2000
 """Most candidates of one page. With more facets than one index covers, a page may end before it is full."""
 
@@ -29,7 +31,17 @@ class TaskPage(Answer, frozen=True, kw_only=True):
     total: int = 0  # of the index that was walked
     exact: bool = True  # the index holds only matching tasks; otherwise `total` is an upper bound
     partial: bool = False  # the budget ended before the page was full; `next` continues from there
+    seen: int = 0  # the candidates that were looked at
     broken: tuple[Broken, ...] = ()  # pools that could not be read in full
+
+
+class SearchStep(Answer, frozen=True, kw_only=True):
+    """A part of a search: where the next match is, or where the search continues; both empty at the end."""
+
+    match: str = ""  # the `after` of a page that begins with the next match
+    next: str = ""
+    seen: int = 0  # the candidates that were looked at, without a match
+    total: int = 0  # the candidates of the whole search
 
 
 class TaskList(Answer, frozen=True, kw_only=True):
@@ -50,6 +62,23 @@ def tasks(query: TaskQuery, after: str = "", limit: int = 50) -> TaskPage:
         return _one(reader, pools, query)
     places = _places(query, after, pools)
     return _page(query, limit, places, reader.ask("page", _arguments(query, places, limit)), reader)
+
+
+def search(query: TaskQuery, after: str, most: int = STEPS) -> SearchStep:
+    """Search on behind `after`, past tasks that do not match, in a few round trips. Raises FilterError."""
+    query = query.checked()
+    reader = open_reader()
+    pools = pools_of(reader, query.pool)
+    seen = 0
+    for _ in range(most):
+        places = _places(query, after, pools)
+        page = _page(query, 1, places, reader.ask("page", _arguments(query, places, 1)), reader)
+        if page.rows:
+            return SearchStep(match=after, seen=seen, total=page.total)
+        seen, after = seen + page.seen, page.next
+        if not after:
+            break
+    return SearchStep(next=after, seen=seen, total=page.total)
 
 
 def browse(query: TaskQuery, after: str = "", limit: int = 50, shown: Sequence[tuple[str, str]] = ()) -> TaskList:
@@ -109,6 +138,7 @@ def _page(
         total=sum(walk.size for walk in walks.values()),
         exact=all(_tells(query, walk.start[0]) for walk in walks.values()),
         partial=bool(places) and len(taken) < limit,
+        seen=sum(whole(reply[3]) for reply in replies.values()),
         broken=broken_pools(reader.broken, reader.silent),
     )
 

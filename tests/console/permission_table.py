@@ -19,7 +19,7 @@ NEEDED = {
         schedule schedule-live schedules schedules-rows settings
         settings-save task task-attempts task-audit task-children task-chunk task-chunk-live task-chunks
         task-chunks-live task-chunks-rows task-live task-log task-mapreduce task-timeline task-why tasks
-        tasks-rows workers workers-rows
+        tasks-rows tasks-search workers workers-rows
     """,
     "see_arguments": """
         schedule-edit schedule-new task-chunk-edit task-chunks-edit task-edit task-raw

@@ -29,6 +29,7 @@ from queueops.inspect import (
     PoolView,
     RedisHealth,
     RunningTask,
+    SearchStep,
     Snapshot,
     TaskDetail,
     TaskList,
@@ -51,6 +52,7 @@ QUESTIONS = (
     "tasks",
     "browse",
     "tasks_with_prefix",
+    "search",
     "task",
     "raw",
     "why",
@@ -154,6 +156,10 @@ class World:
     def tasks_with_prefix(self, prefix: str, limit: int = 20) -> FoundIds:
         self._ask()
         return FoundIds(rows=tuple(self.row(id) for id in self.states if id.startswith(prefix))[:limit], partial=True)
+
+    def search(self, query: TaskQuery, after: str, most: int = 4) -> SearchStep:
+        self._ask()
+        return SearchStep(seen=8000, total=8000)
 
     def browse(
         self, query: TaskQuery, after: str = "", limit: int = 50, shown: Sequence[tuple[str, str]] = ()

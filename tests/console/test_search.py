@@ -1,0 +1,94 @@
+"""A search that no index holds goes on by itself, within sight, and says how far it is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from django.test import Client
+from playwright.sync_api import expect
+
+from queueops import inspect
+from queueops.inspect import TaskQuery
+from queueops.model.contracts import Outcome, RoundTrip, Settlement
+from queueops.redis.broker import get_broker
+from tests.console.browsing import Open, browsing, serving
+from tests.kernel.desk import make
+
+pytestmark = pytest.mark.django_db
+MANY = 21_000
+
+
+@pytest.fixture
+def haystack(namespace: str) -> None:
+    """Three failed tasks of the lane `bulk`, the oldest ones, behind 21,000 others; one at the head of the list."""
+    fail("needle", 3, "bulk")
+    fail("hay", MANY, "default")
+
+
+@pytest.fixture
+def open_real(namespace: str, db: None) -> Iterator[Open]:
+    """Opens pages of the console, behind which the real engine is."""
+    with serving() as url, browsing(url) as opened:
+        yield opened
+
+
+def plain(text: str) -> str:
+    """The text with plain spaces and commas."""
+    return " ".join(text.replace("\u202f", ",").split())
+
+
+def fail(name: str, count: int, lane: str) -> None:
+    broker = get_broker()
+    for start in range(0, count, 1000):
+        numbers = range(start, min(count, start + 1000))
+        broker.push([make(f"{name}-{number:05}", lane=lane) for number in numbers])
+        leases = broker.exchange("default", "w1", RoundTrip(want=len(numbers))).leases
+        ends = [Settlement(lease.id, lease.fence, Outcome.ERROR, b"{}", delay_ms=-1) for lease in leases]
+        for first in range(0, len(ends), 200):
+            broker.exchange("default", "w1", RoundTrip(settle=ends[first : first + 200]))
+
+
+@pytest.mark.usefixtures("haystack")
+def test_a_step_of_a_search_is_bounded_and_leads_to_the_next_match() -> None:
+    query = TaskQuery(state="failed", lane="bulk")
+    page = inspect.tasks(query)
+    assert (page.rows, page.partial, page.seen, page.total) == ((), True, 2000, MANY + 3)
+    step = inspect.search(query, page.next)
+    assert (step.match, step.seen, step.total) == ("", 8000, MANY + 3)
+    step = inspect.search(query, inspect.search(query, step.next).next)
+    assert step.match
+    assert len(inspect.tasks(query, step.match).rows) == 3
+
+
+@pytest.mark.usefixtures("haystack")
+def test_the_list_contradicts_itself_no_more_and_names_what_is_not_counted(operator: Client) -> None:
+    shown = plain(operator.get("/ops/tasks/?lane=bulk&state=failed").content.decode())
+    assert "0 found in the first 2,000 of 21,003. The search goes on." in shown
+    assert "Number unknown: 21,003 at most" in shown
+    assert "No task matches" not in shown
+    assert "stopped" not in shown
+    assert "Not counted with this filter" in shown
+    answer = operator.get(re.findall(r'hx-get="(/ops/tasks/_search[^"]+)"', shown)[0].replace("&amp;", "&"))
+    assert "0 found in the first 10,000 of 21,003." in plain(answer.content.decode())
+
+
+@pytest.mark.browser
+@pytest.mark.usefixtures("haystack")
+def test_the_browser_searches_on_and_arrives_at_the_match(open_real: Open) -> None:
+    page = open_real("tasks/?lane=bulk&state=failed")
+    expect(page.locator("#rows tbody tr")).to_have_count(3, timeout=60_000)
+    assert "3 found. All 21,003 were searched." in plain(page.locator("#search").inner_text())
+    assert plain(page.locator("#rows .card-head").inner_text()).startswith("3 tasks")
+
+
+@pytest.mark.browser
+@pytest.mark.usefixtures("haystack")
+def test_without_scripts_a_link_continues_the_search(open_real: Open) -> None:
+    page = open_real("tasks/?lane=bulk&state=failed", java_script_enabled=False)
+    for _ in range(11):
+        if page.locator("#rows tbody tr").count():
+            break
+        page.get_by_role("link", name="Continue from here").click()
+    expect(page.locator("#rows tbody tr")).to_have_count(3)
