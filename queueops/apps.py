@@ -24,16 +24,18 @@ class QueueOpsConfig(AppConfig):
 
     def ready(self) -> None:
         """Register the checks, mask the lines of our loggers, and import every app's `tasks` module."""
+        from queueops import checks as own
         from queueops import logs
-        from queueops.checks import check_commands, check_environment, check_schedules, check_settings, check_store
         from queueops.model import endings
         from queueops.results import waiting
 
-        checks.register(check_settings, "queueops")
-        checks.register(check_environment, "queueops")
-        checks.register(check_commands, "queueops")
-        checks.register(check_schedules, "queueops")
-        checks.register(check_store, "queueops", deploy=True)
+        checks.register(own.check_settings, "queueops")
+        checks.register(own.check_environment, "queueops")
+        checks.register(own.check_commands, "queueops")
+        checks.register(own.check_kinds, "queueops")
+        checks.register(own.check_roles)
+        checks.register(own.check_schedules, "queueops")
+        checks.register(own.check_store, "queueops", deploy=True)
         logs.protect()
         waiting.explain = _explain
         endings.listen(_send_signals)

@@ -17,6 +17,8 @@ from django.utils.module_loading import import_string
 
 from queueops import conf
 from queueops.errors import BadSetting, BadUrl, EmbeddedFailed, QueueOpsError, UnknownSetting
+from queueops.errors.kinds import BadKind
+from queueops.model import kinds
 from queueops.tasks import registry
 
 
@@ -47,6 +49,35 @@ def check_commands(**_: Any) -> list[CheckMessage]:
             hint = f"Write 'manage.py queueops {name}', or put {app!r} before {owner!r}."
             found.append(Warning(f"{text} INSTALLED_APPS.", hint=hint, id="queueops.W004"))
     return found
+
+
+def check_kinds(**_: Any) -> list[CheckMessage]:
+    """Kinds that contradict each other, or cannot be imported, and a Lua library that cannot be joined."""
+    from queueops.redis import broker, library
+
+    try:
+        broker.broker_class()
+        library.library()
+    except LookupError as error:
+        return [_kind_error(error)]
+    return []
+
+
+def check_roles(**_: Any) -> list[CheckMessage]:
+    """Parts of kinds that a worker does not need. Not checked at its start: it would import them all."""
+    try:
+        for role in kinds.UNNAMED:
+            kinds.roles(role)
+        for role in kinds.NAMED:
+            kinds.check_public_names(role)
+    except BadKind as error:
+        return [_kind_error(error)]
+    return []
+
+
+def _kind_error(error: LookupError) -> Error:
+    hint = f"Kinds stand in queueops.model.kinds, and come from other packages by entry points of {kinds.GROUP!r}."
+    return Error(str(error), hint=hint, id="queueops.E006")
 
 
 def check_schedules(**_: Any) -> list[CheckMessage]:

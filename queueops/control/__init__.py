@@ -112,8 +112,7 @@ __all__ = [
 if not TYPE_CHECKING:  # a type checker sees the names above
 
     def __getattr__(name: str) -> Any:
-        value = globals()[name] = kinds.public_name("control", name)
-        return value
+        return kinds.public_name("control", name)
 
 
 def __dir__() -> list[str]:

@@ -8,11 +8,31 @@ there. The outbox, the follow-ups and the schedules have no records of their own
 from __future__ import annotations
 
 import functools
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Literal
 
+from queueops.errors.kinds import BadKind
+
+GROUP = "queueops.kinds"
+"""Entry points by which other packages bring kinds."""
+RESERVED = ("task", "chunk")
+"""Values of field ``k`` that no kind may take."""
+DECLARED = {
+    "name": (re.compile(r"[a-z][a-z0-9_]*"), "sample"),
+    "records": (re.compile(r"[a-z][a-z0-9_]*"), "sample"),
+    "subkeys": (re.compile(r"#[a-z][a-z0-9_]*"), "#rounds"),
+}
+"""What a kind declares as its own, how it is written, and an example."""
+
 Role = Literal["store", "results", "part", "dispatcher", "control", "inspect", "why", "console"]
+
+NAMED: tuple[Role, ...] = ("control", "inspect")
+"""Roles whose names are public."""
+UNNAMED: tuple[Role, ...] = ("results", "part", "dispatcher", "why")
+"""Other roles that need neither the store nor the console."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,15 +119,21 @@ KINDS = (
 )
 
 
+@functools.cache
 def registered() -> tuple[Kind, ...]:
-    """The registered kinds, in the order of their rows."""
-    return KINDS
+    """The rows above, then the kinds of other packages, by name. Raises BadKind; then none is registered.
+
+    Another package brings a kind by an entry point of the group `queueops.kinds`, whose object is a `Kind`.
+    """
+    found = (*KINDS, *_of_other_packages())
+    _check(found)
+    return found
 
 
 @functools.cache
 def roles(role: Role) -> tuple[Any, ...]:
-    """What the kinds bring for a role, in the order of their rows. Each is imported here."""
-    return tuple(_imported(path) for kind in registered() if (path := getattr(kind, role)))
+    """What the kinds bring for a role, in the order of their rows. Each is imported here. Raises BadKind."""
+    return tuple(_imported(kind, role) for kind in registered() if getattr(kind, role))
 
 
 def only(role: Role) -> Any:
@@ -121,14 +147,9 @@ def only(role: Role) -> Any:
 def of_record(record: str, role: Role) -> Any:
     """What the kind of a record brings for a role; None if it brings nothing, and for a record of no kind."""
     for kind in registered():
-        if record in kind.records and (path := getattr(kind, role)):
-            return _imported(path)
+        if record in kind.records and getattr(kind, role):
+            return _imported(kind, role)
     return None
-
-
-def _imported(path: str) -> Any:
-    module, _, name = path.partition(":")
-    return getattr(import_module(module), name) if name else import_module(module)
 
 
 def public_name(role: Role, name: str) -> Any:
@@ -138,3 +159,60 @@ def public_name(role: Role, name: str) -> Any:
             if name in module.__all__:
                 return getattr(module, name)
     raise AttributeError(f"module 'queueops.{role}' has no attribute {name!r}")
+
+
+def check_public_names(role: Role) -> None:
+    """Raise BadKind for a module without ``__all__``, and for a name that two kinds have in theirs."""
+    owners: dict[str, str] = {}
+    for kind in registered():
+        if getattr(kind, role):
+            for name in getattr(_imported(kind, role), "__all__", [""]):
+                if not name:
+                    raise BadKind(name=kind.name, reason=f"its {role} {getattr(kind, role)} has no __all__")
+                if name in owners:
+                    raise BadKind(name=kind.name, reason=f"{owners[name]} has the name {name} of queueops.{role}, too")
+                owners[name] = kind.name
+
+
+def forget() -> None:
+    """Read the registered kinds anew, after rows or installed packages have changed, as in a test."""
+    for each in (registered, roles, of_record):
+        each.cache_clear()
+
+
+def _of_other_packages() -> Iterator[Kind]:
+    from importlib.metadata import entry_points  # slow to import, and not needed before the first use of the store
+
+    for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
+        try:
+            found = point.load()
+        except Exception as error:  # the code of another package runs here
+            raise BadKind(name=point.name, reason=f"{point.value} cannot be imported: {error}") from error
+        if not isinstance(found, Kind):
+            raise BadKind(name=point.name, reason=f"{point.value} is {found!r}, and must be a Kind")
+        yield found
+
+
+def _check(found: tuple[Kind, ...]) -> None:
+    """Raise BadKind for a name that is not valid, and for one that two kinds declare."""
+    for what, (valid, example) in DECLARED.items():
+        owners: dict[str, str] = dict.fromkeys(RESERVED, "task") if what == "records" else {}
+        for kind in found:
+            value = getattr(kind, what)
+            for each in (value,) if isinstance(value, str) else value:
+                if not valid.fullmatch(each):
+                    reason = f"{each!r} among its {what} is not valid; write it as {example!r}"
+                    raise BadKind(name=kind.name, reason=reason)
+                if each in owners:
+                    reason = f"the kinds {owners[each]} and {kind.name} both have {each} among their {what}"
+                    raise BadKind(name=kind.name, reason=reason)
+                owners[each] = kind.name
+
+
+def _imported(kind: Kind, role: Role) -> Any:
+    path = getattr(kind, role)
+    module, _, name = path.partition(":")
+    try:
+        return getattr(import_module(module), name) if name else import_module(module)
+    except (ImportError, AttributeError) as error:
+        raise BadKind(name=kind.name, reason=f"its {role} {path} cannot be imported: {error}") from error

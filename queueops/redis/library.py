@@ -21,8 +21,10 @@ from importlib import resources
 from importlib.resources.abc import Traversable
 from typing import NamedTuple
 
+from queueops.errors.kinds import BadKind
 from queueops.model import kinds, states
 from queueops.model.kinds import Kind
+from queueops.redis import keys
 
 KERNEL = Kind(name="kernel", package="queueops.redis")
 """Brings the functions and modules that serve every kind."""
@@ -109,17 +111,12 @@ def _files(path: str) -> dict[str, str]:
 
 
 def _check_kinds() -> None:
-    for what in ("name", "records", "subkeys"):
-        found: dict[str, str] = {}
-        for kind in kinds.registered():
-            value = getattr(kind, what)
-            for each in (value,) if isinstance(value, str) else value:
-                if each in found:
-                    raise LookupError(f"the kinds {found[each]} and {kind.name} both have {each} among their {what}")
-                found[each] = kind.name
     for kind in kinds.registered():
         if not any(_folder(kind, path).is_dir() for path in ("lua", "lua/lib")):
             raise LookupError(f"the kind {kind.name} brings no Lua: {kind.package} has neither lua/ nor lua/lib/")
+        for subkey in () if kind in kinds.KINDS else kind.subkeys:
+            if f"task:<id>{subkey}" in keys.KINDS:
+                raise BadKind(name=kind.name, reason=f"{subkey} is the name of a sub-key of this version of QueueOps")
 
 
 @functools.cache
@@ -266,8 +263,8 @@ def state_tables() -> str:
 
 def _kind_tables() -> str:
     """The Lua tables of the records' sub-keys, from the kinds: all of them, and which kinds of record have some."""
-    keys = ", ".join(f"'{key}'" for kind in kinds.registered() for key in kind.subkeys)
-    return f"local SUBKEYS = {{ {keys} }}\n" + _set(
+    subkeys = ", ".join(f"'{key}'" for kind in kinds.registered() for key in kind.subkeys)
+    return f"local SUBKEYS = {{ {subkeys} }}\n" + _set(
         "SUBKEYED", tuple(record for kind in kinds.registered() if kind.subkeys for record in kind.records)
     )
 

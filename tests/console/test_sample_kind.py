@@ -1,24 +1,73 @@
-"""A kind that the console does not know is shown and acted on as every task."""
+"""A kind in one folder is shown and acted on as every task, and brings pages of its own."""
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Iterator
 
 import pytest
+from django.conf import settings
 from django.test import Client
+from django.urls import clear_url_caches
+from django.utils.html import escape
 
+from console import urls
+from console.access import permissions
+from console.access.permissions import Verb
 from queueops import control, get, inspect
 from queueops.model.contracts import Push
 from queueops.redis.broker import get_broker
 from queueops.testing import run_worker
 from tests.kinds.sample import KIND, NAME, registered
+from tests.kinds.sample.pages import PAGES
 
 
 @pytest.fixture
-def sample(namespace: str) -> Iterator[None]:
-    """The kind, whose rounds return the id of their task."""
-    with registered(lambda context: context.id):
+def urls_anew() -> Iterator[None]:
+    """Django reads the URLs anew, and the console has its own permissions after the test."""
+    table, taking = dict(permissions.TABLE), set(permissions.TAKING_ARGUMENTS)
+    yield
+    read_urls()
+    for found, before in ((permissions.TABLE, table), (permissions.TAKING_ARGUMENTS, taking)):
+        found.clear()
+        found.update(before)
+
+
+@pytest.fixture
+def sample(namespace: str, urls_anew: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The kind, whose rounds return the id of their task, with its URLs."""
+    with registered(lambda context: context.id), monkeypatch.context() as patch:
+        own = [*map(urls._of_kind, PAGES.routes), *(urls._of_tab(tab.name) for tab in PAGES.tabs)]
+        patch.setattr(urls, "urlpatterns", [*own, *urls.urlpatterns])
+        read_urls()
         yield
+
+
+def read_urls() -> None:
+    """Let Django read the URLs anew."""
+    importlib.reload(importlib.import_module(settings.ROOT_URLCONF))
+    clear_url_caches()
+
+
+@pytest.mark.django_db
+def test_it_brings_a_tab_a_page_with_its_permission_and_a_part_of_the_overview(
+    sample: None, operator: Client, viewer: Client
+) -> None:
+    get_broker().push([Push(id="a", name=NAME, kind=KIND.name)])
+    assert run_worker() == 3
+    assert 'href="/ops/tasks/a/rounds/?pool=default"' in operator.get("/ops/tasks/a/").content.decode()
+    three = " ".join(['"a"'] * 3)
+    assert f"Rounds: {escape(three)}" in viewer.get("/ops/tasks/a/rounds/").content.decode()
+    assert viewer.get("/ops/tasks/a/_live?tab=rounds").status_code == 200
+    assert operator.get("/ops/rounds/a/").content.decode() == three
+    assert viewer.get("/ops/rounds/a/").status_code == 403
+    assert "Rounds in " in viewer.get("/ops/").content.decode()
+
+
+def test_a_route_may_not_take_the_name_of_another_url(sample: None) -> None:
+    with pytest.raises(LookupError, match="two URLs of the console have the name task-delete"):
+        permissions.permit("task-delete", Verb.VIEW)
+    assert permissions.TABLE["task-delete"] is Verb.DESTROY
 
 
 @pytest.mark.django_db

@@ -28,14 +28,24 @@ def with_kind(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Calla
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
         monkeypatch.setattr(kinds, "KINDS", (*KINDS, Kind(name="sample", package="sample_kind")))
+        kinds.forget()
         for each in caches:
             each.cache_clear()
 
     yield register
     monkeypatch.undo()
     sys.modules.pop("sample_kind", None)
+    kinds.forget()
     for each in caches:
         each.cache_clear()
+
+
+@pytest.fixture
+def forgotten() -> Iterator[None]:
+    """What a test registers is forgotten after it."""
+    kinds.forget()
+    yield
+    kinds.forget()
 
 
 def test_a_kind_brings_functions_and_modules_from_its_package(
@@ -151,21 +161,26 @@ def test_a_hook_that_a_kind_fills_is_called_and_comes_with_the_script(
     ("kind", "message"),
     [
         (Kind(name="mapreduce", package="queueops.events"), "the kinds mapreduce and mapreduce both have mapreduce"),
+        (Kind(name="sample", package="queueops.events", records=("task",)), "the kinds task and sample both have task"),
+        (Kind(name="sample", package="queueops.events", records=("a b",)), "'a b' among its records is not valid"),
+        (Kind(name="sample", package="queueops.events", subkeys=("rounds",)), "write it as '#rounds'"),
         (Kind(name="sample", package="queueops.events", records=("chain",)), "composites and sample both have chain"),
         (Kind(name="sample", package="queueops.events", subkeys=("#open",)), "composites and sample both have #open"),
         (Kind(name="sample", package="queueops.events"), "the kind sample brings no Lua: queueops.events has neither"),
     ],
-    ids=["name", "records", "subkeys", "nothing"],
+    ids=["name", "task", "invalid", "invalid sub-key", "records", "subkeys", "nothing"],
 )
 def test_a_kind_that_repeats_another_or_brings_nothing_is_refused(
-    monkeypatch: pytest.MonkeyPatch, kind: Kind, message: str
+    monkeypatch: pytest.MonkeyPatch, forgotten: None, kind: Kind, message: str
 ) -> None:
     monkeypatch.setattr(kinds, "KINDS", (*KINDS, kind))
     with pytest.raises(LookupError, match=re.escape(message)):
         library.modules.__wrapped__()
 
 
-def test_a_kind_whose_package_imports_what_is_missing_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_kind_whose_package_imports_what_is_missing_says_so(
+    monkeypatch: pytest.MonkeyPatch, forgotten: None, tmp_path: Path
+) -> None:
     (tmp_path / "broken_kind").mkdir()
     (tmp_path / "broken_kind" / "__init__.py").write_text("import nothing_like_that\n")
     monkeypatch.syspath_prepend(tmp_path)
@@ -174,7 +189,7 @@ def test_a_kind_whose_package_imports_what_is_missing_says_so(monkeypatch: pytes
         library.modules.__wrapped__()
 
 
-def test_a_kind_without_its_package_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_kind_without_its_package_is_refused(monkeypatch: pytest.MonkeyPatch, forgotten: None) -> None:
     monkeypatch.setattr(kinds, "KINDS", (Kind(name="sample", package="queueops.no_such_kind"),))
     with pytest.raises(LookupError, match=r"the kind sample has no package queueops\.no_such_kind"):
         library.modules.__wrapped__()

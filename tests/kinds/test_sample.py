@@ -7,11 +7,15 @@ from typing import Any
 
 import pytest
 
+from queueops import control, get, inspect
+from queueops.model import kinds
 from queueops.model.contracts import Lease, Outcome
+from queueops.redis.broker import broker_class, forget_brokers, get_broker, get_role
 from tests.kernel.conftest import desk_class, make_desk  # noqa: F401  fixtures
 from tests.kernel.desk import FOREVER, POOL, Desk
 from tests.kernel.picture import SHAPES
 from tests.kinds.sample import KIND, NAME, registered
+from tests.kinds.sample.store import RoundCalls
 
 
 @pytest.fixture(autouse=True)
@@ -111,3 +115,32 @@ def test_a_lease_that_expires_repeats_the_round(desk: Desk) -> None:
     turn(desk, b"2")
     turn(desk, b"3")
     assert (desk.state("a"), rounds(desk)) == ("succeeded", [b"1", b"2", b"3"])
+
+
+@pytest.fixture
+def current(namespace: str) -> Desk:
+    """A desk on the store of the settings, which the public functions ask."""
+    return Desk(get_broker())
+
+
+def test_its_modules_bring_results_actions_questions_and_checks(current: Desk) -> None:
+    pushed(current)
+    for value in (b"1", b"2", b"3"):
+        turn(current, value)
+    assert get("a").result(timeout=10) == [1, 2, 3]
+    assert inspect.rounds("a") == ["1", "2", "3"]
+    assert "3 rounds have ended." in [finding.text for finding in inspect.why("a")]
+    assert control.run_rounds_again("a").word == "OK"
+    assert inspect.rounds("a") == []
+
+
+def test_a_broker_without_the_kind_does_not_have_its_calls(current: Desk) -> None:
+    assert isinstance(current.broker, RoundCalls)
+    kinds.KINDS = kinds.KINDS[:-1]
+    kinds.forget()
+    broker_class.cache_clear()
+    forget_brokers()
+    with pytest.raises(LookupError, match="no registered kind brings RoundCalls to the broker"):
+        get_role(RoundCalls)
+    with pytest.raises(AttributeError, match=r"module 'queueops\.inspect' has no attribute 'rounds'"):
+        inspect.rounds  # noqa: B018

@@ -14,7 +14,7 @@ from queueops.kinds.composites.composite_store import CompositeStore
 from queueops.kinds.mapreduce.chunk_store import ChunkStore
 from queueops.model import ports
 from queueops.outbox.dispatcher import CommandStore
-from queueops.redis.broker import _with_roles
+from queueops.redis.broker import broker_class
 from queueops.testing.eager import EagerBroker
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -57,7 +57,7 @@ def test_every_call_of_the_store_is_declared_in_a_port():
 
 @pytest.mark.parametrize("name", sorted(DECLARED))
 def test_the_redis_broker_has_each_call_as_it_is_declared(name):
-    assert _parameters(getattr(_with_roles(), name)) == _parameters(DECLARED[name])
+    assert _parameters(getattr(broker_class(), name)) == _parameters(DECLARED[name])
 
 
 @pytest.mark.parametrize("name", sorted(set(DECLARED).intersection(dir(EagerBroker))))

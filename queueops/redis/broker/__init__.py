@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import functools
 import os
-from typing import Self, TypeVar, cast
+from collections.abc import Iterable
+from typing import Any, Self, TypeVar, cast
 
 from queueops import conf
+from queueops.errors.kinds import BadKind
 from queueops.model import kinds
 from queueops.model.ports import Upkeep
 from queueops.redis.broker.control import ControlCalls
@@ -19,6 +21,7 @@ from queueops.redis.broker.fsck import FsckCalls
 from queueops.redis.broker.maintenance import MaintenanceCalls
 from queueops.redis.broker.push import PushCalls
 from queueops.redis.broker.storage import StorageCalls
+from queueops.redis.store_client import StoreClient
 
 
 class RedisBroker(
@@ -34,16 +37,32 @@ class RedisBroker(
 
     def __new__(cls, settings: conf.Settings) -> Self:
         """Make one with the roles of the registered kinds."""
-        return super().__new__(cast("type[Self]", _with_roles()) if cls is RedisBroker else cls)
+        return super().__new__(cast("type[Self]", broker_class()) if cls is RedisBroker else cls)
 
 
 Role = TypeVar("Role")
+HOOKS = ("bring",)
+"""Calls of the store client that a kind may replace."""
 
 
 @functools.cache
-def _with_roles() -> type[RedisBroker]:
-    """The class of all brokers: those of the kernel, and those of the registered kinds."""
-    return type("RedisBroker", (RedisBroker, *kinds.roles("store")), {"__doc__": RedisBroker.__doc__})
+def broker_class() -> type[RedisBroker]:
+    """The class of all brokers, with the roles of the registered kinds. Raises BadKind."""
+    roles = kinds.roles("store")
+    _check(roles)
+    return type("RedisBroker", (RedisBroker, *roles), {"__doc__": RedisBroker.__doc__})
+
+
+def _check(roles: Iterable[Any]) -> None:
+    """Raise BadKind if a role replaces a call of the kernel or of another kind."""
+    owners = {name: "the kernel" for base in RedisBroker.__mro__ for name in vars(base)}
+    for role in roles:
+        if not isinstance(role, type) or not issubclass(role, StoreClient):
+            raise BadKind(name=str(role), reason="its store must be a subclass of StoreClient")
+        for name in {name for base in role.__mro__ if base not in RedisBroker.__mro__ for name in vars(base)}:
+            if name in owners and name not in HOOKS and not name.startswith("__"):
+                raise BadKind(name=role.__name__, reason=f"its call {name} is a call of {owners[name]} already")
+            owners[name] = role.__name__
 
 
 _brokers: dict[tuple[str, str], RedisBroker] = {}

@@ -12,7 +12,18 @@ from queueops.redis import broker, library
 from queueops.tasks import registry
 from queueops.tasks.context import Context
 
-KIND = Kind(name="sample", package="tests.kinds.sample", records=("sample",), subkeys=("#rounds",))
+KIND = Kind(
+    name="sample",
+    package="tests.kinds.sample",
+    records=("sample",),
+    subkeys=("#rounds",),
+    store="tests.kinds.sample.store:RoundCalls",
+    results="tests.kinds.sample.store:values",
+    control="tests.kinds.sample.control",
+    inspect="tests.kinds.sample.inspect",
+    why="tests.kinds.sample.why",
+    console="tests.kinds.sample.pages:PAGES",
+)
 NAME = "tests.rounds"
 
 
@@ -42,6 +53,7 @@ def registered(round_of: Callable[[Context], Any]) -> Iterator[None]:
 def _register(wanted: tuple[Kind, ...]) -> None:
     kinds.KINDS = wanted
     texts = (library.modules, library.functions, library.hooks, library.library, library.script)
-    for each in (*texts, broker._with_roles, kinds.roles, kinds.of_record):
+    for each in (*texts, broker.broker_class):
         each.cache_clear()
+    kinds.forget()
     broker.forget_brokers()

@@ -1,0 +1,154 @@
+"""Kinds of other packages: brought by an entry point, and refused as a whole if anything is wrong with one."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from queueops.checks import check_kinds, check_roles
+from queueops.errors.kinds import BadKind
+from queueops.model import kinds
+from queueops.redis import broker, library
+from tests.repository.test_imports import SET_UP
+
+GOOD = """
+from queueops.model.kinds import Kind
+KIND = Kind(name="brought", package="brought_kind", records=("brought",), subkeys=("#brought",))
+"""
+
+
+@pytest.fixture
+def bring(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Callable[..., None]]:
+    """Installs a package that brings a kind: its module, and its other files."""
+    caches = (library.modules, library.functions, library.hooks, library.library, library.script, broker.broker_class)
+
+    def forget() -> None:
+        kinds.forget()
+        for each in caches:
+            each.cache_clear()
+        for name in [name for name in sys.modules if name.partition(".")[0] == "brought_kind"]:
+            del sys.modules[name]
+        importlib.invalidate_caches()
+
+    def install(text: str = GOOD, **files: str) -> None:
+        info = tmp_path / "brought-1.0.dist-info"
+        info.mkdir(exist_ok=True)
+        (info / "METADATA").write_text("Metadata-Version: 2.1\nName: brought\nVersion: 1.0\n")
+        (info / "entry_points.txt").write_text("[queueops.kinds]\nbrought = brought_kind:KIND\n")
+        lua = {"lua/lib/brought.lua": "function lib.hooks.reset.brought(id) end\n"}
+        for name, content in {"__init__.py": text, **lua, **files}.items():
+            path = tmp_path / "brought_kind" / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(content)
+        forget()
+
+    monkeypatch.syspath_prepend(tmp_path)
+    yield install
+    monkeypatch.undo()
+    forget()
+
+
+def test_a_package_brings_a_kind_by_an_entry_point(bring: Callable[..., None]) -> None:
+    before = library.library().digest
+    bring()
+    assert [kind.name for kind in kinds.registered()] == [*(kind.name for kind in kinds.KINDS), "brought"]
+    assert library.hooks()["reset"]["brought"] == "brought"
+    assert library.library().digest != before
+    assert check_kinds() == check_roles() == []
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("import nothing_like_that", "The kind brought cannot be registered: brought_kind:KIND cannot be imported: No"),
+        ("1 / 0", "brought_kind:KIND cannot be imported: division by zero"),
+        ("KIND = 1", "brought_kind:KIND is 1, and must be a Kind"),
+        (
+            GOOD.replace('name="brought"', 'name="outbox"'),
+            "the kinds outbox and outbox both have outbox",
+        ),
+        (
+            GOOD.replace('("brought",)', '("chain",)'),
+            "the kinds composites and brought both have chain",
+        ),
+        (
+            GOOD.replace('("#brought",)', '("#open",)'),
+            "the kinds composites and brought both have #open",
+        ),
+    ],
+    ids=["import", "code", "type", "name", "record", "sub-key"],
+)
+def test_a_broken_entry_point_is_refused_and_nothing_is_registered(
+    bring: Callable[..., None], text: str, message: str
+) -> None:
+    bring(text)
+    for call in (kinds.registered, lambda: kinds.roles("store"), library.library, broker.broker_class):
+        with pytest.raises(BadKind, match=re.escape(message)):
+            call()
+    (error,) = check_kinds()
+    assert (error.id, message in error.msg) == ("queueops.E006", True)
+
+
+@pytest.mark.parametrize(
+    ("role", "code", "message"),
+    [
+        ('store="brought_kind.calls:Calls"', "", "its store brought_kind.calls:Calls cannot be imported: module"),
+        ('store="brought_kind.calls:Calls"', "class Calls: pass", "its store must be a subclass of StoreClient"),
+        (
+            'store="brought_kind.calls:Calls"',
+            "from queueops.redis.store_client import StoreClient\n"
+            "class Calls(StoreClient):\n    def push(self): pass\n",
+            "its call push is a call of the kernel already",
+        ),
+        (
+            'store="brought_kind.calls:Calls"',
+            "from queueops.redis.store_client import StoreClient\n"
+            "class Calls(StoreClient):\n    def plant(self): pass\n",
+            "its call plant is a call of CompositeCalls already",
+        ),
+    ],
+    ids=["missing", "type", "kernel", "other kind"],
+)
+def test_calls_of_the_store_that_do_not_fit_are_refused(
+    bring: Callable[..., None], role: str, code: str, message: str
+) -> None:
+    bring(GOOD.replace("subkeys=", f"{role}, subkeys="), **{"calls.py": code})
+    with pytest.raises(BadKind, match=re.escape(message)):
+        broker.broker_class()
+    (error,) = check_kinds()
+    assert (error.id, message in error.msg) == ("queueops.E006", True)
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        ("", "its inspect brought_kind.questions has no __all__"),
+        ('__all__ = ["chunks"]\nchunks = 1', "mapreduce has the name chunks of queueops.inspect, too"),
+        ("import nothing_like_that", "its inspect brought_kind.questions cannot be imported: No module"),
+    ],
+    ids=["no names", "same name", "import"],
+)
+def test_public_names_that_do_not_fit_are_found_by_the_system_checks(
+    bring: Callable[..., None], code: str, message: str
+) -> None:
+    bring(GOOD.replace("subkeys=", 'inspect="brought_kind.questions", subkeys='), **{"questions.py": code})
+    assert check_kinds() == []
+    (error,) = check_roles()
+    assert (error.id, message in error.msg) == ("queueops.E006", True)
+
+
+def test_a_sub_key_that_every_task_may_have_is_refused(bring: Callable[..., None]) -> None:
+    bring(GOOD.replace('("#brought",)', '("#log",)'))
+    with pytest.raises(BadKind, match="#log is the name of a sub-key of this version of QueueOps"):
+        library.library()
+
+
+def test_entry_points_are_not_read_before_the_store_is_used() -> None:
+    seen = "\nfrom queueops.model import kinds\nassert kinds.registered.cache_info().currsize == 0"
+    subprocess.run([sys.executable, "-c", SET_UP + seen], check=True)
