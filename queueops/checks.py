@@ -17,8 +17,6 @@ from django.utils.module_loading import import_string
 
 from queueops import conf
 from queueops.errors import BadSetting, BadUrl, EmbeddedFailed, QueueOpsError, UnknownSetting
-from queueops.errors.kinds import BadKind
-from queueops.model import kinds
 from queueops.tasks import registry
 
 
@@ -65,6 +63,9 @@ def check_kinds(**_: Any) -> list[CheckMessage]:
 
 def check_roles(**_: Any) -> list[CheckMessage]:
     """Parts of kinds that a worker does not need. Not checked at its start: it would import them all."""
+    from queueops.errors.kinds import BadKind
+    from queueops.model import kinds
+
     try:
         for role in kinds.UNNAMED:
             kinds.roles(role)
@@ -76,7 +77,7 @@ def check_roles(**_: Any) -> list[CheckMessage]:
 
 
 def _kind_error(error: LookupError) -> Error:
-    hint = f"Kinds stand in queueops.model.kinds, and come from other packages by entry points of {kinds.GROUP!r}."
+    hint = "Kinds stand in queueops.model.kinds, and come from other packages by entry points of 'queueops.kinds'."
     return Error(str(error), hint=hint, id="queueops.E006")
 
 

@@ -1,0 +1,79 @@
+"""The kernel's Python names no kind, but for what is listed: it finds a kind by its row and its roles."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from queueops.model.kinds import KINDS
+from tests.kernel.known_words import FACADES, IMPORTING, KNOWN
+
+ROOT = Path(__file__).resolve().parents[2]
+ENGINE = ROOT / "queueops"
+WORDS = re.compile(r"\w*(?:chunk|map_?reduce|composite|outbox)\w*", re.IGNORECASE)
+"""Words that only kinds have; `chain`, `group` and `iterator` are words of Python, too."""
+NAMES = ("id", "attr", "arg", "name", "asname", "module")
+"""The fields of nodes of the syntax tree that hold names."""
+RECORDS = tuple(record for kind in KINDS for record in kind.records)
+PACKAGES = tuple(f"{kind.package}." for kind in KINDS)
+ABOVE = ("contrib", "errors", "kinds", "testing", *(kind.package.split(".")[1] for kind in KINDS))
+"""Folders of kinds and of what is above them. Error classes are public names, also those of kinds."""
+KERNEL = {
+    name: path
+    for path in sorted(ENGINE.rglob("*.py"))
+    if (name := path.relative_to(ENGINE).as_posix()) not in FACADES and name.split("/")[0] not in ABOVE
+}
+
+
+def words_of(text: str) -> set[str]:
+    """What code names of kinds: in its names, and in its texts but for docstrings."""
+    found: set[str] = set()
+    tree = ast.parse(text)
+    docs = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str | bytes) and id(node) not in docs:
+            content = node.value if isinstance(node.value, str) else node.value.decode("latin-1")
+            found.update([content] if content in RECORDS else WORDS.findall(content))
+        for name in NAMES:
+            if isinstance(value := getattr(node, name, None), str):
+                found.update(WORDS.findall(value))
+    return found
+
+
+def imports_of(path: Path) -> Iterator[str]:
+    """The modules that a file imports, also those that only a type checker reads."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom):
+            yield from (f"{node.module}.{each.name}" for each in node.names)
+        elif isinstance(node, ast.Import):
+            yield from (each.name for each in node.names)
+
+
+@pytest.mark.parametrize("name", KERNEL)
+def test_a_python_file_of_the_kernel_names_no_more_of_kinds_than_is_listed(name: str) -> None:
+    found = sorted(words_of(KERNEL[name].read_text()))
+    assert found == sorted(KNOWN.get(name, "").split()), (
+        "let the kind bring it, and shorten tests/kernel/known_words.py"
+    )
+
+
+def test_the_list_has_no_file_that_is_gone() -> None:
+    assert set(KNOWN) - set(KERNEL) == set()
+
+
+def test_no_file_of_the_kernel_imports_a_module_of_a_kind() -> None:
+    found = {
+        name: wrong
+        for name, path in KERNEL.items()
+        if name not in IMPORTING and (wrong := [each for each in imports_of(path) if f"{each}.".startswith(PACKAGES)])
+    }
+    assert found == {}, "let the row of the kind in queueops.model.kinds name it"
+
+
+def test_a_word_of_a_kind_is_found_in_names_and_texts() -> None:
+    code = '"""A chunk."""\nimport queueops\nqueueops.drop_chunks("the outbox", b"group", "a group", chain)\n'
+    assert words_of(code) == {"drop_chunks", "outbox", "group"}
