@@ -13,7 +13,7 @@ import pytest
 from queueops.kinds.composites.composite_store import CompositeStore
 from queueops.kinds.mapreduce.chunk_store import ChunkStore
 from queueops.model import ports
-from queueops.outbox.dispatcher import CommandStore
+from queueops.outbox.dispatcher import CommandStore, Outbox
 from queueops.redis.broker import broker_class
 from queueops.testing.eager import EagerBroker
 
@@ -63,6 +63,11 @@ def test_the_redis_broker_has_each_call_as_it_is_declared(name):
 @pytest.mark.parametrize("name", sorted(set(DECLARED).intersection(dir(EagerBroker))))
 def test_the_eager_broker_takes_each_call_as_it_is_declared(name):
     assert _parameters(getattr(EagerBroker, name)) == _parameters(DECLARED[name])
+
+
+@pytest.mark.parametrize("name", sorted(calls_of(ports.CommandDispatcher)))
+def test_the_dispatcher_of_the_outbox_has_each_call_as_it_is_declared(name):
+    assert _parameters(getattr(Outbox, name)) == _parameters(calls_of(ports.CommandDispatcher)[name])
 
 
 def test_the_eager_broker_has_all_calls_of_producers_and_kinds():
