@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Protocol, runtime_checkable
+from typing import Protocol, TypeGuard, runtime_checkable
 
+from queueops.model.ports import has_calls
 from queueops.redis import broker as brokers
 
 
@@ -40,6 +41,10 @@ class ChunkStore(Protocol):
 def get_chunk_store() -> ChunkStore:
     """The broker of this process, or the eager broker. Raises LookupError if the kind is not registered."""
     broker = brokers.get_broker()
-    if not isinstance(broker, ChunkStore):
+    if not _is_store(broker):
         raise LookupError("the broker stores no chunks: the kind mapreduce is not registered")
     return broker
+
+
+def _is_store(broker: object) -> TypeGuard[ChunkStore]:
+    return has_calls(type(broker), ChunkStore)
