@@ -56,6 +56,7 @@ urlpatterns = [
     _url("", overview.index, "overview"),
     _url("_overview", overview.live, "overview-live"),
     _url("find/", find.find, "find"),
+    _url("_status", overview.status, "status"),
     _url("tasks/", tasks.index, "tasks"),
     _url("tasks/_rows", tasks.rows, "tasks-rows"),
     _url("tasks/_search", tasks.search, "tasks-search"),

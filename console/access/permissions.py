@@ -37,7 +37,7 @@ CHANGING = frozenset({Verb.OPERATE, Verb.DESTROY, Verb.CONFIGURE})
 
 ANYONE = None
 _VIEWED = (
-    "overview overview-live tasks tasks-rows tasks-search "
+    "overview overview-live status tasks tasks-rows tasks-search "
     "task task-attempts task-timeline task-log task-why task-audit task-live "
     "errors errors-rows error lanes lanes-rows commands commands-rows workers workers-rows audit audit-entry "
     "registry registry-rows registry-task "

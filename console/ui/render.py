@@ -21,7 +21,8 @@ from console.access.permissions import Verb, granted
 from console.ui.links import with_query
 from console.ui.preferences import THEMES, Preferences
 from console.ui.state_badges import LOOKS
-from queueops import conf
+from queueops import conf, inspect
+from queueops.inspect import Snapshot, Status
 from queueops.model.states import TIMED
 
 NAVIGATION = (
@@ -47,6 +48,10 @@ They are written as JSON escapes, so that arguments keep their value when they a
 """
 
 
+STATUS_AGE_S = 1.0
+"""So old the status may be that a page shows: many open pages cost the store one reading a second."""
+
+
 class Frame:
     """The context that every page needs around its own content."""
 
@@ -56,11 +61,17 @@ class Frame:
 
     def __init__(self, request: HttpRequest) -> None:
         self.request = request
+        self.given_status: Status | None = None
         self.preferences = Preferences.of(request)
         self.may: frozenset[str] = frozenset(granted(request.user))
         self.read_only = conf.current().read_only
         self.namespace = conf.current().namespace
         self.user = request.user
+
+    @property
+    def status(self) -> Status:
+        """Whether everything is well: of the page's own snapshot, or at most a second old."""
+        return self.given_status or inspect.status(STATUS_AGE_S)
 
     @property
     def navigation(self) -> list[dict[str, Any]]:
@@ -117,6 +128,8 @@ def page(
     the server in a form, or go into a drawing. Filters format the numbers for readers.
     """
     frame = Frame(request)
+    if isinstance(snapshot := (context or {}).get("snapshot"), Snapshot):
+        frame.given_status = inspect.status_of(snapshot)
     values = {"request": request, "frame": frame, "may": frame.may, **(context or {})}
     compiled: Any = get_template(f"console/{template}")
     made = compiled.template.render(RequestContext(request, values, use_l10n=False))

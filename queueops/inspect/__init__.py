@@ -16,6 +16,7 @@ from queueops.inspect.lanes import ChunkLane, LaneRow, chunk_lanes, lanes
 from queueops.inspect.query import TaskQuery
 from queueops.inspect.registry import KnownTask, registry
 from queueops.inspect.snapshot import Snapshot, snapshot
+from queueops.inspect.status import Status, status, status_of
 from queueops.inspect.store import now_ms
 from queueops.inspect.store_health import RedisHealth
 from queueops.inspect.tail import Event, tail
@@ -114,6 +115,7 @@ __all__ = [
     "SearchStep",
     "Skew",
     "Snapshot",
+    "Status",
     "Straggler",
     "Strip",
     "TaskDetail",
@@ -154,6 +156,8 @@ __all__ = [
     "search",
     "snapshot",
     "stages",
+    "status",
+    "status_of",
     "tail",
     "task",
     "tasks",

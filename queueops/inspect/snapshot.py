@@ -24,7 +24,7 @@ from queueops.inspect.store import open_reader
 from queueops.inspect.store_health import RedisHealth, redis_health, server_ms, store_alarms
 from queueops.inspect.throughput import PoolView, flows, pool_view
 from queueops.redis.query_replies import Beat, text
-from queueops.redis.reader import Reader
+from queueops.redis.reader import Glance, Reader
 
 STALE_MS = 3000
 """An older snapshot was left by a sampler that has ended."""
@@ -85,9 +85,33 @@ def snapshot() -> Snapshot:
     )
 
 
+def alarms_of(reader: Reader, names: Sequence[str], found: Mapping[str, Glance]) -> tuple[Alarm, ...]:
+    """The alarms of all pools, from their snapshots, their workers and INFO of their servers."""
+    known = {glance.info.get("run_id"): (pool, glance.info) for pool, glance in found.items()}
+    now = next((ms for _, info in known.values() if (ms := server_ms(info))), None) or int(time.time() * 1000)
+    data = {pool: glance.snapshot for pool, glance in found.items()}
+    samples, _ = _completed(reader, names, data, now)
+    models = {pool: Model(pool, sampled, found[pool].beats) for pool, sampled in samples.items()}
+    beats = {pool: glance.beats for pool, glance in found.items()}
+    views = [
+        pool_view(pool, sampled, len(live(sampled, beats[pool])), models[pool].pool())
+        for pool, sampled in samples.items()
+    ]
+    lanes = [row for pool, sampled in samples.items() for row in lane_rows(pool, sampled, models[pool])]
+    infos = {f"of pool {pool}" if len(known) > 1 else "": info for pool, info in known.values()}
+    return _alarms(views, samples, beats, lanes, infos, _broken(samples, reader))
+
+
 def _samples(reader: Reader, names: Sequence[str], now: int) -> tuple[Samples, bool]:
     """Each pool's figures, and whether any had to be counted now."""
-    fresh = {pool: found for pool, data in reader.snapshots(names).items() if (found := fresh_sample(text(data), now))}
+    return _completed(reader, names, reader.snapshots(names), now)
+
+
+def _completed(
+    reader: Reader, names: Sequence[str], data: Mapping[str, bytes | None], now: int
+) -> tuple[Samples, bool]:
+    """The fresh ones of these snapshots, and counts of the other pools."""
+    fresh = {pool: found for pool, each in data.items() if (found := fresh_sample(text(each), now))}
     missing = [pool for pool in names if pool not in fresh and pool not in reader.silent]
     counted = reader.samples(missing, LANES) if missing else {}
     found = {pool: fresh.get(pool) or counted.get(pool) for pool in names}

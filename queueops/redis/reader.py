@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import redis
 from redis.exceptions import ResponseError
@@ -25,6 +25,14 @@ from queueops.redis.wrong_types import right
 
 T = TypeVar("T")
 Argument = str | int | bytes
+
+
+class Glance(NamedTuple):
+    """The snapshot of a pool (None if none is readable), its workers, and INFO of its server (empty if refused)."""
+
+    snapshot: bytes | None
+    beats: list[Beat]
+    info: dict[str, Any]
 
 
 class Reader:
@@ -167,6 +175,38 @@ class Reader:
         """The snapshots of pools, in one round trip to each server; None if none is readable."""
         wanted = {pool: [("GET", Keys(self.settings.namespace, pool).snapshot)] for pool in names}
         return {pool: _if_text(right(reply)) for pool, (reply,) in self._read(wanted).items()}
+
+    def glance(self, names: Sequence[str], workers: int) -> dict[str, Glance]:
+        """The snapshot and the workers of each pool, and INFO of its server, in one round trip to each server."""
+        command = self.broker.scripts.command("workers")
+
+        def ask(pools: list[str]) -> dict[str, Glance]:
+            def read(client: redis.Redis) -> list[Any]:
+                with client.pipeline(transaction=False) as pipe:
+                    for pool in pools:
+                        key = Keys(self.settings.namespace, pool)
+                        pipe.get(key.snapshot)
+                        pipe.execute_command(*command, 1, key.prefix, workers)
+                    pipe.info()
+                    return list(pipe.execute(raise_on_error=False))
+
+            *replies, info = self.broker.ask(pools[0], read)
+            if any(isinstance(reply, ResponseError) and is_missing(reply) for reply in replies):
+                self.ask("workers", dict.fromkeys(pools, (workers,)))  # it loads the script
+                *replies, info = self.broker.ask(pools[0], read)
+            known = dict(info) if isinstance(info, dict) else {}
+            return {
+                pool: self._glance(pool, _if_text(right(data)), right(reply), known)
+                for pool, data, reply in zip(pools, replies[::2], replies[1::2], strict=True)
+            }
+
+        return self.everywhere(names, ask)
+
+    def _glance(self, pool: str, snapshot: bytes | None, reply: Any, info: dict[str, Any]) -> Glance:
+        wrong, (_, beats) = reply or ((), (0, ()))
+        if wrong:
+            self.broken[pool] = tuple(dict.fromkeys((*self.broken.get(pool, ()), *map(text, wrong))))
+        return Glance(snapshot, read_beats(beats), info)
 
     def _info(self, client: redis.Redis) -> dict[str, Any]:
         try:

@@ -29,7 +29,6 @@ from queueops.inspect import (
     PoolView,
     RedisHealth,
     RunningTask,
-    SearchStep,
     Snapshot,
     TaskDetail,
     TaskList,
@@ -45,6 +44,7 @@ from tests.console.standin_chunks import COUNTS, ChunkWorld
 from tests.console.standin_commands import CommandWorld
 from tests.console.standin_registry import RegistryWorld
 from tests.console.standin_schedules import ScheduleWorld
+from tests.console.standin_status import StatusWorld
 
 QUESTIONS = (
     "snapshot",
@@ -52,7 +52,6 @@ QUESTIONS = (
     "tasks",
     "browse",
     "tasks_with_prefix",
-    "search",
     "task",
     "raw",
     "why",
@@ -156,10 +155,6 @@ class World:
     def tasks_with_prefix(self, prefix: str, limit: int = 20) -> FoundIds:
         self._ask()
         return FoundIds(rows=tuple(self.row(id) for id in self.states if id.startswith(prefix))[:limit], partial=True)
-
-    def search(self, query: TaskQuery, after: str, most: int = 4) -> SearchStep:
-        self._ask()
-        return SearchStep(seen=8000, total=8000)
 
     def browse(
         self, query: TaskQuery, after: str = "", limit: int = 50, shown: Sequence[tuple[str, str]] = ()
@@ -352,6 +347,7 @@ class World:
         ChunkWorld(self).install(monkeypatch)
         ScheduleWorld(self).install(monkeypatch)
         CommandWorld(self).install(monkeypatch)
+        StatusWorld(self).install(monkeypatch)
         RegistryWorld(self).install(monkeypatch)
 
     def _verb(self, call: Any, name: str) -> Any:

@@ -33,7 +33,7 @@ def types(page: str) -> list[str]:
 
 
 def live_url(page: str) -> str:
-    found = re.search(r'hx-get="([^"]+)"', page)
+    found = re.search(r'hx-get="(/ops/(?!_status)[^"]+)"', page)
     assert found is not None
     return html.unescape(found[1])
 

@@ -36,7 +36,7 @@ def linked(page: str, words: str) -> str:
 
 
 def live(page: str) -> str:
-    (address,) = re.findall(r'hx-get="([^"]+)"', page)
+    (address,) = re.findall(r'hx-get="(/ops/(?!_status)[^"]+)"', page)
     return str(address).replace("&amp;", "&")
 
 

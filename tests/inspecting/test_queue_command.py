@@ -30,6 +30,15 @@ def queue(*words: str) -> str:
     return out.getvalue()
 
 
+def alarmed(*words: str) -> str:
+    """What `queue status` prints, where something is wrong: it exits with 1 then."""
+    out = StringIO()
+    with pytest.raises(SystemExit) as raised:
+        call_command("queue", "status", *words, stdout=out)
+    assert raised.value.code == 1
+    return out.getvalue()
+
+
 def queue_json(*words: str) -> Any:
     return json.loads(queue(*words, "--json"), parse_constant=lambda word: pytest.fail(f"{word} is no JSON"))
 
@@ -44,20 +53,29 @@ def failing(*words: str) -> tuple[int, str]:
 
 def test_status_shows_counts_pools_lanes_and_alarms(desk: Desk) -> None:
     desk.push("a", "b")
-    shown = queue("status")
+    shown = alarmed()
     assert "pending  2" in shown
     assert "DANGER: No live worker serves the pool default" in shown
-    assert queue_json("status")["states"]["pending"] == 2
+    assert json.loads(alarmed("--json"))["states"]["pending"] == 2
+
+
+def test_status_exits_with_0_when_everything_is_well(desk: Desk) -> None:
+    desk.tick()
+    desk.broker.beat("default", "w1", {"names": "", "slots": 1})
+    assert queue("status").startswith("Everything is well.")
+    desk.push("a")
+    desk.broker.lane("default", "default", paused=1)
+    assert "    mend it: manage.py queue resume default --pool default" in alarmed()
 
 
 def test_status_shows_a_lanes_rate_and_whether_it_is_used_up(desk: Desk) -> None:
     desk.broker.lane("default", "side", rate=0.005)
     desk.push("a", "b", lane="side")
-    shown = queue("status")
+    shown = alarmed()
     assert "0.005/s" in shown
     assert "used up" not in shown
     desk.lease()
-    assert "0.005/s (used up)" in queue("status")
+    assert "0.005/s (used up)" in alarmed()
 
 
 def test_status_tells_durations_in_plain_words(desk: Desk) -> None:

@@ -10,7 +10,7 @@ from console.diagram.machine import draw
 from console.pages.overview.stats import figures
 from console.ui.kind_pages import panels
 from console.ui.list_order import by_trouble
-from console.ui.render import fragment, page
+from console.ui.render import Frame, fragment, page
 from queueops import inspect
 
 MOST_LANES = 12
@@ -24,6 +24,12 @@ def index(request: HttpRequest) -> HttpResponse:
 def live(request: HttpRequest) -> HttpResponse:
     """The live update of the page, when the snapshot has changed."""
     return fragment(request, "overview/layout.html", _context())
+
+
+def status(request: HttpRequest) -> HttpResponse:
+    """The live update of the status head, on each page."""
+    frame = Frame(request)
+    return fragment(request, "partials/status.html", {"version": frame.status.version})
 
 
 def missing(request: HttpRequest) -> NoReturn:

@@ -23,9 +23,11 @@ ERRORS_HEAD = ("FINGERPRINT", "COUNT", "FAILED", "LAST", "TASK", "ERROR")
 
 
 def status(*, as_json: bool, **_: Any) -> Iterator[str]:
-    """The whole system."""
+    """The whole system; exit status 1 if anything is wrong."""
     found = inspect.snapshot()
     yield to_json(found) if as_json else shown_status(found)
+    if found.alarms:
+        raise SystemExit(1)
 
 
 def list_tasks(*, as_json: bool, limit: int, after: str, **given: Any) -> Iterator[str]:

@@ -1,0 +1,83 @@
+"""Status: whether everything is well, and if not, what is wrong, the worst first.
+
+It costs two round trips to each server: the list of pools, then the snapshots, workers and INFO together. Pools without
+a fresh snapshot cost another one. Each process keeps the last answer, so that many pages cost one reading a second.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from time import monotonic
+
+import msgspec
+
+from queueops.errors import QueueOpsError
+from queueops.inspect.alarms import Alarm, danger
+from queueops.inspect.answers import Answer
+from queueops.inspect.snapshot import WORKERS, Snapshot, alarms_of
+from queueops.inspect.store import open_reader
+
+KEPT_S, POOLS_KEPT_S = 1.0, 10.0
+"""So long one answer serves all pages, and one list of pools all answers."""
+
+
+class Status(Answer, frozen=True, kw_only=True):
+    """The alarms of the whole system, the worst first; `version` changes with them."""
+
+    version: str
+    alarms: tuple[Alarm, ...] = ()
+
+    @property
+    def is_well(self) -> bool:
+        """Whether there is no alarm."""
+        return not self.alarms
+
+    @property
+    def level(self) -> str:
+        """The level of the worst alarm: danger, warning, or well."""
+        return self.alarms[0].level if self.alarms else "well"
+
+
+class _Kept:
+    """The last answer of this process for one namespace of a store, and the list of its pools."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.at = self.named_at = float("-inf")
+        self.status = Status(version="")
+        self.names: list[str] = []
+
+
+_kept: dict[tuple[str, str], _Kept] = {}
+
+
+def status(max_age_s: float = 0.0) -> Status:
+    """The alarms now, or at most `max_age_s` seconds ago. A store that does not answer is an alarm."""
+    settings = open_reader().settings
+    kept = _kept.setdefault((settings.url, settings.namespace), _Kept())
+    with kept.lock:
+        if monotonic() - kept.at > max_age_s:
+            kept.status = _read(kept, max_age_s)
+            kept.at = monotonic()
+        return kept.status
+
+
+def status_of(found: Snapshot) -> Status:
+    """The status in a snapshot."""
+    return _made(found.alarms)
+
+
+def _read(kept: _Kept, max_age_s: float) -> Status:
+    reader = open_reader()
+    try:
+        if not max_age_s or monotonic() - kept.named_at > POOLS_KEPT_S:
+            kept.names, kept.named_at = reader.pools(), monotonic()
+        return _made(alarms_of(reader, kept.names, reader.glance(kept.names, WORKERS)))
+    except QueueOpsError as error:
+        return _made((danger(f"The state of the system is not known: {error}", "health"),))
+
+
+def _made(alarms: tuple[Alarm, ...]) -> Status:
+    digest = hashlib.sha1(msgspec.json.encode(alarms), usedforsecurity=False).hexdigest()
+    return Status(version=digest[:16], alarms=alarms)

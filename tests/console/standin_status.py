@@ -1,0 +1,33 @@
+"""The status head and the search of the stand-in."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from queueops import inspect
+from queueops.inspect import Alarm, SearchStep, Status, TaskQuery, status_of
+
+if TYPE_CHECKING:
+    from tests.console.standin import World
+
+
+class StatusWorld:
+    """The status is that of the world's snapshot; a search finds nothing more."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+
+    def install(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Answer in the engine's place."""
+        monkeypatch.setattr(inspect, "status", self.status)
+        monkeypatch.setattr(inspect, "search", self.search)
+
+    def status(self, max_age_s: float = 0.0) -> Status:
+        if self.world.down:
+            return Status(version="down", alarms=(Alarm(level="danger", text="The store does not answer."),))
+        return status_of(type(self.world).snapshot(self.world))
+
+    def search(self, query: TaskQuery, after: str, most: int = 4) -> SearchStep:
+        return SearchStep(seen=8000, total=8000)

@@ -1,0 +1,125 @@
+"""The status head: on every page, whether everything is well, or what is not, with the way to it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.test import Client
+from playwright.sync_api import expect
+
+from queueops import inspect
+from queueops.redis.broker import get_broker
+from tests.console.browsing import Open, browsing, serving, tick
+from tests.console.standin import World
+from tests.kernel.desk import Desk
+
+pytestmark = pytest.mark.django_db
+PAGES = ("", "tasks/", "errors/", "lanes/", "commands/", "schedules/", "workers/", "registry/", "audit/", "settings/")
+
+
+@pytest.fixture
+def desk(namespace: str) -> Desk:
+    """A system in which everything is well."""
+    desk = Desk(get_broker())
+    desk.tick()
+    desk.broker.beat("default", "w1", {"names": "", "slots": 1})
+    return desk
+
+
+@pytest.fixture
+def open_real(namespace: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Open]:
+    """Opens pages of the console, behind which the real engine is; no answer is kept."""
+    monkeypatch.setattr("console.ui.render.STATUS_AGE_S", 0.0)
+    with serving() as url, browsing(url) as opened:
+        yield opened
+
+
+def break_two(desk: Desk) -> None:
+    """A paused lane with a task, and a command without a pool to take it."""
+    desk.push("a", lane="bulk")
+    desk.broker.lane("default", "bulk", paused=1)
+    desk.client.zadd(desk.keys.agenda, {"gone": 1})
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_each_page_says_that_everything_is_well_or_what_is_not(
+    path: str, desk: Desk, operator: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("console.ui.render.STATUS_AGE_S", 0.0)
+    assert "Everything is well." in operator.get(f"/ops/{path}").content.decode()
+    break_two(desk)
+    page = operator.get(f"/ops/{path}").content.decode()
+    head = page[page.index('id="status"') : page.index("</section>", page.index('id="status"'))]
+    assert "Everything is well." not in page
+    assert head.index("over 5 s overdue") < head.index("Lane bulk of pool default is paused; 1 task waits.")
+    assert "all 2 alarms" in head
+
+
+def test_it_says_what_the_snapshot_and_the_command_say(desk: Desk) -> None:
+    assert inspect.status() == inspect.status_of(inspect.snapshot())
+    break_two(desk)
+    found = inspect.status()
+    assert [alarm.text for alarm in found.alarms] == [alarm.text for alarm in inspect.snapshot().alarms]
+    assert (found.is_well, found.level) == (False, "danger")
+
+
+def test_it_costs_two_round_trips_and_is_kept_for_a_second(desk: Desk) -> None:
+    desk.broker.draw("default", "watchdog", 1)
+    inspect.status()
+    calls: list[Any] = []
+    with desk.client.monitor() as monitor:
+        inspect.status(60)
+        inspect.status(60)
+        desk.client.echo("end")
+        for command in monitor.listen():
+            if "ECHO" in command["command"].upper():
+                break
+            if command["client_type"] != "lua":
+                calls.append(command["command"].split()[0].upper())
+    assert not {"SCAN", "KEYS"} & set(calls)
+    assert len(calls) <= 5, calls
+
+
+def test_a_store_that_does_not_answer_is_said_and_the_settings_are_still_there(
+    desk: Desk, settings: Any, operator: Client
+) -> None:
+    settings.QUEUEOPS = settings.QUEUEOPS | {"URL": "redis://127.0.0.1:1/0"}
+    page = operator.get("/ops/settings/")
+    assert page.status_code == 200
+    assert "The state of the system is not known" in page.content.decode()
+
+
+def test_the_command_exits_with_1(desk: Desk, namespace: str) -> None:
+    words = [sys.executable, "-m", "django", "queue", "status", "--settings", "tests.settings"]
+    assert subprocess.run(words, capture_output=True, text=True).returncode == 0
+    break_two(desk)
+    found = subprocess.run(words, capture_output=True, text=True)
+    assert found.returncode == 1, found.stderr
+    assert "mend it: manage.py queue resume bulk --pool default" in found.stdout
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("width", [360, 1280])
+def test_it_lives_and_has_two_lines_at_most(width: int, desk: Desk, open_real: Open) -> None:
+    page = open_real("audit/")
+    page.set_viewport_size({"width": width, "height": 800})
+    expect(page.locator("#status")).to_contain_text("Everything is well.")
+    break_two(desk)
+    tick(page)
+    expect(page.locator("#status .status-line")).to_have_count(2)
+    expect(page.locator("#status")).to_contain_text("overdue")
+    sizes = page.eval_on_selector_all("#status .status-line", "lines => lines.map(line => line.offsetHeight)")
+    assert max(sizes) <= 30
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    page.get_by_role("link", name="all 2 alarms").click()
+    expect(page.locator(".alarm")).to_have_count(2)
+    page.get_by_role("button", name="Resume the lane").click()
+    expect(page.locator(".alarm")).to_have_count(1)
+
+
+def test_the_status_of_the_standin_is_its_snapshots(world: World) -> None:
+    assert inspect.status().alarms[0].level == "danger"
