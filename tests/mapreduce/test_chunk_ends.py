@@ -44,6 +44,16 @@ def test_the_errors_of_chunks_are_grouped_under_their_task(desk: ChunkDesk) -> N
     assert desk.client.zrange(desk.keys.error_tasks("f1"), 0, -1) == [b"m"]
 
 
+def test_chunks_that_succeed_after_the_end_of_their_task_count_as_its_progress(desk: ChunkDesk) -> None:
+    desk.push_mapped(chunks=6)
+    leases = desk.claim(6)
+    desk.end_all(leases[:1])
+    desk.fail(leases[1])
+    assert (desk.state("m"), desk.record("m").progress) == ("failed", 1)
+    desk.end_all(leases[2:])
+    assert (desk.counts(), desk.record("m").progress, desk.record("m").total) == ((0, 0, 0, 5, 1), 5, 6)
+
+
 def test_a_failed_chunk_fails_its_task_which_says_which_one(desk: ChunkDesk) -> None:
     desk.push_mapped(chunks=5)
     first, second = desk.claim(2)

@@ -100,13 +100,21 @@ local function fail_over_chunk(task, parent, number)
     or 'only ' .. lib.all_chunks(task) .. ' of its ' .. parent.cn .. ' chunks are still there: restart it from its map'
   lib.move(task, parent.s, 'failed', parent.n, parent.k)
   lib.turn_lane(task)
-  lib.safe_call('HSET', lib.task_key(task), 's', 'failed', 'e', NOW, 'y', reason)
+  lib.safe_call('HSET', lib.task_key(task), 's', 'failed', 'e', NOW, 'y', reason, 'pr', lib.safe_call('ZCARD', lib.chunk_set(task, 'done')))
   if chunk.er then lib.safe_call('HSET', lib.task_key(task), 'er', chunk.er, 'ef', chunk.ef or '') end
   lib.list_failed(task, chunk.ef)
   lib.schedule(task, now + (lib.number_of(parent.kp) or ctx.RULES.keep_failed))
   lib.tell_end(task, parent, 'failed')
   lib.tell_holders(task)
   if parent.nx then lib.start_next(task) end
+end
+
+-- Chunks that ran when their task ended may succeed later. The progress of an ended task is the number of its done chunks.
+local function tell_late(task, total, longest)
+  if not total then return end
+  local fields = lib.progress_of(task, total, 0, longest)
+  fields[2] = lib.safe_call('ZCARD', lib.chunk_set(task, 'done'))
+  lib.safe_call('HSET', TASK .. task, unpack(fields))
 end
 
 -- Checks after the end of chunks whether their task continues. The sets decide, not a counter.
@@ -116,6 +124,7 @@ local function gather(task, failed)
     if lib.safe_call('ZSCORE', P .. ':state:aggregating', task) then lib.quarantine(task, 'aggregating') end
     return
   end
+  if row[1] == 'failed' or row[1] == 'cancelled' then return tell_late(task, row[3], row[6]) end
   if row[1] ~= 'aggregating' then return end
   local open = lib.open_chunks(task)
   lib.safe_call('HSET', TASK .. task, unpack(lib.progress_of(task, row[3], open, row[6])))
