@@ -25,7 +25,7 @@ from console.actions.remedies import alarm_remedy, remedy
 from console.pages.commands import command_appearance
 from console.pages.schedules import schedule_appearance
 from console.ui import filters, formatting, json_text, linked_ids, links, live_list, state_badges, traceback
-from console.ui.badges import badge, icon
+from console.ui.badges import badge, icon, word
 from console.ui.forms import DELAYS
 from console.ui.static_files import sprite
 from queueops.inspect import (
@@ -93,6 +93,19 @@ def state(name: str) -> SafeString:
 def state_icon(name: str) -> SafeString:
     """A state's icon alone, next to a label."""
     return icon(state_badges.look(name).icon)
+
+
+@register.simple_tag
+def state_use_word(name: str) -> SafeString | str:
+    """The usual word for a state inside another drawing."""
+    found = state_badges.look(name).word
+    return format_html('<tspan class="box-word" dx="4">{}</tspan>', found) if found else ""
+
+
+@register.simple_tag
+def state_word(name: str) -> SafeString | str:
+    """The usual word for a state, if it differs from its name."""
+    return word(state_badges.look(name))
 
 
 @register.simple_tag

@@ -19,5 +19,10 @@ def icon(name: str, label: str = "") -> SafeString:
 
 def badge(look: Look, name: str) -> SafeString:
     """The badge of a state of a task or of a chunk."""
-    span = '<span class="state {}" title="{}">{}{}</span>'
-    return format_html(span, look.css_class, look.meaning, icon(look.icon), name)
+    span = '<span class="state {}" title="{}">{}{}{}</span>'
+    return format_html(span, look.css_class, look.meaning, icon(look.icon), name, word(look))
+
+
+def word(look: Look) -> SafeString | str:
+    """The usual word for a state, beside its name."""
+    return format_html(' <span class="state-word">{}</span>', look.word) if look.word else ""

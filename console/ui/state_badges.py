@@ -11,11 +11,15 @@ from queueops.model.states import State
 
 
 class Look(NamedTuple):
-    """The appearance of a state: the icon's name in the sprite, the meaning in a sentence, the CSS class."""
+    """The appearance of a state: the icon's name in the sprite, the meaning in a sentence, the CSS class.
+
+    `word` is the usual word of other task queues, if the name of the state differs from it.
+    """
 
     icon: str
     meaning: str | Promise
     css_class: str
+    word: str | Promise = ""
 
 
 _SHOWN: dict[State, tuple[str, str | Promise]] = {
@@ -33,7 +37,8 @@ _SHOWN: dict[State, tuple[str, str | Promise]] = {
     State.FAILED: ("circle-x", _("ended with an error")),
     State.CANCELLED: ("ban", _("was ended by an operator or by its own code")),
 }
-LOOKS: dict[str, Look] = {state: Look(*shown, f"st-{state}") for state, shown in _SHOWN.items()}
+_WORDS: dict[State, str | Promise] = {State.LOCKED: _("running"), State.RESTART: _("retrying")}
+LOOKS: dict[str, Look] = {state: Look(*shown, f"st-{state}", _WORDS.get(state, "")) for state, shown in _SHOWN.items()}
 UNKNOWN = Look("help-circle", _("unknown state; a newer version may have written it"), "st-unknown")
 
 

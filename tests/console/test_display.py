@@ -62,6 +62,18 @@ def test_a_finding_and_a_reason_link_the_tasks_they_name(world: World, operator:
     assert len(re.findall(r'waits for <a href="/ops/find/\?q=\w{26}">', page)) >= 3
 
 
+def test_a_state_with_a_word_of_its_own_has_the_usual_word_beside_it(
+    world: World, operator: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.states |= {"a": "locked", "b": "restart"}
+    monkeypatch.setattr(inspect, "facets", lambda query: {"state": [("locked", 1), ("restart", 1)]})
+    page = operator.get("/ops/tasks/").content.decode()
+    assert 'locked <span class="state-word">running</span>' in page
+    assert 'restart <span class="state-word">retrying</span>' in page
+    assert page.count("state-word") == 2 + 2  # rows, and chips by state
+    assert '>locked<tspan class="box-word" dx="4">running</tspan>' in operator.get("/ops/").content.decode()
+
+
 WIDER = """() => [...document.querySelectorAll("main .scroll")]
     .filter((part) => part.scrollWidth > part.clientWidth + 1).map((part) => part.id)"""
 HINTS = """() => [...document.querySelectorAll("main .scroll")]

@@ -271,7 +271,7 @@ def test_a_process_that_gives_no_sign_of_life_is_shown_as_such(desk: Desk, opera
     desk.broker.beat("default", "w1", {"state": state, "silent_since": desk.now() - 40_500_000})
     page = operator.get("/ops/workers/").content.decode()
     assert f'class="condition condition-{state}"' in page
-    assert "no sign of life for" in page
+    assert "silent for" in page
     why = operator.get("/ops/tasks/a/why/").content.decode()
     assert "has been silent for 11 h" in why
     assert "/ops/tasks/a/_interrupt" in why

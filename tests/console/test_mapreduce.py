@@ -95,7 +95,7 @@ def test_long_lists_have_pages(namespace: str, operator: Client) -> None:
 
 def test_a_chunk_shows_its_data_its_attempts_and_what_can_be_done(work: ChunkWork, operator: Client) -> None:
     page = html(operator, f"{PAGE}0/")
-    for text in ("Chunk 0", "0.txt", "no number: &#x27;x&#x27;", "in process", "1 of 4 failed"):
+    for text in ("Chunk 0", "0.txt", "no number: &#x27;x&#x27;", "in process", "Failed attempts</dt><dd>1 of 4<"):
         assert text in page
     assert "hunter2" not in page
     verbs = re.findall(r'action="/ops/mapreduce/count/_(\w+)"', page)
@@ -319,8 +319,8 @@ def test_only_what_the_engine_would_do_is_offered_as_a_restart(work: ChunkWork, 
 
 
 def test_the_last_chunk_has_none_behind_it(work: ChunkWork, operator: Client) -> None:
-    assert "Chunk behind" in html(operator, f"{PAGE}28/")
-    assert "Chunk behind" not in html(operator, f"{PAGE}29/")
+    assert "Next chunk" in html(operator, f"{PAGE}28/")
+    assert "Next chunk" not in html(operator, f"{PAGE}29/")
 
 
 def test_chunks_that_the_policy_let_go_are_shown_as_dropped(namespace: str, operator: Client) -> None:
@@ -333,7 +333,7 @@ def test_chunks_that_the_policy_let_go_are_shown_as_dropped(namespace: str, oper
     page = html(operator)
     assert "<b>1 dropped</b>" in page
     assert page.count('<span class="badge-note">dropped</span>') == 1
-    assert "of the one chunk that failed" in page
+    assert "of 1 failed chunk" in page
     assert "dropped</span>" in html(operator, f"{PAGE}0/")
 
 

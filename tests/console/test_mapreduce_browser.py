@@ -129,7 +129,7 @@ def test_ticked_chunks_stay_ticked_and_in_their_places(open_chunks: Open, handle
     expect(page.locator("#c-3 .state")).to_have_text("done")
     assert page.locator("#b-20").is_checked()
     expect(page.locator("#c-20 .state")).to_have_text("errored")
-    page.get_by_role("group", name="With the ticked chunks").get_by_role("button", name="Drop").click()
+    page.get_by_role("group", name="Actions on the selected chunks").get_by_role("button", name="Drop").click()
     expect(page.locator("[data-flash]")).to_contain_text("Drop: 1 chunk.")
 
 

@@ -191,7 +191,7 @@ def test_the_ends(desk: Desk) -> None:
         "ValueError: boom",
     )
     assert (stopped.text, stopped.value) == ("The task was cancelled.", "not needed")
-    assert inspect.why("good")[1].text == "The task is kept for 24 h more."
+    assert inspect.why("good")[1].text == "The task will be deleted in 24 h."
 
 
 def failed_over_chunk() -> None:

@@ -47,10 +47,10 @@ def ended_findings(detail: Detail, record: Mapping[str, str], state: State) -> I
     for kind in kinds.roles("why"):
         yield from kind.ended(detail, record, state)
     if record.get("nx") == "1":
-        yield good("The next generation of this id waits for its turn.")
+        yield good("A later push of this id waits until this task has ended.")
     if detail.due is not None:
         left = span(detail.due - detail.now)
-        yield good(f"The task is kept for {left} more.", value=clock(detail.due), verb="keep", target=detail.id)
+        yield good(f"The task will be deleted in {left}.", value=clock(detail.due), verb="keep", target=detail.id)
 
 
 def _holder(detail: Detail, worker: str) -> Finding:

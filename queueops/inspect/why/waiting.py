@@ -43,7 +43,7 @@ def timed_findings(detail: Detail, record: Mapping[str, str], state: State) -> I
     elif left > 0:
         yield bad(f"The task is postponed: due in {span(left)}.", value=clock(due), verb="run_now", target=detail.id)
     if reason := record.get("y"):
-        yield bad("Reason of the delay.", value=reason)
+        yield bad("The task gave this reason for its delay.", value=reason)
     if left <= -2000:
         yield bad(
             f"The task was due {span(-left)} ago: no worker and no watchdog acts on the agenda.",

@@ -44,9 +44,9 @@ def _aggregating(detail: Detail) -> Iterator[Finding]:
         return
     yield bad(f"The reduce waits for {view.open:,} chunks.", value=done)
     if view.paused:
-        yield bad("The task's lane is paused, so its chunks wait too.", value="paused", verb="resume_lane", target=lane)
+        yield bad("The task's lane is paused. Its chunks wait, too.", value="paused", verb="resume_lane", target=lane)
     if view.moving:
-        yield bad("Chunks are being made ready again. Workers claim no chunk until this has ended.")
+        yield bad("Chunks return to their lane. Workers claim none until this has ended.")
     yield from _failed(view)
     yield from _errored(view)
     yield from _active(view)
