@@ -80,7 +80,12 @@ TAKING_ARGUMENTS = {"task-edit-save", "schedule-create", "schedule-edit-save"}
 
 
 def permit(name: str, verb: Verb, *, takes_arguments: bool = False) -> None:
-    """Add a URL that a kind brings. Raises LookupError if the name is in use: no kind changes the table's rows."""
+    """Add a URL that a kind brings. Raises LookupError if the name is in use: no kind changes the table's rows.
+
+    Raises TypeError without a permission: only the console's own pages are open to anyone.
+    """
+    if not isinstance(verb, Verb):
+        raise TypeError(f"the URL {name} needs a permission of the console, and {verb!r} is none")
     if name in TABLE:
         raise LookupError(f"two URLs of the console have the name {name}")
     TABLE[name] = verb

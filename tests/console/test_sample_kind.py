@@ -70,6 +70,12 @@ def test_a_route_may_not_take_the_name_of_another_url(sample: None) -> None:
     assert permissions.TABLE["task-delete"] is Verb.DESTROY
 
 
+def test_a_route_needs_a_permission(urls_anew: None) -> None:
+    with pytest.raises(TypeError, match="the URL rounds needs a permission of the console, and None is none"):
+        permissions.permit("rounds", None)  # type: ignore[arg-type]
+    assert "rounds" not in permissions.TABLE
+
+
 @pytest.mark.django_db
 def test_a_worker_runs_it_and_a_page_shows_it(sample: None, administrator: Client) -> None:
     get_broker().push([Push(id="a", name=NAME, kind=KIND.name)])
