@@ -62,6 +62,8 @@ var Idiomorph=function(){"use strict";const e=()=>{};const n={morphStyle:"outerH
   for (const name of ["htmx:sendError", "htmx:responseError", "htmx:timeout"]) body.addEventListener(name, missed);
   body.addEventListener("htmx:afterRequest", (event) => {
     if (!event.detail.successful) return;
+    // The status head is told of an outage: its answer does not mean that the page's own parts are up to date.
+    if (event.target.id === "status" && document.querySelector("[data-live]")) return;
     if (misses) { misses = 0; stale.hidden = true; schedule(); }
     const news = document.querySelector("[data-announce]");
     if (news && Date.now() - said > 10_000) { said = Date.now(); say(news.textContent.trim()); }
