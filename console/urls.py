@@ -73,6 +73,7 @@ urlpatterns = [
     _url("errors/", errors.index, "errors"),
     _url("errors/_rows", errors.rows, "errors-rows"),
     _url("errors/<name:fingerprint>/", errors.show, "error"),
+    _url("errors/<name:fingerprint>/_live", errors.live, "error-live"),
     _url("lanes/", lanes.index, "lanes"),
     _url("lanes/_rows", lanes.rows, "lanes-rows"),
     *(_url(f"lanes/<name:pool>/<name:lane>/_{verb}", lanes.act, f"lane-{verb}", verb=verb) for verb in lanes.ACTIONS),

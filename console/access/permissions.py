@@ -39,7 +39,8 @@ ANYONE = None
 _VIEWED = (
     "overview overview-live status tasks tasks-rows tasks-search "
     "task task-attempts task-timeline task-log task-why task-audit task-live "
-    "errors errors-rows error lanes lanes-rows commands commands-rows workers workers-rows audit audit-entry "
+    "errors errors-rows error error-live lanes lanes-rows commands commands-rows "
+    "workers workers-rows audit audit-entry "
     "registry registry-rows registry-task "
     "schedules schedules-rows schedule schedule-live "
     "settings settings-save help find icons missing"

@@ -32,13 +32,26 @@ def rows(request: HttpRequest) -> HttpResponse:
 
 def show(request: HttpRequest, fingerprint: str) -> HttpResponse:
     """One group: its error, a sample with a traceback, and the tasks that failed with it."""
-    group = next((row for row in inspect.errors(LIMIT) if row.fingerprint == fingerprint), None)
+    group = _group(fingerprint)
     found = inspect.tasks(TaskQuery(error=fingerprint), limit=SAMPLES)
     if group is None and not found.rows:
         raise Http404
-    sample = _sample(group) if group else None
-    context = {"group": group, "fingerprint": fingerprint, "found": found, "sample": sample}
+    context = _figures(fingerprint, group) | {"found": found, "sample": _sample(group) if group else None}
     return page(request, "errors/one.html", context | {"lines": living.first(found.rows)})
+
+
+def live(request: HttpRequest, fingerprint: str) -> HttpResponse:
+    """The live update of a group's figures."""
+    return fragment(request, "errors/figures.html", _figures(fingerprint, _group(fingerprint)))
+
+
+def _group(fingerprint: str) -> ErrorRow | None:
+    return next((row for row in inspect.errors(LIMIT) if row.fingerprint == fingerprint), None)
+
+
+def _figures(fingerprint: str, group: ErrorRow | None) -> dict[str, Any]:
+    address = reverse("console:error-live", kwargs={"fingerprint": fingerprint})
+    return {"group": group, "fingerprint": fingerprint, **live_update(address, group)}
 
 
 def _sample(group: ErrorRow) -> TaskDetail | ChunkDetail | None:

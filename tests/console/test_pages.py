@@ -29,6 +29,7 @@ LIVE = (
     "tasks-rows",
     "task-live",
     "errors-rows",
+    "error-live",
     "lanes-rows",
     "commands-rows",
     "workers-rows",
@@ -39,6 +40,7 @@ LIVE = (
 @pytest.mark.parametrize("name", LIVE)
 def test_a_fragment_that_has_not_changed_is_not_sent(name: str, world: World, operator: Client) -> None:
     pages = {"overview-live": "/ops/", "tasks-rows": "/ops/tasks/", "task-live": "/ops/tasks/task-1/"}
+    pages["error-live"] = "/ops/errors/f00/"
     page = operator.get(pages.get(name, f"/ops/{name.removesuffix('-rows')}/")).content.decode()
     (address,) = re.findall(r'hx-get="(/ops/(?!_status)[^"]+)"', page)
     address = address.replace("&amp;", "&")

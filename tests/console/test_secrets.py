@@ -128,10 +128,12 @@ def pages(client: Client) -> Iterator[tuple[str, str]]:
         "find/?q=error",
         "tasks/",
         "tasks/_rows",
+        "tasks/_search?state=failed&lane=default",
         "tasks/?state=failed",
         "errors/",
         "errors/_rows",
         *errors,
+        *(f"{error}_live" for error in errors),
     ]
     rest = ["workers/", "lanes/", "commands/", "schedules/", "audit/", "registry/", "registry/secrets.fail/"]
     rest += ["_icons", "help/", "settings/", *(f"{name}/_rows" for name in ("workers", "lanes", "commands"))]

@@ -123,3 +123,14 @@ def test_the_new_ones_come_when_they_are_asked_for(open_page: Open, world: World
     page.get_by_role("link", name="1 new or changed: show").click()
     expect(page.locator("#rows tbody tr")).to_have_count(4)
     expect(page.locator("#rows tbody tr [data-open]").first).to_have_attribute("href", "/ops/tasks/new/?pool=default")
+
+
+def test_the_figures_of_an_error_are_live(open_page: Open, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    (group,) = world.errors()
+    page = open_page("errors/f00/")
+    figures = page.locator("#error-figures dd")
+    expect(figures.first).to_have_text("3")
+    monkeypatch.setattr(inspect, "errors", lambda limit=100: inspect.Listing([replace(group, count=4321, failed=9)]))
+    tick(page)
+    expect(figures.first).to_have_text("4\u202f321")
+    expect(page.locator("#live")).to_be_visible()
