@@ -97,8 +97,15 @@ def browse(query: TaskQuery, after: str = "", limit: int = 50, shown: Sequence[t
     counting = facet_arguments(query)
     replies = reader.ask("browse", {pool: _browsing(asked.get(pool, ()), counting, wanted[pool]) for pool in known})
     hide = redactor()
-    rows = [(pool, read_row(text(id), row)) for pool, reply in replies.items() for id, _, *row in reply[2]]
     pages = {pool: reply[0] for pool, reply in replies.items() if pool in places}
+    found = {pool: [*(pages[pool][6] if pool in pages else ()), *reply[2]] for pool, reply in replies.items()}
+    asked_for = set(shown)
+    rows = [
+        (pool, read_row(text(id), row))
+        for pool, each in found.items()
+        for id, _, *row in each
+        if (pool, text(id)) in asked_for
+    ]
     page = _one(reader, pools, query) if query.id else _page(query, limit, places, pages, reader)
     return TaskList(
         page=page,

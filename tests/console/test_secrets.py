@@ -124,6 +124,7 @@ def pages(client: Client) -> Iterator[tuple[str, str]]:
     lists = [
         "",
         "_overview",
+        "_status",
         "find/?q=secrets",
         "find/?q=error",
         "tasks/",

@@ -3,8 +3,9 @@
 -- KEYS: 1 the pool's prefix
 -- ARGV: 1 number of arguments for the page (0 = no page), those of `page.lua`; then the number of arguments for the
 --       facets, those of `facets.lua`; then the ids of shown rows.
--- Reply: reply of `page.lua` (empty without a page), reply of `facets.lua`; for each shown row: id, its score (empty),
---        time of its state, length of its arguments, its fields, the start of its arguments and of its error.
+-- Reply: reply of `page.lua` (empty without a page), reply of `facets.lua`; for each shown row that is not on the page:
+--        id, its score (empty), time of its state, length of its arguments, its fields, the start of its arguments and
+--        of its error.
 -- Transitions: none.
 --@needs list_facets list_page list_row tolerant_reads
 
@@ -19,6 +20,10 @@ local function taken()
   return args
 end
 
-local page, facets, rows = taken(), taken(), {}
-for i = place, #ARGV do rows[#rows + 1] = lib.row_of(ARGV[i], '') end
-return lib.told({ #page > 0 and lib.list_page(page) or {}, lib.list_facets(facets), rows })
+local page, facets, rows, seen = taken(), taken(), {}, {}
+page = #page > 0 and lib.list_page(page) or {}
+for _, row in ipairs(page[7] or {}) do seen[row[1]] = true end
+for i = place, #ARGV do
+  if not seen[ARGV[i]] then rows[#rows + 1] = lib.row_of(ARGV[i], '') end
+end
+return lib.told({ page, lib.list_facets(facets), rows })
