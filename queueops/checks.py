@@ -67,6 +67,10 @@ def check_roles(**_: Any) -> list[CheckMessage]:
     from queueops.model import kinds
 
     try:
+        kinds.registered()
+    except BadKind:
+        return []  # `check_kinds` says so
+    try:
         for role in kinds.UNNAMED:
             kinds.roles(role)
         for role in kinds.NAMED:

@@ -74,7 +74,14 @@ class KindPages:
 
 
 def kind_pages() -> tuple[KindPages, ...]:
-    """The pages of the registered kinds, in the order of their rows."""
+    """The pages of the registered kinds, in the order of their rows; none if the kinds contradict each other.
+
+    The URLs are read by `manage.py check`, too: its error E006 says what is wrong. Each call of the store raises it.
+    """
+    try:
+        kinds.registered()
+    except LookupError:
+        return ()
     return kinds.roles("console")
 
 

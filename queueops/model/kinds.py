@@ -131,6 +131,11 @@ def registered() -> tuple[Kind, ...]:
 
 
 @functools.cache
+def _of_rows(role: Role) -> tuple[Any, ...]:
+    return tuple(_imported(kind, role) for kind in KINDS if getattr(kind, role))
+
+
+@functools.cache
 def roles(role: Role) -> tuple[Any, ...]:
     """What the kinds bring for a role, in the order of their rows. Each is imported here. Raises BadKind."""
     return tuple(_imported(kind, role) for kind in registered() if getattr(kind, role))
@@ -153,11 +158,15 @@ def of_record(record: str, role: Role) -> Any:
 
 
 def public_name(role: Role, name: str) -> Any:
-    """What a module of a kind has by this name in its ``__all__``. Raises AttributeError."""
+    """What a module of a kind has by this name in its ``__all__``. Raises AttributeError.
+
+    The names of the rows above are found whatever is wrong with a kind of another package.
+    """
     if not name.startswith("_"):
-        for module in roles(role):
-            if name in module.__all__:
-                return getattr(module, name)
+        for found in (_of_rows, roles):
+            for module in found(role):
+                if name in module.__all__:
+                    return getattr(module, name)
     raise AttributeError(f"module 'queueops.{role}' has no attribute {name!r}")
 
 
@@ -176,7 +185,7 @@ def check_public_names(role: Role) -> None:
 
 def forget() -> None:
     """Read the registered kinds anew, after rows or installed packages have changed, as in a test."""
-    for each in (registered, roles, of_record):
+    for each in (registered, _of_rows, roles, of_record):
         each.cache_clear()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import re
 import subprocess
 import sys
@@ -141,6 +142,16 @@ def test_public_names_that_do_not_fit_are_found_by_the_system_checks(
     assert check_kinds() == []
     (error,) = check_roles()
     assert (error.id, message in error.msg) == ("queueops.E006", True)
+
+
+def test_manage_py_check_says_what_is_wrong_with_the_console_too(bring: Callable[..., None], tmp_path: Path) -> None:
+    bring(GOOD.replace('("brought",)', '("chain",)'))
+    path = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
+    command = [sys.executable, "-m", "django", "check", "--settings", "tests.settings"]
+    done = subprocess.run(command, env=os.environ | {"PYTHONPATH": path}, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "(queueops.E006) The kind brought cannot be registered: the kinds composites and brought" in done.stderr
+    assert "1 issue" in done.stderr
 
 
 def test_a_sub_key_that_every_task_may_have_is_refused(bring: Callable[..., None]) -> None:
