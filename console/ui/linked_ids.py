@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from django.utils.html import conditional_escape, format_html
-from django.utils.safestring import SafeString, mark_safe
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
 
 from console.ui.links import url
 
@@ -16,12 +16,12 @@ def linked(text: str, target: str = "") -> SafeString:
     """The text, escaped; ULIDs and `target`, if it is the whole text, lead to the find page, which opens the task."""
     if target and text == target:
         return _link(text)
-    parts: list[SafeString] = []
+    parts: list[str] = []
     place = 0
     for found in ULID.finditer(text):
-        parts += [conditional_escape(text[place : found.start()]), _link(found[0])]
+        parts += [text[place : found.start()], _link(found[0])]
         place = found.end()
-    return mark_safe("".join([*parts, conditional_escape(text[place:])]))  # noqa: S308 - each part is escaped
+    return format_html_join("", "{}", ((part,) for part in [*parts, text[place:]]))
 
 
 def _link(id: str) -> SafeString:
