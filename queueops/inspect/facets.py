@@ -8,6 +8,7 @@ from typing import Any
 
 from queueops.inspect.query import TaskQuery
 from queueops.inspect.store import open_reader
+from queueops.model import kinds
 from queueops.model.states import State
 from queueops.redis.query_replies import text
 from queueops.redis.reader import Argument
@@ -16,19 +17,18 @@ MOST = 50
 ALWAYS = ("name", "lane", "pool")
 """Facets whose values are offered even without tasks."""
 LISTED = ("state", "kind", "name", "lane", "tag", "error")
-KINDS = ("chain", "group", "iterator", "mapreduce", "chunk", "job", "callback", "workflow", "activity")
-"""The kinds with a counter of their own; `task` is the rest. Kinds without tasks are left out of the answer."""
-
 COUNTED_WITHIN: dict[str, frozenset[str]] = {
-    "state": frozenset({"name", "pool"}),
+    "state": frozenset({"name", "lane", "kind", "pool"}),
     "kind": frozenset({"state", "pool"}),
     "name": frozenset({"state", "pool"}),
-    "pool": frozenset({"state", "name"}),
+    "pool": frozenset({"state", "name", "lane", "kind"}),
     "lane": frozenset({"state", "pool"}),
     "tag": frozenset({"pool"}),
     "error": frozenset({"pool"}),
 }
 """For each facet the other facets that its counters include; with another facet selected its count is unknown."""
+ONE_OF = frozenset({"name", "lane", "kind"})
+"""No counter includes two of these."""
 
 Facets = dict[str, list[tuple[str, int | None]]]
 
@@ -36,8 +36,8 @@ Facets = dict[str, list[tuple[str, int | None]]]
 def facets(query: TaskQuery) -> Facets:
     """For each facet its values, and the number of tasks of each within the selection of the other facets.
 
-    The number is None where no counter knows it. A lane counts only its ready tasks. Counts by name and kind come from
-    counters. If these were lost, the consistency check rebuilds those by name, but not those by kind.
+    The number is None where no counter knows it. Counts by name, kind and lane come from counters. If these were lost,
+    the consistency check rebuilds them, but not those of large states.
     """
     reader = open_reader()
     return read_facets(query, reader.ask("facets", dict.fromkeys(reader.pools(), facet_arguments(query))))
@@ -45,7 +45,12 @@ def facets(query: TaskQuery) -> Facets:
 
 def facet_arguments(query: TaskQuery) -> list[Argument]:
     """The arguments of the script `facets`, the same for each pool."""
-    return [MOST, query.state, query.name, *KINDS]
+    return [MOST, query.state, query.name, query.lane, query.kind, *_kinds()]
+
+
+def _kinds() -> list[str]:
+    """The kinds with a counter of their own; `task` is the rest. Kinds without tasks are left out of the answer."""
+    return [record for kind in kinds.registered() for record in kind.records]
 
 
 def read_facets(query: TaskQuery, replies: Mapping[str, Sequence[Any]]) -> Facets:
@@ -57,7 +62,6 @@ def read_facets(query: TaskQuery, replies: Mapping[str, Sequence[Any]]) -> Facet
     for pool in chosen:
         for facet, values in found[pool].items():
             sums[facet].update(dict(values))
-    sums["kind"]["task"] = sum(_size(found[pool], query.state) for pool in chosen) - sums["kind"].total()
     sums["pool"] = Counter({pool: _size(found[pool], query.state) for pool in known})
     return {facet: _known(facet, query, _shown(facet, counts)) for facet, counts in sums.items()}
 
@@ -78,10 +82,8 @@ def _shown(facet: str, counts: Counter[str]) -> list[tuple[str, int]]:
 
 def _known(facet: str, query: TaskQuery, values: list[tuple[str, int]]) -> list[tuple[str, int | None]]:
     """Replace each number that would differ from the filtered list with None; zero stays zero."""
-    exact = query.params().keys() - {facet} <= COUNTED_WITHIN[facet]
-    if facet == "lane":
-        exact = exact and query.state == State.PENDING
-        return [(value, count if exact else None) for value, count in values]
+    others = query.params().keys() - {facet}
+    exact = others <= COUNTED_WITHIN[facet] and len(others & ONE_OF) < 2
     return [(value, count if exact or not count else None) for value, count in values]
 
 

@@ -180,7 +180,7 @@ def _facets(query: TaskQuery) -> list[tuple[str, str, str]]:
             ("s", query.state, f"state:{query.state}"),
             ("n", query.name, f"name:{query.name}"),
             ("l", query.lane, f"lane:{query.lane}" if pending else ""),
-            ("k", query.kind, ""),
+            ("k", query.kind, "" if query.kind == "task" else f"kind:{query.kind}"),
             ("tg", query.tag, f"tag:{query.tag}"),
             ("ef", query.error, f"error:{query.error}#tasks" if failed else ""),
         )

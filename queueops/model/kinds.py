@@ -37,7 +37,7 @@ UNNAMED: tuple[Role, ...] = ("results", "part", "dispatcher", "why")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
-    """One kind: its name, the package with its Lua, its records, the keys beside them, and its roles.
+    """One kind: its name, the package with its Lua (if it has any), its records, the keys beside them, and its roles.
 
     ``records`` are values of field ``k``. ``subkeys`` are keys beside such a record: deleted with it, and moved with
     it to the trash and back. The name of a sub-key follows the record's key.
@@ -54,7 +54,7 @@ class Kind:
     """
 
     name: str
-    package: str
+    package: str = ""
     records: tuple[str, ...] = ()
     subkeys: tuple[str, ...] = ()
     store: str = ""
@@ -109,6 +109,7 @@ KINDS = (
         inspect="queueops.outbox.inspect",
     ),
     Kind(name="follow_ups", package="queueops.follow_ups"),
+    Kind(name="django_task", records=("django_task",)),
     Kind(
         name="schedules",
         package="queueops.schedules",

@@ -26,6 +26,7 @@ KINDS: dict[str, str] = {
     "lane:<lane>#conf": "hash",
     "lane:<lane>#active": "set",
     "name:<name>": "zset",
+    "kind:<kind>": "zset",
     "tag:<tag>": "zset",
     "error:<fingerprint>": "hash",
     "error:<fingerprint>#tasks": "zset",

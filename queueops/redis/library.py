@@ -97,7 +97,7 @@ def _files(path: str) -> dict[str, str]:
     _check_kinds()
     found: dict[str, str] = {}
     owners: dict[str, str] = {}
-    for kind in (KERNEL, *kinds.registered()):
+    for kind in (KERNEL, *(each for each in kinds.registered() if each.package)):
         folder = _folder(kind, path)
         for file in folder.iterdir() if folder.is_dir() else ():
             name = file.name.removesuffix(".lua")
@@ -112,7 +112,7 @@ def _files(path: str) -> dict[str, str]:
 
 def _check_kinds() -> None:
     for kind in kinds.registered():
-        if not any(_folder(kind, path).is_dir() for path in ("lua", "lua/lib")):
+        if kind.package and not any(_folder(kind, path).is_dir() for path in ("lua", "lua/lib")):
             raise LookupError(f"the kind {kind.name} brings no Lua: {kind.package} has neither lua/ nor lua/lib/")
         for subkey in () if kind in kinds.KINDS else kind.subkeys:
             if f"task:<id>{subkey}" in keys.KINDS:
@@ -262,11 +262,11 @@ def state_tables() -> str:
 
 
 def _kind_tables() -> str:
-    """The Lua tables of the records' sub-keys, from the kinds: all of them, and which kinds of record have some."""
-    subkeys = ", ".join(f"'{key}'" for kind in kinds.registered() for key in kind.subkeys)
-    return f"local SUBKEYS = {{ {subkeys} }}\n" + _set(
-        "SUBKEYED", tuple(record for kind in kinds.registered() if kind.subkeys for record in kind.records)
-    )
+    """The Lua tables of kinds: the sub-keys of records, the kinds of record, and which of these have sub-keys."""
+    keys = ", ".join(f"'{key}'" for kind in kinds.registered() for key in kind.subkeys)
+    records = ", ".join(f"'{record}'" for kind in kinds.registered() for record in kind.records)
+    subkeyed = tuple(record for kind in kinds.registered() if kind.subkeys for record in kind.records)
+    return f"local SUBKEYS = {{ {keys} }}\nlocal RECORD_KINDS = {{ {records} }}\n{_set('SUBKEYED', subkeyed)}"
 
 
 def _joined(names: list[str]) -> str:

@@ -138,10 +138,18 @@ def test_pages_of_several_pools_are_one_list(desk: Desk) -> None:
 def test_a_filter_that_matches_little_ends_a_page_early_and_says_so(desk: Desk) -> None:
     for start in range(0, 3000, 500):
         desk.push(*[f"t{number}" for number in range(start, start + 500)])
-    desk.client.hset(desk.keys.task("t0"), "k", "job")
-    page = inspect.tasks(TaskQuery(kind="job"))
+    desk.client.hset(desk.keys.task("t0"), "l", "side")
+    page = inspect.tasks(TaskQuery(lane="side"))
     assert (page.rows, page.partial) == ((), True)
-    assert ids(TaskQuery(kind="job")) == ["t0"]
+    assert ids(TaskQuery(lane="side")) == ["t0"]
+
+
+def test_a_kind_is_found_among_many_others_at_once(desk: Desk) -> None:
+    desk.push("first", kind="mapreduce")
+    for start in range(0, 3000, 500):
+        desk.push(*[f"t{number}" for number in range(start, start + 500)])
+    page = inspect.tasks(TaskQuery(kind="mapreduce"))
+    assert ([row.id for row in page.rows], page.partial, page.total, page.exact) == (["first"], False, 1, True)
 
 
 def test_a_record_that_cannot_be_read_is_shown_all_the_same(desk: Desk) -> None:
@@ -230,19 +238,34 @@ def test_facets_count_by_what_is_chosen(desk: Desk) -> None:
 def test_a_count_is_what_choosing_it_would_list_or_there_is_none(desk: Desk) -> None:
     desk.push("a", "b", name="add", tags=("eu",))
     desk.push("c", name="mul", lane="side")
+    desk.push("r", "t", name="report", kind="mapreduce")
     desk.settle(desk.lease())
-    for query in ({}, {"state": "pending"}, {"name": "add"}, {"tag": "eu"}, {"lane": "side"}, {"kind": "task"}):
+    for query in (
+        {},
+        {"state": "pending"},
+        {"name": "add"},
+        {"tag": "eu"},
+        {"lane": "side"},
+        {"kind": "task"},
+        {"lane": "default"},
+        {"lane": "side", "state": "pending"},
+        {"lane": "side", "name": "mul"},
+        {"kind": "mapreduce"},
+    ):
         for facet, values in inspect.facets(TaskQuery(**query)).items():
             for value, count in values:
                 if count is not None:
                     chosen = TaskQuery(**(query | {facet: value}))
-                    assert (facet, value, count) == (facet, value, len(inspect.tasks(chosen).rows))
+                    assert (query, facet, value, count) == (query, facet, value, len(inspect.tasks(chosen).rows))
+    assert dict(inspect.facets(TaskQuery(lane="side"))["state"])["pending"] == 1
+    assert dict(inspect.facets(TaskQuery(kind="mapreduce", state="pending"))["state"])["pending"] == 2
+    assert dict(inspect.facets(TaskQuery(lane="side", name="mul"))["state"])["pending"] is None
 
 
 def test_lanes_are_offered_though_nothing_waits_in_them(desk: Desk) -> None:
     desk.push("c", lane="side")
     desk.settle(desk.lease())
-    assert inspect.facets(TaskQuery(state="succeeded"))["lane"] == [("side", None)]
+    assert inspect.facets(TaskQuery(state="succeeded"))["lane"] == [("side", 1)]
     assert inspect.facets(TaskQuery(state="pending"))["lane"] == [("side", 0)]
 
 

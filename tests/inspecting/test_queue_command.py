@@ -302,7 +302,8 @@ def test_a_list_says_how_many_match_in_all(desk: Desk) -> None:
     assert "2 of 5" in queue("list", "--limit", "2")
     assert "2 of 3\n" in queue("list", "--limit", "2", "--name", "add", "--state", "pending")
     assert "2 of 5\n" in queue("list", "--limit", "2", "--kind", "task")
-    assert "2 of at most 5" in queue("list", "--limit", "2", "--lane", "side")
+    assert "2 of 2\n" in queue("list", "--limit", "2", "--lane", "side")
+    assert "2 of at most 2\n" in queue("list", "--limit", "2", "--lane", "side", "--name", "mul")
 
 
 def test_a_lane_is_paused_and_limited_before_its_first_task(desk: Desk) -> None:

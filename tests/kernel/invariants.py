@@ -15,7 +15,7 @@ from tests.kernel.picture import Picture
 CLASS_OF = {str(state): kind for state, kind in states.CLASSES.items()}
 LEASED, TERMINAL = {str(state) for state in states.LEASED}, {str(state) for state in states.TERMINAL}
 DEFAULT = "default"
-MORE = {"k", "l", "kp", "wt", "nx", "pi", "ex"}
+MORE = {"k", "l", "kp", "wt", "nx", "pi", "ex", "fu"}
 SLACK_MS = 2000
 
 Problems = Iterator[str]
@@ -183,6 +183,9 @@ def counts(look: Look) -> Problems:
     exact: Counter[str] = Counter(f"n|{row['n']}|{row['s']}" for row in look.records.values())
     exact.update(f"k|{row['k']}|{row['s']}" for row in look.records.values() if row.get("k", "task") != "task")
     exact.update({f"l|{lane}|active": len(keys) for lane, keys in look.by_lane(LEASED).items()})
+    for row in look.records.values():
+        if (lane := row.get("l", DEFAULT)) != DEFAULT:
+            exact.update((f"s|{lane}|{row['s']}", f"s||{row['s']}"))
     if {field: int(value) for field, value in found.items()} != dict(exact):
         yield f"the counters are {found}, expected {dict(exact)}"
 
@@ -195,7 +198,10 @@ def ends(look: Look) -> Problems:
 
 
 def facets(look: Look) -> Problems:
-    """The indexes by name, tag and error hold just the tasks that have them."""
+    """The indexes by name, kind, tag and error hold just the tasks that have them."""
+    for kind in {*look.picture.under("kind:"), *(row["k"] for row in look.records.values() if "k" in row)}:
+        if set(look.picture.order(f"kind:{kind}")) - look.haunted != look.ids(k=kind) - look.haunted:
+            yield f"the index of kind {kind} holds {look.picture.order(f'kind:{kind}')}"
     for name in {*look.picture.under("name:"), *(row["n"] for row in look.records.values())}:
         if set(look.picture.order(f"name:{name}")) - look.haunted != look.ids(n=name) - look.haunted:
             yield f"the index of name {name} holds {look.picture.order(f'name:{name}')}"

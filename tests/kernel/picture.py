@@ -33,6 +33,7 @@ SHAPES = {
     r"lane:[^#]+#conf": "hash",
     r"lane:[^#]+#active": "set",
     r"name:.+": "zset",
+    r"kind:.+": "zset",
     r"tag:.+": "zset",
     r"error:[^#]+": "hash",
     r"error:[^#]+#tasks": "zset",

@@ -22,6 +22,7 @@ MODULE_PATHS = {path.stem: path for path in FILES if path.parent.name == "lib"}
 FUNCTIONS, MODULES = sorted(PATHS), sorted(MODULE_PATHS)
 ADDING = {"enqueue", "displace", "emit", "fire", "plant", "write_chunks"}
 READING = {
+    "browse",
     "chunk_page",
     "chunk_results",
     "chunk_strip",
@@ -30,6 +31,7 @@ READING = {
     "detail",
     "errors",
     "facets",
+    "find",
     "held",
     "lease_time_left",
     "page",

@@ -29,6 +29,7 @@ EXAMPLES: dict[str, str] = {
     "lane:<lane>#conf": "lane:narrow#conf",
     "lane:<lane>#active": "lane:narrow#active",
     "name:<name>": f"name:{NAME}",
+    "kind:<kind>": "kind:mapreduce",
     "tag:<tag>": "tag:red",
     "error:<fingerprint>": "error:f1",
     "error:<fingerprint>#tasks": "error:f1#tasks",

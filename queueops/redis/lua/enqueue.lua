@@ -7,7 +7,7 @@
 --       at the end the lease of the running task that pushes (see `may_push`).
 -- Reply: uid of the first new task (the next uids follow), Redis' time in ms, numbers from 0 of TAKEN tasks; or STALE.
 -- Transitions: push, postpone.
---@needs attempts fast_push fence handover lanes numbers rate_limit store_helpers wakeup
+--@needs attempts fast_push fence handover lanes numbers rate_limit store_helpers transitions wakeup
 
 ctx.total = tonumber(ARGV[1])
 if ctx.total < 0 then
@@ -44,7 +44,7 @@ local function read_group()
     local field, value = ARGV[i], ARGV[i + 1]
     if field == 'l' then group.lane = value
     elseif field == 'p' then group.priority = lib.number_of(value) or 0
-    elseif field == 'k' then group.kind = value
+    elseif field == 'k' and value ~= 'task' then group.kind = value
     elseif field == 'tg' then group.tags = value end
   end
   group.own = { unpack(ARGV, last + 2, last + 1 + tonumber(ARGV[last + 1])) }
@@ -105,7 +105,11 @@ local function write_indexes(group, named, entered, places)
   lib.count_minute('tr|>' .. state, count)
   if lib.count_minute('in|' .. name, count) then lib.try('ZADD', P .. ':names', NOW, name) end
   lib.try('HINCRBY', P .. ':counts', 'n|' .. name .. '|' .. state, count)
-  if group.kind then lib.try('HINCRBY', P .. ':counts', 'k|' .. group.kind .. '|' .. state, count) end
+  if group.kind then
+    lib.try('HINCRBY', P .. ':counts', 'k|' .. group.kind .. '|' .. state, count)
+    lib.call_sliced('ZADD', P .. ':kind:' .. group.kind, named)
+  end
+  lib.count_in_lane(group.lane, state, count)
   for tag in string.gmatch(group.tags or '', '[^,]+') do
     lib.call_sliced('ZADD', P .. ':tag:' .. tag, named); lib.try('ZADD', P .. ':tags', NOW, tag)
   end
@@ -140,5 +144,6 @@ while seen < ctx.total do
   local named, entered, places = write_records(group)
   if named[1] then write_indexes(group, named, entered, places) end
 end
+lib.write_tally('s|', ctx.lane_states)
 if waiting and (lib.wake_workers(ctx.brought) or timed or ctx.lanes_await) then lib.wake_early() end
 return reply

@@ -51,7 +51,12 @@ local function check_states(id, record, places)
   end
   local named = lib.safe_call('ZSCORE', P .. ':name:' .. record.n, id) or ctx.foreign[P .. ':name:' .. record.n]
   if not named and lib.wrong(id, 'it is not in the index of its name') then
-    lib.index_record(id, record.n, record.tg, lib.number_of(record.u) or now)
+    lib.index_record(id, record.n, record.tg, lib.number_of(record.u) or now, record.k)
+  end
+  local kind = record.k and record.k ~= 'task' and P .. ':kind:' .. record.k
+  local listed = not kind or lib.safe_call('ZSCORE', kind, id) or ctx.foreign[kind]
+  if not listed and lib.wrong(id, 'it is not in the index of its kind') then
+    lib.safe_call('ZADD', kind, lib.number_of(record.u) or now, id)
   end
 end
 

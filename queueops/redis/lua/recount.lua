@@ -1,8 +1,8 @@
 #!lua flags=allow-oom
--- recount: corrects the display counters from the indexes: those of some names, or of the running tasks by lane.
+-- recount: corrects the display counters from the indexes: those of some names, or those by kind and by lane.
 -- KEYS: 1 the pool's prefix
--- ARGV: 1 how many members of an index are walked at most, 2.. names; without any the lanes
--- Reply: flat pairs: '~name:' and the name, or '~lane:' and the lane; what was counted.
+-- ARGV: 1 how many members of an index are walked at most, 2.. names; without any the kinds and the lanes
+-- Reply: flat pairs: '~name:' and the name, '~kind:' and the kind, or '~lane:' and the lane; what was counted.
 -- Transitions: none.
 --@needs store_helpers transitions
 
@@ -16,10 +16,10 @@ local function set_count(id, field, what, number)
   if number == 0 then lib.safe_call('HDEL', COUNTS, field) else lib.safe_call('HSET', COUNTS, field, lib.text(number)) end
 end
 
--- The number of a name's tasks in each state. Nil if several states have so many that a walk would block the store. The
+-- The number of an index's tasks in each state. Nil if several states have so many that a walk would block the store. The
 -- largest state needs no walk: its number is the rest.
-local function sizes_of(name)
-  local index, states, sizes = P .. ':name:' .. name, {}, {}
+local function sizes_of(index)
+  local states, sizes = {}, {}
   local left = lib.safe_call('ZCARD', index)
   local whole = left
   for state in pairs(CLASS) do states[#states + 1] = { state, lib.safe_call('ZCARD', P .. ':state:' .. state) } end
@@ -34,9 +34,9 @@ local function sizes_of(name)
   return sizes
 end
 
-local function recount_name(name)
-  for state, number in pairs(sizes_of(name) or {}) do
-    set_count('~name:' .. name, 'n|' .. name .. '|' .. state, state, number)
+local function recount(what, letter, value)
+  for state, number in pairs(sizes_of(P .. ':' .. what .. ':' .. value) or {}) do
+    set_count('~' .. what .. ':' .. value, letter .. '|' .. value .. '|' .. state, state, number)
   end
 end
 
@@ -55,6 +55,27 @@ local function recount_lanes()
   for lane, number in pairs(running) do set_count('~lane:' .. lane, 'l|' .. lane .. '|active', 'running', number) end
 end
 
-for i = 2, #ARGV do recount_name(ARGV[i]) end
-if not ARGV[2] then recount_lanes() end
+-- The tasks of a state by lane, but those of the default lane. A state with too many tasks for a walk keeps its counters.
+local function recount_state(state, lanes)
+  local ids = lib.safe_call('ZRANGE', P .. ':state:' .. state, 0, most)
+  if #ids > most then return end
+  local sizes, sum = {}, 0
+  for _, lane in ipairs(lanes) do sizes[lane] = 0 end
+  for _, id in ipairs(ids) do
+    local row = lib.fields_of(lib.task_key(id), 'l')
+    local lane = row and row[1] or 'default'
+    if lane ~= 'default' then sizes[lane] = (sizes[lane] or 0) + 1; sum = sum + 1 end
+  end
+  sizes.default = nil
+  for lane, number in pairs(sizes) do set_count('~lane:' .. lane, 's|' .. lane .. '|' .. state, state, number) end
+  set_count('~lane:', 's||' .. state, state .. ' in all lanes but the default one', sum)
+end
+
+for i = 2, #ARGV do recount('name', 'n', ARGV[i]) end
+if not ARGV[2] then
+  for _, kind in ipairs(RECORD_KINDS) do recount('kind', 'k', kind) end
+  recount_lanes()
+  local lanes = lib.safe_call('ZREVRANGE', P .. ':lanes', 0, 999)
+  for state in pairs(CLASS) do recount_state(state, lanes) end
+end
 return found

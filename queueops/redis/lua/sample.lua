@@ -7,7 +7,8 @@
 --        taken, states, oldest (entry time by state), lanes, chunks (of how many tasks that gather, how many were
 --        looked at; sums of those by state; the lanes of those with most pending), workers, idle,
 --        overdue, given_up (commands), clock, seq, loss (JSON, what was lost last), minute, before, earlier (by name: ended
---        runs and their ms), paused_schedules (id, due: the first run that is missed), broken (the keys that are of another type than they should be).
+--        runs and their ms), paused_schedules (id, due: the first run that is missed),
+--        broken (the keys that are of another type than they should be).
 -- Transitions: none.
 --@needs lanes rate_limit store_helpers tolerant_reads
 

@@ -35,7 +35,7 @@ function stages.map()
   if reason then return reason end
   lib.leave_stage(task, parent)
   if parent.s == 'aggregating' then lib.tell_holders(task) end
-  lib.move(task, parent.s, 'pending', parent.n, parent.k)
+  lib.move(task, parent.s, 'pending', parent.n, parent.k, parent.l)
   lib.turn_lane(task)
   call('HDEL', lib.task_key(task), 'pr', 'to')
   lib.hooks.start_over.mapreduce(task)

@@ -8,7 +8,7 @@ function lib.act(word) ctx.acted[word] = (ctx.acted[word] or 0) + 1 end
 local function promote(id, record)
   local promote_kind = lib.hooks.promote[record.k]
   if promote_kind and promote_kind(id, record) then return lib.act('promoted') end
-  lib.move(id, record.s, 'pending', record.n, record.k)
+  lib.move(id, record.s, 'pending', record.n, record.k, record.l)
   lib.unschedule(id)
   call('HSET', lib.task_key(id), 's', 'pending')
   lib.enter_lane(record.l or 'default', id, record.p, lib.next_number())

@@ -33,7 +33,7 @@ local function lease_task(id, score, number, entered, worker, deadline, reply)
     call('HSET', key, 's', leased, 'f', number, 'w', worker, 'b', NOW, 'c', entered or NOW)
   end
   if more then call('HSET', key, 'm', 1) end
-  lib.move(id, 'pending', leased, name, kind)
+  lib.move(id, 'pending', leased, name, kind, lane)
   lib.schedule(id, deadline)
   lib.take_slot(lane or 'default', id)
   reply[#reply + 1] = { id, number, now - (tonumber(entered) or now), fields }

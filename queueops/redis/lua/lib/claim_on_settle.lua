@@ -7,8 +7,8 @@ fresh.at_once = function() return { room = 0, leases = {} } end
 
 -- Counts two moves, to `pending` and from it. The state indexes get only the first and the last state.
 local function pass_pending(id, record, leased)
-  lib.move(id, record.s, 'pending', record.n, record.k)
-  lib.move(id, 'pending', leased, record.n, record.k)
+  lib.move(id, record.s, 'pending', record.n, record.k, record.l)
+  lib.move(id, 'pending', leased, record.n, record.k, record.l)
   local came, went = ctx.entering.pending, ctx.leaving.pending
   came[#came], came[#came - 1], went[#went] = nil, nil, nil
 end

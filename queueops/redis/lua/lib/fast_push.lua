@@ -28,6 +28,10 @@ function lib.index_single(state, task, number)
   lib.try('ZADD', P .. ':state:' .. state, NOW, task.id)
   lib.try('ZADD', P .. ':name:' .. task.name, number, task.id)
   lib.try('HINCRBY', P .. ':counts', 'n|' .. task.name .. '|' .. state, '1')
+  if task.lane ~= 'default' then
+    lib.try('HINCRBY', P .. ':counts', 's|' .. task.lane .. '|' .. state, '1')
+    lib.try('HINCRBY', P .. ':counts', 's||' .. state, '1')
+  end
   lib.count_minute('tr|>pending', 1)
   if lib.count_minute('in|' .. task.name, 1) then lib.try('ZADD', P .. ':names', NOW, task.name) end
 end

@@ -1,10 +1,14 @@
 -- Generations of an id: replaces one by the next, and tells the callers that wait for its end.
 --@needs lanes records store_helpers transitions
 
--- Moves the counts of a task to the name and kind of its next generation.
+-- Moves the counts of a task to the name, kind and lane of its next generation.
 local function recount(record, values)
   local state, kind, other = record.s, record.k or 'task', values.k or 'task'
   if record.n ~= values.n then lib.write_tally('n|', { [record.n] = { [state] = -1 }, [values.n] = { [state] = 1 } }) end
+  if record.l ~= values.l then
+    lib.count_in_lane(record.l, state, -1)
+    lib.count_in_lane(values.l, state, 1)
+  end
   if kind == other then return end
   if kind ~= 'task' then lib.write_tally('k|', { [kind] = { [state] = -1 } }) end
   if other ~= 'task' then lib.write_tally('k|', { [other] = { [state] = 1 } }) end

@@ -3,15 +3,25 @@
 
 local function count_of(value) return max(0, lib.number_of(value) or 0) end
 
-local function counted(field) return count_of(call('HGET', P .. ':counts', field)) end
-
--- The counters of all states are read by one command: a list without a chosen state asks for 60 such sums.
-local function in_states(prefix, state)
-  if state ~= '' then return counted(prefix .. state) end
-  local fields, sum = {}, 0
-  for each in pairs(CLASS) do fields[#fields + 1] = prefix .. each end
+-- The counters of all states, by state. One command reads them: a list without a chosen state asks for 100 such sums.
+local function counted(prefix)
+  local states, fields, found = {}, {}, {}
+  for state in pairs(CLASS) do states[#states + 1] = state; fields[#fields + 1] = prefix .. state end
   local values = call('HMGET', P .. ':counts', unpack(fields))
-  for i = 1, #fields do sum = sum + count_of(values[i]) end
+  for i, state in ipairs(states) do found[state] = count_of(values[i]) end
+  return found
+end
+
+local function without(whole, part)
+  local rest = {}
+  for state, size in pairs(whole) do rest[state] = max(0, size - part[state]) end
+  return rest
+end
+
+local function in_state(sizes, state)
+  if state ~= '' then return sizes[state] end
+  local sum = 0
+  for _, size in pairs(sizes) do sum = sum + size end
   return sum
 end
 
@@ -26,21 +36,29 @@ end
 
 -- The arguments and the reply are those of `facets.lua`.
 function lib.list_facets(args)
-  local most, state, name = tonumber(args[1]), args[2], args[3]
-  local states, kinds = {}, {}
-  for each in pairs(CLASS) do
-    states[#states + 1] = each
-    states[#states + 1] = name ~= '' and counted('n|' .. name .. '|' .. each) or call('ZCARD', P .. ':state:' .. each)
+  local most, state, name, lane, kind = tonumber(args[1]), args[2], args[3], args[4], args[5]
+  local all, states, kinds = {}, {}, {}
+  for each in pairs(CLASS) do all[each] = call('ZCARD', P .. ':state:' .. each) end
+
+  -- The default lane has no counters of its own, nor have plain tasks: both are the rest.
+  local function of_lane(value)
+    if value ~= 'default' then return counted('s|' .. value .. '|') end
+    return without(all, counted('s||'))
   end
-  for i = 4, #args do
-    kinds[#kinds + 1] = args[i]
-    kinds[#kinds + 1] = in_states('k|' .. args[i] .. '|', state)
+  local by_kind = { task = all }
+  for i = 6, #args do
+    by_kind[args[i]] = counted('k|' .. args[i] .. '|')
+    by_kind.task = without(by_kind.task, by_kind[args[i]])
   end
+
+  local chosen = name ~= '' and counted('n|' .. name .. '|') or lane ~= '' and of_lane(lane) or by_kind[kind] or all
+  for each, size in pairs(chosen) do states[#states + 1] = each; states[#states + 1] = size end
+  for each, sizes in pairs(by_kind) do kinds[#kinds + 1] = each; kinds[#kinds + 1] = in_state(sizes, state) end
   return {
     'state', states,
     'kind', kinds,
-    'name', latest('names', most, function(value) return in_states('n|' .. value .. '|', state) end),
-    'lane', latest('lanes', most, function(value) return call('ZCARD', P .. ':lane:' .. value) end),
+    'name', latest('names', most, function(value) return in_state(counted('n|' .. value .. '|'), state) end),
+    'lane', latest('lanes', most, function(value) return in_state(of_lane(value), state) end),
     'tag', latest('tags', most, function(value) return call('ZCARD', P .. ':tag:' .. value) end),
     'error', latest('errors', most, function(value) return call('ZCARD', P .. ':error:' .. value .. '#tasks') end),
   }

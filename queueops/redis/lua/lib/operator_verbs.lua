@@ -7,7 +7,7 @@ lib.operator_verbs = {}
 local function to_pending(id, record, ...)
   local number = lib.next_number()
   if record.d then call('HDEL', lib.task_key(id), 'd') end
-  lib.move(id, record.s, 'pending', record.n, record.k)
+  lib.move(id, record.s, 'pending', record.n, record.k, record.l)
   lib.leave_place(id, record)
   call('HSET', lib.task_key(id), 's', 'pending', 'f', number, ...)
   lib.enter_lane(record.l or 'default', id, record.p, number)
@@ -83,7 +83,7 @@ end
 -- `due` is a time in epoch ms, or a number of ms from now after a `+`.
 function lib.operator_verbs.postpone(id, record, due)
   if string.sub(due, 1, 1) == '+' then due = lib.text(now + tonumber(due)) end
-  lib.move(id, record.s, 'postponed', record.n, record.k)
+  lib.move(id, record.s, 'postponed', record.n, record.k, record.l)
   lib.leave_place(id, record)
   call('HSET', lib.task_key(id), 's', 'postponed', 'd', due)
   lib.schedule(id, tonumber(due))
@@ -117,6 +117,8 @@ function lib.operator_verbs.priority(id, record, priority)
 end
 
 function lib.operator_verbs.move(id, record, lane)
+  lib.count_in_lane(record.l, record.s, -1)
+  lib.count_in_lane(lane, record.s, 1)
   if record.s == 'pending' then
     lib.leave_lane(record.l or 'default', id)
     lib.enter_lane(lane, id, record.p, lib.next_number())

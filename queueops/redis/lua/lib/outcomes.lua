@@ -4,7 +4,7 @@
 
 function lib.leave_lease(id, record, state)
   lib.free_slot(record.l or 'default', id)
-  lib.move(id, record.s, state, record.n, record.k)
+  lib.move(id, record.s, state, record.n, record.k, record.l)
 end
 
 function lib.finish(id, record, state, ...)

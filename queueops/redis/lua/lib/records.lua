@@ -1,9 +1,10 @@
 -- Creating and erasing records, with all their indexes.
 --@needs attempts lanes numbers store_helpers transitions
 
--- Puts a task into the indexes of its name and tags.
-function lib.index_record(id, name, tags, number)
+-- Puts a task into the indexes of its name, kind and tags. Plain tasks have no index of their kind.
+function lib.index_record(id, name, tags, number, kind)
   lib.try('ZADD', P .. ':name:' .. name, number, id)
+  if kind and kind ~= 'task' then lib.try('ZADD', P .. ':kind:' .. kind, number, id) end
   if not tags then return end
   for tag in string.gmatch(tags, '[^,]+') do
     lib.try('ZADD', P .. ':tag:' .. tag, number, id); lib.try('ZADD', P .. ':tags', NOW, tag)
@@ -28,8 +29,8 @@ function lib.create(id, fields, values, due, from)
   else
     call('HSET', lib.task_key(id), 's', state, 'u', number, unpack(fields))
   end
-  lib.move(id, from or '', state, values.n, values.k)
-  lib.index_record(id, values.n, values.tg, number)
+  lib.move(id, from or '', state, values.n, values.k, values.l)
+  lib.index_record(id, values.n, values.tg, number, values.k)
   if due then lib.try('ZADD', P .. ':lanes', 'NX', NOW, values.l or 'default') end -- it can be paused before it is used
   if due then lib.schedule(id, due) else lib.enter_lane(values.l or 'default', id, values.p, number) end
   return number
@@ -46,6 +47,7 @@ function lib.unlist(id, record)
   if record.s == 'pending' then lib.leave_lane(lane, id) end
   if LEASED[record.s] then lib.free_slot(lane, id) end
   lib.try('ZREM', P .. ':name:' .. record.n, id)
+  if record.k then lib.try('ZREM', P .. ':kind:' .. record.k, id) end
   if record.tg then
     for tag in string.gmatch(record.tg, '[^,]+') do lib.safe_call('ZREM', P .. ':tag:' .. tag, id) end
   end
@@ -54,7 +56,7 @@ end
 
 -- Takes a record out of every index, but leaves the record itself.
 function lib.unindex(id, record)
-  lib.move(id, record.s, '', record.n, record.k)
+  lib.move(id, record.s, '', record.n, record.k, record.l)
   lib.unlist(id, record)
 end
 
@@ -108,7 +110,7 @@ end
 
 -- Moves a task whose record cannot be read to quarantine, for an operator. A key that is not a record is not written to.
 function lib.quarantine(id, state, record, reason)
-  lib.move(id, state, 'quarantined', record and record.n or name_of(id), record and record.k)
+  lib.move(id, state, 'quarantined', record and record.n or name_of(id), record and record.k, record and record.l)
   lib.unschedule(id)
   if record then
     keep_creation(id, record)
@@ -124,6 +126,7 @@ function lib.forget(id, state)
   local name = name_of(id)
   lib.move(id, state, '', name)
   lib.try('ZREM', P .. ':name:' .. name, id)
+  for _, kind in ipairs(RECORD_KINDS) do lib.try('ZREM', P .. ':kind:' .. kind, id) end
   lib.unschedule(id)
   lib.wipe(id)
 end

@@ -3,7 +3,7 @@
 --@needs attempts store_helpers
 
 fresh.leaving, fresh.entering, fresh.agenda_in, fresh.agenda_out = TABLE, TABLE, TABLE, TABLE
-fresh.moves, fresh.lane_tally, fresh.collected_counts = TABLE, TABLE, TABLE
+fresh.moves, fresh.lane_tally, fresh.lane_states, fresh.collected_counts = TABLE, TABLE, TABLE, TABLE
 
 -- Reads a whole record as a table. Nil if there is none, false if the key is not a record.
 function lib.read_record(id)
@@ -48,8 +48,16 @@ function lib.shortened(whole, most)
   return string.sub(whole, 1, most)
 end
 
+-- Counts tasks of a lane that come into a state, or leave it. The default lane has no such counters: it is the rest. The
+-- lane '' stands for all others together.
+function lib.count_in_lane(lane, state, count)
+  if not lane or lane == 'default' or state == '' then return end
+  lib.add(ctx.lane_states, lane, state, count)
+  lib.add(ctx.lane_states, '', state, count)
+end
+
 -- A task goes from one state to another ('' = not there). The caller writes the record itself.
-function lib.move(id, from, to, name, kind)
+function lib.move(id, from, to, name, kind, lane)
   if from ~= '' then lib.append(ctx.leaving, from, id) end
   if to ~= '' then lib.append_scored(ctx.entering, to, NOW, id) end
   local by_name = ctx.moves[name]
@@ -57,6 +65,10 @@ function lib.move(id, from, to, name, kind)
   local by_kind = by_name[kind or 'task']
   if not by_kind then by_kind = {}; by_name[kind or 'task'] = by_kind end
   lib.add(by_kind, from, to, 1)
+  if lane and lane ~= 'default' then
+    lib.count_in_lane(lane, from, -1)
+    lib.count_in_lane(lane, to, 1)
+  end
   if lib.is_listened() then
     lib.tell_event(id, { name = name, from = from, to = to })
   end
@@ -110,8 +122,9 @@ function lib.flush()
   if ctx.agenda_in[1] then lib.call_sliced('ZADD', P .. ':agenda', ctx.agenda_in[1]) end
   write_moves()
   lib.write_tally('l|', ctx.lane_tally)
-  ctx.leaving, ctx.entering, ctx.agenda_in, ctx.agenda_out, ctx.moves, ctx.lane_tally = {}, {}, {}, {}, {}, {}
-  ctx.collected_counts = {}
+  lib.write_tally('s|', ctx.lane_states)
+  ctx.leaving, ctx.entering, ctx.agenda_in, ctx.agenda_out, ctx.moves = {}, {}, {}, {}, {}
+  ctx.lane_tally, ctx.lane_states, ctx.collected_counts = {}, {}, {}
 end
 
 -- Writes a line of the task's log, which is capped.

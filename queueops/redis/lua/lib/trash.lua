@@ -29,8 +29,8 @@ function lib.restore(id, record, token)
   local back = lib.read_record(id)
   if SUBKEYED[back.k] then lib.carry_subkeys(trash, key) end
   if lib.hooks.from_trash[back.k] then lib.hooks.from_trash[back.k](id) end
-  lib.move(id, '', state, back.n, back.k)
-  lib.index_record(id, back.n, back.tg, lib.number_of(back.u) or 0)
+  lib.move(id, '', state, back.n, back.k, back.l)
+  lib.index_record(id, back.n, back.tg, lib.number_of(back.u) or 0, back.k)
   if back.ef and state == 'failed' then lib.list_failed(id, back.ef) end
   lib.unschedule('~trash:' .. id)
   lib.schedule(id, now + (lib.number_of(back.kp) or ctx.RULES['keep_' .. state]))

@@ -57,8 +57,8 @@ function lib.write_node(node, token, emitter)
     lib.safe_call('HSET', lib.task_key(id), 'pg', 1)
     lib.schedule('~planting:' .. id, now + ctx.RULES.lease)
   end
-  lib.move(id, old and old.s or '', 'waiting', values.n, values.k)
-  lib.index_record(id, values.n, values.tg, number)
+  lib.move(id, old and old.s or '', 'waiting', values.n, values.k, values.l)
+  lib.index_record(id, values.n, values.tg, number, values.k)
   -- A pushed task needs a worker that knows its name, except where no worker runs it.
   if values.cc or lib.count_minute('in|' .. values.n, 1) then lib.safe_call('ZADD', P .. ':names', NOW, values.n) end
 end

@@ -87,7 +87,7 @@ local function limit_reduce(task, parent)
 end
 
 function lib.to_reduce(task, parent)
-  lib.move(task, parent.s, 'pending', parent.n, parent.k)
+  lib.move(task, parent.s, 'pending', parent.n, parent.k, parent.l)
   lib.turn_lane(task)
   lib.safe_call('HSET', lib.task_key(task), 's', 'pending', 'ph', 'reduce', 'at', 0, 'cr', 0)
   limit_reduce(task, parent)
@@ -98,7 +98,7 @@ local function fail_over_chunk(task, parent, number)
   local chunk = number and (lib.read_chunk(task .. '#' .. number) or { y = 'its record is lost' }) or {}
   local reason = number and 'chunk ' .. number .. ' failed' .. (chunk.y and ': ' .. chunk.y or '')
     or 'only ' .. lib.all_chunks(task) .. ' of its ' .. parent.cn .. ' chunks are still there: restart it from its map'
-  lib.move(task, parent.s, 'failed', parent.n, parent.k)
+  lib.move(task, parent.s, 'failed', parent.n, parent.k, parent.l)
   lib.turn_lane(task)
   lib.safe_call('HSET', lib.task_key(task), 's', 'failed', 'e', NOW, 'y', reason, 'pr', lib.safe_call('ZCARD', lib.chunk_set(task, 'done')))
   if chunk.er then lib.safe_call('HSET', lib.task_key(task), 'er', chunk.er, 'ef', chunk.ef or '') end

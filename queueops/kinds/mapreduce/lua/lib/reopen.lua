@@ -23,7 +23,7 @@ end
 function lib.reopen(task, parent)
   if parent.s == 'aggregating' then return end
   lib.leave_stage(task, parent)
-  lib.move(task, parent.s, 'aggregating', parent.n, parent.k)
+  lib.move(task, parent.s, 'aggregating', parent.n, parent.k, parent.l)
   lib.safe_call('HSET', lib.task_key(task), 's', 'aggregating', 'to', parent.cn)
   lib.safe_call('HDEL', lib.task_key(task), 'rd', 'ph')
   parent.s = 'aggregating'
