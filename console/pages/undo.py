@@ -41,11 +41,12 @@ def undo(request: HttpRequest, pk: int) -> HttpResponse:
         find_out(entry, spare_steps=True)
         entry.refresh_from_db()
     if entry.is_mass and (is_open(entry) or entry.undone_by.filter(place="").exists()):
-        return _undo_parts(request, entry)
-    if undoing := _take_back(request, entry):
+        if whole := _begin_parts(request, entry):
+            return go_on(request, whole)
+    elif undoing := _take_back(request, entry):
         tell(request, undoing, _("Undone"))
-    else:
-        messages.warning(request, _("There is nothing left to undo."))
+        return redirects.back(request, "audit")
+    messages.warning(request, _("There is nothing left to undo."))
     return redirects.back(request, "audit")
 
 
@@ -108,13 +109,16 @@ def _stop(entry: AuditEntry) -> None:
     bulk.end(entry)
 
 
-def _undo_parts(request: HttpRequest, entry: AuditEntry) -> HttpResponse:
-    """Undo in steps that the page continues; a second undo of the same action continues the first."""
+def _begin_parts(request: HttpRequest, entry: AuditEntry) -> AuditEntry | None:
+    """The entry of an undo in steps that the page continues; a second undo of the same action continues the first.
+
+    None if another request has undone all since this one looked.
+    """
     facts = {"count": entry.changed, "filter": entry.filter, "undoes": entry, "place": ""}
     with alone(entry):
-        begun = entry.undone_by.filter(place="").first()
-        whole = begun or begin(request, UNDO + entry.verb, entry.target, **facts)
-    return go_on(request, whole)
+        if begun := entry.undone_by.filter(place="").first():
+            return begun
+        return begin(request, UNDO + entry.verb, entry.target, **facts) if is_open(entry) else None
 
 
 def _take_back(request: HttpRequest, entry: AuditEntry, **facts: Any) -> AuditEntry | None:

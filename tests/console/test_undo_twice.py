@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager
 from threading import Barrier
 
 import pytest
@@ -14,6 +15,7 @@ from django.test import Client
 from console.actions import bulk
 from console.models import AuditEntry, Outcome
 from console.pages import bulk as views
+from console.pages import undo
 from queueops.redis.broker import get_broker
 from tests.console.test_mass import states, the_whole
 from tests.kernel.desk import Desk
@@ -87,3 +89,35 @@ def test_two_clicks_on_the_undo_of_all_that_match_take_each_part_back_once(
     assert (undoing.seen, undoing.changed, undoing.outcome) == (len(TASKS), len(TASKS), Outcome.DONE)
     assert undoing.parts.count() == len(TASKS)
     assert states(*TASKS) == ["pending"] * len(TASKS)
+
+
+def test_an_undo_that_another_request_ended_in_the_meantime_undoes_nothing(
+    desk: Desk, one: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (bulk, views):
+        monkeypatch.setattr(module, "MOST", 1)
+    monkeypatch.setattr(bulk, "SECONDS", 60.0)
+    desk.push(*TASKS)
+    one.post("/ops/tasks/_all_cancel?state=pending", {"confirmed": str(len(TASKS))})
+    whole = the_whole()
+    other = browser("other")
+    monkeypatch.setattr(undo, "alone", after(lambda: one.post(f"/ops/audit/{whole.pk}/_undo"), undo.alone))
+    answer = other.post(f"/ops/audit/{whole.pk}/_undo", follow=True)
+    assert "There is nothing left to undo." in answer.content.decode()
+    assert AuditEntry.objects.get(undoes=whole).changed == len(TASKS)
+
+
+def after(
+    act: Callable[[], object], lock: Callable[[AuditEntry], AbstractContextManager[None]]
+) -> Callable[[AuditEntry], AbstractContextManager[None]]:
+    """The lock, before whose first use another request acts."""
+    acts = [act]
+
+    @contextmanager
+    def late(entry: AuditEntry) -> Iterator[None]:
+        if acts:
+            acts.pop()()
+        with lock(entry):
+            yield
+
+    return late

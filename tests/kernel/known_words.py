@@ -9,7 +9,6 @@ KNOWN: dict[str, str] = {
     "inspect/alarms.py": "ChunkState",
     "inspect/detail.py": "iterator mapreduce",
     "inspect/estimates.py": "_chunks chunks",
-    "inspect/facets.py": "chain chunk group iterator mapreduce",
     "inspect/lanes.py": "ChunkLane MOST_CHUNK_LANES chunk_lanes chunk_rows chunks",
     "inspect/redaction.py": "mapreduce",
     "inspect/registry.py": "chunk_retries chunk_retry chunk_timeout chunks_per_worker on_chunk_failure",

@@ -19,8 +19,8 @@ WORDS = re.compile(r"\w*(?:chunk|map_?reduce|composite|outbox)\w*", re.IGNORECAS
 NAMES = ("id", "attr", "arg", "name", "asname", "module")
 """The fields of nodes of the syntax tree that hold names."""
 RECORDS = tuple(record for kind in KINDS for record in kind.records)
-PACKAGES = tuple(f"{kind.package}." for kind in KINDS)
-ABOVE = ("contrib", "errors", "kinds", "testing", *(kind.package.split(".")[1] for kind in KINDS))
+PACKAGES = tuple(f"{kind.package}." for kind in KINDS if kind.package)
+ABOVE = ("contrib", "errors", "kinds", "testing", *(package.split(".")[1] for package in PACKAGES))
 """Folders of kinds and of what is above them. Error classes are public names, also those of kinds."""
 KERNEL = {
     name: path
