@@ -108,6 +108,7 @@ KINDS = (
         control="queueops.outbox.control",
         inspect="queueops.outbox.inspect",
     ),
+    Kind(name="jobs", records=("job", "callback")),
     Kind(name="follow_ups", package="queueops.follow_ups"),
     Kind(name="django_task", records=("django_task",)),
     Kind(
