@@ -17,6 +17,7 @@ from django.utils.module_loading import import_string
 
 from queueops import conf
 from queueops.errors import BadSetting, BadUrl, EmbeddedFailed, QueueOpsError, UnknownSetting
+from queueops.model import kinds
 from queueops.tasks import registry
 
 
@@ -62,9 +63,11 @@ def check_kinds(**_: Any) -> list[CheckMessage]:
 
 
 def check_roles(**_: Any) -> list[CheckMessage]:
-    """Parts of kinds that a worker does not need. Not checked at its start: it would import them all."""
+    """Parts of kinds that a worker does not need, and the checks of kinds.
+
+    They are not checked at the start of a worker: it would import them all.
+    """
     from queueops.errors.kinds import BadKind
-    from queueops.model import kinds
 
     try:
         kinds.registered()
@@ -75,9 +78,9 @@ def check_roles(**_: Any) -> list[CheckMessage]:
             kinds.roles(role)
         for role in kinds.NAMED:
             kinds.check_public_names(role)
+        return [message for check in kinds.roles("checks") for message in check()]
     except BadKind as error:
         return [_kind_error(error)]
-    return []
 
 
 def _kind_error(error: LookupError) -> Error:
@@ -115,7 +118,7 @@ def check_store(**_: Any) -> list[CheckMessage]:
 
 
 def _setting_error(error: QueueOpsError) -> Error:
-    known = ", ".join(conf.READERS)
+    known = ", ".join([*conf.READERS, *kinds.settings_readers()])
     top = isinstance(error, UnknownSetting) and error.place.count("[") == 1
     hint = f"The settings are {known}." if top else None
     return Error(str(error), hint=hint, id="queueops.E001")

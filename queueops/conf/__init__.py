@@ -20,6 +20,7 @@ from django.core.signals import setting_changed
 
 from queueops.conf import readers as read
 from queueops.errors import BadSetting, QueueOpsError, UnknownSetting, advice
+from queueops.model import kinds
 from queueops.model.redact import DEFAULT, PATTERNS, Redactor
 
 DAY = 86400.0
@@ -97,10 +98,15 @@ class Settings:
     read_only: bool = False  # the console is read-only
     connect: Mapping[str, Any] = field(default_factory=dict)  # options for redis-py's client
     retry: BrokerRetry = BrokerRetry()
+    of_kinds: Mapping[str, Any] = field(default_factory=dict)  # what each kind reads, by the name of the kind
 
     def pool(self, name: str) -> PoolSettings:
         """The defaults of a pool; an undeclared pool has none."""
         return self.pools.get(name, PoolSettings())
+
+    def kind(self, name: str) -> Any:
+        """The settings of a kind, as its own reader gives them."""
+        return self.of_kinds[name] if name in self.of_kinds else kinds.settings_reader(name)({})
 
 
 def _pool(value: Any) -> PoolSettings:
@@ -195,8 +201,9 @@ def read_settings(raw: Any, environment: Mapping[str, str] | None = None) -> tup
     if address := (os.environ if environment is None else environment).get(URL_VARIABLE):
         chosen["URL"] = address
     errors: list[QueueOpsError] = []
+    of_kinds = dict(_of_kinds(chosen, errors))
     values = dict(_values(chosen, errors))
-    return Settings(**values), [_of_variable(error) if address else error for error in errors]
+    return Settings(**values, of_kinds=of_kinds), [_of_variable(error) if address else error for error in errors]
 
 
 @cache
@@ -226,11 +233,24 @@ def problems() -> list[QueueOpsError]:
     return read_settings(getattr(django_settings, "QUEUEOPS", {}))[1]
 
 
+def _of_kinds(chosen: dict[Any, Any], errors: list[QueueOpsError]) -> Iterator[tuple[str, Any]]:
+    """Take the settings of kinds out, and read each by its kind's own reader."""
+    for key, name in kinds.settings_readers().items():
+        if key in chosen:
+            value = chosen.pop(key)
+            try:
+                yield name, kinds.settings_reader(name)(value)
+            except read.Unfit as unfit:
+                errors.append(_error(key, value, unfit))
+
+
 def _values(chosen: Mapping[Any, Any], errors: list[QueueOpsError]) -> Iterator[tuple[str, Any]]:
     yield "url", _absolute(Settings().url)
     for key, value in chosen.items():
         if key not in READERS:
-            errors.append(UnknownSetting(place=_place(key), advice=advice(str(key), READERS)))
+            errors.append(
+                UnknownSetting(place=_place(key), advice=advice(str(key), [*READERS, *kinds.settings_readers()]))
+            )
             continue
         try:
             found = READERS[key](value)

@@ -27,7 +27,7 @@ DECLARED = {
 }
 """What a kind declares as its own, how it is written, and an example."""
 
-Role = Literal["store", "results", "part", "dispatcher", "control", "inspect", "why", "console"]
+Role = Literal["store", "results", "part", "dispatcher", "control", "inspect", "why", "console", "settings", "checks"]
 
 NAMED: tuple[Role, ...] = ("control", "inspect")
 """Roles whose names are public."""
@@ -51,6 +51,9 @@ class Kind:
     - ``control``, ``inspect``: modules whose ``__all__`` are names of `queueops.control` and `queueops.inspect`.
     - ``why``: a module with the checks of "why is it not running", as `queueops.inspect.why` calls them.
     - ``console``: the `KindPages` of the console.
+    - ``settings``: a reader of the part of the setting QUEUEOPS under the kind's name in capitals. Only the rows below
+      have one: the settings are read before the entry points are.
+    - ``checks``: a function that gives messages of Django's system checks.
     """
 
     name: str
@@ -65,6 +68,8 @@ class Kind:
     inspect: str = ""
     why: str = ""
     console: str = ""
+    settings: str = ""
+    checks: str = ""
 
 
 KINDS = (
@@ -108,7 +113,12 @@ KINDS = (
         control="queueops.outbox.control",
         inspect="queueops.outbox.inspect",
     ),
-    Kind(name="jobs", records=("job", "callback")),
+    Kind(
+        name="jobs",
+        records=("job", "callback"),
+        settings="queueops.kinds.jobs.settings:read_settings",
+        checks="queueops.kinds.jobs.checks:check_packages",
+    ),
     Kind(name="follow_ups", package="queueops.follow_ups"),
     Kind(name="django_task", records=("django_task",)),
     Kind(
@@ -150,6 +160,17 @@ def only(role: Role) -> Any:
     raise LookupError(f"no registered kind brings the role {role}")
 
 
+def settings_readers() -> dict[str, str]:
+    """The kinds that have settings: the key in QUEUEOPS, and the name of the kind."""
+    return {kind.name.upper(): kind.name for kind in KINDS if kind.settings}
+
+
+@functools.cache
+def settings_reader(name: str) -> Any:
+    """The reader of the settings of the kind with this name."""
+    return next(_imported(kind, "settings") for kind in KINDS if kind.name == name)
+
+
 @functools.cache
 def of_record(record: str, role: Role) -> Any:
     """What the kind of a record brings for a role; None if it brings nothing, and for a record of no kind."""
@@ -187,7 +208,7 @@ def check_public_names(role: Role) -> None:
 
 def forget() -> None:
     """Read the registered kinds anew, after rows or installed packages have changed, as in a test."""
-    for each in (registered, _of_rows, roles, of_record):
+    for each in (registered, _of_rows, roles, settings_reader, of_record):
         each.cache_clear()
 
 

@@ -23,6 +23,7 @@ import console
 import queueops
 from queueops import conf
 from queueops.errors import Explained
+from queueops.kinds.jobs.settings import JobSettings
 from queueops.model.records import FIELDS
 from queueops.redis import keys
 from queueops.redis.library import functions
@@ -86,6 +87,7 @@ def settings() -> Iterator[str]:
     yield from (f"CONNECT {key}" for key in conf.CONNECT)
     for place, table in (("POOLS", conf.PoolSettings), ("POOLS lanes", conf.LaneSettings), ("RETRY", conf.BrokerRetry)):
         yield from (f"{place} {field.name} = {_default(field)}" for field in fields(table))
+    yield from (f"JOBS {field.name} = {_default(field)}" for field in fields(JobSettings))
     plain = (field for field in fields(conf.Settings) if field.default is not MISSING)
     yield from (f"{field.name.upper()} = {field.default!r}" for field in plain)
 

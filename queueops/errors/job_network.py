@@ -1,0 +1,22 @@
+"""Error classes of the requests that jobs make. See ``errors``."""
+
+from __future__ import annotations
+
+from queueops.errors import QueueOpsError
+
+
+class AddressRefused(QueueOpsError, ValueError):
+    """The {what} {url} is refused: {reason}.
+
+    No connection was made. The URL of the message has no credentials.
+    """
+
+    what: str
+    url: str
+    reason: str
+
+
+class HeaderRefused(QueueOpsError, ValueError):
+    """The request headers are refused: {reason}."""
+
+    reason: str

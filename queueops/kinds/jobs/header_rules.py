@@ -1,0 +1,39 @@
+"""Header rules: which request headers a client of jobs may name, and why not. No package is needed for it."""
+
+from __future__ import annotations
+
+import re
+
+TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,200}")
+VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]{0,8000}")
+MANAGED = frozenset(
+    [
+        "connection",
+        "content-length",
+        "expect",
+        "host",
+        "if-range",
+        "keep-alive",
+        "range",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+    ]
+)
+"""Headers that the HTTP client sets itself."""
+
+
+def fault_of_header(name: object, value: object) -> str:
+    """Why a request header cannot be sent; empty if it can. The text never has the value."""
+    if not isinstance(name, str) or not TOKEN.fullmatch(name):
+        return f"the name {name!r} has characters that a name of a header cannot have"
+    if name.lower() in MANAGED or name.lower().startswith("proxy-"):
+        return f"{name} is set by QueueOps"
+    if not isinstance(value, str):
+        return f"the value of {name} is {type(value).__name__}, and must be a text"
+    if "\r" in value or "\n" in value:
+        return f"the value of {name} has a line break"
+    if not VALUE.fullmatch(value):
+        return f"the value of {name} is longer than 8,000 characters, or has one that a header cannot have"
+    return ""

@@ -1,0 +1,265 @@
+"""HTTP client of jobs: httpx with connections to checked addresses only, an end in time, and checked redirects.
+
+httpcore asks a network backend for each connection. This one resolves the host, has its addresses checked and connects
+to one of them. httpcore takes the `Host` header and the TLS server name from the URL, so both keep the name.
+"""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import KW_ONLY, dataclass
+from functools import cache
+from typing import Any, TypeVar
+
+try:
+    import httpcore
+    import httpx
+except ModuleNotFoundError as error:  # pragma: no cover - the tests have the extra
+    raise ModuleNotFoundError(f"{error}. Jobs need more packages: pip install 'queueops[jobs]'") from error
+
+from queueops import conf
+from queueops.kinds.jobs.net_guard import Target, check_url, public_addresses
+from queueops.kinds.jobs.settings import JobSettings
+
+Value = TypeVar("Value")
+
+REDIRECTS = frozenset({301, 302, 303, 307, 308})
+KEEPING = frozenset({307, 308})
+"""Redirects after which the same method and body are sent again."""
+CLIENT_HEADERS = {"user-agent": "QueueOps"}
+
+
+class OutOfTime(httpx.TimeoutException):
+    """The request took longer than its time in all."""
+
+
+class TooManyRedirects(httpx.TooManyRedirects):
+    """The answers led to more redirects than the setting allows."""
+
+
+class Deadline:
+    """The end of a request in time, for all of its connections."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self._end = time.monotonic() + seconds
+
+    def cut(self, timeout: float | None) -> float:
+        """The shorter of a timeout and the rest of the time. Raises OutOfTime when none is left."""
+        left = self._end - time.monotonic()
+        if left <= 0:
+            raise OutOfTime(f"It took longer than {self.seconds:g} s.")
+        return left if timeout is None else min(timeout, left)
+
+
+@contextmanager
+def answer_to(
+    method: str,
+    target: Target,
+    *,
+    what: str,
+    headers: Mapping[str, str],
+    settings: JobSettings,
+    deadline: Deadline,
+    content: bytes | None = None,
+    proxy: str = "",
+    redirects: frozenset[int] = REDIRECTS,
+) -> Iterator[httpx.Response]:
+    """Send a request and give its answer, whose body is not read yet.
+
+    Redirects of the codes in `redirects` are followed, each checked as the first URL was. Raises AddressRefused,
+    `httpx.HTTPError` and `httpx.InvalidURL`.
+    """
+    pool = _pool(what, settings, deadline, proxy)
+    timeout = httpx.Timeout(settings.read_timeout, connect=settings.connect_timeout)
+    with httpx.Client(transport=_Transport(pool), timeout=timeout, trust_env=False) as client:
+        client.headers = httpx.Headers(CLIENT_HEADERS)
+        request = client.build_request(method, target.url, headers=dict(headers), content=content)
+        hops = _Hops(client, what, settings, redirects, checks_host=bool(proxy))
+        response = hops.followed(request, target)
+        try:
+            yield response
+        finally:
+            response.close()
+
+
+@dataclass(frozen=True, slots=True)
+class _Hops:
+    """The way from a request to the first answer that is no redirect."""
+
+    http: httpx.Client
+    what: str
+    settings: JobSettings
+    redirects: frozenset[int]
+    _: KW_ONLY
+    checks_host: bool  # a proxy makes the connections, and may resolve a host in another way
+
+    def followed(self, request: httpx.Request, target: Target) -> httpx.Response:
+        for _ in range(self.settings.max_redirects + 1):
+            if self.checks_host:
+                self._check_host(target)
+            response = self.http.send(request, stream=True)
+            following = response.next_request
+            if response.status_code not in self.redirects or following is None:
+                return response
+            response.close()
+            target = check_url(str(following.url), self.what, self.settings)
+            if _origin(following) != _origin(request):
+                _drop_secrets(following.headers)
+            request = following
+        raise TooManyRedirects(f"There were more than {self.settings.max_redirects} redirects.")
+
+    def _check_host(self, target: Target) -> None:
+        try:
+            public_addresses(target.host, target.port, self.what, self.settings)
+        except OSError as error:
+            raise httpx.ConnectError(f"The host {target.host} has no address: {error}") from error
+
+
+def _origin(request: httpx.Request) -> tuple[str, str, int | None]:
+    return request.url.scheme, request.url.host, request.url.port
+
+
+def _drop_secrets(headers: httpx.Headers) -> None:
+    """Another host gets no header whose name says that it holds a secret."""
+    redactor = conf.redactor()
+    for name in [name for name in headers if redactor.hides(name)]:
+        del headers[name]
+
+
+def _pool(what: str, settings: JobSettings, deadline: Deadline, proxy: str) -> httpcore.ConnectionPool:
+    if not proxy:
+        return httpcore.ConnectionPool(
+            ssl_context=_ssl_context(), network_backend=_Backend(what, settings, deadline), max_connections=1
+        )
+    target = check_url(proxy, "proxy", settings)
+    parts = httpx.URL(target.url)
+    return httpcore.HTTPProxy(
+        proxy_url=httpcore.URL(scheme=parts.raw_scheme, host=parts.raw_host, port=target.port, target=b"/"),
+        proxy_auth=(parts.username, parts.password) if parts.userinfo else None,
+        ssl_context=_ssl_context(),
+        network_backend=_Backend("proxy", settings, deadline),
+        max_connections=1,
+    )
+
+
+@cache
+def _ssl_context() -> ssl.SSLContext:
+    """One context for all requests of this process: it takes some milliseconds to read the authorities."""
+    return httpx.create_ssl_context()
+
+
+class _Backend(httpcore.NetworkBackend):
+    """Network backend: connects to addresses that were checked."""
+
+    def __init__(self, what: str, settings: JobSettings, deadline: Deadline) -> None:
+        self._what, self._settings, self._deadline = what, settings, deadline
+        self._inner = httpcore.SyncBackend()
+
+    def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[Any] | None = None,
+    ) -> httpcore.NetworkStream:
+        try:
+            addresses = public_addresses(host.strip("[]"), port, self._what, self._settings)
+        except (socket.gaierror, UnicodeError) as error:
+            raise httpcore.ConnectError(f"The host {host} has no address: {error}") from error
+        failure: Exception = httpcore.ConnectError(f"The host {host} has no address.")
+        for address in addresses:
+            try:
+                stream = self._inner.connect_tcp(
+                    address, port, self._deadline.cut(timeout), local_address, socket_options
+                )
+            except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
+                failure = error
+            else:
+                return _Stream(stream, self._deadline)
+        raise failure
+
+
+class _Stream(httpcore.NetworkStream):
+    """Network stream that ends at a deadline, also if the server sends a byte at a time."""
+
+    def __init__(self, inner: httpcore.NetworkStream, deadline: Deadline) -> None:
+        self._inner, self._deadline = inner, deadline
+
+    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        cut = self._deadline.cut(timeout)
+        return self._timed(lambda: self._inner.read(max_bytes, cut))
+
+    def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        cut = self._deadline.cut(timeout)
+        self._timed(lambda: self._inner.write(buffer, cut))
+
+    def close(self) -> None:
+        self._inner.close()
+
+    def start_tls(
+        self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
+    ) -> httpcore.NetworkStream:
+        cut = self._deadline.cut(timeout)
+        return _Stream(self._timed(lambda: self._inner.start_tls(ssl_context, server_hostname, cut)), self._deadline)
+
+    def get_extra_info(self, info: str) -> Any:
+        return self._inner.get_extra_info(info)
+
+    def _timed(self, call: Callable[[], Value]) -> Value:
+        """Do a call of the stream. A timeout at the deadline is named as such."""
+        try:
+            return call()
+        except httpcore.TimeoutException:
+            self._deadline.cut(None)
+            raise
+
+
+class _Transport(httpx.BaseTransport):
+    """httpx transport over a pool of httpcore that has its own network backend."""
+
+    def __init__(self, pool: httpcore.ConnectionPool) -> None:
+        self._pool = pool
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        url = request.url
+        sent = httpcore.Request(
+            request.method,
+            httpcore.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path),
+            headers=request.headers.raw,
+            content=request.stream,
+            extensions=request.extensions,
+        )
+        with _as_errors_of_httpx():
+            found = self._pool.handle_request(sent)
+        return httpx.Response(found.status, headers=found.headers, stream=_Body(found), extensions=found.extensions)
+
+    def close(self) -> None:
+        self._pool.close()
+
+
+class _Body(httpx.SyncByteStream):
+    def __init__(self, response: httpcore.Response) -> None:
+        self._response = response
+
+    def __iter__(self) -> Iterator[bytes]:
+        with _as_errors_of_httpx():
+            yield from self._response.iter_stream()
+
+    def close(self) -> None:
+        self._response.close()
+
+
+@contextmanager
+def _as_errors_of_httpx() -> Iterator[None]:
+    """The errors of httpcore have names that httpx has, too."""
+    try:
+        yield
+    except (httpcore.NetworkError, httpcore.TimeoutException, httpcore.ProtocolError, httpcore.ProxyError,
+            httpcore.UnsupportedProtocol) as error:  # fmt: skip
+        raise getattr(httpx, type(error).__name__, httpx.TransportError)(str(error)) from error

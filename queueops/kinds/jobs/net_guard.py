@@ -1,0 +1,249 @@
+"""SSRF guard: decides which URLs and addresses a job may reach, and how a URL is shown.
+
+A URL is checked twice. `check_url` reads its text, without a look-up: when a job is handed in, and at each redirect.
+`public_addresses` resolves its host when a connection is made, and refuses the host if one of its addresses is not
+public. The connection goes to an address that was checked, so a second look-up cannot change it.
+"""
+
+from __future__ import annotations
+
+import re
+import socket
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
+from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlsplit, urlunsplit
+
+from queueops import conf
+from queueops.errors.job_network import AddressRefused, HeaderRefused
+from queueops.kinds.jobs.header_rules import fault_of_header
+from queueops.kinds.jobs.settings import JobSettings, Network
+from queueops.model.redact import MASK
+from queueops.model.redact_text import IN_URL
+
+Address = IPv4Address | IPv6Address
+
+LONGEST_URL = 4096
+SCHEMES = {"http": 80, "https": 443}
+"""Allowed schemes, each with its port."""
+LABELS = re.compile(
+    r"(?=.{1,253}\Z)(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?\.)*[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"
+)
+NUMBER = re.compile(r"(?:.*\.)?(?:[0-9]+|0x[0-9a-f]*)")
+"""A host that a resolver may read as an IPv4 address: decimal, octal, hexadecimal, or with fewer than four parts."""
+NOT_PUBLIC: dict[Network, str] = {
+    IPv4Network("0.0.0.0/8"): "unspecified",
+    IPv4Network("10.0.0.0/8"): "private",
+    IPv4Network("100.64.0.0/10"): "shared by carriers",
+    IPv4Network("127.0.0.0/8"): "loopback",
+    IPv4Network("169.254.0.0/16"): "link-local",
+    IPv4Network("172.16.0.0/12"): "private",
+    IPv4Network("192.0.0.0/24"): "reserved",
+    IPv4Network("192.0.2.0/24"): "for documentation",
+    IPv4Network("192.88.99.0/24"): "reserved",
+    IPv4Network("192.168.0.0/16"): "private",
+    IPv4Network("198.18.0.0/15"): "for benchmarks",
+    IPv4Network("198.51.100.0/24"): "for documentation",
+    IPv4Network("203.0.113.0/24"): "for documentation",
+    IPv4Network("224.0.0.0/4"): "multicast",
+    IPv4Network("240.0.0.0/4"): "reserved",
+    IPv6Network("::1/128"): "loopback",
+    IPv6Network("::/128"): "unspecified",
+    IPv6Network("64:ff9b:1::/48"): "a local translation prefix",
+    IPv6Network("2001::/23"): "reserved",
+    IPv6Network("2001:db8::/32"): "for documentation",
+    IPv6Network("3fff::/20"): "for documentation",
+    IPv6Network("fc00::/7"): "private",
+    IPv6Network("fe80::/10"): "link-local",
+    IPv6Network("fec0::/10"): "site-local",
+    IPv6Network("ff00::/8"): "multicast",
+}
+"""Special networks of the registries of IANA. Listed here: what `ipaddress` calls global differs between versions."""
+GLOBAL_V6 = IPv6Network("2000::/3")
+NAT64, COMPATIBLE = IPv6Network("64:ff9b::/96"), IPv6Network("::/96")
+ISATAP = 0x5EFE
+SECRET_PARAMETERS = frozenset(["auth", "code", "hmac", "jwt", "key", "sig", "sign"])
+"""Query parameters that are masked beside those of the setting REDACT."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """A URL whose text was checked, and its parts. Its host is not resolved yet."""
+
+    url: str  # as it is requested: host in ASCII, without a fragment
+    scheme: str
+    host: str  # a name, or an address without brackets
+    port: int
+
+
+def check_url(url: object, what: str, settings: JobSettings) -> Target:
+    """Check the text of a URL: scheme, user, host and port. Raises AddressRefused, with `what` in its message."""
+    try:
+        return _target(url, settings)
+    except _Fault as fault:
+        raise AddressRefused(what=what, url=shown_url(str(url)), reason=str(fault)) from None
+
+
+def public_addresses(host: str, port: int, what: str, settings: JobSettings) -> list[str]:
+    """Resolve a host, and check all of its addresses. Raises AddressRefused, and OSError if it has none."""
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    addresses = list(dict.fromkeys(str(each[4][0]).partition("%")[0] for each in found))
+    for each in addresses:
+        if reason := fault_of_address(ip_address(each), settings):
+            said = f"its host has the address {each}, which is {reason}" if each != host else f"{each} is {reason}"
+            raise AddressRefused(what=what, url=_authority(host, port), reason=said)
+    return addresses
+
+
+def fault_of_address(address: Address, settings: JobSettings) -> str:
+    """Why an address may not be reached; empty if it may. An IPv4 address within an IPv6 address is checked, too."""
+    if isinstance(address, IPv6Address) and address.ipv4_mapped:
+        address = address.ipv4_mapped
+    if any(address in network for network in settings.private_networks):
+        return ""
+    for network, kind in NOT_PUBLIC.items():
+        if address in network:
+            return kind
+    if isinstance(address, IPv4Address):
+        return ""
+    for inner in _embedded(address):
+        if reason := fault_of_address(inner, settings):
+            return f"a way to {inner}, which is {reason}"
+    return "" if address in GLOBAL_V6 or address in NAT64 else "not public"
+
+
+def check_headers(headers: object) -> dict[str, str]:
+    """The request headers of a job, if each can be sent. Raises HeaderRefused, which never shows a value."""
+    if not isinstance(headers, dict):
+        raise HeaderRefused(reason="they are no object")
+    if len(headers) > 100:
+        raise HeaderRefused(reason=f"they are {len(headers)}, and at most 100 are sent")
+    for name, value in headers.items():
+        if fault := fault_of_header(name, value):
+            raise HeaderRefused(reason=fault)
+    return dict(headers)
+
+
+def shown_headers(headers: dict[str, str]) -> dict[str, str]:
+    """The same headers with masked secrets, as they may be shown and logged."""
+    redactor = conf.redactor()
+    return {name: MASK if redactor.hides(name) else redactor.text(value) for name, value in headers.items()}
+
+
+def shown_url(url: str) -> str:
+    """A URL without its credentials, and without the values of secret query parameters."""
+    try:
+        parts = urlsplit(url[:LONGEST_URL])
+        _, _, host = parts.netloc.rpartition("@")
+        netloc = f"{IN_URL}@{host}" if "@" in parts.netloc else parts.netloc
+        return conf.redactor().text(urlunsplit(parts._replace(netloc=netloc, query=_masked_query(parts.query))))
+    except ValueError:
+        return MASK
+
+
+def is_secret_parameter(name: str) -> bool:
+    """Whether the value of a query parameter is masked."""
+    return name.lower() in SECRET_PARAMETERS or conf.redactor().hides(name)
+
+
+class _Fault(ValueError):
+    """What is wrong with a URL."""
+
+
+def _target(url: object, settings: JobSettings) -> Target:
+    if not isinstance(url, str):
+        raise _Fault(f"it is {type(url).__name__}, and must be a text")
+    if not 0 < len(url) <= LONGEST_URL:
+        raise _Fault(f"it has {len(url):,} characters, and must have 1 to {LONGEST_URL:,}")
+    if any(character <= " " or character in "\\\x7f" for character in url):
+        raise _Fault("it has a space, a backslash or a control character")
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError as error:
+        raise _Fault(f"it cannot be read: {error}") from None
+    if parts.scheme not in SCHEMES or "://" not in url:
+        raise _Fault(f"it must begin with {' or '.join(f'{scheme}://' for scheme in SCHEMES)}")
+    host = _host(parts)
+    if reason := _fault_of_literal(host, settings):
+        raise _Fault(f"{host} is {reason}")
+    port = SCHEMES[parts.scheme] if port is None else port
+    if settings.ports is not None and port not in settings.ports:
+        allowed = ", ".join(map(str, settings.ports))
+        raise _Fault(f"the port {port} is not among QUEUEOPS['JOBS']['PORTS']: {allowed}")
+    return Target(url=_requested(parts, host, port), scheme=parts.scheme, host=host, port=port)
+
+
+def _host(parts: SplitResult) -> str:
+    """The host in ASCII and small letters. Raises _Fault."""
+    name = parts.hostname or ""
+    if "[" in parts.netloc:
+        return _address_in_brackets(name)
+    try:
+        name = name.encode("idna").decode("ascii").lower().removesuffix(".")
+    except UnicodeError:
+        raise _Fault("its host is not a name") from None
+    if not LABELS.fullmatch(name):
+        raise _Fault("it has no host" if not name else "its host is not a name")
+    if NUMBER.fullmatch(name) and not _is_plain_address(name):
+        raise _Fault(f"its host {name} is a number that may stand for another address")
+    return name
+
+
+def _address_in_brackets(name: str) -> str:
+    try:
+        if "%" not in name:
+            return str(IPv6Address(name))
+    except ValueError:
+        pass
+    raise _Fault("the address in its brackets is not valid")
+
+
+def _fault_of_literal(host: str, settings: JobSettings) -> str:
+    try:
+        return fault_of_address(ip_address(host), settings)
+    except ValueError:
+        return ""  # a name: its addresses are checked when a connection is made
+
+
+def _is_plain_address(name: str) -> bool:
+    """Whether this is an IPv4 address of four decimal numbers without leading zeros."""
+    try:
+        return str(IPv4Address(name)) == name
+    except ValueError:
+        return False
+
+
+def _requested(parts: SplitResult, host: str, port: int) -> str:
+    """The URL as it is sent: any character that is not ASCII is quoted."""
+    user, at, _ = parts.netloc.rpartition("@")
+    authority = _authority(host, None if port == SCHEMES[parts.scheme] else port)
+    kept = "%/:?#[]@!$&'()*+,;=~"
+    path, query = quote(parts.path or "/", safe=kept), quote(parts.query, safe=kept)
+    return urlunsplit((parts.scheme, f"{quote(user, safe=kept)}{at}{authority}", path, query, ""))
+
+
+def _authority(host: str, port: int | None) -> str:
+    name = f"[{host}]" if ":" in host else host
+    return name if port is None else f"{name}:{port}"
+
+
+def _embedded(address: IPv6Address) -> list[IPv4Address]:
+    """IPv4 addresses that an IPv6 address leads to: 6to4, NAT64, IPv4-compatible and ISATAP."""
+    found = [address.sixtofour] if address.sixtofour else []
+    if address in NAT64 or address in COMPATIBLE:
+        found.append(IPv4Address(int(address) & 0xFFFFFFFF))
+    if (int(address) >> 32) & 0xFCFFFFFF == ISATAP:
+        found.append(IPv4Address(int(address) & 0xFFFFFFFF))
+    return found
+
+
+def _masked_query(query: str) -> str:
+    names = {name for name, _ in parse_qsl(query, keep_blank_values=True)}
+    if not any(map(is_secret_parameter, names)):
+        return query
+    return "&".join(map(_masked_pair, query.split("&")))
+
+
+def _masked_pair(pair: str) -> str:
+    name, sign, value = pair.partition("=")
+    return f"{name}={IN_URL}" if sign and value and is_secret_parameter(unquote(name)) else pair

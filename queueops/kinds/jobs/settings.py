@@ -1,0 +1,98 @@
+"""Settings of jobs: reads `QUEUEOPS["JOBS"]` into a frozen object, with every default here."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from ipaddress import IPv4Network, IPv6Network, ip_network
+from typing import Any
+
+from queueops import conf
+from queueops.conf import readers as read
+from queueops.kinds.jobs.header_rules import fault_of_header
+from queueops.model.redact import MASK
+
+Network = IPv4Network | IPv6Network
+
+GIB, MIB = 1024**3, 1024**2
+PORTS = (80, 443, 3128, 8080, 8443)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobSettings:
+    """Every setting of jobs, with its default. The key in QUEUEOPS["JOBS"] is the name in capitals."""
+
+    private_networks: tuple[Network, ...] = ()  # networks that are not public, and may be reached all the same
+    ports: tuple[int, ...] | None = PORTS  # of urls, proxies and callbacks; None = any port
+    max_redirects: int = 10
+    connect_timeout: float = 10.0  # seconds, for TCP and TLS
+    read_timeout: float = 30.0  # seconds without a byte
+    download_timeout: float = 600.0  # seconds in all; a job's own `download_timeout` wins
+    max_size: int = GIB  # bytes of a file, after it is unpacked
+    request_headers: Mapping[str, str] = field(default_factory=dict)  # of each download; a job's own win
+    callback_timeout: float = 30.0  # seconds in all
+    callback_answer: int = 4096  # bytes that are read of the answer to a callback
+    callback_secrets: tuple[str, ...] = ()  # the first is the newest; each signs, so that keys can be changed
+
+
+def of_jobs() -> JobSettings:
+    """The settings of this process."""
+    found: JobSettings = conf.current().kind("jobs")
+    return found
+
+
+def read_settings(value: Any) -> JobSettings:
+    """Read `QUEUEOPS["JOBS"]`. Raises Unfit with the path of the wrong part."""
+    return JobSettings(**{key.lower(): item for key, item in read.table(READERS)(value).items()})
+
+
+def _networks(value: Any) -> tuple[Network, ...]:
+    return tuple(_network(each) for each in read.texts(value))
+
+
+def _network(text: str) -> Network:
+    try:
+        return ip_network(text)
+    except ValueError:
+        raise read.Unfit('a list of networks such as "10.0.0.0/8" or "fd00::/8"') from None
+
+
+def _ports(value: Any) -> tuple[int, ...]:
+    if isinstance(value, str) or not isinstance(value, list | tuple | set | frozenset):
+        raise read.Unfit("a list of ports, or None for any port")
+    return tuple(sorted(map(read.whole(1, 65_535), value)))
+
+
+def _headers(value: Any) -> dict[str, str]:
+    found = read.each(read.given, read.text)(value)
+    for name, item in found.items():
+        if fault := fault_of_header(name, item):
+            raise read.Unfit(f"a header that can be sent ({fault})", (name,), MASK)
+    return found
+
+
+def _secrets(value: Any) -> tuple[str, ...]:
+    """Secrets of callbacks. The error of a wrong one does not show it."""
+    found = read.texts(value)
+    for index, each in enumerate(found):
+        if not SECRET.fullmatch(each):
+            raise read.Unfit('"whsec_" and 24 to 64 bytes in base64', (str(index),), MASK)
+    return found
+
+
+SECRET = re.compile(r"whsec_(?:[A-Za-z0-9+/]{4}){8,21}(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")
+"""A symmetric secret of Standard Webhooks."""
+READERS: dict[str, read.Reader[Any]] = {
+    "PRIVATE_NETWORKS": _networks,
+    "PORTS": read.optional(_ports),
+    "MAX_REDIRECTS": read.whole(0, 50),
+    "CONNECT_TIMEOUT": read.seconds(0.001, read.DAY),
+    "READ_TIMEOUT": read.seconds(0.001, read.DAY),
+    "DOWNLOAD_TIMEOUT": read.seconds(0.001, read.DAY),
+    "MAX_SIZE": read.whole(1),
+    "REQUEST_HEADERS": _headers,
+    "CALLBACK_TIMEOUT": read.seconds(0.001, read.DAY),
+    "CALLBACK_ANSWER": read.whole(0, MIB),
+    "CALLBACK_SECRETS": _secrets,
+}

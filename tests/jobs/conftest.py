@@ -1,0 +1,45 @@
+"""Fixtures of jobs: settings that allow servers of this machine, and names that lead to them."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from queueops.kinds.jobs.settings import JobSettings, read_settings
+
+LOCAL = {"PRIVATE_NETWORKS": ["127.0.0.0/8"], "PORTS": None}
+
+
+@pytest.fixture
+def local() -> JobSettings:
+    """Settings with which the servers of a test may be reached."""
+    return read_settings(LOCAL)
+
+
+Names = Callable[..., list[str]]
+
+
+@pytest.fixture
+def names(monkeypatch: pytest.MonkeyPatch) -> Names:
+    """Give names addresses, one after the other; the last one stays. There is no name server in a test."""
+    real = socket.getaddrinfo
+    known: dict[str, list[str]] = {}
+    asked: list[str] = []
+
+    def resolve(host: Any, *args: Any, **named: Any) -> Any:
+        name = host.decode() if isinstance(host, bytes) else host
+        if name not in known:
+            return real(host, *args, **named)
+        asked.append(name)
+        found = known[name].pop(0) if len(known[name]) > 1 else known[name][0]
+        return [each for address in found.split() for each in real(address, *args, **named)]
+
+    def give(name: str, *addresses: str) -> list[str]:
+        known[name] = list(addresses)
+        return asked
+
+    monkeypatch.setattr(socket, "getaddrinfo", resolve)
+    return give

@@ -1,0 +1,90 @@
+"""Local HTTP servers: each has routes that are functions, and keeps what it was asked."""
+
+from __future__ import annotations
+
+import ssl
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+Route = Callable[["Exchange"], None]
+
+
+@dataclass
+class Asked:
+    """One request as the server got it."""
+
+    method: str
+    path: str
+    headers: Mapping[str, str]
+    body: bytes
+
+
+@dataclass
+class LocalServer:
+    """A server on a free port. A path without a route has the answer 404."""
+
+    host: str
+    port: int
+    routes: dict[str, Route]
+    asked: list[Asked] = field(default_factory=list)
+    over: threading.Event = field(default_factory=threading.Event)  # set at the end: an endless body stops
+    scheme: str = "http"
+
+    def url(self, path: str = "/", host: str = "") -> str:
+        return f"{self.scheme}://{host or self.host}:{self.port}{path}"
+
+
+class Exchange(BaseHTTPRequestHandler):
+    """One request and its answer."""
+
+    protocol_version = "HTTP/1.1"
+    local: LocalServer
+
+    def answer(self, status: int = 200, body: bytes = b"", **headers: str) -> None:
+        """Send a whole answer. A `_` in the name of a header stands for a `-`."""
+        self.send_response(status)
+        for name, value in ({"Content_Length": str(len(body))} | headers).items():
+            self.send_header(name.replace("_", "-"), value)
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    def _serve(self) -> None:
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        self.local.asked.append(Asked(self.command, self.path, dict(self.headers), body))
+        path = self.path.partition("?")[0]
+        try:
+            self.local.routes.get(path, lambda exchange: exchange.answer(404))(self)
+        except OSError:
+            self.close_connection = True  # the client has gone
+
+    do_GET = do_POST = do_CONNECT = _serve  # noqa: N815 - the names of http.server
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Print nothing."""
+
+
+@contextmanager
+def serving(
+    routes: dict[str, Route], host: str = "127.0.0.1", port: int = 0, tls: ssl.SSLContext | None = None
+) -> Iterator[LocalServer]:
+    """Serve until the end of the block; then no thread is left."""
+    handler = type("Handler", (Exchange,), {})
+    server = ThreadingHTTPServer((host, port), handler)
+    server.daemon_threads = False
+    if tls:
+        server.socket = tls.wrap_socket(server.socket, server_side=True)
+    local = LocalServer(host, server.server_address[1], routes, scheme="https" if tls else "http")
+    handler.local = local  # type: ignore[attr-defined]
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, name="local http")
+    thread.start()
+    try:
+        yield local
+    finally:
+        local.over.set()
+        server.shutdown()
+        thread.join(60)
+        server.server_close()
