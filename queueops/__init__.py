@@ -41,6 +41,9 @@ if TYPE_CHECKING:
     from queueops.kinds.composites.templates import Group as Group
     from queueops.kinds.mapreduce.job import MapReduce as MapReduce
     from queueops.kinds.mapreduce.options import Results as Results
+    from queueops.kinds.workflows.definition import activity as activity
+    from queueops.kinds.workflows.definition import wf as wf
+    from queueops.kinds.workflows.definition import workflow as workflow
     from queueops.model.retry import Retry as Retry
     from queueops.model.schedule import Schedule as Schedule
     from queueops.model.states import State as State
@@ -102,6 +105,7 @@ _HOMES = {
     "queueops.kinds.mapreduce.job": ("MapReduce",),
     "queueops.kinds.composites.parts": ("Composite", "chain", "group"),
     "queueops.tasks.decorator": ("task",),
+    "queueops.kinds.workflows.definition": ("activity", "wf", "workflow"),
     "queueops.kinds.composites.templates": ("Chain", "Group"),
     "queueops.errors.leases": ("LeaseLost",),
     "queueops.errors.refusals": ("DurabilityUnsupported",),

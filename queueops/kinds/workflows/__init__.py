@@ -1,0 +1,1 @@
+"""Workflows: durable async functions, replayed from their history; activities are tasks."""

@@ -1,0 +1,131 @@
+"""Workflow definition: `@workflow` makes an async function a workflow, `@activity` makes a function a task."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Coroutine, Sequence
+from functools import partial
+from typing import Any, ParamSpec, Protocol, TypeVar, Unpack, cast, overload
+
+from queueops.errors import BadOption
+from queueops.errors.workflows import BadWorkflow
+from queueops.kinds.workflows import wf as wf
+from queueops.kinds.workflows.execution import Execution, RunInfo
+from queueops.model.contracts import Push
+from queueops.model.ids import check_id
+from queueops.model.schedule import Schedule
+from queueops.results.types import ResultType
+from queueops.tasks import discovery, registry
+from queueops.tasks.class_based import place_of
+from queueops.tasks.decorator import default_name
+from queueops.tasks.decorator import task as activity
+from queueops.tasks.handlers import FunctionHandler
+from queueops.tasks.options import UNSET, Options, PushOptions
+from queueops.tasks.task import Task
+
+__all__ = ["Workflow", "activity", "wf", "workflow"]
+
+STEP_SECONDS = 60
+"""Time limit of one decision step, unless the workflow or its pool has another."""
+OPTIONS = ("pool", "lane", "priority", "tags", "keep", "timeout", "durable", "meta", "follow_up", "on_conflict")
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class WorkflowHandler(FunctionHandler):
+    """Makes the decision steps of a workflow: see `queueops.kinds.workflows.steps`."""
+
+    kind = "workflow"
+
+    @functools.cached_property
+    def result_type(self) -> ResultType:
+        """The type of a run's result."""
+        return ResultType.of(self.func, self.name)
+
+    def execution(self, info: RunInfo, arguments: bytes) -> Execution:
+        """A run in memory, at its beginning. Raises BadArguments and NotDecodable."""
+        args, kwargs = self.plan.decode(arguments)
+        return Execution(info, _Code(self, args, kwargs))
+
+
+class _Code:
+    """The code of a workflow, with the arguments of one run."""
+
+    def __init__(self, handler: WorkflowHandler, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
+        self._handler = handler
+        self.begin: Callable[[], Coroutine[Any, Any, Any]] = partial(handler.func, *args, **kwargs)
+
+    def encode(self, args: Sequence[Any], kwargs: dict[str, Any]) -> bytes:
+        """The checked arguments of the next run."""
+        return self._handler.plan.encode(args, kwargs)
+
+
+class Workflow(Task[P, Coroutine[Any, Any, R], R]):
+    """An async function as a workflow. `start` begins a run, whose decision steps workers make.
+
+    `push`, `s` and a cron begin runs, too: a workflow can be part of a chain or a group.
+    """
+
+    def __repr__(self) -> str:
+        return f"<Workflow {self.name}>"
+
+    def using(self, **options: Unpack[PushOptions]) -> Workflow[P, R]:
+        """The same workflow with other options; `id` names the instance."""
+        return cast("Workflow[P, R]", super().using(**options))
+
+    def decode(self, data: bytes) -> R:
+        """A stored result, converted by the return annotation. Raises BadResult."""
+        return cast(R, self.handler.result_type.decode(data))
+
+    def as_child(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Push, str]:
+        """The push of a run, and its instance id ('' without one)."""
+        return self._made(args, kwargs), self.options.id or ""
+
+    def _made(self, args: Sequence[Any], kwargs: dict[str, Any], *, after: bool = False) -> Push:
+        push = super()._made(args, kwargs, after=after)
+        push.kind = self.handler.kind
+        return push
+
+
+class Decorator(Protocol):
+    """Makes a workflow from a function."""
+
+    def __call__(self, function: Callable[P, Coroutine[Any, Any, R]], /) -> Workflow[P, R]: ...
+
+
+@overload
+def workflow(function: Callable[P, Coroutine[Any, Any, R]], /) -> Workflow[P, R]: ...
+@overload
+def workflow(*, name: str | None = None, cron: str | Schedule | None = None, **options: Any) -> Decorator: ...
+def workflow(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
+    """Make an `async def` a workflow. All options are optional.
+
+    name: by default the function's module and name. pool, lane, priority, tags, keep, durable, meta, follow_up: as of a
+    task. timeout: seconds for one decision step (60). on_conflict: what a start does whose instance has a run that has
+    not ended: "reject" or "ignore", which gives that run. cron: when it starts by itself.
+    """
+    if function is not None:
+        return _made(function, options)
+    return partial(_made, options=options)
+
+
+def _made(function: Callable[..., Any], options: dict[str, Any]) -> Workflow[..., Any]:
+    if not inspect.iscoroutinefunction(function):
+        raise BadWorkflow(reason=f'@workflow was given {function!r}. Put it directly above an "async def".')
+    own = dict(options)
+    given, schedule = own.pop("name", None), Schedule.of(own.pop("cron", None))
+    for option in own:
+        if option not in OPTIONS:
+            raise BadOption(name=option, value=own[option], expected=f"one of {', '.join(OPTIONS)}, name and cron")
+    name = check_id(given or default_name(function), "name of a workflow")
+    handler = WorkflowHandler(function, name, ())
+    options_of_all = {"retries": 0, "on_conflict": "reject", **own}
+    if options_of_all.get("timeout", UNSET) is UNSET:
+        options_of_all["timeout"] = STEP_SECONDS
+    made: Workflow[..., Any] = Workflow(handler, Options().but(**options_of_all), None, schedule)
+    made.hidden = discovery.hidden(function, named=given is not None)
+    handler.task = made
+    registry.register(handler, place_of(cast(Any, function)))
+    return made

@@ -1,0 +1,400 @@
+"""Execution of one run in memory: replays its history, then makes decision steps.
+
+A step takes events from the inbox and returns commands. The same code with the same history gives the same commands.
+A difference raises NotDeterministic, and the run goes no further.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeVar
+from uuid import UUID
+
+import msgspec
+from django.core.exceptions import SynchronousOnlyOperation
+
+from queueops.errors import BadOption
+from queueops.errors.workflows import (
+    ActivityFailed,
+    BlockedStep,
+    ChildFailed,
+    NotDeterministic,
+    OutsideWorkflow,
+    WorkflowStuck,
+)
+from queueops.kinds.workflows import events
+from queueops.kinds.workflows.events import Block, Entry
+from queueops.kinds.workflows.loop import WorkflowLoop, WorkflowTimer
+from queueops.model.contracts import Push
+from queueops.model.task_error import StoredError
+from queueops.tasks.encoding import decode_result, encode_result
+
+T = TypeVar("T")
+SHOWN = 20
+"""Waiting places of the code that a step reports."""
+
+
+class Code(Protocol):
+    """The code of a workflow, with the arguments of one run."""
+
+    def begin(self) -> Coroutine[Any, Any, Any]:
+        """The coroutine of the run."""
+
+    def encode(self, args: Sequence[Any], kwargs: dict[str, Any]) -> bytes:
+        """The checked arguments of the next run of the instance."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunInfo:
+    """What the code may know about its run, by `wf.info()`."""
+
+    id: str
+    name: str
+    instance: str
+    pool: str = "default"
+    parent: str = ""
+    length: int = 0
+    """Entries of the history, before this step."""
+
+
+@dataclass(slots=True)
+class Step:
+    """The result of one decision step, for the store.
+
+    ``pushes`` are the calls of activities and children, by the number of their command. ``over``: the code has ended,
+    with ``state``, and a ``result`` or an ``error``; or it continues as new with ``again``.
+    """
+
+    at: int
+    taken: int = 0
+    commands: list[Entry] = field(default_factory=list)
+    pushes: dict[int, Push] = field(default_factory=dict)
+    status: bytes | None = None
+    where: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    over: bool = False
+    state: str = ""
+    result: bytes = b""
+    error: BaseException | None = None
+    again: bytes | None = None
+
+
+class ContinueAsNew(BaseException):
+    """Ends the run, and begins the next one of its instance. Not an Exception, so that code does not catch it."""
+
+    def __init__(self, arguments: bytes) -> None:
+        self.arguments = arguments
+
+
+@dataclass(slots=True)
+class _Open:
+    """A command whose end has not come."""
+
+    entry: Entry
+    future: asyncio.Future[Any] | None = None
+    handle: WorkflowTimer | None = None
+
+
+class Execution:
+    """One run in memory. It begins with its first step."""
+
+    def __init__(self, info: RunInfo, code: Code) -> None:
+        self.info = info
+        self.loop = WorkflowLoop(self)  # type: ignore[abstract]  # its other methods are set: each refuses
+        self.length = 0
+        self.steps = 0
+        self.random = random.Random(info.id)  # it must repeat itself
+        self.code = code
+        self._main: asyncio.Task[Any] | None = None
+        self._numbers = 0
+        self._open: dict[int, _Open] = {}
+        self._signals: dict[str, asyncio.Queue[bytes]] = {}
+        self._listening = 0
+        self._patches: dict[str, bool] = {}
+        self._recorded: dict[int, Entry] = {}
+        self._recorded_patches: set[str] = set()
+        self._step = Step(0)
+        self.replaying = False
+
+    # A step
+
+    def replay(self, history: Sequence[bytes]) -> None:
+        """Run the code through its history. Raises NotDeterministic and what `advance` raises."""
+        for block in events.blocks(history):
+            self._recorded = {entry.c: entry for entry in block.commands if entry.c}
+            self._recorded_patches = {entry.n for entry in block.commands if entry.e == "patch"}
+            self.replaying = True
+            try:
+                self._run(block.at, block.events)
+            finally:
+                self.replaying = False
+            self._compare(block)
+        self.length += len(history)
+
+    def advance(self, at: int, taken: Sequence[Entry]) -> Step:
+        """Make one step with the events of the inbox. Raises BlockedStep, and an interrupt of the worker."""
+        self._recorded, self._recorded_patches = {}, set()
+        step = self._run(at, taken)
+        main = self._main
+        if main is not None and main.done():
+            self._close(main)
+        elif main is not None and not self._open and not self._listening:
+            raise WorkflowStuck(name=self.info.name, where=", ".join(self.waiting_at()) or "?")
+        step.where = [] if step.over else self.waiting_at()
+        step.notes += self.loop.problems
+        self.loop.problems.clear()
+        self.length += 1 + len(taken) + len(step.commands)
+        return step
+
+    def waiting_at(self) -> list[str]:
+        """File and line of the code that waits, of the first tasks."""
+        found = []
+        for task in list(self.loop.tasks.values())[:SHOWN]:
+            if place := _place(task.get_coro()):
+                found.append(place)
+        return found
+
+    def _run(self, at: int, taken: Sequence[Entry]) -> Step:
+        self.steps += 1
+        self.loop.now_ms = max(self.loop.now_ms, at)
+        self._step = Step(self.loop.now_ms, len(taken))
+        if self._main is None:
+            self._main = self.loop.create_task(self.code.begin(), name="workflow")
+            self.loop.run_until_quiet()
+        for entry in taken:
+            if self._main.done():
+                break
+            self._apply(entry)
+            self.loop.run_until_quiet()
+        return self._step
+
+    def _apply(self, entry: Entry) -> None:
+        match entry.e:
+            case "signal":
+                self.signals(entry.n).put_nowait(events.payload(entry))
+            case "cancel" if self._main is not None:
+                self._main.cancel(entry.y or None)
+            case "done" | "failed" | "fired":
+                self._end(entry)
+
+    def _end(self, entry: Entry) -> None:
+        found = self._open.pop(entry.c, None)
+        if found is None:
+            return  # the code gave it up before this event came
+        if found.handle is not None:
+            self.loop.now_ms = max(self.loop.now_ms, found.entry.at)
+            self.loop.fire(found.handle)
+        elif found.future is not None and not found.future.done():
+            found.future.set_result(entry)
+
+    def _compare(self, block: Block) -> None:
+        made, recorded = self._step.commands, list(block.commands)
+        if self._main is not None and self._main.done():
+            self._close(self._main)
+        for number in range(max(len(made), len(recorded))):
+            done = made[number] if number < len(made) else None
+            was = recorded[number] if number < len(recorded) else None
+            if done is None or was is None or _shape(done) != _shape(was):
+                raise NotDeterministic(
+                    name=self.info.name,
+                    step=self.steps,
+                    recorded=was.told() if was else "nothing more",
+                    done=_difference(done, was) if done else "nothing more",
+                )
+
+    def _close(self, main: asyncio.Task[Any]) -> None:
+        """The code has ended: judge how."""
+        step = self._step
+        step.over = True
+        if main.cancelled():
+            step.state = "cancelled"
+        else:
+            error = main.exception()
+            if isinstance(error, ContinueAsNew):
+                step.state, step.again = "continued", error.arguments
+            elif error is None:
+                try:
+                    step.state, step.result = "succeeded", encode_result(self.info.name, main.result())
+                except Exception as unfit:  # the result cannot be encoded, whatever its own code raises
+                    step.state, step.error = "failed", unfit
+            elif isinstance(error, BlockedStep | SynchronousOnlyOperation):
+                raise error
+            else:
+                step.state, step.error = "failed", error
+        left = sum(1 for task in self.loop.tasks.values() if task is not main)
+        if left:
+            step.notes.append(f"it ended before {left} tasks of its code, which are dropped")
+        step.commands.append(Entry("end", s=step.state))
+
+    # Timers of the loop
+
+    def set_timer(self, handle: WorkflowTimer, at_ms: int) -> None:
+        """A timer of the code is a command of the run."""
+        number = self._next()
+        handle.number = number
+        self._command(Entry("timer", c=number, at=at_ms), _Open(Entry("timer", c=number, at=at_ms), handle=handle))
+
+    def drop_timer(self, handle: WorkflowTimer) -> None:
+        """The code does not need it any more."""
+        self._give_up(handle.number)
+
+    # What the code asks for
+
+    async def call(self, push: Push, decode: Callable[[bytes], T]) -> T:
+        """Run an activity, and wait for its result. Raises ActivityFailed."""
+        number = self._next()
+        push.id = f"{self.info.id}.{number}"
+        entry = Entry("call", c=number, n=push.name, h=events.digest(push.args))
+        return decode(await self._outcome(entry, push, ActivityFailed))
+
+    async def child(self, push: Push, instance: str, decode: Callable[[bytes], T]) -> T:
+        """Run a child workflow, and wait for its result. Raises ChildFailed."""
+        number = self._next()
+        push.id = f"{self.info.id}.{number}"
+        entry = Entry("child", c=number, n=push.name, h=events.digest(push.args), i=instance or push.id)
+        return decode(await self._outcome(entry, push, ChildFailed))
+
+    async def tell(self, instance: str, name: str, data: bytes) -> bool:
+        """Send a signal to another instance. Returns whether it had a run that took it."""
+        entry = Entry("tell", c=self._next(), i=instance, n=name, r=events.raw(data))
+        return (await self._wait(entry)).e == "done"
+
+    async def signal(self, name: str) -> Any:
+        """The payload of the next signal of this name."""
+        self._listening += 1
+        try:
+            return decode_result(self.info.name, await self.signals(name).get())
+        finally:
+            self._listening -= 1
+
+    def signals(self, name: str) -> asyncio.Queue[bytes]:
+        """The signals of a name that came, and that no code has read."""
+        if name not in self._signals:
+            self._signals[name] = asyncio.Queue()
+        return self._signals[name]
+
+    def side_effect(self, call: Callable[[], T]) -> Any:
+        """The value of a function that runs once; its value is recorded. It is plain JSON, in each replay the same."""
+        number = self._next()
+        if self.replaying:
+            found = self._recorded.get(number)
+            if found is None or found.e != "side":
+                recorded = found.told() if found else "nothing more"
+                raise NotDeterministic(
+                    name=self.info.name, step=self.steps, recorded=recorded, done=f"side number {number}"
+                )
+            data = events.payload(found)
+        else:
+            data = encode_result(self.info.name, call(), "value of a side effect")
+        self._step.commands.append(Entry("side", c=number, r=events.raw(data)))
+        return decode_result(self.info.name, data)
+
+    def patched(self, patch: str) -> bool:
+        """Whether the run goes by the changed code: a run that was there before the change goes by the earlier."""
+        if patch not in self._patches:
+            self._patches[patch] = not self.replaying or patch in self._recorded_patches
+            if self._patches[patch]:
+                self._step.commands.append(Entry("patch", n=patch))
+        return self._patches[patch]
+
+    def set_status(self, value: Any) -> None:
+        """Show a value as the state of the run. It is not part of its history."""
+        self._step.status = encode_result(self.info.name, value, "status") or b"null"
+
+    def uuid4(self) -> UUID:
+        """A random UUID, in each replay the same."""
+        return UUID(int=self.random.getrandbits(128), version=4)
+
+    def _next(self) -> int:
+        self._numbers += 1
+        return self._numbers
+
+    def _command(self, entry: Entry, opened: _Open) -> None:
+        self._open[entry.c] = opened
+        self._step.commands.append(entry)
+
+    async def _outcome(self, entry: Entry, push: Push, failure: type[ActivityFailed | ChildFailed]) -> bytes:
+        self._step.pushes[entry.c] = push
+        end = await self._wait(entry)
+        if end.e == "done":
+            return events.payload(end)
+        error = _error(end)
+        fields = {"id": push.id, "name": push.name, "type": error.type, "message": error.message}
+        raise failure(**fields, traceback=error.traceback)
+
+    async def _wait(self, entry: Entry) -> Entry:
+        future = self.loop.create_future()
+        self._command(entry, _Open(entry, future))
+        try:
+            end: Entry = await future
+        except asyncio.CancelledError:
+            self._give_up(entry.c)
+            raise
+        return end
+
+    def _give_up(self, number: int) -> None:
+        """Withdraw a command. One of this very step was never given."""
+        found = self._open.pop(number, None)
+        if found is None:
+            return
+        commands = self._step.commands
+        for place in range(len(commands) - 1, -1, -1):
+            if commands[place].c == number:
+                del commands[place]
+                self._step.pushes.pop(number, None)
+                return
+        commands.append(Entry("drop", c=number))
+
+
+def current(what: str) -> Execution:
+    """The execution whose code runs here. Raises OutsideWorkflow."""
+    loop = asyncio._get_running_loop()
+    if isinstance(loop, WorkflowLoop) and isinstance(loop.timers, Execution):
+        return loop.timers
+    advice = "Call it in a function below @workflow, and start that with start()."
+    raise OutsideWorkflow(what=what, advice=advice)
+
+
+def check_name(value: object, what: str) -> str:
+    """A name of a signal or a patch. Raises BadOption."""
+    if not isinstance(value, str) or not 1 <= len(value) <= 100:
+        raise BadOption(name=what, value=value, expected="a text of 1 to 100 characters")
+    return value
+
+
+def _error(end: Entry) -> StoredError:
+    if end.er is not events.NOTHING:
+        try:
+            return msgspec.json.decode(end.er, type=StoredError)
+        except msgspec.MsgspecError:  # written by other software
+            return StoredError(message=bytes(end.er)[:200].decode("utf-8", "replace"))
+    kind = "Cancelled" if end.s == "cancelled" else "WorkerLost" if end.s == "crashed" else "Failed"
+    return StoredError(type=kind, message=end.y)
+
+
+def _shape(entry: Entry) -> tuple[Any, ...]:
+    """What a replay must repeat of a command."""
+    place = entry.s if entry.e == "end" else ""
+    return entry.e, entry.c, entry.n, entry.i, entry.h, entry.at, place
+
+
+def _difference(done: Entry, was: Entry | None) -> str:
+    if was is not None and (done.e, done.c, done.n) == (was.e, was.c, was.n) and done.h != was.h:
+        return f"{done.told()} with other arguments"
+    return done.told()
+
+
+def _place(coro: Any) -> str:
+    """File and line of the innermost frame of a coroutine that belongs to the project's code."""
+    place = ""
+    while coro is not None:
+        frame = getattr(coro, "cr_frame", None)
+        if frame is not None:
+            name = frame.f_code.co_filename
+            if "/queueops/kinds/workflows/" not in name and "/asyncio/" not in name:
+                place = f"{name}:{frame.f_lineno} in {frame.f_code.co_name}"
+        coro = getattr(coro, "cr_await", None)
+    return place

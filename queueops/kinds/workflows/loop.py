@@ -1,0 +1,213 @@
+"""Deterministic event loop: runs the code of a workflow until all of it waits.
+
+The loop has no clock, no sockets and no threads. Callbacks run in the order in which they were scheduled. Its time is
+the time of the decision step, and its timers are commands of the run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+from collections import deque
+from collections.abc import Callable, Coroutine, Generator
+from itertools import count
+from typing import Any, NoReturn, Protocol
+
+from queueops.errors import Interrupt
+from queueops.errors.workflows import RefusedInWorkflow
+
+_CALL = "Do it in an activity, and await wf.call(...)."
+_REFUSED: dict[str, tuple[str, str]] = {
+    **dict.fromkeys(
+        (
+            *("create_connection", "create_server", "create_unix_connection", "create_unix_server", "getaddrinfo"),
+            *("create_datagram_endpoint", "connect_accepted_socket", "start_tls", "sock_recv", "sock_recv_into"),
+            *("sock_recvfrom", "sock_recvfrom_into", "sock_sendall", "sock_sendto", "sock_connect", "sock_accept"),
+            *("sock_sendfile", "sendfile", "getnameinfo", "add_reader", "remove_reader", "add_writer"),
+            *("remove_writer", "connect_read_pipe", "connect_write_pipe"),
+        ),
+        ("A socket or a pipe", _CALL),
+    ),
+    **dict.fromkeys(("subprocess_exec", "subprocess_shell"), ("A subprocess", _CALL)),
+    **dict.fromkeys(("run_in_executor", "set_default_executor"), ("A thread or an executor", _CALL)),
+    "call_soon_threadsafe": ("Another thread", _CALL),
+    **dict.fromkeys(("add_signal_handler", "remove_signal_handler"), ("A signal of the process", "Use wf.signal().")),
+    **dict.fromkeys(("run_forever", "run_until_complete"), ("A second event loop", "Use await.")),
+}
+
+
+class Timers(Protocol):
+    """Keeps the timers of a run."""
+
+    def set_timer(self, handle: WorkflowTimer, at_ms: int) -> None:
+        """Fire a handle at a time."""
+
+    def drop_timer(self, handle: WorkflowTimer) -> None:
+        """The handle was cancelled."""
+
+
+class WorkflowTimer(asyncio.TimerHandle):
+    """A timer with the number of its command, 0 without one."""
+
+    __slots__ = ("number",)
+    number: int
+
+
+class WorkflowFuture(asyncio.Future[Any]):
+    """A future that hashes by its number, so that sets have the same order in each replay."""
+
+    def __init__(self, number: int, *, loop: asyncio.AbstractEventLoop) -> None:
+        self.number = number
+        super().__init__(loop=loop)
+
+    def __hash__(self) -> int:
+        return self.number
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+
+class WorkflowTask(asyncio.Task[Any]):
+    """A task that hashes by its number: a task group cancels in the same order in each replay."""
+
+    def __init__(self, number: int, coro: Any, **options: Any) -> None:
+        self.number = number
+        super().__init__(coro, **options)
+        self._log_destroy_pending = False  # a run may be dropped while its code waits, and replayed elsewhere
+
+    def __hash__(self) -> int:
+        return self.number
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+
+class WorkflowLoop(asyncio.AbstractEventLoop):
+    """The loop of one run. ``timers`` keeps its timers."""
+
+    def __init__(self, timers: Timers) -> None:
+        self.timers = timers
+        self.now_ms = 0
+        self.problems: list[str] = []
+        self.interrupt: Interrupt | None = None
+        self.tasks: dict[int, WorkflowTask] = {}
+        self._ready: deque[asyncio.Handle] = deque()
+        self._numbers = count(1)
+
+    def run_until_quiet(self) -> None:
+        """Run callbacks until all code waits. Raises an interrupt of the worker, if one came."""
+        before = asyncio._get_running_loop()
+        asyncio._set_running_loop(None)
+        asyncio._set_running_loop(self)
+        try:
+            while self._ready:
+                handle = self._ready.popleft()
+                if not handle.cancelled():
+                    handle._run()
+                if self.interrupt is not None:
+                    raise self.interrupt
+        finally:
+            asyncio._set_running_loop(before)
+
+    def fire(self, handle: asyncio.Handle) -> None:
+        """A timer of the run is due."""
+        self._ready.append(handle)
+
+    def time(self) -> float:
+        """The time of the decision step, in epoch seconds."""
+        return self.now_ms / 1000
+
+    def call_soon(  # type: ignore[override]  # the arguments go to the callback as they are
+        self, callback: Callable[..., Any], *args: Any, context: contextvars.Context | None = None
+    ) -> asyncio.Handle:
+        """Run a callback in this step, after those that were scheduled before it."""
+        handle = asyncio.Handle(callback, args, self, context)
+        self._ready.append(handle)
+        return handle
+
+    def call_later(  # type: ignore[override]  # the arguments go to the callback as they are
+        self, delay: float, callback: Callable[..., Any], *args: Any, context: contextvars.Context | None = None
+    ) -> asyncio.TimerHandle:
+        """Run a callback when a timer of the run fires."""
+        return self.call_at(self.time() + delay, callback, *args, context=context)
+
+    def call_at(  # type: ignore[override]  # the arguments go to the callback as they are
+        self, when: float, callback: Callable[..., Any], *args: Any, context: contextvars.Context | None = None
+    ) -> asyncio.TimerHandle:
+        """Run a callback when a timer of the run fires."""
+        handle = WorkflowTimer(when, callback, args, self, context)
+        handle.number = 0
+        at_ms = round(when * 1000)
+        if at_ms <= self.now_ms:
+            self._ready.append(handle)
+        else:
+            self.timers.set_timer(handle, at_ms)
+        return handle
+
+    def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:
+        if isinstance(handle, WorkflowTimer):
+            self.timers.drop_timer(handle)
+
+    def create_future(self) -> asyncio.Future[Any]:
+        """A future of this run."""
+        return WorkflowFuture(next(self._numbers), loop=self)
+
+    def create_task(  # newer Pythons pass more options
+        self,
+        coro: Coroutine[Any, Any, Any] | Generator[Any, None, Any],
+        *,
+        name: str | None = None,
+        context: contextvars.Context | None = None,
+        **options: Any,
+    ) -> asyncio.Task[Any]:
+        """A task of this run."""
+        number = next(self._numbers)
+        task = WorkflowTask(number, self._guarded(coro), loop=self, name=name or f"task {number}", context=context)
+        self.tasks[number] = task
+        task.add_done_callback(self._forget)
+        return task
+
+    async def _guarded(self, coro: Any) -> Any:
+        """Keep an interrupt of the worker, which a task would hold as its own outcome."""
+        try:
+            return await coro
+        except Interrupt as interrupt:
+            self.interrupt = interrupt
+            raise
+
+    def _forget(self, task: Any) -> None:
+        self.tasks.pop(task.number, None)
+
+    def call_exception_handler(self, context: dict[str, Any]) -> None:
+        """Keep a problem that no code awaits, for the log of the run."""
+        error = context.get("exception")
+        if isinstance(error, Interrupt):
+            self.interrupt = error
+        self.problems.append(f"{context.get('message', '')}: {error!r}" if error else str(context.get("message", "")))
+
+    def get_debug(self) -> bool:
+        """Debug mode of asyncio is off: it reads a clock."""
+        return False
+
+    def is_running(self) -> bool:
+        """While the code of the workflow runs, its loop does."""
+        return True
+
+    def is_closed(self) -> bool:
+        """A run that is dropped is only forgotten."""
+        return False
+
+    async def shutdown_asyncgens(self) -> None:
+        """Nothing is kept of async generators."""
+
+
+def _refusal(name: str, what: str, advice: str) -> Callable[..., NoReturn]:
+    def refuse(self: WorkflowLoop, *args: Any, **options: Any) -> NoReturn:
+        raise RefusedInWorkflow(what=what, advice=advice)
+
+    refuse.__name__ = refuse.__qualname__ = name
+    return refuse
+
+
+for _name, (_what, _advice) in _REFUSED.items():
+    setattr(WorkflowLoop, _name, _refusal(_name, _what, _advice))

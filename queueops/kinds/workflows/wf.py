@@ -1,0 +1,161 @@
+"""What the code of a workflow calls: activities, children, timers, signals, time and randomness.
+
+Each function works only in a workflow, and raises OutsideWorkflow elsewhere. Beside them, `asyncio.gather`,
+`TaskGroup`, `timeout`, `Queue`, `Event` and cancellation work as they do everywhere.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random as _random
+from collections.abc import AsyncIterator, Callable
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Any, NoReturn, ParamSpec, Protocol, TypeVar
+from uuid import UUID
+
+from queueops.errors import BadOption
+from queueops.kinds.workflows.execution import ContinueAsNew, RunInfo, check_name, current
+from queueops.model.contracts import Push
+from queueops.model.durations import to_ms
+from queueops.tasks.encoding import encode_result
+from queueops.tasks.task import Task
+
+__all__ = [
+    "call",
+    "child",
+    "continue_as_new",
+    "info",
+    "now",
+    "patched",
+    "random",
+    "send_signal",
+    "set_status",
+    "side_effect",
+    "signal",
+    "signals",
+    "sleep",
+    "uuid4",
+]
+
+P = ParamSpec("P")
+R = TypeVar("R", covariant=True)
+V = TypeVar("V")
+
+
+class Child(Protocol[P, R]):
+    """A workflow, as `child` needs it."""
+
+    def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> Any: ...
+    def as_child(self, args: Any, kwargs: dict[str, Any]) -> tuple[Push, str]: ...
+    def decode(self, data: bytes) -> R: ...
+
+
+async def call(activity: Task[P, Any, V], /, *args: P.args, **kwargs: P.kwargs) -> V:
+    """Run an activity, which is any task, in a worker, and return its result.
+
+    Its options are those of the task; others are given by `activity.using(...)`. Attempts, back-off and time limits
+    are the task's. Raises ActivityFailed when its last attempt failed or it was cancelled, and what a push raises for
+    wrong arguments. If the code is cancelled while it waits, the activity is cancelled.
+    """
+    execution = current("wf.call()")
+    if not isinstance(activity, Task):
+        raise BadOption(name="activity", value=activity, expected="a function below @activity or @task")
+    if activity.options.id is not None or activity.unique is not None:
+        raise BadOption(name="activity", value=activity, expected="a task without id= and unique=: the run names it")
+    if activity.options.pool != execution.info.pool:
+        expected = f"a task of the pool {execution.info.pool!r}, in which the workflow runs: use .using(pool=...)"
+        raise BadOption(name="activity", value=activity, expected=expected)
+    push = activity.as_part(args, kwargs, after=False)
+    if push.kind != "task":
+        expected = "a plain task; a workflow is run by wf.child(), and a task may push another kind"
+        raise BadOption(name="activity", value=activity, expected=expected)
+    return await execution.call(push, partial(_decoded, activity))
+
+
+def _decoded(activity: Any, data: bytes) -> Any:
+    return activity.handler.result_type.decode(data)
+
+
+async def child(workflow: Child[P, V], /, *args: P.args, **kwargs: P.kwargs) -> V:
+    """Run another workflow as a child, and return its result; `workflow.using(id=...)` names its instance.
+
+    Raises ChildFailed. If the code is cancelled while it waits, the child receives a cancel.
+    """
+    execution = current("wf.child()")
+    push, instance = workflow.as_child(args, kwargs)
+    if push.pool != execution.info.pool:
+        expected = f"a workflow of the pool {execution.info.pool!r}"
+        raise BadOption(name="workflow", value=workflow, expected=expected)
+    return await execution.child(push, instance, workflow.decode)
+
+
+async def sleep(delay: float | timedelta) -> None:
+    """Wait this many seconds. The timer survives restarts of everything."""
+    current("wf.sleep()")
+    await asyncio.sleep(to_ms("delay", delay) / 1000)
+
+
+async def signal(name: str) -> Any:
+    """Wait for the next signal of a name, and return its payload. Signals that came before are kept, in order."""
+    return await current("wf.signal()").signal(check_name(name, "name"))
+
+
+async def signals(name: str) -> AsyncIterator[Any]:
+    """The signals of a name, one after the other, without an end."""
+    execution = current("wf.signals()")
+    while True:
+        yield await execution.signal(check_name(name, "name"))
+
+
+async def send_signal(instance: str, name: str, value: Any = None) -> bool:
+    """Send a signal to another workflow instance of this pool. Returns whether it had a run that took it."""
+    execution = current("wf.send_signal()")
+    return await execution.tell(instance, check_name(name, "name"), encode_result(name, value, "signal"))
+
+
+def now() -> datetime:
+    """The time of this decision step, in UTC."""
+    return datetime.fromtimestamp(current("wf.now()").loop.time(), UTC)
+
+
+def random() -> _random.Random:
+    """A generator of random numbers that repeats itself in each replay of this run."""
+    return current("wf.random()").random
+
+
+def uuid4() -> UUID:
+    """A random UUID, in each replay of this run the same."""
+    return current("wf.uuid4()").uuid4()
+
+
+def side_effect(function: Callable[[], Any]) -> Any:
+    """Run a short function once, and record its value, which is plain JSON. A replay does not run it again.
+
+    It runs twice if its worker dies before the step is stored. It must not wait: for that there are activities.
+    """
+    return current("wf.side_effect()").side_effect(function)
+
+
+def patched(id: str) -> bool:
+    """Whether this run goes by a change of the code: True in new runs, False where the earlier code has been."""
+    return current("wf.patched()").patched(check_name(id, "id"))
+
+
+def set_status(value: Any) -> None:
+    """Show a value as the state of this run, on its page and by its handle."""
+    current("wf.set_status()").set_status(value)
+
+
+def info() -> RunInfo:
+    """The run: its id, name, instance, pool and parent, and the length of its history before this step."""
+    return current("wf.info()").info
+
+
+def continue_as_new(*args: Any, **kwargs: Any) -> NoReturn:
+    """End this run, and begin the next run of its instance with these arguments and an empty history.
+
+    Signals that no code has read go to the next run.
+    """
+    execution = current("wf.continue_as_new()")
+    raise ContinueAsNew(execution.code.encode(args, kwargs))
