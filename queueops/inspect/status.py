@@ -34,6 +34,11 @@ class Status(Answer, frozen=True, kw_only=True):
         return not self.alarms
 
     @property
+    def urgent(self) -> int:
+        """The number of alarms whose condition stops or loses work."""
+        return sum(alarm.level == "danger" for alarm in self.alarms)
+
+    @property
     def level(self) -> str:
         """The level of the worst alarm: danger, warning, or well."""
         return self.alarms[0].level if self.alarms else "well"

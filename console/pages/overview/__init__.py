@@ -27,9 +27,10 @@ def live(request: HttpRequest) -> HttpResponse:
 
 
 def status(request: HttpRequest) -> HttpResponse:
-    """The live update of the status head, on each page."""
+    """The live update of the status head, on each page; `brief` where the page itself lists the alarms."""
     frame = Frame(request)
-    return fragment(request, "partials/status.html", {"version": frame.status.version})
+    context = {"version": frame.status.version, "brief": "brief" in request.GET}
+    return fragment(request, "partials/status.html", context)
 
 
 def missing(request: HttpRequest) -> NoReturn:
