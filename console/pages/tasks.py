@@ -23,6 +23,8 @@ from queueops.inspect.selection import Extent, extent_of
 from queueops.model.states import State
 
 LIMIT = 50
+READING_AGE_S = 1.0
+"""So old the reading behind a live update may be: many open pages of one list cost the store one reading a second."""
 MOMENT = re.compile(r"\d{1,15}")
 
 
@@ -45,7 +47,7 @@ def rows(request: HttpRequest) -> HttpResponse:
     try:
         query = TaskQuery.from_params(request.GET)
         shown = [(place.pool, place.id) for place in places if place.id]
-        found = inspect.browse(query, request.GET.get("after", ""), LIMIT, shown)
+        found = inspect.browse(query, request.GET.get("after", ""), LIMIT, shown, READING_AGE_S)
     except FilterError as error:
         return HttpResponse(str(error), status=400, content_type="text/plain; charset=utf-8")
     since = int(moment.group()) if (moment := MOMENT.fullmatch(request.GET.get("since", ""))) else 0

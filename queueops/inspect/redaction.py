@@ -32,9 +32,14 @@ def concealing(conceals: bool = True) -> Iterator[None]:
         _conceals.reset(token)
 
 
+def conceals() -> bool:
+    """Whether the current user gets no texts of tasks."""
+    return _conceals.get()
+
+
 def redactor() -> Redactor:
     """The redactor for the current user, by the setting REDACT."""
-    return _concealer(conf.current().redact) if _conceals.get() else conf.redactor()
+    return _concealer(conf.current().redact) if conceals() else conf.redactor()
 
 
 @lru_cache(maxsize=8)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from queueops.inspect import pagination
 from queueops.inspect.answers import Answer, Broken, broken_pools
 from queueops.inspect.facets import Facets, facet_arguments, read_facets
 from queueops.inspect.query import TaskQuery
 from queueops.inspect.redaction import redactor
+from queueops.inspect.shared_readings import SharedReadings
 from queueops.inspect.store import LATE_MS, open_reader, pools_of
 from queueops.inspect.task_rows import StoredRow, TaskRow, read_row, row_of
 from queueops.model.states import State
@@ -81,19 +82,47 @@ def search(query: TaskQuery, after: str, most: int = STEPS) -> SearchStep:
     return SearchStep(next=after, seen=seen, total=page.total)
 
 
-def browse(query: TaskQuery, after: str = "", limit: int = 50, shown: Sequence[tuple[str, str]] = ()) -> TaskList:
+class _Reading(NamedTuple):
+    """One reading of a list: the pools there are, and the rows that were read, by pool and id (None: deleted)."""
+
+    page: TaskPage
+    facets: Facets
+    pools: frozenset[str]
+    rows: dict[tuple[str, str], TaskRow | None]
+
+
+_READINGS: SharedReadings[_Reading] = SharedReadings()
+
+
+def browse(
+    query: TaskQuery,
+    after: str = "",
+    limit: int = 50,
+    shown: Sequence[tuple[str, str]] = (),
+    max_age_s: float = 0.0,
+) -> TaskList:
     """A page of the list, the facets, and the rows that a browser shows, in one reading of each pool.
 
-    `shown` has the pool and the id of each row; pools that do not exist are left out.
+    `shown` has the pool and the id of each row; pools that do not exist are left out. With `max_age_s` the reading may
+    be shared with other pages of the same list; then a shown row that it does not have is read beside it.
     """
     query = query.checked()
     limit = max(1, min(limit, MOST))
+    wanted = tuple(shown[:MOST])
+    reading = _READINGS.read((query, after, limit), max_age_s, lambda: _browse(query, after, limit, wanted))
+    if missing := [place for place in wanted if place not in reading.rows and place[0] in reading.pools]:
+        reading.rows.update(_rows_now(missing))
+    rows = {place: reading.rows[place] for place in wanted if place in reading.rows}
+    return TaskList(page=reading.page, facets=reading.facets, shown=rows)
+
+
+def _browse(query: TaskQuery, after: str, limit: int, shown: Sequence[tuple[str, str]]) -> _Reading:
     reader = open_reader()
     known = reader.pools()
     pools = pools_of(reader, query.pool)
     places = {} if query.id else _places(query, after, pools)
     asked = _arguments(query, places, limit)
-    wanted = {pool: [id for its_pool, id in shown[:MOST] if its_pool == pool] for pool in known}
+    wanted = {pool: [id for its_pool, id in shown if its_pool == pool] for pool in known}
     counting = facet_arguments(query)
     replies = reader.ask("browse", {pool: _browsing(asked.get(pool, ()), counting, wanted[pool]) for pool in known})
     hide = redactor()
@@ -107,11 +136,22 @@ def browse(query: TaskQuery, after: str = "", limit: int = 50, shown: Sequence[t
         if (pool, text(id)) in asked_for
     ]
     page = _one(reader, pools, query) if query.id else _page(query, limit, places, pages, reader)
-    return TaskList(
+    here: dict[tuple[str, str], TaskRow | None] = {(row.pool, row.id): row for row in page.rows}
+    return _Reading(
         page=page,
         facets=read_facets(query, {pool: reply[1] for pool, reply in replies.items()}),
-        shown={(pool, row.id): row_of(pool, row, hide) if row.fields.get("s") else None for pool, row in rows},
+        pools=frozenset(replies),
+        rows=here | {(pool, row.id): row_of(pool, row, hide) if row.fields.get("s") else None for pool, row in rows},
     )
+
+
+def _rows_now(places: Sequence[tuple[str, str]]) -> dict[tuple[str, str], TaskRow | None]:
+    """These rows as they are now; rows of a pool that does not answer are left out."""
+    reader, hide = open_reader(), redactor()
+    pools = {pool for pool, _ in places}
+    found = reader.rows({pool: [(id, "") for its_pool, id in places if its_pool == pool] for pool in pools})
+    rows = {(pool, id): row_of(pool, read_row(id, row), hide) for (pool, id), row in found.items()}
+    return {place: rows.get(place) for place in places if place[0] not in reader.silent}
 
 
 def matches(row: TaskRow, query: TaskQuery) -> bool:

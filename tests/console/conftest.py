@@ -37,6 +37,12 @@ def work(namespace: str) -> ChunkWork:
 
 
 @pytest.fixture(autouse=True)
+def unshared(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each live update reads the store: a test changes it and looks in the same second."""
+    monkeypatch.setattr("console.pages.tasks.READING_AGE_S", 0.0)
+
+
+@pytest.fixture(autouse=True)
 def collected(settings: Any) -> None:
     """WhiteNoise warns of a directory of static files that is not there."""
     Path(settings.STATIC_ROOT).mkdir(exist_ok=True)

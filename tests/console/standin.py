@@ -31,7 +31,6 @@ from queueops.inspect import (
     RunningTask,
     Snapshot,
     TaskDetail,
-    TaskList,
     TaskPage,
     TaskQuery,
     TaskRow,
@@ -50,7 +49,6 @@ QUESTIONS = (
     "snapshot",
     "now_ms",
     "tasks",
-    "browse",
     "tasks_with_prefix",
     "task",
     "raw",
@@ -155,12 +153,6 @@ class World:
     def tasks_with_prefix(self, prefix: str, limit: int = 20) -> FoundIds:
         self._ask()
         return FoundIds(rows=tuple(self.row(id) for id in self.states if id.startswith(prefix))[:limit], partial=True)
-
-    def browse(
-        self, query: TaskQuery, after: str = "", limit: int = 50, shown: Sequence[tuple[str, str]] = ()
-    ) -> TaskList:
-        rows = {(pool, id): self.row(id) if id in self.states else None for pool, id in shown}
-        return TaskList(page=inspect.tasks(query, after, limit), facets=inspect.facets(query), shown=rows)
 
     def task(self, id: str, pool: str = "") -> TaskDetail | None:
         self._ask()

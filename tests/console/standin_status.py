@@ -1,13 +1,14 @@
-"""The status head and the search of the stand-in."""
+"""The status head, the list of tasks and the search of the stand-in."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import pytest
 
 from queueops import inspect
-from queueops.inspect import Alarm, SearchStep, Status, TaskQuery, status_of
+from queueops.inspect import Alarm, SearchStep, Status, TaskList, TaskQuery, status_of
 
 if TYPE_CHECKING:
     from tests.console.standin import World
@@ -23,6 +24,7 @@ class StatusWorld:
         """Answer in the engine's place."""
         monkeypatch.setattr(inspect, "status", self.status)
         monkeypatch.setattr(inspect, "search", self.search)
+        monkeypatch.setattr(inspect, "browse", self.browse)
 
     def status(self, max_age_s: float = 0.0) -> Status:
         if self.world.down:
@@ -31,3 +33,14 @@ class StatusWorld:
 
     def search(self, query: TaskQuery, after: str, most: int = 4) -> SearchStep:
         return SearchStep(seen=8000, total=8000)
+
+    def browse(
+        self,
+        query: TaskQuery,
+        after: str = "",
+        limit: int = 50,
+        shown: Sequence[tuple[str, str]] = (),
+        max_age_s: float = 0.0,
+    ) -> TaskList:
+        rows = {(pool, id): self.world.row(id) if id in self.world.states else None for pool, id in shown}
+        return TaskList(page=inspect.tasks(query, after, limit), facets=inspect.facets(query), shown=rows)

@@ -6,8 +6,10 @@ from threading import Event, Thread
 import pytest
 
 from queueops import inspect
-from queueops.errors import FilterError
+from queueops.errors import BrokerUnavailable, FilterError
 from queueops.inspect import TaskQuery, TaskRow
+from queueops.inspect.redaction import concealing
+from queueops.inspect.shared_readings import SharedReadings
 from queueops.model.contracts import Outcome, Push
 from tests.inspecting.errors import stored
 from tests.kernel.desk import Desk
@@ -85,6 +87,51 @@ def test_shown_rows_are_told_as_they_are_now(desk: Desk) -> None:
     }
     assert [row.id for row in inspect.browse(TaskQuery(id="a")).page.rows] == ["a"]
     assert "nowhere" not in desk.broker.pools()
+
+
+def test_pages_of_the_same_list_share_a_reading(desk: Desk) -> None:
+    """A row that one of them still shows is read beside it; the first load of a page reads anew."""
+    desk.push("a", "b", "c")
+    query, rows = TaskQuery(state="pending"), [("default", id) for id in ("a", "b", "c")]
+    assert inspect.browse(query).page.total == 3
+    desk.settle(desk.lease())
+    calls: list[str] = []
+    with desk.client.monitor() as monitor:
+        found = [inspect.browse(query, shown=rows, max_age_s=60) for _ in range(50)]
+        desk.client.echo("end")
+        for command in monitor.listen():
+            if "ECHO" in command["command"].upper():
+                break
+            if not command["command"].startswith("CLIENT"):
+                calls.append(command["command"])
+    assert calls == []
+    assert {listed.page.total for listed in found} == {3}
+    other = inspect.browse(query, shown=[*rows, ("default", "gone"), ("nowhere", "a")], max_age_s=60)
+    assert other.shown["default", "gone"] is None
+    assert ("nowhere", "a") not in other.shown
+    assert inspect.browse(query).page.total == 2
+    assert inspect.browse(query, max_age_s=60).page.total == 2
+
+
+def test_a_shared_reading_keeps_concealed_texts_from_other_users(desk: Desk) -> None:
+    desk.push("a", args=b'[["classified"],{}]')
+    assert "classified" in inspect.browse(TaskQuery()).page.rows[0].args
+    with concealing():
+        assert "classified" not in inspect.browse(TaskQuery(), max_age_s=60).page.rows[0].args
+
+
+def test_a_store_that_does_not_answer_costs_the_pages_of_a_list_one_question(desk: Desk) -> None:
+    readings: SharedReadings[str] = SharedReadings()
+    asked: list[int] = []
+
+    def ask() -> str:
+        asked.append(1)
+        raise BrokerUnavailable(url="redis://x", attempts=1, reason="refused")
+
+    for _ in range(3):
+        with pytest.raises(BrokerUnavailable):
+            readings.read("list", 60, ask)
+    assert asked == [1]
 
 
 def test_a_list_goes_on_after_the_row_it_ended_with_has_gone(desk: Desk) -> None:
