@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 try:
     import httpcore
-    import httpx
+    import httpx as httpx  # re-exported: what imports it from here tells of a missing extra
 except ModuleNotFoundError as error:  # pragma: no cover - the tests have the extra
     raise ModuleNotFoundError(f"{error}. Jobs need more packages: pip install 'queueops[jobs]'") from error
 

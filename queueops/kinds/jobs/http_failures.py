@@ -1,0 +1,105 @@
+"""HTTP failures: whether a request that failed is worth another attempt, and when."""
+
+from __future__ import annotations
+
+import ssl
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from enum import StrEnum
+
+from queueops.errors.job_network import AddressRefused, HeaderRefused
+from queueops.kinds.jobs.http_client import OutOfTime, httpx
+
+DAY = 86_400.0
+TOO_MANY, GONE = 429, 410
+RETRIABLE = frozenset({408, 409, 421, 423, 425, TOO_MANY})
+"""Statuses from 400 to 499 after which the same request may succeed later. All from 500 may."""
+BROKEN_OFF = (ssl.SSLEOFError, ssl.SSLSyscallError, ssl.SSLZeroReturnError)
+"""Errors of TLS that say no more than that the connection has ended."""
+
+
+class FailureKind(StrEnum):
+    """What went wrong, as it is counted and filtered."""
+
+    REFUSED = "refused"  # by the network guard
+    CONNECTION = "connection"
+    TLS = "tls"
+    TIMEOUT = "timeout"
+    REDIRECTS = "redirects"
+    PROTOCOL = "protocol"
+    STATUS = "status"
+    BODY = "body"  # it ended too early
+    ENCODING = "encoding"
+    SIZE = "size"
+    MIME = "mime"
+    IMAGE = "image-size"
+    STORAGE = "storage"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """Why a request failed. `retriable` is False if another attempt would fail in the same way."""
+
+    kind: FailureKind
+    reason: str
+    retriable: bool
+    status: int | None = None  # of the answer, if there was one
+    retry_after: float | None = None  # seconds that the answer asks for
+
+
+def failure_of_status(response: httpx.Response) -> Failure:
+    """The failure of an answer whose status is not a success."""
+    status = response.status_code
+    return Failure(
+        kind=FailureKind.STATUS,
+        reason=f"The answer has the status {status}.",
+        retriable=status >= 500 or status in RETRIABLE,
+        status=status,
+        retry_after=retry_after(response.headers.get("Retry-After", "")),
+    )
+
+
+def failure_of_error(error: Exception) -> Failure:
+    """The failure of a request without an answer."""
+    if isinstance(error, AddressRefused | HeaderRefused):
+        return Failure(kind=FailureKind.REFUSED, reason=str(error), retriable=False)
+    tls = next((each for each in _causes(error) if isinstance(each, ssl.SSLError)), None)
+    if tls is not None and not isinstance(tls, BROKEN_OFF):
+        return Failure(kind=FailureKind.TLS, reason=f"TLS failed: {error}", retriable=False)
+    if isinstance(error, httpx.TooManyRedirects):
+        return Failure(kind=FailureKind.REDIRECTS, reason=str(error), retriable=True)
+    if isinstance(error, httpx.TimeoutException):
+        return Failure(kind=FailureKind.TIMEOUT, reason=_timeout(error), retriable=True)
+    if isinstance(error, httpx.LocalProtocolError | httpx.UnsupportedProtocol | httpx.InvalidURL):
+        return Failure(kind=FailureKind.PROTOCOL, reason=f"The request cannot be sent: {error}", retriable=False)
+    if isinstance(error, httpx.RemoteProtocolError):
+        return Failure(kind=FailureKind.PROTOCOL, reason=f"The answer cannot be read: {error}", retriable=True)
+    return Failure(kind=FailureKind.CONNECTION, reason=f"The connection failed: {error}", retriable=True)
+
+
+def retry_after(value: str) -> float | None:
+    """Seconds of a header `Retry-After`, from 0 to a day. It has seconds or a date; None if it has neither."""
+    text = value.strip()
+    if text.isascii() and text.isdigit():
+        return min(float(text[:12]), DAY)
+    try:
+        return min(max(parsedate_to_datetime(text).timestamp() - time.time(), 0.0), DAY)
+    except (ValueError, TypeError, OverflowError):
+        return None
+
+
+def _timeout(error: httpx.TimeoutException) -> str:
+    if isinstance(error, OutOfTime):
+        return str(error)
+    if isinstance(error, httpx.ConnectTimeout):
+        return "No connection was made in time."
+    return "The other side was silent for too long."
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    seen: BaseException | None = error
+    while seen is not None:
+        yield seen
+        seen = seen.__cause__ or seen.__context__
