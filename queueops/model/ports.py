@@ -22,6 +22,7 @@ from queueops.model.contracts import (
     Settlement,
     TickReport,
 )
+from queueops.model.history import Level, Rows
 
 if TYPE_CHECKING:
     from queueops.model.fsck import FsckPage
@@ -251,6 +252,21 @@ class Upkeep(Broker, Storage, ScheduleStore, Protocol):
 
     def draw(self, pool: str, holder: str, ms: int) -> bytes:
         """Store a sample as the snapshot that every page reads; empty if another watchdog did so within ``ms``."""
+
+    def history_marks(self, pool: str) -> dict[str, int]:
+        """The last step of each level that was rolled up, by the word of the level; 0 for none."""
+
+    def minute_counters(self, pool: str, slots: Sequence[int]) -> list[dict[str, str]]:
+        """The counters of each of these minutes; empty for one without any."""
+
+    def history_steps(self, pool: str, level: Level, slots: Sequence[int]) -> list[Rows]:
+        """The rows of each of these steps of the history; empty for one without any."""
+
+    def keep_history(self, pool: str, level: Level, steps: Mapping[int, Rows], last: int) -> None:
+        """Store rolled-up steps, and note that all up to ``last`` are rolled up.
+
+        A stored step that counts more stays.
+        """
 
     def check(self, pool: str, after: str = "", *, repair: bool = False, counters: bool = True) -> FsckPage:
         """The step of the consistency check that begins at ``after``. Raises BrokenPool."""

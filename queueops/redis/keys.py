@@ -31,6 +31,7 @@ KINDS: dict[str, str] = {
     "error:<fingerprint>": "hash",
     "error:<fingerprint>#tasks": "zset",
     "metrics:<minute>": "hash",
+    "history:<step>:<slot>": "hash",
     "worker:<worker>": "hash",
     "wake:<worker>": "list",
     "unable:<worker>": "set",
@@ -183,6 +184,10 @@ class Keys:
     def metrics(self, minute: int) -> str:
         """The counters of one minute since the epoch."""
         return f"{self.prefix}:metrics:{minute}"
+
+    def history(self, step: str, slot: int) -> str:
+        """The rows of one step of the history; ``step`` is the word of its level."""
+        return f"{self.prefix}:history:{step}:{slot}"
 
     def schedule(self, schedule: str) -> str:
         """One schedule."""

@@ -20,6 +20,7 @@ from queueops.model.ports import CommandDispatcher, Upkeep
 from queueops.model.schedule_definition import ScheduleDefinition
 from queueops.redis.query_replies import text
 from queueops.redis.store_client import BATCH
+from queueops.watchdog.history_rollup import HistoryRollup
 from queueops.watchdog.log_once import LogOnce
 from queueops.watchdog.losses import Losses
 from queueops.watchdog.old_libraries import OldLibraries
@@ -77,6 +78,7 @@ class Watchdog:
         self._rolling_check = RollingCheck(broker, self._complaints)
         self._losses = losses or Losses(broker)
         self._old_libraries = OldLibraries(broker)
+        self._history = HistoryRollup(broker)
         self._timekeeper = ScheduleFiring(broker, declared, origin)
         self._stopped = False
 
@@ -218,7 +220,9 @@ class Watchdog:
         sampled = self.broker.draw(pool, self.name, round(self.period_s * 900))
         if not sampled:
             return {}
-        self._losses.look(pool, json.loads(text(sampled)))
+        figures = json.loads(text(sampled))
+        self._losses.look(pool, figures)
+        self._history.go_on(pool, int(figures["taken"]))
         self._old_libraries.look(pool)
         return self._guarded(pool, "check", self._rolling_check.go_on)
 

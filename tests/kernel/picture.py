@@ -38,6 +38,7 @@ SHAPES = {
     r"error:[^#]+": "hash",
     r"error:[^#]+#tasks": "zset",
     r"metrics:\d+": "hash",
+    r"history:(1m|10m|1h):\d+": "hash",
     r"schedule:[^#]+": "hash",
     r"schedule:[^#]+#(log|queue)": "list",
     r"schedules": "zset",
@@ -53,7 +54,7 @@ SHAPES = {
 }
 """Every shape of key that a pool may hold, behind its prefix, and the type of what is there."""
 
-PASSING = re.compile(r"(metrics|worker|wake|error):.*|task:[^#]+#last|sampler|snapshot|tail")
+PASSING = re.compile(r"(metrics|history|worker|wake|error):.*|task:[^#]+#last|sampler|snapshot|tail")
 """Keys that go by themselves: each has a time to live."""
 
 SLIGHT_MS = 2

@@ -18,6 +18,7 @@ from queueops.redis.broker.control import ControlCalls
 from queueops.redis.broker.exchange import ExchangeCalls
 from queueops.redis.broker.flush import FlushCalls
 from queueops.redis.broker.fsck import FsckCalls
+from queueops.redis.broker.history import HistoryCalls
 from queueops.redis.broker.maintenance import MaintenanceCalls
 from queueops.redis.broker.push import PushCalls
 from queueops.redis.broker.storage import StorageCalls
@@ -29,6 +30,7 @@ class RedisBroker(
     StorageCalls,
     ExchangeCalls,
     MaintenanceCalls,
+    HistoryCalls,
     ControlCalls,
     FsckCalls,
     FlushCalls,

@@ -110,6 +110,7 @@ local function write_indexes(group, named, entered, places)
     lib.call_sliced('ZADD', P .. ':kind:' .. group.kind, named)
   end
   lib.count_in_lane(group.lane, state, count)
+  lib.count_for_lane(group.lane, count)
   for tag in string.gmatch(group.tags or '', '[^,]+') do
     lib.call_sliced('ZADD', P .. ':tag:' .. tag, named); lib.try('ZADD', P .. ':tags', NOW, tag)
   end

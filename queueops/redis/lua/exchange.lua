@@ -67,7 +67,7 @@ for _ = 1, tonumber(ARGV[7]) do
 end
 
 for _ = 1, tonumber(ARGV[8]) do
-  lib.count_minute(ARGV[position + 1], tonumber(ARGV[position + 2]))
+  lib.count_minute(lib.minute_field(ARGV[position + 1]), tonumber(ARGV[position + 2]))
   position = position + 2
 end
 

@@ -10,7 +10,7 @@
 --        runs and their ms), paused_schedules (id, due: the first run that is missed),
 --        broken (the keys that are of another type than they should be).
 -- Transitions: none.
---@needs lanes rate_limit store_helpers tolerant_reads
+--@needs gauges lanes rate_limit store_helpers tolerant_reads
 
 lib.tolerate()
 
@@ -61,7 +61,9 @@ end
 local function minute(ago)
   local reply = call('HGETALL', minute_key(ago))
   local fields = {}
-  for i = 1, #reply, 2 do fields[reply[i]] = lib.number_of(reply[i + 1]) end
+  for i = 1, #reply, 2 do -- those with @ are for the history
+    if string.byte(reply[i]) ~= 64 then fields[reply[i]] = lib.number_of(reply[i + 1]) end
+  end
   return fields
 end
 
@@ -115,6 +117,7 @@ local figures = {
   earlier = earlier, paused_schedules = paused_schedules, broken = ctx.wrong_types,
 }
 for _, add in pairs(lib.hooks.figures) do add(figures, tonumber(ARGV[1])) end
+if ARGV[2] ~= '' then lib.note_gauges(figures) end
 figures = cjson.encode(figures)
 if ARGV[2] ~= '' then call('SET', P .. ':snapshot', figures, 'EX', 600) end
 return figures

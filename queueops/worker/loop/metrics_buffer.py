@@ -1,8 +1,9 @@
 """Metrics buffer: counts outcomes and latencies by task name between two sends.
 
 Only the thread that makes the loop's turn counts, so there is no lock. Counts are sent as fields ``ok|name``,
-``err|name``, ``ms|name`` (the sum of the run times of both), ``run|name|bucket`` and ``wait|name|bucket``, at most once
-a second. Buckets are those of ``queueops.model.histogram``.
+``err|name``, ``re|name`` (errors after which another attempt follows), ``ms|name`` (the sum of the run times),
+``run|name|bucket`` and ``wait|name|bucket``, at most once a second. Buckets are those of ``queueops.model.histogram``.
+The same counts by lane have an ``@`` before them.
 """
 
 from __future__ import annotations
@@ -13,30 +14,35 @@ from queueops.model.contracts import Lease, Outcome, Settlement
 from queueops.model.histogram import BUCKETS, bucket
 
 FLUSH_EVERY = 1.0
+MOST_LANES = 50
+"""Lanes of one send; counts of further ones are sent under the lane ''."""
 _SUCCESS = Outcome.SUCCESS
 _FAILED = frozenset({Outcome.ERROR, Outcome.TIMEOUT, Outcome.CRASH})
 
 
 class Counts:
-    """The counts of one task name."""
+    """The counts of one task name in one lane."""
 
-    __slots__ = ("failed", "ran", "ran_ms", "succeeded", "waited")
+    __slots__ = ("failed", "ran", "ran_ms", "retried", "succeeded", "waited")
 
     def __init__(self) -> None:
         self.succeeded = 0
         self.failed = 0
+        self.retried = 0
         self.ran_ms = 0.0
         self.ran = [0] * BUCKETS
         self.waited = [0] * BUCKETS
 
-    def fields(self, name: str) -> Iterator[tuple[str, int]]:
+    def fields(self, name: str, sign: str = "") -> Iterator[tuple[str, int]]:
         """The fields to send for these counts."""
-        yield f"ok|{name}", self.succeeded
-        yield f"err|{name}", self.failed
-        yield f"ms|{name}", round(self.ran_ms)
+        yield f"{sign}ok|{name}", self.succeeded
+        yield f"{sign}err|{name}", self.failed
+        yield f"{sign}re|{name}", self.retried
+        yield f"{sign}ms|{name}", round(self.ran_ms)
         for word, histogram in (("run", self.ran), ("wait", self.waited)):
             for number, count in enumerate(histogram):
-                yield f"{word}|{name}|{number}", count
+                if count:
+                    yield f"{sign}{word}|{name}|{number}", count
 
 
 class MetricsBuffer:
@@ -45,21 +51,24 @@ class MetricsBuffer:
     __slots__ = ("_counts", "_returned", "_sent_at")
 
     def __init__(self) -> None:
-        self._counts: dict[str, Counts] = {}
+        self._counts: dict[tuple[str, str], Counts] = {}  # by name and lane; parts of a task have no lane
         self._returned: dict[str, int] = {}
         self._sent_at = 0.0
 
     def add(self, lease: Lease, settlement: Settlement, run_ms: float) -> None:
         """Count one end of a task."""
-        counts = self._counts.get(lease.name)
+        place = (lease.name, "" if lease.kind == "chunk" else lease.lane)
+        counts = self._counts.get(place)
         if counts is None:
-            counts = self._counts[lease.name] = Counts()
+            counts = self._counts[place] = Counts()
         outcome = settlement.outcome
         if outcome is _SUCCESS:
             counts.succeeded += 1
             counts.ran_ms += run_ms
         elif outcome in _FAILED:
             counts.failed += 1
+            if settlement.delay_ms >= 0 and lease.attempt <= lease.retries:
+                counts.retried += 1
             counts.ran_ms += run_ms
         counts.ran[bucket(run_ms)] += 1
         if lease.kind != "chunk":  # chunks wait for each other: their wait is not a measure of a task's wait
@@ -70,8 +79,9 @@ class MetricsBuffer:
         if now - self._sent_at < FLUSH_EVERY or not self.waiting():
             return None
         taken, self._returned = self._returned, {}
-        for name, counts in self._counts.items():
-            for field, count in counts.fields(name):
+        lanes = _Lanes()
+        for (name, lane), counts in self._counts.items():
+            for field, count in (*counts.fields(name), *(counts.fields(lanes.named(lane), "@") if lane else ())):
                 if count:
                     taken[field] = taken.get(field, 0) + count
         self._counts, self._sent_at = {}, now
@@ -89,3 +99,16 @@ class MetricsBuffer:
         """Put back counts that could not be sent."""
         for field, count in (taken or {}).items():
             self._returned[field] = self._returned.get(field, 0) + count
+
+
+class _Lanes:
+    """The lanes of one send, of which only so many have counts of their own."""
+
+    def __init__(self) -> None:
+        self._known: set[str] = set()
+
+    def named(self, lane: str) -> str:
+        """The lane, or '' for one too many."""
+        if len(self._known) < MOST_LANES:
+            self._known.add(lane)
+        return lane if lane in self._known else ""

@@ -29,3 +29,18 @@ function lib.count_minute(field, delta)
   call('EXPIRE', key, '172800')
   return true
 end
+
+-- Counters of lanes begin with @; lane '' stands for those beyond so many fields in a minute. The default lane has none of
+-- `in`: it is the rest.
+local MOST_FIELDS = 3000
+
+function lib.minute_field(field)
+  if string.byte(field) ~= 64 or (lib.try('HLEN', ctx.metrics_key) or 0) < MOST_FIELDS then return field end
+  local word = string.match(field, '^@%a+|')
+  local has_bucket = word == '@run|' or word == '@wait|'
+  return has_bucket and word .. string.match(field, '|%d+$') or word
+end
+
+function lib.count_for_lane(lane, count)
+  if lane and lane ~= 'default' then lib.count_minute(lib.minute_field('@in|' .. lane), count) end
+end

@@ -31,6 +31,7 @@ function lib.index_single(state, task, number)
   if task.lane ~= 'default' then
     lib.try('HINCRBY', P .. ':counts', 's|' .. task.lane .. '|' .. state, '1')
     lib.try('HINCRBY', P .. ':counts', 's||' .. state, '1')
+    lib.count_for_lane(task.lane, 1)
   end
   lib.count_minute('tr|>pending', 1)
   if lib.count_minute('in|' .. task.name, 1) then lib.try('ZADD', P .. ':names', NOW, task.name) end

@@ -68,6 +68,7 @@ function lib.move(id, from, to, name, kind, lane)
   if lane and lane ~= 'default' then
     lib.count_in_lane(lane, from, -1)
     lib.count_in_lane(lane, to, 1)
+    if from == '' then lib.collect_count('@in|' .. lane, 1) end
   end
   if lib.is_listened() then
     lib.tell_event(id, { name = name, from = from, to = to })
@@ -109,7 +110,7 @@ local function write_moves()
   end
   lib.write_tally('n|', names); lib.write_tally('k|', kinds)
   for flow, count in pairs(flows) do lib.count_minute('tr|' .. flow, count) end
-  for field, count in pairs(ctx.collected_counts) do lib.count_minute(field, count) end
+  for field, count in pairs(ctx.collected_counts) do lib.count_minute(lib.minute_field(field), count) end
 end
 
 -- Counts something within the minute, written with the moves.
