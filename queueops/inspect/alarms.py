@@ -11,20 +11,22 @@ from queueops.inspect.answers import Answer, Broken
 from queueops.inspect.lanes import LaneRow
 from queueops.inspect.spans import span
 from queueops.inspect.store import LATE_MS, NOT_TAKING, UNRESPONSIVE
-from queueops.inspect.throughput import PoolView, failures, flows, pushed_names
+from queueops.inspect.throughput import FAILING, PoolView, failures, flows, pushed_names
 from queueops.inspect.workers import fate_of, names_told
 from queueops.model.losses import SHOWN_MS, decode
 from queueops.model.states import LEASED, ChunkState, State
 from queueops.redis.query_replies import Beat, whole
 
-FAILING, LEAST_FAILED = 0.5, 10
-"""From this share and this number of failed attempts on, the cause concerns more than one task: an alarm."""
+LEAST_FAILED = 10
+"""Fewer failed attempts than this are not an alarm, whatever their share is."""
 STUCK_MS = 60_000
 BACKLOG = 100
 """Fewer ready tasks than this are not a backlog, however fast their number grows."""
 GROWING, LASTING_S, LEAST_GROWTH = 1.1, 60.0, 10
 """Arrivals per end from which a backlog grows, or tasks in a minute. One that is empty within a minute is a burst."""
 NO_WATCHDOG_MS = 15_000
+MOST_NAMES = 3
+"""The most failing names with an alarm of their own."""
 MOST_PLACES = 3
 """The most workers that an alarm names."""
 
@@ -158,12 +160,19 @@ def _moves_on(sampled: Mapping[str, Any]) -> bool:
 
 
 def _failing(view: PoolView, sampled: Mapping[str, Any]) -> Iterator[Alarm]:
+    """The whole pool, if many of its attempts fail; else the names that fail, whatever else succeeds."""
     failed, ended = failures(sampled)
-    bad = sum(failed.values())
-    if bad >= LEAST_FAILED and bad >= FAILING * ended:
+    bad, whole_pool = failed.total(), ended.total()
+    if bad >= LEAST_FAILED and bad >= FAILING * whole_pool:
         name, most = failed.most_common(1)[0]
-        text = f"Pool {view.name}: {bad:,} of {ended:,} attempts of the last two minutes failed"
+        text = f"Pool {view.name}: {bad:,} of {whole_pool:,} attempts of the last two minutes failed"
         yield warning(f"{text}, {most:,} of them of {name[:100]}.", "errors", manage("queue", "errors"))
+        return
+    many = [each for each in failed.most_common(MOST_NAMES) if each[1] >= LEAST_FAILED]
+    for name, count in many:
+        if count >= FAILING * ended[name]:
+            text = f"Task {name[:100]}: {count:,} of {ended[name]:,} attempts of the last two minutes failed."
+            yield warning(text, "errors", manage("queue", "errors"))
 
 
 def _overdue(view: PoolView, sampled: Mapping[str, Any]) -> Iterator[Alarm]:

@@ -15,6 +15,8 @@ Minutes = tuple[Mapping[str, int], Mapping[str, int]]
 """The counters of the current and the previous minute."""
 
 _ENDED = frozenset(str(state) for state in TERMINAL)
+FAILING = 0.5
+"""From this share of failed attempts on, the cause concerns more than one task."""
 
 
 class PoolView(Answer, frozen=True, kw_only=True):
@@ -45,6 +47,11 @@ class PoolView(Answer, frozen=True, kw_only=True):
         """Pending tasks and pending chunks."""
         return self.states.get("pending", 0) + self.chunks_pending
 
+    @property
+    def fails(self) -> bool:
+        """Whether the share of failed attempts is that of an alarm."""
+        return self.failure_rate >= FAILING
+
 
 def pool_view(name: str, sampled: Mapping[str, Any], workers: int, estimate: Estimate) -> PoolView:
     """One pool's figures."""
@@ -62,7 +69,7 @@ def pool_view(name: str, sampled: Mapping[str, Any], workers: int, estimate: Est
         oldest_pending_ms=None if oldest is None else int(oldest),
         in_rate=coming,
         out_rate=ending,
-        failure_rate=failed.total() / ended if ended else 0.0,
+        failure_rate=failed.total() / ended.total() if ended else 0.0,
         wait_p95_ms=percentile(_histogram(fields, "wait"), 0.95),
         run_p95_ms=percentile(_histogram(fields, "run"), 0.95),
         workers=workers,
@@ -96,11 +103,11 @@ def pushed_names(sampled: Mapping[str, Any]) -> set[str]:
     return {field[3:] for field in _both(sampled) if field.startswith("in|")}
 
 
-def failures(sampled: Mapping[str, Any]) -> tuple[Counter[str], int]:
-    """Failed attempts by name, and the number of all ended attempts, in this and the previous minute."""
+def failures(sampled: Mapping[str, Any]) -> tuple[Counter[str], Counter[str]]:
+    """Failed attempts, and all ended attempts, by name, in this and the previous minute."""
     fields = _both(sampled)
     failed = Counter({field[4:]: count for field, count in fields.items() if field.startswith("err|")})
-    return failed, failed.total() + sum(count for field, count in fields.items() if field.startswith("ok|"))
+    return failed, failed + Counter({field[3:]: count for field, count in fields.items() if field.startswith("ok|")})
 
 
 def _minutes(sampled: Mapping[str, Any]) -> Minutes:

@@ -75,6 +75,11 @@
       return true;
     },
   });
+  for (const part of document.querySelectorAll("details[data-remember]")) {
+    const name = `ops-${part.id}`;
+    if (localStorage.getItem(name) === "closed") part.open = false;
+    part.addEventListener("toggle", () => localStorage.setItem(name, part.open ? "open" : "closed"));
+  }
   show();
   schedule();
 })();

@@ -271,6 +271,18 @@ def test_no_table_of_the_overview_is_cut_off_on_a_small_screen(open_page: Open, 
         assert page.evaluate(WIDER) == [], width
 
 
+def test_the_state_machine_stays_folded_in_the_next_visit(open_page: Open, world: World) -> None:
+    page = open_page("")
+    page.locator("#machine > summary").click()
+    expect(page.locator("#machine .machine-wide")).to_be_hidden()
+    page.evaluate("htmx.trigger(document.body, 'ops:tick')")
+    page.reload()
+    expect(page.locator("#machine .machine-wide")).to_be_hidden()
+    page.locator("#machine > summary").click()
+    page.reload()
+    expect(page.locator("#machine .machine-wide")).to_be_visible()
+
+
 @pytest.mark.parametrize("width", [360, 992, 1280])
 def test_what_stands_below_a_figure_is_not_cut_off(open_page: Open, world: World, width: int) -> None:
     page = open_page("", viewport={"width": width, "height": 800})

@@ -201,7 +201,7 @@ def test_the_figures_add_up_what_adds_up_and_take_the_worst_of_the_rest() -> Non
     (pool,) = snapshot.pools
     worse = msgspec.structs.replace(pool, wait_p95_ms=99.0, drain_s=None, drain_reason="paused", failure_rate=0.3)
     both = figures(msgspec.structs.replace(snapshot, pools=(pool, worse)))
-    assert (both.in_rate, both.workers, both.wait_p95_ms, both.drain_s) == (25.0, 4, 99.0, None)
+    assert (both.in_rate, both.fails, both.wait_p95_ms, both.drain_s) == (25.0, False, 99.0, None)
     assert both.failure_rate == pytest.approx(0.2)
     assert (both.drain_never, both.drain_reason) == (True, "paused")
     assert figures(msgspec.structs.replace(snapshot, pools=())).drain_s == 0

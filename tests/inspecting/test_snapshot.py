@@ -139,6 +139,16 @@ def test_attempts_that_fail_are_an_alarm_once_they_are_many(desk: Desk) -> None:
     assert alarms() == ""
 
 
+def test_a_name_that_fails_is_an_alarm_though_the_pool_is_well(desk: Desk) -> None:
+    desk.tick()
+    desk.exchange(metrics={"ok|add": 500, "err|add": 12, "err|shop.charge": 9, "ok|shop.charge": 10})
+    assert alarms() == ""
+    desk.exchange(metrics={"err|shop.charge": 1})
+    assert alarms() == "Task shop.charge: 10 of 20 attempts of the last two minutes failed."
+    desk.exchange(metrics={"ok|shop.charge": 1})
+    assert alarms() == ""
+
+
 def test_workers_that_are_all_busy_and_end_nothing_are_an_alarm(desk: Desk) -> None:
     desk.tick()
     desk.push("a", "b", "c")

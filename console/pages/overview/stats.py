@@ -23,6 +23,7 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True):
     in_rate: float
     out_rate: float
     failure_rate: float
+    fails: bool
     wait_p95_ms: float | None
     run_p95_ms: float | None
     drain_s: float | None
@@ -33,7 +34,6 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True):
     waiting: int
     chunks_waiting: int
     chunk_rate: float
-    workers: int
 
 
 def figures(snapshot: Snapshot) -> Figures:
@@ -46,6 +46,7 @@ def figures(snapshot: Snapshot) -> Figures:
         in_rate=sum(pool.in_rate for pool in pools),
         out_rate=out_rate,
         failure_rate=failed / out_rate if out_rate else 0.0,
+        fails=any(pool.fails for pool in pools),
         wait_p95_ms=_worst(pool.wait_p95_ms for pool in pools),
         run_p95_ms=_worst(pool.run_p95_ms for pool in pools),
         drain_s=drain_s,
@@ -56,7 +57,6 @@ def figures(snapshot: Snapshot) -> Figures:
         waiting=sum(pool.waiting for pool in pools),
         chunks_waiting=sum(pool.chunks_pending for pool in pools),
         chunk_rate=sum(pool.chunk_rate for pool in pools),
-        workers=sum(pool.workers for pool in pools),
     )
 
 

@@ -94,6 +94,11 @@ var Idiomorph=function(){"use strict";const e=()=>{};const n={morphStyle:"outerH
       return true;
     },
   });
+  for (const part of document.querySelectorAll("details[data-remember]")) {
+    const name = `ops-${part.id}`;
+    if (localStorage.getItem(name) === "closed") part.open = false;
+    part.addEventListener("toggle", () => localStorage.setItem(name, part.open ? "open" : "closed"));
+  }
   show();
   schedule();
 })();
