@@ -15,6 +15,7 @@ from queueops.inspect.id_search import FoundIds, tasks_with_prefix
 from queueops.inspect.lanes import ChunkLane, LaneRow, chunk_lanes, lanes
 from queueops.inspect.query import TaskQuery
 from queueops.inspect.registry import KnownTask, registry
+from queueops.inspect.series import RANGES, Point, Series, Trend, lane_trends, name_trends, series
 from queueops.inspect.snapshot import Snapshot, snapshot
 from queueops.inspect.status import Status, status, status_of
 from queueops.inspect.store import now_ms
@@ -72,6 +73,7 @@ if TYPE_CHECKING:  # names of the kinds' own modules, imported when they are fir
     from queueops.schedules.inspect import unkept_schedules as unkept_schedules
 
 __all__ = [
+    "RANGES",
     "REACHING",
     "Above",
     "Alarm",
@@ -106,6 +108,7 @@ __all__ = [
     "LogLine",
     "Moment",
     "Part",
+    "Point",
     "PoolView",
     "RedisHealth",
     "RunningTask",
@@ -113,6 +116,7 @@ __all__ = [
     "ScheduleEvent",
     "ScheduleRow",
     "SearchStep",
+    "Series",
     "Skew",
     "Snapshot",
     "Status",
@@ -125,6 +129,7 @@ __all__ = [
     "TaskQuery",
     "TaskRow",
     "Tree",
+    "Trend",
     "WorkerRow",
     "all_chunks",
     "bound_of",
@@ -141,8 +146,10 @@ __all__ = [
     "errors",
     "facets",
     "fsck",
+    "lane_trends",
     "lanes",
     "matches",
+    "name_trends",
     "next_runs",
     "now_ms",
     "preview",
@@ -154,6 +161,7 @@ __all__ = [
     "schedule",
     "schedules",
     "search",
+    "series",
     "snapshot",
     "stages",
     "status",

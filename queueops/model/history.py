@@ -81,13 +81,15 @@ class Row(msgspec.Struct, array_like=True, frozen=True):
         """What is counted; it only grows while a minute is open."""
         return self.came + self.ended + self.failed
 
-    def wait_ms(self, q: float) -> float | None:
-        """A quantile of the time from ready to start; None if nothing started."""
-        return percentile(_counter(self.waits), q)
+    def wait_ms(self, *quantiles: float) -> list[float | None]:
+        """Quantiles of the time from ready to start; None if nothing started."""
+        counts = _counter(self.waits)
+        return [percentile(counts, q) for q in quantiles]
 
-    def runtime_ms(self, q: float) -> float | None:
-        """A quantile of the run time; None if nothing ran."""
-        return percentile(_counter(self.runs), q)
+    def runtime_ms(self, *quantiles: float) -> list[float | None]:
+        """Quantiles of the run time; None if nothing ran."""
+        counts = _counter(self.runs)
+        return [percentile(counts, q) for q in quantiles]
 
 
 _encode, _decoder = msgspec.msgpack.Encoder().encode, msgspec.msgpack.Decoder(Row)

@@ -25,6 +25,8 @@ from queueops.redis.wrong_types import right
 
 T = TypeVar("T")
 Argument = str | int | bytes
+MOST_STEPS = 1000
+"""Steps of the history that one round trip reads."""
 
 
 class Glance(NamedTuple):
@@ -175,6 +177,30 @@ class Reader:
         """The snapshots of pools, in one round trip to each server; None if none is readable."""
         wanted = {pool: [("GET", Keys(self.settings.namespace, pool).snapshot)] for pool in names}
         return {pool: _if_text(right(reply)) for pool, (reply,) in self._read(wanted).items()}
+
+    def history(
+        self, steps: Sequence[tuple[str, int]], wanted: Mapping[str, Sequence[str]]
+    ) -> dict[str, list[list[bytes | None]]]:
+        """For each pool and step (level, number) the rows of these series; MOST_STEPS in one round trip to each server.
+
+        A step of a wrong type counts as empty.
+        """
+        found: dict[str, list[list[bytes | None]]] = {pool: [] for pool in wanted}
+        for begin in range(0, len(steps), MOST_STEPS):
+            part = steps[begin : begin + MOST_STEPS]
+            asked = {
+                pool: [("HMGET", Keys(self.settings.namespace, pool).history(*step), *series) for step in part]
+                for pool, series in wanted.items()
+                if pool not in self.silent
+            }
+            for pool, replies in self._read(asked).items():
+                found[pool] += [right(reply) or [None] * len(wanted[pool]) for reply in replies]
+        return {pool: rows for pool, rows in found.items() if len(rows) == len(steps)}
+
+    def history_step(self, step: tuple[str, int], names: Iterable[str]) -> dict[str, dict[bytes, bytes]]:
+        """All rows of one step of these pools, in one round trip to each server."""
+        asked = {pool: [("HGETALL", Keys(self.settings.namespace, pool).history(*step))] for pool in names}
+        return {pool: right(reply) or {} for pool, (reply,) in self._read(asked).items()}
 
     def glance(self, names: Sequence[str], workers: int) -> dict[str, Glance]:
         """The snapshot and the workers of each pool, and INFO of its server, in one round trip to each server."""

@@ -52,7 +52,7 @@ def test_a_watchdog_rolls_up_what_workers_and_producers_counted(desk: Desk) -> N
     assert (rows["p"].came, rows["p"].ended, rows["p"].retried) == (2, 1, 1)
     assert (rows["p"].waiting, rows["p"].running) == (0, 0)
     assert (rows["l|bulk"].came, rows["l|bulk"].ended, rows["l|bulk"].waiting) == (2, 1, 0)
-    assert rows["n|tests.noop"].runtime_ms(0.5)
+    assert rows["n|tests.noop"].runtime_ms(0.5)[0]
     assert rows["s|restart"].waiting == rows["s|succeeded"].waiting == 1
     assert rows["s|restart"].came == 1
 

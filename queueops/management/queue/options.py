@@ -6,6 +6,7 @@ from argparse import ArgumentParser
 from typing import Any
 
 from queueops.inspect.query import FACETS
+from queueops.inspect.series import RANGES
 from queueops.management.arguments import (
     any_json,
     delay,
@@ -24,6 +25,7 @@ from queueops.management.queue import (
     edit,
     flush,
     fsck,
+    history,
     lanes,
     queries,
     registry,
@@ -31,7 +33,7 @@ from queueops.management.queue import (
     trees,
     workers,
 )
-from queueops.model.states import CHUNK_STATES
+from queueops.model.states import CHUNK_STATES, State
 from queueops.outbox.inspect import PLACES
 
 QUESTIONS = {
@@ -42,6 +44,7 @@ QUESTIONS = {
     "tree": (trees.show_tree, "the parts of a chain, a group or an iterator, and their parts"),
     "tail": (queries.follow, "what happens, as it happens"),
     "errors": (queries.list_errors, "failures grouped by their fingerprint"),
+    "history": (history.show_history, "figures over time: in, out, failed, waiting, and how long tasks wait and run"),
     "tasks": (registry.list_known, "the tasks in the code: arguments, options, and the workers that know them"),
     "workers": (workers.list_workers, "the worker processes"),
     "fsck": (fsck.fsck, "whether every task is where its record says; with --repair each is put there"),
@@ -109,6 +112,7 @@ def add_subcommands(parser: ArgumentParser) -> None:
     _tree_options(found["tree"])
     _tail_options(found["tail"])
     found["tasks"].add_argument("name", nargs="?", default="", help="only this task, in full")
+    _history_options(found["history"])
     found["fsck"].add_argument("--pool", default="", help="only this pool (default: all pools)")
     found["fsck"].add_argument("--repair", action="store_true", help="repair what is found")
     _flush_options(found["flush"])
@@ -225,6 +229,17 @@ def _outbox_options(found: dict[str, ArgumentParser]) -> None:
         found[name].add_argument("ids", nargs="*", metavar="ID", help="the commands; or all by --dead")
         found[name].add_argument("--pool", default="default", help="the pool that they come from")
         found[name].add_argument("--dead", action="store_true", help="all that were given up")
+
+
+def _history_options(parser: ArgumentParser) -> None:
+    parser.add_argument("--range", choices=RANGES, default="24h", help="how far back (24h)")
+    parser.add_argument("--pool", default="", help="only this pool (default: all pools)")
+    one = parser.add_mutually_exclusive_group()
+    one.add_argument("--lane", default="", help="only this lane")
+    one.add_argument("--name", default="", help="only tasks of this name")
+    one.add_argument(
+        "--state", default="", choices=tuple(map(str, State)), help="tasks that entered, left or were in it"
+    )
 
 
 def _flush_options(parser: ArgumentParser) -> None:

@@ -1,0 +1,127 @@
+"""Figures over time: `inspect.series`, the trends of many lanes and names, and `manage.py queue history`."""
+
+from __future__ import annotations
+
+import json
+from io import StringIO
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from queueops import inspect
+from queueops.errors import FilterError
+from queueops.inspect import RANGES
+from queueops.model.histogram import bucket
+from queueops.model.history import HOUR, LEVELS, MINUTE, TEN_MINUTES, Row
+from tests.kernel.desk import POOL, Desk
+from tests.support.seed_history import rows_at, seed
+
+NOW = 1_790_000_000_000 // HOUR.step_ms * HOUR.step_ms + 25 * MINUTE.step_ms + 30_000
+"""25 minutes and a half into an hour."""
+
+
+def keep(desk: Desk, slot: int, rows: dict[str, Row], level: object = MINUTE, pool: str = POOL) -> None:
+    """Store one step."""
+    (chosen,) = [each for each in LEVELS if each is level]
+    desk.broker.announce(pool)
+    desk.broker.keep_history(pool, chosen, {slot: rows}, slot)
+
+
+def queue(*words: str) -> str:
+    out = StringIO()
+    call_command("queue", "history", *words, stdout=out)
+    return out.getvalue()
+
+
+def test_a_step_has_the_figures_that_were_kept_and_one_without_data_says_so(desk: Desk) -> None:
+    row = Row(
+        came=9, ended=7, failed=3, retried=1, waiting=4, running=2, oldest_ms=800, runs=(bucket(10), 5, bucket(90), 5)
+    )
+    keep(desk, MINUTE.slot(NOW) - 2, {"p": row})
+    found = inspect.series("1h", now_ms=NOW)
+    point = found.points[-2]
+    assert len(found.points) == 60
+    assert point.at_ms == (MINUTE.slot(NOW) - 2) * MINUTE.step_ms
+    assert (point.came, point.ended, point.failed, point.retried) == (9, 7, 3, 1)
+    assert (point.waiting, point.running, point.oldest_ms) == (4, 2, 800)
+    assert point.failure_rate == 3 / 8
+    assert 5 < (point.run_p50_ms or 0) < 12 < 60 < (point.run_p95_ms or 0) <= (point.run_p99_ms or 0) < 130
+    assert point.wait_p50_ms is None
+    assert [each.known for each in found.points] == [False] * 58 + [True, False]
+    assert (found.total.came, found.total.ended) == (9, 7)
+
+
+def test_an_open_step_is_computed_from_the_finer_ones_in_it(desk: Desk) -> None:
+    hour = HOUR.slot(NOW)
+    keep(desk, hour - 1, {"p": Row(came=100)}, HOUR)
+    for part in (0, 1):
+        keep(desk, hour * 6 + part, {"p": Row(came=10)}, TEN_MINUTES)
+    for minute in range(20, 25):
+        keep(desk, hour * 60 + minute, {"p": Row(came=1)})
+    keep(desk, hour * 60 + 25, {"p": Row(came=1000)})  # it is open itself
+    assert [point.came for point in inspect.series("14d", now_ms=NOW).points[-2:]] == [100, 25]
+    assert [point.came for point in inspect.series("24h", now_ms=NOW).points[-3:]] == [10, 10, 5]
+    assert inspect.series("13mo", now_ms=NOW).total.came == 125
+
+
+def test_pools_are_added_and_lanes_names_and_states_are_apart(desk: Desk) -> None:
+    slot = MINUTE.slot(NOW) - 1
+    keep(desk, slot, {"p": Row(came=1, waiting=2), "l|a": Row(came=3), "n|x": Row(came=4), "s|failed": Row(came=5)})
+    keep(desk, slot, {"p": Row(came=10, waiting=20), "n|x": Row(came=40)}, pool="other")
+    assert inspect.series(now_ms=NOW).total.came == 11
+    assert inspect.series(now_ms=NOW).total.waiting == 22
+    assert inspect.series(pool="other", now_ms=NOW).total.came == 10
+    assert inspect.series(lane="a", now_ms=NOW).total.came == 3
+    assert inspect.series(name="x", now_ms=NOW).total.came == 44
+    assert inspect.series(state="failed", now_ms=NOW).total.came == 5
+    assert not any(point.known for point in inspect.series(pool="nowhere", now_ms=NOW).points)
+    trends = inspect.lane_trends([(POOL, "a"), ("other", "a")], now_ms=NOW)
+    assert [trend.waiting[-1] for trend in trends.values()] == [None, None]
+    assert trends[POOL, "a"].until_ms == (slot + 1) * MINUTE.step_ms
+    assert len(trends[POOL, "a"].ended) == 60
+    assert inspect.name_trends(["x", "y"], now_ms=NOW).keys() == {"x", "y"}
+    assert inspect.name_trends([]) == inspect.lane_trends([]) == {}
+
+
+def test_a_range_is_read_by_bounded_commands(desk: Desk) -> None:
+    for words in ("1h", "24h", "14d", "13mo"):
+        before = desk.client.info("commandstats")
+        inspect.series(words, now_ms=NOW)
+        after = desk.client.info("commandstats")
+        made = {name: row["calls"] - before.get(name, {"calls": 0})["calls"] for name, row in after.items()}
+        assert made["cmdstat_hmget"] <= RANGES[words].points * RANGES[words].steps + 20
+        assert not {name for name, calls in made.items() if calls} & {"cmdstat_keys", "cmdstat_scan", "cmdstat_hgetall"}
+
+
+def test_seeded_history_is_read_as_it_was_written(desk: Desk) -> None:
+    desk.broker.announce(POOL)
+    counts = seed(desk.broker, POOL, NOW, names=2, lanes=1, days=1)
+    assert counts == {"1m": 1439, "10m": 143, "1h": 23}
+    slot = TEN_MINUTES.slot(NOW) - 3
+    expected = rows_at(slot * TEN_MINUTES.step_ms, TEN_MINUTES, 2, 1)["n|shop.task_1"]
+    point = inspect.series("24h", name="shop.task_1", now_ms=NOW).points[-4]
+    assert (point.came, point.ended, point.waiting) == (expected.came, expected.ended, expected.waiting)
+
+
+def test_a_wrong_range_and_two_facets_are_refused() -> None:
+    with pytest.raises(FilterError, match="there is no range 'year'; write one of 1h, 24h, 14d"):
+        inspect.series("year")
+    with pytest.raises(FilterError, match="write one of lane, name and state"):
+        inspect.series(lane="a", name="b")
+
+
+def test_the_command_shows_steps_with_data_and_their_total(desk: Desk) -> None:
+    assert queue() == "Nothing is known of the last 24h.\n"
+    now = desk.now()
+    for ago in (2, 3):
+        keep(desk, MINUTE.slot(now) - ago, {"p": Row(came=1500, ended=7, waiting=4, oldest_ms=90_000, waits=(20, 3))})
+    lines = queue("--range", "1h").splitlines()
+    assert lines[0].split()[:8] == ["FROM", "IN", "OUT", "FAILED", "RETRIED", "WAITING", "RUNNING", "OLDEST"]
+    assert len(lines) == 4
+    assert lines[-1].split()[:7] == ["all", "3000", "14", "0", "0", "4", "-"]
+    assert "90 s" in lines[1] or "1.5 min" in lines[1]
+    found = json.loads(queue("--range", "1h", "--pool", POOL, "--json"))
+    assert (found["range"], found["step_ms"], len(found["points"])) == ("1h", 60_000, 60)
+    assert found["total"]["came"] == 3000
+    with pytest.raises(CommandError):
+        queue("--range", "1h", "--lane", "a", "--name", "b")
