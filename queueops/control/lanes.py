@@ -61,13 +61,13 @@ def set_lane(
     wanted = {"limit": limit, "rate": rate, "weight": weight}
     given = {name: value for name, value in wanted.items() if not isinstance(value, _Unchanged)}
     for name, value in given.items():
-        if value is not None and not _allowed(name, value):
+        if value is not None and not is_allowed(name, value):
             raise BadOption(name=name, value=value, expected=f"{ALLOWED[name]}, or None")
     _check(pool, lane, new=new)
     return get_broker().lane(pool, lane, **given)
 
 
-def _allowed(name: str, value: object) -> bool:
+def is_allowed(name: str, value: object) -> bool:
     """Whether the value is valid: a number of its type (not True), within its bounds."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return False

@@ -27,11 +27,23 @@ DECLARED = {
 }
 """What a kind declares as its own, how it is written, and an example."""
 
-Role = Literal["store", "results", "part", "dispatcher", "control", "inspect", "why", "console", "settings", "checks"]
+Role = Literal[
+    "store",
+    "handlers",
+    "results",
+    "part",
+    "dispatcher",
+    "control",
+    "inspect",
+    "why",
+    "console",
+    "settings",
+    "checks",
+]
 
 NAMED: tuple[Role, ...] = ("control", "inspect")
 """Roles whose names are public."""
-UNNAMED: tuple[Role, ...] = ("results", "part", "dispatcher", "why")
+UNNAMED: tuple[Role, ...] = ("handlers", "results", "part", "dispatcher", "why")
 """Other roles that need neither the store nor the console."""
 
 
@@ -45,6 +57,7 @@ class Kind:
     A role is a module or a name in it ("module:name"), and is imported when it is first used; empty if there is none:
 
     - ``store``: a class of calls, a subclass of StoreClient. The broker gets them.
+    - ``handlers``: a module that registers what runs its tasks; imported when a worker meets the first of them.
     - ``results``: a function of broker and record that gives the result of an ended task of this kind.
     - ``part``: a class that makes the call of a task a part of a composite, for ``task.s()``. One kind brings it.
     - ``dispatcher``: a `CommandDispatcher`, made of a broker and two callbacks. One kind brings it.
@@ -61,6 +74,7 @@ class Kind:
     records: tuple[str, ...] = ()
     subkeys: tuple[str, ...] = ()
     store: str = ""
+    handlers: str = ""
     results: str = ""
     part: str = ""
     dispatcher: str = ""
@@ -115,7 +129,10 @@ KINDS = (
     ),
     Kind(
         name="jobs",
+        package="queueops.kinds.jobs",
         records=("job", "callback"),
+        store="queueops.kinds.jobs.store:JobCalls",
+        handlers="queueops.kinds.jobs.handlers",
         settings="queueops.kinds.jobs.settings:read_settings",
         checks="queueops.kinds.jobs.checks:check_packages",
     ),

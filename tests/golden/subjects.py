@@ -30,7 +30,7 @@ from queueops.redis.library import functions
 
 FOLDER = Path(__file__).parent
 TESTS = FOLDER.parent
-PUBLIC = ("", ".control", ".events", ".inspect", ".schedules", ".testing")
+PUBLIC = ("", ".control", ".events", ".inspect", ".jobs", ".schedules", ".testing")
 COMMANDS = ("demo", "embedded", "queue", "queueops", "runworker", "watchdog")
 
 

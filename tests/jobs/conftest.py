@@ -1,14 +1,16 @@
-"""Fixtures of jobs: settings that allow servers of this machine, and names that lead to them."""
+"""Fixtures of jobs: handlers in this process, settings that allow local servers, and names that lead to them."""
 
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
+from queueops.jobs import Job, job_handler
 from queueops.kinds.jobs.settings import JobSettings, read_settings
+from queueops.tasks import registry
 
 LOCAL = {"PRIVATE_NETWORKS": ["127.0.0.0/8"], "PORTS": None}
 
@@ -43,3 +45,13 @@ def names(monkeypatch: pytest.MonkeyPatch) -> Names:
 
     monkeypatch.setattr(socket, "getaddrinfo", resolve)
     return give
+
+
+Register = Callable[[Callable[[Job], Any]], None]
+
+
+@pytest.fixture
+def handler(namespace: str) -> Iterator[Register]:
+    """Register a function as the handler `work` for one test."""
+    yield lambda func: job_handler("work")(func) and None
+    registry.unregister("job", "work")

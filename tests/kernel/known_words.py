@@ -1,7 +1,7 @@
 """What Python files of the kernel still name of kinds. A list that only becomes shorter."""
 
-FACADES = ("__init__.py", "control/__init__.py", "inspect/__init__.py", "model/kinds.py")
-"""Lists of public names, for type checkers, and the rows of the kinds."""
+FACADES = ("__init__.py", "control/__init__.py", "inspect/__init__.py", "jobs.py", "model/kinds.py")
+"""Lists of public names, for type checkers, the rows of the kinds, and a kind's public names, which are above it."""
 IMPORTING = ("management/queue/options.py", "tasks/class_based.py", "tasks/task.py")
 """Files that import a module of a kind: the command line, and public methods, for type checkers, that give a part."""
 KNOWN: dict[str, str] = {

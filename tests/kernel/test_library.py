@@ -20,7 +20,7 @@ FILES = sorted(Path(queueops.__file__).parent.rglob("*.lua"), key=lambda path: (
 PATHS = {path.stem: path for path in FILES if path.parent.name == "lua"}
 MODULE_PATHS = {path.stem: path for path in FILES if path.parent.name == "lib"}
 FUNCTIONS, MODULES = sorted(PATHS), sorted(MODULE_PATHS)
-ADDING = {"enqueue", "displace", "emit", "fire", "keep_history", "plant", "write_chunks"}
+ADDING = {"displace", "emit", "enqueue", "fire", "keep_history", "plant", "submit_jobs", "write_chunks"}
 READING = {
     "browse",
     "chunk_page",

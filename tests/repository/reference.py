@@ -21,6 +21,7 @@ PACKAGES = (
     "queueops.control",
     "queueops.events",
     "queueops.inspect",
+    "queueops.jobs",
     "queueops.schedules",
     "queueops.testing",
 )

@@ -5,7 +5,7 @@
 -- ARGV: 1 lane; 2 '1' if the settings say so; then pairs: field (paused, limit, rate, weight), value
 -- Reply: the fields as they were before (field, value, ...).
 -- Transitions: none.
---@needs lanes store_helpers transitions wakeup
+--@needs lanes transitions wakeup
 
 local lane = ARGV[1]
 local key = lib.lane_key(lane) .. '#conf'
@@ -26,24 +26,12 @@ for i = 3, #ARGV, 2 do
   if ARGV[2] ~= '1' or is_news(ARGV[i], ARGV[i + 1]) then changes[#changes + 1] = { ARGV[i], ARGV[i + 1] } end
 end
 
--- A new limit counts the running tasks: they are few, because workers hold them.
-local function list_holders()
-  for state in pairs(LEASED) do
-    -- Chunks hold no slot of their task's lane.
-    for _, id in ipairs(lib.safe_call('ZRANGE', P .. ':state:' .. state, 0, 9999)) do
-      local row = lib.fields_of(lib.task_key(id), 's', 'l') -- the lane of a lost record is not known
-      local holds = state ~= 'active' and row and row[1] and (row[2] or 'default') == lane
-      if holds then call('SADD', lib.lane_key(lane) .. '#active', id) end
-    end
-  end
-end
-
 for _, change in ipairs(changes) do
   local field, value = change[1], change[2]
   if value == '' then call('HDEL', key, field) else call('HSET', key, field, value) end
   if field == 'limit' then
     call('DEL', lib.lane_key(lane) .. '#active')
-    if value ~= '' then list_holders() end
+    if value ~= '' then lib.list_slot_holders(lane) end
   end
   if field == 'rate' and value == '' then call('HDEL', key, 'tat') end
 end

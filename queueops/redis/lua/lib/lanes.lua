@@ -59,6 +59,18 @@ function lib.free_slot(lane, id)
   if lib.lane_conf(lane).limit then lib.try('SREM', lib.active_key(lane), id); ctx.touched[lane] = true end
 end
 
+-- A new limit of a lane counts its running tasks: they are few, because workers hold them.
+function lib.list_slot_holders(lane)
+  for state in pairs(LEASED) do
+    -- Chunks hold no slot of their task's lane.
+    for _, id in ipairs(lib.safe_call('ZRANGE', P .. ':state:' .. state, 0, 9999)) do
+      local row = lib.fields_of(lib.task_key(id), 's', 'l') -- the lane of a lost record is not known
+      local holds = state ~= 'active' and row and row[1] and (row[2] or 'default') == lane
+      if holds then call('SADD', lib.lane_key(lane) .. '#active', id) end
+    end
+  end
+end
+
 -- How many more tasks of the lane may be leased now; nil = any number.
 function lib.free_slots(lane)
   local conf = lib.lane_conf(lane)

@@ -1,0 +1,78 @@
+"""Handlers of jobs: what a worker runs for a job of each name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from inspect import iscoroutinefunction, unwrap
+from typing import Any
+
+import msgspec
+
+from queueops.errors import BadOption, NotDecodable
+from queueops.kinds.jobs.submission import JOB
+from queueops.model.ids import check_lane
+from queueops.model.ports import Handler
+from queueops.tasks import registry
+from queueops.tasks.context import Context
+from queueops.tasks.encoding import decode_arguments
+
+
+class Job(msgspec.Struct, frozen=True, kw_only=True):
+    """A job as its handler gets it. ``attempt`` is 1 at the first start."""
+
+    id: str
+    aggregation: str
+    url: str = ""
+    extra: str = ""
+    options: dict[str, Any] = {}
+    attempt: int = 1
+
+
+class JobHandler:
+    """Runs the jobs of one name: calls a function with the `Job`. What it returns is the result."""
+
+    kind = JOB
+    retry_on = (Exception,)
+
+    def __init__(self, func: Callable[[Job], Any], name: str) -> None:
+        self.func, self.name = func, name
+        self.is_async = iscoroutinefunction(func)
+
+    def run(self, context: Context) -> Any:
+        """Run the function; a coroutine if it is async."""
+        return self.func(job_of(context))
+
+
+def job_of(context: Context) -> Job:
+    """The job that a worker has claimed. Raises NotDecodable."""
+    lease = context.lease
+    _, content = decode_arguments(lease.name, lease.args)
+    try:
+        return msgspec.convert({**content, "id": lease.id, "attempt": lease.attempt}, Job)
+    except msgspec.ValidationError as error:
+        raise NotDecodable(what="arguments", name=lease.name, reason=str(error)) from error
+
+
+def job_handler(name: str) -> Callable[[Callable[[Job], Any]], Callable[[Job], Any]]:
+    """Make a function, sync or async, the handler of the jobs with `handler=name`. It gets the `Job`.
+
+    A worker imports it with the module `tasks` of an installed app. Raises BadId, BadOption and DuplicateName.
+    """
+    check_lane(name, "name of a handler")
+
+    def register(func: Callable[[Job], Any]) -> Callable[[Job], Any]:
+        code = getattr(unwrap(func), "__code__", None)
+        if code is None:
+            raise BadOption(name="handler", value=func, expected="a function; put @job_handler above a def")
+        registry.register(JobHandler(func, name), f"{code.co_filename}:{code.co_firstlineno}")
+        return func
+
+    return register
+
+
+def _known(name: str) -> Handler | None:
+    """The handler of a name, once this module is imported."""
+    return registry.handlers().get((JOB, name))
+
+
+registry.register_resolver(JOB, _known)

@@ -1,0 +1,63 @@
+#!lua
+-- submit_jobs: creates jobs, and gives their lanes a limit and a rate in the same call. The first push to a lane decides
+-- them: later ones, and what an operator or the settings have set, stay as they are.
+-- KEYS: 1 the pool's prefix
+-- ARGV: 1 number of lanes; for each: lane, the text that it stands for, limit, rate ('' = none); then the number of jobs;
+--       for each: id, token ('' = the id was made for this job), due ('' now, '+ms', or epoch ms), number of field values,
+--       the fields of the record (name, value, ...).
+-- Reply: for each job its word and its uid. OK: created; REPEAT: this very push came before; EXISTS: the id is in use.
+-- Transitions: push, postpone.
+--@needs conflicts lanes store_helpers transitions wakeup
+
+local position = 1
+
+local function take(count)
+  local taken = { unpack(ARGV, position, position + count - 1) }
+  position = position + count
+  return taken
+end
+
+local function read_job()
+  local id, token, due, count = unpack(take(4))
+  local spec = { id = id, policy = token == '' and 'new' or 'ignore', token = token, fields = take(tonumber(count)), values = {} }
+  if due ~= '' then spec.due = string.sub(due, 1, 1) == '+' and now + tonumber(due) or tonumber(due) end
+  if spec.due and spec.due <= now then spec.due = nil end
+  for i = 1, #spec.fields, 2 do spec.values[spec.fields[i]] = spec.fields[i + 1] end
+  return spec
+end
+
+-- The first push to a lane says what it stands for. A limit counts the tasks that run there already.
+local function declare(lane, text, limit, rate)
+  local key = lib.lane_key(lane) .. '#conf'
+  if call('HSETNX', key, 'id', text) == 0 then return end
+  if limit ~= '' and call('HSETNX', key, 'limit', limit) == 1 then lib.list_slot_holders(lane) end
+  if rate ~= '' then call('HSETNX', key, 'rate', rate) end
+  lib.safe_call('ZADD', P .. ':lanes', 'NX', NOW, lane)
+  ctx.lane_confs[lane] = nil
+end
+
+-- An id that a caller chose means one job for ever: an ended one does not run again.
+local function known(spec)
+  if spec.token == '' then return nil end
+  local row = call('HMGET', lib.task_key(spec.id), 'u', 'tk')
+  return row[1] and { row[2] == spec.token and 'REPEAT' or 'EXISTS', tonumber(row[1]) }
+end
+
+local lanes, jobs, reply = {}, {}, {}
+for i = 1, tonumber(take(1)[1]) do
+  lanes[i] = take(4)
+  lib.need_lane(lanes[i][1])
+  call('ZCARD', lib.lane_key(lanes[i][1]))
+end
+for i = 1, tonumber(take(1)[1]) do jobs[i] = read_job() end
+lib.need_agenda(); call('ZCARD', P .. ':lanes:ready')
+
+for _, lane in ipairs(lanes) do declare(unpack(lane)) end
+for _, spec in ipairs(jobs) do
+  local word, uid = unpack(known(spec) or { lib.place(spec) })
+  reply[#reply + 1] = word; reply[#reply + 1] = uid
+end
+lib.flush()
+lib.flush_lanes()
+lib.wake(ctx.brought)
+return reply

@@ -1,0 +1,98 @@
+"""Submission of jobs: checks one job's options, and makes the record that the store creates."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from datetime import timedelta
+from typing import Any, TypedDict
+
+from queueops import conf
+from queueops.control.lanes import ALLOWED, is_allowed
+from queueops.errors import BadOption, UnknownOption, advice
+from queueops.kinds.jobs import defaults
+from queueops.kinds.jobs.lane_names import lane_of_aggregation
+from queueops.kinds.jobs.store import LaneOfJobs, NewJob
+from queueops.model.contracts import Conflict, Push
+from queueops.model.durations import Delay
+from queueops.model.ids import check_lane, new_id
+from queueops.model.retry import Retry
+from queueops.tasks.encoding import encode_arguments
+from queueops.tasks.options import Options
+
+JOB = "job"
+"""The kind of the record."""
+
+
+class JobOptions(TypedDict, total=False):
+    """What a job may be given beside its aggregation, for type checkers."""
+
+    url: str
+    limit: int | None
+    rate: float | None
+    handler: str
+    extra: str
+    options: Mapping[str, Any] | None
+    id: str | None
+    pool: str
+    priority: int
+    retries: int
+    retry: Retry
+    timeout: float | timedelta | None
+    tags: Iterable[str]
+    keep: float | timedelta | None
+    delay: Delay | None
+
+
+OF_TASKS = ("pool", "priority", "retries", "retry", "timeout", "tags", "keep", "delay", "id")
+"""Options that a job has like every task."""
+
+
+def new_job(aggregation: str, given: Mapping[str, Any]) -> NewJob:
+    """The record of a job, and the lanes that it needs. Raises BadOption, BadId, UnknownOption and PayloadTooLarge."""
+    for name in given:
+        if name not in JobOptions.__annotations__:
+            raise UnknownOption(what="A job", name=name, advice=advice(name, JobOptions.__annotations__))
+    lane = LaneOfJobs(
+        lane_of_aggregation(aggregation),
+        aggregation,
+        _bound("limit", given.get("limit")) or defaults.LIMIT,
+        _bound("rate", given.get("rate")),
+    )
+    options = Options(retries=defaults.RETRIES, retry=defaults.RETRY)
+    options = options.but(**{name: given[name] for name in OF_TASKS if name in given})
+    handler = check_lane(given.get("handler"), "name of a handler")
+    content = {
+        "aggregation": aggregation,
+        "url": _text(given, "url", ""),
+        "extra": _text(given, "extra", ""),
+        "options": _options(given.get("options")),
+    }
+    push = Push(
+        id=options.id or new_id(),
+        kind=JOB,
+        name=handler,
+        args=encode_arguments(handler, (), content),
+        **options.push_fields(conf.current()) | {"lane": lane.lane},
+    )
+    push.conflict, push.token = (Conflict.IGNORE, os.urandom(6).hex()) if options.id else (Conflict.NEW, "")
+    return NewJob(push, (lane,))
+
+
+def _bound(name: str, value: Any) -> Any:
+    if value is not None and not is_allowed(name, value):
+        raise BadOption(name=name, value=value, expected=f"{ALLOWED[name]}, or None")
+    return value
+
+
+def _text(given: Mapping[str, Any], name: str, default: str) -> str:
+    value = given.get(name, default)
+    if not isinstance(value, str):
+        raise BadOption(name=name, value=value, expected="a text")
+    return value
+
+
+def _options(value: Any) -> dict[str, Any]:
+    if value is not None and not isinstance(value, Mapping):
+        raise BadOption(name="options", value=value, expected="a dict, or None")
+    return dict(value or {})
